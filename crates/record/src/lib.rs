@@ -1,0 +1,25 @@
+//! What a run leaves behind: a manifest, samples, events and rows, in one directory.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `manifest.json` | [`Manifest`]: the plan, resolved settings, machine, versions |
+//! | `lines.jsonl` | [`Line`]s in the order of time: phases, samples, events |
+//! | `rows.jsonl` | [`Row`]s: one for each finished variant and lap |
+//!
+//! The one rule: the format is written and read here alone, and every file says its version.
+//! The lowest crate, so it also holds [`units`] and [`names`], which every layer needs.
+
+mod line;
+mod manifest;
+pub mod names;
+mod row;
+mod run_dir;
+pub mod units;
+
+pub use line::{Line, LinkSample, NodeSample, Phase, RecoverySample};
+pub use manifest::{LinkInfo, Machine, Manifest, NodeInfo, Status, VariantInfo};
+pub use row::{Limit, LimitShare, Row, ShardDigest};
+pub use run_dir::{Error, RunDir, Writer};
+
+/// The version of the format that this build writes. Older ones still open.
+pub const FORMAT: u32 = 1;

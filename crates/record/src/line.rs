@@ -1,0 +1,151 @@
+//! What happened, when: one line of `lines.jsonl` each.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::row::{Limit, ShardDigest};
+
+/// A step of the plan, in the words of the progress display: `start`, `index`, `recover`, `verify`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// What runs.
+    pub name: String,
+    /// Whether it begins (`true`) or has ended.
+    pub begins: bool,
+}
+
+/// All recoveries of one variant at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecoverySample {
+    /// Bytes recovered so far, over all shards.
+    pub recovered_bytes: u64,
+    /// Bytes to recover, over all shards; grows until every shard has listed its files.
+    pub total_bytes: u64,
+    /// Files recovered and to recover.
+    pub recovered_files: u64,
+    /// Files to recover.
+    pub total_files: u64,
+    /// Shards by recovery stage (`INDEX`, `DONE`, ...).
+    pub stages: BTreeMap<String, u32>,
+    /// Seconds charged to each limit so far, summed over shards.
+    pub charged_s: BTreeMap<Limit, f64>,
+    /// Chunk size now in use, where one is in use.
+    pub chunk_bytes: Option<u64>,
+    /// Bytes in flight over all shards.
+    pub in_flight_bytes: Option<u64>,
+}
+
+/// One node at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeSample {
+    /// `leader` or `follower`, or the cluster's own name.
+    pub cluster: String,
+    /// Node name.
+    pub node: String,
+    /// Share of one core used since the sample before; 1 is one whole core.
+    pub cpu_cores: f64,
+    /// Resident memory.
+    pub resident_bytes: u64,
+    /// Bytes received by transport since start.
+    pub transport_rx_bytes: u64,
+    /// Bytes sent by transport since start.
+    pub transport_tx_bytes: u64,
+    /// Time that recoveries on this node were throttled, since start.
+    pub throttle_ms: u64,
+}
+
+/// The link at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkSample {
+    /// Bytes that left the link towards the follower, since start.
+    pub to_follower_bytes: u64,
+    /// Bytes that left the link towards the leader, since start.
+    pub to_leader_bytes: u64,
+    /// Share of the time since the sample before in which the link towards the follower was sending.
+    pub busy_share: f64,
+}
+
+/// One line of the record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Line {
+    /// A phase begins or ends.
+    Phase {
+        /// Milliseconds since the run began.
+        t_ms: f64,
+        /// Variant, or none for phases before the first.
+        variant: Option<String>,
+        /// Lap, from 1.
+        lap: u32,
+        /// What begins or ends.
+        phase: Phase,
+    },
+    /// Progress of the recoveries.
+    Recovery {
+        /// Milliseconds since the run began.
+        t_ms: f64,
+        /// Variant.
+        variant: String,
+        /// Lap, from 1.
+        lap: u32,
+        /// The sample.
+        sample: RecoverySample,
+    },
+    /// A node.
+    Node {
+        /// Milliseconds since the run began.
+        t_ms: f64,
+        /// Variant, or none outside of one.
+        variant: Option<String>,
+        /// Lap, from 1.
+        lap: u32,
+        /// The sample.
+        sample: NodeSample,
+    },
+    /// The link.
+    Link {
+        /// Milliseconds since the run began.
+        t_ms: f64,
+        /// Variant, or none outside of one.
+        variant: Option<String>,
+        /// Lap, from 1.
+        lap: u32,
+        /// The sample.
+        sample: LinkSample,
+    },
+    /// What a checker found on one side.
+    Digest {
+        /// Milliseconds since the run began.
+        t_ms: f64,
+        /// Variant, or none for the leader before the first.
+        variant: Option<String>,
+        /// `leader` or `follower`.
+        side: String,
+        /// One entry a shard.
+        shards: Vec<ShardDigest>,
+    },
+    /// Something worth telling: a fault, a retry, a warning.
+    Note {
+        /// Milliseconds since the run began.
+        t_ms: f64,
+        /// Variant, or none outside of one.
+        variant: Option<String>,
+        /// The sentence.
+        text: String,
+    },
+}
+
+impl Line {
+    /// Milliseconds since the run began.
+    pub fn t_ms(&self) -> f64 {
+        match self {
+            Line::Phase { t_ms, .. }
+            | Line::Recovery { t_ms, .. }
+            | Line::Node { t_ms, .. }
+            | Line::Link { t_ms, .. }
+            | Line::Digest { t_ms, .. }
+            | Line::Note { t_ms, .. } => *t_ms,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a run was: enough to repeat it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Still running, or killed before it could say otherwise.
+    Running,
+    /// Every step ran.
+    Complete,
+    /// Stopped by the user; what is there is readable.
+    Interrupted,
+    /// A step failed; the last note says which.
+    Failed,
+}
+
+/// The machine a run took place on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Operating system and release.
+    pub os: String,
+    /// Processor name.
+    pub cpu: String,
+    /// Cores.
+    pub cores: u32,
+    /// Memory.
+    pub memory_bytes: u64,
+}
+
+/// The link between the clusters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkInfo {
+    /// Round-trip time.
+    pub rtt_ms: f64,
+    /// Rate in each direction.
+    pub rate_bytes_per_s: u64,
+    /// Window of one connection, where bounded.
+    pub window_bytes: Option<u64>,
+    /// What the emulator carried on this machine with neither delay nor rate; none if not measured.
+    pub ceiling_bytes_per_s: Option<u64>,
+}
+
+/// A node that took part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeInfo {
+    /// Cluster the node belongs to.
+    pub cluster: String,
+    /// Node name.
+    pub name: String,
+}
+
+/// One combination of settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VariantInfo {
+    /// Name, unique in the plan.
+    pub name: String,
+    /// Settings by their field names, as resolved.
+    pub settings: BTreeMap<String, String>,
+    /// Published seconds, where a row is published.
+    pub published_s: Option<f64>,
+}
+
+/// `manifest.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Format version, [`crate::FORMAT`] when written by this build.
+    pub format: u32,
+    /// Run id, also the directory's name.
+    pub run: String,
+    /// Plan name.
+    pub plan: String,
+    /// One sentence of the plan about itself.
+    pub about: String,
+    /// The whole plan as it was read.
+    pub plan_text: String,
+    /// `embedded`, `virtual`, ...
+    pub target: String,
+    /// Start, RFC 3339, UTC.
+    pub started: String,
+    /// Version of narrows.
+    pub version: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Scale of the corpus; 1 is the plan's own size.
+    pub scale: f64,
+    /// How it ended.
+    pub status: Status,
+    /// The machine.
+    pub machine: Machine,
+    /// The link, where there is one.
+    pub link: Option<LinkInfo>,
+    /// Nodes.
+    pub nodes: Vec<NodeInfo>,
+    /// Variants in the order of the plan.
+    pub variants: Vec<VariantInfo>,
+}

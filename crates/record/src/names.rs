@@ -1,0 +1,45 @@
+//! Nearest names, for messages that offer what was probably meant.
+
+/// The names of `known` that are close to `given`, nearest first, three at most.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut scored: Vec<(f64, &str)> = known
+        .into_iter()
+        .map(|name| (closeness(given, name), name))
+        .filter(|(score, _)| *score > 0.72)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    scored.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+/// A sentence to end an error with: `; did you mean "a" or "b"?`, or nothing.
+pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let near: Vec<String> = nearest(given, known).iter().map(|n| format!("\"{n}\"")).collect();
+    match near.as_slice() {
+        [] => String::new(),
+        names => format!("; did you mean {}?", names.join(" or ")),
+    }
+}
+
+/// Dotted names are compared as a whole and by their last part, so that `max_bytes_per_sec` finds
+/// `indices.recovery.max_bytes_per_sec`.
+fn closeness(given: &str, name: &str) -> f64 {
+    let last = |s: &str| s.rsplit('.').next().unwrap_or(s).to_owned();
+    let whole = strsim::jaro_winkler(given, name);
+    let tail = strsim::jaro_winkler(&last(given), &last(name)) * 0.97;
+    let contained = if given.len() >= 4 && name.contains(given) { 0.9 } else { 0.0 };
+    whole.max(tail).max(contained)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offers_the_nearest_and_stays_silent_otherwise() {
+        let known = ["remote-recovery", "replica-selection", "stability"];
+        assert_eq!(did_you_mean("remote-recvery", known), "; did you mean \"remote-recovery\"?");
+        assert_eq!(did_you_mean("zzz", known), "");
+        let settings = ["indices.recovery.max_bytes_per_sec", "transport.compress"];
+        assert_eq!(nearest("max_byte_per_sec", settings), [settings[0]]);
+    }
+}

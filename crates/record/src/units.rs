@@ -1,0 +1,191 @@
+//! Sizes, rates and times as people write and read them.
+//!
+//! Two families, as in the field: sizes of settings are powers of 1024 (`1mb` is 1 048 576 bytes, as
+//! in Elasticsearch), rates of links are powers of 1000 (`1gbit` is 10^9 bits a second). What is shown
+//! to people is in powers of 1000 (`MB/s`), as the source documents do.
+
+use std::time::Duration;
+
+/// A text that is no size, rate or time; the message says what is accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{text}\" is not a {what}; write {example}")]
+pub struct ParseError {
+    text: String,
+    what: &'static str,
+    example: &'static str,
+}
+
+fn split_number(text: &str) -> Option<(f64, String)> {
+    let text = text.trim();
+    let end = text
+        .char_indices()
+        .find(|(i, c)| !(c.is_ascii_digit() || *c == '.' || (*i == 0 && *c == '-')))
+        .map_or(text.len(), |(i, _)| i);
+    let number: f64 = text[..end].parse().ok()?;
+    number.is_finite().then(|| (number, text[end..].trim().to_ascii_lowercase()))
+}
+
+fn parse(
+    text: &str,
+    what: &'static str,
+    example: &'static str,
+    factor: impl Fn(&str) -> Option<f64>,
+) -> Result<f64, ParseError> {
+    let error = || ParseError { text: text.to_owned(), what, example };
+    let (number, unit) = split_number(text).ok_or_else(error)?;
+    let value = number * factor(&unit).ok_or_else(error)?;
+    if value.abs() <= 9.0e18 { Ok(value) } else { Err(error()) }
+}
+
+/// Bytes of a size setting: `64kb`, `1mb`, `5MB`, `1048576`, `10gb`. Powers of 1024.
+pub fn parse_size(text: &str) -> Result<u64, ParseError> {
+    let error = |_| ParseError { text: text.to_owned(), what: "size", example: SIZE_EXAMPLE };
+    let bytes = parse(text, "size", SIZE_EXAMPLE, size_factor)?;
+    if bytes < 0.0 { Err(error(())) } else { Ok(bytes.round() as u64) }
+}
+const SIZE_EXAMPLE: &str = "a number with b, kb, mb, gb or tb, for example 1mb";
+
+/// Bytes a second of a throttle setting: a size, where zero and below (`-1`) mean no limit.
+pub fn parse_throttle(text: &str) -> Result<Option<u64>, ParseError> {
+    let bytes = parse(text, "rate", SIZE_EXAMPLE, size_factor)?;
+    Ok((bytes > 0.0).then_some(bytes.round() as u64))
+}
+
+fn size_factor(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "" | "b" => 1.0,
+        "k" | "kb" | "kib" => 1024.0,
+        "m" | "mb" | "mib" => 1_048_576.0,
+        "g" | "gb" | "gib" => 1_073_741_824.0,
+        "t" | "tb" | "tib" => 1_099_511_627_776.0,
+        _ => return None,
+    })
+}
+
+/// Bytes a second of a link: `1gbit`, `100mbit`, `12.5MB/s`. Powers of 1000.
+pub fn parse_rate(text: &str) -> Result<u64, ParseError> {
+    const EXAMPLE: &str = "for example 1gbit, 100mbit or 12.5MB/s";
+    let error = || ParseError { text: text.to_owned(), what: "rate", example: EXAMPLE };
+    let rate = parse(text, "rate", EXAMPLE, |unit| {
+        Some(match unit {
+            "bit" | "bit/s" => 0.125,
+            "kbit" | "kbit/s" => 125.0,
+            "mbit" | "mbit/s" => 125e3,
+            "gbit" | "gbit/s" => 125e6,
+            "b/s" => 1.0,
+            "kb/s" => 1e3,
+            "mb/s" => 1e6,
+            "gb/s" => 1e9,
+            _ => return None,
+        })
+    })?;
+    if rate < 1.0 { Err(error()) } else { Ok(rate.round() as u64) }
+}
+
+/// A time: `100ms`, `30s`, `5m`, `1h`, `10d`, `250micros`.
+pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
+    const EXAMPLE: &str = "a number with micros, ms, s, m, h or d, for example 100ms";
+    let error = || ParseError { text: text.to_owned(), what: "time", example: EXAMPLE };
+    let seconds = parse(text, "time", EXAMPLE, |unit| {
+        Some(match unit {
+            "nanos" | "ns" => 1e-9,
+            "micros" | "us" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            "d" => 86400.0,
+            _ => return None,
+        })
+    })?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| error())
+}
+
+/// A size for people: `4.90 GB`, `633 MB`, `512 B`. Powers of 1000, three digits.
+pub fn show_bytes(bytes: u64) -> String {
+    scaled(bytes as f64, &["B", "kB", "MB", "GB", "TB", "PB"])
+}
+
+/// A rate for people: `118 MB/s`.
+pub fn show_rate(bytes_per_s: f64) -> String {
+    scaled(bytes_per_s, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"])
+}
+
+/// A chunk size as settings write it: `64kb`, `1mb`; bytes where it is no round number.
+pub fn show_size_setting(bytes: u64) -> String {
+    for (unit, factor) in [("gb", 1u64 << 30), ("mb", 1 << 20), ("kb", 1 << 10)] {
+        if bytes >= factor && bytes.is_multiple_of(factor) {
+            return format!("{}{unit}", bytes / factor);
+        }
+    }
+    format!("{bytes}b")
+}
+
+fn scaled(value: f64, units: &[&str]) -> String {
+    let mut value = value;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let digits = if unit == 0 || value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$} {}", units[unit])
+}
+
+/// A time for people: `3:59:45`, `1:13`, `47.3 s`, `820 ms`.
+pub fn show_seconds(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "-".to_owned();
+    }
+    let whole = seconds.round() as u64;
+    match seconds {
+        s if s >= 3600.0 => {
+            format!("{}:{:02}:{:02}", whole / 3600, whole % 3600 / 60, whole % 60)
+        }
+        s if s >= 99.95 => format!("{}:{:02}", whole / 60, whole % 60),
+        s if s >= 9.995 => format!("{s:.1} s"),
+        s if s >= 0.9995 => format!("{s:.2} s"),
+        s => format!("{:.0} ms", s * 1000.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_field_writes() {
+        assert_eq!(parse_size("64kb"), Ok(65536));
+        assert_eq!(parse_size("5MB"), Ok(5 << 20));
+        assert_eq!(parse_throttle("-1"), Ok(None));
+        assert_eq!(parse_throttle("40mb"), Ok(Some(40 << 20)));
+        assert_eq!(parse_rate("1gbit"), Ok(125_000_000));
+        assert_eq!(parse_rate("12.5MB/s"), Ok(12_500_000));
+        assert_eq!(parse_duration("100ms"), Ok(Duration::from_millis(100)));
+    }
+
+    #[test]
+    fn refuses_with_an_example() {
+        for bad in ["", "mb", "1xb", "-1mb", "1e999", "."] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+        let said = parse_rate("fast").unwrap_err().to_string();
+        assert_eq!(said, "\"fast\" is not a rate; write for example 1gbit, 100mbit or 12.5MB/s");
+    }
+
+    #[test]
+    fn shows_three_digits() {
+        assert_eq!(show_bytes(4_900_000_000), "4.90 GB");
+        assert_eq!(show_bytes(512), "512 B");
+        assert_eq!(show_rate(118.4e6), "118 MB/s");
+        assert_eq!(show_seconds(14384.9), "3:59:45");
+        assert_eq!(show_seconds(73.3), "73.3 s");
+        assert_eq!(show_size_setting(5 << 20), "5mb");
+    }
+}

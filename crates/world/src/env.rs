@@ -1,0 +1,205 @@
+//! A node's view of its world.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::net::{Connection, Listener};
+use crate::task::Task;
+use crate::{Costs, Message, Time, VirtualDisk, Work, real_world, virtual_world};
+
+/// A limit of time ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no answer within {0:?}")]
+pub struct Elapsed(pub Duration);
+
+/// Bytes that a host's connections carried since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetBytes {
+    /// Received.
+    pub rx_bytes: u64,
+    /// Sent.
+    pub tx_bytes: u64,
+}
+
+/// Counters of one host, shared by its connections.
+#[derive(Debug, Default)]
+pub(crate) struct NetCounters {
+    pub(crate) rx: Cell<u64>,
+    pub(crate) tx: Cell<u64>,
+}
+
+#[derive(Clone)]
+pub(crate) enum Arm {
+    Real(Rc<real_world::Host>),
+    Virtual(virtual_world::Host),
+}
+
+/// Time, tasks, network, disk, cores and chance, as one node has them. Cheap to clone; stays on its thread.
+#[derive(Clone)]
+pub struct Env {
+    pub(crate) arm: Arm,
+}
+
+impl Env {
+    /// The time.
+    pub fn now(&self) -> Time {
+        match &self.arm {
+            Arm::Real(host) => host.now(),
+            Arm::Virtual(host) => host.now(),
+        }
+    }
+
+    /// Waits; exact to the nanosecond in the virtual world and to some 50 microseconds in the real one.
+    pub async fn sleep(&self, duration: Duration) {
+        if !duration.is_zero() {
+            self.sleep_until(self.now() + duration).await;
+        }
+    }
+
+    /// Waits until a moment; not at all if it has passed.
+    pub async fn sleep_until(&self, when: Time) {
+        match &self.arm {
+            Arm::Real(host) => host.sleep_until(when).await,
+            Arm::Virtual(host) => host.sleep_until(when).await,
+        }
+    }
+
+    /// Waits for `future`, but no longer than `limit`; past that the future is dropped.
+    pub async fn timeout<T>(
+        &self,
+        limit: Duration,
+        future: impl Future<Output = T>,
+    ) -> Result<T, Elapsed> {
+        let future = pin!(future);
+        tokio::select! {
+            biased;
+            value = future => Ok(value),
+            () = self.sleep(limit.max(Duration::from_nanos(1))) => Err(Elapsed(limit)),
+        }
+    }
+
+    /// Starts a task on this host. The name is shown where a run hangs.
+    pub fn spawn<T: 'static>(
+        &self,
+        name: &'static str,
+        future: impl Future<Output = T> + 'static,
+    ) -> Task<T> {
+        let (joint, finisher) = Task::joint();
+        let whole = async move { finisher.finish(future.await) };
+        let abort = match &self.arm {
+            Arm::Real(_) => real_world::spawn(whole),
+            Arm::Virtual(host) => host.spawn(name, whole),
+        };
+        Task::new(joint, abort)
+    }
+
+    /// Does work that occupies this host's disk or one of its cores.
+    ///
+    /// Real world: runs `f`, on another thread where it may take long. Virtual world: runs `f` at once, and
+    /// the modelled time passes on the disk's or the cores' queue.
+    pub async fn work<T: Send + 'static>(
+        &self,
+        work: Work,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        match &self.arm {
+            Arm::Real(_) => real_world::work(work, f).await,
+            Arm::Virtual(host) => {
+                let value = f();
+                host.occupy(work).await;
+                value
+            }
+        }
+    }
+
+    /// An address to listen on: loopback in the real world, the host's own name in the virtual one; any port.
+    pub fn any_address(&self) -> String {
+        match &self.arm {
+            Arm::Real(_) => "127.0.0.1:0".to_owned(),
+            Arm::Virtual(host) => format!("{}:0", host.name()),
+        }
+    }
+
+    /// Listens for connections. Port 0 takes a free one; [`Listener::address`] says which.
+    pub async fn listen<M: Message>(&self, address: &str) -> io::Result<Listener<M>> {
+        match &self.arm {
+            Arm::Real(host) => real_world::listen(host, address).await.map(Listener::real),
+            Arm::Virtual(host) => host.listen(address).map(Listener::simulated),
+        }
+    }
+
+    /// Connects to a listener.
+    pub async fn connect<M: Message>(&self, address: &str) -> io::Result<Connection<M>> {
+        match &self.arm {
+            Arm::Real(host) => real_world::connect(host, address).await,
+            Arm::Virtual(host) => host.connect(address).await,
+        }
+    }
+
+    /// The next random number of this host. The same seed gives the same numbers.
+    pub fn random_u64(&self) -> u64 {
+        match &self.arm {
+            Arm::Real(host) => host.random_u64(),
+            Arm::Virtual(host) => host.random_u64(),
+        }
+    }
+
+    /// Another host of the same world. In the real world it shares this process.
+    pub fn host(&self, name: &str) -> Env {
+        match &self.arm {
+            Arm::Real(host) => Env { arm: Arm::Real(Rc::new(host.sibling(name))) },
+            Arm::Virtual(host) => Env { arm: Arm::Virtual(host.sibling(name)) },
+        }
+    }
+
+    /// Kills a host of the virtual world as `kill -9` would: its tasks end where they are, its connections
+    /// break, and only what was durable stays. In the real world hosts are processes; there it does nothing
+    /// and answers `false`.
+    pub fn kill_host(&self, name: &str) -> bool {
+        match &self.arm {
+            Arm::Real(_) => false,
+            Arm::Virtual(host) => host.kill(name),
+        }
+    }
+
+    /// Whether this is the virtual world.
+    pub fn is_virtual(&self) -> bool {
+        matches!(self.arm, Arm::Virtual(_))
+    }
+
+    /// The durable storage of this host in the virtual world; none in the real one.
+    pub fn virtual_disk(&self) -> Option<VirtualDisk> {
+        match &self.arm {
+            Arm::Real(_) => None,
+            Arm::Virtual(host) => Some(host.disk()),
+        }
+    }
+
+    /// Sets what work costs on this host, in the virtual world.
+    pub fn set_costs(&self, costs: Costs) {
+        if let Arm::Virtual(host) = &self.arm {
+            host.set_costs(costs);
+        }
+    }
+
+    /// Core seconds used by this host so far: of the process in the real world, modelled in the virtual one.
+    pub fn cpu_time(&self) -> Duration {
+        match &self.arm {
+            Arm::Real(_) => real_world::process_cpu_time(),
+            Arm::Virtual(host) => host.cpu_time(),
+        }
+    }
+
+    /// What this host's connections carried.
+    pub fn net_bytes(&self) -> NetBytes {
+        let counters = match &self.arm {
+            Arm::Real(host) => host.counters(),
+            Arm::Virtual(host) => host.counters(),
+        };
+        NetBytes { rx_bytes: counters.rx.get(), tx_bytes: counters.tx.get() }
+    }
+}

@@ -1,0 +1,126 @@
+//! A link between clusters: round trip, rate, window; cut and healed. The same handle in both worlds: an
+//! emulator in user space in the real one, a model in the virtual one.
+
+use std::io;
+use std::time::Duration;
+
+use crate::env::Arm;
+use crate::{Env, real_world, virtual_world};
+
+/// What a link is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkConfig {
+    /// Round-trip time; half of it each way.
+    pub rtt: Duration,
+    /// Rate in each direction, shared by all connections; none is unlimited.
+    pub rate_bytes_per_s: Option<u64>,
+    /// Bytes that one connection may have sent and not yet acknowledged; none is unlimited.
+    pub window_bytes: Option<u64>,
+}
+
+impl LinkConfig {
+    /// How long the link takes to send `bytes`.
+    pub fn service(&self, bytes: u64) -> Duration {
+        match self.rate_bytes_per_s {
+            Some(rate) => Duration::from_nanos(
+                (u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1))) as u64,
+            ),
+            None => Duration::ZERO,
+        }
+    }
+
+    /// Half a round trip.
+    pub fn one_way(&self) -> Duration {
+        self.rtt / 2
+    }
+}
+
+/// A direction of a link, seen from the side that connects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// From the side that connects to the side that listens.
+    Out,
+    /// Back.
+    Back,
+}
+
+/// What a link carried in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Bytes that left the link's queue.
+    pub bytes: u64,
+    /// Time in which it was sending.
+    pub busy: Duration,
+}
+
+/// A link.
+pub struct Link(LinkArm);
+
+enum LinkArm {
+    Real(real_world::Emulator),
+    Virtual(virtual_world::LinkHandle),
+}
+
+impl Link {
+    /// Opens a link. It carries nothing until a way through it is made by [`Link::route`].
+    pub fn open(env: &Env, config: LinkConfig) -> Link {
+        match &env.arm {
+            Arm::Real(_) => Link(LinkArm::Real(real_world::Emulator::new(env.clone(), config))),
+            Arm::Virtual(host) => Link(LinkArm::Virtual(host.open_link(config))),
+        }
+    }
+
+    /// An address that leads to `to` through the link.
+    pub async fn route(&self, to: &str) -> io::Result<String> {
+        self.route_from("127.0.0.1:0", to).await
+    }
+
+    /// As [`Link::route`], listening on a given address; the virtual world does not need one.
+    pub async fn route_from(&self, listen: &str, to: &str) -> io::Result<String> {
+        match &self.0 {
+            LinkArm::Real(emulator) => emulator.route(listen, to).await,
+            LinkArm::Virtual(link) => Ok(link.route(to)),
+        }
+    }
+
+    /// Changes round trip, rate and window for what comes from now on.
+    pub fn configure(&self, config: LinkConfig) {
+        match &self.0 {
+            LinkArm::Real(emulator) => emulator.configure(config),
+            LinkArm::Virtual(link) => link.configure(config),
+        }
+    }
+
+    /// Cuts the link: nothing passes, nothing is lost.
+    pub fn cut(&self) {
+        self.cut_state().set(true);
+    }
+
+    /// Heals the link.
+    pub fn heal(&self) {
+        self.cut_state().set(false);
+        if let LinkArm::Virtual(link) = &self.0 {
+            link.healed();
+        }
+    }
+
+    /// Damages one byte in each of the next `chunks` large pieces on the way back.
+    pub fn damage_next(&self, chunks: u32) {
+        self.cut_state().damage_next(chunks);
+    }
+
+    /// What the link carried.
+    pub fn stats(&self, direction: Direction) -> LinkStats {
+        match &self.0 {
+            LinkArm::Real(emulator) => emulator.stats(direction),
+            LinkArm::Virtual(link) => link.stats(direction),
+        }
+    }
+
+    fn cut_state(&self) -> &crate::cut::Cut {
+        match &self.0 {
+            LinkArm::Real(emulator) => emulator.cut_state(),
+            LinkArm::Virtual(link) => link.cut_state(),
+        }
+    }
+}

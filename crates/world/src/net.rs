@@ -1,0 +1,94 @@
+//! Connections of typed messages, in either world.
+
+use std::io;
+
+use crate::{Message, real_world, virtual_world};
+
+/// Both ends of one side of a connection.
+pub struct Connection<M> {
+    /// To the neighbour.
+    pub sender: Sender<M>,
+    /// From the neighbour.
+    pub receiver: Receiver<M>,
+}
+
+/// Sends messages in order. Clones share the connection; it closes when the last is dropped.
+pub enum Sender<M> {
+    #[doc(hidden)]
+    Real(real_world::Sender<M>),
+    #[doc(hidden)]
+    Virtual(virtual_world::Sender<M>),
+}
+
+impl<M> Clone for Sender<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Sender::Real(sender) => Sender::Real(sender.clone()),
+            Sender::Virtual(sender) => Sender::Virtual(sender.clone()),
+        }
+    }
+}
+
+impl<M: Message> Sender<M> {
+    /// Hands a message to the connection; waits while its buffer is full. Dropping the future before it is
+    /// ready may or may not send the message, never a part of it.
+    pub async fn send(&self, message: M) -> io::Result<()> {
+        match self {
+            Sender::Real(sender) => sender.send(message).await,
+            Sender::Virtual(sender) => sender.send(message).await,
+        }
+    }
+}
+
+/// Receives messages in order.
+pub enum Receiver<M> {
+    #[doc(hidden)]
+    Real(real_world::Receiver),
+    #[doc(hidden)]
+    Virtual(virtual_world::Receiver<M>),
+}
+
+impl<M: Message> Receiver<M> {
+    /// The next message; none once the neighbour has closed. An error ends the connection.
+    /// Not to be dropped half-way in the real world: read in one loop.
+    pub async fn recv(&mut self) -> io::Result<Option<M>> {
+        match self {
+            Receiver::Real(receiver) => receiver.recv().await,
+            Receiver::Virtual(receiver) => receiver.recv().await,
+        }
+    }
+}
+
+/// Accepts connections.
+pub struct Listener<M>(Arm<M>);
+
+enum Arm<M> {
+    Real(real_world::Listener),
+    Virtual(virtual_world::Listener<M>),
+}
+
+impl<M: Message> Listener<M> {
+    pub(crate) fn real(listener: real_world::Listener) -> Self {
+        Listener(Arm::Real(listener))
+    }
+
+    pub(crate) fn simulated(listener: virtual_world::Listener<M>) -> Self {
+        Listener(Arm::Virtual(listener))
+    }
+
+    /// The address to connect to.
+    pub fn address(&self) -> &str {
+        match &self.0 {
+            Arm::Real(listener) => listener.address(),
+            Arm::Virtual(listener) => listener.address(),
+        }
+    }
+
+    /// The next connection.
+    pub async fn accept(&mut self) -> io::Result<Connection<M>> {
+        match &mut self.0 {
+            Arm::Real(listener) => listener.accept().await,
+            Arm::Virtual(listener) => listener.accept().await,
+        }
+    }
+}

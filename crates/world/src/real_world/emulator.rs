@@ -1,0 +1,257 @@
+//! The link in user space: a proxy that gives bytes the delay, the rate and the window of a long line.
+//!
+//! Needs no privileges. Its memory is bounded: it reads no more than the line holds (rate x delay) and a
+//! short queue, and leaves the rest in the sender's socket, as a full router would.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+use super::net::tried;
+use crate::cut::Cut;
+use crate::link::{Direction, LinkConfig, LinkStats};
+use crate::queue::RateQueue;
+use crate::{Env, Task, Time};
+
+/// Read at once; also the piece that the rate is shared in.
+const PIECE_BYTES: usize = 64 << 10;
+/// The queue in front of the line.
+const QUEUE: Duration = Duration::from_millis(4);
+/// Held by one connection where the line itself has no bound.
+const HELD_BYTES_MAX: u64 = 16 << 20;
+
+#[derive(Debug, Default)]
+struct Lane {
+    queue: RefCell<RateQueue>,
+    bytes: Cell<u64>,
+}
+
+struct Shared {
+    env: Env,
+    config: RefCell<LinkConfig>,
+    out: Lane,
+    back: Lane,
+    cut: Cut,
+    tasks: RefCell<Vec<Task<()>>>,
+}
+
+impl Shared {
+    fn lane(&self, direction: Direction) -> &Lane {
+        match direction {
+            Direction::Out => &self.out,
+            Direction::Back => &self.back,
+        }
+    }
+
+    fn keep(&self, task: Task<()>) {
+        let mut tasks = self.tasks.borrow_mut();
+        tasks.retain(|task| !task.is_finished());
+        tasks.push(task);
+    }
+}
+
+/// A link of the real world. Dropping it closes what passes through it.
+pub(crate) struct Emulator {
+    shared: Rc<Shared>,
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        // The tasks hold the shared state; ending them lets it go.
+        let tasks = std::mem::take(&mut *self.shared.tasks.borrow_mut());
+        drop(tasks);
+    }
+}
+
+impl Emulator {
+    pub(crate) fn new(env: Env, config: LinkConfig) -> Self {
+        let shared = Shared {
+            env,
+            config: RefCell::new(config),
+            out: Lane::default(),
+            back: Lane::default(),
+            cut: Cut::default(),
+            tasks: RefCell::default(),
+        };
+        Emulator { shared: Rc::new(shared) }
+    }
+
+    pub(crate) fn configure(&self, config: LinkConfig) {
+        *self.shared.config.borrow_mut() = config;
+    }
+
+    pub(crate) fn cut_state(&self) -> &Cut {
+        &self.shared.cut
+    }
+
+    pub(crate) fn stats(&self, direction: Direction) -> LinkStats {
+        let lane = self.shared.lane(direction);
+        let busy = lane.queue.borrow().busy(self.shared.env.now());
+        LinkStats { bytes: lane.bytes.get(), busy }
+    }
+
+    pub(crate) async fn route(&self, listen: &str, to: &str) -> io::Result<String> {
+        let listener =
+            TcpListener::bind(listen).await.map_err(|e| tried("listen on", listen, &e))?;
+        let address = listener.local_addr()?.to_string();
+        let (shared, to) = (self.shared.clone(), to.to_owned());
+        let task = self.shared.env.spawn("link", accept(shared, listener, to));
+        self.shared.keep(task);
+        Ok(address)
+    }
+}
+
+async fn accept(shared: Rc<Shared>, listener: TcpListener, to: String) {
+    loop {
+        let Ok((near, _)) = listener.accept().await else {
+            // Out of file handles, most likely: try again when some may have closed.
+            shared.env.sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let task = shared.env.spawn("link connection", carry(shared.clone(), near, to.clone()));
+        shared.keep(task);
+    }
+}
+
+async fn carry(shared: Rc<Shared>, near: TcpStream, to: String) {
+    shared.cut.whole().await;
+    // The handshake crosses the line and comes back before either side can send.
+    let rtt = shared.config.borrow().rtt;
+    shared.env.sleep(rtt).await;
+    let Ok(far) = TcpStream::connect(&to).await else { return };
+    if near.set_nodelay(true).and(far.set_nodelay(true)).is_err() {
+        return;
+    }
+    let (near_read, near_write) = near.into_split();
+    let (far_read, far_write) = far.into_split();
+    tokio::join!(
+        one_way(shared.clone(), Direction::Out, near_read, far_write),
+        one_way(shared.clone(), Direction::Back, far_read, near_write),
+    );
+}
+
+/// Bytes of one direction of one connection that are on the line.
+#[derive(Default)]
+struct OnTheLine {
+    pieces: RefCell<VecDeque<(Time, Bytes)>>,
+    ended: Cell<bool>,
+    broken: Cell<bool>,
+    /// Read and not yet delivered.
+    held_bytes: Cell<u64>,
+    /// Delivered, and the acknowledgement still under way: when it arrives, and for how much.
+    acks: RefCell<VecDeque<(Time, u64)>>,
+    unacked_bytes: Cell<u64>,
+    moved: Notify,
+    came: Notify,
+}
+
+async fn one_way(
+    shared: Rc<Shared>,
+    direction: Direction,
+    from: OwnedReadHalf,
+    to: OwnedWriteHalf,
+) {
+    let line = OnTheLine::default();
+    tokio::join!(enter(&shared, direction, &line, from), leave(&shared, direction, &line, to));
+}
+
+async fn enter(shared: &Shared, direction: Direction, line: &OnTheLine, mut from: OwnedReadHalf) {
+    let mut buffer = BytesMut::new();
+    while !line.broken.get() {
+        room(shared, direction, line).await;
+        buffer.reserve(PIECE_BYTES);
+        let limit = (&mut from).take(PIECE_BYTES as u64).read_buf(&mut buffer).await;
+        let Ok(read @ 1..) = limit else { break };
+        shared.cut.whole().await;
+        let piece = damaged(shared, direction, buffer.split().freeze());
+        let (service, delay) = {
+            let config = shared.config.borrow();
+            (config.service(read as u64), config.one_way())
+        };
+        let now = shared.env.now();
+        let leaves = shared.lane(direction).queue.borrow_mut().reserve(now, service);
+        line.held_bytes.set(line.held_bytes.get() + read as u64);
+        line.unacked_bytes.set(line.unacked_bytes.get() + read as u64);
+        line.pieces.borrow_mut().push_back((leaves + delay, piece));
+        line.came.notify_one();
+    }
+    line.ended.set(true);
+    line.came.notify_one();
+}
+
+/// Waits until the line takes another piece: its queue is short, and the connection's window open.
+async fn room(shared: &Shared, direction: Direction, line: &OnTheLine) {
+    loop {
+        if line.broken.get() {
+            return;
+        }
+        let now = shared.env.now();
+        while line.acks.borrow().front().is_some_and(|(at, _)| *at <= now) {
+            let (_, bytes) = line.acks.borrow_mut().pop_front().expect("it was there");
+            line.unacked_bytes.set(line.unacked_bytes.get() - bytes);
+        }
+        let window = shared.config.borrow().window_bytes.unwrap_or(u64::MAX);
+        let backlog = shared.lane(direction).queue.borrow().backlog(now);
+        let limited = shared.config.borrow().rate_bytes_per_s.is_some();
+        if backlog > QUEUE {
+            shared.env.sleep(backlog - QUEUE).await;
+        } else if line.unacked_bytes.get() >= window {
+            let next_ack = line.acks.borrow().front().map(|(at, _)| *at);
+            match next_ack {
+                Some(at) => shared.env.sleep_until(at).await,
+                None => line.moved.notified().await,
+            }
+        } else if !limited && line.held_bytes.get() >= HELD_BYTES_MAX {
+            line.moved.notified().await;
+        } else {
+            return;
+        }
+    }
+}
+
+async fn leave(shared: &Shared, direction: Direction, line: &OnTheLine, mut to: OwnedWriteHalf) {
+    loop {
+        let next = line.pieces.borrow_mut().pop_front();
+        let Some((at, piece)) = next else {
+            if line.ended.get() {
+                break;
+            }
+            line.came.notified().await;
+            continue;
+        };
+        shared.env.sleep_until(at).await;
+        shared.cut.whole().await;
+        if to.write_all(&piece).await.is_err() {
+            line.broken.set(true);
+            line.moved.notify_one();
+            return;
+        }
+        let bytes = piece.len() as u64;
+        let lane = shared.lane(direction);
+        lane.bytes.set(lane.bytes.get() + bytes);
+        line.held_bytes.set(line.held_bytes.get() - bytes);
+        let acked = shared.env.now() + shared.config.borrow().one_way();
+        line.acks.borrow_mut().push_back((acked, bytes));
+        line.moved.notify_one();
+    }
+    // A failure here means that the other side has gone already.
+    let _ = to.shutdown().await;
+}
+
+fn damaged(shared: &Shared, direction: Direction, piece: Bytes) -> Bytes {
+    if direction == Direction::Out || piece.len() < PIECE_BYTES / 4 || !shared.cut.take_damage() {
+        return piece;
+    }
+    let mut copy = piece.to_vec();
+    let middle = copy.len() / 2;
+    copy[middle] ^= 0x40;
+    Bytes::from(copy)
+}

@@ -1,0 +1,100 @@
+//! Sockets, files and threads: one event loop for each process, blocking work beside it.
+
+mod emulator;
+mod net;
+mod timer;
+mod work;
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+pub(crate) use emulator::Emulator;
+pub use net::{Listener, Receiver, Sender};
+pub(crate) use net::{connect, listen};
+pub(crate) use work::work;
+
+use crate::env::{Arm, NetCounters};
+use crate::task::Abort;
+use crate::{Env, Time};
+
+/// A host of the real world: this process, or a part of it that has a name.
+#[derive(Debug)]
+pub(crate) struct Host {
+    began: Instant,
+    seed: u64,
+    random: RefCell<Xoshiro256PlusPlus>,
+    counters: Rc<NetCounters>,
+}
+
+impl Host {
+    fn new(began: Instant, seed: u64, name: &str) -> Self {
+        let random = Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(name.as_bytes(), seed));
+        Host { began, seed, random: RefCell::new(random), counters: Rc::default() }
+    }
+
+    pub(crate) fn sibling(&self, name: &str) -> Host {
+        Host::new(self.began, self.seed, name)
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        Time(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    pub(crate) async fn sleep_until(&self, when: Time) {
+        timer::sleep_until(self.began + Duration::from_nanos(when.0)).await;
+    }
+
+    pub(crate) fn random_u64(&self) -> u64 {
+        self.random.borrow_mut().next_u64()
+    }
+
+    pub(crate) fn counters(&self) -> &Rc<NetCounters> {
+        &self.counters
+    }
+}
+
+/// Runs a node's code on this thread until its future ends. `seed` decides what is random in it.
+///
+/// Tasks that are still running then are ended.
+///
+/// # Panics
+/// If the operating system gives no event loop (no file handles left).
+pub fn run<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Env) -> F) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .max_blocking_threads(16)
+        .build()
+        .expect("an event loop needs a few file handles; raise the limit of open files");
+    let local = tokio::task::LocalSet::new();
+    let host = Rc::new(Host::new(Instant::now(), seed, "main"));
+    local.block_on(&runtime, main(Env { arm: Arm::Real(host) }))
+}
+
+struct AbortTask(tokio::task::AbortHandle);
+
+impl Abort for AbortTask {
+    fn abort(&self) {
+        self.0.abort();
+    }
+}
+
+pub(crate) fn spawn(future: impl Future<Output = ()> + 'static) -> Box<dyn Abort> {
+    Box::new(AbortTask(tokio::task::spawn_local(future).abort_handle()))
+}
+
+/// Core seconds that this process has used, in user and kernel mode, ended threads included. Zero where
+/// the system has no `/proc`.
+pub(crate) fn process_cpu_time() -> Duration {
+    // utime and stime are fields 14 and 15, in hundredths of a second; the name in field 2 may hold spaces.
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(") ").next().unwrap_or_default();
+    let ticks: u64 =
+        after_name.split(' ').skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
+}

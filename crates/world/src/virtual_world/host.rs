@@ -1,0 +1,219 @@
+//! A host: its cores, disk, network card, tasks and chance.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::flow::{Flow, Pipe};
+use super::{VirtualDisk, World};
+use crate::env::NetCounters;
+use crate::queue::{CoreQueue, RateQueue};
+use crate::task::Abort;
+use crate::{Costs, Time, Work};
+
+/// Of a network card, each way.
+const CARD_BYTES_PER_S: u64 = 1_250_000_000;
+/// Through a card and half the switch behind it.
+const CARD_DELAY: Duration = Duration::from_micros(25);
+/// Between two tasks of one host.
+const LOOPBACK_BYTES_PER_S: u64 = 2_600_000_000;
+const LOOPBACK_DELAY: Duration = Duration::from_micros(10);
+
+pub(super) struct HostState {
+    pub(super) name: Arc<str>,
+    pub(super) card_out: Rc<Pipe>,
+    pub(super) card_in: Rc<Pipe>,
+    pub(super) loopback: Rc<Pipe>,
+    pub(super) flows: RefCell<Vec<Weak<Flow>>>,
+    costs: RefCell<Costs>,
+    cores: RefCell<CoreQueue>,
+    disk_queue: RefCell<RateQueue>,
+    disk: VirtualDisk,
+    random: RefCell<Xoshiro256PlusPlus>,
+    counters: Rc<NetCounters>,
+}
+
+impl HostState {
+    fn new(seed: u64, name: &str) -> Self {
+        let costs = Costs::default();
+        HostState {
+            name: Arc::from(name),
+            card_out: Pipe::new(Some(CARD_BYTES_PER_S), CARD_DELAY),
+            card_in: Pipe::new(Some(CARD_BYTES_PER_S), CARD_DELAY),
+            loopback: Pipe::new(Some(LOOPBACK_BYTES_PER_S), LOOPBACK_DELAY),
+            flows: RefCell::default(),
+            cores: RefCell::new(CoreQueue::new(costs.cores)),
+            costs: RefCell::new(costs),
+            disk_queue: RefCell::default(),
+            disk: VirtualDisk::default(),
+            random: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(
+                name.as_bytes(),
+                seed,
+            ))),
+            counters: Rc::default(),
+        }
+    }
+
+    pub(super) fn counters(&self) -> &Rc<NetCounters> {
+        &self.counters
+    }
+
+    pub(super) fn clear(&self) {
+        self.flows.borrow_mut().clear();
+    }
+
+    pub(super) fn keep(&self, flow: &Rc<Flow>) {
+        let mut flows = self.flows.borrow_mut();
+        if flows.len() == flows.capacity() {
+            flows.retain(|flow| flow.strong_count() > 0);
+        }
+        flows.push(Rc::downgrade(flow));
+    }
+}
+
+/// A handle on a host of a virtual world.
+#[derive(Clone)]
+pub(crate) struct Host {
+    pub(super) world: Weak<World>,
+    pub(super) state: Rc<HostState>,
+}
+
+struct AbortTask {
+    world: Weak<World>,
+    id: u64,
+}
+
+impl Abort for AbortTask {
+    fn abort(&self) {
+        if let Some(world) = self.world.upgrade() {
+            world.executor.abort(self.id);
+        }
+    }
+}
+
+impl Host {
+    pub(super) fn get(world: &Rc<World>, name: &str) -> Host {
+        let mut hosts = world.hosts.borrow_mut();
+        let state = hosts
+            .entry(name.to_owned())
+            .or_insert_with(|| Rc::new(HostState::new(world.seed, name)))
+            .clone();
+        Host { world: Rc::downgrade(world), state }
+    }
+
+    pub(super) fn world(&self) -> Rc<World> {
+        self.world.upgrade().expect("a host lives no longer than its world")
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.state.name
+    }
+
+    pub(crate) fn sibling(&self, name: &str) -> Host {
+        Host::get(&self.world(), name)
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.world.upgrade().map_or(Time(0), |world| world.events.now())
+    }
+
+    pub(crate) fn sleep_until(&self, when: Time) -> Sleep {
+        Sleep { world: self.world.clone(), when, alarm: None }
+    }
+
+    pub(crate) fn spawn(
+        &self,
+        name: &'static str,
+        future: impl Future<Output = ()> + 'static,
+    ) -> Box<dyn Abort> {
+        let id = self.world().executor.spawn(name, self.state.name.clone(), Box::pin(future));
+        Box::new(AbortTask { world: self.world.clone(), id })
+    }
+
+    pub(crate) async fn occupy(&self, work: Work) {
+        let now = self.now();
+        let service = self.state.costs.borrow().of(work);
+        let done = if work.on_core() {
+            self.state.cores.borrow_mut().reserve(now, service)
+        } else {
+            self.state.disk_queue.borrow_mut().reserve(now, service)
+        };
+        self.sleep_until(done).await;
+    }
+
+    pub(crate) fn set_costs(&self, costs: Costs) {
+        *self.state.cores.borrow_mut() = CoreQueue::new(costs.cores);
+        *self.state.costs.borrow_mut() = costs;
+    }
+
+    pub(crate) fn cpu_time(&self) -> Duration {
+        self.state.cores.borrow().busy(self.now())
+    }
+
+    pub(crate) fn random_u64(&self) -> u64 {
+        self.state.random.borrow_mut().next_u64()
+    }
+
+    pub(crate) fn disk(&self) -> VirtualDisk {
+        self.state.disk.clone()
+    }
+
+    pub(crate) fn counters(&self) -> &Rc<NetCounters> {
+        self.state.counters()
+    }
+
+    pub(crate) fn kill(&self, name: &str) -> bool {
+        let world = self.world();
+        let Some(state) = world.hosts.borrow().get(name).cloned() else { return false };
+        let flows = std::mem::take(&mut *state.flows.borrow_mut());
+        for flow in flows.iter().filter_map(Weak::upgrade) {
+            flow.break_off();
+        }
+        let own = format!("{name}:");
+        world.listening.borrow_mut().retain(|address, _| !address.starts_with(&own));
+        world.executor.abort_host(name);
+        // Its queues are empty after a restart.
+        *state.disk_queue.borrow_mut() = RateQueue::default();
+        let cores = state.costs.borrow().cores;
+        *state.cores.borrow_mut() = CoreQueue::new(cores);
+        true
+    }
+}
+
+pub(crate) struct Sleep {
+    world: Weak<World>,
+    when: Time,
+    alarm: Option<u64>,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(world) = self.world.upgrade() else { return Poll::Pending };
+        if world.events.now() >= self.when {
+            return Poll::Ready(());
+        }
+        match self.alarm {
+            Some(seq) => world.events.change_alarm(self.when, seq, cx.waker()),
+            None => self.alarm = Some(world.events.alarm(self.when, cx.waker().clone())),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let (Some(seq), Some(world)) = (self.alarm, self.world.upgrade()) {
+            world.events.cancel_alarm(self.when, seq);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Connections of the virtual world: messages are moved, and their sizes travel.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::World;
+use super::flow::{Flow, Pipe};
+use super::host::{Host, HostState};
+use super::link::LinkState;
+use crate::cut::Cut;
+use crate::net::Connection;
+use crate::{Message, net};
+
+/// The window of a connection within a site: the usual bound of the kernel's buffers.
+const LAN_WINDOW_BYTES: u64 = 4 << 20;
+
+/// Connections that wait to be accepted at an address.
+#[derive(Default)]
+pub(super) struct Listening {
+    waiting: RefCell<VecDeque<Box<dyn Any>>>,
+    came: Notify,
+}
+
+/// The messages of a flow, in order.
+struct Channel<M> {
+    world: Weak<World>,
+    flow: Rc<Flow>,
+    messages: RefCell<VecDeque<M>>,
+    from: Rc<HostState>,
+    to: Rc<HostState>,
+    damage: Option<Cut>,
+}
+
+/// The sending end; the flow ends when the last is dropped.
+pub struct Sender<M> {
+    end: Rc<SendEnd<M>>,
+}
+
+struct SendEnd<M> {
+    channel: Rc<Channel<M>>,
+}
+
+impl<M> Drop for SendEnd<M> {
+    fn drop(&mut self) {
+        if let Some(world) = self.channel.world.upgrade() {
+            self.channel.flow.push(&world, 1, true);
+        }
+    }
+}
+
+impl<M> Clone for Sender<M> {
+    fn clone(&self) -> Self {
+        Sender { end: self.end.clone() }
+    }
+}
+
+fn reset() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionReset, "the neighbour is gone")
+}
+
+impl<M: Message> Sender<M> {
+    pub(crate) async fn send(&self, mut message: M) -> io::Result<()> {
+        let channel = &self.end.channel;
+        loop {
+            if channel.flow.is_broken() {
+                return Err(reset());
+            }
+            if channel.flow.has_room() {
+                break;
+            }
+            channel.flow.room.notified().await;
+        }
+        let bytes = message.wire_bytes();
+        if bytes > 16 << 10 && channel.damage.as_ref().is_some_and(Cut::take_damage) {
+            message.damage();
+        }
+        let world = channel.world.upgrade().ok_or_else(reset)?;
+        let sent = &channel.from.counters().tx;
+        sent.set(sent.get() + bytes);
+        channel.messages.borrow_mut().push_back(message);
+        channel.flow.push(&world, bytes, false);
+        Ok(())
+    }
+}
+
+/// The receiving end; the flow breaks when it is dropped.
+pub struct Receiver<M> {
+    channel: Rc<Channel<M>>,
+}
+
+impl<M> Drop for Receiver<M> {
+    fn drop(&mut self) {
+        self.channel.flow.break_off();
+    }
+}
+
+impl<M: Message> Receiver<M> {
+    pub(crate) async fn recv(&mut self) -> io::Result<Option<M>> {
+        let channel = &self.channel;
+        loop {
+            let world = channel.world.upgrade().ok_or_else(reset)?;
+            if channel.flow.take(&world) {
+                let message = channel.messages.borrow_mut().pop_front();
+                let message = message.expect("a message for each that arrived");
+                let received = &channel.to.counters().rx;
+                received.set(received.get() + message.wire_bytes());
+                return Ok(Some(message));
+            }
+            if channel.flow.is_broken() {
+                return Err(reset());
+            }
+            if channel.flow.has_ended() {
+                return Ok(None);
+            }
+            drop(world);
+            channel.flow.came.notified().await;
+        }
+    }
+}
+
+fn channel<M: Message>(
+    world: &Rc<World>,
+    (from, to): (&Rc<HostState>, &Rc<HostState>),
+    flow: Rc<Flow>,
+    damage: Option<Cut>,
+) -> (net::Sender<M>, net::Receiver<M>) {
+    from.keep(&flow);
+    to.keep(&flow);
+    let channel = Rc::new(Channel {
+        world: Rc::downgrade(world),
+        flow,
+        messages: RefCell::default(),
+        from: from.clone(),
+        to: to.clone(),
+        damage,
+    });
+    let end = Rc::new(SendEnd { channel: channel.clone() });
+    (net::Sender::Virtual(Sender { end }), net::Receiver::Virtual(Receiver { channel }))
+}
+
+/// Accepts connections at an address.
+pub struct Listener<M> {
+    world: Weak<World>,
+    address: String,
+    listening: Rc<Listening>,
+    message: std::marker::PhantomData<M>,
+}
+
+impl<M> Drop for Listener<M> {
+    fn drop(&mut self) {
+        if let Some(world) = self.world.upgrade() {
+            let mut all = world.listening.borrow_mut();
+            let mine = all.get(&self.address).is_some_and(|l| Rc::ptr_eq(l, &self.listening));
+            let gone = if mine { all.remove(&self.address) } else { None };
+            drop(all);
+            drop(gone);
+        }
+    }
+}
+
+impl<M: Message> Listener<M> {
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(crate) async fn accept(&mut self) -> io::Result<Connection<M>> {
+        loop {
+            let next = self.listening.waiting.borrow_mut().pop_front();
+            let Some(next) = next else {
+                self.listening.came.notified().await;
+                continue;
+            };
+            // Who speaks another protocol is turned away, as a bad frame would be.
+            if let Ok(connection) = next.downcast::<Connection<M>>() {
+                return Ok(*connection);
+            }
+        }
+    }
+}
+
+impl Host {
+    pub(crate) fn listen<M: Message>(&self, address: &str) -> io::Result<Listener<M>> {
+        let world = self.world();
+        let (host, port) = split(address)?;
+        if host != self.name() {
+            let text = format!("listen on {address}: this host is {}", self.name());
+            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
+        }
+        let port = if port == 0 {
+            world.next_port.set(world.next_port.get() + 1);
+            world.next_port.get()
+        } else {
+            port
+        };
+        let address = format!("{host}:{port}");
+        let mut all = world.listening.borrow_mut();
+        if all.contains_key(&address) {
+            let text = format!("listen on {address}: it is taken");
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
+        }
+        let listening = Rc::new(Listening::default());
+        all.insert(address.clone(), listening.clone());
+        let world = self.world.clone();
+        Ok(Listener { world, address, listening, message: std::marker::PhantomData })
+    }
+
+    /// Connects to `host:port`, or to `host:port@link`, as [`crate::Link::route`] writes it.
+    pub(crate) async fn connect<M: Message>(&self, address: &str) -> io::Result<Connection<M>> {
+        let world = self.world();
+        let (plain, link) = match address.split_once('@') {
+            Some((plain, number)) => (plain, world.link(number)),
+            None => (address, None),
+        };
+        let far = Host::get(&world, split(plain)?.0).state;
+        let (out, back, window) = paths(&self.state, &far, link.as_deref());
+        let round_trip: Duration = out.iter().chain(&back).map(|pipe| pipe.delay()).sum();
+        if let Some(link) = &link {
+            link.cut.whole().await;
+        }
+        self.sleep_until(self.now() + round_trip).await;
+        let listening = world.listening.borrow().get(plain).cloned().ok_or_else(|| {
+            let text = format!("connect to {address}: nobody listens there");
+            io::Error::new(io::ErrorKind::ConnectionRefused, text)
+        })?;
+        let damage = link.map(|link| link.cut.clone());
+        let near = &self.state;
+        let (sender, far_receiver) =
+            channel::<M>(&world, (near, &far), Flow::new(out, window), None);
+        let (far_sender, receiver) =
+            channel::<M>(&world, (&far, near), Flow::new(back, window), damage);
+        let other_side = Connection { sender: far_sender, receiver: far_receiver };
+        listening.waiting.borrow_mut().push_back(Box::new(other_side));
+        listening.came.notify_waiters();
+        Ok(Connection { sender, receiver })
+    }
+}
+
+/// The pipes there and back, and the window.
+fn paths(
+    near: &HostState,
+    far: &HostState,
+    link: Option<&LinkState>,
+) -> (Vec<Rc<Pipe>>, Vec<Rc<Pipe>>, u64) {
+    if near.name == far.name && link.is_none() {
+        return (vec![near.loopback.clone()], vec![near.loopback.clone()], LAN_WINDOW_BYTES);
+    }
+    let mut out = vec![near.card_out.clone()];
+    let mut back = vec![far.card_out.clone()];
+    if let Some(link) = link {
+        out.push(link.out.clone());
+        back.push(link.back.clone());
+    }
+    out.push(far.card_in.clone());
+    back.push(near.card_in.clone());
+    let window = match link {
+        Some(link) => link.config.borrow().window_bytes.unwrap_or(u64::MAX),
+        None => LAN_WINDOW_BYTES,
+    };
+    (out, back, window)
+}
+
+fn split(address: &str) -> io::Result<(&str, u32)> {
+    let parts = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    parts.ok_or_else(|| {
+        let text = format!("\"{address}\" is no address; write host:port");
+        io::Error::new(io::ErrorKind::InvalidInput, text)
+    })
+}

@@ -1,0 +1,80 @@
+use std::time::Duration;
+
+use super::*;
+use crate::Time;
+
+#[test]
+fn sleeps_end_in_the_order_of_time() {
+    let order = run(1, async |env| {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let sleeper = |ms: u64| {
+            let (env2, order) = (env.clone(), order.clone());
+            env.spawn("sleeper", async move {
+                env2.sleep(Duration::from_millis(ms)).await;
+                order.borrow_mut().push((ms, env2.now()));
+            })
+        };
+        let tasks = [sleeper(30), sleeper(10), sleeper(20)];
+        for task in tasks {
+            task.await.unwrap();
+        }
+        order.take()
+    });
+    let at = |ms: u64| (ms, Time(ms * 1_000_000));
+    assert_eq!(order, [at(10), at(20), at(30)]);
+}
+
+#[test]
+fn a_hang_says_what_waits() {
+    let ended = run_traced(1, async |env| {
+        let (_keep, never) = tokio::sync::oneshot::channel::<()>();
+        let task = env.spawn("waits for an answer", async move { never.await.is_ok() });
+        task.await
+    });
+    let said = ended.unwrap_err().to_string();
+    assert!(said.contains("waits for an answer @ main x 1"), "{said}");
+}
+
+#[test]
+fn a_dropped_timeout_leaves_no_alarm() {
+    run(1, async |env| {
+        let quick = env.timeout(Duration::from_secs(3600), env.sleep(Duration::from_secs(1))).await;
+        assert_eq!(quick, Ok(()));
+        let slow = env.timeout(Duration::from_secs(1), env.sleep(Duration::from_secs(60))).await;
+        assert!(slow.is_err());
+        assert_eq!(env.now(), Time(2_000_000_000));
+    });
+}
+
+#[test]
+fn a_task_ends_with_its_handle() {
+    run(1, async |env| {
+        let flag = Rc::new(Cell::new(false));
+        let (env2, flag2) = (env.clone(), flag.clone());
+        let task = env.spawn("never", async move {
+            env2.sleep(Duration::from_millis(5)).await;
+            flag2.set(true);
+        });
+        drop(task);
+        env.sleep(Duration::from_millis(10)).await;
+        assert!(!flag.get());
+    });
+}
+
+#[test]
+fn durable_storage_survives_a_kill_and_tasks_do_not() {
+    run(1, async |env| {
+        let node = env.host("node");
+        let running = node.spawn("node", {
+            let node = node.clone();
+            async move {
+                node.virtual_disk().unwrap().get::<u64>("a").replace(7);
+                node.sleep(Duration::from_secs(9)).await;
+            }
+        });
+        env.sleep(Duration::from_millis(1)).await;
+        assert!(env.kill_host("node"));
+        assert!(running.await.is_err());
+        assert_eq!(*env.host("node").virtual_disk().unwrap().get::<u64>("a").borrow(), 7);
+    });
+}
