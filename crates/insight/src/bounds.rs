@@ -1,0 +1,137 @@
+//! What the settings and the link allow at most, whatever the software does.
+
+use std::collections::BTreeMap;
+
+use record::{Limit, Manifest, units};
+
+use crate::trace::Trace;
+use crate::words;
+
+/// The most that one limit lets through.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ceiling {
+    /// The limit.
+    pub limit: Limit,
+    /// Bytes a second over all shards.
+    pub rate_bytes_per_s: f64,
+    /// The ceiling in a sentence: `the link at 125 MB/s`.
+    pub text: String,
+}
+
+/// The bounds of one variant. Whatever is not recorded is none and bounds nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// Chunk size, where it is fixed.
+    pub chunk_bytes: Option<u64>,
+    /// Chunks of a shard in flight, where it is fixed.
+    pub chunks_in_flight: Option<u32>,
+    /// Shards recovered side by side.
+    pub shards: Option<u32>,
+    /// Mean bytes in flight over all shards, as sampled.
+    pub mean_in_flight_bytes: Option<f64>,
+    /// Limiter of a node.
+    pub throttle_bytes_per_s: Option<u64>,
+    /// Nodes whose limiters work side by side.
+    pub throttled_nodes: u32,
+    /// Round-trip time of the link.
+    pub rtt_ms: Option<f64>,
+    /// Rate of the link.
+    pub link_bytes_per_s: Option<f64>,
+    /// The node that used most CPU and its mean, in cores.
+    pub busiest: Option<(String, f64)>,
+}
+
+/// Where recovery settings live: cross-cluster, peer, OpenSearch's replication plugin.
+const PREFIXES: [&str; 3] =
+    ["ccr.indices.recovery.", "indices.recovery.", "plugins.replication.follower.index.recovery."];
+
+fn setting<'a>(settings: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+    PREFIXES.iter().find_map(|prefix| settings.get(&format!("{prefix}{name}"))).map(String::as_str)
+}
+
+impl Bounds {
+    /// Reads the bounds of a variant from its settings, the manifest and its samples.
+    pub(crate) fn read(
+        manifest: &Manifest,
+        settings: &BTreeMap<String, String>,
+        trace: Option<&Trace<'_>>,
+    ) -> Self {
+        let scheduler = settings.get("narrows.recovery.scheduler").map(String::as_str);
+        let adaptive = scheduler == Some("adaptive");
+        let chunk = setting(settings, "chunk_size").and_then(|s| units::parse_size(s).ok());
+        let chunks = match scheduler {
+            Some("sequential") => Some(1),
+            _ => setting(settings, "max_concurrent_file_chunks").and_then(|s| s.parse().ok()),
+        };
+        let throttle = setting(settings, "max_bytes_per_sec")
+            .and_then(|text| units::parse_throttle(text).ok().flatten());
+        let shards = trace.and_then(Trace::shards);
+        let link = manifest.link.as_ref();
+        Bounds {
+            chunk_bytes: chunk.filter(|_| !adaptive),
+            chunks_in_flight: chunks.filter(|_| !adaptive),
+            shards,
+            mean_in_flight_bytes: trace.and_then(Trace::in_flight_bytes),
+            throttle_bytes_per_s: throttle,
+            throttled_nodes: throttled_nodes(manifest, shards),
+            rtt_ms: link.map(|link| link.rtt_ms).filter(|rtt| *rtt > 0.0),
+            link_bytes_per_s: link.map(|l| l.rate_bytes_per_s as f64).filter(|rate| *rate > 0.0),
+            busiest: trace.and_then(Trace::busiest).map(|(node, cores)| (node.to_owned(), cores)),
+        }
+    }
+
+    /// Bytes a second of one shard by Little's law: bytes in flight over the round trip.
+    pub fn latency_bytes_per_s_a_shard(&self) -> Option<f64> {
+        let in_flight = self.chunk_bytes? as f64 * f64::from(self.chunks_in_flight?);
+        Some(in_flight / (self.rtt_ms? / 1000.0))
+    }
+
+    /// Bytes that the link holds when it is full: rate times round trip.
+    pub fn link_holds_bytes(&self) -> Option<f64> {
+        Some(self.link_bytes_per_s? * self.rtt_ms? / 1000.0)
+    }
+
+    /// The ceiling of `limit`, where settings and link say one.
+    pub fn ceiling(&self, limit: Limit) -> Option<Ceiling> {
+        let (rate_bytes_per_s, text) = match limit {
+            Limit::LinkRate => {
+                let rate = self.link_bytes_per_s?;
+                (rate, format!("the link at {}", words::rate(rate)))
+            }
+            Limit::Throttle => {
+                let rate = self.throttle_bytes_per_s? as f64 * f64::from(self.throttled_nodes);
+                (rate, format!("the throttle at {}", words::rate(rate)))
+            }
+            Limit::Latency => {
+                let rate = self.latency_bytes_per_s_a_shard()? * f64::from(self.shards?);
+                (rate, format!("latency at {} ({})", words::rate(rate), self.in_flight()?))
+            }
+            _ => return None,
+        };
+        Some(Ceiling { limit, rate_bytes_per_s, text })
+    }
+
+    /// Chunks in flight as settings say it: `64 KiB x 1`.
+    pub fn in_flight(&self) -> Option<String> {
+        Some(format!("{} x {}", words::chunk(self.chunk_bytes?), self.chunks_in_flight?))
+    }
+
+    /// Every known ceiling, lowest first.
+    pub fn ceilings(&self) -> Vec<Ceiling> {
+        let mut known: Vec<Ceiling> =
+            Limit::ALL.into_iter().filter_map(|limit| self.ceiling(limit)).collect();
+        known.sort_by(|a, b| a.rate_bytes_per_s.total_cmp(&b.rate_bytes_per_s));
+        known
+    }
+}
+
+/// Limiters are one a node, on both sides, so the smaller side counts; a node without a shard does
+/// not help.
+fn throttled_nodes(manifest: &Manifest, shards: Option<u32>) -> u32 {
+    let mut by_cluster: BTreeMap<&str, u32> = BTreeMap::new();
+    for node in &manifest.nodes {
+        *by_cluster.entry(&node.cluster).or_default() += 1;
+    }
+    let nodes = by_cluster.into_values().min().unwrap_or(1);
+    shards.map_or(nodes, |shards| nodes.min(shards)).max(1)
+}

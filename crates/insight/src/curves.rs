@@ -1,0 +1,230 @@
+//! What charts draw: values over the time since a variant began, thinned to what can be seen.
+
+use record::{RecoverySample, Row, RunDir};
+
+use crate::summary::{Outcome, Summary, Variant, has_time};
+use crate::trace::{Trace, traces};
+
+/// Most points of a curve of recovered bytes.
+pub const RECOVERED_POINTS: usize = 600;
+/// Most points of a curve of the link's rate.
+pub const LINK_POINTS: usize = 300;
+/// Most points of a node's curve.
+pub const CPU_POINTS: usize = 150;
+
+/// A value at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Seconds since the variant began.
+    pub t_s: f64,
+    /// The value; its unit is the curve's.
+    pub value: f64,
+}
+
+/// The curves of one variant: of the lap nearest the median, or of the last one that began.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curves {
+    /// Name of the variant.
+    pub variant: String,
+    /// The lap shown, from 1.
+    pub lap: u32,
+    /// Seconds from the variant's start to its end.
+    pub seconds: f64,
+    /// Bytes recovered so far, over all shards.
+    pub recovered: Vec<Point>,
+    /// Bytes a second that left the link towards the follower; empty without a link.
+    pub link: Vec<Point>,
+    /// Cores in use, by node.
+    pub cpu: Vec<NodeCurve>,
+}
+
+/// The CPU of one node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeCurve {
+    /// Its cluster.
+    pub cluster: String,
+    /// Its name.
+    pub node: String,
+    /// Cores in use since the point before.
+    pub cores: Vec<Point>,
+    /// Mean cores over the variant.
+    pub mean_cores: f64,
+    /// Most cores that one sample showed, before thinning.
+    pub max_cores: f64,
+}
+
+/// The curves of every variant that left samples, in the order of the plan.
+pub fn curves(run: &RunDir, summary: &Summary<'_>) -> Vec<Curves> {
+    let traces = traces(run);
+    let one = |variant: &Variant| {
+        let lap = match &variant.outcome {
+            Outcome::Finished(figures) => figures.shown_lap,
+            _ => traces
+                .keys()
+                .filter(|(name, _)| *name == variant.name)
+                .map(|(_, lap)| *lap)
+                .max()?,
+        };
+        let trace = traces.get(&(variant.name.as_str(), lap))?;
+        let of_lap = |row: &&Row| row.variant == variant.name && row.lap == lap && has_time(row);
+        let row = run.rows.iter().find(of_lap);
+        of_trace(&variant.name, lap, trace, row.map(|row| (row.seconds, row.bytes)))
+    };
+    summary.variants.iter().filter_map(one).collect()
+}
+
+/// `end` is the time and the bytes of the finished row.
+fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) -> Option<Curves> {
+    let (begins_ms, ends_ms) = trace.span_ms()?;
+    let seconds = end.map_or((ends_ms - begins_ms) / 1000.0, |(seconds, _)| seconds);
+    let within = |t_ms: f64| {
+        let t_s = (t_ms - begins_ms) / 1000.0;
+        (t_s > 0.0 && t_s <= seconds).then_some(t_s)
+    };
+    let cpu = trace
+        .nodes
+        .iter()
+        .filter_map(|((cluster, node), samples)| {
+            let values = samples
+                .iter()
+                .filter_map(|(t_ms, sample)| Some((within(*t_ms)?, sample.cpu_cores)))
+                .filter(|(_, cores)| cores.is_finite());
+            node_curve(cluster, node, values.collect())
+        })
+        .collect();
+    let counted: Vec<(f64, u64)> = trace
+        .link
+        .iter()
+        .map(|(t_ms, sample)| ((t_ms - begins_ms) / 1000.0, sample.to_follower_bytes))
+        .collect();
+    Some(Curves {
+        variant: name.to_owned(),
+        lap,
+        seconds,
+        recovered: recovered(&trace.recovery, within, end),
+        link: thin_rates(&rates(&counted, seconds), LINK_POINTS),
+        cpu,
+    })
+}
+
+/// Starts at nothing and ends with the row, which knows more exactly than the last sample.
+fn recovered(
+    samples: &[(f64, &RecoverySample)],
+    within: impl Fn(f64) -> Option<f64>,
+    end: Option<(f64, u64)>,
+) -> Vec<Point> {
+    let values: Vec<(f64, u64)> = samples
+        .iter()
+        .filter_map(|(t_ms, sample)| Some((within(*t_ms)?, sample.recovered_bytes)))
+        .collect();
+    let Some(&(last_s, last_bytes)) = values.last() else { return Vec::new() };
+    let room = RECOVERED_POINTS - 2;
+    let group = values.len().div_ceil(room).max(1);
+    let mut points = vec![Point { t_s: 0.0, value: 0.0 }];
+    points.extend(values.chunks(group).map(|chunk| {
+        let (t_s, bytes) = chunk[chunk.len() - 1];
+        Point { t_s, value: bytes as f64 }
+    }));
+    if let Some((seconds, bytes)) = end.filter(|(seconds, _)| *seconds > last_s) {
+        points.push(Point { t_s: seconds, value: bytes.max(last_bytes) as f64 });
+    }
+    points
+}
+
+/// A span of time and what it carried.
+struct Span {
+    ends_s: f64,
+    lasts_s: f64,
+    amount: f64,
+}
+
+/// Differences of a counter. A counter that falls began anew; the span across is left out.
+fn rates(counted: &[(f64, u64)], until_s: f64) -> Vec<Span> {
+    counted
+        .windows(2)
+        .filter(|pair| pair[1].0 > 0.0 && pair[0].0 < until_s && pair[1].1 >= pair[0].1)
+        .map(|pair| Span {
+            ends_s: pair[1].0.min(until_s),
+            lasts_s: pair[1].0 - pair[0].0,
+            amount: (pair[1].1 - pair[0].1) as f64,
+        })
+        .collect()
+}
+
+/// Joins neighbouring spans, which keeps their mean. A value stands where its span ends; the first
+/// also where it begins, so that a curve covers all that was measured.
+fn thin_rates(spans: &[Span], most: usize) -> Vec<Point> {
+    let group = spans.len().div_ceil(most - 1).max(1);
+    let joined = spans.chunks(group).map(|chunk| {
+        let lasts_s: f64 = chunk.iter().map(|span| span.lasts_s).sum();
+        let amount: f64 = chunk.iter().map(|span| span.amount).sum();
+        Point { t_s: chunk[chunk.len() - 1].ends_s, value: amount / lasts_s }
+    });
+    let mut points: Vec<Point> = joined.collect();
+    if let (Some(first), Some(span)) = (points.first().copied(), spans.first()) {
+        points.insert(0, Point { t_s: (span.ends_s - span.lasts_s).max(0.0), ..first });
+    }
+    points
+}
+
+fn node_curve(cluster: &str, node: &str, values: Vec<(f64, f64)>) -> Option<NodeCurve> {
+    let mut before_s = 0.0;
+    let spans: Vec<Span> = values
+        .iter()
+        .map(|&(t_s, cores)| {
+            let lasts_s = t_s - before_s;
+            before_s = t_s;
+            Span { ends_s: t_s, lasts_s, amount: cores * lasts_s }
+        })
+        .collect();
+    let lasted_s = values.last()?.0;
+    Some(NodeCurve {
+        cluster: cluster.to_owned(),
+        node: node.to_owned(),
+        mean_cores: spans.iter().map(|span| span.amount).sum::<f64>() / lasted_s,
+        max_cores: values.iter().map(|(_, cores)| *cores).fold(0.0, f64::max),
+        cores: thin_rates(&spans, CPU_POINTS),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_the_mean_and_the_bound() {
+        let counted: Vec<(f64, u64)> = (0..=144_000).map(|i| (i as f64 * 0.1, i * 700)).collect();
+        let points = thin_rates(&rates(&counted, 14_400.0), LINK_POINTS);
+        assert!(points.len() <= LINK_POINTS, "{}", points.len());
+        assert!(points.iter().all(|point| (point.value - 7000.0).abs() < 1e-3));
+        assert_eq!(points.last().unwrap().t_s, 14_400.0);
+    }
+
+    #[test]
+    fn a_counter_that_begins_anew_leaves_a_gap_and_no_negative_rate() {
+        let points = thin_rates(&rates(&[(0.0, 0), (1.0, 500), (2.0, 100), (3.0, 400)], 9.0), 10);
+        let seen: Vec<(f64, f64)> = points.iter().map(|point| (point.t_s, point.value)).collect();
+        assert_eq!(seen, [(0.0, 500.0), (1.0, 500.0), (3.0, 300.0)]);
+    }
+
+    #[test]
+    fn a_node_is_weighed_by_time_not_by_samples() {
+        let curve = node_curve("leader", "a", vec![(1.0, 1.0), (1.1, 4.0), (2.0, 0.0)]).unwrap();
+        assert!((curve.mean_cores - 0.7).abs() < 1e-9, "{}", curve.mean_cores);
+        assert_eq!(curve.max_cores, 4.0);
+        assert!(node_curve("leader", "a", vec![]).is_none());
+    }
+
+    #[test]
+    fn recovered_bytes_start_at_nothing_and_end_with_the_row() {
+        let sample = |bytes| RecoverySample { recovered_bytes: bytes, ..Default::default() };
+        let held: Vec<RecoverySample> = (1..=5000).map(|i| sample(i * 10)).collect();
+        let samples: Vec<(f64, &RecoverySample)> =
+            held.iter().enumerate().map(|(i, sample)| ((i + 1) as f64 * 100.0, sample)).collect();
+        let points = recovered(&samples, |t_ms| Some(t_ms / 1000.0), Some((500.05, 50_001)));
+        assert!(points.len() <= RECOVERED_POINTS, "{}", points.len());
+        assert_eq!(points[0], Point { t_s: 0.0, value: 0.0 });
+        assert_eq!(*points.last().unwrap(), Point { t_s: 500.05, value: 50_001.0 });
+        assert!(points.windows(2).all(|pair| pair[0].value <= pair[1].value));
+    }
+}

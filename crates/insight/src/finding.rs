@@ -1,0 +1,96 @@
+//! The finding of a run in one sentence.
+
+use record::{Manifest, Status, units};
+
+use crate::summary::{Finished, Outcome, Variant};
+use crate::words;
+
+/// Differences below this are not worth a headline.
+const WORTH_TELLING: f64 = 1.05;
+
+pub(crate) fn slowest_and_fastest(variants: &[Variant]) -> Option<(&Variant, &Variant)> {
+    let by_time = |variant: &&Variant| variant.finished().map(|finished| finished.seconds);
+    let finished = || variants.iter().filter(|variant| variant.finished().is_some());
+    let order = |a: &&Variant, b: &&Variant| by_time(a).partial_cmp(&by_time(b)).expect("finite");
+    // Of equals the first of the plan counts on both sides.
+    let slowest = finished().rev().max_by(order)?;
+    Some((slowest, finished().min_by(order)?))
+}
+
+pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> String {
+    let Some((slow, fast)) = slowest_and_fastest(variants) else {
+        return nothing_finished(manifest, variants);
+    };
+    let (Some(slow_figures), Some(fast_figures)) = (slow.finished(), fast.finished()) else {
+        return nothing_finished(manifest, variants);
+    };
+    if slow.name == fast.name {
+        let held = held(fast_figures).map(|by| format!("; {by} held it")).unwrap_or_default();
+        return format!(
+            "{} took {}, {}{held}",
+            fast.name,
+            units::show_seconds(fast_figures.seconds),
+            words::rate(fast_figures.bytes_per_s)
+        );
+    }
+    let factor = slow_figures.seconds / fast_figures.seconds;
+    if factor < WORTH_TELLING || overlap(slow_figures, fast_figures) {
+        let count = variants.iter().filter(|variant| variant.finished().is_some()).count();
+        let held = held(fast_figures).map(|by| format!("; {by} held the fastest"));
+        return format!(
+            "No clear winner among {count} variants: {} to {}{}",
+            units::show_seconds(fast_figures.seconds),
+            units::show_seconds(slow_figures.seconds),
+            held.unwrap_or_default()
+        );
+    }
+    let held = match (held(slow_figures), held(fast_figures)) {
+        (Some(slow), Some(fast)) if slow == fast => format!("; {slow} held both"),
+        (Some(slow), Some(fast)) => format!("; {slow} held the slow one, {fast} the fast one"),
+        _ => String::new(),
+    };
+    format!("{} is {} faster than {}{held}", fast.name, words::times(factor), slow.name)
+}
+
+fn held(figures: &Finished) -> Option<&'static str> {
+    figures.verdict.limit.map(words::holder)
+}
+
+fn overlap(slow: &Finished, fast: &Finished) -> bool {
+    match (slow.seconds_interval, fast.seconds_interval) {
+        (Some(slow), Some(fast)) => slow.low <= fast.high,
+        _ => false,
+    }
+}
+
+fn nothing_finished(manifest: &Manifest, variants: &[Variant]) -> String {
+    let began = variants
+        .iter()
+        .filter(|variant| matches!(variant.outcome, Outcome::Partial { .. }))
+        .count();
+    let why = match manifest.status {
+        Status::Running => "the run is still going on, or was killed",
+        Status::Complete => "the plan measures none",
+        Status::Interrupted => "the run was interrupted",
+        Status::Failed => "the run failed",
+    };
+    match began {
+        0 => format!("No variant began: {why}"),
+        _ => format!("No variant finished: {why}"),
+    }
+}
+
+/// Published rows mostly moved other amounts of data, so only gains compare.
+pub(crate) fn comparison(variants: &[Variant]) -> Option<String> {
+    let (theirs, ours) = variants.iter().find_map(|variant| {
+        Some((variant.published_bytes?, variant.finished()?.bytes)).filter(|(theirs, ours)| {
+            let factor = *theirs as f64 / (*ours).max(1) as f64;
+            !(0.99..1.01).contains(&factor)
+        })
+    })?;
+    Some(format!(
+        "Published rows moved {}, these {}: compare gains, not times.",
+        units::show_bytes(theirs),
+        units::show_bytes(ours)
+    ))
+}

@@ -1,0 +1,82 @@
+//! What a record lacks, so that a reader does not take silence for a result.
+
+use record::{Line, RunDir, Status, units};
+
+use crate::summary::{Outcome, Variant};
+use crate::trace::Traces;
+use crate::words;
+
+/// A sentence for everything that is missing or wrong.
+pub(crate) fn gaps(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> Vec<String> {
+    let mut gaps: Vec<String> = status(run, variants).into_iter().collect();
+    for variant in variants {
+        gaps.extend(unfinished(variant));
+        gaps.extend(unverified(variant));
+    }
+    gaps.extend(unsampled(traces, variants));
+    gaps
+}
+
+fn status(run: &RunDir, variants: &[Variant]) -> Option<String> {
+    let done = variants.iter().filter(|variant| variant.finished().is_some()).count();
+    let count = format!("{done} of {} variants finished", variants.len());
+    match run.manifest.status {
+        Status::Complete if done == variants.len() => None,
+        Status::Complete => Some(format!("The record is complete, but {count}.")),
+        Status::Running => Some(format!("The run is still going on, or was killed: {count}.")),
+        Status::Interrupted => Some(format!("The run was interrupted: {count}.")),
+        Status::Failed => {
+            let note = run.lines.iter().rev().find_map(|line| match line {
+                Line::Note { text, .. } => Some(format!(" Last note: {text}")),
+                _ => None,
+            });
+            Some(format!("The run failed: {count}.{}", note.unwrap_or_default()))
+        }
+    }
+}
+
+fn unfinished(variant: &Variant) -> Option<String> {
+    let name = &variant.name;
+    match &variant.outcome {
+        Outcome::Finished(_) => None,
+        Outcome::NotRun => Some(format!("{name}: not run.")),
+        Outcome::Partial { seconds, recovered_bytes, total_bytes: 0 } => Some(format!(
+            "{name}: stopped after {} with {} recovered.",
+            units::show_seconds(*seconds),
+            units::show_bytes(*recovered_bytes)
+        )),
+        Outcome::Partial { seconds, recovered_bytes, total_bytes } => Some(format!(
+            "{name}: stopped after {} at {} of {}.",
+            units::show_seconds(*seconds),
+            words::percent(*recovered_bytes as f64 / *total_bytes as f64),
+            units::show_bytes(*total_bytes)
+        )),
+    }
+}
+
+fn unverified(variant: &Variant) -> Option<String> {
+    variant.finished().filter(|figures| !figures.verified).map(|_| {
+        format!("{}: NOT VERIFIED, the two sides do not hold the same documents.", variant.name)
+    })
+}
+
+/// One sentence for all variants that finished without leaving samples for the charts.
+fn unsampled(traces: &Traces<'_>, variants: &[Variant]) -> Option<String> {
+    let names: Vec<&str> = variants
+        .iter()
+        .filter(|variant| {
+            variant.finished().is_some_and(|figures| {
+                traces
+                    .get(&(variant.name.as_str(), figures.shown_lap))
+                    .is_none_or(|trace| trace.recovery.is_empty())
+            })
+        })
+        .map(|variant| variant.name.as_str())
+        .collect();
+    let all = names.len() == variants.len();
+    match names.as_slice() {
+        [] => None,
+        _ if all => Some("No samples were recorded, so there are no curves.".to_owned()),
+        names => Some(format!("No samples for {}, so no curves of it.", names.join(", "))),
+    }
+}

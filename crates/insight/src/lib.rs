@@ -1,0 +1,29 @@
+//! What a run means: medians and gains, the limit that held each variant and why, and the curves
+//! that charts draw.
+//!
+//! | module | answers |
+//! | --- | --- |
+//! | [`Summary`] | how long each variant took, its gain, what is published beside it, what is missing |
+//! | [`Verdict`] | which limit held a variant, why in numbers, which limit would be next |
+//! | [`Bounds`] | what the settings and the link allow at most |
+//! | [`Curves`] | bytes, link rate and CPU over time, thinned to what a chart can show |
+//! | [`stats`] | median, bootstrap intervals |
+//! | [`words`] | numbers and limits as people read them |
+//!
+//! The one rule: everything is a pure function of a record, so that a report of an old run says
+//! today what it said then.
+
+mod bounds;
+mod curves;
+mod finding;
+mod gaps;
+pub mod stats;
+mod summary;
+mod trace;
+mod verdict;
+pub mod words;
+
+pub use bounds::{Bounds, Ceiling};
+pub use curves::{CPU_POINTS, Curves, LINK_POINTS, NodeCurve, Point, RECOVERED_POINTS, curves};
+pub use summary::{Finished, Outcome, Summary, Variant};
+pub use verdict::Verdict;

@@ -1,0 +1,103 @@
+//! The samples of one variant and lap, gathered from the lines of a run.
+
+use std::collections::BTreeMap;
+
+use record::{Line, LinkSample, NodeSample, RecoverySample, RunDir};
+
+/// The phase in which a variant's time is taken.
+const MEASURED: &str = "recover";
+
+/// Samples of one variant and lap, each with milliseconds since the run began.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trace<'a> {
+    begins_ms: Option<f64>,
+    ends_ms: Option<f64>,
+    /// Progress.
+    pub recovery: Vec<(f64, &'a RecoverySample)>,
+    /// The link.
+    pub link: Vec<(f64, &'a LinkSample)>,
+    /// Nodes by cluster and name.
+    pub nodes: BTreeMap<(&'a str, &'a str), Vec<(f64, &'a NodeSample)>>,
+}
+
+/// Traces by variant and lap.
+pub(crate) type Traces<'a> = BTreeMap<(&'a str, u32), Trace<'a>>;
+
+/// Gathers the lines of every variant. Lines outside of variants are left out.
+pub(crate) fn traces(run: &RunDir) -> Traces<'_> {
+    let mut traces = Traces::new();
+    for line in &run.lines {
+        match line {
+            Line::Phase { t_ms, variant: Some(variant), lap, phase } if phase.name == MEASURED => {
+                let trace = traces.entry((variant.as_str(), *lap)).or_default();
+                let edge = if phase.begins { &mut trace.begins_ms } else { &mut trace.ends_ms };
+                *edge = Some(*t_ms);
+            }
+            Line::Recovery { t_ms, variant, lap, sample } => {
+                let trace = traces.entry((variant.as_str(), *lap)).or_default();
+                push(&mut trace.recovery, *t_ms, sample);
+            }
+            Line::Link { t_ms, variant: Some(variant), lap, sample } => {
+                let trace = traces.entry((variant.as_str(), *lap)).or_default();
+                push(&mut trace.link, *t_ms, sample);
+            }
+            Line::Node { t_ms, variant: Some(variant), lap, sample } => {
+                let trace = traces.entry((variant.as_str(), *lap)).or_default();
+                let node = (sample.cluster.as_str(), sample.node.as_str());
+                push(trace.nodes.entry(node).or_default(), *t_ms, sample);
+            }
+            _ => {}
+        }
+    }
+    traces
+}
+
+/// Appends what comes later than the last; a clock that went back would tear a curve apart.
+fn push<T>(samples: &mut Vec<(f64, T)>, t_ms: f64, sample: T) {
+    if samples.last().is_none_or(|(last, _)| t_ms > *last) {
+        samples.push((t_ms, sample));
+    }
+}
+
+impl Trace<'_> {
+    /// From when to when the variant was measured, in milliseconds since the run began: the phase,
+    /// or where its edges are missing the first and last sample.
+    pub fn span_ms(&self) -> Option<(f64, f64)> {
+        let first = self.begins_ms.or_else(|| self.recovery.first().map(|(t, _)| *t))?;
+        let last = self.ends_ms.or_else(|| self.recovery.last().map(|(t, _)| *t))?;
+        (last > first).then_some((first, last))
+    }
+
+    /// Shards that took part: the most that one sample counted.
+    pub fn shards(&self) -> Option<u32> {
+        let count = |sample: &RecoverySample| sample.stages.values().sum::<u32>();
+        self.recovery.iter().map(|(_, sample)| count(sample)).max().filter(|count| *count > 0)
+    }
+
+    /// Mean bytes in flight over the samples that had any.
+    pub fn in_flight_bytes(&self) -> Option<f64> {
+        let seen: Vec<u64> = self
+            .recovery
+            .iter()
+            .filter_map(|(_, sample)| sample.in_flight_bytes)
+            .filter(|bytes| *bytes > 0)
+            .collect();
+        mean(seen.iter().map(|bytes| *bytes as f64))
+    }
+
+    /// The node with the highest mean use of cores, and that mean.
+    pub fn busiest(&self) -> Option<(&str, f64)> {
+        self.nodes
+            .iter()
+            .filter_map(|((_, node), samples)| {
+                let cores = mean(samples.iter().map(|(_, sample)| sample.cpu_cores))?;
+                Some((*node, cores))
+            })
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}

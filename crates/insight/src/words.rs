@@ -1,0 +1,124 @@
+//! Numbers and limits as people read them; one wording for terminal and page.
+
+use record::{Limit, units};
+
+/// A share, 0 to 1, as `97 %`, `2.4 %` or `< 0.1 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        p if !p.is_finite() => "-".to_owned(),
+        p if p >= 9.95 => format!("{p:.0} %"),
+        p if p >= 0.05 => format!("{p:.1} %"),
+        p if p > 0.0 => "< 0.1 %".to_owned(),
+        _ => "0 %".to_owned(),
+    }
+}
+
+/// Three digits: `0.66`, `9.87`, `48.2`, `192`; more after the point for what is smaller than 0.1.
+pub fn three_digits(value: f64) -> String {
+    match value.abs() {
+        v if !v.is_finite() => "-".to_owned(),
+        v if v >= 99.95 => format!("{value:.0}"),
+        v if v >= 9.995 => format!("{value:.1}"),
+        v if v >= 0.0995 || v == 0.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// Cores, `0.23` or `< 0.01`.
+pub fn cores(cores: f64) -> String {
+    match cores {
+        c if !c.is_finite() => "-".to_owned(),
+        c if c >= 0.005 => format!("{c:.2}"),
+        c if c > 0.0 => "< 0.01".to_owned(),
+        _ => "0".to_owned(),
+    }
+}
+
+/// A gain, `48.2×`.
+pub fn gain(gain: f64) -> String {
+    format!("{}×", three_digits(gain))
+}
+
+/// The number of a rate in MB/s. One unit throughout, so that the rows of a table compare.
+pub fn mb_per_s(bytes_per_s: f64) -> String {
+    three_digits(bytes_per_s / 1e6)
+}
+
+/// A rate in MB/s with its unit, `0.66 MB/s`.
+pub fn rate(bytes_per_s: f64) -> String {
+    format!("{} MB/s", mb_per_s(bytes_per_s))
+}
+
+/// A chunk size: `64 KiB`, `1 MiB`, `1500 B`.
+pub fn chunk(bytes: u64) -> String {
+    let text = units::show_size_setting(bytes);
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match &text[end..] {
+        "kb" => "KiB",
+        "mb" => "MiB",
+        "gb" => "GiB",
+        _ => "B",
+    };
+    format!("{} {unit}", &text[..end])
+}
+
+/// A round trip: `100 ms`, `0.25 ms`.
+pub fn rtt(rtt_ms: f64) -> String {
+    let text = format!("{rtt_ms:.2}");
+    format!("{} ms", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The limit as the subject of a sentence: `latency`, `the link`.
+pub fn holder(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Latency => "latency",
+        Limit::LinkRate => "the link",
+        Limit::Throttle => "the throttle",
+        Limit::DiskRead => "the source's disk",
+        Limit::DiskWrite => "the target's disk",
+        Limit::Cpu => "the CPU",
+        Limit::Slots => "waiting for a slot",
+        Limit::Memory => "memory",
+        Limit::Proxy => "the proxy",
+    }
+}
+
+/// A factor in a sentence: `48 times`, `2.4 times`, `1.08 times`.
+pub fn times(factor: f64) -> String {
+    match factor {
+        f if f >= 9.95 => format!("{f:.0} times"),
+        f if f >= 1.15 => format!("{f:.1} times"),
+        f => format!("{f:.2} times"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(percent(0.974), "97 %");
+        assert_eq!(percent(0.0243), "2.4 %");
+        assert_eq!(percent(0.0001), "< 0.1 %");
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(f64::NAN), "-");
+        assert_eq!(rate(655_360.0), "0.66 MB/s");
+        assert_eq!(rate(125e6), "125 MB/s");
+        assert_eq!(rate(4200.0), "0.0042 MB/s");
+        assert_eq!(gain(48.23), "48.2×");
+        assert_eq!([0.0, 0.0012, 0.234].map(cores), ["0", "< 0.01", "0.23"]);
+        assert_eq!(times(48.23), "48 times");
+        assert_eq!(times(1.078), "1.08 times");
+    }
+
+    #[test]
+    fn sizes_and_round_trips() {
+        assert_eq!(chunk(65_536), "64 KiB");
+        assert_eq!(chunk(5 << 20), "5 MiB");
+        assert_eq!(chunk(1500), "1500 B");
+        assert_eq!(rtt(100.0), "100 ms");
+        assert_eq!(rtt(0.25), "0.25 ms");
+    }
+}

@@ -1,0 +1,171 @@
+//! Summaries of small hand-made runs.
+
+use std::collections::BTreeMap;
+
+use insight::{Outcome, Summary, curves};
+use record::{
+    FORMAT, Limit, LimitShare, Line, LinkInfo, Machine, Manifest, Phase, RecoverySample, Row,
+    RunDir, Status, VariantInfo,
+};
+
+fn manifest(variants: &[&str], status: Status) -> Manifest {
+    let info = |name: &&str| VariantInfo {
+        name: (*name).to_owned(),
+        settings: BTreeMap::new(),
+        published_s: None,
+    };
+    Manifest {
+        format: FORMAT,
+        run: "r".into(),
+        plan: "p".into(),
+        about: String::new(),
+        plan_text: String::new(),
+        target: "virtual".into(),
+        started: "2026-01-01T00:00:00Z".into(),
+        version: "0.1.0".into(),
+        seed: 42,
+        scale: 1.0,
+        status,
+        machine: Machine { os: "os".into(), cpu: "cpu".into(), cores: 2, memory_bytes: 1 },
+        link: Some(LinkInfo {
+            rtt_ms: 100.0,
+            rate_bytes_per_s: 125_000_000,
+            window_bytes: None,
+            ceiling_bytes_per_s: None,
+        }),
+        nodes: vec![],
+        variants: variants.iter().map(info).collect(),
+    }
+}
+
+fn row(variant: &str, lap: u32, seconds: f64, limit: Limit) -> Row {
+    Row {
+        variant: variant.into(),
+        lap,
+        seconds,
+        bytes: 1_000_000_000,
+        bytes_per_s: 1e9 / seconds,
+        link_share: Some(1e9 / seconds / 125e6),
+        limits: vec![LimitShare { limit, share: 1.0 }],
+        verified: true,
+        documents: 10,
+        refetched_chunks: 0,
+        published_s: None,
+        published_bytes: None,
+    }
+}
+
+fn run(variants: &[&str], status: Status, rows: Vec<Row>) -> RunDir {
+    RunDir { manifest: manifest(variants, status), lines: vec![], rows }
+}
+
+#[test]
+fn gains_are_over_the_first_row_ours_and_published() {
+    let mut rows = vec![row("a", 1, 480.0, Limit::Latency), row("b", 1, 10.0, Limit::LinkRate)];
+    (rows[0].published_s, rows[0].published_bytes) = (Some(14_400.0), Some(4_900_000_000));
+    (rows[1].published_s, rows[1].published_bytes) = (Some(72.0), Some(4_900_000_000));
+    let run = run(&["a", "b"], Status::Complete, rows);
+    let summary = Summary::of(&run);
+    assert_eq!(summary.baseline.as_deref(), Some("a"));
+    assert_eq!(summary.variants[1].finished().unwrap().gain, Some(48.0));
+    assert_eq!(summary.variants[1].published_gain, Some(200.0));
+    assert_eq!(
+        summary.headline,
+        "b is 48 times faster than a; latency held the slow one, the link the fast one"
+    );
+    assert_eq!(
+        summary.comparison.as_deref(),
+        Some("Published rows moved 4.90 GB, these 1.00 GB: compare gains, not times.")
+    );
+}
+
+#[test]
+fn laps_become_medians_with_intervals_from_three_on() {
+    let laps = |name: &str, seconds: &[f64]| -> Vec<Row> {
+        let lap = |(i, s): (usize, &f64)| row(name, i as u32 + 1, *s, Limit::Latency);
+        seconds.iter().enumerate().map(lap).collect()
+    };
+    let rows = [laps("a", &[100.0, 103.0, 97.0]), laps("b", &[50.0, 52.0, 49.0])].concat();
+    let run = run(&["a", "b"], Status::Complete, rows);
+    let summary = Summary::of(&run);
+    let figures = summary.variants[1].finished().unwrap();
+    assert_eq!(figures.seconds, 50.0);
+    assert_eq!(figures.shown_lap, 1);
+    let interval = figures.gain_interval.unwrap();
+    assert!(interval.low < 2.0 && interval.high > 2.0 && interval.low > 1.7, "{interval:?}");
+    let first = summary.variants[0].finished().unwrap();
+    assert_eq!(first.gain, Some(1.0));
+    assert!(first.gain_interval.is_none(), "a row is not compared with itself");
+}
+
+#[test]
+fn laps_that_overlap_have_no_winner() {
+    let rows = [("a", [100.0, 130.0, 97.0]), ("b", [93.0, 110.0, 92.0])]
+        .iter()
+        .flat_map(|(name, laps)| {
+            laps.iter().enumerate().map(|(i, s)| row(name, i as u32 + 1, *s, Limit::Latency))
+        })
+        .collect();
+    let run = run(&["a", "b"], Status::Complete, rows);
+    let headline = Summary::of(&run).headline;
+    assert!(headline.starts_with("No clear winner among 2 variants"), "{headline}");
+}
+
+#[test]
+fn an_interrupted_run_says_how_far_it_came() {
+    let mut run =
+        run(&["a", "b", "c"], Status::Interrupted, vec![row("a", 1, 480.0, Limit::Latency)]);
+    let variant = || "b".to_owned();
+    run.lines.push(Line::Phase {
+        t_ms: 500_000.0,
+        variant: Some(variant()),
+        lap: 1,
+        phase: Phase { name: "recover".into(), begins: true },
+    });
+    for i in 1..=4u64 {
+        let sample = RecoverySample {
+            recovered_bytes: i * 100,
+            total_bytes: 1000,
+            ..RecoverySample::default()
+        };
+        let t_ms = 500_000.0 + i as f64 * 100.0;
+        run.lines.push(Line::Recovery { t_ms, variant: variant(), lap: 1, sample });
+    }
+    let summary = Summary::of(&run);
+    assert_eq!(
+        summary.variants[1].outcome,
+        Outcome::Partial { seconds: 0.4, recovered_bytes: 400, total_bytes: 1000 }
+    );
+    assert_eq!(
+        summary.gaps,
+        [
+            "The run was interrupted: 1 of 3 variants finished.",
+            "b: stopped after 400 ms at 40 % of 1.00 kB.",
+            "c: not run.",
+            "No samples for a, so no curves of it.",
+        ]
+    );
+    let curves = curves(&run, &summary);
+    assert_eq!(curves.len(), 1);
+    assert_eq!(curves[0].recovered.last().unwrap().value, 400.0);
+    assert!(curves[0].link.is_empty() && curves[0].cpu.is_empty());
+}
+
+#[test]
+fn an_empty_run_and_a_row_without_time_are_no_results() {
+    let failed = run(&[], Status::Failed, vec![]);
+    assert_eq!(Summary::of(&failed).headline, "No variant began: the run failed");
+    let zero = run(&["a"], Status::Complete, vec![row("a", 1, 0.0, Limit::Latency)]);
+    let summary = Summary::of(&zero);
+    assert_eq!(summary.variants[0].outcome, Outcome::NotRun);
+    assert_eq!(summary.baseline, None);
+}
+
+#[test]
+fn a_copy_that_differs_is_said_aloud() {
+    let mut wrong = row("a", 1, 10.0, Limit::LinkRate);
+    wrong.verified = false;
+    let run = run(&["a"], Status::Complete, vec![wrong]);
+    let gaps = Summary::of(&run).gaps;
+    assert!(gaps.iter().any(|gap| gap.starts_with("a: NOT VERIFIED")), "{gaps:?}");
+}

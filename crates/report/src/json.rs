@@ -1,0 +1,67 @@
+//! A run as one JSON object, for scripts.
+
+use insight::{Finished, Outcome, Summary, Variant, stats::Interval};
+use serde_json::{Value, json};
+
+/// One object: `run`, `plan`, `target`, `status`, `headline`, `rows` (one for each variant that
+/// finished, medians over its laps), `unfinished` and `gaps`. Rates are bytes a second, shares are 0
+/// to 1, what is not known is `null`.
+pub fn json(summary: &Summary<'_>) -> Value {
+    let manifest = summary.manifest;
+    let unfinished: Vec<Value> = summary.variants.iter().filter_map(unfinished).collect();
+    json!({
+        "run": manifest.run,
+        "plan": manifest.plan,
+        "target": manifest.target,
+        "status": manifest.status,
+        "headline": summary.headline,
+        "baseline": summary.baseline,
+        "rows": summary.finished().map(|(variant, figures)| row(variant, figures))
+            .collect::<Vec<Value>>(),
+        "unfinished": unfinished,
+        "gaps": summary.gaps,
+    })
+}
+
+fn row(variant: &Variant, figures: &Finished) -> Value {
+    let limits: Vec<Value> = figures
+        .limits
+        .iter()
+        .map(|share| json!({ "limit": share.limit, "share": share.share }))
+        .collect();
+    json!({
+        "variant": variant.name,
+        "seconds": figures.seconds,
+        "seconds_interval": interval(figures.seconds_interval),
+        "laps_s": figures.laps_s,
+        "bytes": figures.bytes,
+        "bytes_per_s": figures.bytes_per_s,
+        "link_share": figures.link_share,
+        "gain": figures.gain,
+        "gain_interval": interval(figures.gain_interval),
+        "limits": limits,
+        "verdict": figures.verdict.text,
+        "verified": figures.verified,
+        "documents": figures.documents,
+        "refetched_chunks": figures.refetched_chunks,
+        "published_s": variant.published_s,
+        "published_gain": variant.published_gain,
+    })
+}
+
+fn interval(interval: Option<Interval>) -> Value {
+    interval.map_or(Value::Null, |interval| json!([interval.low, interval.high]))
+}
+
+fn unfinished(variant: &Variant) -> Option<Value> {
+    match &variant.outcome {
+        Outcome::Finished(_) => None,
+        Outcome::NotRun => Some(json!({ "variant": variant.name, "seconds": null })),
+        Outcome::Partial { seconds, recovered_bytes, total_bytes } => Some(json!({
+            "variant": variant.name,
+            "seconds": seconds,
+            "recovered_bytes": recovered_bytes,
+            "total_bytes": total_bytes,
+        })),
+    }
+}

@@ -1,0 +1,24 @@
+//! What people see of a run: a table in the terminal, JSON, CSV and one self-contained HTML page.
+//!
+//! | module | makes |
+//! | --- | --- |
+//! | [`table`] | the table of the terminal, in a [`Style`] |
+//! | [`json`] | one object for scripts |
+//! | [`csv`] | one line a lap for spreadsheets |
+//! | [`html`] | the page: no scripts, nothing from outside, light and dark, for screen and paper |
+//!
+//! The one rule: a report reads a [`record::RunDir`] and nothing live, so it can be rebuilt from the
+//! run's directory at any time, also from a run that was interrupted.
+
+mod csv;
+mod json;
+mod page;
+mod style;
+mod svg;
+mod table;
+
+pub use csv::csv;
+pub use json::json;
+pub use page::html;
+pub use style::Style;
+pub use table::table;

@@ -1,0 +1,316 @@
+//! The charts of the page. Colour says which limit held a variant; words say which variant it is.
+
+use std::collections::BTreeSet;
+
+use insight::{Curves, Finished, NodeCurve, Summary, words};
+use maud::{Markup, html};
+use record::{Limit, units};
+
+use super::{class, legend};
+use crate::svg::axis::byte_unit;
+use crate::svg::bars::{Bar, BarChart, Part};
+use crate::svg::line::{Line, LineChart};
+use crate::svg::spark::{Spark, SparkChart};
+
+/// Widths for windows and for telephones: the page shows the one that fits.
+const WIDTHS: [(&str, f64); 2] = [("wide", 960.0), ("slim", 420.0)];
+/// Width of one of several small charts side by side.
+const SMALL: f64 = 306.0;
+/// Durations that differ by more than this are shown on a scale of factors.
+const LOG_FROM: f64 = 3.0;
+/// Nodes of a small chart; of more, the busiest are shown.
+const MOST_NODES: usize = 18;
+
+fn figures<'a>(summary: &'a Summary<'_>, variant: &str) -> Option<&'a Finished> {
+    summary.finished().find(|(other, _)| other.name == variant).map(|(_, figures)| figures)
+}
+
+fn limit_of(summary: &Summary<'_>, variant: &str) -> Option<Limit> {
+    figures(summary, variant).and_then(|figures| figures.verdict.limit)
+}
+
+fn missing(what: &str) -> Markup {
+    html! { p.none { "This record holds no " (what) "." } }
+}
+
+/// Recovered bytes over time, all variants in one chart.
+pub(super) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
+    let drawn: Vec<&Curves> = curves.iter().filter(|curve| curve.recovered.len() > 1).collect();
+    let longest = drawn.iter().map(|curve| curve.seconds).fold(0.0, f64::max);
+    let shortest = drawn.iter().map(|curve| curve.seconds).fold(f64::INFINITY, f64::min);
+    let log = longest > shortest * LOG_FROM;
+    let most = drawn
+        .iter()
+        .flat_map(|curve| curve.recovered.last())
+        .map(|point| point.value)
+        .fold(1.0, f64::max);
+    let held: BTreeSet<Limit> =
+        drawn.iter().filter_map(|curve| limit_of(summary, &curve.variant)).collect();
+    let (factor, unit) = byte_unit(most);
+    let chart = |(class_name, width): (&str, f64)| {
+        let chart = LineChart {
+            id: format!("recovered-{class_name}"),
+            title: "Recovered bytes over time by variant".to_owned(),
+            desc: describe(summary, &drawn),
+            width,
+            plot_height: if width > 500.0 { 300.0 } else { 220.0 },
+            lines: drawn.iter().map(|curve| recovered_line(summary, curve)).collect(),
+            time_s: (if log { shortest / 30.0 } else { 0.0 }, longest),
+            log,
+            max: most * 1.02,
+            factor,
+            unit,
+            ceiling: None,
+            labels: true,
+            area: false,
+        };
+        html! { div class=(class_name) { (chart.render()) } }
+    };
+    html! {
+        section {
+            h2 { "Recovered bytes over time" }
+            @if drawn.is_empty() {
+                (missing("samples of recoveries"))
+            } @else {
+                p.hint {
+                    "Time since each variant's start"
+                    @if log { ", on a logarithmic scale" }
+                    ". The colour is the limit that held the variant."
+                }
+                (legend(&held.into_iter().collect::<Vec<Limit>>()))
+                @for width in WIDTHS { (chart(width)) }
+            }
+        }
+    }
+}
+
+fn recovered_line<'a>(summary: &Summary<'_>, curve: &'a Curves) -> Line<'a> {
+    let took = units::show_seconds(curve.seconds);
+    let stopped = if figures(summary, &curve.variant).is_some() { "" } else { "stopped at " };
+    Line {
+        label: format!("{}, {stopped}{took}", curve.variant),
+        class: class(limit_of(summary, &curve.variant)),
+        points: &curve.recovered,
+    }
+}
+
+fn describe(summary: &Summary<'_>, curves: &[&Curves]) -> String {
+    let one = |curve: &&Curves| {
+        let bytes = curve.recovered.last().map_or(0.0, |point| point.value) as u64;
+        let held = limit_of(summary, &curve.variant)
+            .map_or_else(String::new, |limit| format!(", held by {}", words::holder(limit)));
+        let took = units::show_seconds(curve.seconds);
+        format!("{}: {} in {took}{held}", curve.variant, units::show_bytes(bytes))
+    };
+    curves.iter().map(one).collect::<Vec<String>>().join("; ")
+}
+
+/// What the time of each variant was charged to.
+pub(super) fn accounting(summary: &Summary<'_>) -> Markup {
+    let charged: Vec<(&str, &Finished)> = summary
+        .finished()
+        .filter(|(_, figures)| !figures.limits.is_empty())
+        .map(|(variant, figures)| (variant.name.as_str(), figures))
+        .collect();
+    let limits: Vec<Limit> = Limit::ALL
+        .into_iter()
+        .filter(|limit| {
+            let shares = charged.iter().flat_map(|(_, figures)| &figures.limits);
+            shares.filter(|share| share.limit == *limit).any(|share| share.share >= 0.0005)
+        })
+        .collect();
+    let chart = |(class_name, width): (&str, f64)| {
+        let chart = BarChart {
+            id: format!("accounting-{class_name}"),
+            title: "Share of the time charged to each limit, by variant".to_owned(),
+            desc: charged.iter().map(|(name, f)| bar_words(name, f)).collect::<Vec<_>>().join("; "),
+            width,
+            bars: charged.iter().map(|(name, figures)| bar(name, figures)).collect(),
+        };
+        html! { div class=(class_name) { (chart.render()) } }
+    };
+    html! {
+        section {
+            h2 { "Where the time went" }
+            @if charged.is_empty() {
+                (missing("accounting of time"))
+            } @else {
+                p.hint {
+                    "Every moment of every chunk is charged to one limit; a bar is the whole time of "
+                    "a variant."
+                }
+                (legend(&limits))
+                @for width in WIDTHS { (chart(width)) }
+            }
+        }
+    }
+}
+
+fn bar(name: &str, figures: &Finished) -> Bar {
+    let part = |share: &record::LimitShare| Part {
+        class: class(Some(share.limit)),
+        name: share.limit.label(),
+        share: share.share,
+        text: words::percent(share.share),
+    };
+    // The same order in every bar, so that one limit is seen to shrink and the next to grow.
+    let in_order = Limit::ALL
+        .into_iter()
+        .filter_map(|limit| figures.limits.iter().find(|share| share.limit == limit));
+    Bar {
+        label: name.to_owned(),
+        note: units::show_seconds(figures.seconds),
+        parts: in_order.map(part).collect(),
+    }
+}
+
+fn bar_words(name: &str, figures: &Finished) -> String {
+    let part = |share: &record::LimitShare| {
+        format!("{} {}", share.limit.label(), words::percent(share.share))
+    };
+    format!("{name}: {}", figures.limits.iter().map(part).collect::<Vec<_>>().join(", "))
+}
+
+/// The use of the link by each variant, on the same scale.
+pub(super) fn link(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
+    let drawn: Vec<&Curves> = curves.iter().filter(|curve| curve.link.len() > 1).collect();
+    let rate = summary.manifest.link.as_ref().map(|link| link.rate_bytes_per_s as f64);
+    let highest =
+        drawn.iter().flat_map(|curve| &curve.link).map(|point| point.value).fold(1.0, f64::max);
+    let max = highest.max(rate.unwrap_or(0.0)) * 1.18;
+    html! {
+        section {
+            h2 { "Use of the link" }
+            @if drawn.is_empty() {
+                (missing("samples of a link"))
+            } @else {
+                p.hint { "Bytes towards the follower. Same scale for rates, own scale for time." }
+                div.small {
+                    @for (index, curve) in drawn.iter().enumerate() {
+                        figure {
+                            figcaption { b { (curve.variant) } " " (link_note(summary, curve)) }
+                            (link_chart(summary, curve, index, max, rate))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn link_note(summary: &Summary<'_>, curve: &Curves) -> String {
+    let share = figures(summary, &curve.variant).and_then(|figures| figures.link_share);
+    share.map_or_else(String::new, |share| format!("{} used", words::percent(share)))
+}
+
+fn link_chart(
+    summary: &Summary<'_>,
+    curve: &Curves,
+    index: usize,
+    max: f64,
+    rate: Option<f64>,
+) -> Markup {
+    LineChart {
+        id: format!("link-{index}"),
+        title: format!("Use of the link by {}", curve.variant),
+        desc: format!("MB/s over {}; {}", units::show_seconds(curve.seconds), {
+            let used = link_note(summary, curve);
+            if used.is_empty() { "share of the link not known".to_owned() } else { used }
+        }),
+        width: SMALL,
+        plot_height: 110.0,
+        lines: vec![Line {
+            label: curve.variant.clone(),
+            class: class(limit_of(summary, &curve.variant)),
+            points: &curve.link,
+        }],
+        time_s: (0.0, curve.seconds),
+        log: false,
+        max,
+        factor: 1e6,
+        unit: "MB/s",
+        ceiling: rate.map(|rate| (rate, format!("the link's {}", words::rate(rate)))),
+        labels: false,
+        area: true,
+    }
+    .render()
+}
+
+/// The CPU of each node by variant, on the same scale.
+pub(super) fn cpu(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
+    let drawn: Vec<&Curves> = curves.iter().filter(|curve| !curve.cpu.is_empty()).collect();
+    let highest = drawn
+        .iter()
+        .flat_map(|curve| &curve.cpu)
+        .flat_map(|node| &node.cores)
+        .map(|point| point.value)
+        .fold(0.05, f64::max);
+    let cores = summary.manifest.machine.cores;
+    html! {
+        section {
+            h2 { "CPU of each node" }
+            @if drawn.is_empty() {
+                (missing("samples of nodes"))
+            } @else {
+                p.hint {
+                    "Cores in use; the figure at the right is the mean. Every row is "
+                    (words::cores(highest)) " cores high; the machine has " (cores) "."
+                }
+                div.small {
+                    @for (index, curve) in drawn.iter().enumerate() {
+                        figure {
+                            figcaption { b { (curve.variant) } " " (cpu_note(curve)) }
+                            (cpu_chart(curve, index, highest))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The sum of all nodes, and how many are left out of the chart.
+fn cpu_note(curve: &Curves) -> String {
+    let sum: f64 = curve.cpu.iter().map(|node| node.mean_cores).sum();
+    let left_out = match curve.cpu.len().saturating_sub(MOST_NODES) {
+        0 => String::new(),
+        count => format!(", {count} idler nodes not shown"),
+    };
+    format!("{} cores in all{left_out}", words::cores(sum))
+}
+
+fn cpu_chart(curve: &Curves, index: usize, max: f64) -> Markup {
+    let mut nodes: Vec<&NodeCurve> = curve.cpu.iter().collect();
+    nodes.sort_by(|a, b| b.mean_cores.total_cmp(&a.mean_cores));
+    nodes.truncate(MOST_NODES);
+    // Leaders first, as the bytes flow; other clusters by name.
+    nodes.sort_by(|a, b| {
+        let key = |node: &NodeCurve| (node.cluster != "leader", node.cluster.clone());
+        key(a).cmp(&key(b)).then_with(|| a.node.cmp(&b.node))
+    });
+    let one = |node: &&NodeCurve| {
+        let (mean, most) = (words::cores(node.mean_cores), words::cores(node.max_cores));
+        format!("{} {mean} (most {most})", node.node)
+    };
+    SparkChart {
+        id: format!("cpu-{index}"),
+        title: format!("CPU of each node during {}", curve.variant),
+        desc: format!(
+            "Mean cores of each node: {}",
+            nodes.iter().map(one).collect::<Vec<_>>().join("; ")
+        ),
+        width: SMALL,
+        rows: nodes
+            .into_iter()
+            .map(|node| Spark {
+                group: &node.cluster,
+                name: &node.node,
+                note: words::cores(node.mean_cores),
+                points: &node.cores,
+            })
+            .collect(),
+        until_s: curve.seconds,
+        max,
+    }
+    .render()
+}

@@ -1,0 +1,137 @@
+//! What is needed to repeat a run: settings, machine, plan; and what was noted while it ran.
+
+use std::collections::BTreeSet;
+
+use insight::{Summary, words};
+use maud::{Markup, html};
+use record::{Line, Manifest, RunDir, Status, units};
+
+/// Notes shown; the record has them all.
+const MOST_NOTES: usize = 40;
+
+pub(super) fn details(run: &RunDir, summary: &Summary<'_>) -> Markup {
+    html! {
+        section {
+            h2 { "How to repeat it" }
+            details {
+                summary { "Settings of each variant" }
+                (settings(summary))
+            }
+            details {
+                summary { "Run, machine and link" }
+                (facts(&run.manifest))
+            }
+            details {
+                summary { "The plan" }
+                pre tabindex="0" { (run.manifest.plan_text) }
+            }
+        }
+    }
+}
+
+fn settings(summary: &Summary<'_>) -> Markup {
+    let names: BTreeSet<&str> =
+        summary.variants.iter().flat_map(|v| v.settings.keys().map(String::as_str)).collect();
+    html! {
+        @if names.is_empty() { p.none { "No settings were recorded." } }
+        @else {
+            div.scroll tabindex="0" role="region" aria-label="Settings" {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "setting" }
+                            @for variant in &summary.variants { th scope="col" { (variant.name) } }
+                        }
+                    }
+                    tbody {
+                        @for name in names {
+                            tr {
+                                th scope="row" { code { (name) } }
+                                @for variant in &summary.variants {
+                                    td { (variant.settings.get(name).map_or("-", String::as_str)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn facts(manifest: &Manifest) -> Markup {
+    let machine = &manifest.machine;
+    let mut facts: Vec<(&str, String)> = vec![
+        ("run", manifest.run.clone()),
+        ("status", status(manifest.status).to_owned()),
+        ("started", manifest.started.clone()),
+        ("plan", format!("{}, seed {}, scale {}", manifest.plan, manifest.seed, manifest.scale)),
+        ("target", manifest.target.clone()),
+        ("narrows", format!("{}, record format {}", manifest.version, manifest.format)),
+        ("system", machine.os.clone()),
+        ("processor", format!("{}, {} cores", machine.cpu, machine.cores)),
+        ("memory", units::show_bytes(machine.memory_bytes)),
+        ("nodes", nodes(manifest)),
+    ];
+    if let Some(link) = &manifest.link {
+        let rate = words::rate(link.rate_bytes_per_s as f64);
+        facts.push(("link", format!("{} round trip, {rate}", words::rtt(link.rtt_ms))));
+        if let Some(window) = link.window_bytes {
+            facts.push(("window of a connection", units::show_bytes(window)));
+        }
+        if let Some(ceiling) = link.ceiling_bytes_per_s {
+            let carried = format!("{} without delay and rate", words::rate(ceiling as f64));
+            facts.push(("emulator", carried));
+        }
+    }
+    html! {
+        dl.facts {
+            @for (name, value) in facts { dt { (name) } dd { (value) } }
+        }
+    }
+}
+
+fn nodes(manifest: &Manifest) -> String {
+    let one = |node: &record::NodeInfo| format!("{} ({})", node.name, node.cluster);
+    manifest.nodes.iter().map(one).collect::<Vec<String>>().join(", ")
+}
+
+fn status(status: Status) -> &'static str {
+    match status {
+        Status::Running => "running, or killed",
+        Status::Complete => "complete",
+        Status::Interrupted => "interrupted",
+        Status::Failed => "failed",
+    }
+}
+
+/// What was noted while it ran, with the time since the run began.
+pub(super) fn notes(run: &RunDir) -> Markup {
+    let notes: Vec<(f64, Option<&str>, &str)> = run
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Note { t_ms, variant, text } => Some((*t_ms, variant.as_deref(), text.as_str())),
+            _ => None,
+        })
+        .collect();
+    html! {
+        @if !notes.is_empty() {
+            section {
+                h2 { "What happened on the way" }
+                ul.notes {
+                    @for (t_ms, variant, text) in notes.iter().take(MOST_NOTES) {
+                        li {
+                            span.when { (units::show_seconds(t_ms / 1000.0)) }
+                            @if let Some(variant) = variant { b { (variant) } " " }
+                            (text)
+                        }
+                    }
+                    @if notes.len() > MOST_NOTES {
+                        li { (notes.len() - MOST_NOTES) " more in the record." }
+                    }
+                }
+            }
+        }
+    }
+}

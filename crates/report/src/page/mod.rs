@@ -1,0 +1,142 @@
+//! The HTML report: one page that needs nothing else, neither scripts nor anything from outside.
+
+mod charts;
+mod details;
+mod rows;
+
+use insight::{Summary, curves, words};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use record::{Limit, Manifest, RunDir};
+
+const CSS: &str = include_str!("page.css");
+
+/// Refuses everything from outside, should anything in a record ever look like a reference.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// The page of a run, whatever state it was left in. Everything that comes from the record is escaped.
+pub fn html(run: &RunDir) -> String {
+    let summary = Summary::of(run);
+    let curves = curves(run, &summary);
+    let manifest = summary.manifest;
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="color-scheme" content="light dark";
+                title { (manifest.plan) ": " (summary.headline) }
+                style { (PreEscaped(CSS)) }
+            }
+            body {
+                (head(&summary))
+                main {
+                    (gaps(&summary))
+                    (rows::table(&summary))
+                    (charts::recovered(&summary, &curves))
+                    (charts::accounting(&summary))
+                    (verdicts(&summary))
+                    (charts::link(&summary, &curves))
+                    (charts::cpu(&summary, &curves))
+                    (details::notes(run))
+                    (details::details(run, &summary))
+                }
+                footer {
+                    "narrows " (manifest.version) ", run " (manifest.run) ". This page stands alone: "
+                    "it loads nothing and can be kept or sent as it is."
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn head(summary: &Summary<'_>) -> Markup {
+    let manifest = summary.manifest;
+    html! {
+        header {
+            p.kicker {
+                b { "narrows" } " " (manifest.plan) " on " (manifest.target) ", "
+                (day(&manifest.started))
+            }
+            h1 { (summary.headline) "." }
+            @if !manifest.about.is_empty() { p.about { (manifest.about) } }
+            @if let Some(path) = path(manifest) { p.path { (path) } }
+        }
+    }
+}
+
+/// The day of an RFC 3339 time; the details have the rest.
+fn day(started: &str) -> &str {
+    started.split('T').next().unwrap_or(started)
+}
+
+fn path(manifest: &Manifest) -> Option<String> {
+    let link = manifest.link.as_ref()?;
+    let carried = link.ceiling_bytes_per_s.map_or_else(String::new, |rate| {
+        format!(" Without delay and rate it carried {} here.", words::rate(rate as f64))
+    });
+    Some(format!(
+        "Link: {} round trip, {} ({} Mbit/s) each way.{carried}",
+        words::rtt(link.rtt_ms),
+        words::rate(link.rate_bytes_per_s as f64),
+        words::three_digits(link.rate_bytes_per_s as f64 * 8e-6).trim_end_matches(".00")
+    ))
+}
+
+fn gaps(summary: &Summary<'_>) -> Markup {
+    html! {
+        @if !summary.gaps.is_empty() {
+            section.gaps aria-label="What is missing" {
+                ul { @for gap in &summary.gaps { li { (gap) } } }
+            }
+        }
+    }
+}
+
+fn verdicts(summary: &Summary<'_>) -> Markup {
+    html! {
+        @if summary.finished().next().is_some() {
+            section {
+                h2 { "Why" }
+                dl.verdicts {
+                    @for (variant, figures) in summary.finished() {
+                        dt { (chip(figures.verdict.limit)) (variant.name) }
+                        dd { (figures.verdict.text) "." }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A square in the colour of a limit.
+fn chip(limit: Option<Limit>) -> Markup {
+    html! { span class={ "chip " (class(limit)) } aria-hidden="true" {} }
+}
+
+/// The class that gives a limit its colour, the same throughout the page.
+fn class(limit: Option<Limit>) -> &'static str {
+    match limit {
+        Some(Limit::Latency) => "latency",
+        Some(Limit::LinkRate) => "link-rate",
+        Some(Limit::Throttle) => "throttle",
+        Some(Limit::DiskRead) => "disk-read",
+        Some(Limit::DiskWrite) => "disk-write",
+        Some(Limit::Cpu) => "cpu",
+        Some(Limit::Slots) => "slots",
+        Some(Limit::Memory) => "memory",
+        Some(Limit::Proxy) => "proxy",
+        None => "neutral",
+    }
+}
+
+/// The names of limits with their colours.
+fn legend(limits: &[Limit]) -> Markup {
+    html! {
+        ul.legend {
+            @for limit in limits { li { (chip(Some(*limit))) (limit.label()) } }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The table of the page.
+
+use insight::{Finished, Outcome, Summary, Variant, words};
+use maud::{Markup, html};
+use record::units;
+
+use super::chip;
+
+pub(super) fn table(summary: &Summary<'_>) -> Markup {
+    let published = summary.variants.iter().any(|variant| variant.published_s.is_some());
+    let fastest = summary.slowest_and_fastest().map(|(_, fast)| fast.name.as_str());
+    let several = summary.finished().count() > 1;
+    html! {
+        @if !summary.variants.is_empty() {
+            section {
+                div.scroll tabindex="0" role="region" aria-label="Table of variants" {
+                    table.rows {
+                        thead {
+                            tr {
+                                th scope="col" { "variant" }
+                                th.n scope="col" { "time" }
+                                th.n scope="col" { "MB/s" }
+                                th.n scope="col" { "of link" }
+                                th.n scope="col" { "gain" }
+                                th scope="col" { "held by" }
+                                @if published {
+                                    th.n.theirs scope="col" { "published" }
+                                    th.n.theirs scope="col" { "its gain" }
+                                }
+                            }
+                        }
+                        tbody {
+                            @for variant in &summary.variants {
+                                @let best = several && fastest == Some(variant.name.as_str());
+                                tr.best[best] {
+                                    th scope="row" { (variant.name) }
+                                    @match variant.finished() {
+                                        Some(figures) => (finished(figures)),
+                                        None => { td.none colspan="5" { (state(variant)) } }
+                                    }
+                                    @if published { (theirs(variant)) }
+                                }
+                            }
+                        }
+                    }
+                }
+                (remarks(summary))
+            }
+        }
+    }
+}
+
+fn finished(figures: &Finished) -> Markup {
+    let held = figures.limits.first();
+    html! {
+        td.n {
+            (units::show_seconds(figures.seconds))
+            @if let Some(laps) = figures.seconds_interval {
+                small { (units::show_seconds(laps.low)) " to " (units::show_seconds(laps.high)) }
+            }
+        }
+        td.n { (words::mb_per_s(figures.bytes_per_s)) }
+        td.n { (figures.link_share.map_or_else(|| "-".to_owned(), words::percent)) }
+        td.n {
+            (figures.gain.map_or_else(|| "-".to_owned(), words::gain))
+            @if let Some(laps) = figures.gain_interval {
+                small { (words::three_digits(laps.low)) " to " (words::gain(laps.high)) }
+            }
+        }
+        td {
+            @match held {
+                Some(held) => {
+                    (chip(Some(held.limit))) (held.limit.label()) " " (words::percent(held.share))
+                }
+                None => "-",
+            }
+        }
+    }
+}
+
+fn theirs(variant: &Variant) -> Markup {
+    html! {
+        td.n.theirs { (variant.published_s.map_or_else(|| "-".to_owned(), units::show_seconds)) }
+        td.n.theirs { (variant.published_gain.map_or_else(|| "-".to_owned(), words::gain)) }
+    }
+}
+
+fn state(variant: &Variant) -> String {
+    match &variant.outcome {
+        Outcome::Partial { recovered_bytes, total_bytes, seconds } if *total_bytes > 0 => format!(
+            "stopped after {} at {}",
+            units::show_seconds(*seconds),
+            words::percent(*recovered_bytes as f64 / *total_bytes as f64)
+        ),
+        Outcome::Partial { seconds, .. } => {
+            format!("stopped after {}", units::show_seconds(*seconds))
+        }
+        _ => "not run".to_owned(),
+    }
+}
+
+/// What a reader must know to read the table right.
+fn remarks(summary: &Summary<'_>) -> Markup {
+    let laps = summary.finished().map(|(_, figures)| figures.laps_s.len()).max().unwrap_or(0);
+    let refetched: u64 = summary.finished().map(|(_, figures)| figures.refetched_chunks).sum();
+    let verified = summary.finished().all(|(_, figures)| figures.verified);
+    let documents = summary.finished().map(|(_, figures)| figures.documents).next();
+    html! {
+        p.remarks {
+            @if let Some(baseline) = &summary.baseline { "Gain is over " (baseline) ". " }
+            @if let Some(comparison) = &summary.comparison { (comparison) " " }
+            @if laps >= insight::stats::MIN_LAPS {
+                "Medians of " (laps) " laps with bootstrap intervals (95 %; with few laps no wider "
+                "than the laps themselves). "
+            } @else if laps > 1 {
+                "Medians of " (laps) " laps. "
+            } @else if laps == 1 {
+                "One lap each, so small differences mean nothing. "
+            }
+            @if let (true, Some(documents)) = (verified, documents) {
+                "Every finished copy was checked against its source: " (grouped(documents)) " documents. "
+            }
+            @if refetched > 0 {
+                (grouped(refetched)) " damaged chunks were fetched again. "
+            }
+        }
+    }
+}
+
+/// A count with its thousands apart.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(grouped(7), "7");
+        assert_eq!(grouped(60_844_404).replace('\u{202f}', " "), "60 844 404");
+    }
+}

@@ -1,0 +1,229 @@
+//! Values over time as lines, each labelled where it ends.
+
+use insight::Point;
+use maud::{Markup, html};
+
+use super::axis::{Scale, log_time_ticks, nice_ticks, number, time_label, time_ticks};
+use super::{c, path, text_width};
+
+/// One line.
+pub(crate) struct Line<'a> {
+    /// What it shows, for its tooltip and, with [`LineChart::labels`], its end.
+    pub label: String,
+    /// Its class, which gives it its colour.
+    pub class: &'static str,
+    /// The values.
+    pub points: &'a [Point],
+}
+
+/// A chart of lines over time.
+pub(crate) struct LineChart<'a> {
+    /// Unique in the page.
+    pub id: String,
+    /// Name for those who hear the page.
+    pub title: String,
+    /// What the chart shows, in a sentence, for those who hear the page.
+    pub desc: String,
+    /// Width.
+    pub width: f64,
+    /// Height of the plot, without labels and axis.
+    pub plot_height: f64,
+    /// The lines.
+    pub lines: Vec<Line<'a>>,
+    /// First and last second shown.
+    pub time_s: (f64, f64),
+    /// Whether time grows by factors.
+    pub log: bool,
+    /// Highest value.
+    pub max: f64,
+    /// Values are divided by this for the ticks.
+    pub factor: f64,
+    /// Unit of the ticks.
+    pub unit: &'static str,
+    /// A bound to mark, with its words.
+    pub ceiling: Option<(f64, String)>,
+    /// Whether lines are labelled above the place where they end.
+    pub labels: bool,
+    /// Whether the space below a line is tinted.
+    pub area: bool,
+}
+
+const ROW: f64 = 18.0;
+const AXIS: f64 = 24.0;
+const TICK_SPACE: f64 = 64.0;
+
+impl LineChart<'_> {
+    /// The SVG.
+    pub fn render(&self) -> Markup {
+        let y_ticks =
+            nice_ticks(self.max / self.factor, (self.plot_height / 40.0).max(2.0) as usize);
+        let tick = |value: f64| match value {
+            0.0 => "0".to_owned(),
+            _ => format!("{} {}", number(value), self.unit),
+        };
+        let left = y_ticks.iter().map(|v| text_width(&tick(*v))).fold(0.0, f64::max) + 8.0;
+        let right = self.width - 10.0;
+        let x = Scale::new(self.time_s.0, self.time_s.1, left, right, self.log);
+        let labels = self.place_labels(&x, left);
+        let rows = labels.iter().map(|label| label.row + 1).max().unwrap_or(0);
+        let top = rows as f64 * ROW + 10.0;
+        let bottom = top + self.plot_height;
+        let y = Scale::new(0.0, self.max, bottom, top, false);
+        let (title_id, desc_id) = (format!("{}-t", self.id), format!("{}-d", self.id));
+        html! {
+            svg viewBox=(format!("0 0 {} {}", c(self.width), c(bottom + AXIS))) role="img"
+                aria-labelledby=(format!("{title_id} {desc_id}")) {
+                title id=(title_id) { (self.title) }
+                desc id=(desc_id) { (self.desc) }
+                @for value in &y_ticks {
+                    @let at = y.at(value * self.factor);
+                    line.grid x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
+                    text.tick x=(c(left - 6.0)) y=(c(at + 4.0)) text-anchor="end" { (tick(*value)) }
+                }
+                (self.time_axis(&x, left, right, bottom))
+                @if let Some((value, words)) = &self.ceiling {
+                    @let at = y.at(*value);
+                    line.ceiling x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
+                    text.tick x=(c(right)) y=(c(at - 4.0)) text-anchor="end" { (words) }
+                }
+                @for line in &self.lines { (self.line(line, &x, &y, bottom)) }
+                @for (label, line) in labels.iter().zip(&self.lines) {
+                    (end_label(label, line, &y, top))
+                }
+            }
+        }
+    }
+
+    fn time_axis(&self, x: &Scale, left: f64, right: f64, bottom: f64) -> Markup {
+        let most = ((right - left) / TICK_SPACE).max(2.0) as usize;
+        let ticks = if self.log {
+            log_time_ticks(self.time_s.0, self.time_s.1, most)
+        } else {
+            time_ticks(self.time_s.1, most)
+        };
+        html! {
+            line.base x1=(c(left)) x2=(c(right)) y1=(c(bottom)) y2=(c(bottom)) {}
+            @for seconds in ticks {
+                @let at = x.at(seconds);
+                @let label = time_label(seconds);
+                @let half = text_width(&label) / 2.0;
+                line.base x1=(c(at)) x2=(c(at)) y1=(c(bottom)) y2=(c(bottom + 4.0)) {}
+                text.tick x=(c(at.min(self.width - half))) y=(c(bottom + 18.0))
+                    text-anchor="middle" { (label) }
+            }
+        }
+    }
+
+    fn line(&self, line: &Line<'_>, x: &Scale, y: &Scale, bottom: f64) -> Markup {
+        let Some((d, from, to)) = path(line.points, x, y) else { return html! {} };
+        html! {
+            g class=(line.class) {
+                @if self.area {
+                    path.area d=(format!("{d}L{} {b}L{} {b}Z", c(to[0]), c(from[0]), b = c(bottom))) {}
+                }
+                path.line d=(d) { title { (line.label) } }
+            }
+        }
+    }
+
+    /// Labels end where their lines end, in the lowest row in which neither a label nor a leader to
+    /// a higher one is in the way. Near the left edge a label reaches beyond the end of its line
+    /// instead. Empty without labels; else one for each line, in their order.
+    fn place_labels(&self, x: &Scale, left: f64) -> Vec<Label> {
+        if !self.labels {
+            return Vec::new();
+        }
+        let mut labels: Vec<Label> = self
+            .lines
+            .iter()
+            .map(|line| {
+                let at = x.at(line.points.last().map_or(x.from, |point| point.t_s));
+                let width = text_width(&line.label);
+                Label { at, from: (at - width).max(left), to: at.max(left + width), row: 0 }
+            })
+            .collect();
+        let mut order: Vec<usize> = (0..labels.len()).collect();
+        order.sort_by(|a, b| labels[*a].at.total_cmp(&labels[*b].at));
+        for (placed, &index) in order.iter().enumerate() {
+            let free = |row: usize| {
+                order[..placed].iter().all(|&other| {
+                    let (own, other) = (&labels[index], &labels[other]);
+                    let in_row = other.row == row && own.from < other.to + 10.0;
+                    let leader = other.row > row && own.from < other.at + 6.0;
+                    !in_row && !leader
+                })
+            };
+            let row = (0..).find(|row| free(*row)).expect("a row above all others is free");
+            labels[index].row = row;
+        }
+        labels
+    }
+}
+
+struct Label {
+    at: f64,
+    from: f64,
+    to: f64,
+    row: usize,
+}
+
+fn end_label(label: &Label, line: &Line<'_>, y: &Scale, top: f64) -> Markup {
+    let Some(end) = line.points.last() else { return html! {} };
+    let base = top - 12.0 - label.row as f64 * ROW;
+    let end = y.at(end.value);
+    html! {
+        g class=(line.class) {
+            line.leader x1=(c(label.at)) x2=(c(label.at)) y1=(c(base + 4.0)) y2=(c(end)) {}
+            circle.dot cx=(c(label.at)) cy=(c(end)) r="4" {}
+            text.label x=(c(label.to)) y=(c(base)) text-anchor="end" { (line.label) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(ends: &[f64]) -> Vec<Label> {
+        let points: Vec<[Point; 1]> =
+            ends.iter().map(|t| [Point { t_s: *t, value: 1.0 }]).collect();
+        let chart = LineChart {
+            id: "a".into(),
+            title: String::new(),
+            desc: String::new(),
+            width: 400.0,
+            plot_height: 100.0,
+            lines: points
+                .iter()
+                .map(|points| Line { label: "0123456789".into(), class: "cpu", points })
+                .collect(),
+            time_s: (0.0, 400.0),
+            log: false,
+            max: 1.0,
+            factor: 1.0,
+            unit: "",
+            ceiling: None,
+            labels: true,
+            area: false,
+        };
+        chart.place_labels(&Scale::new(0.0, 400.0, 0.0, 400.0, false), 0.0)
+    }
+
+    #[test]
+    fn labels_never_overlap_and_no_leader_crosses_one() {
+        for ends in [&[100.0, 105.0, 110.0, 180.0, 400.0][..], &[390.0, 80.0, 85.0, 200.0, 388.0]] {
+            let labels = labels(ends);
+            for (i, a) in labels.iter().enumerate() {
+                for b in &labels[i + 1..] {
+                    let overlap = a.row == b.row && a.from < b.to && b.from < a.to;
+                    assert!(!overlap, "{ends:?}: labels overlap");
+                    for (a, b) in [(a, b), (b, a)] {
+                        let crosses = a.row > b.row && a.at > b.from && a.at < b.to;
+                        assert!(!crosses, "{ends:?}: a leader crosses a label");
+                    }
+                }
+            }
+        }
+        assert!(labels(&[100.0, 200.0, 300.0]).iter().all(|label| label.row == 0));
+    }
+}

@@ -1,0 +1,124 @@
+//! A small chart a row: the same measure of several things, one below the other.
+
+use insight::Point;
+use maud::{Markup, html};
+
+use super::axis::{Scale, time_label, time_ticks};
+use super::{c, path};
+
+/// A row.
+pub(crate) struct Spark<'a> {
+    /// Group; rows of a group stand together below its name.
+    pub group: &'a str,
+    /// Name at the left.
+    pub name: &'a str,
+    /// Words at the right.
+    pub note: String,
+    /// The values.
+    pub points: &'a [Point],
+}
+
+/// Rows over one time axis.
+pub(crate) struct SparkChart<'a> {
+    /// Unique in the page.
+    pub id: String,
+    /// Name for those who hear the page.
+    pub title: String,
+    /// What the chart shows, in a sentence, for those who hear the page.
+    pub desc: String,
+    /// Width.
+    pub width: f64,
+    /// The rows, those of a group next to one another.
+    pub rows: Vec<Spark<'a>>,
+    /// Last second shown.
+    pub until_s: f64,
+    /// Value at the top of a row, the same for all.
+    pub max: f64,
+}
+
+const PITCH: f64 = 27.0;
+const GROUP: f64 = 28.0;
+const FIRST_GROUP: f64 = 14.0;
+const NAME: f64 = 92.0;
+const NOTE: f64 = 42.0;
+const LONGEST_NAME: usize = 14;
+
+impl SparkChart<'_> {
+    /// The SVG.
+    pub fn render(&self) -> Markup {
+        let (left, right) = (NAME, self.width - NOTE);
+        let x = Scale::new(0.0, self.until_s, left, right, false);
+        let mut bottom = 0.0;
+        let mut group = None;
+        let placed: Vec<(bool, f64, &Spark<'_>)> = self
+            .rows
+            .iter()
+            .map(|row| {
+                let begins = group != Some(row.group);
+                bottom += PITCH;
+                bottom += match (begins, group.replace(row.group)) {
+                    (true, None) => FIRST_GROUP,
+                    (true, Some(_)) => GROUP,
+                    (false, _) => 0.0,
+                };
+                (begins, bottom, row)
+            })
+            .collect();
+        let (title_id, desc_id) = (format!("{}-t", self.id), format!("{}-d", self.id));
+        html! {
+            svg viewBox=(format!("0 0 {} {}", c(self.width), c(bottom + 22.0))) role="img"
+                aria-labelledby=(format!("{title_id} {desc_id}")) {
+                title id=(title_id) { (self.title) }
+                desc id=(desc_id) { (self.desc) }
+                @for (begins, at, row) in placed {
+                    @if begins { text.group x="0" y=(c(at - PITCH - 2.0)) { (row.group) } }
+                    (self.row(row, &x, at))
+                }
+                @for seconds in time_ticks(self.until_s, 3) {
+                    text.tick x=(c(x.at(seconds))) y=(c(bottom + 16.0)) text-anchor="middle" {
+                        (time_label(seconds))
+                    }
+                }
+            }
+        }
+    }
+
+    fn row(&self, row: &Spark<'_>, x: &Scale, bottom: f64) -> Markup {
+        let y = Scale::new(0.0, self.max, bottom, bottom - PITCH + 4.0, false);
+        let (left, right) = (NAME, self.width - NOTE);
+        html! {
+            text.tick x="0" y=(c(bottom - 3.0)) { title { (row.name) } (short(row.name)) }
+            line.grid x1=(c(left)) x2=(c(right)) y1=(c(bottom)) y2=(c(bottom)) {}
+            @if let Some((d, from, to)) = path(row.points, x, &y) {
+                g.neutral {
+                    path.area d=(format!("{d}L{} {b}L{} {b}Z", c(to[0]), c(from[0]), b = c(bottom))) {}
+                    path.thin d=(d) {}
+                }
+            }
+            text.tick x=(c(self.width)) y=(c(bottom - 3.0)) text-anchor="end" { (row.note) }
+        }
+    }
+}
+
+/// A name that fits its column, cut in the middle: ends tell nodes apart.
+fn short(name: &str) -> String {
+    let characters: Vec<char> = name.chars().collect();
+    if characters.len() <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    let half = (LONGEST_NAME - 1) / 2;
+    let head: String = characters[..half].iter().collect();
+    let tail: String = characters[characters.len() - half..].iter().collect();
+    format!("{head}…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(short("follower-0"), "follower-0");
+        assert_eq!(short("a-very-long-node-name-17"), "a-very…ame-17");
+    }
+}

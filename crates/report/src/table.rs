@@ -1,0 +1,208 @@
+//! The table of the terminal, with the finding above and the verdicts below.
+
+use std::path::Path;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
+use insight::{Finished, Outcome, Summary, Variant, stats::Interval, words};
+use record::units;
+
+use crate::style::{Paint, Style, plain, wrap};
+
+/// A column: its header, its alignment, and how dispensable it is (0 stays whatever the width).
+struct Column {
+    header: &'static str,
+    right: bool,
+    dispensable: u8,
+    cell: fn(&Variant) -> String,
+}
+
+const COLUMNS: [Column; 9] = [
+    Column { header: "variant", right: false, dispensable: 0, cell: |v| plain(&v.name) },
+    Column { header: "time", right: true, dispensable: 0, cell: time },
+    Column {
+        header: "MB/s",
+        right: true,
+        dispensable: 0,
+        cell: |v| figure(v, |f| words::mb_per_s(f.bytes_per_s)),
+    },
+    Column {
+        header: "of link",
+        right: true,
+        dispensable: 3,
+        cell: |v| figure(v, |f| f.link_share.map_or_else(dash, words::percent)),
+    },
+    Column { header: "gain", right: true, dispensable: 0, cell: gain },
+    Column { header: "held by", right: false, dispensable: 0, cell: held_by },
+    Column {
+        header: "share",
+        right: true,
+        dispensable: 0,
+        cell: |v| figure(v, |f| f.limits.first().map_or_else(dash, |l| words::percent(l.share))),
+    },
+    Column {
+        header: "published",
+        right: true,
+        dispensable: 2,
+        cell: |v| v.published_s.map_or_else(dash, units::show_seconds),
+    },
+    Column {
+        header: "its gain",
+        right: true,
+        dispensable: 1,
+        cell: |v| v.published_gain.map_or_else(dash, words::gain),
+    },
+];
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn figure(variant: &Variant, show: impl Fn(&Finished) -> String) -> String {
+    variant.finished().map_or_else(dash, show)
+}
+
+fn interval(interval: Option<Interval>, show: impl Fn(f64) -> String) -> String {
+    interval.map_or_else(String::new, |i| format!(" [{}, {}]", show(i.low), show(i.high)))
+}
+
+fn time(variant: &Variant) -> String {
+    figure(variant, |f| {
+        let laps = interval(f.seconds_interval, units::show_seconds);
+        format!("{}{laps}", units::show_seconds(f.seconds))
+    })
+}
+
+fn gain(variant: &Variant) -> String {
+    figure(variant, |f| {
+        let laps = interval(f.gain_interval, words::three_digits);
+        f.gain.map_or_else(dash, |gain| format!("{}{laps}", words::gain(gain)))
+    })
+}
+
+fn held_by(variant: &Variant) -> String {
+    match &variant.outcome {
+        Outcome::Finished(f) => f.verdict.limit.map_or_else(dash, |limit| limit.label().to_owned()),
+        Outcome::NotRun => "not run".to_owned(),
+        Outcome::Partial { recovered_bytes, total_bytes, .. } if *total_bytes > 0 => {
+            let share = *recovered_bytes as f64 / *total_bytes as f64;
+            format!("stopped at {}", words::percent(share))
+        }
+        Outcome::Partial { .. } => "stopped".to_owned(),
+    }
+}
+
+/// The table of a run for a terminal. `page` is the path of its HTML report, where one was written.
+/// Ends with a line break.
+pub fn table(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String {
+    let manifest = summary.manifest;
+    let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
+    let mut blocks = vec![paragraph(style, Some(Paint::Bold), &plain(&summary.headline), 0)];
+    blocks.push(paragraph(style, Some(Paint::Dim), &plain(&run), 0));
+    if !summary.variants.is_empty() {
+        blocks.push(String::new());
+        blocks.extend(rows(summary, style));
+    }
+    blocks.push(String::new());
+    let remarks = remarks(summary, page);
+    blocks.extend(remarks.iter().map(|(paint, text)| paragraph(style, *paint, text, 2)));
+    let mut text = blocks.join("\n");
+    text.push('\n');
+    text
+}
+
+/// A sentence over as many lines as it needs; each is painted alone, so that a pager shows it well.
+fn paragraph(style: Style, paint: Option<Paint>, text: &str, indent: usize) -> String {
+    let wrapped = wrap(text, usize::from(style.width), indent);
+    let lines: Vec<String> = wrapped.lines().map(|line| style.paint(paint, line)).collect();
+    lines.join("\n")
+}
+
+/// The grid with its frame dim and the fastest of several variants marked.
+fn rows(summary: &Summary<'_>, style: Style) -> Vec<String> {
+    let fastest = summary.slowest_and_fastest().map(|(slow, fast)| (slow.name != fast.name, fast));
+    let paint = |index: usize| match index.checked_sub(2) {
+        None => Some(Paint::Dim),
+        Some(variant) => {
+            let name = &summary.variants[variant].name;
+            fastest.filter(|(several, fast)| *several && fast.name == *name).map(|_| Paint::Good)
+        }
+    };
+    let grid = grid(summary, usize::from(style.width));
+    grid.iter().enumerate().map(|(index, row)| style.paint(paint(index), row)).collect()
+}
+
+/// The lines of the table: header, rule, one line a variant. The most dispensable columns are left
+/// out until the rest fits.
+fn grid(summary: &Summary<'_>, width: usize) -> Vec<String> {
+    let empty = |column: &Column| summary.variants.iter().all(|v| (column.cell)(v) == "-");
+    let shown = |least: u8| -> Vec<&Column> {
+        let keep = |c: &&Column| c.dispensable == 0 || (c.dispensable > least && !empty(c));
+        COLUMNS.iter().filter(keep).collect()
+    };
+    let fits = |lines: &Vec<String>| lines.iter().all(|line| line.chars().count() <= width);
+    (0..3)
+        .map(|least| render(summary, &shown(least)))
+        .find(fits)
+        .unwrap_or_else(|| render(summary, &shown(u8::MAX)))
+}
+
+fn render(summary: &Summary<'_>, columns: &[&Column]) -> Vec<String> {
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING.header_separator(LineStyle::none().fill('─').junction('─')))
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(columns.iter().map(|column| column.header));
+    for variant in &summary.variants {
+        table.add_row(columns.iter().map(|column| (column.cell)(variant)));
+    }
+    for (index, column) in columns.iter().enumerate() {
+        let shown = table.column_mut(index).expect("as many columns as headers");
+        shown.set_padding((0, if index + 1 < columns.len() { 2 } else { 0 }));
+        if column.right {
+            shown.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// What stands below the table, each with its colour.
+fn remarks(summary: &Summary<'_>, page: Option<&Path>) -> Vec<(Option<Paint>, String)> {
+    let mut remarks = Vec::new();
+    let judged = |what: &str, variant: &Variant, figures: &Finished| {
+        (None, plain(&format!("{what}{}, {}.", variant.name, figures.verdict.text)))
+    };
+    if let Some((slow, fast)) = summary.slowest_and_fastest() {
+        let one = slow.name == fast.name;
+        if let (false, Some(figures)) = (one, slow.finished()) {
+            remarks.push(judged("Slowest is ", slow, figures));
+        }
+        if let Some(figures) = fast.finished() {
+            remarks.push(judged(if one { "" } else { "Fastest is " }, fast, figures));
+        }
+    }
+    if let Some(link) = link(summary) {
+        remarks.push((None, link));
+    }
+    if let Some(comparison) = &summary.comparison {
+        remarks.push((Some(Paint::Dim), comparison.clone()));
+    }
+    remarks.extend(summary.gaps.iter().map(|gap| (Some(Paint::Warning), plain(gap))));
+    if let Some(page) = page {
+        remarks.push((None, format!("Report: {}", plain(&page.display().to_string()))));
+    }
+    remarks
+}
+
+/// The link, and what its emulator carries at most on this machine.
+fn link(summary: &Summary<'_>) -> Option<String> {
+    let link = summary.manifest.link.as_ref()?;
+    let own = link.ceiling_bytes_per_s.map_or_else(String::new, |rate| {
+        format!("; without delay and rate it carried {} on this machine", words::rate(rate as f64))
+    });
+    Some(format!(
+        "Link: {} round trip, {}{own}.",
+        words::rtt(link.rtt_ms),
+        words::rate(link.rate_bytes_per_s as f64)
+    ))
+}

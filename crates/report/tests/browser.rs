@@ -1,0 +1,93 @@
+//! Opens the page in headless Chromium, if `chromium` is on the path. With
+//! `NARROWS_REQUIRE_CHROMIUM=1` a missing one is a failure.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+struct Browser {
+    program: PathBuf,
+    dir: tempfile::TempDir,
+}
+
+impl Browser {
+    /// The browser, or none with a word about the skipped test.
+    fn find() -> Option<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let program = std::env::split_paths(&path)
+            .map(|dir| dir.join("chromium"))
+            .find(|file| file.is_file());
+        let required = std::env::var("NARROWS_REQUIRE_CHROMIUM").is_ok_and(|value| value == "1");
+        assert!(program.is_some() || !required, "chromium is not on the path but is required");
+        if program.is_none() {
+            eprintln!("skipped: chromium is not on the path");
+        }
+        Some(Browser { program: program?, dir: tempfile::tempdir().unwrap() })
+    }
+
+    fn page(&self, html: &str) -> PathBuf {
+        let file = self.dir.path().join("page.html");
+        std::fs::write(&file, html).unwrap();
+        file
+    }
+
+    fn run(&self, page: &Path, options: &[String]) -> Output {
+        let output = Command::new(&self.program)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"])
+            .args(["--no-first-run", "--disable-background-networking", "--disable-sync"])
+            .args(["--disable-component-update", "--disable-dev-shm-usage", "--hide-scrollbars"])
+            .arg(format!("--user-data-dir={}", self.dir.path().join("profile").display()))
+            .args(options)
+            .arg(format!("file://{}", page.display()))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output
+    }
+
+    /// Width and height of a screenshot, and its size in bytes.
+    fn shot(&self, page: &Path, width: u32, dark: bool) -> (u32, u32, usize) {
+        let file = self.dir.path().join("shot.png");
+        let mut options =
+            vec![format!("--screenshot={}", file.display()), format!("--window-size={width},2400")];
+        if dark {
+            options.push("--blink-settings=preferredColorScheme=0".to_owned());
+        }
+        self.run(page, &options);
+        let png = std::fs::read(&file).unwrap();
+        assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+        let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+        (number(16), number(20), png.len())
+    }
+}
+
+#[test]
+fn the_page_shows_its_charts() {
+    let Some(browser) = Browser::find() else { return };
+    let run = common::made_up(100.0, false);
+    let page = browser.page(&report::html(&run));
+    let dom = browser.run(&page, &["--dump-dom".to_owned()]).stdout;
+    let dom = String::from_utf8(dom).unwrap();
+    assert_eq!(dom.matches("<svg").count(), 14, "the browser keeps every chart");
+    assert_eq!(dom.matches("<path").count(), dom.matches("</path>").count());
+    assert!(dom.contains("59 times faster than 64 KB x 1"));
+    assert!(!dom.contains("<script"));
+
+    for (width, dark) in [(1200, false), (1200, true), (500, false)] {
+        let (wide, high, bytes) = browser.shot(&page, width, dark);
+        assert_eq!((wide, high), (width, 2400));
+        // A blank page of this size has about 10 kB.
+        assert!(bytes > 60_000, "{bytes} bytes at {width}, dark {dark}");
+    }
+}
+
+#[test]
+fn a_partial_run_opens_too() {
+    let Some(browser) = Browser::find() else { return };
+    let page = browser.page(&report::html(&common::interrupted()));
+    let dom = browser.run(&page, &["--dump-dom".to_owned()]).stdout;
+    let dom = String::from_utf8(dom).unwrap();
+    assert!(dom.contains("The run was interrupted: 2 of 5 variants finished."));
+    assert!(dom.matches("<svg").count() >= 4);
+}

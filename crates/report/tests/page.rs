@@ -1,0 +1,187 @@
+//! The page: well formed, complete, closed to the outside, and readable for runs that are not whole.
+
+mod common;
+
+use record::{Line, RunDir, Status};
+
+fn whole() -> RunDir {
+    common::made_up(100.0, false)
+}
+
+/// Checks that tags nest, and returns the names of all elements.
+fn elements(page: &str) -> Vec<String> {
+    const VOID: [&str; 2] = ["meta", "br"];
+    let mut open: Vec<String> = Vec::new();
+    let mut seen = Vec::new();
+    let mut rest = page;
+    while let Some(start) = rest.find('<') {
+        let end = start + rest[start..].find('>').expect("a tag is closed");
+        let tag = &rest[start + 1..end];
+        rest = &rest[end + 1..];
+        if tag.starts_with('!') {
+            continue;
+        }
+        match tag.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop().as_deref(), Some(name), "closed in order"),
+            None => {
+                let name = tag.split_whitespace().next().expect("a tag has a name").to_owned();
+                if !VOID.contains(&name.as_str()) {
+                    open.push(name.clone());
+                }
+                seen.push(name);
+            }
+        }
+    }
+    assert!(open.is_empty(), "left open: {open:?}");
+    seen
+}
+
+/// What holds for every page, whatever the record.
+fn check(page: &str) -> Vec<String> {
+    for wrong in ["NaN", "inf ", "inf\"", ">inf", "Infinity"] {
+        assert!(!page.contains(wrong), "{wrong} in the page");
+    }
+    for outside in ["http:", "https:", "//", "src=", "href=", "url(", "@import", "javascript:"] {
+        assert!(!page.contains(outside), "{outside} in the page");
+    }
+    let elements = elements(page);
+    for forbidden in ["script", "link", "img", "iframe", "object", "form"] {
+        assert!(!elements.iter().any(|name| name == forbidden), "<{forbidden}> in the page");
+    }
+    ids_are_unique(page);
+    elements
+}
+
+fn ids_are_unique(page: &str) {
+    let mut ids: Vec<&str> =
+        page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "an id is used twice");
+}
+
+#[test]
+fn every_variant_is_in_the_table_and_in_every_chart() {
+    let run = whole();
+    let page = report::html(&run);
+    let elements = check(&page);
+    let charts = elements.iter().filter(|name| *name == "svg").count();
+    assert_eq!(charts, 2 + 2 + 5 + 5, "two charts in two widths, two for each variant");
+    let described = elements.iter().filter(|name| *name == "desc").count();
+    assert_eq!(described, charts, "every chart is described");
+    for variant in &run.manifest.variants {
+        assert!(page.matches(&variant.name).count() >= 8, "{}", variant.name);
+    }
+    for node in &run.manifest.nodes {
+        assert!(page.contains(&node.name), "{}", node.name);
+    }
+    assert!(page.contains("59 times faster than 64 KB x 1"), "the headline");
+    assert!(page.contains("Little's law") || page.contains("Little&#39;s law"));
+}
+
+#[test]
+fn a_long_run_gives_a_small_page() {
+    let long = report::html(&common::made_up(2.0, false));
+    assert!(long.len() < 400_000, "{} bytes", long.len());
+    check(&long);
+}
+
+#[test]
+fn names_from_the_record_are_escaped() {
+    let mut run = whole();
+    let evil = "<script>alert(\"1\")</script> & 'more'";
+    let text = serde_json::to_string(&run.lines).unwrap();
+    let quoted = serde_json::to_string(evil).unwrap();
+    run.lines = serde_json::from_str(&text.replace("\"1 MB x 5\"", &quoted)).unwrap();
+    run.manifest.variants[3].name = evil.to_owned();
+    run.rows[3].variant = evil.to_owned();
+    run.manifest.about = evil.to_owned();
+    run.manifest.plan_text = "</pre><script>".to_owned();
+    run.manifest.nodes[0].name = "<b>".to_owned();
+    run.lines.push(Line::Note { t_ms: 1.0, variant: Some(evil.into()), text: evil.into() });
+    let page = report::html(&run);
+    check(&page);
+    assert!(page.contains("&lt;script&gt;"));
+}
+
+#[test]
+fn a_run_without_rows_says_so() {
+    let mut run = whole();
+    run.rows.clear();
+    run.lines.clear();
+    run.manifest.status = Status::Failed;
+    run.manifest.link = None;
+    run.lines.push(Line::Note { t_ms: 12.0, variant: None, text: "disk is full".into() });
+    let page = report::html(&run);
+    check(&page);
+    assert!(page.contains("No variant began: the run failed"));
+    assert!(page.contains("Last note: disk is full"));
+    assert!(page.contains("This record holds no samples of recoveries."));
+}
+
+#[test]
+fn rows_without_samples_keep_the_table_and_the_accounting() {
+    let mut run = whole();
+    run.lines.clear();
+    let page = report::html(&run);
+    let elements = check(&page);
+    assert_eq!(elements.iter().filter(|name| *name == "svg").count(), 2);
+    assert!(page.contains("No samples were recorded, so there are no curves."));
+    assert!(page.contains("This record holds no samples of nodes."));
+}
+
+#[test]
+fn an_interrupted_run_shows_how_far_it_came() {
+    let run = common::interrupted();
+    let page = report::html(&run);
+    check(&page);
+    assert!(page.contains("The run was interrupted: 2 of 5 variants finished."));
+    assert!(page.contains("5 MB x 1, stopped at "), "its curve is labelled");
+    assert!(page.contains("1 MB x 5: not run."));
+}
+
+#[test]
+fn odd_values_do_not_break_the_page() {
+    let mut run = whole();
+    run.rows[1].seconds = f64::NAN;
+    run.rows[2].seconds = f64::INFINITY;
+    run.rows[3].link_share = None;
+    run.rows[3].limits.clear();
+    run.rows[4].bytes_per_s = 0.0;
+    for line in &mut run.lines {
+        match line {
+            Line::Link { sample, .. } => sample.to_follower_bytes = 0,
+            Line::Node { sample, .. } => sample.cpu_cores = 0.0,
+            Line::Recovery { sample, .. } => sample.stages.clear(),
+            _ => {}
+        }
+    }
+    check(&report::html(&run));
+}
+
+#[test]
+fn many_nodes_and_a_single_variant() {
+    let mut run = whole();
+    run.manifest.variants.truncate(1);
+    run.rows.truncate(1);
+    let nodes: Vec<Line> = run
+        .lines
+        .iter()
+        .filter(|line| matches!(line, Line::Node { .. }))
+        .flat_map(|line| {
+            (0..9).map(move |copy| {
+                let mut line = line.clone();
+                if let Line::Node { sample, .. } = &mut line {
+                    sample.node = format!("{}-of-a-rack-with-a-long-name-{copy}", sample.node);
+                }
+                line
+            })
+        })
+        .collect();
+    run.lines.extend(nodes);
+    let page = report::html(&run);
+    check(&page);
+    assert!(page.contains("idler nodes not shown"));
+    assert!(page.contains("64 KB x 1 took 2:44"));
+}

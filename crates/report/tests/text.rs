@@ -1,0 +1,274 @@
+//! The terminal's table, JSON and CSV.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use insight::Summary;
+use record::{RunDir, Status};
+use report::Style;
+use serde_json::Value;
+
+fn plain(width: u16) -> Style {
+    Style { color: false, width }
+}
+
+fn two_variants() -> RunDir {
+    let mut run = common::made_up(100.0, false);
+    for index in [3, 2, 1] {
+        run.manifest.variants.remove(index);
+        run.rows.remove(index);
+    }
+    run
+}
+
+/// Keys in order, whether or not another crate of the build asks serde_json to keep insertion order.
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Array(values) => values.into_iter().map(sorted).collect(),
+        Value::Object(map) => {
+            let ordered: BTreeMap<String, Value> =
+                map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            ordered.into_iter().collect()
+        }
+        other => other,
+    }
+}
+
+#[test]
+fn the_table_of_a_whole_run() {
+    let run = common::made_up(100.0, false);
+    let page = Path::new("runs/r1/report.html");
+    let table = report::table(&Summary::of(&run), plain(100), Some(page));
+    insta::assert_snapshot!(table, @r#"
+    adaptive is 59 times faster than 64 KB x 1; latency held the slow one, the link the fast one
+    remote-recovery on embedded, run 20260412-101500-remote-recovery
+
+    variant       time   MB/s   of link    gain   held by     share   published   its gain
+    ──────────────────────────────────────────────────────────────────────────────────────
+    64 KB x 1     2:44   1.95     1.6 %   1.00×   latency      97 %     3:59:45      1.00×
+    1 MB x 1    11.7 s   27.3      22 %   14.0×   latency      85 %       14:04      17.0×
+    5 MB x 1    4.38 s   73.1      58 %   37.5×   latency      55 %        4:47      50.1×
+    1 MB x 5    3.42 s   93.6      75 %   48.0×   link rate    78 %      73.3 s       196×
+    adaptive    2.80 s    114      91 %   58.6×   link rate    90 %           -          -
+
+    Slowest is 64 KB x 1, 97 % latency: 64 KiB x 1 in flight over 100 ms cannot exceed 0.66 MB/s a shard
+      (Little's law), 1.97 MB/s over 3 shards; next: the link at 125 MB/s.
+    Fastest is adaptive, 90 % link rate: 114 MB/s is 91 % of the link's 125 MB/s; next: nothing close
+      (latency takes 4.1 %).
+    Link: 100 ms round trip, 125 MB/s; without delay and rate it carried 1840 MB/s on this machine.
+    Published rows moved 4.90 GB, these 320 MB: compare gains, not times.
+    Report: runs/r1/report.html
+    "#);
+}
+
+#[test]
+fn a_narrow_terminal_loses_columns_but_no_row_wraps() {
+    let run = common::made_up(100.0, false);
+    let summary = Summary::of(&run);
+    for width in [40, 60, 70, 80, 90, 100, 200] {
+        let table = report::table(&summary, plain(width), None);
+        let rows = table.lines().filter(|line| line.contains("latency ") && line.contains('×'));
+        assert_eq!(rows.count(), 3, "width {width}:\n{table}");
+    }
+    let at_80 = report::table(&summary, plain(80), None);
+    assert!(at_80.lines().all(|line| line.chars().count() <= 80), "{at_80}");
+}
+
+#[test]
+fn the_table_of_an_interrupted_run() {
+    let run = common::interrupted();
+    let table = report::table(&Summary::of(&run), plain(100), None);
+    insta::assert_snapshot!(table, @r#"
+    1 MB x 1 is 14 times faster than 64 KB x 1; latency held both
+    remote-recovery on embedded, run 20260412-101500-remote-recovery
+
+    variant       time   MB/s   of link    gain   held by           share   published   its gain
+    ────────────────────────────────────────────────────────────────────────────────────────────
+    64 KB x 1     2:44   1.95     1.6 %   1.00×   latency            97 %     3:59:45      1.00×
+    1 MB x 1    11.7 s   27.3      22 %   14.0×   latency            85 %       14:04      17.0×
+    5 MB x 1         -      -         -       -   stopped at 44 %       -        4:47      50.1×
+    1 MB x 5         -      -         -       -   not run               -      73.3 s       196×
+    adaptive         -      -         -       -   not run               -           -          -
+
+    Slowest is 64 KB x 1, 97 % latency: 64 KiB x 1 in flight over 100 ms cannot exceed 0.66 MB/s a shard
+      (Little's law), 1.97 MB/s over 3 shards; next: the link at 125 MB/s.
+    Fastest is 1 MB x 1, 85 % latency: 1 MiB x 1 in flight over 100 ms cannot exceed 10.5 MB/s a shard
+      (Little's law), 31.5 MB/s over 3 shards; next: the link at 125 MB/s.
+    Link: 100 ms round trip, 125 MB/s; without delay and rate it carried 1840 MB/s on this machine.
+    Published rows moved 4.90 GB, these 320 MB: compare gains, not times.
+    The run was interrupted: 2 of 5 variants finished.
+    5 MB x 1: stopped after 2.00 s at 44 % of 320 MB.
+    1 MB x 5: not run.
+    adaptive: not run.
+    "#);
+}
+
+#[test]
+fn a_run_in_which_nothing_finished_still_has_a_table() {
+    let mut run = common::made_up(100.0, false);
+    (run.rows, run.lines) = (vec![], vec![]);
+    run.manifest.status = Status::Running;
+    let table = report::table(&Summary::of(&run), plain(80), None);
+    assert!(
+        table.contains("No variant began: the run is still going on, or was killed"),
+        "{table}"
+    );
+    assert_eq!(table.lines().filter(|line| line.contains("  not run ")).count(), 5, "{table}");
+    run.manifest.variants.clear();
+    let empty = report::table(&Summary::of(&run), plain(80), None);
+    assert!(!empty.contains("variant   "), "{empty}");
+}
+
+#[test]
+fn colour_only_adds_escapes() {
+    let run = common::made_up(100.0, false);
+    let summary = Summary::of(&run);
+    let page = Path::new("report.html");
+    let colored = report::table(&summary, Style { color: true, width: 100 }, Some(page));
+    assert!(colored.contains("\x1b[32madaptive"), "the fastest row is marked");
+    let mut stripped = colored;
+    for code in ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[32m", "\x1b[33m"] {
+        stripped = stripped.replace(code, "");
+    }
+    assert_eq!(stripped, report::table(&summary, plain(100), Some(page)));
+}
+
+#[test]
+fn laps_show_their_interval() {
+    let mut run = two_variants();
+    for lap in 2..=3 {
+        for index in 0..2 {
+            let mut row = run.rows[index].clone();
+            row.lap = lap;
+            row.seconds *= 1.0 + 0.01 * f64::from(lap);
+            run.rows.push(row);
+        }
+    }
+    let table = report::table(&Summary::of(&run), plain(100), None);
+    assert!(table.contains("2:47 [2:44, 2:49]"), "{table}");
+    assert!(table.contains("58.6× ["), "{table}");
+}
+
+#[test]
+fn the_json_of_two_variants() {
+    let run = two_variants();
+    let json = sorted(report::json(&Summary::of(&run)));
+    insta::assert_snapshot!(serde_json::to_string_pretty(&json).unwrap(), @r#"
+    {
+      "baseline": "64 KB x 1",
+      "gaps": [],
+      "headline": "adaptive is 59 times faster than 64 KB x 1; latency held the slow one, the link the fast one",
+      "plan": "remote-recovery",
+      "rows": [
+        {
+          "bytes": 320000000,
+          "bytes_per_s": 1950030.4692260816,
+          "documents": 3970000,
+          "gain": 1.0,
+          "gain_interval": null,
+          "laps_s": [
+            164.1
+          ],
+          "limits": [
+            {
+              "limit": "latency",
+              "share": 0.972
+            },
+            {
+              "limit": "link_rate",
+              "share": 0.017
+            },
+            {
+              "limit": "disk_write",
+              "share": 0.006
+            },
+            {
+              "limit": "cpu",
+              "share": 0.005
+            }
+          ],
+          "link_share": 0.015600243753808652,
+          "published_gain": 1.0,
+          "published_s": 14384.9,
+          "refetched_chunks": 0,
+          "seconds": 164.1,
+          "seconds_interval": null,
+          "variant": "64 KB x 1",
+          "verdict": "97 % latency: 64 KiB x 1 in flight over 100 ms cannot exceed 0.66 MB/s a shard (Little's law), 1.97 MB/s over 3 shards; next: the link at 125 MB/s",
+          "verified": true
+        },
+        {
+          "bytes": 320000000,
+          "bytes_per_s": 114285714.2857143,
+          "documents": 3970000,
+          "gain": 58.60714285714286,
+          "gain_interval": null,
+          "laps_s": [
+            2.8
+          ],
+          "limits": [
+            {
+              "limit": "link_rate",
+              "share": 0.905
+            },
+            {
+              "limit": "latency",
+              "share": 0.041
+            },
+            {
+              "limit": "cpu",
+              "share": 0.033
+            },
+            {
+              "limit": "disk_write",
+              "share": 0.021
+            }
+          ],
+          "link_share": 0.9142857142857144,
+          "published_gain": null,
+          "published_s": null,
+          "refetched_chunks": 0,
+          "seconds": 2.8,
+          "seconds_interval": null,
+          "variant": "adaptive",
+          "verdict": "90 % link rate: 114 MB/s is 91 % of the link's 125 MB/s; next: nothing close (latency takes 4.1 %)",
+          "verified": true
+        }
+      ],
+      "run": "20260412-101500-remote-recovery",
+      "status": "complete",
+      "target": "embedded",
+      "unfinished": []
+    }
+    "#);
+}
+
+#[test]
+fn the_json_of_an_interrupted_run_keeps_finished_rows_apart() {
+    let run = common::interrupted();
+    let json = report::json(&Summary::of(&run));
+    assert_eq!(json["status"], "interrupted");
+    assert_eq!(json["rows"].as_array().unwrap().len(), 2);
+    assert_eq!(json["unfinished"][0]["variant"], "5 MB x 1");
+    assert!(json["unfinished"][0]["recovered_bytes"].as_u64().unwrap() > 0);
+    assert!(json["unfinished"][1]["seconds"].is_null());
+    assert!(json["rows"][0]["published_s"].is_number());
+}
+
+#[test]
+fn the_csv_has_a_line_for_each_lap() {
+    let mut run = two_variants();
+    run.rows[1].variant = "1 MB, \"adaptive\"".into();
+    let csv = report::csv(&run);
+    let lines: Vec<&str> = csv.split("\r\n").collect();
+    assert_eq!(lines.len(), 4, "a header, two rows, and what follows the last line break");
+    assert!(lines[0].starts_with("run,plan,target,variant,lap,seconds,bytes,bytes_per_s"));
+    assert!(lines[0].ends_with(
+        "latency_share,link_rate_share,throttle_share,disk_read_share,\
+                                disk_write_share,cpu_share,slots_share,memory_share,proxy_share"
+    ));
+    assert!(lines[2].contains(",\"1 MB, \"\"adaptive\"\"\",1,2.8,320000000,"), "{}", lines[2]);
+    assert!(lines[2].contains(",0.041,0.905,,,0.021,0.033,,,"), "{}", lines[2]);
+}
