@@ -19,7 +19,7 @@ pub mod units;
 pub use line::{Line, LinkSample, NodeSample, Phase, RecoverySample};
 pub use manifest::{LinkInfo, Machine, Manifest, NodeInfo, Status, VariantInfo};
 pub use row::{Limit, LimitShare, Row, ShardDigest};
-pub use run_dir::{Error, RunDir, Writer};
+pub use run_dir::{Error, RunDir, Writer, replace_manifest};
 
 /// The version of the format that this build writes. Older ones still open.
 pub const FORMAT: u32 = 1;

@@ -79,11 +79,7 @@ impl Writer {
 
     /// Replaces the manifest atomically.
     pub fn manifest(&self, manifest: &Manifest) -> Result<(), Error> {
-        let path = self.dir.join(MANIFEST);
-        let fresh = self.dir.join("manifest.json.new");
-        let text = serde_json::to_string_pretty(manifest).expect("a manifest is plain data");
-        fs::write(&fresh, text).map_err(io("write", &fresh))?;
-        fs::rename(&fresh, &path).map_err(io("replace", &path))
+        replace_manifest(&self.dir, manifest)
     }
 
     /// Appends a line.
@@ -95,6 +91,14 @@ impl Writer {
     pub fn row(&mut self, row: &Row) -> Result<(), Error> {
         append(&mut self.rows, row).map_err(io("append to", &self.dir.join(ROWS)))
     }
+}
+
+/// Replaces the manifest of the run in `dir` atomically; for when its writer is gone already.
+pub fn replace_manifest(dir: &Path, manifest: &Manifest) -> Result<(), Error> {
+    let (path, fresh) = (dir.join(MANIFEST), dir.join("manifest.json.new"));
+    let text = serde_json::to_string_pretty(manifest).expect("a manifest is plain data");
+    fs::write(&fresh, text).map_err(io("write", &fresh))?;
+    fs::rename(&fresh, &path).map_err(io("replace", &path))
 }
 
 fn append(file: &mut BufWriter<File>, value: &impl Serialize) -> std::io::Result<()> {

@@ -53,6 +53,17 @@ impl Env {
         }
     }
 
+    /// Milliseconds since 1970. The virtual world begins with the year 2020.
+    pub fn epoch_ms(&self) -> u64 {
+        match &self.arm {
+            Arm::Real(_) => {
+                let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+                since.map_or(0, |since| since.as_millis() as u64)
+            }
+            Arm::Virtual(_) => 1_577_836_800_000 + self.now().0 / 1_000_000,
+        }
+    }
+
     /// Waits; exact to the nanosecond in the virtual world and to some 50 microseconds in the real one.
     pub async fn sleep(&self, duration: Duration) {
         if !duration.is_zero() {

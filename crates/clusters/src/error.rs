@@ -1,0 +1,112 @@
+//! What can go wrong with a target.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why a target could not be started or asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No connection, or it broke.
+    #[error("{address}: {source}")]
+    Connection {
+        /// The node's address.
+        address: String,
+        /// What was found.
+        source: io::Error,
+    },
+    /// No answer in time.
+    #[error("{address} did not answer {method} {path} within {limit:?}")]
+    Timeout {
+        /// The node's address.
+        address: String,
+        /// What was asked.
+        method: String,
+        /// Of what.
+        path: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// The node said no.
+    #[error("{method} {path}: {status} {kind}: {reason}")]
+    Refused {
+        /// What was asked.
+        method: String,
+        /// Of what.
+        path: String,
+        /// HTTP status.
+        status: u16,
+        /// `error.type`.
+        kind: String,
+        /// `error.reason`.
+        reason: String,
+    },
+    /// An answer that is no JSON.
+    #[error("{path} was answered with something that is no JSON: {reason}")]
+    NotJson {
+        /// What was asked.
+        path: String,
+        /// What the parser said.
+        reason: String,
+    },
+    /// There is no such cluster or node in the topology.
+    #[error("there is no {what} called \"{name}\" in this topology")]
+    Unknown {
+        /// `cluster` or `node`.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// No node of the cluster is running.
+    #[error("no node of the {cluster} cluster is running")]
+    NoNode {
+        /// The cluster.
+        cluster: String,
+    },
+    /// A node's process did not start, or ended by itself.
+    #[error("node {node} {what}{}", said(.stderr))]
+    Node {
+        /// The node.
+        node: String,
+        /// What happened.
+        what: String,
+        /// The last lines that it wrote to standard error.
+        stderr: Vec<String>,
+    },
+    /// A node of the virtual world did not start.
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    /// The nodes did not find each other.
+    #[error("{joined} of {nodes} nodes of the {cluster} cluster have joined after 30 s")]
+    NotJoined {
+        /// The cluster.
+        cluster: String,
+        /// Nodes that are there.
+        joined: u64,
+        /// Nodes that should be there.
+        nodes: usize,
+    },
+    /// The file system said no.
+    #[error("cannot {what} {path}: {source}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// What was found.
+        source: io::Error,
+    },
+    /// The link could not be opened.
+    #[error("the link cannot {0}")]
+    Link(io::Error),
+    /// An address that others could reach.
+    #[error("{address} is not a loopback address; say --allow-remote if others may reach what is behind")]
+    NotLoopback {
+        /// The address.
+        address: String,
+    },
+}
+
+fn said(lines: &[String]) -> String {
+    if lines.is_empty() { String::new() } else { format!("; it said:\n  {}", lines.join("\n  ")) }
+}

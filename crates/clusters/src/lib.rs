@@ -1,0 +1,29 @@
+//! Clusters to run plans on: the [`Target`] trait, and what implements it.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `target` | [`Target`]: start, ask, kill, stop; the link between clusters |
+//! | `embedded` | the embedded engine, one process a node, the link on a thread of its own |
+//! | `virtual_target` | the same engine in virtual time |
+//! | `process` | a node as a child process |
+//! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
+//! | `rest`, `http` | asking a node, in either world |
+//!
+//! The one rule: whatever a target starts, it stops: when it is told to, when it is dropped, and when the
+//! process that holds it is killed.
+
+mod embedded;
+mod error;
+mod http;
+mod link_thread;
+mod process;
+mod rest;
+mod target;
+mod virtual_target;
+
+pub use embedded::EmbeddedTarget;
+pub use error::Error;
+pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
+pub use rest::{Answer, RestClient};
+pub use target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
+pub use virtual_target::VirtualTarget;

@@ -1,0 +1,239 @@
+//! The link on a thread of its own, so that the load generator does not slow it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use record::units::{show_bytes, show_rate};
+use tokio::sync::mpsc as channel;
+use world::{Direction, Env, Link, LinkConfig, LinkStats};
+
+use crate::Error;
+use crate::target::LinkControl;
+
+/// How often the figures are brought up to date.
+const FRESH: Duration = Duration::from_millis(20);
+
+enum Command {
+    Route(String, String, mpsc::Sender<io::Result<String>>),
+    Cut,
+    Heal,
+    Damage(u32),
+    Configure(LinkConfig),
+}
+
+type Stats = Arc<Mutex<(LinkStats, LinkStats)>>;
+
+/// A link that runs by itself. It ends when this is dropped.
+pub struct LinkThread {
+    commands: Option<channel::UnboundedSender<Command>>,
+    stats: Stats,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl LinkThread {
+    /// Opens a link.
+    pub fn open(config: LinkConfig) -> Result<LinkThread, Error> {
+        let (commands, queue) = channel::unbounded_channel();
+        let stats = Stats::default();
+        let shown = stats.clone();
+        let thread = std::thread::Builder::new()
+            .name("link".to_owned())
+            .spawn(move || world::real_world::run(0, |env| serve(env, config, queue, shown)))
+            .map_err(Error::Link)?;
+        Ok(LinkThread { commands: Some(commands), stats, thread: Some(thread) })
+    }
+
+    /// An address that leads to `to` through the link. Waits for the link's thread.
+    pub fn route(&self, listen: &str, to: &str) -> Result<String, Error> {
+        let (answer, answered) = mpsc::channel();
+        self.tell(Command::Route(listen.to_owned(), to.to_owned(), answer));
+        let gone = || Error::Link(io::Error::other("its thread has ended"));
+        answered.recv().map_err(|_| gone())?.map_err(Error::Link)
+    }
+
+    fn tell(&self, command: Command) {
+        if let Some(commands) = &self.commands {
+            // The thread ends after this handle only.
+            let _ = commands.send(command);
+        }
+    }
+}
+
+impl Drop for LinkThread {
+    fn drop(&mut self) {
+        drop(self.commands.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl LinkControl for LinkThread {
+    fn stats(&self, direction: Direction) -> LinkStats {
+        let both = *self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        match direction {
+            Direction::Out => both.0,
+            Direction::Back => both.1,
+        }
+    }
+
+    fn cut(&self) {
+        self.tell(Command::Cut);
+    }
+
+    fn heal(&self) {
+        self.tell(Command::Heal);
+    }
+
+    fn damage_next(&self, chunks: u32) {
+        self.tell(Command::Damage(chunks));
+    }
+
+    fn configure(&self, config: LinkConfig) {
+        self.tell(Command::Configure(config));
+    }
+}
+
+async fn serve(
+    env: Env,
+    config: LinkConfig,
+    mut commands: channel::UnboundedReceiver<Command>,
+    stats: Stats,
+) {
+    let link = Link::open(&env, config);
+    loop {
+        let command = tokio::select! {
+            biased;
+            command = commands.recv() => command,
+            () = env.sleep(FRESH) => {
+                let both = (link.stats(Direction::Out), link.stats(Direction::Back));
+                *stats.lock().unwrap_or_else(PoisonError::into_inner) = both;
+                continue;
+            }
+        };
+        match command {
+            None => return,
+            Some(Command::Route(listen, to, answer)) => {
+                let _ = answer.send(link.route_from(&listen, &to).await);
+            }
+            Some(Command::Cut) => link.cut(),
+            Some(Command::Heal) => link.heal(),
+            Some(Command::Damage(chunks)) => link.damage_next(chunks),
+            Some(Command::Configure(config)) => link.configure(config),
+        }
+    }
+}
+
+/// What the emulator carries on this machine with neither delay nor rate, in bytes a second: one connection
+/// over loopback for a third of a second. Blocks for as long.
+pub fn measure_ceiling() -> Result<u64, Error> {
+    const FOR: Duration = Duration::from_millis(300);
+    let config = LinkConfig { rtt: Duration::ZERO, rate_bytes_per_s: None, window_bytes: None };
+    let link = LinkThread::open(config)?;
+    let sink = TcpListener::bind("127.0.0.1:0").map_err(Error::Link)?;
+    let address = sink.local_addr().map_err(Error::Link)?.to_string();
+    let through = link.route("127.0.0.1:0", &address)?;
+    let measured = std::thread::scope(|scope| {
+        let source = scope.spawn(move || send_for(&through, FOR));
+        let received = receive_all(&sink);
+        source.join().unwrap_or(Ok(())).and(received)
+    });
+    measured.map_err(Error::Link)
+}
+
+fn send_for(address: &str, time: Duration) -> io::Result<()> {
+    use std::io::Write;
+    let mut stream = TcpStream::connect(address)?;
+    let piece = vec![0x5a; 256 << 10];
+    let began = Instant::now();
+    while began.elapsed() < time {
+        stream.write_all(&piece)?;
+    }
+    Ok(())
+}
+
+fn receive_all(sink: &TcpListener) -> io::Result<u64> {
+    use std::io::Read;
+    let (mut stream, _) = sink.accept()?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let mut buffer = vec![0; 256 << 10];
+    let mut bytes = stream.read(&mut buffer)? as u64;
+    let began = Instant::now();
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => break,
+            read => bytes += read as u64,
+        }
+    }
+    let seconds = began.elapsed().as_secs_f64().max(1e-3);
+    Ok((bytes as f64 / seconds) as u64)
+}
+
+/// `narrows link`: a link in the foreground until Ctrl-C, with a line of figures each second on standard
+/// error. Loopback only, unless `allow_remote`.
+pub fn standalone_link(
+    listen: &str,
+    to: &str,
+    config: LinkConfig,
+    allow_remote: bool,
+) -> Result<(), Error> {
+    let loopback = listen.parse::<SocketAddr>().is_ok_and(|a| is_loopback(a.ip()))
+        || listen.starts_with("localhost:");
+    if !allow_remote && !loopback {
+        return Err(Error::NotLoopback { address: listen.to_owned() });
+    }
+    world::real_world::run(0, async |env| {
+        let link = Link::open(&env, config);
+        let address = link.route_from(listen, to).await.map_err(Error::Link)?;
+        println!("{address} leads to {to}");
+        eprintln!("Ctrl-C ends it");
+        tokio::select! {
+            biased;
+            _ = tokio::signal::ctrl_c() => Ok(()),
+            () = tell_stats(&env, &link) => Ok(()),
+        }
+    })
+}
+
+fn is_loopback(ip: IpAddr) -> bool {
+    ip.is_loopback()
+}
+
+async fn tell_stats(env: &Env, link: &Link) {
+    let mut before = (LinkStats::default(), LinkStats::default());
+    loop {
+        env.sleep(Duration::from_secs(1)).await;
+        let now = (link.stats(Direction::Out), link.stats(Direction::Back));
+        if now != before {
+            let line = |name: &str, now: LinkStats, before: LinkStats| {
+                let busy = now.busy.saturating_sub(before.busy).as_secs_f64() * 100.0;
+                let rate = show_rate((now.bytes - before.bytes) as f64);
+                format!("{name} {rate}, busy {:.0} %, {} in all", busy.min(100.0), show_bytes(now.bytes))
+            };
+            eprintln!("{}; {}", line("out", now.0, before.0), line("back", now.1, before.1));
+        }
+        before = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_is_listened_on_unasked() {
+        let config = LinkConfig { rtt: Duration::ZERO, rate_bytes_per_s: None, window_bytes: None };
+        for address in ["0.0.0.0:0", "192.0.2.1:9", "example.org:1", ":9200"] {
+            let refused = standalone_link(address, "127.0.0.1:1", config.clone(), false);
+            assert!(matches!(refused, Err(Error::NotLoopback { .. })), "{address}");
+        }
+    }
+
+    #[test]
+    fn the_ceiling_is_measured() {
+        assert!(measure_ceiling().unwrap() > 1_000_000);
+    }
+}

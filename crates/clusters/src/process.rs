@@ -1,0 +1,125 @@
+//! A node as a child process.
+//!
+//! The child reads its configuration from standard input and ends when that input ends. So no node outlives
+//! the process that started it, even if that is killed.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::process::Stdio;
+use std::rc::Rc;
+use std::time::Duration;
+
+use engine::NodeConfig;
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use world::{Env, Task};
+
+use crate::Error;
+
+/// How long a node may take to listen and to join.
+const START_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a node may take to close its copies.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+/// Lines of standard error that are kept.
+const STDERR_LINES: usize = 20;
+
+/// The line that a node prints when it is ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ready {
+    pub(crate) name: String,
+    pub(crate) transport: String,
+    pub(crate) http: String,
+}
+
+/// A running node.
+pub(crate) struct NodeProcess {
+    env: Env,
+    name: String,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stderr: Rc<RefCell<VecDeque<String>>>,
+    _reader: Task<()>,
+}
+
+impl NodeProcess {
+    /// Starts `program node` and waits until it is ready.
+    pub(crate) async fn start(
+        env: &Env,
+        program: &Path,
+        config: &NodeConfig,
+    ) -> Result<(NodeProcess, Ready), Error> {
+        let io = |what, source| Error::Io { what, path: program.to_owned(), source };
+        let mut child = Command::new(program)
+            .arg("node")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C in the terminal is for the runner alone, which then stops its nodes.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|source| io("start", source))?;
+        let stdin = child.stdin.take().expect("it is piped");
+        let stdout = child.stdout.take().expect("it is piped");
+        let errors = child.stderr.take().expect("it is piped");
+        let stderr = Rc::new(RefCell::new(VecDeque::new()));
+        let kept = stderr.clone();
+        let reader = env.spawn("reads a node's errors", async move {
+            let mut lines = BufReader::new(errors).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                let mut kept = kept.borrow_mut();
+                if kept.len() == STDERR_LINES {
+                    kept.pop_front();
+                }
+                kept.push_back(line);
+            }
+        });
+        let name = config.name.clone();
+        let mut process =
+            NodeProcess { env: env.clone(), name, child, stdin: Some(stdin), stderr, _reader: reader };
+        let mut line = serde_json::to_string(config).expect("a configuration is plain data");
+        line.push('\n');
+        let stdin = process.stdin.as_mut().expect("it was just put there");
+        stdin.write_all(line.as_bytes()).await.map_err(|source| io("configure", source))?;
+        let mut first = String::new();
+        let mut stdout = BufReader::new(stdout);
+        let reading = env.timeout(START_PATIENCE, stdout.read_line(&mut first)).await;
+        match (reading, serde_json::from_str(&first)) {
+            (Ok(Ok(_)), Ok(ready)) => Ok((process, ready)),
+            (Err(_), _) => Err(process.failed("was not ready after 60 s").await),
+            _ => Err(process.failed("did not start").await),
+        }
+    }
+
+    async fn failed(&mut self, what: &str) -> Error {
+        // What it still has to say comes before its end.
+        let _ = self.env.timeout(Duration::from_secs(1), self.child.wait()).await;
+        self.env.sleep(Duration::from_millis(20)).await;
+        let stderr = self.stderr.borrow().iter().cloned().collect();
+        Error::Node { node: self.name.clone(), what: what.to_owned(), stderr }
+    }
+
+    /// Whether it has ended by itself; if so, what it said.
+    pub(crate) async fn ended(&mut self) -> Option<Error> {
+        match self.child.try_wait() {
+            Ok(Some(status)) => Some(self.failed(&format!("ended by itself ({status})")).await),
+            _ => None,
+        }
+    }
+
+    /// Ends it now.
+    pub(crate) async fn kill(mut self) {
+        // It fails only where the process is gone already.
+        let _ = self.child.kill().await;
+    }
+
+    /// Asks it to end, and waits; ends it where that takes too long.
+    pub(crate) async fn stop(mut self) {
+        drop(self.stdin.take());
+        if self.env.timeout(STOP_PATIENCE, self.child.wait()).await.is_err() {
+            self.kill().await;
+        }
+    }
+}

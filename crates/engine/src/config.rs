@@ -1,0 +1,28 @@
+//! What a node is started with.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::settings::SettingsMap;
+
+/// What a node is started with. The rest comes from the cluster's manager.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeConfig {
+    /// Name, unique in the cluster.
+    pub name: String,
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Names of all its nodes; the first is the manager.
+    pub members: Vec<String>,
+    /// Transport address of the manager; none on the manager itself.
+    pub manager: Option<String>,
+    /// Where to listen for other nodes, `host:port`; port 0 takes a free one.
+    pub transport: String,
+    /// Where to serve REST.
+    pub http: String,
+    /// Where to keep data.
+    pub data: PathBuf,
+    /// Cluster settings of lowest rank.
+    pub settings: SettingsMap,
+}

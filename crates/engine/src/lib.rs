@@ -1,0 +1,34 @@
+//! The embedded engine: a small replicated store after Elasticsearch's model, in either world.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`policy`] | pure decisions: chunks, throttles, accounting, backoff, giving way |
+//! | [`settings`] | every setting by its field name |
+//! | [`state`] | the cluster state, its manager, allocation; pure |
+//! | [`routing`] | documents to shards |
+//! | [`transport`] | what nodes say to each other |
+//! | [`Node`] | a node: start, membership, copies |
+//! | [`replication`] | writes |
+//! | [`recovery`] | copies that come from elsewhere |
+//! | [`following`] | remote clusters |
+//! | [`rest`] | the REST face |
+//!
+//! The one rule: a node knows the world through [`world::Env`] alone, and a policy knows nothing but what it
+//! is told.
+
+pub mod config;
+pub mod error;
+pub mod following;
+mod node;
+pub mod policy;
+pub mod recovery;
+pub mod replication;
+pub mod rest;
+pub mod routing;
+pub mod settings;
+pub mod state;
+pub mod transport;
+
+pub use config::NodeConfig;
+pub use error::Error;
+pub use node::{LocalShard, Node};

@@ -1,0 +1,116 @@
+//! What a node does with each question of another.
+
+use std::sync::Arc;
+
+use crate::following;
+use crate::recovery;
+use crate::replication;
+use crate::state::{self, Event};
+use crate::transport::{Failure, Reply, Request, Response, ShardAction, ShardAnswer};
+
+use super::Node;
+
+pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failure> {
+    let response = match request {
+        Request::Ping => Response::Done,
+        Request::Hello => Response::Hello(node.row.clone()),
+        Request::Join(row, found) => {
+            let joined = state::Node {
+                name: row.name,
+                transport_address: row.transport,
+                http_address: row.http,
+            };
+            submit(node, Event::NodeJoined { node: joined, found }).await?
+        }
+        Request::Heartbeat(name) => heartbeat(node, &name)?,
+        Request::Publish(state) => {
+            node.accept_state(state);
+            Response::Done
+        }
+        Request::Submit(event) => submit(node, *event).await?,
+        Request::Write(write) => replication::write(node, write).await?,
+        Request::Replicate { index_uuid, shard, allocation_id, primary_term, ops, global_checkpoint } => {
+            let target = replication::Target { index_uuid, shard, allocation_id, primary_term };
+            replication::replicate(node, target, ops, global_checkpoint).await?
+        }
+        Request::Shard(index, number, action) => {
+            Response::Shard(on_shard(node, &index, number, action).await?)
+        }
+        Request::NodeStats => Response::Json(node.stats().to_string()),
+        Request::Recoveries => Response::Json(recovery::recoveries(node).to_string()),
+        Request::RemoteIndex(index) => following::describe(node, &index)?,
+        Request::OpenSession { index, shard, kind } => {
+            recovery::open_session(node, &index, shard, kind).await?
+        }
+        Request::ReadChunk { session, file, offset, len, compress } => {
+            return recovery::read_chunk(node, session, (file, offset, len), compress).await;
+        }
+        Request::VerifyFile { session, file } => {
+            recovery::verify_file(node, session, file).await?
+        }
+        Request::ReadOps { session, from, max_ops, max_bytes } => {
+            recovery::read_ops(node, session, from, max_ops as usize, max_bytes).await?
+        }
+        Request::StartTracking(session) => recovery::start_tracking(node, session)?,
+        Request::Finalize { session, local_checkpoint } => {
+            recovery::finalize(node, session, local_checkpoint).await?
+        }
+        Request::CloseSession(session) => {
+            recovery::close_session(node, session);
+            Response::Done
+        }
+    };
+    Ok(response.into())
+}
+
+async fn submit(node: &Node, event: Event) -> Result<Response, Failure> {
+    match &node.manager {
+        Some(manager) => Ok(Response::State(manager.submit(node, event).await?)),
+        None => {
+            let reason = format!("[{}] is not the cluster manager", node.config.name);
+            Err(Failure::new(503, "not_master_exception", reason))
+        }
+    }
+}
+
+fn heartbeat(node: &Node, name: &str) -> Result<Response, Failure> {
+    let known = node.manager.as_ref().is_some_and(|manager| manager.knows(name));
+    if known {
+        return Ok(Response::Done);
+    }
+    let reason = format!("node [{name}] has left the cluster; join again");
+    Err(Failure::new(404, "node_not_connected_exception", reason))
+}
+
+async fn on_shard(
+    node: &Node,
+    index: &str,
+    number: u32,
+    action: ShardAction,
+) -> Result<ShardAnswer, Failure> {
+    let store = node.local_shard(index, number)?.store()?;
+    Ok(match action {
+        ShardAction::Get { id } => {
+            let found = store.get(&Arc::from(id)).await?;
+            ShardAnswer::Get(found.map(|doc| (doc.version, doc.seq_no, doc.source.unwrap_or_default())))
+        }
+        ShardAction::Count => ShardAnswer::Count(store.count().await?),
+        ShardAction::Digest => {
+            let digest = store.digest().await?;
+            ShardAnswer::Digest(digest.documents, digest.hash)
+        }
+        ShardAction::Refresh => {
+            store.refresh().await?;
+            ShardAnswer::Done
+        }
+        ShardAction::Flush => {
+            store.flush().await?;
+            ShardAnswer::Done
+        }
+        ShardAction::ForceMerge { max_num_segments } => {
+            store.force_merge(max_num_segments).await?;
+            ShardAnswer::Done
+        }
+        ShardAction::Stats => ShardAnswer::Stats(Box::new(store.stats())),
+    })
+}

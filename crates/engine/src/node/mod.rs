@@ -1,0 +1,354 @@
+//! A node: what it is made of, its start and its end.
+
+mod disk;
+mod dispatch;
+mod manager;
+mod membership;
+mod reconcile;
+mod shards;
+mod stats;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, Semaphore};
+use world::{Env, Task, Time};
+
+use crate::config::NodeConfig;
+use crate::error::Error;
+use crate::policy::foreground::ForegroundDetector;
+use crate::policy::rate_limiter::RateLimiter;
+use crate::recovery::Sessions;
+use crate::rest;
+use crate::routing::IdSource;
+use crate::settings::Settings;
+use crate::state::{ClusterState, Event};
+use crate::transport::{self, CallError, Class, Envelope, Failure, NodeRow, Pool, Request, Response};
+
+pub(crate) use disk::{CopyNote, NodeDisk};
+pub(crate) use manager::Manager;
+pub use shards::LocalShard;
+pub(crate) use shards::ShardKey;
+
+/// Chunks that a node has read and not yet handed to a connection, in KiB.
+const READ_AHEAD_KIB: usize = 32 << 10;
+/// How long a node waits for its manager, at most.
+pub(crate) const MANAGER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Which limiter a recovery is subject to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Throttle {
+    /// `indices.recovery.max_bytes_per_sec`.
+    Peer,
+    /// `ccr.indices.recovery.max_bytes_per_sec`.
+    Ccr,
+}
+
+/// A running node. Clones share it.
+#[derive(Clone)]
+pub struct Node {
+    inner: Rc<Inner>,
+}
+
+/// What the clones of a [`Node`] share.
+pub struct Inner {
+    pub(crate) env: Env,
+    pub(crate) config: NodeConfig,
+    pub(crate) row: NodeRow,
+    pub(crate) disk: NodeDisk,
+    pub(crate) pool: Pool,
+    pub(crate) manager: Option<Manager>,
+    pub(crate) sessions: Sessions,
+    pub(crate) read_ahead: Arc<Semaphore>,
+    pub(crate) shards: RefCell<BTreeMap<ShardKey, Rc<LocalShard>>>,
+    pub(crate) state_changed: Notify,
+    /// Settings that a transfer goes by have changed, or the number of transfers has.
+    pub(crate) pace_changed: Notify,
+    /// Shortest round trips seen, by address.
+    pub(crate) round_trips: RefCell<BTreeMap<String, Duration>>,
+    pub(crate) started: Time,
+    state: RefCell<Arc<ClusterState>>,
+    settings: RefCell<Settings>,
+    peer_limiter: RefCell<RateLimiter>,
+    ccr_limiter: RefCell<RateLimiter>,
+    foreground: RefCell<ForegroundDetector>,
+    ids: RefCell<IdSource>,
+    reconcile: Notify,
+    stopping: Cell<bool>,
+    tasks: RefCell<Vec<Task<()>>>,
+}
+
+impl Node {
+    /// Starts a node: listens, joins its cluster, and brings up the copies that belong on it.
+    pub async fn start(env: &Env, config: NodeConfig) -> Result<Node, Error> {
+        for address in [&config.transport, &config.http] {
+            check_loopback(env, &config.name, address)?;
+        }
+        let disk = NodeDisk::open(env, &config).await?;
+        let listen = |source| Error::Listen { node: config.name.clone(), source };
+        let transport = env.listen::<Envelope>(&config.transport).await.map_err(listen)?;
+        let http = rest::listen(env, &config.http).await.map_err(listen)?;
+        let row = NodeRow {
+            name: config.name.clone(),
+            cluster: config.cluster.clone(),
+            transport: transport.address().to_owned(),
+            http: http.address().to_owned(),
+        };
+        let manager = match config.manager {
+            None => Some(Manager::open(env, &config, &disk).await?),
+            Some(_) => None,
+        };
+        let state = Arc::new(ClusterState::new(&config.cluster, [], || env.random_u64()));
+        let settings = Settings::resolve(&[&config.settings]);
+        let inner = Rc::new(Inner {
+            env: env.clone(),
+            row,
+            disk,
+            pool: Pool::new(env.clone()),
+            manager,
+            sessions: Sessions::default(),
+            read_ahead: Arc::new(Semaphore::new(READ_AHEAD_KIB)),
+            shards: RefCell::default(),
+            state_changed: Notify::new(),
+            pace_changed: Notify::new(),
+            round_trips: RefCell::default(),
+            started: env.now(),
+            state: RefCell::new(state),
+            peer_limiter: RefCell::new(RateLimiter::new(settings.recovery_max_bytes_per_sec())),
+            ccr_limiter: RefCell::new(RateLimiter::new(settings.ccr_max_bytes_per_sec())),
+            settings: RefCell::new(settings),
+            foreground: RefCell::new(ForegroundDetector::new()),
+            ids: RefCell::new(IdSource::new(|| env.random_u64())),
+            reconcile: Notify::new(),
+            stopping: Cell::new(false),
+            tasks: RefCell::default(),
+            config,
+        });
+        let node = Node { inner };
+        let handler = node.clone();
+        let serving = transport::serve(env.clone(), transport, move |request| {
+            let node = handler.clone();
+            async move { dispatch::handle(&node, request).await }
+        });
+        node.keep("transport", serving);
+        node.keep("rest", rest::serve(node.clone(), http));
+        node.keep("reconciles", reconcile::run(node.clone()));
+        node.keep("maintains shards", shards::maintain(node.clone()));
+        node.keep("ends idle sessions", crate::recovery::expire_sessions(node.clone()));
+        if node.manager.is_some() {
+            node.keep("watches nodes", manager::watch_nodes(node.clone()));
+        }
+        membership::join(&node).await?;
+        node.keep("stays a member", membership::stay(node.clone()));
+        Ok(node)
+    }
+
+    /// Stops: closes every copy in order, ends every task, and gives up the addresses.
+    pub async fn stop(self) {
+        self.inner.stopping.set(true);
+        let shards = std::mem::take(&mut *self.inner.shards.borrow_mut());
+        for shard in shards.into_values() {
+            shard.close().await;
+        }
+        self.sessions.clear();
+        self.pool.close();
+        let tasks = std::mem::take(&mut *self.inner.tasks.borrow_mut());
+        drop(tasks);
+    }
+
+    /// Where other nodes reach it.
+    pub fn transport_address(&self) -> &str {
+        &self.row.transport
+    }
+
+    /// Where REST is served.
+    pub fn http_address(&self) -> &str {
+        &self.row.http
+    }
+
+    /// Where the files of a copy are, on this node.
+    pub fn copy_dir(&self, index_uuid: &str, shard: u32) -> std::path::PathBuf {
+        self.disk.copy_dir(index_uuid, shard)
+    }
+
+    /// Name.
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// Starts a task that lives as long as the node.
+    pub(crate) fn keep(&self, name: &'static str, task: impl Future<Output = ()> + 'static) {
+        let task = self.env.spawn(name, task);
+        let mut tasks = self.inner.tasks.borrow_mut();
+        tasks.retain(|task| !task.is_finished());
+        tasks.push(task);
+    }
+
+    /// The cluster state as this node knows it.
+    pub fn state(&self) -> Arc<ClusterState> {
+        self.inner.state.borrow().clone()
+    }
+
+    /// The cluster's settings, with this node's own below them.
+    pub fn settings(&self) -> Settings {
+        self.inner.settings.borrow().clone()
+    }
+
+    /// Takes over a state, unless it is older than the one it has.
+    pub(crate) fn accept_state(&self, state: Arc<ClusterState>) {
+        {
+            let mut current = self.inner.state.borrow_mut();
+            let same = current.cluster_uuid == state.cluster_uuid;
+            if same && state.version < current.version {
+                return;
+            }
+            *current = state.clone();
+        }
+        let own = &self.config.settings;
+        let settings = Settings::resolve(&[&state.transient, &state.persistent, own]);
+        if *self.inner.settings.borrow() != settings {
+            let (peer, ccr) =
+                (settings.recovery_max_bytes_per_sec(), settings.ccr_max_bytes_per_sec());
+            self.inner.peer_limiter.borrow_mut().set_rate(peer);
+            self.inner.ccr_limiter.borrow_mut().set_rate(ccr);
+            let remotes_changed = self.inner.settings.borrow().remotes() != settings.remotes();
+            *self.inner.settings.borrow_mut() = settings;
+            self.pace_changed.notify_waiters();
+            if remotes_changed {
+                self.keep("connects remotes", crate::following::connect_remotes(self.clone()));
+            }
+        }
+        self.inner.reconcile.notify_one();
+        self.state_changed.notify_waiters();
+    }
+
+    /// Waits until `done` says so of the state; `false` if that takes longer than `limit`.
+    pub(crate) async fn wait_for_state(
+        &self,
+        limit: Duration,
+        done: impl Fn(&ClusterState) -> bool,
+    ) -> bool {
+        let waiting = async {
+            while !done(&self.state()) {
+                self.state_changed.notified().await;
+            }
+        };
+        self.env.timeout(limit, waiting).await.is_ok()
+    }
+
+    /// Tells the manager what happened, and waits until the new state is here.
+    pub async fn submit(&self, event: Event) -> Result<(), Failure> {
+        let state = match (&self.manager, &self.config.manager) {
+            (Some(manager), _) => manager.submit(self, event).await?,
+            (None, Some(address)) => {
+                let request = Request::Submit(Box::new(event));
+                match self.call(address, Class::Control, request, MANAGER_TIMEOUT).await? {
+                    Response::State(state) => state,
+                    _ => return Err(unexpected()),
+                }
+            }
+            (None, None) => unreachable!("a node without a manager's address is the manager"),
+        };
+        self.accept_state(state);
+        Ok(())
+    }
+
+    /// Asks another node; itself where the address is its own.
+    pub(crate) async fn call(
+        &self,
+        address: &str,
+        class: Class,
+        request: Request,
+        limit: Duration,
+    ) -> Result<Response, CallError> {
+        if address == self.row.transport {
+            let own = Box::pin(dispatch::handle(self, request));
+            return Ok(own.await?.response);
+        }
+        self.pool.call(address, class, request, limit).await
+    }
+
+    /// The transport address of a node that is there.
+    pub(crate) fn address_of(&self, name: &str) -> Option<String> {
+        let state = self.state();
+        let node = state.present_nodes().find(|node| node.name == name)?;
+        Some(node.transport_address.clone())
+    }
+
+    /// Waits as a recovery must before it moves `bytes`; answers how long.
+    pub(crate) async fn throttle(&self, throttle: Throttle, bytes: u64) -> Duration {
+        let limiter = self.limiter(throttle);
+        let pause = limiter.borrow_mut().pause(self.env.now(), bytes);
+        if !pause.is_zero() {
+            self.env.sleep(pause).await;
+        }
+        pause
+    }
+
+    pub(crate) fn limiter(&self, throttle: Throttle) -> &RefCell<RateLimiter> {
+        match throttle {
+            Throttle::Peer => &self.inner.peer_limiter,
+            Throttle::Ccr => &self.inner.ccr_limiter,
+        }
+    }
+
+    /// Notes how long a client waited for an operation on this node.
+    pub(crate) fn served_in(&self, latency: Duration) {
+        self.inner.foreground.borrow_mut().sample(self.env.now(), latency);
+    }
+
+    /// Finds out whether recoveries hardly use this node: with a chunk each at most, none of them could give
+    /// way any further.
+    pub(crate) fn note_recovery_load(&self) {
+        let at_floor = |shard: &Rc<LocalShard>| {
+            shard.progress().is_none_or(|p| p.in_flight_bytes.get() <= p.chunk_bytes.get())
+        };
+        let light = self.sessions.reads_are_light() && self.shards.borrow().values().all(at_floor);
+        self.inner.foreground.borrow_mut().set_recoveries_light(self.env.now(), light);
+    }
+
+    /// Notes a round trip to an address; answers the shortest so far.
+    pub(crate) fn note_round_trip(&self, address: &str, took: Duration) -> Duration {
+        let mut all = self.round_trips.borrow_mut();
+        let best = all.entry(address.to_owned()).or_insert(took);
+        *best = (*best).min(took);
+        *best
+    }
+
+    /// Whether this node's clients suffer, so that recoveries should give way.
+    pub(crate) fn pressure(&self) -> bool {
+        self.inner.foreground.borrow_mut().pressure(self.env.now())
+    }
+
+    /// A fresh id for a document or a copy.
+    pub(crate) fn next_id(&self) -> String {
+        self.inner.ids.borrow_mut().next_id()
+    }
+}
+
+impl std::ops::Deref for Node {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+/// The neighbour answered something else than was asked.
+pub(crate) fn unexpected() -> Failure {
+    Failure::new(500, "illegal_state_exception", "the node gave an answer of another kind")
+}
+
+fn check_loopback(env: &Env, node: &str, address: &str) -> Result<(), Error> {
+    if env.is_virtual() {
+        return Ok(());
+    }
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    if host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback()) {
+        return Ok(());
+    }
+    Err(Error::NotLoopback { node: node.to_owned(), address: address.to_owned() })
+}

@@ -1,0 +1,191 @@
+//! A shard copy on this node, with its role.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use store::Shard;
+use world::Task;
+
+use super::Node;
+use crate::recovery::Progress;
+use crate::settings::Durability;
+use crate::state::ShardCopy;
+use crate::transport::Failure;
+
+/// UUID of the index, and shard number.
+pub(crate) type ShardKey = (String, u32);
+
+/// How often the maintenance of open copies looks at them.
+const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
+
+/// A shard copy on this node.
+pub struct LocalShard {
+    /// Index.
+    pub index: String,
+    /// Its UUID.
+    pub index_uuid: String,
+    /// Shard number.
+    pub number: u32,
+    /// This life of the copy.
+    pub allocation_id: String,
+    primary: Cell<bool>,
+    term: Cell<u64>,
+    started: Cell<bool>,
+    /// A replica that becomes the primary first settles what it may differ in from the others.
+    promoting: Cell<bool>,
+    store: RefCell<Option<Shard>>,
+    progress: RefCell<Option<Rc<Progress>>>,
+    recovery: RefCell<Option<Task<()>>>,
+    /// On a primary: copies that new writes go to though they are not in sync yet, and what every copy has.
+    pub(crate) copies: RefCell<BTreeMap<String, Tracked>>,
+}
+
+/// What a primary knows of another copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tracked {
+    pub(crate) local_checkpoint: Option<u64>,
+    /// New writes go to it.
+    pub(crate) tracked: bool,
+}
+
+impl LocalShard {
+    pub(super) fn new(
+        index: &str,
+        index_uuid: &str,
+        number: u32,
+        copy: &ShardCopy,
+        term: u64,
+    ) -> Self {
+        LocalShard {
+            index: index.to_owned(),
+            index_uuid: index_uuid.to_owned(),
+            number,
+            allocation_id: copy.allocation_id.clone(),
+            primary: Cell::new(copy.primary),
+            term: Cell::new(term),
+            started: Cell::new(false),
+            promoting: Cell::new(false),
+            store: RefCell::default(),
+            progress: RefCell::default(),
+            recovery: RefCell::default(),
+            copies: RefCell::default(),
+        }
+    }
+
+    /// Takes over the role that the state gives it; answers whether it was promoted just now.
+    pub(super) fn set_role(&self, primary: bool, term: u64, started: bool) -> bool {
+        let promoted = primary && !self.primary.get();
+        if promoted {
+            self.copies.borrow_mut().clear();
+            self.promoting.set(true);
+        }
+        self.primary.set(primary);
+        self.term.set(term);
+        self.started.set(started);
+        promoted
+    }
+
+    pub(crate) fn promotion_is_settled(&self) {
+        self.promoting.set(false);
+    }
+
+    pub(super) fn set_recovery_task(&self, task: Task<()>) {
+        *self.recovery.borrow_mut() = Some(task);
+    }
+
+    /// Whether it is the primary.
+    pub fn is_primary(&self) -> bool {
+        self.primary.get()
+    }
+
+    /// Whether it is complete and in use.
+    pub fn is_started(&self) -> bool {
+        self.started.get()
+    }
+
+    pub(crate) fn term(&self) -> u64 {
+        self.term.get()
+    }
+
+    pub(crate) fn set_store(&self, store: Shard) {
+        *self.store.borrow_mut() = Some(store);
+    }
+
+    pub(crate) fn set_progress(&self, progress: Rc<Progress>) {
+        *self.progress.borrow_mut() = Some(progress);
+    }
+
+    /// How its last recovery goes, or went.
+    pub fn progress(&self) -> Option<Rc<Progress>> {
+        self.progress.borrow().clone()
+    }
+
+    /// The store, once it is open.
+    pub fn store(&self) -> Result<Shard, Failure> {
+        let store = self.store.borrow().clone();
+        store.ok_or_else(|| {
+            Failure::unavailable(&self.index, self.number, "is still recovering; try again")
+        })
+    }
+
+    /// The store of the started primary.
+    pub(crate) fn primary_store(&self) -> Result<Shard, Failure> {
+        if !self.primary.get() || !self.started.get() || self.promoting.get() {
+            let why = "this copy is not the started primary; try again";
+            return Err(Failure::unavailable(&self.index, self.number, why));
+        }
+        self.store()
+    }
+
+    /// Ends its recovery, and closes the store.
+    pub(crate) async fn close(&self) {
+        let task = self.recovery.borrow_mut().take();
+        drop(task);
+        let store = self.store.borrow_mut().take();
+        if let Some(store) = store {
+            // What was acknowledged is durable already; a store that cannot close in order replays its log.
+            let _ = store.close().await;
+        }
+    }
+}
+
+impl Node {
+    /// A copy on this node.
+    pub(crate) fn local_shard(&self, index: &str, number: u32) -> Result<Rc<LocalShard>, Failure> {
+        let state = self.state();
+        let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
+        let shard = self.shards.borrow().get(&(meta.uuid.clone(), number)).cloned();
+        shard.ok_or_else(|| {
+            Failure::unavailable(index, number, "has no copy on this node now; try again")
+        })
+    }
+}
+
+/// Syncs copies with `index.translog.durability: async`, and commits those whose log has grown.
+pub(super) async fn maintain(node: Node) {
+    let mut synced_at = BTreeMap::new();
+    loop {
+        node.env.sleep(MAINTAIN_EVERY).await;
+        let state = node.state();
+        let shards: Vec<Rc<LocalShard>> = node.shards.borrow().values().cloned().collect();
+        synced_at.retain(|key, _| node.shards.borrow().contains_key(key));
+        for shard in shards {
+            let Some(meta) = state.indices.get(&shard.index) else { continue };
+            let Ok(store) = shard.store() else { continue };
+            let settings = meta.typed_settings();
+            let key = (shard.index_uuid.clone(), shard.number);
+            let last = synced_at.entry(key).or_insert(node.env.now());
+            let due = node.env.now() - *last >= settings.translog_sync_interval();
+            // A copy that fails here is closed by the store, and says so at the next write.
+            if settings.translog_durability() == Durability::Async && due {
+                let _ = store.sync().await;
+                *last = node.env.now();
+            }
+            if store.stats().log_bytes >= settings.translog_flush_threshold_size() {
+                let _ = store.flush().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! A node in numbers, as `_nodes/stats` shows them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Node, Throttle};
+use crate::recovery::Stage;
+
+impl Node {
+    /// This node's part of `_nodes/stats`.
+    pub(crate) fn stats(&self) -> Value {
+        let net = self.env.net_bytes();
+        let cpu: Duration = self.env.cpu_time();
+        let shards = self.shards.borrow();
+        let stores: Vec<store::ShardStats> =
+            shards.values().filter_map(|shard| Some(shard.store().ok()?.stats())).collect();
+        let sum = |of: fn(&store::ShardStats) -> u64| stores.iter().map(of).sum::<u64>();
+        let as_target = shards
+            .values()
+            .filter(|shard| shard.progress().is_some_and(|p| p.stage() != Stage::Done))
+            .count();
+        let throttled = |throttle| self.limiter(throttle).borrow().throttled_total();
+        let throttle = throttled(Throttle::Peer) + throttled(Throttle::Ccr);
+        json!({
+            "name": self.config.name,
+            "transport_address": self.row.transport,
+            "http_address": self.row.http,
+            "roles": ["data", "master"],
+            "timestamp": self.env.epoch_ms(),
+            "indices": {
+                "docs": { "count": sum(|s| s.documents), "deleted": sum(|s| s.deleted) },
+                "store": { "size_in_bytes": sum(|s| s.store_bytes) },
+                "segments": { "count": sum(|s| s.segments) },
+                "translog": {
+                    "operations": sum(|s| s.log_ops),
+                    "size_in_bytes": sum(|s| s.log_bytes),
+                    "uncommitted_operations": sum(|s| s.uncommitted_ops),
+                    "uncommitted_size_in_bytes": sum(|s| s.uncommitted_bytes),
+                },
+                "recovery": {
+                    "current_as_source": self.sessions.count(),
+                    "current_as_target": as_target,
+                    "throttle_time_in_millis": throttle.as_millis() as u64,
+                },
+            },
+            "process": {
+                "cpu": { "total_in_millis": cpu.as_millis() as u64 },
+                "mem": {
+                    "resident_in_bytes": memory_bytes("VmRSS:", self.env.is_virtual()),
+                    "anonymous_in_bytes": memory_bytes("RssAnon:", self.env.is_virtual()),
+                },
+            },
+            "jvm": { "uptime_in_millis": (self.env.now() - self.started).as_millis() as u64 },
+            "transport": {
+                "rx_size_in_bytes": net.rx_bytes,
+                "tx_size_in_bytes": net.tx_bytes,
+            },
+        })
+    }
+}
+
+/// Memory of this process by its name in `/proc`: resident pages, or those of them that are no file's. 0 in
+/// the virtual world, whose hosts have none, and without `/proc`.
+fn memory_bytes(name: &str, is_virtual: bool) -> u64 {
+    if is_virtual {
+        return 0;
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}

@@ -1,0 +1,398 @@
+//! The scheduler without knobs: chunk size and bytes in flight follow the measured path.
+//!
+//! It keeps as many bytes in flight as the path carries in a base round trip, and a little more:
+//!
+//! ```text
+//! window = gain x rate x base round trip + slack
+//! ```
+//!
+//! * Rate and base round trip come from a maximum and a minimum filter, as in BBR (Cardwell et al.,
+//!   ACM Queue 14 (5), 2016); see `path`.
+//! * `slack` is a few chunks that wait at the narrowest place, as in TCP Vegas (Brakmo, Peterson, IEEE
+//!   JSAC 13 (8), 1995). It grows slower than the rate, so of several transfers on one link the smaller
+//!   gains on the larger until they are equal, and their queue is bounded by the sum of their slacks.
+//! * `gain` is 1, and 1.5 while no chunk had to wait: then the path is not full.
+//! * Nothing is known before the first chunk arrives, and a recovery of a few round trips has no time
+//!   for a slow start. So a burst goes out at once and more follows at a fixed pace. When the first
+//!   chunk arrives, the pace stops; the rate at which the burst arrives is the first rate.
+//! * A base round trip that has not been seen for a while is measured anew by a short drain below the
+//!   knee. All transfers of a process drain at the same moments, or each would only see the others' queue.
+//! * If the round trip suddenly looks much longer, half of what is in flight is drained, then half of
+//!   the rest. Either trips stay the same: then the path is longer now, and the rate is kept. Or they
+//!   change: then a queue stands, and what was known of the rate is forgotten.
+//! * Time in a rate limiter is no part of the base round trip but counts as waiting. So a throttle has
+//!   a knee like a link: more chunks would only wait for it.
+//! * Users go first: see `give_way`.
+//!
+//! Little's law is behind all of it: rate = bytes in flight / time in flight.
+
+use std::time::Duration;
+
+use world::Time;
+
+use super::chunk_scheduler::Delivery;
+use super::give_way::GiveWay;
+use super::knee::{Knee, REQUEST_COST_BYTES};
+use super::path::{Rates, Round, Train, Trip};
+
+/// Sent at once: a tenth of what 1 Gbit/s carries in 300 ms, so that even without the pace below less
+/// than one round trip is lost.
+const OPENING_BYTES: u64 = 4 << 20;
+/// Then, until the first chunk arrives: a little more than 1 Gbit/s. Slower links lose nothing.
+const OPENING_BYTES_PER_S: u64 = 128 << 20;
+/// Small enough to tell a rate soon.
+const OPENING_CHUNK_BYTES: u64 = 128 << 10;
+/// Opening in smaller steps than this is not worth waking for.
+const OPENING_STEP_BYTES: u64 = 512 << 10;
+
+const GAIN_NOT_FULL: f64 = 1.5;
+/// Waiting for less than this part of a chunk is no queue.
+const QUEUE_MIN_CHUNKS: f64 = 0.25;
+
+/// Bases are measured anew when the clock passes a multiple of this, unless they are younger than half.
+const BASE_EVERY: Duration = Duration::from_secs(10);
+/// Such a drain keeps this part of what the path carries in flight: the rest is throughput lost.
+const DRAIN_SHARE: f64 = 0.95;
+/// And this, as long as drains find a shorter base each time, and where others share the path: their
+/// queue may be in the base, and they use what is left to them.
+const DEEP_DRAIN_SHARE: f64 = 0.5;
+/// A transfer whose rate is below this part of its highest is not alone; that is slowly forgotten.
+const ALONE: f64 = 0.7;
+const ALONE_DECAY: f64 = 0.8;
+/// A drain for a crowded path keeps this part of what is in flight.
+const CROWDED_DRAIN_SHARE: f64 = 0.5;
+/// Trips that differ by less are the same: no queue was drained, and none built up.
+const SAME: f64 = 0.03;
+/// A base that is found to be longer by less than this part is left as it is: the slack covers it.
+const SUSPECT: f64 = 0.1;
+/// A round trip that is this much longer than base and slack explain is crowded.
+const CROWDED: f64 = 1.35;
+const CROWDED_ROUNDS: u32 = 2;
+/// Rounds between drains, and rounds after one in which its effects still show.
+const ROUNDS_BETWEEN_DRAINS: u32 = 8;
+const ROUNDS_TO_SETTLE: u32 = 2;
+
+/// The state of one transfer's controller. Everything is counted in bytes plus
+/// [`REQUEST_COST_BYTES`] a request.
+#[derive(Debug)]
+pub(super) struct Adaptive {
+    memory_max_bytes: u64,
+    began: Time,
+    phase: Phase,
+    base: Option<Trip>,
+    rates: Rates,
+    round: Round,
+    gain: f64,
+    crowded_rounds: u32,
+    settle_rounds: u32,
+    rounds_since_drain: u32,
+    /// The last drain found a shorter base: what was believed had others' queues in it.
+    base_was_lower: bool,
+    /// The highest rate of a round.
+    highest: f64,
+    /// The same, slowly forgotten.
+    peak: f64,
+    give_way: GiveWay,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Nothing has arrived.
+    Opening,
+    /// The first burst arrives; `window_bytes` was in flight when it began to.
+    Train { train: Train, window_bytes: u64 },
+    /// Rounds are measured.
+    Steady,
+    /// Steady, below the knee for a round or two, to see what is behind the queue.
+    Drain(Drain),
+}
+
+#[derive(Debug)]
+struct Drain {
+    began: Time,
+    window_bytes: f64,
+    rounds: u32,
+    /// The shortest trip of the chunks requested in it.
+    shortest: Option<Trip>,
+    /// The base before.
+    before_s: f64,
+    /// Set if the drain is to tell whether the path is longer or a queue stands.
+    crowd: Option<Crowd>,
+}
+
+/// What was measured on a path that looks crowded.
+#[derive(Clone, Copy, Debug)]
+struct Crowd {
+    rate_bytes_per_s: f64,
+    trip_s: f64,
+    /// Part of what was in flight that the drain keeps.
+    share: f64,
+}
+
+impl Drain {
+    /// The first round drains. In the second its chunks arrive, and show a path without a queue of
+    /// their own; only if the path is crowded is it held back too.
+    fn holds_back(&self) -> bool {
+        self.rounds == 0 || self.crowd.is_some()
+    }
+}
+
+impl Adaptive {
+    pub(super) fn new(memory_max_bytes: u64, now: Time) -> Self {
+        Adaptive {
+            memory_max_bytes: memory_max_bytes.max(1),
+            began: now,
+            phase: Phase::Opening,
+            base: None,
+            rates: Rates::default(),
+            round: Round::new(now),
+            gain: 1.0,
+            crowded_rounds: 0,
+            settle_rounds: 0,
+            rounds_since_drain: ROUNDS_BETWEEN_DRAINS,
+            base_was_lower: false,
+            highest: 0.0,
+            peak: 0.0,
+            give_way: GiveWay::new(),
+        }
+    }
+
+    pub(super) fn set_memory_max_bytes(&mut self, memory_max_bytes: u64) {
+        self.memory_max_bytes = memory_max_bytes.max(1);
+    }
+
+    /// The size to cut the next chunk to.
+    pub(super) fn chunk_bytes(&self) -> u64 {
+        let bytes = self.knee().map_or(OPENING_CHUNK_BYTES, Knee::chunk_bytes);
+        bytes.min((self.memory_max_bytes / 4).max(1))
+    }
+
+    /// Whether a chunk of `len` bytes may be requested beside `chunks` others of `bytes` in all.
+    pub(super) fn may_start(&self, now: Time, len: u32, bytes: u64, chunks: usize) -> bool {
+        let len = u64::from(len);
+        let cost = bytes + len + (chunks as u64 + 1) * REQUEST_COST_BYTES;
+        chunks == 0
+            || (bytes + len <= self.memory_max_bytes && cost as f64 <= self.window_bytes(now))
+    }
+
+    /// When the opening lets another step through; none once something has arrived.
+    pub(super) fn wake_at(&self, len: u32, bytes: u64, chunks: usize) -> Option<Time> {
+        let fits = bytes + u64::from(len) <= self.memory_max_bytes;
+        if !matches!(self.phase, Phase::Opening) || !fits || !self.give_way.is_free() {
+            return None;
+        }
+        let step = OPENING_STEP_BYTES.max(u64::from(len) + REQUEST_COST_BYTES);
+        let cost = bytes + chunks as u64 * REQUEST_COST_BYTES + step;
+        let paced = cost.saturating_sub(OPENING_BYTES) as f64 / OPENING_BYTES_PER_S as f64;
+        // A nanosecond more, or rounding could wake it just too early to do anything.
+        Some(self.began + Duration::from_secs_f64(paced) + Duration::from_nanos(1))
+    }
+
+    /// Somebody else measured a round trip on the same path.
+    pub(super) fn round_trip(&mut self, now: Time, round_trip: Duration) {
+        if !round_trip.is_zero() {
+            self.learn_base(Trip { at: now, took: round_trip, bytes: 0 });
+        }
+    }
+
+    fn learn_base(&mut self, trip: Trip) {
+        let rate = self.link_rate();
+        if self.base.is_none_or(|base| trip.base_s(rate) <= base.base_s(rate)) {
+            self.base = Some(trip);
+        }
+    }
+
+    /// A chunk was delivered; `flying_bytes` were in flight until then, it included.
+    pub(super) fn delivered(&mut self, trip: Trip, delivery: &Delivery, flying_bytes: u64) {
+        let now = trip.at;
+        self.give_way.delivered(now, now - delivery.requested_at, delivery.foreground_pressure);
+        if delivery.requested_at < self.began {
+            return; // requested under other settings: says nothing of the burst
+        }
+        let rate = self.link_rate();
+        self.learn_base(trip);
+        match &mut self.phase {
+            Phase::Opening => {
+                let train = Train::new(now);
+                self.phase = Phase::Train { train, window_bytes: flying_bytes };
+                self.round = Round::new(now);
+                return;
+            }
+            Phase::Train { train, .. } if delivery.requested_at < train.first_at => {
+                train.add(now, trip.bytes);
+            }
+            Phase::Drain(drain)
+                if delivery.requested_at >= drain.began
+                    && drain.shortest.is_none_or(|s| trip.base_s(rate) <= s.base_s(rate)) =>
+            {
+                drain.shortest = Some(trip);
+            }
+            _ => {}
+        }
+        self.round.add(trip, delivery.throttled, rate);
+        if delivery.requested_at >= self.round.began && now > self.round.began {
+            self.end_round(now);
+        }
+        self.refresh_base(now);
+    }
+
+    fn rate(&self) -> Option<f64> {
+        match &self.phase {
+            Phase::Opening => None,
+            Phase::Train { train, .. } => train.rate(),
+            Phase::Steady | Phase::Drain(_) => self.rates.max(),
+        }
+    }
+
+    /// The highest rate ever seen: what the link carried at its best.
+    fn link_rate(&self) -> f64 {
+        self.rate().map_or(f64::INFINITY, |rate| rate.max(self.highest))
+    }
+
+    fn knee(&self) -> Option<Knee> {
+        let rate_bytes_per_s = self.rate()?;
+        Some(Knee { rate_bytes_per_s, base_s: self.base?.base_s(self.link_rate()) })
+    }
+
+    fn window_bytes(&self, now: Time) -> f64 {
+        let window = match (&self.phase, self.knee()) {
+            (Phase::Train { window_bytes, .. }, None) => *window_bytes as f64,
+            (Phase::Drain(drain), _) if drain.holds_back() => drain.window_bytes,
+            (_, Some(knee)) => self.gain * knee.product_bytes() + knee.slack_bytes(),
+            (_, None) => {
+                let open_s = (now - self.began).as_secs_f64();
+                OPENING_BYTES as f64 + open_s * OPENING_BYTES_PER_S as f64
+            }
+        };
+        window * self.give_way.share()
+    }
+
+    fn end_round(&mut self, now: Time) {
+        let round = std::mem::replace(&mut self.round, Round::new(now));
+        let Some(rate) = round.rate(now) else { return };
+        self.rounds_since_drain = self.rounds_since_drain.saturating_add(1);
+        match &self.phase {
+            Phase::Train { train, .. } => {
+                let first = train.rate().map_or(rate, |train| train.max(rate));
+                self.rates.push(first);
+                self.phase = Phase::Steady;
+                self.settle_rounds = ROUNDS_TO_SETTLE;
+            }
+            _ if self.give_way.is_free() => self.rates.push(rate),
+            _ => self.rates.raise(rate),
+        }
+        let max = self.rates.max().unwrap_or(0.0);
+        self.highest = self.highest.max(max);
+        self.peak = self.peak.max(max);
+        self.gain = 1.0;
+        if matches!(self.phase, Phase::Drain(_)) {
+            self.end_drain_round(now);
+        } else if !self.give_way.is_free() {
+            // It has no queue of its own: each round shows the base.
+            if self.base_is_old(now) {
+                self.base = round.shortest.or(self.base);
+            }
+        } else if self.settle_rounds > 0 {
+            self.settle_rounds -= 1;
+        } else {
+            self.judge(now, &round);
+        }
+    }
+
+    /// Was the path full? Does what is known of it still hold?
+    fn judge(&mut self, now: Time, round: &Round) {
+        let (Some(knee), Some(shortest)) = (self.knee(), round.shortest) else { return };
+        let waited_s = round.shortest_throttled_s - knee.base_s;
+        let chunk_s = knee.chunk_bytes() as f64 / knee.rate_bytes_per_s;
+        if waited_s < QUEUE_MIN_CHUNKS * chunk_s {
+            self.gain = GAIN_NOT_FULL;
+        }
+        let expected_s = knee.base_s + knee.slack_bytes() / knee.rate_bytes_per_s;
+        let trip_s = shortest.base_s(self.link_rate());
+        self.crowded_rounds =
+            if trip_s > CROWDED * expected_s { self.crowded_rounds + 1 } else { 0 };
+        let may_drain = self.rounds_since_drain >= ROUNDS_BETWEEN_DRAINS;
+        if may_drain && self.crowded_rounds >= CROWDED_ROUNDS {
+            self.suspect(now, trip_s);
+        }
+    }
+
+    /// Trips of `trip_s` are too long: find out whether the path is longer or a queue stands.
+    fn suspect(&mut self, now: Time, trip_s: f64) {
+        if let Some(rate_bytes_per_s) = self.rates.recent() {
+            let crowd = Crowd { rate_bytes_per_s, trip_s, share: CROWDED_DRAIN_SHARE };
+            self.start_crowd_drain(now, crowd);
+        }
+    }
+
+    fn start_crowd_drain(&mut self, now: Time, crowd: Crowd) {
+        let in_flight = crowd.rate_bytes_per_s * crowd.trip_s;
+        self.start_drain(now, crowd.share * in_flight, Some(crowd));
+    }
+
+    /// Not at the end of a round as the rest: so all transfers begin together.
+    fn refresh_base(&mut self, now: Time) {
+        let is_steady = matches!(self.phase, Phase::Steady) && self.give_way.is_free();
+        let is_due = self.base_is_old(now) || (self.base_was_lower && self.settle_rounds == 0);
+        if let (true, true, Some(knee)) = (is_steady, is_due, self.knee()) {
+            let recent = self.rates.recent().unwrap_or(knee.rate_bytes_per_s);
+            let is_alone = recent > ALONE * self.peak;
+            self.peak = recent.max(ALONE_DECAY * self.peak);
+            let is_deep = self.base_was_lower || !is_alone;
+            let share = if is_deep { DEEP_DRAIN_SHARE } else { DRAIN_SHARE };
+            self.start_drain(now, share * recent * knee.base_s, None);
+        }
+    }
+
+    fn base_is_old(&self, now: Time) -> bool {
+        let period = |at: Time| (at - Time(0)).as_nanos() / BASE_EVERY.as_nanos();
+        self.base
+            .is_some_and(|base| period(base.at) < period(now) && now - base.at >= BASE_EVERY / 2)
+    }
+
+    fn start_drain(&mut self, now: Time, window_bytes: f64, crowd: Option<Crowd>) {
+        self.gain = 1.0;
+        self.crowded_rounds = 0;
+        self.rounds_since_drain = 0;
+        let before_s = self.knee().map_or(0.0, |knee| knee.base_s);
+        // The drain's first round begins with it.
+        self.round = Round::new(now);
+        self.phase = Phase::Drain(Drain {
+            began: now,
+            window_bytes,
+            rounds: 0,
+            shortest: None,
+            before_s,
+            crowd,
+        });
+    }
+
+    fn end_drain_round(&mut self, now: Time) {
+        let Phase::Drain(drain) = &mut self.phase else { return };
+        drain.rounds += 1;
+        let (Some(shortest), true) = (drain.shortest, drain.rounds >= 2) else { return };
+        let (crowd, before_s) = (drain.crowd, drain.before_s);
+        self.phase = Phase::Steady;
+        self.settle_rounds = ROUNDS_TO_SETTLE;
+        let shortest_s = shortest.base_s(self.link_rate());
+        self.base_was_lower = shortest_s < (1.0 - SAME) * before_s;
+        match crowd {
+            Some(crowd) if (shortest_s / crowd.trip_s - 1.0).abs() < SAME => {
+                if crowd.share < CROWDED_DRAIN_SHARE {
+                    self.base = Some(shortest);
+                } else {
+                    // Again, and deeper: a small part of others' queue is easily missed.
+                    self.start_crowd_drain(now, Crowd { share: crowd.share / 2.0, ..crowd });
+                }
+            }
+            Some(crowd) => self.rates.forget_all_but(crowd.rate_bytes_per_s),
+            None if before_s < (1.0 - SUSPECT) * shortest_s => {
+                self.suspect(now, shortest_s);
+            }
+            None => {}
+        }
+        if let Some(base) = &mut self.base {
+            base.at = now;
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Pure policies: `now` and an event in, a decision out. No clock, no I/O, no randomness of their own.
+//!
+//! | file | decides |
+//! | --- | --- |
+//! | [`chunk_scheduler`] | which chunk of which file is fetched next, and how many at once |
+//! | [`rate_limiter`] | how long a recovery waits for its node's `max_bytes_per_sec` |
+//! | [`accounting`] | which limit each moment of a transfer is charged to |
+//! | [`backoff`] | how long a failed request waits before it is tried again |
+//! | [`foreground`] | whether the users of a node suffer, so that recoveries give way |
+//!
+//! The rule: whatever a policy needs to know is told to it, so that the same calls always give the
+//! same answers, in the real world, in the virtual one and in a test.
+
+pub mod accounting;
+mod adaptive;
+pub mod backoff;
+pub mod chunk_scheduler;
+mod file_window;
+pub mod foreground;
+mod give_way;
+mod knee;
+mod parallel_files;
+mod path;
+mod pending;
+pub mod rate_limiter;
+mod timeline;
+
+#[cfg(test)]
+mod link_sim;
+#[cfg(test)]
+mod transfer_tests;

@@ -1,0 +1,254 @@
+//! How a recovery goes.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use record::Limit;
+use serde_json::{Value, json};
+use world::Time;
+
+use crate::policy::accounting::Accounting;
+
+/// The stages of a recovery, as Elasticsearch names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Asks the source for a session.
+    Init,
+    /// Copies files.
+    Index,
+    /// Verifies them.
+    VerifyIndex,
+    /// Replays operations.
+    Translog,
+    /// Becomes in sync.
+    Finalize,
+    /// Complete.
+    Done,
+}
+
+impl Stage {
+    /// The name that `_recovery` shows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Init => "INIT",
+            Stage::Index => "INDEX",
+            Stage::VerifyIndex => "VERIFY_INDEX",
+            Stage::Translog => "TRANSLOG",
+            Stage::Finalize => "FINALIZE",
+            Stage::Done => "DONE",
+        }
+    }
+}
+
+/// One file of a recovery.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileProgress {
+    /// Name.
+    pub name: String,
+    /// Bytes.
+    pub len: u64,
+    /// Bytes that were there already.
+    pub reused: u64,
+    /// Bytes that came.
+    pub recovered: u64,
+}
+
+/// Where a recovery comes from and goes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// `type` of `_recovery`: `PEER`, `SNAPSHOT`, ...
+    pub kind: &'static str,
+    /// Index.
+    pub index: String,
+    /// Shard number.
+    pub shard: u32,
+    /// Whether the primary recovers.
+    pub primary: bool,
+    /// Node that is read, or the remote cluster.
+    pub source: Option<String>,
+    /// Transport address of it.
+    pub source_address: Option<String>,
+    /// Node that recovers.
+    pub target: String,
+    /// Its transport address.
+    pub target_address: String,
+}
+
+/// How one recovery goes. Shared by the task that recovers and those who look.
+#[derive(Debug)]
+pub struct Progress {
+    pub(crate) ends: RefCell<Ends>,
+    pub(crate) began: Time,
+    pub(crate) began_epoch_ms: u64,
+    ended: Cell<Option<Time>>,
+    stage: Cell<Stage>,
+    stage_began: RefCell<BTreeMap<Stage, Time>>,
+    pub(crate) files: RefCell<Vec<FileProgress>>,
+    pub(crate) ops_total: Cell<u64>,
+    pub(crate) ops_recovered: Cell<u64>,
+    pub(crate) ops_bytes: Cell<u64>,
+    pub(crate) source_throttle: Cell<Duration>,
+    pub(crate) target_throttle: Cell<Duration>,
+    pub(crate) refetched_chunks: Cell<u64>,
+    pub(crate) retries: Cell<u64>,
+    pub(crate) chunk_bytes: Cell<u64>,
+    pub(crate) in_flight_bytes: Cell<u64>,
+    pub(crate) in_flight_bytes_max: Cell<u64>,
+    pub(crate) failure: RefCell<Option<String>>,
+    pub(crate) accounting: RefCell<Accounting>,
+    charged_at_end: RefCell<Option<BTreeMap<Limit, Duration>>>,
+}
+
+impl Progress {
+    pub(crate) fn new(now: Time, epoch_ms: u64, ends: Ends, idle: Limit) -> Self {
+        Progress {
+            ends: RefCell::new(ends),
+            began: now,
+            began_epoch_ms: epoch_ms,
+            ended: Cell::new(None),
+            stage: Cell::new(Stage::Init),
+            stage_began: RefCell::new(BTreeMap::from([(Stage::Init, now)])),
+            files: RefCell::default(),
+            ops_total: Cell::new(0),
+            ops_recovered: Cell::new(0),
+            ops_bytes: Cell::new(0),
+            source_throttle: Cell::default(),
+            target_throttle: Cell::default(),
+            refetched_chunks: Cell::new(0),
+            retries: Cell::new(0),
+            chunk_bytes: Cell::new(0),
+            in_flight_bytes: Cell::new(0),
+            in_flight_bytes_max: Cell::new(0),
+            failure: RefCell::default(),
+            accounting: RefCell::new(Accounting::new(now, idle)),
+            charged_at_end: RefCell::default(),
+        }
+    }
+
+    /// The stage it is in.
+    pub fn stage(&self) -> Stage {
+        self.stage.get()
+    }
+
+    pub(crate) fn enter(&self, now: Time, stage: Stage, idle: Limit) {
+        self.stage.set(stage);
+        self.stage_began.borrow_mut().insert(stage, now);
+        self.accounting.borrow_mut().set_idle(now, idle);
+        if stage == Stage::Done {
+            self.ended.set(Some(now));
+            let charged = self.accounting.borrow_mut().charged(now);
+            *self.charged_at_end.borrow_mut() = Some(charged);
+        }
+    }
+
+    /// What the time since the start was charged to.
+    pub fn charged(&self, now: Time) -> BTreeMap<Limit, Duration> {
+        match &*self.charged_at_end.borrow() {
+            Some(charged) => charged.clone(),
+            None => self.accounting.borrow_mut().charged(now),
+        }
+    }
+
+    /// Bytes in files, and bytes that came over the network.
+    pub fn bytes(&self) -> (u64, u64) {
+        let files = self.files.borrow();
+        (files.iter().map(|f| f.len).sum(), files.iter().map(|f| f.recovered).sum())
+    }
+
+    fn stage_ms(&self, now: Time, stage: Stage) -> u64 {
+        let began = self.stage_began.borrow();
+        let Some(from) = began.get(&stage) else { return 0 };
+        let until = began.range(stage..).nth(1).map(|(_, at)| *at).unwrap_or(now);
+        (until - *from).as_millis() as u64
+    }
+
+    /// The object that `_recovery` shows, and what narrows adds to it under `narrows`.
+    pub(crate) fn to_json(&self, now: Time) -> Value {
+        let ends = self.ends.borrow();
+        let end = self.ended.get().unwrap_or(now);
+        let total_ms = (end - self.began).as_millis() as u64;
+        let mut object = json!({
+            "index": ends.index,
+            "id": ends.shard,
+            "type": ends.kind,
+            "stage": self.stage().name(),
+            "primary": ends.primary,
+            "start_time_in_millis": self.began_epoch_ms,
+            "total_time_in_millis": total_ms,
+            "source": { "name": ends.source, "transport_address": ends.source_address },
+            "target": { "name": ends.target, "transport_address": ends.target_address },
+            "index_details": self.index_json(end),
+            "translog": {
+                "recovered": self.ops_recovered.get(),
+                "total": self.ops_total.get(),
+                "percent": percent(self.ops_recovered.get(), self.ops_total.get()),
+                "total_on_start": self.ops_total.get(),
+                "total_time_in_millis": self.stage_ms(end, Stage::Translog),
+            },
+            "verify_index": {
+                "check_index_time_in_millis": 0,
+                "total_time_in_millis": self.stage_ms(end, Stage::VerifyIndex),
+            },
+            "narrows": self.own_json(now),
+        });
+        if self.ended.get().is_some() {
+            object["stop_time_in_millis"] = json!(self.began_epoch_ms + total_ms);
+        }
+        object
+    }
+
+    fn index_json(&self, end: Time) -> Value {
+        let files = self.files.borrow();
+        let sum = |of: fn(&FileProgress) -> u64| files.iter().map(of).sum::<u64>();
+        let (total, reused, recovered) = (sum(|f| f.len), sum(|f| f.reused), sum(|f| f.recovered));
+        let whole = |f: &&FileProgress| f.reused + f.recovered >= f.len;
+        let reused_files = files.iter().filter(|f| f.reused == f.len).count() as u64;
+        let whole_files = files.iter().filter(whole).count() as u64;
+        let total_files = files.len() as u64;
+        json!({
+            "size": {
+                "total_in_bytes": total,
+                "reused_in_bytes": reused,
+                "recovered_in_bytes": recovered,
+                "percent": percent(recovered, total - reused),
+            },
+            "files": {
+                "total": total_files,
+                "reused": reused_files,
+                "recovered": whole_files - reused_files,
+                "percent": percent(whole_files - reused_files, total_files - reused_files),
+                "details": files.iter().map(|f| json!({
+                    "name": f.name, "length": f.len, "recovered": f.recovered + f.reused,
+                })).collect::<Vec<_>>(),
+            },
+            "total_time_in_millis": self.stage_ms(end, Stage::Index),
+            "source_throttle_time_in_millis": self.source_throttle.get().as_millis() as u64,
+            "target_throttle_time_in_millis": self.target_throttle.get().as_millis() as u64,
+        })
+    }
+
+    fn own_json(&self, now: Time) -> Value {
+        let charged: BTreeMap<Limit, u64> = self
+            .charged(now)
+            .into_iter()
+            .map(|(limit, time)| (limit, time.as_nanos() as u64))
+            .collect();
+        json!({
+            "charged_ns": charged,
+            "elapsed_ns": (self.ended.get().unwrap_or(now) - self.began).as_nanos() as u64,
+            "chunk_bytes": self.chunk_bytes.get(),
+            "in_flight_bytes": self.in_flight_bytes.get(),
+            "in_flight_bytes_max": self.in_flight_bytes_max.get(),
+            "operations_bytes": self.ops_bytes.get(),
+            "refetched_chunks": self.refetched_chunks.get(),
+            "retries": self.retries.get(),
+            "failure": *self.failure.borrow(),
+        })
+    }
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    let share = if whole == 0 { 1.0 } else { part as f64 / whole as f64 };
+    format!("{:.1}%", share * 100.0)
+}

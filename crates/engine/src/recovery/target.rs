@@ -1,0 +1,389 @@
+//! The copy that recovers: its stages, and what happens when one fails.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use record::Limit;
+use store::{Commit, Incoming, Mapping, Options, Shard};
+use world::Time;
+
+use super::progress::{Ends, Progress, Stage};
+use super::transfer::{
+    SourceSession, TransferError, WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_trip,
+};
+use crate::following;
+use crate::node::{CopyNote, LocalShard, Node, Throttle, unexpected};
+use crate::policy::backoff::Backoff;
+use crate::replication::{fill_gaps, store_durability};
+use crate::state::{Event, RecoverySource};
+use crate::transport::{
+    CallError, Class, Failure, Request, Response, SessionKind, SessionOpened,
+};
+
+/// Operations asked for at once (as `ccr` reads them: 5120 operations, 32 MB).
+const OPS_AT_ONCE: u32 = 5120;
+const OPS_BYTES_AT_ONCE: u64 = 32 << 20;
+/// A recovery whose source is out of reach is given up when nothing has come for this long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Recovers a copy, from wherever it is to come, and tells the manager how that ended.
+pub(crate) async fn recover(node: Node, shard: Rc<LocalShard>, from: RecoverySource) {
+    let began = node.env.now();
+    let ends = Ends {
+        kind: from.kind(),
+        index: shard.index.clone(),
+        shard: shard.number,
+        primary: shard.is_primary(),
+        source: None,
+        source_address: None,
+        target: node.config.name.clone(),
+        target_address: node.row.transport.clone(),
+    };
+    let idle = match from {
+        RecoverySource::EmptyStore | RecoverySource::ExistingStore => Limit::DiskRead,
+        RecoverySource::Peer { .. } | RecoverySource::Remote { .. } => WAITS_FOR_ANSWER,
+    };
+    let progress = Rc::new(Progress::new(began, node.env.epoch_ms(), ends, idle));
+    shard.set_progress(progress.clone());
+    let recovery = Recovery { node: node.clone(), shard: shard.clone(), progress: progress.clone() };
+    let result = match &from {
+        RecoverySource::EmptyStore => recovery.from_nothing().await,
+        RecoverySource::ExistingStore => recovery.from_disk().await,
+        RecoverySource::Peer { from_node } => recovery.from_peer(from_node).await,
+        RecoverySource::Remote { cluster, index, shard } => {
+            recovery.from_remote(cluster, index, *shard).await
+        }
+    };
+    let (index, number, allocation_id) =
+        (shard.index.clone(), shard.number, shard.allocation_id.clone());
+    let event = match result {
+        Ok(()) => {
+            progress.enter(node.env.now(), Stage::Done, Limit::Latency);
+            Event::ShardStarted { index, shard: number, allocation_id }
+        }
+        Err(failure) => {
+            *progress.failure.borrow_mut() = Some(failure.reason.clone());
+            Event::ShardFailed { index, shard: number, allocation_id, reason: failure.reason }
+        }
+    };
+    report(&node, event).await;
+}
+
+/// Tells the manager, again if it is not there at the moment.
+async fn report(node: &Node, event: Event) {
+    while let Err(failure) = node.submit(event.clone()).await {
+        if failure.status != 503 {
+            return;
+        }
+        node.env.sleep(Duration::from_millis(200)).await;
+    }
+}
+
+struct Recovery {
+    node: Node,
+    shard: Rc<LocalShard>,
+    progress: Rc<Progress>,
+}
+
+impl Recovery {
+    fn now(&self) -> Time {
+        self.node.env.now()
+    }
+
+    fn options(&self, history_uuid: Option<String>) -> Result<(Mapping, Options), Failure> {
+        let state = self.node.state();
+        let meta = state.indices.get(&self.shard.index);
+        let meta = meta.ok_or_else(|| Failure::no_such_index(&self.shard.index))?;
+        let mapping = Mapping::parse(&meta.mappings)?;
+        let durability = store_durability(meta.typed_settings().translog_durability());
+        Ok((mapping, Options { durability, history_uuid }))
+    }
+
+    /// Where the copy's files are.
+    fn dir(&self) -> std::path::PathBuf {
+        self.node.disk.copy_dir(&self.shard.index_uuid, self.shard.number)
+    }
+
+    /// Writes which copy the directory holds. Only now may a later start take it for one.
+    async fn sign(&self, primary_term: u64) -> Result<(), Failure> {
+        let note = CopyNote { allocation_id: self.shard.allocation_id.clone(), primary_term };
+        let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
+        self.node.disk.write_note(uuid, number, &note).await.map_err(|error| {
+            let reason = format!("cannot write the note of the copy in {:?}: {error}", self.dir());
+            Failure::new(500, "recovery_failed_exception", reason)
+        })
+    }
+
+    async fn from_nothing(&self) -> Result<(), Failure> {
+        let (mapping, options) = self.options(None)?;
+        let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
+        // What an earlier try left behind was never a copy.
+        let _ = self.node.disk.remove_copy(uuid, number).await;
+        let store = Shard::create(&self.node.env, &self.dir(), &mapping, options).await?;
+        self.shard.set_store(store);
+        self.sign(self.shard.term()).await
+    }
+
+    async fn from_disk(&self) -> Result<(), Failure> {
+        self.progress.enter(self.now(), Stage::Index, Limit::DiskRead);
+        let (mapping, options) = self.options(None)?;
+        let store = Shard::open(&self.node.env, &self.dir(), &mapping, options).await?;
+        let opened = store.opened();
+        self.progress.ops_total.set(opened.replayed_ops);
+        self.progress.ops_recovered.set(opened.replayed_ops);
+        fill_gaps(&store).await?;
+        self.shard.set_store(store);
+        self.sign(self.shard.term()).await
+    }
+
+    async fn from_peer(&self, from_node: &str) -> Result<(), Failure> {
+        self.progress.ends.borrow_mut().source = Some(from_node.to_owned());
+        let mut store = self.own_store().await;
+        let mut retries = Retries::new(self);
+        loop {
+            let tried = self.try_peer(from_node, &mut store).await;
+            match tried {
+                Ok(()) => return Ok(()),
+                Err(error) => retries.after(self, error).await?,
+            }
+        }
+    }
+
+    /// What this copy has from an earlier life, where operations alone may bring it up to date: it was in
+    /// sync with the primary of the same term, so all it has is in the primary's history.
+    async fn own_store(&self) -> Option<Shard> {
+        let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
+        let note = self.node.disk.read_note(uuid, number).await?;
+        if note.primary_term != self.shard.term() {
+            return None;
+        }
+        let (mapping, options) = self.options(None).ok()?;
+        Shard::open(&self.node.env, &self.dir(), &mapping, options).await.ok()
+    }
+
+    async fn try_peer(
+        &self,
+        from_node: &str,
+        own: &mut Option<Shard>,
+    ) -> Result<(), TransferError> {
+        let address = self.node.address_of(from_node).ok_or_else(|| CallError::Broken {
+            address: from_node.to_owned(),
+            reason: "the node has left the cluster".to_owned(),
+        })?;
+        self.progress.ends.borrow_mut().source_address = Some(address.clone());
+        let has = own.as_ref().map(|store| {
+            (store.history_uuid().to_owned(), store.local_checkpoint().map_or(0, |seq| seq + 1))
+        });
+        let allocation_id = self.shard.allocation_id.clone();
+        let kind = SessionKind::Peer { allocation_id, has };
+        let (index, number) = (self.shard.index.clone(), self.shard.number);
+        let request = Request::OpenSession { index, shard: number, kind };
+        let source = self.source(address, Throttle::Peer, None);
+        let _pings = self.ping(&source);
+        let opened = match source.ask(&self.node, Class::Control, request).await? {
+            Response::Session(opened) => *opened,
+            _ => return Err(CallError::Failed(unexpected()).into()),
+        };
+        let source = SourceSession { session: opened.session, ..source };
+        let result = self.copy_and_follow(&source, &opened, own).await;
+        self.end_session(&source);
+        result
+    }
+
+    async fn copy_and_follow(
+        &self,
+        source: &SourceSession,
+        opened: &SessionOpened,
+        own: &mut Option<Shard>,
+    ) -> Result<(), TransferError> {
+        let store = match &opened.commit {
+            Some(commit) => {
+                if let Some(store) = own.take() {
+                    store.close().await?;
+                }
+                self.copy_files(source, commit, &opened.history_uuid).await?
+            }
+            None => own.clone().expect("operations alone are offered to who has a store"),
+        };
+        *own = Some(store.clone());
+        self.shard.set_store(store.clone());
+        self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
+        let request = Request::StartTracking(source.session);
+        let max = match source.ask(&self.node, Class::Control, request).await? {
+            Response::SeqNo(max) => max,
+            _ => return Err(CallError::Failed(unexpected()).into()),
+        };
+        self.copy_ops(source, &store, max).await?;
+        self.progress.enter(self.now(), Stage::Finalize, WAITS_FOR_ANSWER);
+        let local_checkpoint = store.local_checkpoint();
+        let request = Request::Finalize { session: source.session, local_checkpoint };
+        source.ask(&self.node, Class::Control, request).await?;
+        self.sign(self.shard.term()).await.map_err(|f| CallError::Failed(f).into())
+    }
+
+    async fn from_remote(&self, cluster: &str, index: &str, number: u32) -> Result<(), Failure> {
+        self.progress.ends.borrow_mut().source = Some(cluster.to_owned());
+        let mut retries = Retries::new(self);
+        loop {
+            match self.try_remote(cluster, index, number).await {
+                Ok(()) => return Ok(()),
+                Err(error) => retries.after(self, error).await?,
+            }
+        }
+    }
+
+    async fn try_remote(
+        &self,
+        cluster: &str,
+        index: &str,
+        number: u32,
+    ) -> Result<(), TransferError> {
+        let (address, opened) =
+            following::open_remote_session(&self.node, cluster, index, number).await?;
+        self.progress.ends.borrow_mut().source_address = Some(address.clone());
+        let source = self.source(address, Throttle::Ccr, Some(cluster.to_owned()));
+        let source = SourceSession { session: opened.session, ..source };
+        let _pings = self.ping(&source);
+        let result = self.copy_remote(&source, &opened).await;
+        self.end_session(&source);
+        result
+    }
+
+    async fn copy_remote(
+        &self,
+        source: &SourceSession,
+        opened: &SessionOpened,
+    ) -> Result<(), TransferError> {
+        let commit = opened.commit.as_ref();
+        let commit = commit.ok_or_else(|| CallError::Failed(unexpected()))?;
+        let store = self.copy_files(source, commit, &opened.history_uuid).await?;
+        self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
+        self.copy_ops(source, &store, opened.max_seq_no).await?;
+        self.progress.enter(self.now(), Stage::Finalize, Limit::DiskWrite);
+        self.shard.set_store(store);
+        self.sign(self.shard.term()).await.map_err(|f| CallError::Failed(f).into())
+    }
+
+    fn source(&self, address: String, throttle: Throttle, remote: Option<String>) -> SourceSession {
+        let known = self.node.round_trips.borrow().get(&address).copied();
+        let round_trip = Rc::new(Cell::new(known.unwrap_or_default()));
+        SourceSession { address, session: 0, throttle, remote, round_trip }
+    }
+
+    fn ping(&self, source: &SourceSession) -> world::Task<()> {
+        let task = measure_round_trip(self.node.clone(), source.clone());
+        self.node.env.spawn("measures the round trip", task)
+    }
+
+    /// Tells the source that it is over; if that does not arrive, the source finds out by itself.
+    fn end_session(&self, source: &SourceSession) {
+        let (node, source) = (self.node.clone(), source.clone());
+        self.node.keep("closes a session", async move {
+            let request = Request::CloseSession(source.session);
+            let _ = source.ask(&node, Class::Control, request).await;
+        });
+    }
+
+    /// Copies the files and opens them.
+    async fn copy_files(
+        &self,
+        source: &SourceSession,
+        commit: &Commit,
+        history_uuid: &str,
+    ) -> Result<Shard, TransferError> {
+        let env = &self.node.env;
+        self.progress.enter(self.now(), Stage::Index, WAITS_FOR_ANSWER);
+        let incoming = Rc::new(Incoming::begin(env, &self.dir(), commit.clone()).await?);
+        fetch_files(&self.node, source, &self.progress, commit, &incoming).await?;
+        self.progress.enter(self.now(), Stage::VerifyIndex, Limit::DiskWrite);
+        let failed = |failure| TransferError::Call(CallError::Failed(failure));
+        let (mapping, options) = self.options(Some(history_uuid.to_owned())).map_err(failed)?;
+        let incoming = Rc::into_inner(incoming);
+        let incoming = incoming.ok_or_else(|| failed(unexpected()))?;
+        Ok(incoming.install(&mapping, options).await?)
+    }
+
+    /// Copies operations until the copy has everything up to `max`.
+    async fn copy_ops(
+        &self,
+        source: &SourceSession,
+        store: &Shard,
+        max: Option<u64>,
+    ) -> Result<(), TransferError> {
+        let next = |store: &Shard| store.local_checkpoint().map_or(0, |seq| seq + 1);
+        let total = max.map_or(0, |max| (max + 1).saturating_sub(next(store)));
+        self.progress.ops_total.set(total);
+        self.progress.ops_recovered.set(0);
+        while max.is_some_and(|max| next(store) <= max) {
+            let from = next(store);
+            let request = Request::ReadOps {
+                session: source.session,
+                from,
+                max_ops: OPS_AT_ONCE,
+                max_bytes: OPS_BYTES_AT_ONCE,
+            };
+            let ops = match source.ask(&self.node, Class::Recovery(0), request).await? {
+                Response::Ops(ops) => ops,
+                _ => return Err(CallError::Failed(unexpected()).into()),
+            };
+            let bytes: u64 = ops.iter().map(|op| op.encoded_bytes()).sum();
+            self.progress.accounting.borrow_mut().set_idle(self.now(), Limit::Cpu);
+            store.apply(ops).await?;
+            if next(store) == from {
+                let reason = format!("operation {from} did not come, though its source numbered it");
+                let failure = Failure::new(503, "recovery_failed_exception", reason);
+                return Err(CallError::Failed(failure).into());
+            }
+            self.progress.accounting.borrow_mut().set_idle(self.now(), WAITS_FOR_ANSWER);
+            self.progress.ops_bytes.set(self.progress.ops_bytes.get() + bytes);
+            let left = max.map_or(0, |max| (max + 1).saturating_sub(next(store)));
+            self.progress.ops_recovered.set(total - left.min(total));
+        }
+        store.sync().await?;
+        Ok(())
+    }
+}
+
+/// When to try again, and when to give up.
+struct Retries {
+    count: u32,
+    since_progress: Time,
+    recovered_bytes: u64,
+}
+
+impl Retries {
+    fn new(recovery: &Recovery) -> Self {
+        Retries { count: 0, since_progress: recovery.now(), recovered_bytes: 0 }
+    }
+
+    /// Waits before the next try; the failure where there is none.
+    async fn after(&mut self, recovery: &Recovery, error: TransferError) -> Result<(), Failure> {
+        let failure = as_failure(&error);
+        let now = recovery.now();
+        let (_, recovered) = recovery.progress.bytes();
+        if recovered > self.recovered_bytes {
+            (self.recovered_bytes, self.count, self.since_progress) = (recovered, 0, now);
+        }
+        // A session that its source has forgotten is opened anew: the source restarted meanwhile.
+        let session_gone = failure.kind == "resource_not_found_exception";
+        if !(error.is_transient() || session_gone) || now - self.since_progress > PATIENCE {
+            let (files, came) = recovery.progress.bytes();
+            let reason = format!("{} (after {came} of {files} bytes)", failure.reason);
+            return Err(Failure { reason, ..failure });
+        }
+        self.count += 1;
+        let progress = &recovery.progress;
+        progress.retries.set(progress.retries.get() + 1);
+        *progress.failure.borrow_mut() = Some(failure.reason);
+        progress.accounting.borrow_mut().set_idle(now, Limit::Latency);
+        let node = &recovery.node;
+        let delay = match recovery.progress.ends.borrow().kind {
+            "PEER" => Backoff::Fixed { delay: node.settings().recovery_retry_delay_network() },
+            _ => Backoff::FOLLOWER,
+        };
+        let wait = delay.delay(self.count, node.env.random_u64());
+        node.env.sleep(wait.max(Duration::from_millis(20))).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,432 @@
+//! Files, from a source to a target: chunks chosen by a scheduler, throttled, verified, accounted.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use record::Limit;
+use store::{Commit, Incoming};
+use tokio::sync::mpsc;
+use world::{Task, Time, Work};
+
+use super::progress::{FileProgress, Progress};
+use crate::node::{Node, Throttle, unexpected};
+use crate::policy::accounting::{SourcePhases, TargetPhases, Timeline};
+use crate::policy::chunk_scheduler::{
+    ChunkRequest, ChunkScheduler, Delivery, FileSpan, SchedulerConfig,
+};
+use crate::settings::{CompressionScheme, Scheduler, Settings};
+use crate::transport::{CallError, Class, Failure, Request, Response, WireChunk, decompress};
+
+/// How often the round trip is measured while files are copied.
+const PING_EVERY: Duration = Duration::from_secs(2);
+
+/// Why a transfer ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TransferError {
+    /// The source did not answer, or refused.
+    #[error("the source {0}")]
+    Call(#[from] CallError),
+    /// This side's disk refused.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl TransferError {
+    /// Whether another try may help.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            TransferError::Call(error) => error.is_transient(),
+            TransferError::Store(error) => matches!(error, store::Error::ReceivedDamaged { .. }),
+        }
+    }
+}
+
+/// A session, as the target reaches it.
+#[derive(Clone)]
+pub(crate) struct SourceSession {
+    pub(crate) address: String,
+    pub(crate) session: u64,
+    pub(crate) throttle: Throttle,
+    /// Alias of the remote cluster, where the source is in one.
+    pub(crate) remote: Option<String>,
+    /// Shortest round trip seen, shared with the task that measures it.
+    pub(crate) round_trip: Rc<Cell<Duration>>,
+}
+
+impl SourceSession {
+    pub(crate) async fn ask(
+        &self,
+        node: &Node,
+        class: Class,
+        request: Request,
+    ) -> Result<Response, CallError> {
+        let settings = node.settings();
+        let limit = match self.throttle {
+            Throttle::Ccr => settings.ccr_internal_action_timeout(),
+            Throttle::Peer => settings.recovery_internal_action_timeout(),
+        };
+        node.call(&self.address, class, request, limit).await
+    }
+
+    fn compress(&self, settings: &Settings) -> u8 {
+        let on = match &self.remote {
+            Some(alias) => settings.remote_compress(alias),
+            None => settings.transport_compress(),
+        };
+        match settings.transport_compression_scheme() {
+            _ if !on => 0,
+            CompressionScheme::Lz4 => 1,
+            CompressionScheme::Zstd => 2,
+        }
+    }
+
+    fn scheduler(&self, settings: &Settings, sharing: usize) -> SchedulerConfig {
+        let (chunk_bytes, max_concurrent) = match self.throttle {
+            Throttle::Ccr => {
+                (settings.ccr_chunk_size(), settings.ccr_max_concurrent_file_chunks() as usize)
+            }
+            Throttle::Peer => (
+                settings.recovery_chunk_size(),
+                settings.recovery_max_concurrent_file_chunks() as usize,
+            ),
+        };
+        match settings.recovery_scheduler() {
+            Scheduler::Sequential => SchedulerConfig::Sequential { chunk_bytes },
+            Scheduler::ParallelFiles => SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent },
+            Scheduler::Field | Scheduler::FileWindow => SchedulerConfig::FileWindow { chunk_bytes, max_concurrent },
+            Scheduler::Adaptive => {
+                let memory_max_bytes = settings.recovery_memory_max() / sharing.max(1) as u64;
+                SchedulerConfig::Adaptive { memory_max_bytes }
+            }
+        }
+    }
+}
+
+/// Measures the round trip to the source until the task is ended.
+pub(crate) async fn measure_round_trip(node: Node, source: SourceSession) {
+    loop {
+        let asked = node.env.now();
+        if source.ask(&node, Class::Control, Request::Ping).await.is_ok() {
+            let took = node.env.now() - asked;
+            source.round_trip.set(node.note_round_trip(&source.address, took));
+        }
+        node.env.sleep(PING_EVERY).await;
+    }
+}
+
+/// What came of one chunk.
+struct Outcome {
+    request: ChunkRequest,
+    requested_at: Time,
+    result: Result<Arrived, ChunkError>,
+}
+
+struct Arrived {
+    at: Time,
+    source: SourcePhases,
+    target: TargetPhases,
+    pressure: bool,
+}
+
+enum ChunkError {
+    Damaged,
+    Call(CallError),
+    Store(store::Error),
+}
+
+/// One transfer: what all its parts need.
+struct Transfer {
+    node: Node,
+    source: SourceSession,
+    progress: Rc<Progress>,
+    incoming: Rc<Incoming>,
+    scheduler: ChunkScheduler,
+    /// Bytes of each file that are still missing.
+    missing: Vec<u64>,
+    tasks: BTreeMap<ChunkRequest, Task<()>>,
+    next_connection: u32,
+}
+
+/// Copies the files of `commit` that `incoming` does not have. Ends at the first error; what was verified
+/// until then is kept by `incoming`.
+pub(crate) async fn fetch_files(
+    node: &Node,
+    source: &SourceSession,
+    progress: &Rc<Progress>,
+    commit: &Commit,
+    incoming: &Rc<Incoming>,
+) -> Result<(), TransferError> {
+    let have: BTreeMap<usize, u64> = incoming.have().into_iter().collect();
+    let spans: Vec<FileSpan> = commit
+        .files
+        .iter()
+        .enumerate()
+        .map(|(i, file)| FileSpan { len: file.len, have: have.get(&i).copied().unwrap_or(0) })
+        .collect();
+    list_files(progress, commit, &spans);
+    let sharing = running(node);
+    let config = source.scheduler(&node.settings(), sharing);
+    let mut transfer = Transfer {
+        node: node.clone(),
+        source: source.clone(),
+        progress: progress.clone(),
+        incoming: incoming.clone(),
+        scheduler: ChunkScheduler::new(config, &spans, node.env.now()),
+        missing: spans.iter().map(|span| span.len - span.have).collect(),
+        tasks: BTreeMap::new(),
+        next_connection: 0,
+    };
+    // Told once: a running minimum would hide a path that gets longer.
+    transfer.scheduler.round_trip(node.env.now(), source.round_trip.get());
+    node.pace_changed.notify_waiters();
+    for file in 0..spans.len() {
+        if transfer.missing[file] == 0 {
+            transfer.finish_file(file as u32).await?;
+        }
+    }
+    let result = transfer.run().await;
+    progress.in_flight_bytes.set(0);
+    node.note_recovery_load();
+    // Whoever is left may have this one's share of the memory.
+    node.pace_changed.notify_waiters();
+    result
+}
+
+/// Recoveries that copy to this node now; they share its memory.
+fn running(node: &Node) -> usize {
+    let shards = node.shards.borrow();
+    let copying = |p: &Rc<Progress>| p.stage() <= super::Stage::Index;
+    shards.values().filter(|shard| shard.progress().as_ref().is_some_and(copying)).count()
+}
+
+fn list_files(progress: &Progress, commit: &Commit, spans: &[FileSpan]) {
+    let mut files = progress.files.borrow_mut();
+    // A retry lists the same files again: what came before the failure has come, and is not "reused".
+    let before: BTreeMap<String, u64> =
+        files.iter().map(|file| (file.name.clone(), file.reused)).collect();
+    *files = commit
+        .files
+        .iter()
+        .zip(spans)
+        .map(|(file, span)| {
+            let reused = before.get(&file.name).copied().unwrap_or(span.have).min(span.have);
+            let recovered = span.have - reused;
+            FileProgress { name: file.name.clone(), len: file.len, reused, recovered }
+        })
+        .collect();
+}
+
+impl Transfer {
+    async fn run(&mut self) -> Result<(), TransferError> {
+        let (done, mut outcomes) = mpsc::unbounded_channel();
+        while !self.scheduler.is_complete() {
+            self.start_chunks(&done);
+            let wake_at = self.scheduler.wake_at();
+            let node = self.node.clone();
+            let wake = async {
+                match wake_at {
+                    Some(at) => node.env.sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                outcome = outcomes.recv() => {
+                    self.settle(outcome.expect("this function holds a sender")).await?;
+                    while let Ok(outcome) = outcomes.try_recv() {
+                        self.settle(outcome).await?;
+                    }
+                }
+                () = node.pace_changed.notified() => self.reconfigure(),
+                () = wake => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn reconfigure(&mut self) {
+        let config = self.source.scheduler(&self.node.settings(), running(&self.node));
+        self.scheduler.reconfigure(self.node.env.now(), config);
+    }
+
+    fn start_chunks(&mut self, done: &mpsc::UnboundedSender<Outcome>) {
+        let settings = self.node.settings();
+        let connections = settings.transport_recovery_connections().max(1);
+        let compress = self.source.compress(&settings);
+        while let Some(request) = self.scheduler.next(self.node.env.now()) {
+            let now = self.node.env.now();
+            self.progress.accounting.borrow_mut().issued(now, request.into());
+            let class = Class::Recovery(self.next_connection % connections);
+            self.next_connection = self.next_connection.wrapping_add(1);
+            let fetch = fetch_chunk(
+                self.node.clone(),
+                self.source.clone(),
+                self.incoming.clone(),
+                (request, class, compress),
+                done.clone(),
+            );
+            self.tasks.insert(request, self.node.env.spawn("fetches a chunk", fetch));
+        }
+        let in_flight = self.scheduler.in_flight_bytes();
+        self.progress.chunk_bytes.set(self.scheduler.chunk_bytes());
+        self.progress.in_flight_bytes.set(in_flight);
+        let max = self.progress.in_flight_bytes_max.get().max(in_flight);
+        self.progress.in_flight_bytes_max.set(max);
+        self.node.note_recovery_load();
+    }
+
+    async fn settle(&mut self, outcome: Outcome) -> Result<(), TransferError> {
+        let now = self.node.env.now();
+        let request = outcome.request;
+        self.tasks.remove(&request);
+        let arrived = match outcome.result {
+            Ok(arrived) => arrived,
+            Err(error) => {
+                self.progress.accounting.borrow_mut().failed(now, request.into());
+                self.scheduler.failed(now, request);
+                return match error {
+                    ChunkError::Damaged => {
+                        let count = self.progress.refetched_chunks.get() + 1;
+                        self.progress.refetched_chunks.set(count);
+                        Ok(())
+                    }
+                    ChunkError::Call(error) => Err(error.into()),
+                    ChunkError::Store(error) => Err(error.into()),
+                };
+            }
+        };
+        self.account(now, &outcome.requested_at, request, &arrived);
+        let file = request.file as usize;
+        self.missing[file] -= u64::from(request.len);
+        self.progress.files.borrow_mut()[file].recovered += u64::from(request.len);
+        if self.missing[file] == 0 {
+            self.finish_file(request.file).await?;
+        }
+        Ok(())
+    }
+
+    fn account(&mut self, now: Time, requested_at: &Time, request: ChunkRequest, arrived: &Arrived) {
+        let (source, target) = (arrived.source, arrived.target);
+        let add = |total: &Cell<Duration>, more| total.set(total.get() + more);
+        add(&self.progress.source_throttle, source.throttle);
+        add(&self.progress.target_throttle, target.throttle);
+        let timeline = Timeline {
+            requested_at: *requested_at,
+            arrived_at: arrived.at,
+            base_round_trip: self.source.round_trip.get(),
+            source,
+            proxy: Duration::ZERO,
+            target,
+        };
+        self.progress.accounting.borrow_mut().finished(now, request.into(), timeline);
+        let delivery = Delivery {
+            requested_at: *requested_at,
+            arrived_at: arrived.at,
+            server_time: source.memory + source.throttle + source.disk_read + source.cpu,
+            throttled: source.throttle + target.throttle,
+            foreground_pressure: arrived.pressure || self.node.pressure(),
+        };
+        self.scheduler.delivered(now, request, delivery);
+    }
+
+    /// Checks a file as a whole. Where it is damaged, the source is asked whether the damage is there.
+    async fn finish_file(&mut self, file: u32) -> Result<(), TransferError> {
+        match self.incoming.finish_file(file as usize).await {
+            Err(damaged @ store::Error::ReceivedDamaged { .. }) => {
+                let request = Request::VerifyFile { session: self.source.session, file };
+                self.source.ask(&self.node, Class::Control, request).await?;
+                // The source is whole: what came was damaged behind the chunks' checksums.
+                let count = self.progress.refetched_chunks.get() + 1;
+                self.progress.refetched_chunks.set(count);
+                Err(damaged.into())
+            }
+            other => Ok(other?),
+        }
+    }
+}
+
+async fn fetch_chunk(
+    node: Node,
+    source: SourceSession,
+    incoming: Rc<Incoming>,
+    (request, class, compress): (ChunkRequest, Class, u8),
+    done: mpsc::UnboundedSender<Outcome>,
+) {
+    let requested_at = node.env.now();
+    let ask = Request::ReadChunk {
+        session: source.session,
+        file: request.file,
+        offset: request.offset,
+        len: request.len,
+        compress,
+    };
+    let result = match source.ask(&node, class, ask).await {
+        Ok(Response::Chunk(chunk)) => {
+            let at = node.env.now();
+            store_chunk(&node, &source, &incoming, request, *chunk, at).await
+        }
+        Ok(_) => Err(ChunkError::Call(CallError::Failed(unexpected()))),
+        Err(error) => Err(ChunkError::Call(error)),
+    };
+    // Nobody listens any more where the transfer has failed meanwhile.
+    let _ = done.send(Outcome { request, requested_at, result });
+}
+
+/// Decompresses, verifies, waits for the throttle, and writes.
+async fn store_chunk(
+    node: &Node,
+    source: &SourceSession,
+    incoming: &Incoming,
+    request: ChunkRequest,
+    wire: WireChunk,
+    at: Time,
+) -> Result<Arrived, ChunkError> {
+    let env = &node.env;
+    let mut target = TargetPhases::default();
+    let chunk = match wire.plain_len {
+        None => wire.chunk,
+        Some(len) if len == u64::from(request.len) => {
+            decompress(env, wire.chunk, len).await.map_err(|_| ChunkError::Damaged)?
+        }
+        Some(_) => return Err(ChunkError::Damaged),
+    };
+    let crc = match chunk.bytes().cloned() {
+        Some(bytes) => {
+            env.work(Work::Hash { bytes: chunk.len() }, move || crc32c::crc32c(&bytes)).await
+        }
+        None => {
+            env.work(Work::Hash { bytes: chunk.len() }, || ()).await;
+            chunk.crc32c()
+        }
+    };
+    if crc != wire.crc32c || chunk.len() != u64::from(request.len) {
+        return Err(ChunkError::Damaged);
+    }
+    target.cpu = env.now() - at;
+    target.throttle = node.throttle(source.throttle, chunk.len()).await;
+    let writing = env.now();
+    let written = incoming.write_chunk(request.file as usize, request.offset, chunk).await;
+    written.map_err(ChunkError::Store)?;
+    target.disk_write = env.now() - writing;
+    let source = SourcePhases {
+        slots: Duration::ZERO,
+        memory: wire.phases.memory,
+        disk_read: wire.phases.disk_read,
+        cpu: wire.phases.cpu,
+        throttle: wire.phases.throttle,
+    };
+    Ok(Arrived { at, source, target, pressure: wire.pressure })
+}
+
+/// The limit that a transfer of operations is charged to while it waits for an answer.
+pub(crate) const WAITS_FOR_ANSWER: Limit = Limit::Latency;
+
+/// A failure in the words of the target.
+pub(crate) fn as_failure(error: &TransferError) -> Failure {
+    match error {
+        TransferError::Call(CallError::Failed(failure)) => failure.clone(),
+        other => Failure::new(500, "recovery_failed_exception", other.to_string()),
+    }
+}

@@ -1,0 +1,321 @@
+//! Writes: from any node to the primary, from the primary to its replicas.
+//!
+//! A write is acknowledged when it is durable on the primary and on every copy that counts as in sync. A
+//! copy that cannot be reached is first taken out of the in-sync set by the manager; if the manager
+//! refuses, the write is not acknowledged.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::{Operation, Rejection, WriteRequest};
+use world::Task;
+
+use crate::node::{LocalShard, Node, unexpected};
+use crate::routing;
+use crate::settings::Durability;
+use crate::state::Event;
+use crate::transport::{CallError, Class, Failure, Request, Response, Write, Written};
+
+/// How long a write waits for its primary, and a primary for a replica.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
+const RETRY_AFTER: Duration = Duration::from_millis(50);
+
+/// Writes documents to an index from any node: each to its shard's primary. One result for each request, in
+/// order.
+pub async fn write_documents(
+    node: &Node,
+    index: &str,
+    requests: Vec<WriteRequest>,
+) -> Result<Vec<Result<Written, Failure>>, Failure> {
+    let state = node.state();
+    let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
+    let mut groups: BTreeMap<u32, (Vec<usize>, Vec<WriteRequest>)> = BTreeMap::new();
+    let total = requests.len();
+    for (place, request) in requests.into_iter().enumerate() {
+        let shard = routing::shard_of(request.id(), meta.shards);
+        let (places, group) = groups.entry(shard).or_default();
+        places.push(place);
+        group.push(request);
+    }
+    let tasks: Vec<(Vec<usize>, Task<_>)> = groups
+        .into_iter()
+        .map(|(shard, (places, requests))| {
+            let write = Write { index: index.to_owned(), shard, requests };
+            let node2 = node.clone();
+            (places, node.env.spawn("writes", async move { to_primary(&node2, write).await }))
+        })
+        .collect();
+    let mut results: Vec<Option<Result<Written, Failure>>> = vec![None; total];
+    for (places, task) in tasks {
+        let answers = task.await.unwrap_or_else(|_| Err(unexpected()));
+        match answers {
+            Ok(answers) => {
+                for (place, answer) in places.into_iter().zip(answers) {
+                    results[place] = Some(answer);
+                }
+            }
+            Err(failure) => places.into_iter().for_each(|p| results[p] = Some(Err(failure.clone()))),
+        }
+    }
+    Ok(results.into_iter().map(|result| result.unwrap_or_else(|| Err(unexpected()))).collect())
+}
+
+/// Sends a write to the primary, and waits for one where there is none yet. A write whose connection broke
+/// is not sent again: it may have been done.
+async fn to_primary(node: &Node, write: Write) -> Result<Vec<Result<Written, Failure>>, Failure> {
+    let give_up = node.env.now() + WRITE_TIMEOUT;
+    loop {
+        let state = node.state();
+        let primary = state.shard(&write.index, write.shard).and_then(|s| s.started_primary());
+        let address = primary.and_then(|p| p.node.as_deref()).and_then(|name| node.address_of(name));
+        let failure = match address {
+            None => Failure::unavailable(&write.index, write.shard, "has no started primary"),
+            Some(address) => {
+                let request = Request::Write(write.clone());
+                match node.call(&address, Class::Bulk, request, WRITE_TIMEOUT).await {
+                    Ok(Response::Written(results)) => return Ok(results),
+                    Ok(_) => return Err(unexpected()),
+                    Err(CallError::Failed(failure)) if failure.status == 503 => failure,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        };
+        if node.env.now() >= give_up || !node.state().indices.contains_key(&write.index) {
+            return Err(failure);
+        }
+        node.env.sleep(RETRY_AFTER).await;
+    }
+}
+
+/// On the primary: indexes, makes durable, and replicates.
+pub(crate) async fn write(node: &Node, write: Write) -> Result<Response, Failure> {
+    let began = node.env.now();
+    let shard = node.local_shard(&write.index, write.shard)?;
+    let store = shard.primary_store()?;
+    let outcomes = store.index(write.requests).await?;
+    let primary_term = shard.term();
+    let mut ops = Vec::with_capacity(outcomes.len());
+    let mut results = Vec::with_capacity(outcomes.len());
+    for outcome in outcomes {
+        results.push(match outcome {
+            Ok((op, outcome)) => {
+                let (seq_no, version) = (op.seq_no, op.version);
+                ops.push(op);
+                Ok(Written { seq_no, version, primary_term, outcome })
+            }
+            Err(rejection) => Err(rejected(&rejection)),
+        });
+    }
+    if !ops.is_empty() {
+        let replicas = send_to_replicas(node, &shard, Arc::new(ops));
+        if store.durability() == store::Durability::Request {
+            store.sync().await?;
+        }
+        settle(node, &shard, replicas).await?;
+        advance_global_checkpoint(node, &shard);
+    }
+    node.served_in(node.env.now() - began);
+    Ok(Response::Written(results))
+}
+
+fn rejected(rejection: &Rejection) -> Failure {
+    match rejection {
+        Rejection::VersionConflict { .. } => {
+            Failure::new(409, "version_conflict_engine_exception", rejection.to_string())
+        }
+        Rejection::Document { .. } => {
+            Failure::new(400, "mapper_parsing_exception", rejection.to_string())
+        }
+    }
+}
+
+type Replica = (String, Task<Result<Option<u64>, CallError>>);
+
+/// Starts sending operations to every copy that must or may have them.
+fn send_to_replicas(node: &Node, shard: &Rc<LocalShard>, ops: Arc<Vec<Operation>>) -> Vec<Replica> {
+    let state = node.state();
+    let Some(routing) = state.shard(&shard.index, shard.number) else { return Vec::new() };
+    let global_checkpoint = shard.store().ok().and_then(|store| store.global_checkpoint());
+    let others = routing.assigned().filter(|copy| copy.allocation_id != shard.allocation_id);
+    let mut replicas = Vec::new();
+    for copy in others {
+        let id = &copy.allocation_id;
+        let tracked = shard.copies.borrow().get(id).is_some_and(|copy| copy.tracked);
+        if !copy.in_sync && !tracked {
+            continue;
+        }
+        let request = Request::Replicate {
+            index_uuid: shard.index_uuid.clone(),
+            shard: shard.number,
+            allocation_id: id.clone(),
+            primary_term: shard.term(),
+            ops: ops.clone(),
+            global_checkpoint,
+        };
+        let address = copy.node.as_deref().and_then(|name| node.address_of(name));
+        let node2 = node.clone();
+        let task = node.env.spawn("replicates", async move {
+            let address = address.ok_or_else(|| CallError::Broken {
+                address: "its node".to_owned(),
+                reason: "it has left the cluster".to_owned(),
+            })?;
+            match node2.call(&address, Class::Bulk, request, REPLICA_TIMEOUT).await? {
+                Response::Replicated { local_checkpoint } => Ok(local_checkpoint),
+                _ => Err(CallError::Failed(unexpected())),
+            }
+        });
+        replicas.push((id.clone(), task));
+    }
+    replicas
+}
+
+/// Waits for the replicas; one that failed leaves the in-sync set before the write is acknowledged.
+async fn settle(
+    node: &Node,
+    shard: &Rc<LocalShard>,
+    replicas: Vec<Replica>,
+) -> Result<(), Failure> {
+    for (id, task) in replicas {
+        let answer = task.await.unwrap_or_else(|_| Err(CallError::Failed(unexpected())));
+        match answer {
+            Ok(checkpoint) => {
+                let mut copies = shard.copies.borrow_mut();
+                let copy = copies.entry(id).or_default();
+                copy.local_checkpoint = copy.local_checkpoint.max(checkpoint);
+            }
+            Err(error) => take_out(node, shard, &id, &error.to_string()).await?,
+        }
+    }
+    let state = node.state();
+    let routing = state.shard(&shard.index, shard.number);
+    let missing: Vec<String> =
+        routing.iter().flat_map(|r| r.missing_in_sync()).map(str::to_owned).collect();
+    for id in missing {
+        take_out(node, shard, &id, "its node left, and a write came").await?;
+    }
+    Ok(())
+}
+
+async fn take_out(
+    node: &Node,
+    shard: &Rc<LocalShard>,
+    id: &str,
+    reason: &str,
+) -> Result<(), Failure> {
+    shard.copies.borrow_mut().remove(id);
+    let event = Event::CopyOutOfSync {
+        index: shard.index.clone(),
+        shard: shard.number,
+        allocation_id: id.to_owned(),
+        primary_term: shard.term(),
+        reason: reason.to_owned(),
+    };
+    node.submit(event).await
+}
+
+/// The global checkpoint is the lowest local checkpoint of the copies in sync.
+pub(crate) fn advance_global_checkpoint(node: &Node, shard: &Rc<LocalShard>) {
+    let state = node.state();
+    let Some(routing) = state.shard(&shard.index, shard.number) else { return };
+    let Ok(store) = shard.store() else { return };
+    let copies = shard.copies.borrow();
+    let others = routing.in_sync.iter().filter(|id| **id != shard.allocation_id);
+    let mut lowest = store.local_checkpoint();
+    for id in others {
+        lowest = lowest.min(copies.get(id).and_then(|copy| copy.local_checkpoint));
+    }
+    if let Some(checkpoint) = lowest {
+        store.advance_global_checkpoint(checkpoint);
+    }
+}
+
+/// Which copy a primary means.
+pub(crate) struct Target {
+    pub(crate) index_uuid: String,
+    pub(crate) shard: u32,
+    pub(crate) allocation_id: String,
+    pub(crate) primary_term: u64,
+}
+
+/// On a replica: applies operations and makes them durable.
+pub(crate) async fn replicate(
+    node: &Node,
+    target: Target,
+    ops: Arc<Vec<Operation>>,
+    global_checkpoint: Option<u64>,
+) -> Result<Response, Failure> {
+    let key = (target.index_uuid, target.shard);
+    let shard = node.shards.borrow().get(&key).cloned();
+    let shard = shard.filter(|shard| shard.allocation_id == target.allocation_id);
+    let shard = shard.ok_or_else(|| {
+        Failure::new(404, "shard_not_found_exception", "this copy is not on this node")
+    })?;
+    if target.primary_term < shard.term() {
+        let reason = format!(
+            "the primary's term {} is over, the term is {}; it must not acknowledge",
+            target.primary_term,
+            shard.term()
+        );
+        return Err(Failure::new(409, "no_longer_primary_shard_exception", reason));
+    }
+    let store = shard.store()?;
+    let ops = Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared));
+    store.apply(ops).await?;
+    if store.durability() == store::Durability::Request {
+        store.sync().await?;
+    }
+    if let Some(checkpoint) = global_checkpoint {
+        store.advance_global_checkpoint(checkpoint);
+    }
+    Ok(Response::Replicated { local_checkpoint: store.local_checkpoint() })
+}
+
+/// A replica has become the primary. Writes that the old primary sent and nobody acknowledged may be on some
+/// copies and not on others. So it fills the gaps in its own history, and has the other copies recover from
+/// it; only then does it take writes.
+pub(crate) async fn promoted(node: Node, shard: Rc<LocalShard>) {
+    while shard.is_primary() {
+        if settle_promotion(&node, &shard).await.is_ok() {
+            shard.promotion_is_settled();
+            return;
+        }
+        node.env.sleep(RETRY_AFTER).await;
+    }
+}
+
+async fn settle_promotion(node: &Node, shard: &Rc<LocalShard>) -> Result<(), Failure> {
+    let store = shard.store()?;
+    fill_gaps(&store).await?;
+    let state = node.state();
+    let routing = state.shard(&shard.index, shard.number);
+    let routing = routing.ok_or_else(|| Failure::no_such_index(&shard.index))?;
+    let others: Vec<String> =
+        routing.in_sync.iter().filter(|id| **id != shard.allocation_id).cloned().collect();
+    for id in others {
+        take_out(node, shard, &id, "a new primary: the copy recovers from it").await?;
+    }
+    advance_global_checkpoint(node, shard);
+    Ok(())
+}
+
+/// Puts operations that do nothing where an old primary gave out numbers that never arrived.
+pub(crate) async fn fill_gaps(store: &store::Shard) -> Result<(), store::Error> {
+    let gaps = store.gaps();
+    let fill: Vec<Operation> = gaps.into_iter().flatten().map(Operation::no_op).collect();
+    if !fill.is_empty() {
+        store.apply(fill).await?;
+        store.sync().await?;
+    }
+    Ok(())
+}
+
+/// The store's form of `index.translog.durability`.
+pub(crate) fn store_durability(durability: Durability) -> store::Durability {
+    match durability {
+        Durability::Request => store::Durability::Request,
+        Durability::Async => store::Durability::Async,
+    }
+}

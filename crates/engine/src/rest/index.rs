@@ -1,0 +1,161 @@
+//! Indices: made, shown, deleted; their mappings.
+
+use std::time::Duration;
+
+use record::names::did_you_mean;
+use serde_json::{Map, Value, json};
+use store::Mapping;
+
+use super::active::Active;
+use super::answer::Reply;
+use super::error::{bad_body, not_supported};
+use super::index_settings::settings_json;
+use super::names::indices;
+use super::router::Call;
+use crate::settings::{Scope, Update, parse_update};
+use crate::state::{Event, merge_mappings};
+use crate::transport::Failure;
+
+/// How long a new index waits for its shards where the request does not say.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a new index is given.
+#[derive(Debug, Default, PartialEq)]
+struct Body {
+    settings: Update,
+    mappings: Value,
+}
+
+impl Body {
+    fn read(json: Value) -> Result<Body, Failure> {
+        const KEYS: [&str; 3] = ["aliases", "mappings", "settings"];
+        let object = match json {
+            Value::Null => return Ok(Body::default()),
+            Value::Object(object) => object,
+            _ => return Err(bad_body("the body is a JSON object: {\"settings\", \"mappings\"}")),
+        };
+        let mut body = Body::default();
+        for (key, value) in object {
+            match key.as_str() {
+                "settings" => body.settings = parse_update(Scope::Index, &value)?,
+                "mappings" => body.mappings = value,
+                "aliases" if value.as_object().is_some_and(Map::is_empty) => {}
+                "aliases" => return Err(not_supported("an alias", "use the name of the index")),
+                _ => {
+                    let near = did_you_mean(&key, KEYS);
+                    return Err(bad_body(format!("unknown key [{key}] for create index{near}")));
+                }
+            }
+        }
+        Mapping::parse(&body.mappings)?;
+        Ok(body)
+    }
+}
+
+/// `PUT /{index}`.
+pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
+    refuse_types(&call)?;
+    let active = Active::read(&call.query, 1)?;
+    let limit = call.query.duration("timeout", PATIENCE)?;
+    let index = call.index().to_owned();
+    let Body { settings, mappings } = Body::read(call.json()?)?;
+    call.node.submit(Event::CreateIndex { index: index.clone(), settings, mappings }).await?;
+    let enough = active.wait(&call.node, &index, limit).await;
+    Ok(json!({ "acknowledged": true, "shards_acknowledged": enough, "index": index }).into())
+}
+
+/// Mapping types are gone from the field, too; clients may say that they send none.
+fn refuse_types(call: &Call) -> Result<(), Failure> {
+    if call.query.flag("include_type_name", false)? {
+        return Err(not_supported("a mapping type", "send mappings without one"));
+    }
+    Ok(())
+}
+
+/// `GET /{index}`.
+pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    let include_defaults = call.query.flag("include_defaults", false)?;
+    let flat_settings = call.query.flag("flat_settings", false)?;
+    let mut answer = Map::new();
+    for name in names {
+        let Some(meta) = state.indices.get(&name) else { continue };
+        let mut object = settings_json(&name, meta, None, include_defaults, flat_settings);
+        object["aliases"] = json!({});
+        object["mappings"] = meta.mappings.clone();
+        answer.insert(name, object);
+    }
+    Ok(Value::Object(answer).into())
+}
+
+/// `DELETE /{index}`.
+pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+    for index in indices(&call.state(), call.indices(), &call.query)? {
+        call.node.submit(Event::DeleteIndex { index }).await?;
+    }
+    Ok(json!({ "acknowledged": true }).into())
+}
+
+/// `GET /{index}/_mapping`.
+pub(super) async fn get_mapping(call: Call) -> Result<Reply, Failure> {
+    refuse_types(&call)?;
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    let one = |name: String| {
+        let mappings = &state.indices.get(&name)?.mappings;
+        Some((name, json!({ "mappings": mappings })))
+    };
+    Ok(Value::Object(names.into_iter().filter_map(one).collect()).into())
+}
+
+/// `PUT /{index}/_mapping`. Checked for every index before the first is changed.
+pub(super) async fn put_mapping(call: Call) -> Result<Reply, Failure> {
+    refuse_types(&call)?;
+    let mappings = call.needed_json()?;
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    for meta in names.iter().filter_map(|name| state.indices.get(name)) {
+        let merged = merge_mappings(&meta.mappings, &mappings).map_err(|error| {
+            let (status, kind) = error.rest();
+            Failure::new(status, kind, error.to_string())
+        })?;
+        Mapping::parse(&merged)?;
+    }
+    for index in names {
+        call.node.submit(Event::PutMapping { index, mappings: mappings.clone() }).await?;
+    }
+    Ok(json!({ "acknowledged": true }).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(json: Value) -> String {
+        Body::read(json).unwrap_err().reason
+    }
+
+    #[test]
+    fn reads_the_body_of_a_new_index() {
+        assert_eq!(Body::read(Value::Null).unwrap(), Body::default());
+        let mappings = json!({"properties": {"a": {"type": "long"}}});
+        let body = Body::read(json!({
+            "settings": {"number_of_shards": 3}, "mappings": mappings.clone(), "aliases": {},
+        }));
+        let settings = Update::from([("index.number_of_shards".to_owned(), Some("3".to_owned()))]);
+        assert_eq!(body.unwrap(), Body { settings, mappings });
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_it() {
+        assert_eq!(
+            refused(json!({"setings": {}})),
+            "unknown key [setings] for create index; did you mean \"settings\"?"
+        );
+        assert!(refused(json!([])).contains("JSON object"));
+        assert!(refused(json!({"aliases": {"a": {}}})).contains("not supported"));
+        let wrong = json!({"mappings": {"properties": {"a": {"type": "lon"}}}});
+        assert!(refused(wrong).contains("unknown type \"lon\""));
+    }
+}

@@ -1,0 +1,220 @@
+//! What the value of a setting may be.
+
+use std::time::Duration;
+
+use record::units;
+
+/// The kind of a setting, with its bounds (both inclusive).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Bytes.
+    Size {
+        /// Fewest bytes.
+        min: u64,
+        /// Most bytes.
+        max: u64,
+    },
+    /// Bytes a second; zero and below mean no limit.
+    Throttle,
+    /// A whole number.
+    Count {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+    },
+    /// `true` or `false`.
+    Bool,
+    /// A time.
+    Duration {
+        /// Shortest.
+        min: Duration,
+        /// Whether `-1` means never.
+        may_be_off: bool,
+    },
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// `host:port`, any number of them.
+    Addresses,
+}
+
+/// A value that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// Bytes.
+    Size(u64),
+    /// Bytes a second; none means no limit.
+    Throttle(Option<u64>),
+    /// A whole number.
+    Count(u64),
+    /// Yes or no.
+    Bool(bool),
+    /// A time; none means never.
+    Duration(Option<Duration>),
+    /// A word of the setting's list.
+    Word(&'static str),
+    /// `host:port` each.
+    Addresses(Vec<String>),
+}
+
+impl Kind {
+    /// Reads a value. The error is a sentence that says what is accepted.
+    pub fn read(self, text: &str) -> Result<Typed, String> {
+        let text = text.trim();
+        match self {
+            Kind::Size { min, max } => read_size(text, min, max),
+            Kind::Throttle => read_throttle(text),
+            Kind::Count { min, max } => read_count(text, min, max),
+            Kind::Bool => match text {
+                "true" => Ok(Typed::Bool(true)),
+                "false" => Ok(Typed::Bool(false)),
+                _ => Err("write true or false".to_owned()),
+            },
+            Kind::Duration { min, may_be_off } => read_duration(text, min, may_be_off),
+            Kind::Word(words) => match words.iter().find(|word| **word == text) {
+                Some(word) => Ok(Typed::Word(word)),
+                None => {
+                    let hint = record::names::did_you_mean(text, words.iter().copied());
+                    Err(format!("write one of {}{hint}", words.join(", ")))
+                }
+            },
+            Kind::Addresses => read_addresses(text),
+        }
+    }
+
+    /// The one way to write a value: `1024kb` becomes `1mb`, every throttle that is off `-1`.
+    ///
+    /// A time in whole units stays as it was given, as Elasticsearch shows `60s` and not `1m`.
+    pub fn canonical(self, text: &str) -> Result<String, String> {
+        Ok(match self.read(text)? {
+            Typed::Size(bytes) | Typed::Throttle(Some(bytes)) => units::show_size_setting(bytes),
+            Typed::Throttle(None) | Typed::Duration(None) => "-1".to_owned(),
+            Typed::Count(count) => count.to_string(),
+            Typed::Bool(yes) => yes.to_string(),
+            Typed::Duration(Some(time)) => show_duration(text.trim(), time),
+            Typed::Word(word) => word.to_owned(),
+            Typed::Addresses(list) => list.join(","),
+        })
+    }
+}
+
+fn read_size(text: &str, min: u64, max: u64) -> Result<Typed, String> {
+    let bytes = units::parse_size(text).map_err(|error| error.to_string())?;
+    if (min..=max).contains(&bytes) {
+        return Ok(Typed::Size(bytes));
+    }
+    let [min, max] = [min, max].map(units::show_size_setting);
+    Err(format!("it must be from {min} to {max}"))
+}
+
+fn read_throttle(text: &str) -> Result<Typed, String> {
+    let rate = units::parse_throttle(text).map_err(|error| error.to_string())?;
+    // A fraction of a byte rounds to zero, which would stand still instead of running free.
+    Ok(Typed::Throttle(rate.map(|bytes| bytes.max(1))))
+}
+
+fn read_count(text: &str, min: u64, max: u64) -> Result<Typed, String> {
+    match text.parse::<u64>() {
+        Ok(count) if (min..=max).contains(&count) => Ok(Typed::Count(count)),
+        _ => Err(format!("write a whole number from {min} to {max}")),
+    }
+}
+
+fn read_duration(text: &str, min: Duration, may_be_off: bool) -> Result<Typed, String> {
+    if may_be_off && text == "-1" {
+        return Ok(Typed::Duration(None));
+    }
+    let off = if may_be_off { "; -1 turns it off" } else { "" };
+    let time = units::parse_duration(text).map_err(|error| format!("{error}{off}"))?;
+    if time < min {
+        return Err(format!("it must be at least {}{off}", show_duration("", min)));
+    }
+    Ok(Typed::Duration(Some(time)))
+}
+
+fn read_addresses(text: &str) -> Result<Typed, String> {
+    let mut list = Vec::new();
+    for address in text.split(',').map(str::trim).filter(|address| !address.is_empty()) {
+        let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+        if !port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0)) {
+            return Err(format!("\"{address}\" is no address; write host:port[,host:port...]"));
+        }
+        list.push(address.to_owned());
+    }
+    Ok(Typed::Addresses(list))
+}
+
+const TIME_UNITS: [(&str, u128); 7] = [
+    ("d", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("micros", 1_000),
+    ("nanos", 1),
+];
+
+fn show_duration(given: &str, time: Duration) -> String {
+    let digits = given.bytes().take_while(u8::is_ascii_digit).count();
+    let whole = digits > 0 && (digits == 1 || !given.starts_with('0'));
+    if whole && TIME_UNITS.iter().any(|(unit, _)| *unit == &given[digits..]) {
+        return given.to_owned();
+    }
+    let nanos = time.as_nanos();
+    if nanos == 0 {
+        return "0s".to_owned();
+    }
+    let fits = |factor: &u128| nanos.is_multiple_of(*factor);
+    let (unit, factor) = TIME_UNITS.iter().find(|(_, f)| fits(f)).expect("1 divides everything");
+    format!("{}{unit}", nanos / factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Kind = Kind::Duration { min: Duration::from_millis(1), may_be_off: false };
+
+    #[test]
+    fn writes_each_value_in_one_way() {
+        let size = Kind::Size { min: 1, max: 1 << 30 };
+        for (kind, given, canonical) in [
+            (size, "1024kb", "1mb"),
+            (size, " 1048577 ", "1048577b"),
+            (Kind::Throttle, "80MB", "80mb"),
+            (Kind::Throttle, "0", "-1"),
+            (Kind::Throttle, "-5mb", "-1"),
+            (Kind::Throttle, "0.1b", "1b"),
+            (Kind::Count { min: 1, max: 10 }, "05", "5"),
+            (Kind::Bool, "true", "true"),
+            (TIMEOUT, "60s", "60s"),
+            (TIMEOUT, "0.5s", "500ms"),
+            (TIMEOUT, "90 s", "90s"),
+            (TIMEOUT, "1min", "1m"),
+            (Kind::Duration { min: Duration::ZERO, may_be_off: true }, "-1", "-1"),
+            (Kind::Duration { min: Duration::ZERO, may_be_off: true }, "0ms", "0ms"),
+            (Kind::Addresses, "a:9300, [::1]:9301,", "a:9300,[::1]:9301"),
+            (Kind::Addresses, "", ""),
+        ] {
+            assert_eq!(kind.canonical(given).as_deref(), Ok(canonical), "{kind:?} {given}");
+            assert_eq!(kind.canonical(canonical).as_deref(), Ok(canonical), "{canonical}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_accepted() {
+        for (kind, given, why) in [
+            (Kind::Size { min: 1024, max: 1 << 30 }, "1b", "it must be from 1kb to 1gb"),
+            (Kind::Count { min: 1, max: 10 }, "11", "write a whole number from 1 to 10"),
+            (Kind::Count { min: 0, max: 10 }, "-1", "write a whole number from 0 to 10"),
+            (Kind::Count { min: 1, max: 10 }, "2.0", "write a whole number from 1 to 10"),
+            (Kind::Bool, "indexing_data", "write true or false"),
+            (TIMEOUT, "0s", "it must be at least 1ms"),
+            (Kind::Word(&["lz4", "zstd"]), "zst", "write one of lz4, zstd; did you mean \"zstd\"?"),
+            (Kind::Addresses, "a:9300,b", "\"b\" is no address; write host:port[,host:port...]"),
+            (Kind::Addresses, ":9300", "\":9300\" is no address; write host:port[,host:port...]"),
+        ] {
+            assert_eq!(kind.read(given), Err(why.to_owned()), "{kind:?} {given}");
+        }
+    }
+}

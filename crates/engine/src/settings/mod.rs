@@ -1,0 +1,77 @@
+//! Every setting that the engine knows, by the name it has in the field.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `table` | the one table: name, kind, default, scope, whether it may change, a line about it |
+//! | `kind` | what a value may be; reading one, and its canonical text |
+//! | `words` | the settings that are one word of a few |
+//! | `update` | a change of settings: from JSON, checked against the table, applied to a map |
+//! | `render` | a map of settings as JSON, nested or flat, with the defaults |
+//! | `snapshot` | the typed values that the engine reads |
+//!
+//! The one rule: a map of settings holds canonical text that was checked, and nothing else.
+
+mod kind;
+mod render;
+mod snapshot;
+mod table;
+mod update;
+mod words;
+
+use std::collections::BTreeMap;
+
+pub use kind::{Kind, Typed};
+pub use render::{cluster_settings, flat, index_settings, nested};
+pub use snapshot::{IndexSettings, Remote, Settings};
+pub use table::{Scope, Setting, TABLE, check, find};
+pub use update::{
+    ClusterUpdate, Update, When, apply, check_update, parse_cluster_update, parse_update,
+};
+pub use words::{AllocationEnable, CompressionScheme, Durability, Scheduler};
+
+/// Settings that were given, by full name, as canonical text; a list is joined by commas.
+pub type SettingsMap = BTreeMap<String, String>;
+
+/// Why a setting was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// No setting has this name.
+    #[error("unknown setting [{name}]{hint}")]
+    Unknown {
+        /// The name given.
+        name: String,
+        /// Empty, or the nearest names.
+        hint: String,
+    },
+    /// The value is not of the setting's kind, or out of its bounds.
+    #[error("setting [{name}] cannot be [{value}]: {why}")]
+    Value {
+        /// The setting.
+        name: String,
+        /// The value given.
+        value: String,
+        /// What is accepted.
+        why: String,
+    },
+    /// The setting can only be given at the start.
+    #[error("setting [{name}] cannot change while running: {what}")]
+    Static {
+        /// The setting.
+        name: String,
+        /// Where it can be given.
+        what: &'static str,
+    },
+    /// A setting of an index among those of the cluster, or the reverse.
+    #[error("setting [{name}] belongs to {owner}: send it to {endpoint}")]
+    Misplaced {
+        /// The setting.
+        name: String,
+        /// Whose it is.
+        owner: &'static str,
+        /// Where it goes.
+        endpoint: &'static str,
+    },
+    /// The JSON is not settings.
+    #[error("settings cannot be read: {0}")]
+    Shape(String),
+}

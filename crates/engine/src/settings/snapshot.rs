@@ -1,0 +1,354 @@
+//! The typed values that the engine reads.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::kind::Typed;
+use super::table::{Scope, TABLE, find};
+use super::words::{AllocationEnable, CompressionScheme, Durability, Scheduler};
+use super::{Setting, SettingsMap};
+
+/// What is set for one remote cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remote {
+    /// Transport addresses, `host:port` each.
+    pub seeds: Vec<String>,
+    /// Whether to compress; none leaves it to `transport.compress`.
+    pub compress: Option<bool>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Values {
+    plain: BTreeMap<&'static str, Typed>,
+    remotes: BTreeMap<String, Remote>,
+}
+
+/// The cluster's settings at one moment. Cheap to clone; resolved anew when a setting changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings(Arc<Values>);
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::resolve(&[])
+    }
+}
+
+impl Settings {
+    /// Takes each setting from the first layer that has it, else its default. The order of the field:
+    /// transient, persistent, the node's configuration.
+    ///
+    /// A value that this build does not accept (kept by an older one) counts as not given.
+    pub fn resolve(layers: &[&SettingsMap]) -> Self {
+        let mut remotes: BTreeMap<String, Remote> = BTreeMap::new();
+        // The weakest layer first, so that a stronger one overwrites it.
+        for (name, text) in layers.iter().rev().flat_map(|layer| layer.iter()) {
+            let Some(setting) = find(name) else { continue };
+            let Some(alias) = setting.alias(name) else { continue };
+            let remote = remotes.entry(alias.to_owned()).or_default();
+            match setting.kind.read(text) {
+                Ok(Typed::Addresses(seeds)) => remote.seeds = seeds,
+                Ok(Typed::Bool(compress)) => remote.compress = Some(compress),
+                _ => {}
+            }
+        }
+        remotes.retain(|_, remote| !remote.seeds.is_empty());
+        Settings(Arc::new(Values { plain: resolve(Scope::Cluster, layers), remotes }))
+    }
+
+    /// `ccr.indices.recovery.max_bytes_per_sec`: bytes a second, none without a limit.
+    pub fn ccr_max_bytes_per_sec(&self) -> Option<u64> {
+        throttle(&self.0.plain, "ccr.indices.recovery.max_bytes_per_sec")
+    }
+
+    /// `ccr.indices.recovery.chunk_size`, in bytes.
+    pub fn ccr_chunk_size(&self) -> u64 {
+        size(&self.0.plain, "ccr.indices.recovery.chunk_size")
+    }
+
+    /// `ccr.indices.recovery.max_concurrent_file_chunks`.
+    pub fn ccr_max_concurrent_file_chunks(&self) -> u32 {
+        count(&self.0.plain, "ccr.indices.recovery.max_concurrent_file_chunks")
+    }
+
+    /// `ccr.indices.recovery.recovery_activity_timeout`.
+    pub fn ccr_recovery_activity_timeout(&self) -> Duration {
+        duration(&self.0.plain, "ccr.indices.recovery.recovery_activity_timeout")
+    }
+
+    /// `ccr.indices.recovery.internal_action_timeout`.
+    pub fn ccr_internal_action_timeout(&self) -> Duration {
+        duration(&self.0.plain, "ccr.indices.recovery.internal_action_timeout")
+    }
+
+    /// `indices.recovery.max_bytes_per_sec`: bytes a second, none without a limit.
+    pub fn recovery_max_bytes_per_sec(&self) -> Option<u64> {
+        throttle(&self.0.plain, "indices.recovery.max_bytes_per_sec")
+    }
+
+    /// `indices.recovery.chunk_size`, in bytes.
+    pub fn recovery_chunk_size(&self) -> u64 {
+        size(&self.0.plain, "indices.recovery.chunk_size")
+    }
+
+    /// `indices.recovery.max_concurrent_file_chunks`.
+    pub fn recovery_max_concurrent_file_chunks(&self) -> u32 {
+        count(&self.0.plain, "indices.recovery.max_concurrent_file_chunks")
+    }
+
+    /// `indices.recovery.max_concurrent_operations`.
+    pub fn recovery_max_concurrent_operations(&self) -> u32 {
+        count(&self.0.plain, "indices.recovery.max_concurrent_operations")
+    }
+
+    /// `indices.recovery.retry_delay_network`.
+    pub fn recovery_retry_delay_network(&self) -> Duration {
+        duration(&self.0.plain, "indices.recovery.retry_delay_network")
+    }
+
+    /// `indices.recovery.retry_delay_state_sync`.
+    pub fn recovery_retry_delay_state_sync(&self) -> Duration {
+        duration(&self.0.plain, "indices.recovery.retry_delay_state_sync")
+    }
+
+    /// `indices.recovery.internal_action_timeout`.
+    pub fn recovery_internal_action_timeout(&self) -> Duration {
+        duration(&self.0.plain, "indices.recovery.internal_action_timeout")
+    }
+
+    /// `cluster.routing.allocation.node_concurrent_recoveries`: in, and as many out.
+    pub fn node_concurrent_recoveries(&self) -> u32 {
+        count(&self.0.plain, "cluster.routing.allocation.node_concurrent_recoveries")
+    }
+
+    /// `cluster.routing.allocation.node_initial_primaries_recoveries`.
+    pub fn node_initial_primaries_recoveries(&self) -> u32 {
+        count(&self.0.plain, "cluster.routing.allocation.node_initial_primaries_recoveries")
+    }
+
+    /// `cluster.routing.allocation.enable`.
+    pub fn allocation_enable(&self) -> AllocationEnable {
+        word(&self.0.plain, "cluster.routing.allocation.enable", AllocationEnable::of)
+    }
+
+    /// `transport.compress`.
+    pub fn transport_compress(&self) -> bool {
+        flag(&self.0.plain, "transport.compress")
+    }
+
+    /// `transport.compression_scheme`.
+    pub fn transport_compression_scheme(&self) -> CompressionScheme {
+        word(&self.0.plain, "transport.compression_scheme", CompressionScheme::of)
+    }
+
+    /// `transport.connections_per_node.recovery`.
+    pub fn transport_recovery_connections(&self) -> u32 {
+        count(&self.0.plain, "transport.connections_per_node.recovery")
+    }
+
+    /// `narrows.recovery.scheduler`.
+    pub fn recovery_scheduler(&self) -> Scheduler {
+        word(&self.0.plain, "narrows.recovery.scheduler", Scheduler::of)
+    }
+
+    /// `narrows.recovery.memory_max`, in bytes.
+    pub fn recovery_memory_max(&self) -> u64 {
+        size(&self.0.plain, "narrows.recovery.memory_max")
+    }
+
+    /// The remote clusters that have seeds, by alias.
+    pub fn remotes(&self) -> &BTreeMap<String, Remote> {
+        &self.0.remotes
+    }
+
+    /// Whether messages to a remote cluster are compressed: its own setting, else
+    /// `transport.compress`.
+    pub fn remote_compress(&self, alias: &str) -> bool {
+        let own = self.0.remotes.get(alias).and_then(|remote| remote.compress);
+        own.unwrap_or_else(|| self.transport_compress())
+    }
+}
+
+/// The settings of one index at one moment. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexSettings(Arc<BTreeMap<&'static str, Typed>>);
+
+impl IndexSettings {
+    /// Each setting from `given`, else its default.
+    pub fn resolve(given: &SettingsMap) -> Self {
+        IndexSettings(Arc::new(resolve(Scope::Index, &[given])))
+    }
+
+    /// `index.number_of_shards`.
+    pub fn number_of_shards(&self) -> u32 {
+        count(&self.0, "index.number_of_shards")
+    }
+
+    /// `index.number_of_replicas`.
+    pub fn number_of_replicas(&self) -> u32 {
+        count(&self.0, "index.number_of_replicas")
+    }
+
+    /// `index.refresh_interval`; none means never by itself.
+    pub fn refresh_interval(&self) -> Option<Duration> {
+        optional_duration(&self.0, "index.refresh_interval")
+    }
+
+    /// `index.translog.durability`.
+    pub fn translog_durability(&self) -> Durability {
+        word(&self.0, "index.translog.durability", Durability::of)
+    }
+
+    /// `index.translog.sync_interval`.
+    pub fn translog_sync_interval(&self) -> Duration {
+        duration(&self.0, "index.translog.sync_interval")
+    }
+
+    /// `index.translog.flush_threshold_size`, in bytes.
+    pub fn translog_flush_threshold_size(&self) -> u64 {
+        size(&self.0, "index.translog.flush_threshold_size")
+    }
+}
+
+fn resolve(scope: Scope, layers: &[&SettingsMap]) -> BTreeMap<&'static str, Typed> {
+    let given = |setting: &Setting| {
+        let mut texts = layers.iter().filter_map(|layer| layer.get(setting.name));
+        texts.find_map(|text| setting.kind.read(text).ok())
+    };
+    let plain = TABLE.iter().filter(|setting| setting.scope == scope && !setting.is_pattern());
+    plain
+        .map(|setting| {
+            let default = || setting.kind.read(setting.default).expect("defaults are accepted");
+            (setting.name, given(setting).unwrap_or_else(default))
+        })
+        .collect()
+}
+
+type Plain = BTreeMap<&'static str, Typed>;
+
+fn size(values: &Plain, name: &str) -> u64 {
+    let Some(Typed::Size(bytes)) = values.get(name) else { wrong(name) };
+    *bytes
+}
+
+fn throttle(values: &Plain, name: &str) -> Option<u64> {
+    let Some(Typed::Throttle(rate)) = values.get(name) else { wrong(name) };
+    *rate
+}
+
+fn count(values: &Plain, name: &str) -> u32 {
+    let Some(Typed::Count(count)) = values.get(name) else { wrong(name) };
+    u32::try_from(*count).expect("the table bounds counts below 2^32")
+}
+
+fn flag(values: &Plain, name: &str) -> bool {
+    let Some(Typed::Bool(yes)) = values.get(name) else { wrong(name) };
+    *yes
+}
+
+fn duration(values: &Plain, name: &str) -> Duration {
+    optional_duration(values, name).unwrap_or_else(|| wrong(name))
+}
+
+fn optional_duration(values: &Plain, name: &str) -> Option<Duration> {
+    let Some(Typed::Duration(time)) = values.get(name) else { wrong(name) };
+    *time
+}
+
+fn word<T>(values: &Plain, name: &str, of: impl Fn(&str) -> Option<T>) -> T {
+    let Some(Typed::Word(word)) = values.get(name) else { wrong(name) };
+    of(word).unwrap_or_else(|| wrong(name))
+}
+
+fn wrong(name: &str) -> ! {
+    panic!("the table has no {name} of the kind that the accessor reads")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: u64 = 1 << 20;
+
+    fn map(pairs: &[(&str, &str)]) -> SettingsMap {
+        pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn every_accessor_reads_its_default() {
+        let s = Settings::default();
+        let seconds = Duration::from_secs;
+        assert_eq!(s.ccr_max_bytes_per_sec(), Some(40 * MB));
+        assert_eq!(s.ccr_chunk_size(), MB);
+        assert_eq!(s.ccr_max_concurrent_file_chunks(), 5);
+        assert_eq!(s.ccr_recovery_activity_timeout(), seconds(60));
+        assert_eq!(s.ccr_internal_action_timeout(), seconds(60));
+        assert_eq!(s.recovery_max_bytes_per_sec(), Some(40 * MB));
+        assert_eq!(s.recovery_chunk_size(), 512 << 10);
+        assert_eq!(s.recovery_max_concurrent_file_chunks(), 2);
+        assert_eq!(s.recovery_max_concurrent_operations(), 1);
+        assert_eq!(s.recovery_retry_delay_network(), seconds(5));
+        assert_eq!(s.recovery_retry_delay_state_sync(), Duration::from_millis(500));
+        assert_eq!(s.recovery_internal_action_timeout(), seconds(900));
+        assert_eq!(s.node_concurrent_recoveries(), 2);
+        assert_eq!(s.node_initial_primaries_recoveries(), 4);
+        assert_eq!(s.allocation_enable(), AllocationEnable::All);
+        assert!(!s.transport_compress());
+        assert_eq!(s.transport_compression_scheme(), CompressionScheme::Lz4);
+        assert_eq!(s.transport_recovery_connections(), 2);
+        assert_eq!(s.recovery_scheduler(), Scheduler::FileWindow);
+        assert_eq!(s.recovery_memory_max(), 64 * MB);
+        assert!(s.remotes().is_empty());
+
+        let i = IndexSettings::resolve(&SettingsMap::new());
+        assert_eq!((i.number_of_shards(), i.number_of_replicas()), (1, 1));
+        assert_eq!(i.refresh_interval(), Some(seconds(1)));
+        assert_eq!(i.translog_durability(), Durability::Request);
+        assert_eq!(i.translog_sync_interval(), seconds(5));
+        assert_eq!(i.translog_flush_threshold_size(), 512 * MB);
+        let off = IndexSettings::resolve(&map(&[("index.refresh_interval", "-1")]));
+        assert_eq!(off.refresh_interval(), None);
+    }
+
+    #[test]
+    fn the_first_layer_wins() {
+        let transient = map(&[("indices.recovery.chunk_size", "2mb")]);
+        let persistent = map(&[
+            ("indices.recovery.chunk_size", "1mb"),
+            ("indices.recovery.max_bytes_per_sec", "-1"),
+        ]);
+        let node = map(&[
+            ("indices.recovery.max_bytes_per_sec", "10mb"),
+            ("narrows.recovery.scheduler", "adaptive"),
+        ]);
+        let s = Settings::resolve(&[&transient, &persistent, &node]);
+        assert_eq!(s.recovery_chunk_size(), 2 * MB);
+        assert_eq!(s.recovery_max_bytes_per_sec(), None);
+        assert_eq!(s.recovery_scheduler(), Scheduler::Adaptive);
+    }
+
+    #[test]
+    fn a_value_of_an_older_build_counts_as_not_given() {
+        let old = map(&[("transport.compression_scheme", "deflate"), ("gone.setting", "1")]);
+        assert_eq!(Settings::resolve(&[&old]), Settings::default());
+    }
+
+    #[test]
+    fn remotes_are_gathered_by_alias() {
+        let transient = map(&[("cluster.remote.eu.seeds", "c:3")]);
+        let persistent = map(&[
+            ("cluster.remote.eu.seeds", "a:1,b:2"),
+            ("cluster.remote.eu.transport.compress", "true"),
+            ("cluster.remote.us.seeds", "d:4"),
+            ("cluster.remote.gone.seeds", ""),
+            ("cluster.remote.half.transport.compress", "true"),
+        ]);
+        let s = Settings::resolve(&[&transient, &persistent]);
+        assert_eq!(s.remotes().keys().collect::<Vec<_>>(), ["eu", "us"]);
+        assert_eq!(s.remotes()["eu"].seeds, ["c:3"]);
+        assert!(s.remote_compress("eu"));
+        assert!(!s.remote_compress("us"));
+        let compressed = map(&[("transport.compress", "true")]);
+        assert!(Settings::resolve(&[&compressed, &persistent]).remote_compress("us"));
+    }
+}

@@ -1,0 +1,349 @@
+//! The table. Sources: the reference manuals of Elasticsearch (CCR settings, index recovery settings,
+//! cluster-level shard allocation, networking, index modules) and, where it differs, OpenSearch;
+//! `narrows.*` are our own.
+
+use std::time::Duration;
+
+use super::words::{AllocationEnable, CompressionScheme, Durability, Scheduler};
+use super::{Kind, SettingError};
+
+/// What a setting belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The cluster: `PUT _cluster/settings`.
+    Cluster,
+    /// One index: `PUT {index}` and `PUT {index}/_settings`.
+    Index,
+}
+
+/// A line of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Full name; one `*` stands for an alias.
+    pub name: &'static str,
+    /// What a value may be.
+    pub kind: Kind,
+    /// The value where none was given, as canonical text.
+    pub default: &'static str,
+    /// Whether it may change while the cluster, or the index, is in use.
+    pub dynamic: bool,
+    /// What it belongs to.
+    pub scope: Scope,
+    /// One line for people.
+    pub doc: &'static str,
+}
+
+const fn cluster(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> Setting {
+    Setting { name, kind, default, dynamic: true, scope: Scope::Cluster, doc }
+}
+
+const fn index(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> Setting {
+    Setting { name, kind, default, dynamic: true, scope: Scope::Index, doc }
+}
+
+const fn fixed(setting: Setting) -> Setting {
+    Setting { dynamic: false, ..setting }
+}
+
+const fn size(min: u64, max: u64) -> Kind {
+    Kind::Size { min, max }
+}
+
+const fn count(min: u64, max: u64) -> Kind {
+    Kind::Count { min, max }
+}
+
+const fn at_least_ms(min_ms: u64) -> Kind {
+    Kind::Duration { min: Duration::from_millis(min_ms), may_be_off: false }
+}
+
+const KB: u64 = 1 << 10;
+const MB: u64 = 1 << 20;
+const GB: u64 = 1 << 30;
+
+/// Every setting, sorted by name within its group.
+pub static TABLE: &[Setting] = &[
+    cluster(
+        "ccr.indices.recovery.chunk_size",
+        size(KB, GB),
+        "1mb",
+        "Bytes asked for at once when a follower fetches files from its leader.",
+    ),
+    cluster(
+        "ccr.indices.recovery.internal_action_timeout",
+        at_least_ms(1),
+        "60s",
+        "How long a request of a recovery from remote may take.",
+    ),
+    cluster(
+        "ccr.indices.recovery.max_bytes_per_sec",
+        Kind::Throttle,
+        "40mb",
+        "Rate of all recoveries from remote of a node, on the leader and on the follower.",
+    ),
+    cluster(
+        "ccr.indices.recovery.max_concurrent_file_chunks",
+        count(1, 10),
+        "5",
+        "Chunks in flight for one recovery from remote.",
+    ),
+    cluster(
+        "ccr.indices.recovery.recovery_activity_timeout",
+        at_least_ms(1),
+        "60s",
+        "How long a leader keeps a session that asks for nothing.",
+    ),
+    cluster(
+        "cluster.remote.*.seeds",
+        Kind::Addresses,
+        "",
+        "Transport addresses through which a remote cluster is reached.",
+    ),
+    cluster(
+        "cluster.remote.*.transport.compress",
+        Kind::Bool,
+        "false",
+        "Whether messages to this remote cluster are compressed; unset, transport.compress decides.",
+    ),
+    cluster(
+        "cluster.routing.allocation.enable",
+        Kind::Word(AllocationEnable::WORDS),
+        "all",
+        "Which shard copies may be placed.",
+    ),
+    cluster(
+        "cluster.routing.allocation.node_concurrent_recoveries",
+        count(0, 10_000),
+        "2",
+        "Peer recoveries that a node may receive at once, and as many that it may send.",
+    ),
+    cluster(
+        "cluster.routing.allocation.node_initial_primaries_recoveries",
+        count(0, 10_000),
+        "4",
+        "Primaries that a node may bring up at once from its disk, from nothing or from remote.",
+    ),
+    cluster(
+        "indices.recovery.chunk_size",
+        size(1, 100 * MB),
+        "512kb",
+        "Bytes of a file chunk of a peer recovery.",
+    ),
+    cluster(
+        "indices.recovery.internal_action_timeout",
+        at_least_ms(1),
+        "15m",
+        "How long a request of a peer recovery may take.",
+    ),
+    cluster(
+        "indices.recovery.max_bytes_per_sec",
+        Kind::Throttle,
+        "40mb",
+        "Rate of all peer recoveries of a node, in and out.",
+    ),
+    cluster(
+        "indices.recovery.max_concurrent_file_chunks",
+        count(1, 8),
+        "2",
+        "File chunks in flight for one peer recovery.",
+    ),
+    cluster(
+        "indices.recovery.max_concurrent_operations",
+        count(1, 4),
+        "1",
+        "Batches of operations in flight for one peer recovery.",
+    ),
+    cluster(
+        "indices.recovery.retry_delay_network",
+        at_least_ms(0),
+        "5s",
+        "Pause before a recovery is tried again after the network failed.",
+    ),
+    cluster(
+        "indices.recovery.retry_delay_state_sync",
+        at_least_ms(0),
+        "500ms",
+        "Pause before a recovery is tried again while the source does not know of it yet.",
+    ),
+    cluster(
+        "narrows.recovery.memory_max",
+        size(64 * KB, 64 * GB),
+        "64mb",
+        "Bytes in flight over all adaptive recoveries of a node.",
+    ),
+    cluster(
+        "narrows.recovery.scheduler",
+        Kind::Word(Scheduler::WORDS),
+        "file_window",
+        "Which chunk of which file a recovery fetches next.",
+    ),
+    cluster(
+        "transport.compress",
+        Kind::Bool,
+        "false",
+        "Whether messages between nodes are compressed. Static in the field, here from the next message.",
+    ),
+    cluster(
+        "transport.compression_scheme",
+        Kind::Word(CompressionScheme::WORDS),
+        "lz4",
+        "How messages are compressed. Static in the field, here from the next message.",
+    ),
+    fixed(cluster(
+        "transport.connections_per_node.recovery",
+        count(1, 100),
+        "2",
+        "Connections to each other node that carry recoveries.",
+    )),
+    index(
+        "index.number_of_replicas",
+        count(0, 10),
+        "1",
+        "Copies of each shard besides the primary.",
+    ),
+    fixed(index("index.number_of_shards", count(1, 1024), "1", "Shards of the index.")),
+    index(
+        "index.refresh_interval",
+        Kind::Duration { min: Duration::ZERO, may_be_off: true },
+        "1s",
+        "How often new documents become visible to searches.",
+    ),
+    index(
+        "index.translog.durability",
+        Kind::Word(Durability::WORDS),
+        "request",
+        "Whether a write is on disk before it is acknowledged.",
+    ),
+    index(
+        "index.translog.flush_threshold_size",
+        size(1, u64::MAX >> 1),
+        "512mb",
+        "Size of the operation log at which a commit is made.",
+    ),
+    index(
+        "index.translog.sync_interval",
+        at_least_ms(100),
+        "5s",
+        "How often the operation log reaches the disk with durability async.",
+    ),
+];
+
+impl Setting {
+    /// The alias in `name`, if this is a pattern and `name` fits it: `eu` for `cluster.remote.eu.seeds`.
+    pub fn alias<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let (before, after) = self.name.split_once('*')?;
+        let alias = name.strip_prefix(before)?.strip_suffix(after)?;
+        (!alias.is_empty() && !alias.contains(['.', '*'])).then_some(alias)
+    }
+
+    /// Whether `name` is this setting, or fits its pattern.
+    pub fn is(&self, name: &str) -> bool {
+        if self.is_pattern() { self.alias(name).is_some() } else { self.name == name }
+    }
+
+    /// Whether the name holds a `*`.
+    pub fn is_pattern(&self) -> bool {
+        self.name.contains('*')
+    }
+}
+
+/// The line of the table for a full name; patterns match.
+pub fn find(name: &str) -> Option<&'static Setting> {
+    TABLE.iter().find(|setting| setting.is(name))
+}
+
+/// Checks a value and answers with its canonical text.
+///
+/// Fails if the name is unknown (the nearest are offered) or the value is not accepted (what is
+/// accepted is said).
+pub fn check(name: &str, value: &str) -> Result<String, SettingError> {
+    let setting = find(name).ok_or_else(|| unknown(name))?;
+    setting.kind.canonical(value).map_err(|why| SettingError::Value {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        why,
+    })
+}
+
+/// The error for a name that is not in the table.
+pub(super) fn unknown(name: &str) -> SettingError {
+    let known: Vec<String> = TABLE.iter().map(|setting| offer(setting, name)).collect();
+    let hint = record::names::did_you_mean(name, known.iter().map(String::as_str));
+    SettingError::Unknown { name: name.to_owned(), hint }
+}
+
+/// The setting's name, a pattern with the alias that was probably meant.
+fn offer(setting: &Setting, given: &str) -> String {
+    let alias = setting.name.split_once('*').and_then(|(before, _)| {
+        let alias = given.strip_prefix(before)?.split('.').next()?;
+        (!alias.is_empty()).then_some(alias)
+    });
+    setting.name.replace('*', alias.unwrap_or("*"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        let mut names = BTreeSet::new();
+        for setting in TABLE {
+            assert!(names.insert(setting.name), "{} stands twice", setting.name);
+            let concrete = setting.name.replace('*', "eu");
+            let canonical = check(&concrete, setting.default);
+            assert_eq!(canonical.as_deref(), Ok(setting.default), "{}", setting.name);
+            assert_eq!(setting.name.starts_with("index."), setting.scope == Scope::Index);
+            assert!(setting.doc.ends_with('.'), "{}", setting.name);
+        }
+        // Nested rendering needs that no name is the beginning of another.
+        for a in &names {
+            assert!(!names.iter().any(|b| b.starts_with(&format!("{a}."))), "{a}");
+        }
+    }
+
+    #[test]
+    fn patterns_fit_one_alias() {
+        let seeds = find("cluster.remote.eu-west.seeds").unwrap();
+        assert_eq!(seeds.alias("cluster.remote.eu-west.seeds"), Some("eu-west"));
+        assert!(find("cluster.remote..seeds").is_none());
+        assert!(find("cluster.remote.a.b.seeds").is_none());
+        assert!(find("cluster.remote.*.seeds").is_none());
+    }
+
+    #[test]
+    fn offers_the_nearest_names() {
+        let said = |name: &str| check(name, "1").unwrap_err().to_string();
+        assert_eq!(
+            said("cluster.remote.eu.seed"),
+            "unknown setting [cluster.remote.eu.seed]; did you mean \"cluster.remote.eu.seeds\" \
+             or \"cluster.remote.eu.transport.compress\"?"
+        );
+        let near = said("indices.recovery.max_byte_per_sec");
+        assert!(near.contains("did you mean \"indices.recovery.max_bytes_per_sec\""), "{near}");
+        assert_eq!(said("zzz"), "unknown setting [zzz]");
+    }
+
+    #[test]
+    fn says_the_bounds() {
+        assert_eq!(
+            check("ccr.indices.recovery.max_concurrent_file_chunks", "11").unwrap_err().to_string(),
+            "setting [ccr.indices.recovery.max_concurrent_file_chunks] cannot be [11]: \
+             write a whole number from 1 to 10"
+        );
+        assert!(check("indices.recovery.chunk_size", "101mb").is_err());
+        assert_eq!(check("ccr.indices.recovery.chunk_size", "1GB").as_deref(), Ok("1gb"));
+    }
+}

@@ -1,0 +1,97 @@
+//! Settings whose value is one word of a few.
+
+/// Declares an enum with the word of each variant, so that the words are written once.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $name {
+            /// Every accepted word.
+            pub const WORDS: &[&str] = &[$($word),*];
+
+            /// The word of this variant.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)*
+                }
+            }
+
+            /// The variant of a word; none if it is not one of [`Self::WORDS`].
+            pub fn of(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some($name::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// `cluster.routing.allocation.enable`: which copies may be placed.
+    AllocationEnable {
+        /// Every copy.
+        All = "all",
+        /// Primaries alone.
+        Primaries = "primaries",
+        /// Primaries of shards that never were started.
+        NewPrimaries = "new_primaries",
+        /// None.
+        None = "none",
+    }
+}
+
+words! {
+    /// `transport.compression_scheme`.
+    CompressionScheme {
+        /// LZ4 blocks.
+        Lz4 = "lz4",
+        /// Zstandard.
+        Zstd = "zstd",
+    }
+}
+
+words! {
+    /// `narrows.recovery.scheduler`: which chunk of which file is fetched next.
+    Scheduler {
+        /// What Elasticsearch does today, for the recovery at hand.
+        Field = "field",
+        /// One chunk at a time.
+        Sequential = "sequential",
+        /// One chunk of each of several files.
+        ParallelFiles = "parallel_files",
+        /// A window of chunks over the files in order.
+        FileWindow = "file_window",
+        /// As many bytes as the path carries, measured.
+        Adaptive = "adaptive",
+    }
+}
+
+words! {
+    /// `index.translog.durability`: when a write is on disk.
+    Durability {
+        /// Before it is acknowledged.
+        Request = "request",
+        /// At the next `index.translog.sync_interval`.
+        Async = "async",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_names_its_variant() {
+        for word in Scheduler::WORDS {
+            assert_eq!(Scheduler::of(word).map(Scheduler::word), Some(*word));
+        }
+        assert_eq!(AllocationEnable::of("new_primaries"), Some(AllocationEnable::NewPrimaries));
+        assert_eq!(CompressionScheme::of("snappy"), None);
+        assert_eq!(Durability::WORDS, ["request", "async"]);
+    }
+}

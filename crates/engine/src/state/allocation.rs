@@ -1,0 +1,343 @@
+//! Where copies go.
+//!
+//! As Elasticsearch's balanced allocation, with the number of copies as the only weight: lost primaries
+//! are replaced by replicas first, then primaries are placed, then replicas. Nothing that is assigned
+//! is ever moved.
+
+use super::deciders::{Deciders, Loads, Slot, Verdict};
+use super::{
+    Change, ClusterState, CopyState, RecoverySource, ShardCopy, ShardRouting, UnassignedReason,
+};
+use crate::settings::Settings;
+
+/// Places every copy that may be placed now; [`super::explain()`] says why others are not.
+///
+/// Runs after each event, and changes nothing when run again.
+pub fn reroute(state: &mut ClusterState, now_ms: u64) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let settings = state.settings();
+    promote(state, now_ms, &mut changes);
+    let mut loads = Loads::of(state);
+    for primaries in [true, false] {
+        place(state, &settings, primaries, &mut loads, &mut changes);
+    }
+    settle(state, &mut changes);
+    changes
+}
+
+/// Makes a started replica the primary where the primary was lost, and stops recoveries from it.
+fn promote(state: &mut ClusterState, now_ms: u64, changes: &mut Vec<Change>) {
+    let loads = Loads::of(state);
+    for (index, shards) in &mut state.routing {
+        for (number, shard) in (0..).zip(shards) {
+            if !shard.primary().is_assigned() {
+                let started = shard.copies.iter().enumerate().filter(|(_, copy)| copy.is_started());
+                let weigh = |(at, copy): (usize, &ShardCopy)| {
+                    let node = copy.node.clone()?;
+                    Some((loads.get(&node).copies, node, at))
+                };
+                let heir = started.filter_map(weigh).min();
+                if let Some((_, _, heir)) = heir {
+                    shard.copies.iter_mut().for_each(|copy| copy.primary = false);
+                    shard.copies[heir].primary = true;
+                    changes.push(Change::Promoted {
+                        index: index.clone(),
+                        shard: number,
+                        allocation_id: shard.copies[heir].allocation_id.clone(),
+                        primary_term: shard.primary_term,
+                    });
+                }
+            }
+            let source = shard.started_primary().and_then(|primary| primary.node.clone());
+            for at in 0..shard.copies.len() {
+                let Some(RecoverySource::Peer { from_node }) = shard.copies[at].recovery() else {
+                    continue;
+                };
+                if source.as_ref() == Some(from_node) {
+                    continue;
+                }
+                let reason = UnassignedReason::PrimaryFailed;
+                let allocation_id = shard.unassign(at, reason, now_ms);
+                let index = index.clone();
+                changes.push(Change::Unassigned { index, shard: number, allocation_id, reason });
+            }
+        }
+    }
+}
+
+/// Places the unassigned primaries, or the unassigned replicas, in the order of index and shard.
+fn place(
+    state: &mut ClusterState,
+    settings: &Settings,
+    primaries: bool,
+    loads: &mut Loads,
+    changes: &mut Vec<Change>,
+) {
+    let wanted = unassigned(state, primaries);
+    for (index, number, at) in wanted {
+        let shard = &state.routing[&index][number as usize];
+        let slot = Slot { index: &index, number, shard, copy: &shard.copies[at] };
+        let deciders = Deciders { state, loads, settings, with_words: false };
+        if deciders.copy_verdict(slot) != Verdict::Yes {
+            continue;
+        }
+        let Some((node, Verdict::Yes)) = deciders.best_node(slot) else { continue };
+        let node = node.to_owned();
+        let recovery = recovery_of(state, slot);
+        loads.add(&node, Some(&recovery));
+        changes.push(assign(state, &index, number, at, node, recovery));
+    }
+}
+
+fn unassigned(state: &ClusterState, primaries: bool) -> Vec<(String, u32, usize)> {
+    let mut found = Vec::new();
+    for (index, number, shard) in state.shards() {
+        for (at, copy) in shard.copies.iter().enumerate() {
+            if !copy.is_assigned() && copy.primary == primaries {
+                found.push((index.to_owned(), number, at));
+            }
+        }
+    }
+    found
+}
+
+fn recovery_of(state: &ClusterState, slot: Slot<'_>) -> RecoverySource {
+    if !slot.copy.primary {
+        let from_node = slot.shard.primary().node.clone().expect("replicas wait for the primary");
+        return RecoverySource::Peer { from_node };
+    }
+    if slot.shard.was_started() {
+        return RecoverySource::ExistingStore;
+    }
+    match &state.indices[slot.index].leader {
+        None => RecoverySource::EmptyStore,
+        Some(leader) => RecoverySource::Remote {
+            cluster: leader.remote_cluster.clone(),
+            index: leader.leader_index.clone(),
+            shard: slot.number,
+        },
+    }
+}
+
+fn assign(
+    state: &mut ClusterState,
+    index: &str,
+    number: u32,
+    at: usize,
+    node: String,
+    recovery: RecoverySource,
+) -> Change {
+    let allocation_id = match recovery {
+        RecoverySource::ExistingStore => {
+            state.on_disk(&node, index, number).expect("the disk was looked at").to_owned()
+        }
+        _ => state.ids.next_id(),
+    };
+    // From now on the node writes this id beside the files: what was there before is gone.
+    let uuid = state.indices[index].uuid.clone();
+    let disk = state.disks.entry(node.clone()).or_default().entry(uuid).or_default();
+    disk.insert(number, allocation_id.clone());
+
+    let shards = state.routing.get_mut(index).expect("an index has a routing");
+    let copy = &mut shards[number as usize].copies[at];
+    copy.allocation_id.clone_from(&allocation_id);
+    copy.node = Some(node.clone());
+    copy.state = CopyState::Initializing { recovery: recovery.clone() };
+    let primary = copy.primary;
+    Change::Assigned {
+        index: index.to_owned(),
+        shard: number,
+        allocation_id,
+        node,
+        primary,
+        recovery,
+    }
+}
+
+/// Bounds the in-sync sets, brings the copies' flags up to date, and forgets what disks need not hold.
+fn settle(state: &mut ClusterState, changes: &mut Vec<Change>) {
+    for (index, shards) in &mut state.routing {
+        let meta = &state.indices[index];
+        for (number, shard) in (0..).zip(shards) {
+            for allocation_id in bound_in_sync(shard, meta.replicas as usize + 1) {
+                let index = index.clone();
+                changes.push(Change::OutOfSync { index, shard: number, allocation_id });
+            }
+            for copy in &mut shard.copies {
+                copy.in_sync = shard.in_sync.contains(&copy.allocation_id);
+            }
+            if !shard.copies.iter().all(ShardCopy::is_started) {
+                continue;
+            }
+            for (node, disk) in &mut state.disks {
+                let found = disk.get_mut(&meta.uuid).filter(|_| shard.on_node(node).is_none());
+                found.and_then(|found| found.remove(&number));
+            }
+        }
+    }
+}
+
+/// Takes ids of missing copies out of a set that holds more than there are copies, and answers with
+/// them. Without this bound, as in Elasticsearch, the set would grow with each node that comes and goes
+/// while nobody writes. Without a primary any of them may be needed.
+fn bound_in_sync(shard: &mut ShardRouting, copies: usize) -> Vec<String> {
+    if shard.started_primary().is_none() {
+        return Vec::new();
+    }
+    let spare = shard.in_sync.len().saturating_sub(copies);
+    let gone: Vec<String> = shard.missing_in_sync().take(spare).map(str::to_owned).collect();
+    for allocation_id in &gone {
+        shard.in_sync.remove(allocation_id);
+    }
+    gone
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::manager::tests::Lab;
+    use super::*;
+
+    #[test]
+    fn primaries_and_replicas_are_spread() {
+        let mut lab = Lab::new(3);
+        lab.create("a", 6, 1);
+        lab.start_all();
+        let on = |lab: &Lab, node: &str| lab.state.copies_on(node).count();
+        assert_eq!(["n1", "n2", "n3"].map(|node| on(&lab, node)), [4, 4, 4]);
+        for (_, _, shard) in lab.state.shards() {
+            let nodes: Vec<_> = shard.copies.iter().map(|copy| copy.node.clone()).collect();
+            assert_ne!(nodes[0], nodes[1]);
+        }
+    }
+
+    #[test]
+    fn new_primaries_are_limited_by_node() {
+        let mut lab = Lab::new(2);
+        lab.create("a", 20, 0);
+        assert_eq!(lab.initializing().len(), 8);
+        lab.set("cluster.routing.allocation.node_initial_primaries_recoveries", "5");
+        assert_eq!(lab.initializing().len(), 10);
+        let first = lab.initializing()[0].clone();
+        lab.start(&first);
+        assert_eq!(lab.initializing().len(), 10, "the next one follows");
+    }
+
+    #[test]
+    fn peer_recoveries_are_limited_in_and_out() {
+        let mut lab = Lab::new(2);
+        lab.leave("n2");
+        lab.create("a", 12, 1);
+        lab.start_all();
+        // All primaries are on n1: it may send two, n2 receive two.
+        lab.join("n2");
+        assert_eq!(lab.initializing().len(), 2);
+        lab.set("cluster.routing.allocation.node_concurrent_recoveries", "5");
+        assert_eq!(lab.initializing().len(), 5);
+
+        let mut lab = Lab::new(4);
+        for node in ["n2", "n3", "n4"] {
+            lab.leave(node);
+        }
+        lab.create("a", 12, 1);
+        lab.start_all();
+        for node in ["n2", "n3", "n4"] {
+            lab.join(node);
+        }
+        assert_eq!(lab.initializing().len(), 2, "three could receive, one may send two");
+    }
+
+    #[test]
+    fn nothing_is_placed_that_is_not_enabled() {
+        const ENABLE: &str = "cluster.routing.allocation.enable";
+        let mut lab = Lab::new(2);
+        lab.set(ENABLE, "none");
+        lab.create("a", 1, 1);
+        assert_eq!(lab.initializing().len(), 0);
+        lab.set(ENABLE, "new_primaries");
+        lab.start_all();
+        assert_eq!(lab.shard("a", 0).assigned().count(), 1);
+
+        let node = lab.shard("a", 0).primary().node.clone().unwrap();
+        lab.leave(&node);
+        lab.join(&node);
+        assert_eq!(lab.initializing().len(), 0, "this primary is not new");
+        lab.set(ENABLE, "primaries");
+        lab.start_all();
+        assert_eq!(lab.shard("a", 0).assigned().count(), 1);
+        lab.set(ENABLE, "all");
+        lab.start_all();
+        assert_eq!(lab.shard("a", 0).assigned().count(), 2);
+    }
+
+    #[test]
+    fn a_lost_primary_is_replaced_and_recoveries_from_it_begin_anew() {
+        let mut lab = Lab::new(3);
+        lab.create("a", 1, 2);
+        let primary = lab.initializing()[0].clone();
+        lab.start(&primary);
+        let [first, second] = &lab.initializing()[..] else { panic!("two replicas recover") };
+        let (first, second) = (first.clone(), second.clone());
+        lab.start(&first);
+        let lost = lab.shard("a", 0).primary().node.clone().unwrap();
+        let changes = lab.leave(&lost);
+
+        let shard = lab.shard("a", 0);
+        assert_eq!(shard.primary_term, 2);
+        assert_eq!(shard.primary().allocation_id, first.2);
+        assert!(shard.primary().is_started());
+        assert!(changes.contains(&Change::Promoted {
+            index: "a".to_owned(),
+            shard: 0,
+            allocation_id: first.2.clone(),
+            primary_term: 2,
+        }));
+        let from_node = shard.primary().node.clone().unwrap();
+        let replica = shard.replicas().find(|copy| copy.is_assigned()).unwrap();
+        assert_ne!(replica.allocation_id, second.2);
+        assert_eq!(replica.recovery(), Some(&RecoverySource::Peer { from_node }));
+        assert!(shard.in_sync.contains(&primary.2), "nobody wrote since, so it still has all");
+    }
+
+    #[test]
+    fn a_primary_comes_back_only_from_an_in_sync_disk() {
+        let mut lab = Lab::new(2);
+        lab.create("a", 1, 1);
+        lab.start_all();
+        let primary = lab.shard("a", 0).primary().clone();
+        let replica = lab.shard("a", 0).replicas().next().unwrap().clone();
+        lab.out_of_sync("a", 0, &replica.allocation_id).unwrap();
+        lab.leave(replica.node.as_ref().unwrap());
+        lab.leave(primary.node.as_ref().unwrap());
+
+        // The replica missed a write: it must not become the primary.
+        lab.join(replica.node.as_ref().unwrap());
+        assert!(!lab.shard("a", 0).primary().is_assigned());
+        lab.join(primary.node.as_ref().unwrap());
+        let back = lab.shard("a", 0).primary();
+        assert_eq!(back.allocation_id, primary.allocation_id);
+        assert_eq!(back.recovery(), Some(&RecoverySource::ExistingStore));
+        assert_eq!(back.node, primary.node);
+    }
+
+    #[test]
+    fn a_replica_returns_to_the_node_that_keeps_its_files() {
+        let mut lab = Lab::new(4);
+        lab.create("a", 1, 1);
+        lab.start_all();
+        lab.set("cluster.routing.allocation.enable", "none");
+        let replica = lab.shard("a", 0).replicas().next().unwrap().node.clone().unwrap();
+        lab.leave(&replica);
+        lab.join(&replica);
+        lab.set("cluster.routing.allocation.enable", "all");
+        assert_eq!(lab.shard("a", 0).replicas().next().unwrap().node, Some(replica));
+    }
+
+    #[test]
+    fn running_again_changes_nothing() {
+        let mut lab = Lab::new(3);
+        lab.create("a", 9, 2);
+        let before = lab.state.clone();
+        assert_eq!(reroute(&mut lab.state, 99), []);
+        assert_eq!(lab.state, before);
+    }
+}

@@ -1,0 +1,243 @@
+//! Why a copy may go to a node, must wait, or must not go there.
+//!
+//! The deciders of Elasticsearch that matter here, under their names: `max_retry`, `enable`,
+//! `replica_after_primary_active`, `same_shard`, `throttling`; and `in_sync_store`, which there is
+//! part of the primary allocator.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{ClusterState, RecoverySource, ShardCopy, ShardRouting};
+use crate::settings::{AllocationEnable, Settings};
+
+/// A copy that failed this often in a row is not placed again (`index.allocation.max_retries`).
+pub const MAX_RETRIES: u32 = 5;
+
+const PRIMARIES: &str = "cluster.routing.allocation.node_initial_primaries_recoveries";
+const RECOVERIES: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+
+/// Who says so, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// Name of the decider.
+    pub decider: &'static str,
+    /// A sentence for people.
+    pub words: String,
+}
+
+/// What a decider says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing is against it.
+    Yes,
+    /// Not now.
+    Throttle(Reason),
+    /// Not until something changes.
+    No(Reason),
+}
+
+/// What is on a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Load {
+    pub copies: u32,
+    /// Primaries that come up from disk, from nothing or from remote.
+    pub initial_primaries: u32,
+    /// Peer recoveries that it receives.
+    pub incoming: u32,
+    /// Peer recoveries that it sends.
+    pub outgoing: u32,
+}
+
+/// The load of each node.
+#[derive(Debug, Default)]
+pub(super) struct Loads(BTreeMap<String, Load>);
+
+impl Loads {
+    pub fn of(state: &ClusterState) -> Self {
+        let mut loads = Loads::default();
+        for (_, _, shard) in state.shards() {
+            for copy in &shard.copies {
+                if let Some(node) = &copy.node {
+                    loads.add(node, copy.recovery());
+                }
+            }
+        }
+        loads
+    }
+
+    /// Counts a copy on a node, and its recovery where it is one.
+    pub fn add(&mut self, node: &str, recovery: Option<&RecoverySource>) {
+        self.entry(node).copies += 1;
+        match recovery {
+            None => {}
+            Some(RecoverySource::Peer { from_node }) => {
+                self.entry(node).incoming += 1;
+                self.entry(from_node).outgoing += 1;
+            }
+            Some(_) => self.entry(node).initial_primaries += 1,
+        }
+    }
+
+    pub fn get(&self, node: &str) -> Load {
+        self.0.get(node).copied().unwrap_or_default()
+    }
+
+    fn entry(&mut self, node: &str) -> &mut Load {
+        self.0.entry(node.to_owned()).or_default()
+    }
+}
+
+/// A copy in its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot<'a> {
+    pub index: &'a str,
+    pub number: u32,
+    pub shard: &'a ShardRouting,
+    pub copy: &'a ShardCopy,
+}
+
+/// The deciders, with what they look at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deciders<'a> {
+    pub state: &'a ClusterState,
+    pub loads: &'a Loads,
+    pub settings: &'a Settings,
+    /// Whether reasons are put into words. Placing does not read them, and there may be very many.
+    pub with_words: bool,
+}
+
+impl<'a> Deciders<'a> {
+    fn no(&self, decider: &'static str, words: impl FnOnce() -> String) -> Verdict {
+        Verdict::No(Reason { decider, words: self.say(words) })
+    }
+
+    fn throttle(&self, words: impl FnOnce() -> String) -> Verdict {
+        Verdict::Throttle(Reason { decider: "throttling", words: self.say(words) })
+    }
+
+    fn say(&self, words: impl FnOnce() -> String) -> String {
+        if self.with_words { words() } else { String::new() }
+    }
+
+    /// Whether the copy may go anywhere at all.
+    pub fn copy_verdict(&self, slot: Slot<'_>) -> Verdict {
+        let copy = slot.copy;
+        if copy.failures >= MAX_RETRIES {
+            return self.no("max_retry", || {
+                let last = copy.last_failure.as_deref().unwrap_or("an unknown cause");
+                format!(
+                    "it failed {} times in a row, last with \"{last}\"; \
+                     POST _cluster/reroute?retry_failed once the cause is gone",
+                    copy.failures
+                )
+            });
+        }
+        let enable = self.settings.allocation_enable();
+        let allowed = match enable {
+            AllocationEnable::All => true,
+            AllocationEnable::Primaries => copy.primary,
+            AllocationEnable::NewPrimaries => copy.primary && !slot.shard.was_started(),
+            AllocationEnable::None => false,
+        };
+        if !allowed {
+            return self.no("enable", || {
+                let kind = match (copy.primary, slot.shard.was_started()) {
+                    (false, _) => "a replica",
+                    (true, true) => "a primary that was started before",
+                    (true, false) => "a new primary",
+                };
+                let word = enable.word();
+                format!("cluster.routing.allocation.enable is [{word}] and this is {kind}")
+            });
+        }
+        if !copy.primary && slot.shard.started_primary().is_none() {
+            return self.no("replica_after_primary_active", || {
+                "the primary is not started, so there is nothing to recover from".to_owned()
+            });
+        }
+        Verdict::Yes
+    }
+
+    /// Whether the copy may go to this node, provided that it may go anywhere.
+    pub fn node_verdict(&self, slot: Slot<'_>, node: &str) -> Verdict {
+        if let Some(other) = slot.shard.on_node(node) {
+            let id = &other.allocation_id;
+            return self.no("same_shard", || format!("the node already holds copy [{id}]"));
+        }
+        let load = self.loads.get(node);
+        if slot.copy.primary { self.primary_on(slot, node, load) } else { self.peer_to(slot, load) }
+    }
+
+    fn primary_on(&self, slot: Slot<'_>, node: &str, load: Load) -> Verdict {
+        if slot.shard.was_started() {
+            match self.state.on_disk(node, slot.index, slot.number) {
+                Some(id) if slot.shard.in_sync.contains(id) => {}
+                Some(id) => {
+                    return self.no("in_sync_store", || {
+                        format!("its disk holds copy [{id}], which is not in sync")
+                    });
+                }
+                None => {
+                    return self.no("in_sync_store", || "its disk holds no copy".to_owned());
+                }
+            }
+        }
+        let limit = self.settings.node_initial_primaries_recoveries();
+        let busy = load.initial_primaries;
+        if busy < limit {
+            return Verdict::Yes;
+        }
+        self.throttle(|| {
+            format!("{busy} primaries are coming up on the node, {PRIMARIES} is [{limit}]")
+        })
+    }
+
+    fn peer_to(&self, slot: Slot<'_>, load: Load) -> Verdict {
+        let limit = self.settings.node_concurrent_recoveries();
+        let busy = load.incoming;
+        if busy >= limit {
+            return self.throttle(|| {
+                format!("the node receives {busy} recoveries, {RECOVERIES} is [{limit}]")
+            });
+        }
+        let source = slot.shard.primary().node.as_deref().unwrap_or_default();
+        let busy = self.loads.get(source).outgoing;
+        if busy >= limit {
+            return self.throttle(|| {
+                format!(
+                    "[{source}] has the primary and sends {busy} recoveries, {RECOVERIES} is [{limit}]"
+                )
+            });
+        }
+        Verdict::Yes
+    }
+
+    /// The node where the copy belongs, with `Yes` or `Throttle`; none if no node may hold it.
+    ///
+    /// Nodes that keep files of the shard come first, as recovery reuses them; then those with the
+    /// fewest copies; then by name. A throttled node is waited for, else the others would fill up. Only
+    /// a primary from disk takes the next node that can have it at once.
+    pub fn best_node(&self, slot: Slot<'_>) -> Option<(&'a str, Verdict)> {
+        let from_disk = slot.copy.primary && slot.shard.was_started();
+        let candidates = self.state.present.iter().filter_map(|node| {
+            let verdict = self.node_verdict(slot, node);
+            let throttled = match verdict {
+                Verdict::Yes => false,
+                Verdict::Throttle(_) => true,
+                Verdict::No(_) => return None,
+            };
+            let found = self.state.on_disk(node, slot.index, slot.number);
+            let second_choice = if from_disk {
+                // The copy that was primary last; after it failed, rather another.
+                (found == Some(&slot.copy.allocation_id)) == (slot.copy.failures > 0)
+            } else {
+                found.is_none()
+            };
+            let rank = (from_disk && throttled, second_choice, self.loads.get(node).copies);
+            Some((rank, node.as_str(), verdict))
+        });
+        // The first of equals is the first by name: `present` is sorted.
+        candidates.min_by_key(|(rank, _, _)| *rank).map(|(_, node, verdict)| (node, verdict))
+    }
+}

@@ -1,0 +1,116 @@
+//! Why the manager refused an event.
+
+use crate::settings::SettingError;
+
+/// Why the manager refused an event. The state is then as it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// A stranger wants to join.
+    #[error("node [{node}] is no member of this cluster; its members are {members}")]
+    NotAMember {
+        /// The stranger.
+        node: String,
+        /// The members' names, joined.
+        members: String,
+    },
+    /// There is no such index.
+    #[error("no such index [{index}]{hint}")]
+    NoSuchIndex {
+        /// The name given.
+        index: String,
+        /// Empty, or the nearest names.
+        hint: String,
+    },
+    /// There is no such shard.
+    #[error("no such shard [{index}][{shard}]; the index has {shards}")]
+    NoSuchShard {
+        /// The index.
+        index: String,
+        /// The number given.
+        shard: u32,
+        /// How many there are.
+        shards: u32,
+    },
+    /// The index is there already.
+    #[error("index [{index}] already exists; delete it first or choose another name")]
+    IndexExists {
+        /// Its name.
+        index: String,
+    },
+    /// The name cannot be an index's.
+    #[error("invalid index name [{index}]: {why}")]
+    IndexName {
+        /// The name given.
+        index: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// There is no such remote cluster.
+    #[error("no remote cluster [{alias}]; set cluster.remote.{alias}.seeds first{hint}")]
+    NoSuchRemote {
+        /// The alias given.
+        alias: String,
+        /// Empty, or the nearest aliases.
+        hint: String,
+    },
+    /// Mappings that cannot be merged, or are none.
+    #[error("{0}")]
+    Mapping(String),
+    /// A setting was refused.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// A primary of an older term speaks.
+    #[error(
+        "primary term [{found}] of [{index}][{shard}] is over, the term is [{current}]; \
+         the sender is no longer the primary and must not acknowledge"
+    )]
+    StaleTerm {
+        /// The index.
+        index: String,
+        /// The shard.
+        shard: u32,
+        /// The sender's term.
+        found: u64,
+        /// The term of now.
+        current: u64,
+    },
+    /// Nobody may speak for a shard without a started primary.
+    #[error("[{index}][{shard}] has no started primary; wait until it has one")]
+    NoPrimary {
+        /// The index.
+        index: String,
+        /// The shard.
+        shard: u32,
+    },
+    /// The primary cannot be taken out of sync.
+    #[error(
+        "[{allocation_id}] is the primary of [{index}][{shard}] and cannot leave the in-sync set; \
+         fail the shard instead"
+    )]
+    PrimaryInSync {
+        /// The index.
+        index: String,
+        /// The shard.
+        shard: u32,
+        /// The copy.
+        allocation_id: String,
+    },
+}
+
+impl StateError {
+    /// HTTP status and `error.type` with which REST answers, as Elasticsearch does.
+    pub fn rest(&self) -> (u16, &'static str) {
+        match self {
+            StateError::NotAMember { .. } => (403, "not_a_member_exception"),
+            StateError::NoSuchIndex { .. } => (404, "index_not_found_exception"),
+            StateError::NoSuchShard { .. } => (404, "shard_not_found_exception"),
+            StateError::IndexExists { .. } => (400, "resource_already_exists_exception"),
+            StateError::IndexName { .. } => (400, "invalid_index_name_exception"),
+            StateError::NoSuchRemote { .. } => (404, "no_such_remote_cluster_exception"),
+            StateError::Mapping(_) | StateError::Setting(_) => (400, "illegal_argument_exception"),
+            StateError::StaleTerm { .. } => (409, "no_longer_primary_shard_exception"),
+            StateError::NoPrimary { .. } => (503, "no_shard_available_action_exception"),
+            StateError::PrimaryInSync { .. } => (400, "illegal_argument_exception"),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What may happen to a cluster.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{FollowOrigin, Node, json_text};
+use crate::settings::Update;
+
+/// A shard copy that a node found on its disk when it started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundCopy {
+    /// Uuid of its index.
+    pub index_uuid: String,
+    /// Shard number.
+    pub shard: u32,
+    /// The id that was written beside the files.
+    pub allocation_id: String,
+}
+
+/// An event that the manager handles with [`super::apply`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// A member is there, freshly started. What was assigned to it before is lost, unless found.
+    NodeJoined {
+        /// The member, with its addresses of now.
+        node: Node,
+        /// What its disk holds.
+        found: Vec<FoundCopy>,
+    },
+    /// A member is gone.
+    NodeLeft {
+        /// Its name.
+        node: String,
+    },
+    /// The manager started again from its stored state: nobody is there until he joins.
+    ManagerRestarted,
+    /// `PUT {index}`.
+    CreateIndex {
+        /// Its name.
+        index: String,
+        /// Settings by full name.
+        settings: Update,
+        /// Mappings: an object, or null for none.
+        #[serde(with = "json_text")]
+        mappings: Value,
+    },
+    /// `PUT {index}/_ccr/follow`: an index whose primaries recover from remote.
+    CreateFollower {
+        /// Its name.
+        index: String,
+        /// Its leader, in a remote cluster that is set up.
+        leader: FollowOrigin,
+        /// The leader's number of shards.
+        shards: u32,
+        /// Settings by full name; the number of shards is the leader's.
+        settings: Update,
+        /// The leader's mappings.
+        #[serde(with = "json_text")]
+        mappings: Value,
+    },
+    /// `DELETE {index}`.
+    DeleteIndex {
+        /// Its name.
+        index: String,
+    },
+    /// `PUT {index}/_mapping`, and fields met for the first time.
+    PutMapping {
+        /// The index.
+        index: String,
+        /// What to merge into its mappings.
+        #[serde(with = "json_text")]
+        mappings: Value,
+    },
+    /// `PUT {index}/_settings`.
+    PutIndexSettings {
+        /// The index.
+        index: String,
+        /// Settings by full name.
+        settings: Update,
+    },
+    /// `PUT _cluster/settings`.
+    PutClusterSettings {
+        /// Settings to keep over restarts.
+        persistent: Update,
+        /// Settings to keep while the cluster runs.
+        transient: Update,
+    },
+    /// A copy finished its recovery. Ignored if that copy is no longer wanted.
+    ShardStarted {
+        /// The index.
+        index: String,
+        /// The shard.
+        shard: u32,
+        /// The copy.
+        allocation_id: String,
+    },
+    /// A copy failed on its own node. Ignored if that copy is no longer wanted.
+    ShardFailed {
+        /// The index.
+        index: String,
+        /// The shard.
+        shard: u32,
+        /// The copy.
+        allocation_id: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// A primary says that a copy has not got a write. The primary acknowledges the write once this
+    /// is applied, and not at all if it is refused.
+    CopyOutOfSync {
+        /// The index.
+        index: String,
+        /// The shard.
+        shard: u32,
+        /// The copy, on a node or not.
+        allocation_id: String,
+        /// The term of the primary that says so.
+        primary_term: u64,
+        /// What went wrong.
+        reason: String,
+    },
+    /// `POST _cluster/reroute?retry_failed`: copies that failed too often are tried again.
+    RetryFailed,
+}

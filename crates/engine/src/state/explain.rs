@@ -1,0 +1,178 @@
+//! Why copies are on no node, in words.
+
+use serde::Serialize;
+
+use super::deciders::{Deciders, Loads, Slot};
+use super::{ClusterState, CopyState, Reason, UnassignedReason, Verdict};
+
+/// What is said of one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeExplanation {
+    /// Its name.
+    pub node_name: String,
+    /// `yes`, `throttled` or `no`.
+    pub node_decision: &'static str,
+    /// Who says so, and why; none with `yes`.
+    pub reason: Option<Reason>,
+}
+
+/// Why one copy is on no node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// The index.
+    pub index: String,
+    /// The shard.
+    pub shard: u32,
+    /// Whether the copy is the primary.
+    pub primary: bool,
+    /// How it came to be on no node.
+    pub unassigned_reason: UnassignedReason,
+    /// Since when.
+    pub unassigned_at_ms: u64,
+    /// How often it failed in a row.
+    pub failed_allocation_attempts: u32,
+    /// Why it failed last.
+    pub last_failure: Option<String>,
+    /// `throttled` if it only has to wait, else `no`; `yes` only before [`super::reroute`] ran.
+    pub can_allocate: &'static str,
+    /// The decider and the sentence that count.
+    pub reason: Option<Reason>,
+    /// Each present node; empty if no node was asked.
+    pub nodes: Vec<NodeExplanation>,
+}
+
+/// An explanation for each copy that is on no node, in the order of index and shard.
+pub fn explain(state: &ClusterState) -> Vec<Explanation> {
+    let settings = state.settings();
+    let loads = Loads::of(state);
+    let deciders = Deciders { state, loads: &loads, settings: &settings, with_words: true };
+    let mut explanations = Vec::new();
+    for (index, number, shard) in state.shards() {
+        for copy in &shard.copies {
+            let CopyState::Unassigned { reason, at_ms } = copy.state else { continue };
+            let slot = Slot { index, number, shard, copy };
+            let (verdict, nodes) = judge(deciders, slot);
+            let (can_allocate, why) = split(verdict);
+            explanations.push(Explanation {
+                index: index.to_owned(),
+                shard: number,
+                primary: copy.primary,
+                unassigned_reason: reason,
+                unassigned_at_ms: at_ms,
+                failed_allocation_attempts: copy.failures,
+                last_failure: copy.last_failure.clone(),
+                can_allocate,
+                reason: why,
+                nodes,
+            });
+        }
+    }
+    explanations
+}
+
+/// The verdict over all nodes, and that of each.
+fn judge(deciders: Deciders<'_>, slot: Slot<'_>) -> (Verdict, Vec<NodeExplanation>) {
+    let verdict = deciders.copy_verdict(slot);
+    if verdict != Verdict::Yes {
+        return (verdict, Vec::new());
+    }
+    let nodes: Vec<NodeExplanation> = deciders
+        .state
+        .present
+        .iter()
+        .map(|node| {
+            let (node_decision, reason) = split(deciders.node_verdict(slot, node));
+            NodeExplanation { node_name: node.clone(), node_decision, reason }
+        })
+        .collect();
+    let verdict = match deciders.best_node(slot) {
+        Some((node, Verdict::Throttle(reason))) => {
+            let words = format!("it waits for [{node}]: {}", reason.words);
+            Verdict::Throttle(Reason { words, ..reason })
+        }
+        Some((_, verdict)) => verdict,
+        None => Verdict::No(nowhere(&nodes)),
+    };
+    (verdict, nodes)
+}
+
+/// One sentence over all nodes, none of which may hold the copy.
+fn nowhere(nodes: &[NodeExplanation]) -> Reason {
+    let reasons = nodes.iter().filter_map(|node| Some((&node.node_name, node.reason.as_ref()?)));
+    let decider = reasons.clone().map(|(_, reason)| reason.decider).next();
+    let all: Vec<String> =
+        reasons.map(|(name, reason)| format!("[{name}]: {}", reason.words)).collect();
+    match decider {
+        None => Reason { decider: "no_nodes", words: "no member is present".to_owned() },
+        Some(decider) => {
+            Reason { decider, words: format!("no node may hold it: {}", all.join("; ")) }
+        }
+    }
+}
+
+fn split(verdict: Verdict) -> (&'static str, Option<Reason>) {
+    match verdict {
+        Verdict::Yes => ("yes", None),
+        Verdict::Throttle(reason) => ("throttled", Some(reason)),
+        Verdict::No(reason) => ("no", Some(reason)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::manager::tests::Lab;
+    use super::*;
+
+    fn only(lab: &Lab) -> (&'static str, &'static str, String) {
+        let explanations = explain(&lab.state);
+        let [e] = &explanations[..] else { panic!("{explanations:?}") };
+        let reason = e.reason.clone().unwrap();
+        (e.can_allocate, reason.decider, reason.words)
+    }
+
+    #[test]
+    fn names_the_decider() {
+        let mut lab = Lab::new(1);
+        lab.create("a", 1, 1);
+        let words = "the primary is not started, so there is nothing to recover from".to_owned();
+        assert_eq!(only(&lab), ("no", "replica_after_primary_active", words));
+
+        lab.start_all();
+        let id = lab.shard("a", 0).primary().allocation_id.clone();
+        let words = format!("no node may hold it: [n1]: the node already holds copy [{id}]");
+        assert_eq!(only(&lab), ("no", "same_shard", words));
+
+        lab.set("cluster.routing.allocation.enable", "primaries");
+        let words = "cluster.routing.allocation.enable is [primaries] and this is a replica";
+        assert_eq!(only(&lab), ("no", "enable", words.to_owned()));
+
+        lab.leave("n1");
+        let explanations = explain(&lab.state);
+        let primary = explanations.iter().find(|e| e.primary).unwrap();
+        assert_eq!(primary.reason.as_ref().unwrap().words, "no member is present");
+        assert_eq!(primary.unassigned_reason, UnassignedReason::NodeLeft);
+        assert_eq!(primary.unassigned_at_ms, lab.now_ms);
+    }
+
+    #[test]
+    fn says_what_is_waited_for() {
+        let mut lab = Lab::new(1);
+        lab.create("a", 5, 0);
+        let words = "it waits for [n1]: 4 primaries are coming up on the node, \
+                     cluster.routing.allocation.node_initial_primaries_recoveries is [4]";
+        assert_eq!(only(&lab), ("throttled", "throttling", words.to_owned()));
+    }
+
+    #[test]
+    fn says_what_the_disks_lack() {
+        let mut lab = Lab::new(2);
+        lab.create("a", 1, 0);
+        lab.start_all();
+        let (index, shard) = ("a", 0);
+        let node = lab.shard(index, shard).primary().node.clone().unwrap();
+        lab.leave(&node);
+        let (decision, decider, words) = only(&lab);
+        assert_eq!((decision, decider), ("no", "in_sync_store"));
+        assert!(words.ends_with("its disk holds no copy"), "{words}");
+    }
+}

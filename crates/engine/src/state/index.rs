@@ -1,0 +1,49 @@
+//! What an index is.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::json_text;
+use crate::settings::{IndexSettings, SettingsMap};
+
+/// The leader of a follower index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FollowOrigin {
+    /// Alias of the remote cluster.
+    pub remote_cluster: String,
+    /// Name of the index there.
+    pub leader_index: String,
+    /// Its uuid: an index of the same name created later is another one.
+    pub leader_uuid: String,
+}
+
+/// An index, without the places of its shards.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IndexMeta {
+    /// Unique over all clusters and all time.
+    pub uuid: String,
+    /// Number of shards, at least 1.
+    pub shards: u32,
+    /// Copies of each shard besides the primary.
+    pub replicas: u32,
+    /// The mappings: an object, usually with `properties`.
+    #[serde(with = "json_text")]
+    pub mappings: Value,
+    /// Counts the changes of the mappings, from 1.
+    pub mapping_version: u64,
+    /// The settings that were given, and the numbers of shards and replicas.
+    pub settings: SettingsMap,
+    /// Counts the changes of the settings, from 1.
+    pub settings_version: u64,
+    /// When it was created.
+    pub created_ms: u64,
+    /// Its leader, if it is a follower.
+    pub leader: Option<FollowOrigin>,
+}
+
+impl IndexMeta {
+    /// The typed settings.
+    pub fn typed_settings(&self) -> IndexSettings {
+        IndexSettings::resolve(&self.settings)
+    }
+}

@@ -1,0 +1,440 @@
+//! Tests of the manager, and the small cluster that the tests of this folder share.
+
+use serde_json::{Value, json};
+
+use super::super::indices::{REPLICAS, SHARDS};
+use super::super::{FollowOrigin, RecoverySource, Status, check, health};
+use super::*;
+
+/// A copy, as tests name it: index, shard, allocation id.
+pub type Place = (String, u32, String);
+
+/// A cluster with nodes `n1`, `n2`, ... and the disks of those. Checks the state after each event.
+pub struct Lab {
+    pub state: ClusterState,
+    pub now_ms: u64,
+    /// What the disk of each node holds, present or not.
+    disks: BTreeMap<String, BTreeMap<(String, u32), String>>,
+}
+
+fn node(name: &str) -> Node {
+    Node {
+        name: name.to_owned(),
+        transport_address: format!("{name}:9300"),
+        http_address: format!("{name}:9200"),
+    }
+}
+
+pub fn update(pairs: &[(&str, &str)]) -> Update {
+    pairs.iter().map(|(k, v)| ((*k).to_owned(), Some((*v).to_owned()))).collect()
+}
+
+impl Lab {
+    pub fn new(nodes: u32) -> Self {
+        let names: Vec<String> = (1..=nodes).map(|n| format!("n{n}")).collect();
+        let mut draw = 0;
+        let state = ClusterState::new("lab", names.iter().map(|name| node(name)), || {
+            draw += 1;
+            draw
+        });
+        let mut lab = Lab { state, now_ms: 1000, disks: BTreeMap::new() };
+        for name in &names {
+            lab.join(name);
+        }
+        lab
+    }
+
+    pub fn apply(&mut self, event: Event) -> Applied {
+        self.now_ms += 1;
+        let before = self.state.clone();
+        let applied = apply(&mut self.state, self.now_ms, event.clone());
+        check(&self.state).unwrap_or_else(|what| panic!("{what}\nafter {event:?}"));
+        match &applied {
+            Err(_) => assert_eq!(self.state, before, "refused, and yet changed: {event:?}"),
+            Ok(changes) => {
+                let grown = u64::from(!changes.is_empty());
+                assert_eq!(self.state.version, before.version + grown, "{event:?}");
+                self.write_disks(changes);
+            }
+        }
+        applied
+    }
+
+    fn write_disks(&mut self, changes: &[Change]) {
+        for change in changes {
+            let Change::Assigned { index, shard, allocation_id, node, .. } = change else {
+                continue;
+            };
+            let uuid = self.state.indices[index].uuid.clone();
+            let disk = self.disks.entry(node.clone()).or_default();
+            disk.insert((uuid, *shard), allocation_id.clone());
+        }
+    }
+
+    pub fn join(&mut self, name: &str) -> Vec<Change> {
+        let disk = self.disks.entry(name.to_owned()).or_default();
+        let found = disk.iter().map(|((uuid, shard), id)| FoundCopy {
+            index_uuid: uuid.clone(),
+            shard: *shard,
+            allocation_id: id.clone(),
+        });
+        let found = found.collect();
+        self.apply(Event::NodeJoined { node: node(name), found }).unwrap()
+    }
+
+    pub fn leave(&mut self, name: &str) -> Vec<Change> {
+        self.apply(Event::NodeLeft { node: name.to_owned() }).unwrap()
+    }
+
+    pub fn create(&mut self, index: &str, shards: u32, replicas: u32) -> Vec<Change> {
+        let numbers = [shards.to_string(), replicas.to_string()];
+        let settings = update(&[(SHARDS, &numbers[0]), (REPLICAS, &numbers[1])]);
+        let index = index.to_owned();
+        self.apply(Event::CreateIndex { index, settings, mappings: Value::Null }).unwrap()
+    }
+
+    pub fn set(&mut self, name: &str, value: &str) -> Vec<Change> {
+        let persistent = update(&[(name, value)]);
+        self.apply(Event::PutClusterSettings { persistent, transient: Update::new() }).unwrap()
+    }
+
+    pub fn replicas(&mut self, index: &str, replicas: u32) -> Vec<Change> {
+        let settings = update(&[(REPLICAS, &replicas.to_string())]);
+        self.apply(Event::PutIndexSettings { index: index.to_owned(), settings }).unwrap()
+    }
+
+    /// Every copy that recovers.
+    pub fn initializing(&self) -> Vec<Place> {
+        let copies = |(index, number, shard): (&str, u32, &ShardRouting)| -> Vec<Place> {
+            let recovering = shard.copies.iter().filter(|copy| copy.recovery().is_some());
+            recovering.map(|c| (index.to_owned(), number, c.allocation_id.clone())).collect()
+        };
+        self.state.shards().flat_map(copies).collect()
+    }
+
+    pub fn start(&mut self, (index, shard, allocation_id): &Place) -> Vec<Change> {
+        let (index, allocation_id) = (index.clone(), allocation_id.clone());
+        self.apply(Event::ShardStarted { index, shard: *shard, allocation_id }).unwrap()
+    }
+
+    pub fn fail(&mut self, (index, shard, allocation_id): &Place, why: &str) -> Vec<Change> {
+        let (index, allocation_id) = (index.clone(), allocation_id.clone());
+        let reason = why.to_owned();
+        self.apply(Event::ShardFailed { index, shard: *shard, allocation_id, reason }).unwrap()
+    }
+
+    /// Starts what recovers until nothing does.
+    pub fn start_all(&mut self) {
+        while let Some(place) = self.initializing().first().cloned() {
+            self.start(&place);
+        }
+    }
+
+    pub fn shard(&self, index: &str, shard: u32) -> &ShardRouting {
+        self.state.shard(index, shard).unwrap()
+    }
+
+    /// The primary of now takes a copy out of sync.
+    pub fn out_of_sync(&mut self, index: &str, shard: u32, id: &str) -> Applied {
+        let primary_term = self.shard(index, shard).primary_term;
+        self.out_of_sync_at(index, shard, id, primary_term)
+    }
+
+    pub fn out_of_sync_at(&mut self, index: &str, shard: u32, id: &str, term: u64) -> Applied {
+        self.apply(Event::CopyOutOfSync {
+            index: index.to_owned(),
+            shard,
+            allocation_id: id.to_owned(),
+            primary_term: term,
+            reason: "a write failed".to_owned(),
+        })
+    }
+}
+
+#[test]
+fn an_index_is_created_started_and_deleted() {
+    let mut lab = Lab::new(2);
+    let changes = lab.create("logs", 1, 1);
+    assert_eq!(changes[0], Change::IndexCreated { index: "logs".to_owned() });
+    assert!(matches!(&changes[1], Change::Assigned { recovery: RecoverySource::EmptyStore, .. }));
+    assert_eq!(changes.len(), 2, "the replica waits for the primary");
+    let meta = lab.state.indices["logs"].clone();
+    assert_eq!(meta.created_ms, lab.now_ms);
+    assert_eq!(meta.settings[SHARDS], "1");
+
+    lab.start_all();
+    assert_eq!(health(&lab.state).status, Status::Green);
+    assert_eq!(lab.shard("logs", 0).in_sync.len(), 2);
+
+    let gone = Change::IndexDeleted { index: "logs".to_owned(), uuid: meta.uuid.clone() };
+    assert_eq!(lab.apply(Event::DeleteIndex { index: "logs".to_owned() }), Ok(vec![gone]));
+    assert!(lab.state.is_obsolete("n1", &meta.uuid, 0));
+    let said = lab.apply(Event::DeleteIndex { index: "logs".to_owned() }).unwrap_err();
+    assert_eq!(said.rest(), (404, "index_not_found_exception"));
+}
+
+#[test]
+fn names_and_numbers_are_checked() {
+    let mut lab = Lab::new(1);
+    lab.create("logs", 1, 0);
+    let create = |name: &str, settings: Update| Event::CreateIndex {
+        index: name.to_owned(),
+        settings,
+        mappings: Value::Null,
+    };
+    for name in ["", "..", "_a", "Logs", "a b", "a/b", &"a".repeat(256)] {
+        let said = lab.apply(create(name, Update::new())).unwrap_err();
+        assert_eq!(said.rest().1, "invalid_index_name_exception", "{name}");
+    }
+    let said = lab.apply(create("logs", Update::new())).unwrap_err();
+    assert_eq!(
+        said.to_string(),
+        "index [logs] already exists; delete it first or choose another name"
+    );
+    assert!(lab.apply(create("b", update(&[(SHARDS, "0")]))).is_err());
+    assert!(lab.apply(create("b", update(&[("transport.compress", "true")]))).is_err());
+    let said = lab.apply(Event::DeleteIndex { index: "log".to_owned() }).unwrap_err();
+    assert_eq!(said.to_string(), "no such index [log]; did you mean \"logs\"?");
+}
+
+#[test]
+fn only_members_join() {
+    let mut lab = Lab::new(2);
+    let stranger = Event::NodeJoined { node: node("n9"), found: Vec::new() };
+    assert_eq!(
+        lab.apply(stranger).unwrap_err().to_string(),
+        "node [n9] is no member of this cluster; its members are n1, n2"
+    );
+    let moved = Node { http_address: "n1:9999".to_owned(), ..node("n1") };
+    lab.apply(Event::NodeJoined { node: moved, found: Vec::new() }).unwrap();
+    assert_eq!(lab.state.present_nodes().next().unwrap().http_address, "n1:9999");
+    assert_eq!(lab.leave("n9"), [], "who is not there cannot leave");
+}
+
+#[test]
+fn a_node_that_restarted_unnoticed_loses_its_primary() {
+    let mut lab = Lab::new(2);
+    lab.create("a", 1, 1);
+    lab.start_all();
+    let old = lab.shard("a", 0).primary().clone();
+    let changes = lab.join(old.node.as_ref().unwrap());
+    assert!(changes.iter().any(|change| matches!(change, Change::Promoted { .. })));
+    assert_ne!(lab.shard("a", 0).primary().node, old.node);
+    assert_eq!(lab.shard("a", 0).primary_term, 2);
+}
+
+#[test]
+fn after_a_restart_of_the_manager_everything_comes_back_from_disk() {
+    let mut lab = Lab::new(3);
+    lab.create("a", 3, 1);
+    lab.start_all();
+    lab.apply(Event::ManagerRestarted).unwrap();
+    assert_eq!(health(&lab.state).unassigned_shards, 6);
+    for name in ["n1", "n2", "n3"] {
+        lab.join(name);
+    }
+    assert!(lab.initializing().len() >= 3);
+    lab.start_all();
+    assert_eq!(health(&lab.state).status, Status::Green);
+    assert!(lab.state.shards().all(|(_, _, shard)| shard.primary_term == 2));
+}
+
+#[test]
+fn a_copy_that_fails_five_times_stays_away_until_asked() {
+    let mut lab = Lab::new(1);
+    lab.create("a", 1, 0);
+    for attempt in 1..=5 {
+        let place = lab.initializing()[0].clone();
+        lab.fail(&place, &format!("disk full {attempt}"));
+        assert_eq!(lab.shard("a", 0).primary().failures, attempt);
+        assert_eq!(lab.fail(&place, "again"), [], "a failure is counted once");
+    }
+    assert_eq!(lab.initializing().len(), 0);
+    let explanation = &super::super::explain(&lab.state)[0];
+    let reason = explanation.reason.as_ref().unwrap();
+    assert_eq!(reason.decider, "max_retry");
+    assert!(reason.words.contains("5 times in a row, last with \"disk full 5\""), "{reason:?}");
+
+    let changes = lab.apply(Event::RetryFailed).unwrap();
+    assert_eq!(changes[0], Change::RetriesReset);
+    lab.start_all();
+    assert_eq!(health(&lab.state).status, Status::Green);
+    assert_eq!(lab.shard("a", 0).primary().last_failure, None);
+}
+
+#[test]
+fn a_failed_primary_is_tried_from_its_disk_or_another() {
+    let mut lab = Lab::new(2);
+    lab.create("a", 1, 1);
+    lab.start_all();
+    let nodes = ["n1", "n2"];
+    nodes.iter().for_each(|name| drop(lab.leave(name)));
+    lab.set("cluster.routing.allocation.enable", "none");
+    nodes.iter().for_each(|name| drop(lab.join(name)));
+    lab.set("cluster.routing.allocation.enable", "primaries");
+    let first = lab.shard("a", 0).primary().clone();
+    let place = lab.initializing()[0].clone();
+    lab.fail(&place, "corrupt");
+    let second = lab.shard("a", 0).primary().clone();
+    assert_ne!(first.node, second.node, "both are in sync, so the other is tried");
+    assert_eq!(second.recovery(), Some(&RecoverySource::ExistingStore));
+}
+
+#[test]
+fn a_primary_takes_copies_out_of_sync() {
+    let mut lab = Lab::new(2);
+    lab.create("a", 1, 1);
+    lab.start_all();
+    let primary = lab.shard("a", 0).primary().allocation_id.clone();
+    let replica = lab.shard("a", 0).replicas().next().unwrap().allocation_id.clone();
+    let changes = lab.out_of_sync("a", 0, &replica).unwrap();
+    assert!(
+        matches!(&changes[0], Change::OutOfSync { allocation_id, .. } if *allocation_id == replica)
+    );
+    let shard = lab.shard("a", 0);
+    assert!(!shard.in_sync.contains(&replica));
+    let again = shard.replicas().next().unwrap();
+    assert!(matches!(again.recovery(), Some(RecoverySource::Peer { .. })), "it recovers again");
+    assert_eq!(again.failures, 1);
+    assert_eq!(lab.out_of_sync("a", 0, &replica), Ok(Vec::new()), "already done");
+
+    let said = lab.out_of_sync("a", 0, &primary).unwrap_err();
+    assert!(matches!(said, StateError::PrimaryInSync { .. }), "{said}");
+    let said = lab.out_of_sync_at("a", 0, &replica, 0).unwrap_err();
+    assert_eq!(said.rest(), (409, "no_longer_primary_shard_exception"));
+    let said = lab.out_of_sync_at("a", 7, &replica, 1).unwrap_err();
+    assert_eq!(said.to_string(), "no such shard [a][7]; the index has 1");
+}
+
+#[test]
+fn an_old_primary_cannot_take_the_new_one_out_of_sync() {
+    let mut lab = Lab::new(2);
+    lab.create("a", 1, 1);
+    lab.start_all();
+    let old = lab.shard("a", 0).primary().clone();
+    lab.leave(old.node.as_ref().unwrap());
+    let new = lab.shard("a", 0).primary().allocation_id.clone();
+    let said = lab.out_of_sync_at("a", 0, &new, 1).unwrap_err();
+    assert!(said.to_string().contains("must not acknowledge"), "{said}");
+    // The new one writes, so the old one's copy is no longer good.
+    let missing: Vec<String> = lab.shard("a", 0).missing_in_sync().map(str::to_owned).collect();
+    assert_eq!(missing, std::slice::from_ref(&old.allocation_id));
+    lab.out_of_sync("a", 0, &old.allocation_id).unwrap();
+    assert_eq!(lab.shard("a", 0).in_sync, [new].into());
+}
+
+#[test]
+fn replicas_come_and_go() {
+    let mut lab = Lab::new(3);
+    lab.create("a", 2, 0);
+    lab.start_all();
+    lab.replicas("a", 2);
+    lab.start_all();
+    assert_eq!(health(&lab.state).active_shards, 6);
+    let changes = lab.replicas("a", 1);
+    assert_eq!(changes.iter().filter(|c| matches!(c, Change::Removed { .. })).count(), 2);
+    assert_eq!(health(&lab.state).active_shards, 4);
+    assert!(lab.state.shards().all(|(_, _, shard)| shard.in_sync.len() == 2));
+    assert_eq!(lab.replicas("a", 1), [], "the same again changes nothing");
+    assert_eq!(lab.state.indices["a"].settings_version, 3);
+
+    // What recovers goes before what is started.
+    lab.replicas("a", 2);
+    lab.replicas("a", 1);
+    assert_eq!(health(&lab.state).active_shards, 4);
+
+    let back: Update = [("index.*".to_owned(), None)].into();
+    lab.apply(Event::PutIndexSettings { index: "a".to_owned(), settings: back }).unwrap();
+    assert_eq!((lab.state.indices["a"].shards, lab.state.indices["a"].replicas), (2, 1));
+    let fixed = update(&[(SHARDS, "4")]);
+    let said = lab.apply(Event::PutIndexSettings { index: "a".to_owned(), settings: fixed });
+    assert!(said.unwrap_err().to_string().contains("cannot change while running"));
+}
+
+#[test]
+fn a_follower_recovers_from_remote() {
+    let mut lab = Lab::new(2);
+    let follow = |cluster: &str, settings| Event::CreateFollower {
+        index: "copy".to_owned(),
+        leader: FollowOrigin {
+            remote_cluster: cluster.to_owned(),
+            leader_index: "logs".to_owned(),
+            leader_uuid: "u".to_owned(),
+        },
+        shards: 2,
+        settings,
+        mappings: json!({"properties": {"a": {"type": "long"}}}),
+    };
+    let said = lab.apply(follow("eu", Update::new())).unwrap_err();
+    assert_eq!(said.to_string(), "no remote cluster [eu]; set cluster.remote.eu.seeds first");
+    lab.set("cluster.remote.eu.seeds", "h:9300");
+    let said = lab.apply(follow("eu", update(&[(SHARDS, "3")]))).unwrap_err();
+    assert!(said.to_string().ends_with("as its leader, which has 2"), "{said}");
+
+    lab.apply(follow("eu", update(&[(REPLICAS, "0")]))).unwrap();
+    let remote = |shard| RecoverySource::Remote {
+        cluster: "eu".to_owned(),
+        index: "logs".to_owned(),
+        shard,
+    };
+    for shard in [0, 1] {
+        assert_eq!(lab.shard("copy", shard).primary().recovery(), Some(&remote(shard)));
+    }
+    let place = lab.initializing()[0].clone();
+    lab.fail(&place, "session timed out");
+    assert_eq!(lab.shard("copy", 0).primary().recovery(), Some(&remote(0)), "and again");
+    lab.start_all();
+    let node = lab.shard("copy", 0).primary().node.clone().unwrap();
+    lab.leave(&node);
+    lab.join(&node);
+    let source = lab.shard("copy", 0).primary().recovery().cloned();
+    assert_eq!(source, Some(RecoverySource::ExistingStore), "it holds its own documents now");
+}
+
+#[test]
+fn mappings_grow_and_never_conflict() {
+    let mut lab = Lab::new(1);
+    lab.create("a", 1, 0);
+    let put = |kind: &str| Event::PutMapping {
+        index: "a".to_owned(),
+        mappings: json!({"properties": {"x": {"type": kind}}}),
+    };
+    assert_eq!(lab.apply(put("long")).unwrap().len(), 1);
+    assert_eq!(lab.apply(put("long")), Ok(Vec::new()));
+    assert!(lab.apply(put("text")).is_err());
+    assert_eq!(lab.state.indices["a"].mapping_version, 2);
+}
+
+#[test]
+fn settings_of_both_kinds_are_checked_before_either_is_set() {
+    let mut lab = Lab::new(1);
+    let event = Event::PutClusterSettings {
+        persistent: update(&[("indices.recovery.chunk_size", "1mb")]),
+        transient: update(&[("indices.recovery.chunk_size", "1tb")]),
+    };
+    let said = lab.apply(event).unwrap_err().to_string();
+    assert!(said.ends_with("it must be from 1b to 100mb"), "{said}");
+    assert!(lab.state.persistent.is_empty());
+    lab.set("indices.recovery.chunk_size", "2048kb");
+    assert_eq!(lab.state.settings().recovery_chunk_size(), 2 << 20);
+}
+
+#[test]
+fn the_state_survives_both_formats() {
+    let mut lab = Lab::new(2);
+    lab.create("a", 2, 1);
+    let event = Event::PutMapping {
+        index: "a".to_owned(),
+        mappings: json!({"properties": {"x": {"type": "text"}}}),
+    };
+    let bytes = postcard::to_stdvec(&event).unwrap();
+    assert_eq!(postcard::from_bytes::<Event>(&bytes).unwrap(), event);
+    lab.apply(event).unwrap();
+    lab.set("cluster.remote.eu.seeds", "h:9300");
+    let text = serde_json::to_string(&lab.state).unwrap();
+    assert_eq!(serde_json::from_str::<ClusterState>(&text).unwrap(), lab.state);
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["indices"]["a"]["mappings"]["properties"]["x"]["type"], "text");
+    let bytes = postcard::to_stdvec(&lab.state).unwrap();
+    assert_eq!(postcard::from_bytes::<ClusterState>(&bytes).unwrap(), lab.state);
+}

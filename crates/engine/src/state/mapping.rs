@@ -1,0 +1,201 @@
+//! Merging of mappings: fields may be added, and never change what they are.
+
+use serde_json::{Map, Value, json};
+
+use super::StateError;
+
+/// Parameters that say how a field is stored: what is on disk cannot follow a change of these.
+const FIXED: [&str; 6] = ["type", "index", "analyzer", "normalizer", "doc_values", "store"];
+
+/// The mappings `current` with `added` merged in. Null is no mappings.
+///
+/// Fails if `added` is no object, if it changes how a field is stored, or if an object would become a
+/// field or the reverse; then nothing is to be merged.
+pub fn merge(current: &Value, added: &Value) -> Result<Value, StateError> {
+    let mut merged = match current {
+        Value::Object(object) => object.clone(),
+        _ => Map::new(),
+    };
+    match added {
+        Value::Null => {}
+        Value::Object(added) => merge_object("", &mut merged, added, true)?,
+        _ => return Err(StateError::Mapping(format!("mappings are an object, not {added}"))),
+    }
+    Ok(Value::Object(merged))
+}
+
+/// Merges the root (`path` is empty) or a field. `fresh`: nothing was there before.
+fn merge_object(
+    path: &str,
+    current: &mut Map<String, Value>,
+    added: &Map<String, Value>,
+    fresh: bool,
+) -> Result<(), StateError> {
+    for (key, value) in added {
+        // `fields` are the further ways in which one field is indexed; they merge as properties do.
+        let holds_fields = key == "properties" || (key == "fields" && !path.is_empty());
+        if !holds_fields {
+            // What a field leaves out has a default that depends on its type, so what is fixed may
+            // only be repeated. The type was compared already: an object may say it later.
+            if !fresh && key != "type" && FIXED.contains(&key.as_str()) {
+                let before = current.get(key).map_or("default".to_owned(), shown);
+                if before != shown(value) {
+                    return Err(conflict(path, key, &before, &shown(value)));
+                }
+            }
+            current.insert(key.clone(), value.clone());
+            continue;
+        }
+        let Value::Object(added_fields) = value else {
+            let place = if path.is_empty() { "the mappings" } else { path };
+            let said = format!("[{key}] of {place} must be an object of fields, not {value}");
+            return Err(StateError::Mapping(said));
+        };
+        let slot = current.entry(key.clone()).or_insert_with(|| json!({}));
+        let fields = slot.as_object_mut().expect("merged mappings hold objects of fields");
+        for (name, field) in added_fields {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            merge_field(&path, fields, name, field)?;
+        }
+    }
+    Ok(())
+}
+
+fn merge_field(
+    path: &str,
+    fields: &mut Map<String, Value>,
+    name: &str,
+    field: &Value,
+) -> Result<(), StateError> {
+    if name.is_empty() {
+        return Err(StateError::Mapping("a field must have a name".to_owned()));
+    }
+    let Value::Object(added) = field else {
+        let said = format!("field [{path}] must be an object with a type, not {field}");
+        return Err(StateError::Mapping(said));
+    };
+    let added_type = type_of(added).ok_or_else(|| {
+        StateError::Mapping(format!("field [{path}] has no type; write {{\"type\": \"keyword\"}}"))
+    })?;
+    match fields.get_mut(name).and_then(Value::as_object_mut) {
+        Some(current) => {
+            let before = type_of(current).unwrap_or_default();
+            if before != added_type {
+                return Err(conflict(path, "type", before, added_type));
+            }
+            merge_object(path, current, added, false)
+        }
+        None => {
+            let mut fresh = Map::new();
+            merge_object(path, &mut fresh, added, true)?;
+            fields.insert(name.to_owned(), Value::Object(fresh));
+            Ok(())
+        }
+    }
+}
+
+/// The type of a field; one that has `properties` and no type is an object.
+fn type_of(field: &Map<String, Value>) -> Option<&str> {
+    match field.get("type") {
+        Some(Value::String(name)) => Some(name),
+        None if field.contains_key("properties") => Some("object"),
+        _ => None,
+    }
+}
+
+fn conflict(path: &str, parameter: &str, before: &str, after: &str) -> StateError {
+    StateError::Mapping(format!(
+        "mapper [{path}] cannot be changed: [{parameter}] is [{before}] and would be [{after}]; \
+         use another field, or index anew"
+    ))
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(current: &Value, added: &Value) -> String {
+        merge(current, added).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn fields_are_added_at_every_depth() {
+        let current = json!({
+            "dynamic": true,
+            "properties": {
+                "name": {"type": "text"},
+                "place": {"properties": {"city": {"type": "keyword"}}},
+            },
+        });
+        let added = json!({
+            "dynamic": false,
+            "properties": {
+                "age": {"type": "long"},
+                "name": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
+                "place": {"properties": {"at": {"type": "geo_point"}}},
+            },
+        });
+        let merged = merge(&current, &added).unwrap();
+        assert_eq!(
+            merged,
+            json!({
+                "dynamic": false,
+                "properties": {
+                    "age": {"type": "long"},
+                    "name": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
+                    "place": {"properties": {
+                        "at": {"type": "geo_point"},
+                        "city": {"type": "keyword"},
+                    }},
+                },
+            })
+        );
+        assert_eq!(merge(&merged, &added).as_ref(), Ok(&merged), "the same again changes nothing");
+        assert_eq!(merge(&Value::Null, &Value::Null), Ok(json!({})));
+    }
+
+    #[test]
+    fn a_field_never_changes_what_it_is() {
+        let current = json!({"properties": {
+            "a": {"type": "long"},
+            "b": {"properties": {"c": {"type": "text", "analyzer": "english"}}},
+        }});
+        assert_eq!(
+            said(&current, &json!({"properties": {"a": {"type": "keyword"}}})),
+            "mapper [a] cannot be changed: [type] is [long] and would be [keyword]; \
+             use another field, or index anew"
+        );
+        for (added, path) in [
+            (json!({"a": {"properties": {"x": {"type": "long"}}}}), "[a]"),
+            (json!({"a": {"type": "long", "index": false}}), "[a]"),
+            (json!({"b": {"type": "keyword"}}), "[b]"),
+            (json!({"b": {"properties": {"c": {"type": "text", "analyzer": "german"}}}}), "[b.c]"),
+        ] {
+            let said = said(&current, &json!({"properties": added}));
+            assert!(said.starts_with(&format!("mapper {path} cannot be changed")), "{said}");
+        }
+        // What may change: how a field is read, not how it is stored.
+        let looser = json!({"properties": {"a": {"type": "long", "ignore_malformed": true}}});
+        assert!(merge(&current, &looser).is_ok());
+        let object = json!({"properties": {"b": {"type": "object", "properties": {}}}});
+        assert!(merge(&current, &object).is_ok());
+    }
+
+    #[test]
+    fn refuses_what_is_no_mapping() {
+        for (added, part) in [
+            (json!([1]), "mappings are an object"),
+            (json!({"properties": 1}), "must be an object of fields"),
+            (json!({"properties": {"a": "long"}}), "must be an object with a type"),
+            (json!({"properties": {"a": {}}}), "has no type"),
+            (json!({"properties": {"": {"type": "long"}}}), "must have a name"),
+        ] {
+            let said = said(&Value::Null, &added);
+            assert!(said.contains(part), "{said}");
+        }
+    }
+}

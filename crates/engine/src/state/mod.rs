@@ -1,0 +1,56 @@
+//! The cluster's state, and the one manager that changes it.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `cluster` | [`ClusterState`]: members, indices, routing, settings |
+//! | `index` | [`IndexMeta`]: what an index is |
+//! | `shard` | [`ShardRouting`]: where the copies of a shard are, and which of them are in sync |
+//! | `event`, `change` | what may happen; what came of it |
+//! | `manager` | [`apply`]: an event in, changes out; members and copies |
+//! | `indices` | the events about indices |
+//! | `allocation` | [`reroute`]: where copies go |
+//! | `deciders` | why a copy may go to a node, must wait, or must not |
+//! | `explain` | the same in words, for `_cluster/allocation/explain` |
+//! | `health` | green, yellow, red |
+//! | `mapping` | merging of mappings |
+//! | `check` | what always holds |
+//!
+//! As in Elasticsearch, less the consensus: membership is static and one node manages. Allocation
+//! ids, in-sync sets and primary terms are those of its data replication model: an acknowledged write
+//! is on every in-sync copy, so the primary has the manager take a copy out of sync
+//! ([`Event::CopyOutOfSync`]) before it acknowledges a write that the copy has not got.
+//!
+//! The one rule: everything here is pure. Time comes in as `now_ms`, milliseconds since the epoch of
+//! the caller's choice.
+
+mod allocation;
+mod change;
+mod check;
+mod cluster;
+mod deciders;
+mod error;
+mod event;
+mod explain;
+mod health;
+mod index;
+mod indices;
+mod json_text;
+mod manager;
+mod mapping;
+#[cfg(test)]
+mod model_test;
+mod shard;
+
+pub use allocation::reroute;
+pub use change::Change;
+pub use check::check;
+pub use cluster::{ClusterState, FORMAT, Node};
+pub use deciders::{MAX_RETRIES, Reason, Verdict};
+pub use error::StateError;
+pub use event::{Event, FoundCopy};
+pub use explain::{Explanation, NodeExplanation, explain};
+pub use health::{Health, Status, health, health_of};
+pub use index::{FollowOrigin, IndexMeta};
+pub use manager::apply;
+pub use mapping::merge as merge_mappings;
+pub use shard::{CopyState, RecoverySource, ShardCopy, ShardRouting, UnassignedReason};

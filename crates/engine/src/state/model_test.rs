@@ -1,0 +1,366 @@
+//! Random events against a model of the disks: whatever happens, the invariants hold, and no
+//! acknowledged write is lost.
+//!
+//! The model plays the nodes. A write goes to every assigned copy; the primary has those that miss it
+//! taken out of sync, and only then is it acknowledged. Whatever becomes primary must have it.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::{
+    Change, ClusterState, Event, FollowOrigin, FoundCopy, Node, RecoverySource, Status, apply,
+    check, explain, health,
+};
+use crate::settings::Update;
+
+const NODES: u8 = 4;
+
+#[derive(Clone, Debug)]
+enum Act {
+    Join(u8),
+    Leave(u8),
+    RestartManager,
+    Create {
+        index: u8,
+        shards: u8,
+        replicas: u8,
+        follows: bool,
+    },
+    Delete(u8),
+    Replicas {
+        index: u8,
+        replicas: u8,
+    },
+    Start(u8),
+    Fail(u8),
+    /// To the n-th shard; bit i of `missed_by` has the i-th copy miss it.
+    Write {
+        shard: u8,
+        missed_by: u8,
+    },
+    /// The n-th shard's primary of an older term tries to acknowledge.
+    StaleWrite(u8),
+    Enable(u8),
+    Recoveries(u8),
+    Retry,
+    /// A node deletes the files that it may delete.
+    Clean(u8),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let replicas = 0..NODES;
+    prop_oneof![
+        3 => (0..NODES).prop_map(Act::Join),
+        2 => (0..NODES).prop_map(Act::Leave),
+        1 => Just(Act::RestartManager),
+        1 => (0..3u8, 1..4u8, replicas.clone(), any::<bool>()).prop_map(
+            |(index, shards, replicas, follows)| Act::Create { index, shards, replicas, follows }
+        ),
+        1 => (0..9u8).prop_map(Act::Delete),
+        1 => (0..3u8, replicas).prop_map(|(index, replicas)| Act::Replicas { index, replicas }),
+        12 => any::<u8>().prop_map(Act::Start),
+        2 => any::<u8>().prop_map(Act::Fail),
+        6 => (any::<u8>(), any::<u8>()).prop_map(|(shard, missed_by)| Act::Write {
+            shard,
+            missed_by: missed_by & 0b0101,
+        }),
+        1 => any::<u8>().prop_map(Act::StaleWrite),
+        1 => (0..6u8).prop_map(Act::Enable),
+        1 => (0..4u8).prop_map(Act::Recoveries),
+        1 => Just(Act::Retry),
+        1 => (0..NODES).prop_map(Act::Clean),
+    ]
+}
+
+type ShardId = (String, u32);
+
+/// What a disk holds of a shard: the id, and the last write that it has without a gap.
+#[derive(Clone, Debug)]
+struct Files {
+    allocation_id: String,
+    has: u64,
+}
+
+struct Model {
+    state: ClusterState,
+    now_ms: u64,
+    disks: BTreeMap<String, BTreeMap<ShardId, Files>>,
+    acknowledged: BTreeMap<ShardId, u64>,
+}
+
+fn name(node: u8) -> String {
+    format!("n{node}")
+}
+
+fn node(node: u8) -> Node {
+    let name = name(node);
+    Node { transport_address: format!("{name}:1"), http_address: format!("{name}:2"), name }
+}
+
+fn one(name: &str, value: Option<&str>) -> Update {
+    [(name.to_owned(), value.map(str::to_owned))].into()
+}
+
+impl Model {
+    fn new() -> Self {
+        let mut state = ClusterState::new("model", (0..NODES).map(node), || 7);
+        state.persistent.insert("cluster.remote.eu.seeds".to_owned(), "h:1".to_owned());
+        let disks = (0..NODES).map(|n| (name(n), BTreeMap::new())).collect();
+        let mut model = Model { state, now_ms: 0, disks, acknowledged: BTreeMap::new() };
+        (0..NODES).for_each(|n| model.join(n));
+        model
+    }
+
+    /// Applies an event; answers whether it was accepted.
+    fn event(&mut self, event: Event) -> bool {
+        self.now_ms += 1;
+        let before = self.state.clone();
+        let applied = apply(&mut self.state, self.now_ms, event.clone());
+        check(&self.state).unwrap_or_else(|what| panic!("{what} after {event:?}"));
+        let Ok(changes) = applied else {
+            assert_eq!(self.state, before, "refused, and yet changed: {event:?}");
+            return false;
+        };
+        self.check_history(&before, &event);
+        self.write_disks(&changes);
+        self.check_primaries(&event);
+        for explanation in explain(&self.state) {
+            assert_ne!(explanation.can_allocate, "yes", "{explanation:?} after {event:?}");
+            assert!(explanation.reason.is_some(), "{explanation:?} after {event:?}");
+        }
+        true
+    }
+
+    fn check_history(&self, before: &ClusterState, event: &Event) {
+        for (index, number, old) in before.shards() {
+            let Some(new) = self.state.shard(index, number) else { continue };
+            if before.indices[index].uuid != self.state.indices[index].uuid {
+                continue;
+            }
+            assert!(new.primary_term >= old.primary_term, "a term went back after {event:?}");
+            assert!(new.was_started() || !old.was_started(), "nothing in sync after {event:?}");
+            let (was, is) = (old.started_primary(), new.started_primary());
+            if let (Some(was), Some(is)) = (was, is)
+                && was.allocation_id != is.allocation_id
+            {
+                assert!(new.primary_term > old.primary_term, "two of one term after {event:?}");
+            }
+        }
+    }
+
+    fn write_disks(&mut self, changes: &[Change]) {
+        for change in changes {
+            let Change::Assigned { index, shard, allocation_id, node, recovery, .. } = change
+            else {
+                continue;
+            };
+            let key = (self.state.indices[index].uuid.clone(), *shard);
+            let disk = self.disks.get_mut(node).unwrap();
+            if *recovery == RecoverySource::ExistingStore {
+                assert_eq!(disk[&key].allocation_id, *allocation_id);
+            } else {
+                let allocation_id = allocation_id.clone();
+                disk.insert(key, Files { allocation_id, has: 0 });
+            }
+        }
+    }
+
+    /// The promise: a started primary has every acknowledged write.
+    fn check_primaries(&self, event: &Event) {
+        for (index, number, shard) in self.state.shards() {
+            let Some(primary) = shard.started_primary() else { continue };
+            let key = (self.state.indices[index].uuid.clone(), number);
+            let files = &self.disks[primary.node.as_ref().unwrap()][&key];
+            assert_eq!(files.allocation_id, primary.allocation_id);
+            let acknowledged = self.acknowledged.get(&key).copied().unwrap_or(0);
+            assert!(files.has >= acknowledged, "writes of {index} {number} lost after {event:?}");
+        }
+    }
+
+    fn join(&mut self, n: u8) {
+        let found = self.disks[&name(n)].iter().map(|((uuid, shard), files)| FoundCopy {
+            index_uuid: uuid.clone(),
+            shard: *shard,
+            allocation_id: files.allocation_id.clone(),
+        });
+        let found = found.collect();
+        assert!(self.event(Event::NodeJoined { node: node(n), found }));
+    }
+
+    /// The n-th copy that recovers: index, shard, id.
+    fn recovering(&self, n: u8) -> Option<(String, u32, String)> {
+        let mut all = Vec::new();
+        for (index, number, shard) in self.state.shards() {
+            for copy in shard.copies.iter().filter(|copy| copy.recovery().is_some()) {
+                all.push((index.to_owned(), number, copy.allocation_id.clone()));
+            }
+        }
+        (!all.is_empty()).then(|| all.swap_remove(usize::from(n) % all.len()))
+    }
+
+    fn nth_shard(&self, n: u8) -> Option<(String, u32)> {
+        let all: Vec<_> = self.state.shards().collect();
+        let (index, number, _) = all.get(usize::from(n) % all.len().max(1))?;
+        Some(((*index).to_owned(), *number))
+    }
+
+    fn start(&mut self, n: u8) -> bool {
+        let Some((index, shard, allocation_id)) = self.recovering(n) else { return false };
+        let key = (self.state.indices[&index].uuid.clone(), shard);
+        let routing = self.state.shard(&index, shard).unwrap();
+        let copy = routing.copies.iter().find(|c| c.allocation_id == allocation_id).unwrap();
+        if let Some(RecoverySource::Peer { from_node }) = copy.recovery() {
+            let has = self.disks[from_node][&key].has;
+            let to = copy.node.clone().unwrap();
+            self.disks.get_mut(&to).unwrap().get_mut(&key).unwrap().has = has;
+        }
+        self.event(Event::ShardStarted { index, shard, allocation_id })
+    }
+
+    fn out_of_sync(&mut self, place: &(String, u32), id: String, primary_term: u64) -> bool {
+        self.event(Event::CopyOutOfSync {
+            index: place.0.clone(),
+            shard: place.1,
+            allocation_id: id,
+            primary_term,
+            reason: "missed a write".to_owned(),
+        })
+    }
+
+    fn write(&mut self, place: &(String, u32), missed_by: u8) {
+        let shard = self.state.shard(&place.0, place.1).unwrap().clone();
+        if shard.started_primary().is_none() {
+            return;
+        }
+        let key = (self.state.indices[&place.0].uuid.clone(), place.1);
+        let write = self.acknowledged.get(&key).copied().unwrap_or(0) + 1;
+        let mut failed: Vec<String> = shard.missing_in_sync().map(str::to_owned).collect();
+        for (at, copy) in shard.copies.iter().enumerate().filter(|(_, copy)| copy.is_started()) {
+            if !copy.primary && missed_by >> at & 1 == 1 {
+                failed.push(copy.allocation_id.clone());
+                continue;
+            }
+            let disk = self.disks.get_mut(copy.node.as_ref().unwrap()).unwrap();
+            disk.get_mut(&key).unwrap().has = write;
+        }
+        for id in failed {
+            assert!(self.out_of_sync(place, id, shard.primary_term), "the primary is believed");
+        }
+        self.acknowledged.insert(key, write);
+    }
+
+    /// A primary of an older term has not noticed yet: it must not be able to acknowledge.
+    fn stale_write(&mut self, place: &(String, u32)) {
+        let shard = self.state.shard(&place.0, place.1).unwrap().clone();
+        for id in shard.in_sync {
+            assert!(!self.out_of_sync(place, id, shard.primary_term - 1));
+        }
+    }
+
+    fn clean(&mut self, n: u8) {
+        let name = name(n);
+        if self.state.present.contains(&name) {
+            let state = &self.state;
+            let disk = self.disks.get_mut(&name).unwrap();
+            disk.retain(|(uuid, shard), _| !state.is_obsolete(&name, uuid, *shard));
+        }
+    }
+
+    fn act(&mut self, act: &Act) {
+        let index = |index: u8| format!("i{index}");
+        match *act {
+            Act::Join(n) => self.join(n),
+            Act::Leave(n) => drop(self.event(Event::NodeLeft { node: name(n) })),
+            Act::RestartManager => drop(self.event(Event::ManagerRestarted)),
+            Act::Create { index: i, shards, replicas, follows } => {
+                self.create(index(i), shards, replicas, follows);
+            }
+            Act::Delete(i) => drop(self.event(Event::DeleteIndex { index: index(i) })),
+            Act::Replicas { index: i, replicas } => {
+                let settings = one("index.number_of_replicas", Some(&replicas.to_string()));
+                self.event(Event::PutIndexSettings { index: index(i), settings });
+            }
+            Act::Start(n) => drop(self.start(n)),
+            Act::Fail(n) => {
+                if let Some((index, shard, allocation_id)) = self.recovering(n) {
+                    let reason = "disk".to_owned();
+                    self.event(Event::ShardFailed { index, shard, allocation_id, reason });
+                }
+            }
+            Act::Write { shard, missed_by } => {
+                if let Some(place) = self.nth_shard(shard) {
+                    self.write(&place, missed_by);
+                }
+            }
+            Act::StaleWrite(shard) => {
+                if let Some(place) = self.nth_shard(shard) {
+                    self.stale_write(&place);
+                }
+            }
+            Act::Enable(n) => {
+                let word =
+                    ["all", "all", "all", "primaries", "new_primaries", "none"][usize::from(n)];
+                self.set(one("cluster.routing.allocation.enable", Some(word)));
+            }
+            Act::Recoveries(n) => {
+                const NAME: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+                self.set(one(NAME, Some(&n.to_string())));
+            }
+            Act::Retry => drop(self.event(Event::RetryFailed)),
+            Act::Clean(n) => self.clean(n),
+        }
+    }
+
+    fn set(&mut self, transient: Update) {
+        assert!(self.event(Event::PutClusterSettings { persistent: Update::new(), transient }));
+    }
+
+    fn create(&mut self, index: String, shards: u8, replicas: u8, follows: bool) {
+        let mut settings = one("index.number_of_replicas", Some(&replicas.to_string()));
+        let mappings = Value::Null;
+        let event = if follows {
+            let leader = FollowOrigin {
+                remote_cluster: "eu".to_owned(),
+                leader_index: "l".to_owned(),
+                leader_uuid: "u".to_owned(),
+            };
+            Event::CreateFollower { index, leader, shards: u32::from(shards), settings, mappings }
+        } else {
+            settings.extend(one("index.number_of_shards", Some(&shards.to_string())));
+            Event::CreateIndex { index, settings, mappings }
+        };
+        self.event(event);
+    }
+
+    /// Everyone returns and nothing fails any more.
+    fn heal(&mut self) {
+        self.set(one("cluster.*", None));
+        self.event(Event::RetryFailed);
+        for n in 0..NODES {
+            if !self.state.present.contains(&name(n)) {
+                self.join(n);
+            }
+        }
+        while self.start(0) {}
+        let health = health(&self.state);
+        assert_eq!(health.status, Status::Green, "{:#?}", explain(&self.state));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_no_acknowledged_write_is_lost(
+        acts in prop::collection::vec(act(), 1..120)
+    ) {
+        let mut model = Model::new();
+        model.act(&Act::Create { index: 0, shards: 2, replicas: 2, follows: false });
+        for act in &acts {
+            model.act(act);
+        }
+        model.heal();
+    }
+}

@@ -1,0 +1,224 @@
+//! Where the copies of a shard are, and which of them are in sync.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// Where a copy gets its documents from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoverySource {
+    /// Nowhere: a new primary.
+    EmptyStore,
+    /// An in-sync copy on the node's own disk.
+    ExistingStore,
+    /// The primary.
+    Peer {
+        /// The primary's node.
+        from_node: String,
+    },
+    /// A shard of another cluster: a new primary of a follower.
+    Remote {
+        /// Alias of the remote cluster.
+        cluster: String,
+        /// The leader index.
+        index: String,
+        /// The leader's shard.
+        shard: u32,
+    },
+}
+
+impl RecoverySource {
+    /// The `type` that `_recovery` shows. From remote it is `SNAPSHOT`, as in Elasticsearch.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            RecoverySource::EmptyStore => "EMPTY_STORE",
+            RecoverySource::ExistingStore => "EXISTING_STORE",
+            RecoverySource::Peer { .. } => "PEER",
+            RecoverySource::Remote { .. } => "SNAPSHOT",
+        }
+    }
+}
+
+/// Why a copy is on no node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum UnassignedReason {
+    /// The index was created.
+    IndexCreated,
+    /// `index.number_of_replicas` grew.
+    ReplicaAdded,
+    /// Its node left.
+    NodeLeft,
+    /// The manager started again.
+    ClusterRecovered,
+    /// It failed: see [`ShardCopy::last_failure`].
+    AllocationFailed,
+    /// The primary that it recovered from was lost.
+    PrimaryFailed,
+    /// The primary took it out of sync, as it missed a write.
+    OutOfSync,
+}
+
+impl UnassignedReason {
+    /// The name that REST shows: `NODE_LEFT`.
+    pub fn name(self) -> &'static str {
+        match self {
+            UnassignedReason::IndexCreated => "INDEX_CREATED",
+            UnassignedReason::ReplicaAdded => "REPLICA_ADDED",
+            UnassignedReason::NodeLeft => "NODE_LEFT",
+            UnassignedReason::ClusterRecovered => "CLUSTER_RECOVERED",
+            UnassignedReason::AllocationFailed => "ALLOCATION_FAILED",
+            UnassignedReason::PrimaryFailed => "PRIMARY_FAILED",
+            UnassignedReason::OutOfSync => "OUT_OF_SYNC",
+        }
+    }
+}
+
+/// What a copy is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CopyState {
+    /// On no node.
+    Unassigned {
+        /// Why.
+        reason: UnassignedReason,
+        /// Since when.
+        at_ms: u64,
+    },
+    /// On its node, recovering.
+    Initializing {
+        /// From where.
+        recovery: RecoverySource,
+    },
+    /// On its node, complete.
+    Started,
+}
+
+/// A copy of a shard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardCopy {
+    /// Names one life of this copy: a fresh one each time that it is placed, except that a primary
+    /// from a disk keeps the id found there. While unassigned: the id it had last.
+    pub allocation_id: String,
+    /// Its node; none while unassigned.
+    pub node: Option<String>,
+    /// Whether it is the primary.
+    pub primary: bool,
+    /// What it is doing.
+    pub state: CopyState,
+    /// Whether the copy with this id has every acknowledged write: as in [`ShardRouting::in_sync`].
+    pub in_sync: bool,
+    /// How often it failed since it was started last.
+    pub failures: u32,
+    /// Why it failed last.
+    pub last_failure: Option<String>,
+}
+
+impl ShardCopy {
+    pub(super) fn new(id: String, primary: bool, reason: UnassignedReason, at_ms: u64) -> Self {
+        ShardCopy {
+            allocation_id: id,
+            node: None,
+            primary,
+            state: CopyState::Unassigned { reason, at_ms },
+            in_sync: false,
+            failures: 0,
+            last_failure: None,
+        }
+    }
+
+    /// Whether it is on a node.
+    pub fn is_assigned(&self) -> bool {
+        self.node.is_some()
+    }
+
+    /// Whether it is complete and in use.
+    pub fn is_started(&self) -> bool {
+        self.state == CopyState::Started
+    }
+
+    /// Where it recovers from; none unless it is initializing.
+    pub fn recovery(&self) -> Option<&RecoverySource> {
+        match &self.state {
+            CopyState::Initializing { recovery } => Some(recovery),
+            _ => None,
+        }
+    }
+
+    /// Whether it is on this node.
+    pub fn is_on(&self, node: &str) -> bool {
+        self.node.as_deref() == Some(node)
+    }
+}
+
+/// A shard: its copies, one of them the primary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardRouting {
+    /// Grows by one whenever a started primary is lost: what an older one says is refused.
+    pub primary_term: u64,
+    /// Ids of the copies that have every acknowledged write, also of those on nodes that left. Empty
+    /// until the first primary is started, never again after.
+    pub in_sync: BTreeSet<String>,
+    /// One primary and the replicas, in no order that means anything.
+    pub copies: Vec<ShardCopy>,
+}
+
+impl ShardRouting {
+    /// The primary, assigned or not.
+    ///
+    /// # Panics
+    /// If there is none, which the manager never lets happen.
+    pub fn primary(&self) -> &ShardCopy {
+        self.copies.iter().find(|copy| copy.primary).expect("a shard has one primary")
+    }
+
+    /// The primary, if it is started.
+    pub fn started_primary(&self) -> Option<&ShardCopy> {
+        Some(self.primary()).filter(|primary| primary.is_started())
+    }
+
+    /// Every replica, assigned or not.
+    pub fn replicas(&self) -> impl Iterator<Item = &ShardCopy> {
+        self.copies.iter().filter(|copy| !copy.primary)
+    }
+
+    /// The copies on a node, whatever they are doing. A primary sends writes to these.
+    pub fn assigned(&self) -> impl Iterator<Item = &ShardCopy> {
+        self.copies.iter().filter(|copy| copy.is_assigned())
+    }
+
+    /// The copy on a node.
+    pub fn on_node(&self, node: &str) -> Option<&ShardCopy> {
+        self.copies.iter().find(|copy| copy.is_on(node))
+    }
+
+    /// In-sync ids whose copy is on no node. A primary has each taken out of sync before it
+    /// acknowledges its next write.
+    pub fn missing_in_sync(&self) -> impl Iterator<Item = &str> {
+        let assigned = |id: &str| self.assigned().any(|copy| copy.allocation_id == id);
+        self.in_sync.iter().map(String::as_str).filter(move |id| !assigned(id))
+    }
+
+    /// Whether a primary was ever started.
+    pub fn was_started(&self) -> bool {
+        !self.in_sync.is_empty()
+    }
+
+    /// Where the assigned copy with this id stands in [`ShardRouting::copies`].
+    pub(super) fn position(&self, allocation_id: &str) -> Option<usize> {
+        self.copies.iter().position(|c| c.is_assigned() && c.allocation_id == allocation_id)
+    }
+
+    /// Takes the copy at this place from its node; answers with its id. Losing a started primary
+    /// ends its term.
+    pub(super) fn unassign(&mut self, at: usize, reason: UnassignedReason, at_ms: u64) -> String {
+        let copy = &mut self.copies[at];
+        if copy.primary && copy.is_started() {
+            self.primary_term += 1;
+        }
+        copy.node = None;
+        copy.state = CopyState::Unassigned { reason, at_ms };
+        copy.allocation_id.clone()
+    }
+}

@@ -1,0 +1,384 @@
+//! What nodes ask of each other, and what they answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use store::{Commit, Operation, Outcome, ShardStats, WriteRequest};
+
+use crate::state::{ClusterState, Event, FoundCopy};
+
+/// An error that crosses the wire: the field's type, its reason and its HTTP status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{reason}")]
+pub struct Failure {
+    /// For example `index_not_found_exception`.
+    pub kind: String,
+    /// What was tried, what was found, what to do.
+    pub reason: String,
+    /// HTTP status.
+    pub status: u16,
+}
+
+impl Failure {
+    /// A failure with the given type, reason and HTTP status.
+    pub fn new(status: u16, kind: &str, reason: impl Into<String>) -> Self {
+        Failure { kind: kind.to_owned(), reason: reason.into(), status }
+    }
+
+    /// The index does not exist.
+    pub fn no_such_index(index: &str) -> Self {
+        Failure::new(404, "index_not_found_exception", format!("no such index [{index}]"))
+    }
+
+    /// The shard has no copy that could do it now.
+    pub fn unavailable(index: &str, shard: u32, why: &str) -> Self {
+        let reason = format!("[{index}][{shard}] {why}");
+        Failure::new(503, "unavailable_shards_exception", reason)
+    }
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        let (status, kind) = match &error {
+            store::Error::Mapping { .. } | store::Error::Document { .. } => {
+                (400, "mapper_parsing_exception")
+            }
+            store::Error::OperationsGone { .. } => (404, "resource_not_found_exception"),
+            store::Error::SourceDamaged { .. }
+            | store::Error::FileDamaged { .. }
+            | store::Error::FileLength { .. }
+            | store::Error::LogDamaged { .. } => (500, "corrupt_index_exception"),
+            _ => (500, "engine_exception"),
+        };
+        Failure::new(status, kind, error.to_string())
+    }
+}
+
+/// A node, as it introduces itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeRow {
+    /// Name.
+    pub name: String,
+    /// Cluster name.
+    pub cluster: String,
+    /// Transport address.
+    pub transport: String,
+    /// HTTP address.
+    pub http: String,
+}
+
+/// What is to be done to a shard copy, by who has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ShardAction {
+    /// Reads one document.
+    Get {
+        /// `_id`.
+        id: String,
+    },
+    /// Counts live documents.
+    Count,
+    /// Reads every live document and hashes it.
+    Digest,
+    /// Makes what was written visible.
+    Refresh,
+    /// Commits.
+    Flush,
+    /// Merges segments.
+    ForceMerge {
+        /// Down to so many.
+        max_num_segments: usize,
+    },
+    /// Says what the copy holds.
+    Stats,
+}
+
+/// The answer to a [`ShardAction`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ShardAnswer {
+    /// To [`ShardAction::Get`]: version, sequence number, source; none if there is no such document.
+    Get(Option<(u64, u64, Bytes)>),
+    /// To [`ShardAction::Count`].
+    Count(u64),
+    /// To [`ShardAction::Digest`]: documents, and the wrapping sum of their hashes.
+    Digest(u64, u64),
+    /// To the rest but stats.
+    Done,
+    /// To [`ShardAction::Stats`].
+    Stats(Box<ShardStats>),
+}
+
+/// Why files are read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SessionKind {
+    /// A replica of the same cluster; throttled by `indices.recovery.*`.
+    Peer {
+        /// Allocation id of the copy that recovers.
+        allocation_id: String,
+        /// What the copy has already: its history, and the first operation that it lacks.
+        has: Option<(String, u64)>,
+    },
+    /// A follower in another cluster; throttled by `ccr.indices.recovery.*`.
+    Remote,
+}
+
+/// A session on a source.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SessionOpened {
+    /// Its number on that node.
+    pub session: u64,
+    /// The files; none where operations alone suffice.
+    pub commit: Option<Commit>,
+    /// First operation that the target needs after the files, or without them.
+    pub from_seq_no: u64,
+    /// Highest sequence number of the source now.
+    pub max_seq_no: Option<u64>,
+    /// The source's history.
+    pub history_uuid: String,
+}
+
+/// Where the primary of a remote shard is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardLocation {
+    /// Shard number.
+    pub shard: u32,
+    /// Node name; none while there is no started primary.
+    pub node: Option<String>,
+}
+
+/// Time that a source spent on a chunk, by what it spent it on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourcePhases {
+    /// Held back by the source's throttle.
+    pub throttle: Duration,
+    /// Reading from disk.
+    pub disk_read: Duration,
+    /// Hashing and compressing.
+    pub cpu: Duration,
+    /// Waiting for memory.
+    pub memory: Duration,
+}
+
+/// A chunk under way; its bytes travel in the frame's tail.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WireChunk {
+    /// The bytes, compressed where `plain_len` is set.
+    #[serde(skip, default = "empty_chunk")]
+    pub chunk: store::Chunk,
+    /// CRC-32C of the plain bytes.
+    pub crc32c: u32,
+    /// Length before compression; none if not compressed.
+    pub plain_len: Option<u64>,
+    /// Bytes on the wire.
+    pub wire_len: u64,
+    /// Where the source's time went.
+    pub phases: SourcePhases,
+    /// Whether the source's clients suffer.
+    pub pressure: bool,
+}
+
+fn empty_chunk() -> store::Chunk {
+    store::Chunk::Bytes(Bytes::new())
+}
+
+/// Documents for the primary of a shard.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Write {
+    /// Index.
+    pub index: String,
+    /// Shard number.
+    pub shard: u32,
+    /// What to write, in order.
+    pub requests: Vec<WriteRequest>,
+}
+
+/// What a write did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// Its place in the shard's history.
+    pub seq_no: u64,
+    /// Version of the document.
+    pub version: u64,
+    /// Term of the primary.
+    pub primary_term: u64,
+    /// Created, updated, deleted, not found.
+    pub outcome: Outcome,
+}
+
+/// What a node asks of another.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Request {
+    /// Answers at once; measures the round trip.
+    Ping,
+    /// Who are you?
+    Hello,
+    /// To the manager: I am here, with these copies on my disk.
+    Join(NodeRow, Vec<FoundCopy>),
+    /// From the manager: this is the state now.
+    Publish(Arc<ClusterState>),
+    /// To the manager: I am alive. Refused where the manager does not know it.
+    Heartbeat(String),
+    /// To the manager: this happened; answers once it is published.
+    Submit(Box<Event>),
+    /// To the primary.
+    Write(Write),
+    /// To a replica, from its primary.
+    Replicate {
+        /// UUID of the index.
+        index_uuid: String,
+        /// Shard number.
+        shard: u32,
+        /// The replica's allocation id.
+        allocation_id: String,
+        /// The primary's term.
+        primary_term: u64,
+        /// The operations.
+        ops: Arc<Vec<Operation>>,
+        /// What every in-sync copy has.
+        global_checkpoint: Option<u64>,
+    },
+    /// To a node that has a copy.
+    Shard(String, u32, ShardAction),
+    /// The node's stats, as JSON.
+    NodeStats,
+    /// The node's recoveries, as JSON.
+    Recoveries,
+    /// To a remote cluster: what is this index?
+    RemoteIndex(String),
+    /// To a primary: a recovery begins.
+    OpenSession {
+        /// Index.
+        index: String,
+        /// Shard number.
+        shard: u32,
+        /// Why.
+        kind: SessionKind,
+    },
+    /// Bytes of a file of a session.
+    ReadChunk {
+        /// The session.
+        session: u64,
+        /// Number of the file in the commit.
+        file: u32,
+        /// First byte.
+        offset: u64,
+        /// How many.
+        len: u32,
+        /// 0 plain, 1 lz4, 2 zstd.
+        compress: u8,
+    },
+    /// Is this file of the session's source whole? Asked when what arrived was not.
+    VerifyFile {
+        /// The session.
+        session: u64,
+        /// Number of the file in the commit.
+        file: u32,
+    },
+    /// Operations of a session's shard.
+    ReadOps {
+        /// The session.
+        session: u64,
+        /// First sequence number.
+        from: u64,
+        /// At most so many.
+        max_ops: u32,
+        /// At most so many bytes, but one operation.
+        max_bytes: u64,
+    },
+    /// From now on new writes go to the target, too; answers with the highest sequence number so far.
+    StartTracking(u64),
+    /// The target has everything: it counts as in sync.
+    Finalize {
+        /// The session.
+        session: u64,
+        /// What the target has.
+        local_checkpoint: Option<u64>,
+    },
+    /// The session is over.
+    CloseSession(u64),
+}
+
+/// What a node answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Response {
+    /// Done.
+    Done,
+    /// Who I am.
+    Hello(NodeRow),
+    /// The state that holds now.
+    State(Arc<ClusterState>),
+    /// One result for each request.
+    Written(Vec<Result<Written, Failure>>),
+    /// The replica has it.
+    Replicated {
+        /// The replica's local checkpoint.
+        local_checkpoint: Option<u64>,
+    },
+    /// Of a shard action.
+    Shard(ShardAnswer),
+    /// JSON text.
+    Json(String),
+    /// Mappings, settings and UUID of an index as JSON text, and where its primaries are.
+    RemoteIndex {
+        /// UUID.
+        uuid: String,
+        /// Number of shards.
+        shards: u32,
+        /// Mappings, as JSON text.
+        mappings: String,
+        /// Where its primaries are.
+        primaries: Vec<ShardLocation>,
+    },
+    /// A session.
+    Session(Box<SessionOpened>),
+    /// A chunk.
+    Chunk(Box<WireChunk>),
+    /// Operations, sorted.
+    Ops(Vec<Operation>),
+    /// A sequence number.
+    SeqNo(Option<u64>),
+}
+
+impl Request {
+    /// Bytes on the wire, about.
+    pub(crate) fn wire_bytes(&self) -> u64 {
+        const SMALL: u64 = 96;
+        match self {
+            Request::Write(write) => SMALL + write.requests.iter().map(request_bytes).sum::<u64>(),
+            Request::Replicate { ops, .. } => SMALL + ops_bytes(ops),
+            Request::Publish(_) | Request::Join(..) => 4096,
+            _ => SMALL,
+        }
+    }
+}
+
+impl Response {
+    /// Bytes on the wire, about.
+    pub(crate) fn wire_bytes(&self) -> u64 {
+        const SMALL: u64 = 96;
+        match self {
+            Response::Chunk(chunk) => SMALL + chunk.wire_len,
+            Response::Ops(ops) => SMALL + ops_bytes(ops),
+            Response::Written(results) => SMALL + 32 * results.len() as u64,
+            Response::Json(text) => SMALL + text.len() as u64,
+            Response::State(_) => 4096,
+            Response::Session(session) => {
+                SMALL + session.commit.as_ref().map_or(0, |commit| 64 * commit.files.len() as u64)
+            }
+            _ => SMALL,
+        }
+    }
+}
+
+fn request_bytes(request: &WriteRequest) -> u64 {
+    let source = match request {
+        WriteRequest::Index { source, .. } => source.len() as u64,
+        WriteRequest::Delete { .. } => 0,
+    };
+    24 + request.id().len() as u64 + source
+}
+
+fn ops_bytes(ops: &[Operation]) -> u64 {
+    ops.iter().map(Operation::encoded_bytes).sum()
+}

@@ -1,0 +1,273 @@
+//! Pooled connections to neighbours, and the serving side of them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use world::{Connection, Env, Listener, Receiver, Sender, Task};
+
+use super::envelope::Envelope;
+use super::message::{Failure, Request, Response};
+
+/// What a connection is for, so that bulk does not delay what is small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// State, sessions, pings.
+    Control,
+    /// Writes and their replication.
+    Bulk,
+    /// Chunks and operations of recoveries; the number chooses among several connections.
+    Recovery(u32),
+}
+
+/// Why a call gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The neighbour answered that it failed.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+    /// No connection, or it broke.
+    #[error("{address}: {reason}")]
+    Broken {
+        /// The neighbour.
+        address: String,
+        /// What was found.
+        reason: String,
+    },
+    /// No answer in time.
+    #[error("{address}: no answer within {limit:?}")]
+    Timeout {
+        /// The neighbour.
+        address: String,
+        /// The limit.
+        limit: Duration,
+    },
+}
+
+impl CallError {
+    /// Whether another try may help: the way was the problem, not the question.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            CallError::Broken { .. } | CallError::Timeout { .. } => true,
+            CallError::Failed(failure) => matches!(failure.status, 429 | 503),
+        }
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Failed(failure) => failure,
+            broken @ CallError::Broken { .. } => {
+                Failure::new(503, "node_disconnected_exception", broken.to_string())
+            }
+            timeout @ CallError::Timeout { .. } => {
+                Failure::new(503, "receive_timeout_transport_exception", timeout.to_string())
+            }
+        }
+    }
+}
+
+type Waiting = RefCell<BTreeMap<u64, oneshot::Sender<Result<Response, CallError>>>>;
+
+struct Channel {
+    sender: Sender<Envelope>,
+    waiting: Rc<Waiting>,
+    open: Rc<Cell<bool>>,
+    _reader: Task<()>,
+}
+
+/// Connections to other nodes, made when they are first needed.
+#[derive(Clone)]
+pub struct Pool {
+    inner: Rc<Inner>,
+}
+
+type Slot = Rc<tokio::sync::Mutex<Option<Rc<Channel>>>>;
+
+struct Inner {
+    env: Env,
+    next_id: Cell<u64>,
+    channels: RefCell<BTreeMap<(String, Class), Slot>>,
+}
+
+impl Pool {
+    /// A pool without connections.
+    pub fn new(env: Env) -> Self {
+        let channels = RefCell::default();
+        Pool { inner: Rc::new(Inner { env, next_id: Cell::new(0), channels }) }
+    }
+
+    /// Asks and waits for the answer, no longer than `limit`.
+    pub async fn call(
+        &self,
+        address: &str,
+        class: Class,
+        request: Request,
+        limit: Duration,
+    ) -> Result<Response, CallError> {
+        let call = self.call_without_limit(address, class, request);
+        match self.inner.env.timeout(limit, call).await {
+            Ok(answer) => answer,
+            Err(_) => Err(CallError::Timeout { address: address.to_owned(), limit }),
+        }
+    }
+
+    async fn call_without_limit(
+        &self,
+        address: &str,
+        class: Class,
+        request: Request,
+    ) -> Result<Response, CallError> {
+        let broken = |reason: String| CallError::Broken { address: address.to_owned(), reason };
+        let channel = self.channel(address, class).await?;
+        let id = self.inner.next_id.get() + 1;
+        self.inner.next_id.set(id);
+        let (answer, answered) = oneshot::channel();
+        channel.waiting.borrow_mut().insert(id, answer);
+        let forget = Forget { waiting: channel.waiting.clone(), id };
+        let sent = channel.sender.send(Envelope::Request(id, request)).await;
+        if let Err(error) = sent {
+            channel.open.set(false);
+            return Err(broken(error.to_string()));
+        }
+        let answer = answered.await;
+        drop(forget);
+        answer.unwrap_or_else(|_| Err(broken("the connection closed".to_owned())))
+    }
+
+    async fn channel(&self, address: &str, class: Class) -> Result<Rc<Channel>, CallError> {
+        let key = (address.to_owned(), class);
+        let slot = self.inner.channels.borrow_mut().entry(key).or_default().clone();
+        let mut slot = slot.lock().await;
+        if let Some(channel) = slot.as_ref().filter(|channel| channel.open.get()) {
+            return Ok(channel.clone());
+        }
+        *slot = None;
+        let connection = self.inner.env.connect::<Envelope>(address).await;
+        let Connection { sender, receiver } = connection.map_err(|error| CallError::Broken {
+            address: address.to_owned(),
+            reason: error.to_string(),
+        })?;
+        let waiting = Rc::new(Waiting::default());
+        let open = Rc::new(Cell::new(true));
+        let reading = read_answers(receiver, waiting.clone(), open.clone(), address.to_owned());
+        let reader = self.inner.env.spawn("answers", reading);
+        let channel = Rc::new(Channel { sender, waiting, open, _reader: reader });
+        *slot = Some(channel.clone());
+        Ok(channel)
+    }
+
+    /// Closes every connection.
+    pub fn close(&self) {
+        let channels = std::mem::take(&mut *self.inner.channels.borrow_mut());
+        drop(channels);
+    }
+}
+
+/// Takes a question off the list when nobody waits for it any more.
+struct Forget {
+    waiting: Rc<Waiting>,
+    id: u64,
+}
+
+impl Drop for Forget {
+    fn drop(&mut self) {
+        let taken = self.waiting.borrow_mut().remove(&self.id);
+        drop(taken);
+    }
+}
+
+async fn read_answers(
+    mut receiver: Receiver<Envelope>,
+    waiting: Rc<Waiting>,
+    open: Rc<Cell<bool>>,
+    address: String,
+) {
+    let reason = loop {
+        match receiver.recv().await {
+            Ok(Some(Envelope::Response(id, answer))) => {
+                let waiter = waiting.borrow_mut().remove(&id);
+                if let Some(waiter) = waiter {
+                    // Who asked may have gone meanwhile.
+                    let _ = waiter.send(answer.map_err(CallError::Failed));
+                }
+            }
+            Ok(Some(Envelope::Request(..))) => break "it asked where it should answer".to_owned(),
+            Ok(None) => break "the connection closed".to_owned(),
+            Err(error) => break error.to_string(),
+        }
+    };
+    open.set(false);
+    let left = std::mem::take(&mut *waiting.borrow_mut());
+    for waiter in left.into_values() {
+        let error = CallError::Broken { address: address.clone(), reason: reason.clone() };
+        let _ = waiter.send(Err(error));
+    }
+}
+
+/// An answer, and what is held until it has been handed to the connection.
+pub(crate) struct Reply {
+    pub(crate) response: Response,
+    pub(crate) hold: Option<tokio::sync::OwnedSemaphorePermit>,
+}
+
+impl From<Response> for Reply {
+    fn from(response: Response) -> Self {
+        Reply { response, hold: None }
+    }
+}
+
+/// Serves connections until the task is ended. Each question runs in a task of its own; those of a
+/// connection that closes are ended.
+pub(crate) async fn serve<F>(
+    env: Env,
+    mut listener: Listener<Envelope>,
+    handle: impl Fn(Request) -> F + Clone + 'static,
+) where
+    F: Future<Output = Result<Reply, Failure>> + 'static,
+{
+    let mut connections: Vec<Task<()>> = Vec::new();
+    loop {
+        let Ok(connection) = listener.accept().await else {
+            // Out of file handles, most likely: some may close.
+            env.sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        connections.retain(|task| !task.is_finished());
+        let serving = serve_connection(env.clone(), connection, handle.clone());
+        connections.push(env.spawn("serves a connection", serving));
+    }
+}
+
+async fn serve_connection<F>(
+    env: Env,
+    connection: Connection<Envelope>,
+    handle: impl Fn(Request) -> F + 'static,
+) where
+    F: Future<Output = Result<Reply, Failure>> + 'static,
+{
+    let Connection { sender, mut receiver } = connection;
+    let mut running: BTreeMap<u64, Task<()>> = BTreeMap::new();
+    let mut sweep_at = 64;
+    while let Ok(Some(Envelope::Request(id, request))) = receiver.recv().await {
+        let (work, sender) = (handle(request), sender.clone());
+        let task = env.spawn("answers a question", async move {
+            let (answer, hold) = match work.await {
+                Ok(reply) => (Ok(reply.response), reply.hold),
+                Err(failure) => (Err(failure), None),
+            };
+            // Who asked may have gone meanwhile.
+            let _ = sender.send(Envelope::Response(id, answer)).await;
+            drop(hold);
+        });
+        running.insert(id, task);
+        if running.len() >= sweep_at {
+            running.retain(|_, task| !task.is_finished());
+            sweep_at = (running.len() * 2).max(64);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Clusters for tests: nodes in one process, in either world.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use engine::rest::{self, RestRequest};
+use engine::{Node, NodeConfig};
+use serde_json::{Value, json};
+use world::Env;
+
+/// The same test bodies in both worlds.
+#[macro_export]
+macro_rules! both_worlds {
+    ($($name:ident),+ $(,)?) => {
+        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
+        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
+    };
+}
+
+/// A cluster whose nodes share this process. Its directory goes with it.
+pub struct Cluster {
+    pub env: Env,
+    pub name: String,
+    pub nodes: BTreeMap<String, Node>,
+    configs: Vec<NodeConfig>,
+    dir: Option<tempfile::TempDir>,
+}
+
+impl Cluster {
+    pub async fn start(env: &Env, name: &str, nodes: usize) -> Cluster {
+        Cluster::start_with(env, name, nodes, BTreeMap::new()).await
+    }
+
+    pub async fn start_with(
+        env: &Env,
+        name: &str,
+        nodes: usize,
+        settings: BTreeMap<String, String>,
+    ) -> Cluster {
+        let dir = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
+        let root = dir.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());
+        let members: Vec<String> = (0..nodes).map(|n| format!("{name}-{n}")).collect();
+        let configs = members.iter().map(|node| NodeConfig {
+            name: node.clone(),
+            cluster: name.to_owned(),
+            members: members.clone(),
+            manager: None,
+            transport: env.host(node).any_address(),
+            http: env.host(node).any_address(),
+            data: root.join(node),
+            settings: settings.clone(),
+        });
+        let configs: Vec<NodeConfig> = configs.collect();
+        let (env, name, nodes) = (env.clone(), name.to_owned(), BTreeMap::new());
+        let mut cluster = Cluster { env, name, nodes, configs, dir };
+        for number in 0..members.len() {
+            cluster.start_node(number).await;
+        }
+        cluster
+    }
+
+    /// Starts a node, or starts it again on the same data and the same address.
+    pub async fn start_node(&mut self, number: usize) {
+        let manager = self.nodes.get(&self.configs[0].name).map(|m| m.transport_address().to_owned());
+        let config = &mut self.configs[number];
+        config.manager = if number == 0 { None } else { manager };
+        let host = self.env.host(&config.name);
+        let node = Node::start(&host, config.clone()).await.unwrap();
+        config.transport = node.transport_address().to_owned();
+        config.http = node.http_address().to_owned();
+        self.nodes.insert(config.name.clone(), node);
+    }
+
+    /// Stops a node in order.
+    pub async fn stop_node(&mut self, number: usize) {
+        let node = self.nodes.remove(&self.configs[number].name).unwrap();
+        node.stop().await;
+    }
+
+    /// Kills a node without warning. In the real world, where all share one process, it is stopped instead.
+    pub async fn kill_node(&mut self, number: usize) {
+        let name = self.configs[number].name.clone();
+        if self.env.is_virtual() {
+            let node = self.nodes.remove(&name);
+            self.env.kill_host(&name);
+            drop(node);
+        } else {
+            self.stop_node(number).await;
+        }
+    }
+
+    pub fn node(&self, number: usize) -> &Node {
+        &self.nodes[&self.configs[number].name]
+    }
+
+    pub fn any(&self) -> &Node {
+        self.nodes.values().next().unwrap()
+    }
+
+    pub async fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+        ask(self.any(), method, path, body).await
+    }
+
+    /// Asks, and expects it to go well.
+    pub async fn must(&self, method: &str, path: &str, body: Value) -> Value {
+        let (status, answer) = self.ask(method, path, body).await;
+        assert!((200..300).contains(&status), "{method} {path}: {status} {answer}");
+        answer
+    }
+
+    pub async fn stop(mut self) {
+        for node in std::mem::take(&mut self.nodes).into_values() {
+            node.stop().await;
+        }
+    }
+
+    pub async fn green(&self, index: &str) {
+        let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout=30s");
+        let health = self.must("GET", &path, Value::Null).await;
+        assert_eq!(health["status"], "green", "{health}");
+    }
+
+    pub async fn create(&self, index: &str, shards: u32, replicas: u32) {
+        let body = json!({
+            "settings": { "number_of_shards": shards, "number_of_replicas": replicas },
+            "mappings": { "properties": {
+                "n": { "type": "long" }, "word": { "type": "keyword" },
+                "place": { "type": "geo_point" },
+            } },
+        });
+        self.must("PUT", &format!("/{index}"), body).await;
+        self.green(index).await;
+    }
+
+    /// Indexes documents `from..to` under ids of their own; answers how many were acknowledged.
+    pub async fn index(&self, index: &str, from: u64, to: u64) -> u64 {
+        let mut body = String::new();
+        for n in from..to {
+            body.push_str(&format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n"));
+            body.push_str(&format!("{{\"n\":{n},\"word\":\"w{}\",\"place\":[{}.5,51.5]}}\n", n % 7, n % 90));
+        }
+        let (status, answer) = raw(self.any(), "POST", &format!("/{index}/_bulk"), body.into()).await;
+        assert_eq!(status, 200, "{answer}");
+        let items = answer["items"].as_array().unwrap();
+        items.iter().filter(|item| item["index"]["status"].as_u64().unwrap() < 300).count() as u64
+    }
+
+    /// The digests of every started copy of an index, sorted.
+    pub async fn digests(&self, index: &str) -> Vec<(u64, u64, String)> {
+        let path = format!("/{index}/_narrows/digest?replicas=true");
+        let answer = self.must("GET", &path, Value::Null).await;
+        let rows = answer["shards"].as_array().unwrap();
+        let mut digests: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                let content = row["content"].as_str().unwrap().to_owned();
+                (row["shard"].as_u64().unwrap(), row["documents"].as_u64().unwrap(), content)
+            })
+            .collect();
+        digests.sort();
+        digests
+    }
+}
+
+pub async fn ask(node: &Node, method: &str, path: &str, body: Value) -> (u16, Value) {
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    raw(node, method, path, body).await
+}
+
+pub async fn raw(node: &Node, method: &str, path: &str, body: Bytes) -> (u16, Value) {
+    let request = RestRequest { method: method.to_owned(), path: path.to_owned(), body };
+    let response = rest::handle(node, request).await;
+    let value = serde_json::from_slice(&response.body)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&response.body).into_owned()));
+    (response.status, value)
+}
+
+/// Waits until `done` is true; fails after a minute.
+pub async fn eventually(env: &Env, what: &str, mut done: impl AsyncFnMut() -> bool) {
+    for _ in 0..1200 {
+        if done().await {
+            return;
+        }
+        env.sleep(Duration::from_millis(50)).await;
+    }
+    panic!("not within a minute: {what}");
+}

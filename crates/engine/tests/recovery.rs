@@ -1,0 +1,237 @@
+//! Recovery from remote and from peers, and what may go wrong with it.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Cluster, eventually};
+use serde_json::{Value, json};
+use world::{Env, Link, LinkConfig};
+
+both_worlds!(
+    a_follower_recovers_with_every_scheduler,
+    damaged_chunks_are_fetched_again,
+    a_damaged_source_file_is_named_and_not_copied,
+    a_cut_link_is_survived,
+    a_killed_leader_is_resumed,
+    the_throttle_holds_and_can_be_changed_while_running,
+    compression_changes_nothing_but_the_wire,
+    a_replica_added_later_is_complete,
+);
+
+struct Pair {
+    leader: Cluster,
+    follower: Cluster,
+    link: Link,
+}
+
+async fn pair(env: &Env, rtt_ms: u64, rate: u64, documents: u64) -> Pair {
+    let leader = Cluster::start(env, "leader", 2).await;
+    leader.create("a", 2, 0).await;
+    for from in (0..documents).step_by(1000) {
+        let to = (from + 1000).min(documents);
+        assert_eq!(leader.index("a", from, to).await, to - from);
+    }
+    let follower = Cluster::start(env, "follower", 2).await;
+    let config = LinkConfig {
+        rtt: Duration::from_millis(rtt_ms),
+        rate_bytes_per_s: Some(rate),
+        window_bytes: None,
+    };
+    let link = Link::open(env, config);
+    let mut seeds = Vec::new();
+    for node in leader.nodes.values() {
+        seeds.push(link.route(node.transport_address()).await.unwrap());
+    }
+    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+    follower.must("PUT", "/_cluster/settings", settings).await;
+    Pair { leader, follower, link }
+}
+
+impl Pair {
+    async fn set(&self, settings: Value) {
+        let body = json!({ "persistent": settings });
+        self.leader.must("PUT", "/_cluster/settings", body.clone()).await;
+        self.follower.must("PUT", "/_cluster/settings", body).await;
+    }
+
+    async fn follow(&self, index: &str) {
+        let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
+        self.follower.must("PUT", &format!("/{index}/_ccr/follow"), body).await;
+    }
+
+    async fn recoveries(&self, index: &str) -> Vec<Value> {
+        let answer = self.follower.must("GET", &format!("/{index}/_recovery"), Value::Null).await;
+        answer[index]["shards"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Waits for the end, and compares both sides.
+    async fn complete(&self, env: &Env, index: &str) {
+        eventually(env, "the follower is complete", async || {
+            let rows = self.recoveries(index).await;
+            rows.iter().filter(|row| row["primary"] == true && row["stage"] == "DONE").count() == 2
+        })
+        .await;
+        eventually(env, "the follower's shards are started", async || {
+            let path = format!("/_cluster/health/{index}");
+            let health = self.follower.must("GET", &path, Value::Null).await;
+            health["active_primary_shards"] == 2
+        })
+        .await;
+        let path = "_narrows/digest";
+        let leader = self.leader.must("GET", &format!("/a/{path}"), Value::Null).await;
+        let follower = self.follower.must("GET", &format!("/{index}/{path}"), Value::Null).await;
+        let strip = |value: &Value| -> Vec<Value> {
+            let rows = value["shards"].as_array().unwrap();
+            rows.iter().map(|row| json!([row["shard"], row["documents"], row["content"]])).collect()
+        };
+        assert_eq!(strip(&leader), strip(&follower));
+        for row in self.recoveries(index).await {
+            let charged: u64 = row["narrows"]["charged_ns"]
+                .as_object()
+                .unwrap()
+                .values()
+                .map(|ns| ns.as_u64().unwrap())
+                .sum();
+            assert_eq!(charged, row["narrows"]["elapsed_ns"].as_u64().unwrap(), "{row}");
+        }
+    }
+
+    async fn stop(self) {
+        self.leader.stop().await;
+        self.follower.stop().await;
+    }
+}
+
+async fn a_follower_recovers_with_every_scheduler(env: Env) {
+    let pair = pair(&env, 10, 50_000_000, 3000).await;
+    for scheduler in ["sequential", "parallel_files", "file_window", "adaptive"] {
+        pair.set(json!({
+            "ccr.indices.recovery.chunk_size": "16kb",
+            "narrows.recovery.scheduler": scheduler,
+        }))
+        .await;
+        pair.follow("b").await;
+        pair.complete(&env, "b").await;
+        let rows = pair.recoveries("b").await;
+        assert!(rows.iter().all(|row| row["type"] == "SNAPSHOT" || row["type"] == "PEER"));
+        pair.follower.must("DELETE", "/b", Value::Null).await;
+    }
+    let stats = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
+    assert_eq!(stats.0, 404);
+    pair.stop().await;
+}
+
+async fn damaged_chunks_are_fetched_again(env: Env) {
+    let pair = pair(&env, 4, 20_000_000, 4000).await;
+    pair.set(json!({ "ccr.indices.recovery.chunk_size": "64kb" })).await;
+    pair.link.damage_next(2);
+    pair.follow("b").await;
+    pair.complete(&env, "b").await;
+    let rows = pair.recoveries("b").await;
+    let sum = |name: &str| -> u64 { rows.iter().map(|r| r["narrows"][name].as_u64().unwrap()).sum() };
+    // In the real world damage may hit a frame's head: then the connection is made anew.
+    assert!(sum("refetched_chunks") + sum("retries") >= 1, "{rows:?}");
+    pair.stop().await;
+}
+
+async fn a_damaged_source_file_is_named_and_not_copied(env: Env) {
+    let pair = pair(&env, 2, 100_000_000, 2000).await;
+    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    let node = pair.leader.node(0);
+    let state = node.state();
+    let uuid = &state.indices["a"].uuid;
+    let (_, shard, _) = state.copies_on("leader-0").next().unwrap();
+    let dir = node.copy_dir(uuid, shard);
+    let file = store::damage_largest_file(&env.host("leader-0"), &dir).await.unwrap();
+    pair.follow("b").await;
+    eventually(&env, "the damage is named", async || {
+        let rows = pair.recoveries("b").await;
+        let explained = pair.follower.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
+        let told = |text: &str| text.contains(&file) && text.contains("damaged");
+        told(&explained.1.to_string()) || rows.iter().any(|row| told(&row.to_string()))
+    })
+    .await;
+    let health = pair.follower.must("GET", "/_cluster/health/b", Value::Null).await;
+    assert!(health["active_primary_shards"].as_u64().unwrap() < 2, "{health}");
+    pair.stop().await;
+}
+
+async fn a_cut_link_is_survived(env: Env) {
+    let pair = pair(&env, 10, 1_000_000, 6000).await;
+    pair.follow("b").await;
+    env.sleep(Duration::from_millis(150)).await;
+    pair.link.cut();
+    env.sleep(Duration::from_millis(300)).await;
+    pair.link.heal();
+    pair.complete(&env, "b").await;
+    pair.stop().await;
+}
+
+async fn a_killed_leader_is_resumed(env: Env) {
+    let mut pair = pair(&env, 10, 400_000, 6000).await;
+    pair.set(json!({ "ccr.indices.recovery.chunk_size": "16kb" })).await;
+    pair.follow("b").await;
+    eventually(&env, "some files are there", async || {
+        let rows = pair.recoveries("b").await;
+        rows.iter().any(|row| row["index"]["size"]["recovered_in_bytes"].as_u64().unwrap() > 100_000)
+    })
+    .await;
+    pair.leader.kill_node(1).await;
+    env.sleep(Duration::from_millis(200)).await;
+    pair.leader.start_node(1).await;
+    pair.complete(&env, "b").await;
+    let rows = pair.recoveries("b").await;
+    assert!(rows.iter().any(|row| row["narrows"]["retries"].as_u64().unwrap() > 0), "{rows:?}");
+    pair.stop().await;
+}
+
+async fn the_throttle_holds_and_can_be_changed_while_running(env: Env) {
+    let pair = pair(&env, 2, 125_000_000, 6000).await;
+    pair.set(json!({
+        "ccr.indices.recovery.max_bytes_per_sec": "20kb",
+        "ccr.indices.recovery.chunk_size": "4kb",
+    }))
+    .await;
+    pair.follow("b").await;
+    env.sleep(Duration::from_millis(1500)).await;
+    let rows = pair.recoveries("b").await;
+    for row in &rows {
+        let came = row["index"]["size"]["recovered_in_bytes"].as_u64().unwrap();
+        assert!(came < 90_000, "{row}");
+        assert!(row["narrows"]["charged_ns"]["throttle"].as_u64().unwrap() > 0, "{row}");
+    }
+    pair.set(json!({ "ccr.indices.recovery.max_bytes_per_sec": "-1" })).await;
+    pair.complete(&env, "b").await;
+    pair.stop().await;
+}
+
+async fn compression_changes_nothing_but_the_wire(env: Env) {
+    let pair = pair(&env, 2, 125_000_000, 4000).await;
+    for scheme in ["lz4", "zstd"] {
+        pair.set(json!({
+            "transport.compress": "true",
+            "transport.compression_scheme": scheme,
+        }))
+        .await;
+        pair.follow("b").await;
+        pair.complete(&env, "b").await;
+        pair.follower.must("DELETE", "/b", Value::Null).await;
+    }
+    pair.stop().await;
+}
+
+async fn a_replica_added_later_is_complete(env: Env) {
+    let cluster = Cluster::start(&env, "c", 2).await;
+    cluster.create("a", 1, 0).await;
+    cluster.index("a", 0, 1000).await;
+    cluster.must("PUT", "/a/_settings", json!({ "index.number_of_replicas": 1 })).await;
+    // Writes go on while the replica recovers.
+    cluster.index("a", 1000, 1500).await;
+    cluster.green("a").await;
+    let digests = cluster.digests("a").await;
+    assert_eq!(digests.len(), 2);
+    assert_eq!(digests[0], digests[1]);
+    assert_eq!(digests[0].1, 1500);
+    cluster.stop().await;
+}

@@ -1,0 +1,102 @@
+//! Writes reach every copy, and survive what happens to nodes.
+
+mod common;
+
+use common::{Cluster, eventually};
+use serde_json::{Value, json};
+use world::Env;
+
+both_worlds!(
+    every_copy_holds_what_was_acknowledged,
+    a_lost_replica_comes_back_complete,
+    a_lost_primary_is_replaced,
+    a_whole_cluster_restarts_with_its_data,
+    updates_and_deletes_reach_every_copy,
+);
+
+async fn every_copy_holds_what_was_acknowledged(env: Env) {
+    let cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 2, 1).await;
+    assert_eq!(cluster.index("a", 0, 500).await, 500);
+    let digests = cluster.digests("a").await;
+    assert_eq!(digests.len(), 4, "{digests:?}");
+    assert_eq!(digests[0], digests[1]);
+    assert_eq!(digests[2], digests[3]);
+    assert_eq!(digests[0].1 + digests[2].1, 500);
+    let count = cluster.must("GET", "/a/_count", Value::Null).await;
+    assert_eq!(count["count"], 500);
+    cluster.stop().await;
+}
+
+async fn a_lost_replica_comes_back_complete(env: Env) {
+    let mut cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 1, 2).await;
+    cluster.index("a", 0, 200).await;
+    cluster.kill_node(2).await;
+    assert_eq!(cluster.index("a", 200, 400).await, 200);
+    cluster.start_node(2).await;
+    cluster.index("a", 400, 500).await;
+    cluster.green("a").await;
+    let digests = cluster.digests("a").await;
+    assert_eq!(digests.len(), 3);
+    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+    assert_eq!(digests[0].1, 500);
+    cluster.stop().await;
+}
+
+async fn a_lost_primary_is_replaced(env: Env) {
+    let mut cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 3, 1).await;
+    cluster.index("a", 0, 300).await;
+    // Node 1 has a primary; node 0 manages.
+    cluster.kill_node(1).await;
+    assert_eq!(cluster.index("a", 300, 600).await, 300);
+    cluster.start_node(1).await;
+    cluster.green("a").await;
+    let digests = cluster.digests("a").await;
+    assert_eq!(digests.len(), 6);
+    for pair in digests.chunks(2) {
+        assert_eq!(pair[0], pair[1]);
+    }
+    assert_eq!(digests.iter().map(|digest| digest.1).sum::<u64>(), 1200);
+    cluster.stop().await;
+}
+
+async fn a_whole_cluster_restarts_with_its_data(env: Env) {
+    let mut cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 3, 1).await;
+    assert_eq!(cluster.index("a", 0, 300).await, 300);
+    let before = cluster.digests("a").await;
+    for node in [2, 1, 0] {
+        cluster.kill_node(node).await;
+    }
+    for node in [0, 1, 2] {
+        cluster.start_node(node).await;
+    }
+    cluster.green("a").await;
+    assert_eq!(cluster.digests("a").await, before);
+    cluster.stop().await;
+}
+
+async fn updates_and_deletes_reach_every_copy(env: Env) {
+    let cluster = Cluster::start(&env, "c", 2).await;
+    cluster.create("a", 1, 1).await;
+    cluster.index("a", 0, 20).await;
+    let put = cluster.must("PUT", "/a/_doc/3", json!({ "n": 33 })).await;
+    assert_eq!((&put["result"], &put["_version"]), (&json!("updated"), &json!(2)));
+    let deleted = cluster.must("DELETE", "/a/_doc/4", Value::Null).await;
+    assert_eq!(deleted["result"], "deleted");
+    let (status, _) = cluster.ask("GET", "/a/_doc/4", Value::Null).await;
+    assert_eq!(status, 404);
+    let (status, conflict) = cluster.ask("PUT", "/a/_create/3", json!({ "n": 1 })).await;
+    assert_eq!(status, 409, "{conflict}");
+    let digests = cluster.digests("a").await;
+    assert_eq!(digests[0], digests[1]);
+    assert_eq!(digests[0].1, 19);
+    eventually(&env, "the document is found", async || {
+        let (_, found) = cluster.ask("GET", "/a/_doc/3", Value::Null).await;
+        found["_source"]["n"] == 33
+    })
+    .await;
+    cluster.stop().await;
+}

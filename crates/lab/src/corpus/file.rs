@@ -1,0 +1,150 @@
+//! Documents from a file of newline-delimited JSON.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde::de::IgnoredAny;
+
+use crate::Error;
+
+/// Reads a file one document a line. The ending chooses: `.gz` and `.zst` are decompressed,
+/// `.json`, `.ndjson`, `.jsonl` and no ending are read as they are. Blank lines are skipped.
+pub struct FileDocuments {
+    path: PathBuf,
+    reader: Box<dyn BufRead>,
+    line: u64,
+}
+
+impl FileDocuments {
+    /// Opens `path`. Errors: not readable, or an ending that is not known.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if !["", "json", "ndjson", "jsonl", "gz", "zst"].contains(&ending) {
+            return Err(Error::CorpusEnding { path: path.to_owned(), ending: ending.to_owned() });
+        }
+        let io = |source| Error::Io { what: "open corpus", path: path.to_owned(), source };
+        let file = File::open(path).map_err(io)?;
+        let reader: Box<dyn BufRead> = match ending {
+            "gz" => Box::new(BufReader::new(flate2::read::MultiGzDecoder::new(file))),
+            "zst" => {
+                let decoder = zstd::stream::read::Decoder::new(file).map_err(io)?;
+                Box::new(BufReader::new(decoder))
+            }
+            _ => Box::new(BufReader::with_capacity(1 << 18, file)),
+        };
+        Ok(FileDocuments { path: path.to_owned(), reader, line: 0 })
+    }
+
+    /// Appends the next document to `out`, without its newline; false at the end of the file.
+    /// Errors name file and line: the line is no JSON object, or the file cannot be read or
+    /// decompressed further. `out` is as before after an error.
+    pub fn read(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
+        let first = out.len();
+        loop {
+            self.line += 1;
+            let count = self.reader.read_until(b'\n', out).map_err(|source| {
+                out.truncate(first);
+                Error::CorpusRead { path: self.path.clone(), line: self.line, source }
+            })?;
+            if count == 0 {
+                return Ok(false);
+            }
+            let blank = |byte: &u8| byte.is_ascii_whitespace();
+            while out.len() > first && out.last().is_some_and(blank) {
+                out.pop();
+            }
+            if out.len() > first {
+                break;
+            }
+        }
+        self.check(&out[first..]).inspect_err(|_| out.truncate(first))?;
+        Ok(true)
+    }
+
+    fn check(&self, document: &[u8]) -> Result<(), Error> {
+        let why = match serde_json::from_slice::<IgnoredAny>(document) {
+            Err(error) => {
+                let said = error.to_string();
+                let what = said.split(" at line ").next().unwrap_or(&said);
+                format!("{what} at column {}", error.column())
+            }
+            Ok(_) if document.trim_ascii_start().first() != Some(&b'{') => {
+                "a document is a JSON object, this is another value".to_owned()
+            }
+            Ok(_) => return Ok(()),
+        };
+        Err(Error::CorpusLine { path: self.path.clone(), line: self.line, why })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    const TEXT: &[u8] = b"{\"a\":1}\n\n{\"a\":2}\r\n{\"a\":[3]}";
+
+    fn all(path: &Path) -> Result<Vec<String>, Error> {
+        let mut documents = FileDocuments::open(path)?;
+        let mut found = Vec::new();
+        let mut out = Vec::new();
+        while documents.read(&mut out)? {
+            found.push(String::from_utf8(std::mem::take(&mut out)).unwrap());
+        }
+        Ok(found)
+    }
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn said(dir: &Path, error: &Error) -> String {
+        error.to_string().replace(&dir.display().to_string(), "DIR")
+    }
+
+    #[test]
+    fn reads_the_three_forms() {
+        let dir = tempfile::tempdir().unwrap();
+        let forms = [
+            ("docs.json", TEXT.to_vec()),
+            ("docs.ndjson.gz", gzip(TEXT)),
+            ("docs.zst", zstd::encode_all(TEXT, 1).unwrap()),
+        ];
+        for (name, bytes) in forms {
+            let path = dir.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let expected = ["{\"a\":1}", "{\"a\":2}", "{\"a\":[3]}"];
+            assert_eq!(all(&path).unwrap(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn reads_gzip_of_several_members() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("docs.gz");
+        std::fs::write(&path, [gzip(b"{}\n"), gzip(b"{\"b\":0}\n")].concat()).unwrap();
+        assert_eq!(all(&path).unwrap(), ["{}", "{\"b\":0}"]);
+    }
+
+    #[test]
+    fn errors_name_file_and_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str, bytes: &[u8]| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            said(dir.path(), &all(&path).unwrap_err())
+        };
+        insta::assert_snapshot!(at("a.json", b"{}\n{\"a\":}\n"), @"DIR/a.json line 2: expected value at column 6; a corpus has one JSON object on each line");
+        insta::assert_snapshot!(at("b.json", b"{}\n\n[1]\n"), @"DIR/b.json line 3: a document is a JSON object, this is another value; a corpus has one JSON object on each line");
+        insta::assert_snapshot!(at("c.json", b"{\"a\":1"), @"DIR/c.json line 1: EOF while parsing an object at column 6; a corpus has one JSON object on each line");
+        let whole = gzip(TEXT);
+        insta::assert_snapshot!(at("d.gz", &whole[..whole.len() - 12]), @"DIR/d.gz line 4: cannot be read further: incomplete deflate stream");
+        insta::assert_snapshot!(at("e.bz2", b"BZh"), @"cannot read DIR/e.bz2 as a corpus: the ending .bz2 is not known; give newline-delimited JSON as .json, .ndjson, .jsonl, .gz or .zst");
+        let missing = FileDocuments::open(&dir.path().join("f.json")).err().unwrap();
+        insta::assert_snapshot!(said(dir.path(), &missing), @"cannot open corpus DIR/f.json: No such file or directory (os error 2)");
+    }
+}

@@ -1,0 +1,139 @@
+//! What can go wrong with a plan, a corpus, or a run.
+
+use std::path::PathBuf;
+
+use crate::choices::unknown;
+use crate::plan::{self, Diagnostic};
+
+/// Why a plan or a corpus cannot be used, or a run did not reach its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No bundled plan has this name.
+    #[error(
+        "{}; `narrows plans` says more, and a path that ends in .toml is read",
+        unknown("no plan is called", name, "Plans", &plan::names())
+    )]
+    UnknownPlan {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// Something in a plan's text; shows the place.
+    #[error(transparent)]
+    Plan(#[from] Box<Diagnostic>),
+    /// A scale that cannot be.
+    #[error(
+        "scale {scale} is out of range; give a number above 0 and at most 1000000, for example 0.1"
+    )]
+    Scale {
+        /// What was asked for.
+        scale: f64,
+    },
+    /// The file system said no.
+    #[error("cannot {what} {path}: {source}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// What was found.
+        source: std::io::Error,
+    },
+    /// A corpus file of an unknown form.
+    #[error(
+        "cannot read {path} as a corpus: the ending .{ending} is not known; \
+         give newline-delimited JSON as .json, .ndjson, .jsonl, .gz or .zst"
+    )]
+    CorpusEnding {
+        /// The file.
+        path: PathBuf,
+        /// Its ending.
+        ending: String,
+    },
+    /// A corpus file broke off.
+    #[error("{path} line {line}: cannot be read further: {source}")]
+    CorpusRead {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What was found.
+        source: std::io::Error,
+    },
+    /// A line of a corpus file is no document.
+    #[error("{path} line {line}: {why}; a corpus has one JSON object on each line")]
+    CorpusLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What was found.
+        why: String,
+    },
+    /// The target did not start, did not answer, or refused.
+    #[error(transparent)]
+    Target(#[from] clusters::Error),
+    /// The record cannot be written.
+    #[error(transparent)]
+    Record(#[from] record::Error),
+    /// A document was refused.
+    #[error("the leader refused a document: {why}; check that the corpus fits its mapping")]
+    Rejected {
+        /// The cluster's words.
+        why: String,
+    },
+    /// An index did not become green.
+    #[error(
+        "index {index} of the {cluster} is {status} after 30 s; \
+         more replicas than nodes, or a node that is gone?"
+    )]
+    NotGreen {
+        /// The cluster.
+        cluster: String,
+        /// The index.
+        index: String,
+        /// Its status.
+        status: String,
+    },
+    /// The follower does not reach the leader.
+    #[error("the follower reaches {connected} of the leader's {nodes} nodes after 30 s; is the link cut?")]
+    NotConnected {
+        /// Nodes that answer.
+        connected: u64,
+        /// Nodes that there are.
+        nodes: u32,
+    },
+    /// A recovery stands still.
+    #[error("{variant}: nothing has moved for 180 s after {bytes} bytes: {why}")]
+    Stuck {
+        /// The variant.
+        variant: String,
+        /// Bytes that were recovered.
+        bytes: u64,
+        /// What the recovery says of itself.
+        why: String,
+    },
+    /// A digest that cannot be read.
+    #[error("the {cluster} gave no digest of its documents: {why}")]
+    Digest {
+        /// The cluster.
+        cluster: String,
+        /// What was found.
+        why: String,
+    },
+    /// The copy is not what was copied.
+    #[error(
+        "{variant}: the follower does NOT hold the leader's documents; the run's record has the \
+         digests of each shard on both sides"
+    )]
+    NotTheSame {
+        /// The variant.
+        variant: String,
+    },
+}
+
+impl Error {
+    /// Whether what was asked for cannot be done as it was asked: nothing was started.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Error::UnknownPlan { .. } | Error::Plan(_) | Error::Scale { .. })
+    }
+}

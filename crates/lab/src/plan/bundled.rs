@@ -1,0 +1,57 @@
+//! The plans that come with narrows.
+
+use super::Plan;
+use crate::Error;
+
+/// A plan inside the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundled {
+    /// Name, as in the plan.
+    pub name: &'static str,
+    /// The whole file.
+    pub text: &'static str,
+}
+
+/// One line for each file in `plans/`.
+const BUNDLED: [Bundled; 1] = [Bundled {
+    name: "remote-recovery",
+    text: include_str!("../../../../plans/remote-recovery.toml"),
+}];
+
+/// Every bundled plan, in the order of names.
+pub fn bundled() -> &'static [Bundled] {
+    &BUNDLED
+}
+
+/// Their names.
+pub(crate) fn names() -> Vec<&'static str> {
+    BUNDLED.iter().map(|plan| plan.name).collect()
+}
+
+impl Bundled {
+    /// The plan, parsed. A test holds that none of the bundled fails.
+    pub fn plan(&self) -> Result<Plan, Error> {
+        Plan::parse(&format!("plans/{}.toml", self.name), self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_listed_parses_and_resolves() {
+        assert!(bundled().is_sorted_by_key(|plan| plan.name));
+        for bundled in bundled() {
+            let plan = bundled.plan().unwrap();
+            assert_eq!(plan.name(), bundled.name);
+            plan.resolve(1.0, |_, _| Ok(())).unwrap();
+        }
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans");
+        let files = std::fs::read_dir(folder).unwrap();
+        let toml = files.filter(|file| {
+            file.as_ref().unwrap().path().extension().is_some_and(|ending| ending == "toml")
+        });
+        assert_eq!(toml.count(), bundled().len(), "a plan is not in the table");
+    }
+}

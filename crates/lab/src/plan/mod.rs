@@ -1,0 +1,109 @@
+//! Plans: what to run, in TOML.
+//!
+//! A [`Plan`] is text and plain data, each value with its place in the text. [`Plan::resolve`]
+//! makes it into a [`Resolved`]: units read, bounds checked, settings merged for each variant,
+//! published rows looked up. Every error shows file, line and column, and what would be right.
+
+mod bundled;
+mod diagnostic;
+mod document;
+mod published;
+mod resolve;
+mod resolved;
+mod scalar;
+
+pub(crate) use bundled::names;
+pub use bundled::{Bundled, bundled};
+pub use diagnostic::Diagnostic;
+pub use resolved::{Cluster, CorpusUse, Index, Link, Published, Resolved, Step, Variant};
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use document::Document;
+
+use crate::Error;
+
+/// A plan as it was read: text and plain data, nothing resolved.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What messages call the file.
+    origin: String,
+    /// The folder that relative paths in the plan start from; none for a bundled one.
+    dir: Option<PathBuf>,
+    text: String,
+    document: Document,
+}
+
+impl Plan {
+    /// The bundled plan of that name, or the file at that path where it ends in `.toml`.
+    pub fn open(name_or_path: &str) -> Result<Self, Error> {
+        if name_or_path.ends_with(".toml") {
+            return Plan::read(Path::new(name_or_path));
+        }
+        let found = bundled().iter().find(|plan| plan.name == name_or_path);
+        found.ok_or_else(|| Error::UnknownPlan { name: name_or_path.to_owned() })?.plan()
+    }
+
+    /// The plan in the file at `path`.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
+            what: "read plan",
+            path: path.to_owned(),
+            source,
+        })?;
+        let mut plan = Plan::parse(&path.display().to_string(), &text)?;
+        plan.dir = path.parent().map(Path::to_owned);
+        Ok(plan)
+    }
+
+    /// The plan in `text`; messages call it `origin`. Errors: no TOML, a key that is unknown,
+    /// missing or of the wrong type.
+    pub fn parse(origin: &str, text: &str) -> Result<Self, Error> {
+        let document = toml::from_str(text)
+            .map_err(|error| Box::new(Diagnostic::from_toml(origin, text, &error)))?;
+        Ok(Plan { origin: origin.to_owned(), dir: None, text: text.to_owned(), document })
+    }
+
+    /// The plan's name.
+    pub fn name(&self) -> &str {
+        self.document.name.get_ref()
+    }
+
+    /// What the plan says about itself.
+    pub fn about(&self) -> &str {
+        &self.document.about
+    }
+
+    /// The whole text, as a run's manifest keeps it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// An error at `span` of the text.
+    fn error(&self, span: Range<usize>, message: impl Into<String>) -> Error {
+        Error::Plan(Box::new(Diagnostic::new(&self.origin, &self.text, span, message.into())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_plan_offers_the_nearest() {
+        let said = |name: &str| Plan::open(name).unwrap_err().to_string();
+        insta::assert_snapshot!(said("remote-recvery"), @r#"no plan is called "remote-recvery"; did you mean "remote-recovery"? Plans: remote-recovery; `narrows plans` says more, and a path that ends in .toml is read"#);
+        insta::assert_snapshot!(said("zzz"), @r#"no plan is called "zzz". Plans: remote-recovery; `narrows plans` says more, and a path that ends in .toml is read"#);
+        insta::assert_snapshot!(said("no/such/plan.toml"), @"cannot read plan no/such/plan.toml: No such file or directory (os error 2)");
+    }
+
+    #[test]
+    fn a_file_is_read_as_the_bundled_one_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mine.toml");
+        std::fs::write(&path, bundled()[0].text).unwrap();
+        let plan = Plan::open(path.to_str().unwrap()).unwrap();
+        assert_eq!((plan.name(), plan.text()), ("remote-recovery", bundled()[0].text));
+    }
+}

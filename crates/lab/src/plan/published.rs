@@ -1,0 +1,176 @@
+//! Published figures, embedded from `published/*.csv`, and the look-up of a row.
+
+use std::collections::BTreeMap;
+
+use super::Published;
+use crate::choices::unknown;
+
+const FILES: [(&str, &str); 4] = [
+    ("dcp", include_str!("../../published/dcp.csv")),
+    ("remote-recovery", include_str!("../../published/remote-recovery.csv")),
+    ("replica-selection", include_str!("../../published/replica-selection.csv")),
+    ("shard-recovery", include_str!("../../published/shard-recovery.csv")),
+];
+const SECONDS: &str = "recovery_seconds";
+const GIGABYTES: &str = "primary_bytes_gb";
+
+/// A row by its columns; empty cells are left out.
+type Row<'a> = BTreeMap<&'a str, String>;
+
+/// A file of published figures.
+#[derive(Debug)]
+pub(super) struct Table<'a> {
+    columns: Vec<String>,
+    text: &'a str,
+}
+
+impl Table<'static> {
+    /// The file called `name`. The error is a sentence.
+    pub(super) fn named(name: &str) -> Result<Self, String> {
+        let names = FILES.map(|(name, _)| name);
+        let found = FILES.iter().find(|(known, _)| *known == name);
+        let (_, text) = found
+            .ok_or_else(|| unknown("no published figures are called", name, "Files", &names))?;
+        Ok(Table::of(text))
+    }
+}
+
+impl<'a> Table<'a> {
+    fn of(text: &'a str) -> Self {
+        Table { columns: cells(text.lines().next().unwrap_or_default()), text }
+    }
+
+    /// Whether there is such a column; otherwise a sentence that offers those there are.
+    pub(super) fn check_column(&self, name: &str) -> Result<(), String> {
+        if self.columns.iter().any(|column| column == name) {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.columns.iter().map(String::as_str).collect();
+        Err(unknown("the published figures have no column", name, "Columns", &known))
+    }
+
+    fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.text.lines().skip(1).map(|line| {
+            let filled = cells(line).into_iter().zip(&self.columns);
+            filled
+                .filter(|(cell, _)| !cell.is_empty())
+                .map(|(c, name)| (name.as_str(), c))
+                .collect()
+        })
+    }
+
+    /// The one recovery whose columns have these values. The error is a sentence: none or several
+    /// match, or the file is not about recoveries.
+    pub(super) fn recovery(&self, values: &BTreeMap<String, String>) -> Result<Published, String> {
+        self.check_column(SECONDS)?;
+        let fits =
+            |row: &Row| values.iter().all(|(name, value)| row.get(name.as_str()) == Some(value));
+        let found: Vec<Row> = self.rows().filter(fits).collect();
+        match found.as_slice() {
+            [row] => published(row),
+            [] => Err(self.none_fits(values)),
+            rows => {
+                let differ = |name: &&String| {
+                    rows.iter().any(|row| row.get(name.as_str()) != rows[0].get(name.as_str()))
+                };
+                let figures = [SECONDS, "note"];
+                let tell: Vec<&str> = self
+                    .columns
+                    .iter()
+                    .filter(differ)
+                    .map(String::as_str)
+                    .filter(|name| !figures.contains(name))
+                    .collect();
+                let tell = tell.join(", ");
+                Err(format!(
+                    "{} published rows match; these columns tell them apart: {tell}",
+                    rows.len()
+                ))
+            }
+        }
+    }
+
+    /// Says which value no row has, or that only the combination is missing.
+    fn none_fits(&self, values: &BTreeMap<String, String>) -> String {
+        for (name, value) in values {
+            let mut known: Vec<String> =
+                self.rows().filter_map(|row| row.get(name.as_str()).cloned()).collect();
+            known.sort();
+            known.dedup();
+            if !known.contains(value) {
+                let known = known.join(", ");
+                return format!("no published row has {name} = \"{value}\"; there are {known}");
+            }
+        }
+        "no published row has these values together; leave \"published\" out where there is none"
+            .to_owned()
+    }
+}
+
+fn published(row: &Row) -> Result<Published, String> {
+    let number = |name: &str| -> Result<f64, String> {
+        let cell = row.get(name).ok_or_else(|| format!("the published row has no {name}"))?;
+        cell.parse().map_err(|_| format!("the published {name} \"{cell}\" is no number"))
+    };
+    Ok(Published {
+        seconds: number(SECONDS)?,
+        bytes: (number(GIGABYTES)? * 1e9).round() as u64,
+        note: row.get("note").cloned(),
+    })
+}
+
+/// The cells of a line: commas between, quotes around a cell that holds one (RFC 4180, without line
+/// breaks in cells, which our files do not have).
+fn cells(line: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            c => cells.last_mut().expect("never empty").push(c),
+        }
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    #[test]
+    fn every_line_has_every_column() {
+        for (name, text) in FILES {
+            let table = Table::of(text);
+            for line in text.lines().skip(1) {
+                assert_eq!(cells(line).len(), table.columns.len(), "{name}: {line}");
+            }
+            assert!(text.lines().count() > 4, "{name}");
+        }
+    }
+
+    #[test]
+    fn finds_the_row() {
+        let table = Table::named("remote-recovery").unwrap();
+        let row =
+            table.recovery(&values(&[("track", "geopoint"), ("chunk_size", "64kb")])).unwrap();
+        assert_eq!((row.seconds, row.bytes), (14384.9, 4_900_000_000));
+        assert!(row.note.unwrap().starts_with("replicas: the leader index had 1; size"));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let said = |file: &str, pairs: &[(&str, &str)]| {
+            Table::named(file).and_then(|table| table.recovery(&values(pairs))).unwrap_err()
+        };
+        insta::assert_snapshot!(said("remote-recover", &[]), @r#"no published figures are called "remote-recover"; did you mean "remote-recovery"? Files: dcp, remote-recovery, replica-selection, shard-recovery"#);
+        insta::assert_snapshot!(said("dcp", &[]), @r#"the published figures have no column "recovery_seconds". Columns: test, consumer, throughput_mb_per_s, consumer_thread_cpu_percent, note"#);
+        insta::assert_snapshot!(said("remote-recovery", &[("track", "geopoint"), ("chunk_size", "2mb")]), @r#"no published row has chunk_size = "2mb"; there are 1mb, 5mb, 64kb"#);
+        insta::assert_snapshot!(said("remote-recovery", &[("track", "geopoint"), ("java", "11")]), @r#"no published row has these values together; leave "published" out where there is none"#);
+        insta::assert_snapshot!(said("remote-recovery", &[("track", "geopoint"), ("chunk_size", "1mb")]), @"2 published rows match; these columns tell them apart: max_concurrent_file_chunks, commit_or_pr");
+    }
+}

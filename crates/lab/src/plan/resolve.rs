@@ -1,0 +1,515 @@
+//! From plain data to values with units: bounds, names, settings for each variant, published rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use record::units::{parse_duration, parse_rate, parse_size};
+use toml::Spanned;
+
+use super::document::{PublishedTable, Values, VariantTable};
+use super::published::Table;
+use super::resolved::{Cluster, CorpusUse, Index, Link, Published, Resolved, Step, Variant};
+use super::{Plan, scalar};
+use crate::Error;
+use crate::choices::unknown;
+use crate::corpus::Source;
+
+const NODES: RangeInclusive<i64> = 1..=64;
+const SHARDS: RangeInclusive<i64> = 1..=1024;
+const LAPS: RangeInclusive<i64> = 1..=1000;
+const DOCUMENTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
+const BULK_DOCUMENTS: RangeInclusive<i64> = 1..=100_000;
+const CLIENTS: RangeInclusive<i64> = 1..=1024;
+const SCALE_MAX: f64 = 1e6;
+
+impl Plan {
+    /// Everything with units and checked. `scale` multiplies the documents of the corpus.
+    /// `check_setting` is asked for every setting, name and value, and answers with a sentence
+    /// where it is wrong: targets know their settings, plans do not.
+    pub fn resolve(
+        &self,
+        scale: f64,
+        check_setting: impl Fn(&str, &str) -> Result<(), String>,
+    ) -> Result<Resolved, Error> {
+        if !(scale > 0.0 && scale <= SCALE_MAX) {
+            return Err(Error::Scale { scale });
+        }
+        let document = &self.document;
+        let leader = Cluster { nodes: self.number("nodes", &document.leader.nodes, NODES)? };
+        Ok(Resolved {
+            name: self.plan_name()?,
+            about: document.about.clone(),
+            source: document.source.clone(),
+            steps: self.steps()?,
+            laps: self.number("laps", &document.laps, LAPS)?,
+            sample: self.sample()?,
+            seed: self.number("seed", &document.seed, 0..=i64::MAX)?,
+            scale,
+            leader,
+            follower: Cluster { nodes: self.number("nodes", &document.follower.nodes, NODES)? },
+            link: self.link()?,
+            corpus: self.corpus(scale)?,
+            index: self.index(leader)?,
+            variants: self.variants(&check_setting)?,
+        })
+    }
+
+    /// A whole number within bounds.
+    fn number<T: TryFrom<i64>>(
+        &self,
+        what: &str,
+        value: &Spanned<i64>,
+        bounds: RangeInclusive<i64>,
+    ) -> Result<T, Error> {
+        self.within(what, value, value.get_ref(), &bounds, |n| n.to_string())?;
+        T::try_from(*value.get_ref())
+            .map_err(|_| unreachable!("the bounds of {what} fit the type that it is read into"))
+    }
+
+    /// That `value`, written at `place`, is within `bounds`; the message shows those with `show`.
+    fn within<T: PartialOrd, P>(
+        &self,
+        what: &str,
+        place: &Spanned<P>,
+        value: &T,
+        bounds: &RangeInclusive<T>,
+        show: impl Fn(&T) -> String,
+    ) -> Result<(), Error> {
+        if bounds.contains(value) {
+            return Ok(());
+        }
+        let (least, most) = (show(bounds.start()), show(bounds.end()));
+        let message = format!("{what} is out of range; give {least} to {most}");
+        Err(self.error(place.span(), message))
+    }
+
+    /// A text with a unit.
+    fn unit<T, E: Display>(
+        &self,
+        value: &Spanned<String>,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<T, Error> {
+        parse(value.get_ref()).map_err(|error| self.error(value.span(), error.to_string()))
+    }
+
+    fn plan_name(&self) -> Result<String, Error> {
+        let name = &self.document.name;
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.get_ref().is_empty() || !name.get_ref().chars().all(plain) {
+            let message = "a plan's name has lower-case letters, digits and hyphens only";
+            return Err(self.error(name.span(), message));
+        }
+        Ok(name.get_ref().clone())
+    }
+
+    fn steps(&self) -> Result<Vec<Step>, Error> {
+        let steps = &self.document.steps;
+        if steps.get_ref().is_empty() {
+            return Err(self.error(steps.span(), "a plan has at least one step"));
+        }
+        let names = Step::ALL.map(Step::name);
+        let step = |name: &Spanned<String>| {
+            let found = Step::ALL.into_iter().find(|step| step.name() == name.get_ref());
+            found.ok_or_else(|| {
+                self.error(name.span(), unknown("unknown step", name.get_ref(), "Steps", &names))
+            })
+        };
+        steps.get_ref().iter().map(step).collect()
+    }
+
+    fn sample(&self) -> Result<Duration, Error> {
+        let sample = &self.document.sample;
+        let time = self.unit(sample, parse_duration)?;
+        let bounds = Duration::from_millis(1)..=Duration::from_secs(3600);
+        self.within("sample", sample, &time, &bounds, |time| format!("{time:?}"))?;
+        Ok(time)
+    }
+
+    fn link(&self) -> Result<Link, Error> {
+        let link = &self.document.link;
+        let rtt = self.unit(&link.rtt, parse_duration)?;
+        let rtt_bounds = Duration::ZERO..=Duration::from_secs(60);
+        self.within("rtt", &link.rtt, &rtt, &rtt_bounds, |rtt| format!("{}s", rtt.as_secs()))?;
+        let rate_bytes_per_s = self.unit(&link.rate, parse_rate)?;
+        let rate_bounds = 1_000..=125_000_000_000;
+        let show = |rate: &u64| match rate / 125 {
+            kbit if kbit >= 1_000_000 => format!("{}gbit", kbit / 1_000_000),
+            kbit => format!("{kbit}kbit"),
+        };
+        self.within("rate", &link.rate, &rate_bytes_per_s, &rate_bounds, show)?;
+        let mut window_bytes = None;
+        if let Some(window) = &link.window {
+            let bytes = self.unit(window, parse_size)?;
+            // The most that TCP can announce, RFC 7323.
+            let bounds = 1 << 10..=1 << 30;
+            let show = |bytes: &u64| record::units::show_size_setting(*bytes);
+            self.within("window", window, &bytes, &bounds, show)?;
+            window_bytes = Some(bytes);
+        }
+        Ok(Link { rtt, rate_bytes_per_s, window_bytes })
+    }
+
+    fn corpus(&self, scale: f64) -> Result<CorpusUse, Error> {
+        let corpus = &self.document.corpus;
+        let named = |name: &str| Source::named(name, self.dir.as_deref());
+        let documents: u64 = self.number("documents", &corpus.documents, DOCUMENTS)?;
+        Ok(CorpusUse {
+            source: self.unit(&corpus.name, named)?,
+            documents: ((documents as f64 * scale).round() as u64).max(1),
+            bulk_documents: self.number(
+                "bulk_documents",
+                &corpus.bulk_documents,
+                BULK_DOCUMENTS,
+            )?,
+            clients: self.number("clients", &corpus.clients, CLIENTS)?,
+        })
+    }
+
+    fn index(&self, leader: Cluster) -> Result<Index, Error> {
+        let index = &self.document.index;
+        // Copies of a shard never share a node.
+        let replicas = 0..=i64::from(leader.nodes) - 1;
+        let what = format!("replicas on {} leader nodes", leader.nodes);
+        Ok(Index {
+            name: index.name.clone(),
+            shards: self.number("shards", &index.shards, SHARDS)?,
+            replicas: self.number(&what, &index.replicas, replicas)?,
+        })
+    }
+
+    fn variants(
+        &self,
+        check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
+    ) -> Result<Vec<Variant>, Error> {
+        let variants = &self.document.variant;
+        if variants.get_ref().is_empty() {
+            return Err(self.error(variants.span(), "a plan has at least one [[variant]]"));
+        }
+        let common = self.settings(&self.document.settings, check_setting)?;
+        let mut names = BTreeSet::new();
+        let mut resolved = Vec::new();
+        for variant in variants.get_ref() {
+            let VariantTable { name, settings, published } = variant;
+            if name.get_ref().is_empty() || !names.insert(name.get_ref()) {
+                let message = "each variant has a name of its own; this one is empty or taken";
+                return Err(self.error(name.span(), message));
+            }
+            let mut merged = common.clone();
+            merged.extend(self.settings(settings, check_setting)?);
+            resolved.push(Variant {
+                name: name.get_ref().clone(),
+                settings: merged,
+                published: published.as_ref().map(|table| self.published(table)).transpose()?,
+            });
+        }
+        Ok(resolved)
+    }
+
+    fn settings(
+        &self,
+        settings: &Values,
+        check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
+    ) -> Result<BTreeMap<String, String>, Error> {
+        let texts = self.texts(settings, "a setting")?;
+        for (name, value) in settings {
+            // Name and value together: only the check knows which of the two is wrong.
+            check_setting(name.get_ref(), &texts[name.get_ref()])
+                .map_err(|why| self.error(name.span().start..value.span().end, why))?;
+        }
+        Ok(texts)
+    }
+
+    fn texts(&self, values: &Values, what: &str) -> Result<BTreeMap<String, String>, Error> {
+        let text = |(name, value): (&Spanned<String>, &Spanned<toml::Value>)| {
+            let text = scalar::text(value.get_ref()).map_err(|found| {
+                let hint = if found == "a table" { "; put a dotted name in quotes" } else { "" };
+                let message =
+                    format!("{what} is a string, a number, true or false, found {found}{hint}");
+                self.error(value.span(), message)
+            })?;
+            Ok((name.get_ref().clone(), text))
+        };
+        values.iter().map(text).collect()
+    }
+
+    fn published(&self, table: &PublishedTable) -> Result<Published, Error> {
+        let figures = self.unit(&table.file, Table::named)?;
+        for name in table.columns.get_ref().keys() {
+            self.unit(name, |name| figures.check_column(name))?;
+        }
+        let values = self.texts(table.columns.get_ref(), "a column's value")?;
+        figures.recovery(&values).map_err(|why| self.error(table.columns.span(), why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::names::did_you_mean;
+
+    use super::*;
+    use crate::corpus::Corpus;
+    use crate::plan::bundled;
+
+    const KNOWN: [&str; 4] = [
+        "ccr.indices.recovery.chunk_size",
+        "ccr.indices.recovery.max_bytes_per_sec",
+        "ccr.indices.recovery.max_concurrent_file_chunks",
+        "narrows.recovery.scheduler",
+    ];
+
+    fn check(name: &str, value: &str) -> Result<(), String> {
+        if !KNOWN.contains(&name) {
+            return Err(format!("no setting is called \"{name}\"{}", did_you_mean(name, KNOWN)));
+        }
+        if name.ends_with("chunk_size") {
+            parse_size(value).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn resolved() -> Resolved {
+        bundled()[0].plan().unwrap().resolve(0.01, check).unwrap()
+    }
+
+    /// What is said when `from` in the bundled plan becomes `to`.
+    fn said(from: &str, to: &str) -> String {
+        let text = bundled()[0].text;
+        assert!(text.contains(from), "{from}");
+        let plan = Plan::parse("my.toml", &text.replacen(from, to, 1));
+        plan.and_then(|plan| plan.resolve(1.0, check)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn remote_recovery_is_the_published_experiment() {
+        let plan = resolved();
+        assert_eq!(plan.steps, Step::ALL);
+        assert_eq!((plan.leader.nodes, plan.follower.nodes), (3, 3));
+        assert_eq!((plan.index.shards, plan.index.replicas), (3, 0));
+        assert_eq!(plan.link.rtt, Duration::from_millis(100));
+        assert_eq!(plan.link.rate_bytes_per_s, 125_000_000);
+        assert_eq!(plan.corpus.source, Source::Generated(Corpus::Geopoint));
+        assert_eq!(plan.corpus.documents, 30_000);
+        let rows: Vec<(&str, Option<f64>)> = plan
+            .variants
+            .iter()
+            .map(|v| (v.name.as_str(), v.published.as_ref().map(|row| row.seconds)))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                ("64 KB x 1", Some(14384.9)),
+                ("1 MB x 1", Some(844.368)),
+                ("5 MB x 1", Some(287.406)),
+                ("1 MB x 5", Some(73.301)),
+                ("adaptive", None),
+            ]
+        );
+        let bytes = plan.variants.iter().filter_map(|v| v.published.as_ref().map(|row| row.bytes));
+        assert!(bytes.eq([4_900_000_000; 4]));
+    }
+
+    #[test]
+    fn settings_are_merged_and_the_variants_go_before() {
+        let plan = resolved();
+        for variant in &plan.variants {
+            assert_eq!(variant.settings["ccr.indices.recovery.max_bytes_per_sec"], "-1");
+        }
+        let five = &plan.variants[3].settings;
+        assert_eq!(five["ccr.indices.recovery.chunk_size"], "1mb");
+        assert_eq!(five["ccr.indices.recovery.max_concurrent_file_chunks"], "5");
+        assert_eq!(five["narrows.recovery.scheduler"], "parallel_files");
+        let text = bundled()[0].text.replacen(
+            "\"narrows.recovery.scheduler\" = \"adaptive\"",
+            "\"ccr.indices.recovery.max_bytes_per_sec\" = \"40mb\"",
+            1,
+        );
+        let plan = Plan::parse("my.toml", &text).unwrap().resolve(1.0, check).unwrap();
+        let throttle =
+            |at: usize| &plan.variants[at].settings["ccr.indices.recovery.max_bytes_per_sec"];
+        assert_eq!((throttle(0).as_str(), throttle(4).as_str()), ("-1", "40mb"));
+    }
+
+    #[test]
+    fn scale_multiplies_documents_and_leaves_at_least_one() {
+        let plan = bundled()[0].plan().unwrap();
+        assert_eq!(plan.resolve(1e-9, check).unwrap().corpus.documents, 1);
+        for bad in [0.0, -1.0, f64::NAN, 2e6] {
+            assert!(matches!(plan.resolve(bad, check), Err(Error::Scale { .. })), "{bad}");
+        }
+        insta::assert_snapshot!(plan.resolve(0.0, check).unwrap_err(), @"scale 0 is out of range; give a number above 0 and at most 1000000, for example 0.1");
+    }
+
+    #[test]
+    fn keys_are_checked() {
+        insta::assert_snapshot!(said("[leader]\nnodes = 3", "leader = 3"), @r"
+        my.toml:12:10: invalid type: integer 3, expected a table
+           |
+        12 | leader = 3
+           |          ^
+        ");
+        insta::assert_snapshot!(said("rtt = ", "rt = "), @r#"
+        my.toml:19:1: unknown key "rt"; did you mean "rtt" or "rate"? Keys here: rtt, rate, window
+           |
+        19 | rt = "100ms"
+           | ^^
+        "#);
+        insta::assert_snapshot!(said("laps = 1", "laps = 1\nnonsense = 2"), @r#"
+        my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, settings, variant
+          |
+        9 | nonsense = 2
+          | ^^^^^^^^
+        "#);
+        insta::assert_snapshot!(said("seed = 42", ""), @r#"
+        my.toml:4:1: the key "seed" is missing here
+          |
+        4 | name = "remote-recovery"
+          | ^
+        "#);
+        insta::assert_snapshot!(said("laps = 1", "laps = \"1\""), @r#"
+        my.toml:8:8: invalid type: string "1", expected a whole number
+          |
+        8 | laps = "1"
+          |        ^^^
+        "#);
+        insta::assert_snapshot!(said("laps = 1", "laps ="), @r"
+        my.toml:8:7: string values must be quoted, expected literal string
+          |
+        8 | laps =
+          |       ^
+        ");
+        insta::assert_snapshot!(said("steps = [", "steps = [3, "), @r#"
+        my.toml:7:10: invalid type: integer 3, expected a string
+          |
+        7 | steps = [3, "start", "index", "recover", "verify"]
+          |          ^
+        "#);
+        insta::assert_snapshot!(said("[follower]", "[folower]"), @r#"
+        my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, settings, variant
+           |
+        15 | [folower]
+           |  ^^^^^^^
+        "#);
+        insta::assert_snapshot!(said("[link]\n", "[link.extra]\n"), @r#"
+        my.toml:18:7: unknown key "extra". Keys here: rtt, rate, window
+           |
+        18 | [link.extra]
+           |       ^^^^^
+        "#);
+    }
+
+    #[test]
+    fn values_are_checked() {
+        insta::assert_snapshot!(said("rtt = \"100ms\"", "rtt = \"100\""), @r#"
+        my.toml:19:7: "100" is not a time; write a number with micros, ms, s, m, h or d, for example 100ms
+           |
+        19 | rtt = "100"
+           |       ^^^^^
+        "#);
+        insta::assert_snapshot!(said("rtt = \"100ms\"", "rtt = \"5m\""), @r#"
+        my.toml:19:7: rtt is out of range; give 0s to 60s
+           |
+        19 | rtt = "5m"
+           |       ^^^^
+        "#);
+        insta::assert_snapshot!(said("rate = \"1gbit\"", "rate = \"10bit\""), @r#"
+        my.toml:20:8: rate is out of range; give 8kbit to 1000gbit
+           |
+        20 | rate = "10bit"
+           |        ^^^^^^^
+        "#);
+        insta::assert_snapshot!(said("sample = \"100ms\"", "sample = \"0s\""), @r#"
+        my.toml:9:10: sample is out of range; give 1ms to 3600s
+          |
+        9 | sample = "0s"
+          |          ^^^^
+        "#);
+        insta::assert_snapshot!(said("[leader]\nnodes = 3", "[leader]\nnodes = 0"), @r"
+        my.toml:13:9: nodes is out of range; give 1 to 64
+           |
+        13 | nodes = 0
+           |         ^
+        ");
+        insta::assert_snapshot!(said("replicas = 0", "replicas = 3"), @r"
+        my.toml:32:12: replicas on 3 leader nodes is out of range; give 0 to 2
+           |
+        32 | replicas = 3              # the published 64 KB row had 1; all others 0
+           |            ^
+        ");
+        insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
+        my.toml:7:28: unknown step "recovery"; did you mean "recover"? Steps: start, index, recover, verify
+          |
+        7 | steps = ["start", "index", "recovery", "verify"]
+          |                            ^^^^^^^^^^
+        "#);
+        insta::assert_snapshot!(said("name = \"geopoint\"", "name = \"http-logs\""), @r#"
+        my.toml:24:8: no corpus is called "http-logs"; did you mean "http_logs"? Corpora: geopoint, http_logs, pmc, nginx; or give a .json, .json.gz or .json.zst file
+           |
+        24 | name = "http-logs"
+           |        ^^^^^^^^^^^
+        "#);
+        insta::assert_snapshot!(said("name = \"remote-recovery\"", "name = \"Mine\""), @r#"
+        my.toml:4:8: a plan's name has lower-case letters, digits and hyphens only
+          |
+        4 | name = "Mine"
+          |        ^^^^^^
+        "#);
+        insta::assert_snapshot!(said("name = \"1 MB x 1\"", "name = \"64 KB x 1\""), @r#"
+        my.toml:50:8: each variant has a name of its own; this one is empty or taken
+           |
+        50 | name = "64 KB x 1"
+           |        ^^^^^^^^^^^
+        "#);
+    }
+
+    #[test]
+    fn settings_are_checked_by_the_caller() {
+        insta::assert_snapshot!(said("recovery.scheduler", "recovery.sheduler"), @r#"
+        my.toml:47:1: no setting is called "narrows.recovery.sheduler"; did you mean "narrows.recovery.scheduler"?
+           |
+        47 | "narrows.recovery.sheduler" = "sequential"
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        "#);
+        insta::assert_snapshot!(said("chunk_size\" = \"64kb\"", "chunk_size\" = \"64 apples\""), @r#"
+        my.toml:45:1: "64 apples" is not a size; write a number with b, kb, mb, gb or tb, for example 1mb
+           |
+        45 | "ccr.indices.recovery.chunk_size" = "64 apples"
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        "#);
+        insta::assert_snapshot!(said("chunk_size\" = \"64kb\"", "chunk_size\" = [64]"), @r#"
+        my.toml:45:37: a setting is a string, a number, true or false, found an array
+           |
+        45 | "ccr.indices.recovery.chunk_size" = [64]
+           |                                     ^^^^
+        "#);
+        insta::assert_snapshot!(said("\"ccr.indices.recovery.max_bytes_per_sec\"", "ccr.indices.recovery.max_bytes_per_sec"), @r#"
+        my.toml:37:1: a setting is a string, a number, true or false, found a table; put a dotted name in quotes
+           |
+        37 | ccr.indices.recovery.max_bytes_per_sec = "-1"
+           | ^^^
+        "#);
+    }
+
+    #[test]
+    fn published_rows_are_checked() {
+        insta::assert_snapshot!(said("file = \"remote-recovery\"", "file = \"remote\""), @r#"
+        my.toml:43:22: no published figures are called "remote"; did you mean "remote-recovery"? Files: dcp, remote-recovery, replica-selection, shard-recovery
+           |
+        43 | published = { file = "remote", match = { track = "geopoint", chunk_size = "64kb", max_concurrent_file_chunks = 1 } }
+           |                      ^^^^^^^^
+        "#);
+        insta::assert_snapshot!(said("track = \"geopoint\", chunk_size", "trak = \"geopoint\", chunk_size"), @r#"
+        my.toml:43:51: the published figures have no column "trak"; did you mean "track"? Columns: experiment, track, shards, replicas, primary_bytes_gb, chunk_size, max_concurrent_file_chunks, smart_file_fetch, compress, java, commit_or_pr, recovery_seconds, note
+           |
+        43 | published = { file = "remote-recovery", match = { trak = "geopoint", chunk_size = "64kb", max_concurrent_file_chunks = 1 } }
+           |                                                   ^^^^
+        "#);
+        insta::assert_snapshot!(said("track = \"geopoint\", chunk_size = \"64kb\"", "track = \"http_logs\", chunk_size = \"1mb\""), @r#"
+        my.toml:43:49: no published row has these values together; leave "published" out where there is none
+           |
+        43 | published = { file = "remote-recovery", match = { track = "http_logs", chunk_size = "1mb", max_concurrent_file_chunks = 1 } }
+           |                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        "#);
+    }
+}

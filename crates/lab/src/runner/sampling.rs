@@ -1,0 +1,142 @@
+//! Telemetry: what the clusters and the link say, as lines of the record.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clusters::Target;
+use record::{Limit, Line, LinkSample, NodeSample, RecoverySample};
+use serde_json::Value;
+use world::{Direction, Time};
+
+use super::{FOLLOWER, LEADER, Runner};
+use crate::Error;
+
+/// What the samples before said, to tell rates from counters.
+#[derive(Default)]
+pub(super) struct Before {
+    cpu: RefCell<BTreeMap<(String, String), (Time, u64)>>,
+    link: RefCell<Option<(Time, Duration)>>,
+}
+
+impl<T: Target> Runner<'_, T> {
+    /// One sample of every node and of the link.
+    pub(super) async fn sample_nodes(
+        &self,
+        variant: &str,
+        lap: u32,
+        before: &Before,
+    ) -> Result<(), Error> {
+        let path = "/_nodes/stats";
+        let (leader, follower) = tokio::join!(
+            self.ask(LEADER, "GET", path, None),
+            self.ask(FOLLOWER, "GET", path, None)
+        );
+        for (cluster, stats) in [(LEADER, leader), (FOLLOWER, follower)] {
+            // A cluster that does not answer is a gap in the telemetry, not the end of the run.
+            let Ok(stats) = stats else { continue };
+            for node in stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values()) {
+                let sample = self.node_sample(cluster, node, before);
+                let (t_ms, variant) = (self.journal.t_ms(), Some(variant.to_owned()));
+                self.journal.line(&Line::Node { t_ms, variant, lap, sample })?;
+            }
+        }
+        self.sample_link(variant, lap, before)
+    }
+
+    fn node_sample(&self, cluster: &str, stats: &Value, before: &Before) -> NodeSample {
+        let number = |pointer: &str| stats.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+        let node = stats["name"].as_str().unwrap_or("?").to_owned();
+        let (now, cpu_ms) = (self.env.now(), number("/process/cpu/total_in_millis"));
+        let key = (cluster.to_owned(), node.clone());
+        let last = before.cpu.borrow_mut().insert(key, (now, cpu_ms));
+        let cpu_cores = last.map_or(0.0, |(then, ms)| {
+            let wall_ms = (now - then).as_secs_f64() * 1e3;
+            if wall_ms > 0.0 { cpu_ms.saturating_sub(ms) as f64 / wall_ms } else { 0.0 }
+        });
+        NodeSample {
+            cluster: cluster.to_owned(),
+            node,
+            cpu_cores,
+            resident_bytes: number("/process/mem/resident_in_bytes"),
+            transport_rx_bytes: number("/transport/rx_size_in_bytes"),
+            transport_tx_bytes: number("/transport/tx_size_in_bytes"),
+            throttle_ms: number("/indices/recovery/throttle_time_in_millis"),
+        }
+    }
+
+    fn sample_link(&self, variant: &str, lap: u32, before: &Before) -> Result<(), Error> {
+        let Some(link) = self.target.link() else { return Ok(()) };
+        let (out, back) = (link.stats(Direction::Out), link.stats(Direction::Back));
+        let now = self.env.now();
+        let last = before.link.borrow_mut().replace((now, back.busy));
+        let busy_share = last.map_or(0.0, |(then, busy)| {
+            let wall = (now - then).as_secs_f64();
+            let sending = back.busy.saturating_sub(busy).as_secs_f64();
+            if wall > 0.0 { (sending / wall).min(1.0) } else { 0.0 }
+        });
+        let sample =
+            LinkSample { to_follower_bytes: back.bytes, to_leader_bytes: out.bytes, busy_share };
+        let (t_ms, variant) = (self.journal.t_ms(), Some(variant.to_owned()));
+        self.journal.line(&Line::Link { t_ms, variant, lap, sample })
+    }
+}
+
+/// The recoveries of one index, as `_recovery` tells them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recoveries {
+    pub(super) sample: RecoverySample,
+    /// Whether every shard is complete.
+    pub(super) done: bool,
+    /// When the last of them was complete, in milliseconds since 1970.
+    pub(super) stopped_epoch_ms: u64,
+    /// Bytes of operations that were copied after the files.
+    pub(super) operations_bytes: u64,
+    pub(super) refetched_chunks: u64,
+    pub(super) retries: u64,
+    /// What the first failing shard says.
+    pub(super) failure: Option<String>,
+}
+
+impl Recoveries {
+    /// Reads an answer of `GET {index}/_recovery`; `shards` is how many there should be.
+    pub(super) fn read(answer: &Value, index: &str, shards: u32) -> Self {
+        let mut all = Recoveries::default();
+        let rows = answer[index]["shards"].as_array();
+        let rows = rows.into_iter().flatten().filter(|row| row["primary"] == true);
+        let mut done = 0;
+        for row in rows {
+            all.add(row);
+            done += u32::from(row["stage"] == "DONE");
+        }
+        all.done = done == shards;
+        all
+    }
+
+    fn add(&mut self, row: &Value) {
+        let number = |pointer: &str| row.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+        let sample = &mut self.sample;
+        sample.recovered_bytes += number("/index/size/recovered_in_bytes");
+        sample.total_bytes +=
+            number("/index/size/total_in_bytes") - number("/index/size/reused_in_bytes");
+        sample.recovered_files += number("/index/files/recovered");
+        sample.total_files += number("/index/files/total");
+        let stage = row["stage"].as_str().unwrap_or("?").to_owned();
+        *sample.stages.entry(stage).or_default() += 1;
+        let charged: BTreeMap<Limit, u64> =
+            serde_json::from_value(row["narrows"]["charged_ns"].clone()).unwrap_or_default();
+        for (limit, ns) in charged {
+            *sample.charged_s.entry(limit).or_default() += ns as f64 / 1e9;
+        }
+        let larger = |held: Option<u64>, more: u64| Some(held.unwrap_or(0).max(more));
+        sample.chunk_bytes = larger(sample.chunk_bytes, number("/narrows/chunk_bytes"));
+        let in_flight = sample.in_flight_bytes.unwrap_or(0) + number("/narrows/in_flight_bytes");
+        sample.in_flight_bytes = Some(in_flight);
+        self.stopped_epoch_ms = self.stopped_epoch_ms.max(number("/stop_time_in_millis"));
+        self.operations_bytes += number("/narrows/operations_bytes");
+        self.refetched_chunks += number("/narrows/refetched_chunks");
+        self.retries += number("/narrows/retries");
+        let failure = row["narrows"]["failure"].as_str().map(str::to_owned);
+        self.failure = self.failure.take().or(failure);
+    }
+}

@@ -1,0 +1,122 @@
+//! What share of a link the adaptive scheduler carries, start-up included, beside fixed settings.
+//!
+//! `cargo bench -p narrows --bench adaptive`: real sockets and files, every combination of round trip and rate,
+//! transfers of at least 20 bandwidth-delay products.
+//! NARROWS_LAPS sets the repetitions (the best of them counts for each setting alike).
+
+mod common;
+
+use std::time::Duration;
+
+use clusters::{EmbeddedTarget, Target};
+use lab::corpus::Corpus;
+use serde_json::{Value, json};
+use world::{Env, LinkConfig};
+
+const FIXED: [(&str, &str, &str, u32); 6] = [
+    ("64 KB x 1", "sequential", "64kb", 1),
+    ("1 MB x 1", "sequential", "1mb", 1),
+    ("5 MB x 1", "sequential", "5mb", 1),
+    ("1 MB x 5", "file_window", "1mb", 5),
+    ("5 MB x 8", "file_window", "5mb", 8),
+    ("1 MB x 10", "file_window", "1mb", 10),
+];
+
+fn main() {
+    let laps = common::sized("NARROWS_LAPS", 1);
+    world::real_world::run(1, async |env| {
+        println!("{:>7} {:>9} {:>8} {:>10}  {:>9}  best fixed", "rtt", "rate", "MB", "adaptive", "of link");
+        for (rate_name, rate) in [("100mbit", 12_500_000), ("1gbit", 125_000_000u64)] {
+            for rtt_ms in [10u64, 100, 300] {
+                one_link(&env, rate_name, rate, rtt_ms, laps).await;
+            }
+        }
+    });
+}
+
+async fn one_link(env: &Env, rate_name: &str, rate: u64, rtt_ms: u64, laps: u64) {
+    let config = LinkConfig {
+        rtt: Duration::from_millis(rtt_ms),
+        rate_bytes_per_s: Some(rate),
+        window_bytes: None,
+    };
+    let bytes = 21 * rate * rtt_ms / 1000;
+    // A document takes some 78 bytes in the files.
+    let documents = (bytes / 70).max(100_000);
+    let mut target = common::start(env, &[("leader", 1), ("follower", 1)], Some(config)).await;
+    common::create(&target, "leader", Corpus::Geopoint, 1).await;
+    common::index(&target, "leader", Corpus::Geopoint, documents, 4, 5000).await;
+    common::ask(&target, "leader", "POST", "/a/_flush", Value::Null).await;
+    let mut best_fixed = (f64::MAX, "");
+    for (name, scheduler, chunk, concurrent) in FIXED {
+        // A setting that cannot come near is not waited for.
+        let per_trip = u64::from(concurrent) * record::units::parse_size(chunk).expect("a size");
+        if per_trip * 4 < rate * rtt_ms / 1000 {
+            continue;
+        }
+        for _ in 0..laps {
+            let (seconds, _) = recover(&target, env, scheduler, chunk, concurrent).await;
+            if seconds < best_fixed.0 {
+                best_fixed = (seconds, name);
+            }
+        }
+    }
+    let mut adaptive = (f64::MAX, 0.0);
+    for _ in 0..laps {
+        let (seconds, bytes) = recover(&target, env, "adaptive", "1mb", 5).await;
+        if seconds < adaptive.0 {
+            adaptive = (seconds, bytes);
+        }
+    }
+    let (seconds, bytes) = adaptive;
+    let share = bytes / seconds / rate as f64;
+    println!(
+        "{rtt_ms:>4} ms {rate_name:>9} {:>8.1} {seconds:>8.2} s  {:>7.1} %  {} {:.2} s, ratio {:.2}",
+        bytes / 1e6,
+        share * 100.0,
+        best_fixed.1,
+        best_fixed.0,
+        best_fixed.0 / seconds,
+    );
+    target.stop().await;
+}
+
+/// Recovers once; seconds from the follow request to the end, and bytes.
+async fn recover(
+    target: &EmbeddedTarget,
+    env: &Env,
+    scheduler: &str,
+    chunk: &str,
+    concurrent: u32,
+) -> (f64, f64) {
+    let settings = json!({ "persistent": {
+        "ccr.indices.recovery.max_bytes_per_sec": "-1",
+        "ccr.indices.recovery.chunk_size": chunk,
+        "ccr.indices.recovery.max_concurrent_file_chunks": concurrent,
+        "narrows.recovery.scheduler": scheduler,
+        "cluster.remote.leader.seeds": target.seeds_through_link("leader").join(","),
+    } });
+    common::ask(target, "follower", "PUT", "/_cluster/settings", settings).await;
+    loop {
+        let info = common::ask(target, "follower", "GET", "/_remote/info", Value::Null).await;
+        if info["leader"]["num_nodes_connected"] == 1 {
+            break;
+        }
+        env.sleep(Duration::from_millis(50)).await;
+    }
+    let began = env.epoch_ms();
+    let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
+    common::ask(target, "follower", "PUT", "/a/_ccr/follow?wait_for_active_shards=0", body).await;
+    let row = loop {
+        env.sleep(Duration::from_millis(50)).await;
+        let answer = common::ask(target, "follower", "GET", "/a/_recovery", Value::Null).await;
+        let row = answer["a"]["shards"][0].clone();
+        if row["stage"] == "DONE" {
+            break row;
+        }
+    };
+    let stopped = row["stop_time_in_millis"].as_u64().expect("it has stopped");
+    let bytes = row["index"]["size"]["recovered_in_bytes"].as_f64().expect("bytes");
+    common::ask(target, "follower", "DELETE", "/a", Value::Null).await;
+    ((stopped - began) as f64 / 1e3, bytes)
+}

@@ -1,0 +1,79 @@
+//! What the benchmarks share: a cluster of processes, documents in it, questions to it.
+#![allow(dead_code, reason = "each benchmark uses a part of it")]
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use clusters::{ClusterSpec, EmbeddedTarget, Target, TopologySpec};
+use futures_util::future::join_all;
+use lab::corpus::{BulkBodies, Corpus, Source, portions};
+use serde_json::{Value, json};
+use world::{Env, LinkConfig};
+
+/// Starts clusters of so many nodes each.
+pub async fn start(env: &Env, clusters: &[(&str, usize)], link: Option<LinkConfig>) -> EmbeddedTarget {
+    let mut target = EmbeddedTarget::new(env, env!("CARGO_BIN_EXE_narrows").into());
+    let clusters = clusters.iter().map(|(name, nodes)| ClusterSpec {
+        name: (*name).to_owned(),
+        nodes: *nodes,
+        settings: Default::default(),
+    });
+    let topology = TopologySpec { clusters: clusters.collect(), link };
+    target.start(&topology).await.expect("the clusters start");
+    target
+}
+
+/// Asks, and expects it to go well.
+pub async fn ask(
+    target: &EmbeddedTarget,
+    cluster: &str,
+    method: &str,
+    path: &str,
+    body: Value,
+) -> Value {
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let answer = target.request(cluster, method, path, body).await;
+    answer.and_then(|answer| answer.json()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Makes an index for a corpus and waits until it is there.
+pub async fn create(target: &EmbeddedTarget, cluster: &str, corpus: Corpus, shards: u32) {
+    let body = json!({
+        "settings": { "number_of_shards": shards, "number_of_replicas": 0 },
+        "mappings": corpus.mapping(),
+    });
+    ask(target, cluster, "PUT", "/a", body).await;
+    ask(target, cluster, "GET", "/_cluster/health/a?wait_for_status=green", Value::Null).await;
+}
+
+/// Indexes documents; answers how long it took until the last was acknowledged.
+pub async fn index(
+    target: &EmbeddedTarget,
+    cluster: &str,
+    corpus: Corpus,
+    documents: u64,
+    clients: u32,
+    bulk_documents: u64,
+) -> Duration {
+    let began = Instant::now();
+    let source = Source::Generated(corpus);
+    let parts = portions(documents, clients).into_iter().map(|part| {
+        let bodies = BulkBodies::new(&source, 42, part, bulk_documents).expect("it is generated");
+        async move {
+            for body in bodies {
+                let body = body.expect("it is generated").body;
+                let path = "/a/_bulk?filter_path=errors,took";
+                let answer = target.request(cluster, "POST", path, body).await;
+                let answer = answer.and_then(|answer| answer.json()).expect("the bulk is accepted");
+                assert_eq!(answer["errors"], false);
+            }
+        }
+    });
+    join_all(parts).await;
+    began.elapsed()
+}
+
+/// A number that the environment may set, for smaller or larger runs.
+pub fn sized(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}

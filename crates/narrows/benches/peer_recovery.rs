@@ -1,0 +1,101 @@
+//! Peer recovery over plain loopback, checksums included, against bytes through a bare socket.
+//!
+//! `cargo bench -p narrows --bench peer_recovery`; NARROWS_DOCUMENTS sets the size.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use clusters::{EmbeddedTarget, Target};
+use lab::corpus::Corpus;
+use serde_json::{Value, json};
+
+fn main() {
+    let documents = common::sized("NARROWS_DOCUMENTS", 12_000_000);
+    let socket = bare_socket();
+    world::real_world::run(1, async |env| {
+        let mut target = common::start(&env, &[("c", 2)], None).await;
+        common::create(&target, "c", Corpus::Geopoint, 1).await;
+        common::index(&target, "c", Corpus::Geopoint, documents, 4, 5000).await;
+        common::ask(&target, "c", "POST", "/a/_flush", Value::Null).await;
+        println!("bare socket over loopback: {:.0} MB/s", socket / 1e6);
+        for (name, scheduler, chunk) in [
+            ("adaptive", "adaptive", "512kb"),
+            ("512 KB x 2 (the field's default)", "file_window", "512kb"),
+            ("512 KB x 1", "sequential", "512kb"),
+        ] {
+            let settings = json!({ "persistent": {
+                "indices.recovery.max_bytes_per_sec": "-1",
+                "indices.recovery.chunk_size": chunk,
+                "narrows.recovery.scheduler": scheduler,
+            } });
+            common::ask(&target, "c", "PUT", "/_cluster/settings", settings).await;
+            recover(&target, &env, name, socket).await;
+        }
+        target.stop().await;
+    });
+}
+
+async fn recover(target: &EmbeddedTarget, env: &world::Env, name: &str, socket: f64) {
+    let before = anonymous(target).await;
+    let replicas = |n: u32| json!({ "index.number_of_replicas": n });
+    common::ask(target, "c", "PUT", "/a/_settings", replicas(1)).await;
+    let mut peak = before;
+    let row = loop {
+        env.sleep(Duration::from_millis(25)).await;
+        peak = peak.max(anonymous(target).await);
+        let answer = common::ask(target, "c", "GET", "/a/_recovery", Value::Null).await;
+        let rows = answer["a"]["shards"].as_array().cloned().unwrap_or_default();
+        let peer = rows.into_iter().find(|row| row["type"] == "PEER");
+        if let Some(row) = peer.filter(|row| row["stage"] == "DONE") {
+            break row;
+        }
+    };
+    let number = |pointer: &str| row.pointer(pointer).and_then(Value::as_f64).unwrap_or(0.0);
+    let bytes = number("/index/size/recovered_in_bytes");
+    let files_s = number("/index/total_time_in_millis") / 1e3;
+    let total_s = number("/total_time_in_millis") / 1e3;
+    println!(
+        "{name}: {:.0} MB, files {:.0} MB/s ({:.2} of the socket), whole {:.0} MB/s; \
+         window {:.1} MB, memory +{:.0} MB; charged {}",
+        bytes / 1e6,
+        bytes / files_s / 1e6,
+        bytes / files_s / socket,
+        bytes / total_s / 1e6,
+        number("/narrows/in_flight_bytes_max") / 1e6,
+        peak.saturating_sub(before) as f64 / 1e6,
+        row["narrows"]["charged_ns"],
+    );
+    common::ask(target, "c", "PUT", "/a/_settings", replicas(0)).await;
+    env.sleep(Duration::from_millis(500)).await;
+}
+
+/// The larger of the two nodes' memory that is no file's.
+async fn anonymous(target: &EmbeddedTarget) -> u64 {
+    let stats = common::ask(target, "c", "GET", "/_nodes/stats", Value::Null).await;
+    let nodes = stats["nodes"].as_object().expect("nodes");
+    let of = |node: &Value| node["process"]["mem"]["anonymous_in_bytes"].as_u64().unwrap_or(0);
+    nodes.values().map(of).max().unwrap_or(0)
+}
+
+/// Bytes a second that one connection over loopback carries, without anything else.
+fn bare_socket() -> f64 {
+    const BYTES: usize = 2 << 30;
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let sender = std::thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).expect("it connects");
+        let piece = vec![7u8; 1 << 20];
+        for _ in 0..BYTES / piece.len() {
+            stream.write_all(&piece).expect("it is sent");
+        }
+    });
+    let (mut stream, _) = listener.accept().expect("it is accepted");
+    let mut buffer = vec![0u8; 1 << 20];
+    let began = Instant::now();
+    while stream.read(&mut buffer).expect("it is read") > 0 {}
+    sender.join().expect("it ends");
+    BYTES as f64 / began.elapsed().as_secs_f64()
+}

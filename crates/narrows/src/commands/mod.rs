@@ -1,0 +1,46 @@
+//! The commands, one file each.
+
+mod cluster;
+mod completions;
+mod link;
+mod plans;
+mod report;
+mod run;
+mod show;
+
+use clap::Subcommand;
+
+/// What to do.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run a plan and report what narrowed it.
+    Run(run::Args),
+    /// List the plans that come with narrows.
+    Plans(plans::Args),
+    /// Show the table of an earlier run.
+    Show(show::Args),
+    /// Write the HTML page of an earlier run again.
+    Report(report::Args),
+    /// Start a cluster of the embedded engine, for any client or tool to be pointed at.
+    Cluster(cluster::Args),
+    /// A link with delay, rate and window between two addresses.
+    Link(link::Args),
+    /// Write completions for a shell.
+    Completions(completions::Args),
+    /// One node of an embedded cluster; reads its configuration from standard input.
+    #[command(hide = true)]
+    Node,
+}
+
+pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<()> {
+    match command {
+        Command::Run(args) => run::run(&args),
+        Command::Plans(args) => plans::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Cluster(args) => cluster::run(&args),
+        Command::Link(args) => link::run(&args),
+        Command::Completions(args) => completions::run(&args, cli),
+        Command::Node => crate::node_process::run(),
+    }
+}

@@ -1,0 +1,40 @@
+//! `narrows plans`
+
+use std::io::{self, Write};
+
+use serde_json::json;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Print the whole text of a plan, to start one of your own from.
+    #[arg(value_name = "PLAN")]
+    name: Option<String>,
+    /// One JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if let Some(name) = &args.name {
+        write!(out, "{}", lab::plan::Plan::open(name)?.text())?;
+        return Ok(());
+    }
+    let mut plans = Vec::new();
+    for bundled in lab::plan::bundled() {
+        let plan = bundled.plan()?;
+        plans.push((plan.name().to_owned(), plan.about().to_owned()));
+    }
+    if args.json {
+        let rows: Vec<_> =
+            plans.iter().map(|(name, about)| json!({ "name": name, "about": about })).collect();
+        writeln!(out, "{}", json!({ "plans": rows }))?;
+        return Ok(());
+    }
+    let width = plans.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, about) in &plans {
+        writeln!(out, "{name:width$}  {about}")?;
+    }
+    writeln!(out, "\nRun one with `narrows run NAME`; print one with `narrows plans NAME`.")?;
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! `narrows run`
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use clusters::{EmbeddedTarget, Target, VirtualTarget};
+use lab::plan::{Plan, Resolved};
+use lab::runner::{self, Runner, Watch};
+use record::units::{parse_duration, parse_rate};
+use record::{FORMAT, LinkInfo, Manifest, NodeInfo, RunDir, Status, VariantInfo, Writer};
+use world::Env;
+
+use super::show::{Form, write_page, write_table};
+use crate::exit::Usage;
+use crate::progress::Progress;
+use crate::{machine, runs};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A plan that comes with narrows (see `narrows plans`), or a path that ends in .toml.
+    plan: String,
+    /// Where the clusters live: real processes on this machine, or simulated in virtual time.
+    #[arg(long, value_enum, default_value_t = On::Embedded)]
+    on: On,
+    /// Size of the corpus; 1 is the plan's own.
+    #[arg(long, default_value_t = 1.0)]
+    scale: f64,
+    /// Repetitions of every variant, instead of the plan's.
+    #[arg(long, value_name = "N")]
+    laps: Option<u32>,
+    /// Only these variants; may be given several times.
+    #[arg(long = "variant", value_name = "NAME")]
+    variants: Vec<String>,
+    /// Round trip of the link, instead of the plan's.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    rtt: Option<Duration>,
+    /// Rate of the link, instead of the plan's; for example 100mbit.
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    rate: Option<u64>,
+    /// Seed of everything random, instead of the plan's.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Where runs are kept.
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
+    runs: PathBuf,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum On {
+    /// The embedded engine: real sockets and files, one process a node, loopback.
+    Embedded,
+    /// The same engine, simulated.
+    Virtual,
+}
+
+impl On {
+    fn name(self) -> &'static str {
+        match self {
+            On::Embedded => "embedded",
+            On::Virtual => "virtual",
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let plan = Plan::open(&args.plan)?;
+    let resolved = resolve(args, &plan)?;
+    let (id, dir) = runs::fresh(&args.runs, &resolved.name);
+    let mut manifest = describe(args, &plan, &resolved, id);
+    // Before anything is started: a directory that cannot be written is found now.
+    let mut writer = Writer::create(&dir, &manifest)?;
+    let ended = match args.on {
+        On::Embedded => on_embedded(&resolved, &mut writer, &mut manifest),
+        On::Virtual => on_virtual(&resolved, writer, &mut manifest),
+    };
+    finish(args, &dir, &mut manifest, ended)
+}
+
+/// The plan with what the command line says otherwise.
+fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
+    let mut resolved = plan.resolve(args.scale, |name, value| {
+        engine::settings::check(name, value).map(drop).map_err(|error| error.to_string())
+    })?;
+    if args.laps == Some(0) {
+        return Err(Usage("--laps must be at least 1".to_owned()).into());
+    }
+    resolved.laps = args.laps.unwrap_or(resolved.laps);
+    resolved.seed = args.seed.unwrap_or(resolved.seed);
+    resolved.link.rtt = args.rtt.unwrap_or(resolved.link.rtt);
+    resolved.link.rate_bytes_per_s = args.rate.unwrap_or(resolved.link.rate_bytes_per_s);
+    for name in &args.variants {
+        let known = || resolved.variants.iter().map(|variant| variant.name.as_str());
+        if !known().any(|variant| variant == name) {
+            let hint = record::names::did_you_mean(name, known());
+            let all: Vec<&str> = known().collect();
+            let text = format!("no variant is called \"{name}\"{hint}; there are {}", all.join(", "));
+            return Err(Usage(text).into());
+        }
+    }
+    if !args.variants.is_empty() {
+        resolved.variants.retain(|variant| args.variants.contains(&variant.name));
+    }
+    Ok(resolved)
+}
+
+fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manifest {
+    let nodes = runner::topology(resolved).clusters.into_iter().flat_map(|cluster| {
+        (0..cluster.nodes).map(move |n| NodeInfo {
+            cluster: cluster.name.clone(),
+            name: format!("{}-{n}", cluster.name),
+        })
+    });
+    let variants = resolved.variants.iter().map(|variant| VariantInfo {
+        name: variant.name.clone(),
+        settings: variant.settings.clone(),
+        published_s: variant.published.as_ref().map(|published| published.seconds),
+    });
+    Manifest {
+        format: FORMAT,
+        run: id,
+        plan: resolved.name.clone(),
+        about: resolved.about.clone(),
+        plan_text: plan.text().to_owned(),
+        target: args.on.name().to_owned(),
+        started: runs::now(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        seed: resolved.seed,
+        scale: resolved.scale,
+        status: Status::Running,
+        machine: machine::describe(),
+        link: Some(LinkInfo {
+            rtt_ms: resolved.link.rtt.as_secs_f64() * 1e3,
+            rate_bytes_per_s: resolved.link.rate_bytes_per_s,
+            window_bytes: resolved.link.window_bytes,
+            ceiling_bytes_per_s: None,
+        }),
+        nodes: nodes.collect(),
+        variants: variants.collect(),
+    }
+}
+
+/// How a run ended, short of a failure.
+enum Ended {
+    Complete,
+    Interrupted,
+}
+
+fn on_embedded(
+    plan: &Resolved,
+    writer: &mut Writer,
+    manifest: &mut Manifest,
+) -> anyhow::Result<Ended> {
+    world::real_world::run(plan.seed, async |env| {
+        let progress = Progress::new();
+        let ceiling = clusters::measure_ceiling().context("measure the link's own ceiling")?;
+        if let Some(link) = &mut manifest.link {
+            link.ceiling_bytes_per_s = Some(ceiling);
+        }
+        writer.manifest(manifest)?;
+        let mut target = EmbeddedTarget::new(&env, std::env::current_exe()?);
+        let ended = tokio::select! {
+            biased;
+            result = work(&env, plan, &mut target, writer, &progress) => {
+                result.map(|()| Ended::Complete)
+            }
+            _ = tokio::signal::ctrl_c() => Ok(Ended::Interrupted),
+        };
+        progress.clear();
+        target.stop().await;
+        ended
+    })
+}
+
+fn on_virtual(
+    plan: &Resolved,
+    writer: Writer,
+    _manifest: &mut Manifest,
+) -> anyhow::Result<Ended> {
+    let plan = plan.clone();
+    let seed = plan.seed;
+    let (result, _trace) = world::virtual_world::run_traced(seed, async move |env: Env| {
+        let mut writer = writer;
+        let mut target = VirtualTarget::new(&env);
+        let progress = Progress::new();
+        let result = work(&env, &plan, &mut target, &mut writer, &progress).await;
+        progress.clear();
+        target.stop().await;
+        result
+    })?;
+    result.map(|()| Ended::Complete)
+}
+
+async fn work<T: Target>(
+    env: &Env,
+    plan: &Resolved,
+    target: &mut T,
+    writer: &mut Writer,
+    progress: &Progress,
+) -> anyhow::Result<()> {
+    let topology = runner::topology(plan);
+    let nodes: usize = topology.clusters.iter().map(|cluster| cluster.nodes).sum();
+    progress.begin("start", None, None, "");
+    target.start(&topology).await.with_context(|| format!("start {nodes} nodes"))?;
+    progress.end();
+    Runner::new(env, plan, target, writer, progress).run().await?;
+    Ok(())
+}
+
+/// Writes how it ended, the page and the table; whatever is there, after a failure too.
+fn finish(
+    args: &Args,
+    dir: &std::path::Path,
+    manifest: &mut Manifest,
+    ended: anyhow::Result<Ended>,
+) -> anyhow::Result<()> {
+    manifest.status = match &ended {
+        Ok(Ended::Complete) => Status::Complete,
+        Ok(Ended::Interrupted) => Status::Interrupted,
+        Err(_) => Status::Failed,
+    };
+    record::replace_manifest(dir, manifest)?;
+    let run = RunDir::open(dir)?;
+    let page = dir.join("report.html");
+    write_page(&run, &page)?;
+    match ended {
+        Ok(Ended::Complete) => write_table(&run, &args.form, Some(&page)),
+        Ok(Ended::Interrupted) => {
+            write_table(&run, &args.form, Some(&page))?;
+            anyhow::bail!("interrupted; what was measured until then is in {}", dir.display())
+        }
+        Err(error) => {
+            if !run.rows.is_empty() {
+                write_table(&run, &args.form, Some(&page))?;
+            }
+            Err(error.context(format!("run {} failed; its record is in {}", manifest.run, dir.display())))
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `narrows show`, and how results are written for `run` too.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use insight::Summary;
+use record::RunDir;
+use report::Style;
+
+use crate::runs;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The run: its id, its directory, or "last".
+    #[arg(default_value = "last")]
+    run: String,
+    /// Where runs are kept.
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
+    runs: PathBuf,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// The form of a table.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+pub(crate) struct Form {
+    /// One JSON object on standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Comma-separated values, a line for each lap.
+    #[arg(long)]
+    pub(crate) csv: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let dir = runs::find(&args.runs, &args.run)?;
+    let run = RunDir::open(&dir)?;
+    let page = dir.join("report.html");
+    write_table(&run, &args.form, page.is_file().then_some(&page))
+}
+
+/// Writes the table to standard output, in the form asked for.
+pub(crate) fn write_table(run: &RunDir, form: &Form, page: Option<&PathBuf>) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    let summary = Summary::of(run);
+    if form.json {
+        writeln!(out, "{}", report::json(&summary))?;
+    } else if form.csv {
+        write!(out, "{}", report::csv(run))?;
+    } else {
+        let width = terminal_width();
+        let no_color = std::env::var_os("NO_COLOR");
+        let style = Style::detect(out.is_terminal(), no_color.as_deref(), width);
+        writeln!(out, "{}", report::table(&summary, style, page.map(PathBuf::as_path)))?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Writes the HTML page into the run's directory, or to `to`.
+pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
+    let fresh = to.with_extension("html.new");
+    std::fs::write(&fresh, report::html(run))
+        .and_then(|()| std::fs::rename(&fresh, to))
+        .map_err(|error| anyhow::anyhow!("write {}: {error}", to.display()))
+}
+
+fn terminal_width() -> Option<u16> {
+    let (_, columns) = indicatif_size()?;
+    Some(columns)
+}
+
+fn indicatif_size() -> Option<(u16, u16)> {
+    console::Term::stdout().size_checked()
+}

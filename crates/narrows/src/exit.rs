@@ -1,0 +1,33 @@
+//! Exit codes: 0 done, 1 failed, 2 asked wrongly. A reader that went away (`| head`) is no failure.
+
+use std::io;
+use std::process::ExitCode;
+
+/// What was asked cannot be done as it was asked: exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(pub(crate) String);
+
+pub(crate) fn of_clap(error: &clap::Error) -> ExitCode {
+    // Help and version are no errors; a broken pipe there is none either.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+pub(crate) fn of(result: anyhow::Result<()>) -> ExitCode {
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    if error.chain().any(is_broken_pipe) {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("narrows: {error:#}");
+    ExitCode::from(if error.chain().any(is_usage) { 2 } else { 1 })
+}
+
+fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let io = cause.downcast_ref::<io::Error>();
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.is::<Usage>() || cause.downcast_ref().is_some_and(lab::Error::is_usage)
+}

@@ -1,0 +1,35 @@
+//! narrows: find what narrows the flow.
+//!
+//! The binary is thin: each command is one file in `commands`, and does its work through the crates below.
+
+mod commands;
+mod exit;
+mod machine;
+mod node_process;
+mod progress;
+mod runs;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use commands::Command;
+
+/// Find what narrows the flow of a replicated store: measure it, name it, widen it, prove it.
+///
+/// Exit codes: 0 all went well, 1 a run failed or a copy was wrong, 2 the command line or a plan is not
+/// right.
+#[derive(Parser)]
+#[command(name = "narrows", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::of_clap(&error),
+    };
+    exit::of(commands::run(cli.command, &mut Cli::command()))
+}

@@ -1,0 +1,70 @@
+//! Run directories: their names, and finding one again.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::exit::Usage;
+
+/// Where runs are kept, below the current directory, unless told otherwise.
+pub(crate) const DEFAULT_DIR: &str = "runs";
+
+/// Now, as RFC 3339 in UTC.
+pub(crate) fn now() -> String {
+    let now = OffsetDateTime::now_utc().replace_nanosecond(0).expect("zero is in range");
+    now.format(&Rfc3339).expect("the year has four digits")
+}
+
+/// A new run's id and directory: `20261121-043000-remote-recovery`, with a number where that is taken.
+pub(crate) fn fresh(runs: &Path, plan: &str) -> (String, PathBuf) {
+    let stamp: String = now().chars().filter(char::is_ascii_digit).collect();
+    let base = format!("{}-{}-{plan}", &stamp[..8], &stamp[8..]);
+    let mut id = base.clone();
+    let mut number = 1;
+    while runs.join(&id).exists() {
+        number += 1;
+        id = format!("{base}-{number}");
+    }
+    let dir = runs.join(&id);
+    (id, dir)
+}
+
+/// The directory of an earlier run: a path, an id below `runs`, or `last`.
+pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {
+    let as_path = Path::new(given);
+    if as_path.join("manifest.json").is_file() {
+        return Ok(as_path.to_owned());
+    }
+    if runs.join(given).join("manifest.json").is_file() {
+        return Ok(runs.join(given));
+    }
+    let mut ids = list(runs)?;
+    if given == "last" {
+        let last = ids.pop();
+        let none = || Usage(format!("there are no runs in {} yet", runs.display()));
+        return Ok(runs.join(last.ok_or_else(none)?));
+    }
+    let hint = record::names::did_you_mean(given, ids.iter().map(String::as_str));
+    let text = format!(
+        "no run is called \"{given}\" in {}{hint}; give an id, a directory, or \"last\"",
+        runs.display()
+    );
+    Err(Usage(text).into())
+}
+
+/// Ids of all runs, oldest first.
+fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
+    if !runs.exists() {
+        return Ok(Vec::new());
+    }
+    let entries = std::fs::read_dir(runs).with_context(|| format!("read {}", runs.display()))?;
+    let mut ids: Vec<String> = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.path().join("manifest.json").is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    ids.sort();
+    Ok(ids)
+}

@@ -1,0 +1,61 @@
+//! A commit: the files of one moment and what of the history they hold.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the commit file that this build writes.
+pub(crate) const FORMAT: u32 = 1;
+
+/// One file of a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileMeta {
+    /// Name, without a directory.
+    pub name: String,
+    /// Length in bytes.
+    pub len: u64,
+    /// XXH3 (64 bits) of the whole file.
+    pub xxh3: u64,
+}
+
+/// What a copy's files hold at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// Number of the commit, increasing within a copy.
+    pub generation: u64,
+    /// Every file, by name.
+    pub files: Vec<FileMeta>,
+    /// Highest sequence number in the files; none if there is none.
+    pub max_seq_no: Option<u64>,
+    /// Everything up to here is in the files; none if operation 0 is missing.
+    pub local_checkpoint: Option<u64>,
+    /// Live documents.
+    pub documents: u64,
+    /// Identity of the history. Copies with another one share no operations.
+    pub history_uuid: String,
+}
+
+impl Commit {
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.len).sum()
+    }
+}
+
+/// What stands in a commit file: the commit, and what belongs to this copy alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredCommit {
+    pub(crate) format: u32,
+    pub(crate) commit: Commit,
+    /// Log files below this generation belong to another past of this directory.
+    pub(crate) log_generation: u64,
+    /// The log holds every operation from here on.
+    pub(crate) complete_from: u64,
+    pub(crate) global_checkpoint: Option<u64>,
+}
+
+/// Whether a name that came from elsewhere can stand in our directory.
+pub(crate) fn safe_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with('.')
+        && name.len() <= 200
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}

@@ -1,0 +1,29 @@
+//! What a copy holds, as a number that does not depend on order.
+
+use xxhash_rust::xxh3::Xxh3;
+
+/// Documents of a copy and an order-independent hash of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digest {
+    /// Live documents.
+    pub documents: u64,
+    /// Wrapping sum of the xxh3 of `_id`, a zero byte and `_source` of each.
+    pub hash: u64,
+}
+
+impl Digest {
+    /// Counts one document in.
+    pub(crate) fn add(&mut self, document_hash: u64) {
+        self.documents += 1;
+        self.hash = self.hash.wrapping_add(document_hash);
+    }
+}
+
+/// The hash of one document.
+pub(crate) fn document_hash(id: &str, source: &[u8]) -> u64 {
+    let mut hasher = Xxh3::new();
+    hasher.update(id.as_bytes());
+    hasher.update(&[0]);
+    hasher.update(source);
+    hasher.digest()
+}

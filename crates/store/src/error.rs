@@ -1,0 +1,193 @@
+//! Why a shard copy could not be written, read, opened or received.
+
+use std::path::{Path, PathBuf};
+
+/// What every fallible call of this crate returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Everything that can go wrong with a shard copy.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file system said no.
+    #[error("{what} {path}: {source}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// What was found.
+        source: std::io::Error,
+    },
+    /// The index library said no.
+    #[error("{what} in {path}: {reason}; look at the disk and its space, then open the copy again")]
+    Index {
+        /// What was tried.
+        what: &'static str,
+        /// The copy's directory.
+        path: PathBuf,
+        /// What the library said.
+        reason: String,
+    },
+    /// A committed file does not have the content that its commit lists.
+    #[error(
+        "{path} is damaged: its xxh3 is {found:016x}, its commit says {expected:016x}; recover this copy from another"
+    )]
+    FileDamaged {
+        /// The file.
+        path: PathBuf,
+        /// Hash in the commit.
+        expected: u64,
+        /// Hash of what is there.
+        found: u64,
+    },
+    /// A committed file has another length than its commit lists, or is gone (`found` is none).
+    #[error("{path} should have {expected} bytes and {}; recover this copy from another", match .found { Some(n) => format!("has {n}"), None => "is missing".to_owned() })]
+    FileLength {
+        /// The file.
+        path: PathBuf,
+        /// Bytes in the commit.
+        expected: u64,
+        /// Bytes on disk.
+        found: Option<u64>,
+    },
+    /// The commit file itself cannot be read.
+    #[error("{path} is no commit: {reason}; recover this copy from another")]
+    CommitDamaged {
+        /// The commit file.
+        path: PathBuf,
+        /// What the parser said.
+        reason: String,
+    },
+    /// Written by a newer narrows.
+    #[error("{path} has format {found}, this narrows reads up to {known}; use a newer one")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version that this build reads.
+        known: u32,
+    },
+    /// A record inside the operation log is damaged, and more records follow it.
+    #[error(
+        "{path} is damaged at byte {offset}: {reason}; operations behind it cannot be trusted, recover this copy from another"
+    )]
+    LogDamaged {
+        /// The log file.
+        path: PathBuf,
+        /// Where the damaged record begins.
+        offset: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// There is no shard copy in the directory.
+    #[error("{dir} holds no shard copy; create one or recover one into it")]
+    NoCommit {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// There is a shard copy in the directory already.
+    #[error("{dir} already holds a shard copy; open it, or destroy it first")]
+    AlreadyThere {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// Another process or handle has the copy open.
+    #[error("{dir} is open elsewhere; close that one first")]
+    InUse {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// An earlier write failed, so nothing more is accepted.
+    #[error("{dir} accepts nothing until it is opened again, since this failed: {reason}")]
+    Failed {
+        /// The directory.
+        dir: PathBuf,
+        /// The first failure.
+        reason: String,
+    },
+    /// A snapshot's file is not what its commit lists; it must not be copied.
+    #[error(
+        "source file {file} is damaged: its xxh3 is {found:016x}, its commit says {expected:016x}; it is not copied"
+    )]
+    SourceDamaged {
+        /// Name of the file.
+        file: String,
+        /// Hash in the commit.
+        expected: u64,
+        /// Hash of what is there.
+        found: u64,
+    },
+    /// A received file is not what its commit lists; it was dropped and can be fetched again.
+    #[error(
+        "received file {file} is damaged: its xxh3 is {found:016x}, its commit says {expected:016x}; fetch it again"
+    )]
+    ReceivedDamaged {
+        /// Name of the file.
+        file: String,
+        /// Hash in the commit.
+        expected: u64,
+        /// Hash of what arrived.
+        found: u64,
+    },
+    /// A file was said to be finished, or a copy to be installed, while bytes are missing.
+    #[error("{file} has its first {have} of {len} bytes; write the rest first")]
+    Incomplete {
+        /// Name of the file.
+        file: String,
+        /// Contiguous bytes from the start.
+        have: u64,
+        /// Bytes in the commit.
+        len: u64,
+    },
+    /// A chunk lies outside its file, or the file's number outside the commit.
+    #[error("bytes {offset} to {end} of file {file} of {dir}: the commit has no such range")]
+    OutOfRange {
+        /// The copy's directory.
+        dir: PathBuf,
+        /// Number of the file in the commit.
+        file: usize,
+        /// First byte asked for.
+        offset: u64,
+        /// Byte after the last one asked for.
+        end: u64,
+    },
+    /// A commit from elsewhere lists a file name that could lead out of the directory.
+    #[error("\"{name}\" is not accepted as the name of a segment file; the sender is wrong")]
+    UnsafeName {
+        /// The name.
+        name: String,
+    },
+    /// Operations were asked for that the log no longer holds.
+    #[error("operations from {from} are gone, the log begins at {oldest}; copy the files instead")]
+    OperationsGone {
+        /// First sequence number asked for.
+        from: u64,
+        /// First sequence number from which the log is complete.
+        oldest: u64,
+    },
+    /// A mapping is refused.
+    #[error("mapping of \"{field}\": {reason}")]
+    Mapping {
+        /// Dotted path of the field; empty for the whole mapping.
+        field: String,
+        /// What is wrong, and what is known instead.
+        reason: String,
+    },
+    /// A document of an operation that was already accepted elsewhere does not fit the mapping here.
+    #[error("document \"{id}\": {reason}; bring the mapping up to date, then apply it again")]
+    Document {
+        /// Its id.
+        id: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// For `map_err`: an I/O error with what was tried and where.
+pub(crate) fn io<'a>(
+    what: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(std::io::Error) -> Error + 'a {
+    move |source| Error::Io { what, path: path.to_owned(), source }
+}

@@ -1,0 +1,118 @@
+//! Files being received until they become a copy: the target's side of a recovery.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use world::Env;
+
+use crate::commit::safe_name;
+use crate::synthetic::SyntheticIncoming;
+use crate::tantivy_arm::FileIncoming;
+use crate::to_its_end::to_its_end;
+use crate::{Chunk, Commit, Error, Mapping, Options, Result, Shard};
+
+/// A commit being received into `dir/incoming/`. Cheap to clone; all clones are the same reception.
+///
+/// Whatever ends it, a later [`Incoming::begin`] keeps what was received and checked.
+#[derive(Clone)]
+pub struct Incoming {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    env: Env,
+    dir: PathBuf,
+    commit: Commit,
+    arm: Reception,
+}
+
+enum Reception {
+    Files(FileIncoming),
+    Synthetic(SyntheticIncoming),
+}
+
+/// Calls the same method of whichever arm there is.
+macro_rules! either {
+    ($self:expr, $arm:ident => $call:expr) => {
+        match &$self.inner.arm {
+            Reception::Files($arm) => $call,
+            Reception::Synthetic($arm) => $call,
+        }
+    };
+}
+
+impl Incoming {
+    /// Begins to receive `commit`, or goes on: files of the same name, length and hash that were received
+    /// before are kept, whole or up to where they were checked, and so are those of an older copy in `dir`.
+    /// All that is kept is read and checked again. Fails with [`Error::InUse`] while the copy is open.
+    pub async fn begin(env: &Env, dir: &Path, commit: Commit) -> Result<Incoming> {
+        if let Some(file) = commit.files.iter().find(|file| !safe_name(&file.name)) {
+            return Err(Error::UnsafeName { name: file.name.clone() });
+        }
+        let arm = match env.virtual_disk() {
+            Some(disk) => {
+                Reception::Synthetic(SyntheticIncoming::begin(env, &disk, dir, &commit).await?)
+            }
+            None => Reception::Files(FileIncoming::begin(env, dir, &commit).await?),
+        };
+        let (env, dir) = (env.clone(), dir.to_owned());
+        Ok(Incoming { inner: Rc::new(Inner { env, dir, commit, arm }) })
+    }
+
+    /// The commit being received.
+    pub fn commit(&self) -> &Commit {
+        &self.inner.commit
+    }
+
+    /// For each file of the commit, in order: its number, and how many of its first bytes are here and
+    /// counted into its hash.
+    pub fn have(&self) -> Vec<(usize, u64)> {
+        let files = 0..self.inner.commit.files.len();
+        files.map(|file| (file, either!(self, arm => arm.have(file)))).collect()
+    }
+
+    /// Whether file number `file` is complete and checked.
+    pub fn is_finished(&self, file: usize) -> bool {
+        either!(self, arm => arm.is_finished(file))
+    }
+
+    /// Takes a chunk of file number `file`; those of one file may come in any order. The hash is computed as
+    /// chunks join, so the file need not be read again.
+    pub async fn write_chunk(&self, file: usize, offset: u64, chunk: Chunk) -> Result<()> {
+        let end = offset.saturating_add(chunk.len());
+        let inner = &self.inner;
+        if inner.commit.files.get(file).is_none_or(|meta| end > meta.len) {
+            return Err(Error::OutOfRange { dir: inner.dir.clone(), file, offset, end });
+        }
+        let this = self.clone();
+        let write = async move { either!(this, arm => arm.write(file, offset, chunk).await) };
+        to_its_end(&inner.env, &inner.dir, "write a chunk", write).await
+    }
+
+    /// Says that all of file number `file` was written. [`Error::ReceivedDamaged`] if its hash is not the
+    /// commit's: the file is dropped, to be fetched again. [`Error::Incomplete`] if bytes are missing.
+    pub async fn finish_file(&self, file: usize) -> Result<()> {
+        let inner = &self.inner;
+        if file >= inner.commit.files.len() {
+            return Err(Error::OutOfRange { dir: inner.dir.clone(), file, offset: 0, end: 0 });
+        }
+        let this = self.clone();
+        let finish = async move { either!(this, arm => arm.finish(file).await) };
+        to_its_end(&inner.env, &inner.dir, "finish a file", finish).await
+    }
+
+    /// Makes what was received the copy in `dir`, in place of an older one, and opens it. Every file must be
+    /// finished. A kill leaves either the copy from before or the new one; operations that the older copy had
+    /// logged are gone with it.
+    pub async fn install(self, mapping: &Mapping, options: Options) -> Result<Shard> {
+        let missing = (0..self.inner.commit.files.len()).find(|file| !self.is_finished(*file));
+        if let Some(file) = missing {
+            let meta = &self.inner.commit.files[file];
+            let have = either!(self, arm => arm.have(file));
+            return Err(Error::Incomplete { file: meta.name.clone(), have, len: meta.len });
+        }
+        either!(self, arm => arm.install(&self.inner.commit).await)?;
+        let inner = &self.inner;
+        Shard::open_with(&inner.env, &inner.dir, mapping, options, false).await
+    }
+}

@@ -1,0 +1,252 @@
+//! What a batch of operations changes in the index: which are new, which replace, which come too late.
+//!
+//! The newest operation on a document wins, by sequence number, in whatever order they arrive. Looking up
+//! what the index holds costs; generated ids mostly need none: an operation with one can only be superseded
+//! by an update or delete with a higher sequence number, so above the highest of those it is a plain append.
+//! Elasticsearch calls that bound `max_seq_no_of_updates_or_deletes`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::operation::{OpKind, Operation};
+use crate::versions::{Entry, VersionMap};
+
+/// The newest live document with an id, as the refreshed index knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub(crate) seq_no: u64,
+    pub(crate) version: u64,
+}
+
+/// The newest operation on an id, from wherever it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Current {
+    pub(crate) seq_no: u64,
+    pub(crate) version: u64,
+    pub(crate) live: bool,
+}
+
+/// One change to the index: operation `at` of the batch is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) at: usize,
+    /// Whether a live document with this id must go first.
+    pub(crate) replaces: bool,
+}
+
+/// Up to where lookups can be skipped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// Highest sequence number in the commit that was opened.
+    pub(crate) committed: Option<u64>,
+    /// Highest sequence number of an operation that was no plain append.
+    pub(crate) updates: Option<u64>,
+}
+
+impl Bounds {
+    /// Whether `op` can neither be superseded nor replace anything.
+    fn is_append(&self, op: &Operation) -> bool {
+        matches!(op.kind, OpKind::Index { auto_id: true, .. })
+            && Some(op.seq_no) > self.committed
+            && Some(op.seq_no) > self.updates
+    }
+
+    fn with(mut self, ops: &[Operation]) -> Self {
+        let updates = ops.iter().filter(|op| is_update(op)).map(|op| op.seq_no).max();
+        self.updates = self.updates.max(updates);
+        self
+    }
+}
+
+fn is_update(op: &Operation) -> bool {
+    match op.kind {
+        OpKind::Index { auto_id, .. } => !auto_id,
+        OpKind::Delete => true,
+        OpKind::NoOp => false,
+    }
+}
+
+/// The ids of `ops` that must be looked up in the index before planning.
+pub(crate) fn lookups(ops: &[Operation], bounds: &Bounds, map: &VersionMap) -> Vec<Arc<str>> {
+    let bounds = bounds.with(ops);
+    let needs = |op: &&Operation| {
+        op.kind != OpKind::NoOp && !bounds.is_append(op) && map.get(&op.id).is_none()
+    };
+    let ids: BTreeSet<&Arc<str>> = ops.iter().filter(needs).map(|op| &op.id).collect();
+    ids.into_iter().cloned().collect()
+}
+
+/// A batch being planned.
+pub(crate) struct Planner<'a> {
+    map: &'a VersionMap,
+    known: HashMap<Arc<str>, Located>,
+    fresh: HashMap<Arc<str>, Entry>,
+    bounds: Bounds,
+    track_appends: bool,
+    plan: Plan,
+}
+
+/// What a batch comes to.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) changes: Vec<Change>,
+    /// New entries of the version map.
+    pub(crate) entries: BTreeMap<Arc<str>, Entry>,
+    /// Live documents more, or fewer.
+    pub(crate) documents: i64,
+    /// Documents that were replaced or deleted.
+    pub(crate) removed: u64,
+    /// Whether documents went into the index that the version map does not know.
+    pub(crate) untracked: bool,
+    pub(crate) updates: Option<u64>,
+}
+
+impl<'a> Planner<'a> {
+    /// `known` holds what was found of [`lookups`]; `track_appends` puts plain appends into the version map.
+    pub(crate) fn new(
+        map: &'a VersionMap,
+        known: HashMap<Arc<str>, Located>,
+        bounds: Bounds,
+        ops: &[Operation],
+        track_appends: bool,
+    ) -> Self {
+        // An update in the same batch must find the appends before it.
+        let track_appends = track_appends || ops.iter().any(is_update);
+        let bounds = bounds.with(ops);
+        let plan = Plan { updates: bounds.updates, ..Plan::default() };
+        Planner { map, known, fresh: HashMap::new(), bounds, track_appends, plan }
+    }
+
+    /// The newest operation on `id` so far.
+    pub(crate) fn current(&self, id: &str) -> Option<Current> {
+        let of =
+            |e: &Entry| Current { seq_no: e.seq_no, version: e.version, live: e.source.is_some() };
+        let located = |l: &Located| Current { seq_no: l.seq_no, version: l.version, live: true };
+        let entry = self.fresh.get(id).or_else(|| self.map.get(id));
+        entry.map(of).or_else(|| self.known.get(id).map(located))
+    }
+
+    /// Takes operation `at` of the batch.
+    pub(crate) fn take(&mut self, at: usize, op: &Operation) {
+        let source = match &op.kind {
+            OpKind::NoOp => return,
+            OpKind::Delete => None,
+            OpKind::Index { source, .. } => Some(source.clone()),
+        };
+        if self.bounds.is_append(op) {
+            self.plan.documents += 1;
+            self.plan.changes.push(Change { at, replaces: false });
+            if self.track_appends {
+                self.remember(op, source);
+            } else {
+                self.plan.untracked = true;
+            }
+            return;
+        }
+        let current = self.current(&op.id);
+        if current.is_some_and(|current| current.seq_no >= op.seq_no) {
+            return;
+        }
+        let replaces = current.is_some_and(|current| current.live);
+        if replaces || source.is_some() {
+            self.plan.changes.push(Change { at, replaces });
+        }
+        self.plan.documents += i64::from(source.is_some()) - i64::from(replaces);
+        self.plan.removed += u64::from(replaces);
+        self.remember(op, source);
+    }
+
+    fn remember(&mut self, op: &Operation, source: Option<bytes::Bytes>) {
+        let entry = Entry { seq_no: op.seq_no, version: op.version, source };
+        self.fresh.insert(op.id.clone(), entry);
+    }
+
+    /// The plan of all that was taken.
+    pub(crate) fn finish(mut self) -> Plan {
+        self.plan.entries = self.fresh.into_iter().collect();
+        self.plan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn op(seq_no: u64, id: &str, kind: char) -> Operation {
+        let source = Bytes::from_static(b"{}");
+        let kind = match kind {
+            'a' => OpKind::Index { source, auto_id: true },
+            'i' => OpKind::Index { source, auto_id: false },
+            'd' => OpKind::Delete,
+            _ => OpKind::NoOp,
+        };
+        Operation { seq_no, version: 1, id: Arc::from(id), kind }
+    }
+
+    fn plan(ops: &[Operation], map: &VersionMap, known: &[(&str, u64)], bounds: Bounds) -> Plan {
+        let known = known
+            .iter()
+            .map(|(id, seq_no)| (Arc::from(*id), Located { seq_no: *seq_no, version: 1 }))
+            .collect();
+        let mut planner = Planner::new(map, known, bounds, ops, false);
+        for (at, op) in ops.iter().enumerate() {
+            planner.take(at, op);
+        }
+        planner.finish()
+    }
+
+    fn changes(plan: &Plan) -> Vec<(usize, bool)> {
+        plan.changes.iter().map(|change| (change.at, change.replaces)).collect()
+    }
+
+    #[test]
+    fn appends_need_no_lookup_and_are_not_remembered() {
+        let ops = [op(5, "x", 'a'), op(3, "y", 'a'), op(4, "", 'n')];
+        let map = VersionMap::default();
+        let bounds = Bounds { committed: Some(2), updates: Some(2) };
+        assert!(lookups(&ops, &bounds, &map).is_empty());
+        let plan = plan(&ops, &map, &[], bounds);
+        assert_eq!(changes(&plan), [(0, false), (1, false)]);
+        assert!(plan.untracked && plan.entries.is_empty() && plan.documents == 2);
+    }
+
+    #[test]
+    fn below_a_bound_appends_are_looked_up() {
+        let ops = [op(2, "x", 'a'), op(7, "y", 'a')];
+        let map = VersionMap::default();
+        let bounds = Bounds { committed: Some(2), updates: None };
+        assert_eq!(lookups(&ops, &bounds, &map), [Arc::from("x")]);
+        assert_eq!(changes(&plan(&ops, &map, &[("x", 2)], bounds)), [(1, false)]);
+    }
+
+    #[test]
+    fn the_newest_wins_in_any_order() {
+        let map = VersionMap::default();
+        let bounds = Bounds::default();
+        // In order: created, replaced, deleted, created.
+        let ops = [op(0, "x", 'a'), op(1, "x", 'i'), op(2, "x", 'd'), op(3, "x", 'i')];
+        let whole = plan(&ops, &map, &[], bounds);
+        assert_eq!(changes(&whole), [(0, false), (1, true), (2, true), (3, false)]);
+        assert_eq!((whole.documents, whole.removed), (1, 2));
+        // In reverse only the newest is applied.
+        let ops = [op(3, "x", 'i'), op(2, "x", 'd'), op(1, "x", 'i'), op(0, "x", 'a')];
+        let whole = plan(&ops, &map, &[], bounds);
+        assert_eq!((changes(&whole), whole.documents), (vec![(0, false)], 1));
+    }
+
+    #[test]
+    fn a_delete_of_nothing_leaves_a_tombstone_that_stops_older_operations() {
+        let mut map = VersionMap::default();
+        let first = plan(&[op(4, "x", 'd')], &map, &[], Bounds::default());
+        assert!(first.changes.is_empty() && first.documents == 0);
+        for (id, entry) in first.entries {
+            map.insert(id, entry);
+        }
+        let bounds = Bounds { committed: None, updates: first.updates };
+        let late = [op(1, "x", 'a')];
+        assert!(lookups(&late, &bounds, &map).is_empty());
+        assert!(plan(&late, &map, &[], bounds).changes.is_empty());
+    }
+}

@@ -1,0 +1,161 @@
+//! Keeping a copy: durable, searchable, committed, merged.
+
+use crate::arm::Arm;
+use crate::commit::{Commit, FORMAT, StoredCommit};
+use crate::snapshot::Snapshot;
+use crate::{Error, Result};
+
+use super::{Inner, Shard};
+
+impl Shard {
+    /// Returns once every operation applied before the call is durable. Calls that come together share one
+    /// sync of the disk.
+    pub async fn sync(&self) -> Result<()> {
+        self.inner.log.wait(async || self.inner.arm.sync().await).await
+    }
+
+    /// Makes what was applied searchable. Does nothing where nothing is new.
+    pub async fn refresh(&self) -> Result<()> {
+        if !self.inner.book.borrow().unrefreshed {
+            return Ok(());
+        }
+        let _writes = self.inner.writes.lock().await;
+        self.inner.refresh_locked().await
+    }
+
+    /// Commits: what was applied is durable in segment files, and the log is cut to what retention needs.
+    /// Returns the newest commit; the one before where nothing is new.
+    pub async fn flush(&self) -> Result<Commit> {
+        let _flushes = self.inner.flushes.lock().await;
+        self.inner.flush_locked().await
+    }
+
+    /// Merges segments until there are at most `max_num_segments` (at least one). The next flush commits it.
+    pub async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
+        let _flushes = self.inner.flushes.lock().await;
+        self.refresh().await?;
+        self.inner.arm.force_merge(max_num_segments.max(1)).await?;
+        self.inner.book.borrow_mut().uncommitted = true;
+        Ok(())
+    }
+
+    /// Flushes, then holds the commit's files for a recovery that reads them. Merges and flushes go on
+    /// meanwhile. Dropping the last clone of the snapshot lets the files go.
+    pub async fn snapshot(&self, session: &str) -> Result<Snapshot> {
+        let inner = &self.inner;
+        let _flushes = inner.flushes.lock().await;
+        let commit = inner.flush_locked().await?;
+        let number = inner.snapshots.get();
+        inner.snapshots.set(number + 1);
+        let pin = inner.arm.pin(&commit, &session_dir(session, number)).await?;
+        Ok(Snapshot::new(inner.env.clone(), inner.arm.dir(), commit, pin))
+    }
+
+    /// Adds documents that exist only as a number: a corpus too large to index document by document. They are
+    /// committed at once, take `documents` places in the history, and are not in the log. `segments` of them
+    /// are made, each half as large as the one before.
+    ///
+    /// In the virtual world alone; elsewhere an error.
+    pub async fn synthesize(&self, documents: u64, source_bytes: u64, segments: u32) -> Result<()> {
+        let inner = &self.inner;
+        let Arm::Synthetic(arm) = &inner.arm else {
+            let reason = "documents can only be synthesized in the virtual world".to_owned();
+            return Err(Error::Failed { dir: inner.arm.dir(), reason });
+        };
+        {
+            let _writes = inner.writes.lock().await;
+            let mut book = inner.book.borrow_mut();
+            let first = book.tracker.max_seq_no().map_or(0, |max| max + 1);
+            arm.synthesize(first, documents, source_bytes, segments);
+            book.tracker.mark_range(first..first + documents);
+            book.complete_from = book.complete_from.max(first + documents);
+            book.documents += documents;
+            book.unrefreshed = true;
+            book.uncommitted = true;
+        }
+        self.flush().await.map(|_| ())
+    }
+}
+
+impl Inner {
+    /// The caller holds the lock on writes.
+    pub(super) async fn refresh_locked(&self) -> Result<()> {
+        if !self.book.borrow().unrefreshed {
+            return Ok(());
+        }
+        self.arm.refresh().await?;
+        let mut book = self.book.borrow_mut();
+        let checkpoint = book.tracker.checkpoint();
+        book.versions.refreshed(checkpoint);
+        book.unrefreshed = false;
+        book.untracked = false;
+        Ok(())
+    }
+
+    /// The caller holds the lock on flushes.
+    async fn flush_locked(&self) -> Result<Commit> {
+        let (stored, before) = {
+            let _writes = self.writes.lock().await;
+            if !self.book.borrow().uncommitted {
+                return Ok(self.book.borrow().commit.clone());
+            }
+            self.refresh_locked().await?;
+            let stored = self.next_commit();
+            self.arm.begin_commit(stored.commit.generation).await?;
+            let mut book = self.book.borrow_mut();
+            book.uncommitted = false;
+            book.uncommitted_ops = 0;
+            book.uncommitted_bytes = 0;
+            book.track_appends = false;
+            (stored, book.commit.clone())
+        };
+        let floor = stored.complete_from;
+        match self.arm.finish_commit(stored, &before).await {
+            Ok(commit) => {
+                let floor = {
+                    let mut book = self.book.borrow_mut();
+                    book.commit = commit.clone();
+                    // A lease may have come meanwhile.
+                    let needed = book.retention.floor(commit.local_checkpoint, None);
+                    let floor = floor.min(needed);
+                    book.complete_from = book.complete_from.max(floor);
+                    floor
+                };
+                self.arm.trim(floor).await?;
+                Ok(commit)
+            }
+            Err(error) => {
+                self.book.borrow_mut().uncommitted = true;
+                Err(error)
+            }
+        }
+    }
+
+    fn next_commit(&self) -> StoredCommit {
+        let book = self.book.borrow();
+        let local_checkpoint = book.tracker.checkpoint();
+        let floor = book.retention.floor(local_checkpoint, book.global_checkpoint);
+        StoredCommit {
+            format: FORMAT,
+            commit: Commit {
+                generation: book.commit.generation + 1,
+                files: Vec::new(),
+                max_seq_no: book.tracker.max_seq_no(),
+                local_checkpoint,
+                documents: book.documents,
+                history_uuid: self.history_uuid.clone(),
+            },
+            // The arm knows.
+            log_generation: 0,
+            complete_from: book.complete_from.max(floor),
+            global_checkpoint: book.global_checkpoint,
+        }
+    }
+}
+
+/// A directory name for a session: readable, and distinct by its number.
+fn session_dir(session: &str, number: u64) -> String {
+    let readable = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let short: String = session.chars().map(readable).take(80).collect();
+    format!("{short}-{number}")
+}

@@ -1,0 +1,225 @@
+//! A copy that is open.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `mod.rs` | [`Shard`], opening and closing |
+//! | `book.rs` | what the copy knows about its history |
+//! | `write.rs` | applying operations, on a primary and on any copy |
+//! | `read.rs` | get, count, digest, operations since |
+//! | `maintain.rs` | sync, refresh, flush, merge |
+//! | `types.rs` | requests, results, statistics |
+
+mod book;
+mod maintain;
+mod read;
+mod types;
+mod write;
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use world::Env;
+
+use crate::arm::{self, Arm};
+use crate::checkpoint::LocalCheckpointTracker;
+use crate::commit::Commit;
+use crate::group_commit::GroupCommit;
+use crate::{Error, Mapping, Result};
+
+pub(crate) use book::Book;
+pub use types::{
+    Durability, GetResult, Opened, Options, Outcome, Rejection, ShardStats, WriteRequest,
+    WriteResult,
+};
+
+/// A shard copy that is open. Cheap to clone; all clones are the same copy.
+///
+/// Dropping the last clone is like a kill: what was not synced may be lost. [`Shard::close`] syncs first.
+#[derive(Clone)]
+pub struct Shard {
+    pub(crate) inner: Rc<Inner>,
+}
+
+pub(crate) struct Inner {
+    env: Env,
+    arm: Arm,
+    mapping: Mapping,
+    history_uuid: String,
+    durability: Cell<Durability>,
+    opened: Cell<Opened>,
+    book: RefCell<Book>,
+    /// Held while operations are applied and while the index turns what was applied searchable.
+    writes: tokio::sync::Mutex<()>,
+    /// Held while a commit is made or pinned.
+    flushes: tokio::sync::Mutex<()>,
+    log: GroupCommit,
+    snapshots: Cell<u64>,
+}
+
+/// How long an open waits for the handle before it, whose last work may still run on another thread.
+const IN_USE_PATIENCE: Duration = Duration::from_secs(5);
+const IN_USE_PAUSE: Duration = Duration::from_millis(20);
+
+/// Operations replayed at once.
+const REPLAY_OPS: usize = 20_000;
+const REPLAY_BYTES: usize = 16 << 20;
+
+impl Shard {
+    /// Creates an empty copy with its first commit. Fails if `dir` holds a copy already.
+    pub async fn create(
+        env: &Env,
+        dir: &Path,
+        mapping: &Mapping,
+        options: Options,
+    ) -> Result<Shard> {
+        let history_uuid = options.history_uuid.clone().unwrap_or_else(|| uuid(env));
+        patiently(env, || arm::create(env, dir, mapping, &history_uuid)).await?;
+        Shard::open_with(env, dir, mapping, options, false).await
+    }
+
+    /// Opens the copy in `dir`: checks every committed file against its hash, then replays the operation log.
+    /// What was found is in [`Shard::opened`]. Errors name a file that is gone, cut or damaged.
+    ///
+    /// The fields that are indexed are those of the mapping that the copy was created with; others of
+    /// `mapping` are checked and kept in `_source`.
+    pub async fn open(env: &Env, dir: &Path, mapping: &Mapping, options: Options) -> Result<Shard> {
+        Shard::open_with(env, dir, mapping, options, true).await
+    }
+
+    pub(crate) async fn open_with(
+        env: &Env,
+        dir: &Path,
+        mapping: &Mapping,
+        options: Options,
+        verify: bool,
+    ) -> Result<Shard> {
+        let (arm, found) = patiently(env, || arm::open(env, dir, mapping, verify)).await?;
+        let stored = found.stored;
+        let shard = Shard {
+            inner: Rc::new(Inner {
+                env: env.clone(),
+                arm,
+                mapping: mapping.clone(),
+                history_uuid: stored.commit.history_uuid.clone(),
+                durability: Cell::new(options.durability),
+                opened: Cell::new(Opened {
+                    verified_bytes: if verify { stored.commit.bytes() } else { 0 },
+                    torn_bytes: found.torn_bytes,
+                    replayed_ops: 0,
+                }),
+                book: RefCell::new(Book::new(stored)),
+                writes: tokio::sync::Mutex::default(),
+                flushes: tokio::sync::Mutex::default(),
+                log: GroupCommit::default(),
+                snapshots: Cell::new(0),
+            }),
+        };
+        shard.inner.replay().await?;
+        Ok(shard)
+    }
+
+    /// What opening found.
+    pub fn opened(&self) -> Opened {
+        self.inner.opened.get()
+    }
+
+    /// The mapping that it was opened with.
+    pub fn mapping(&self) -> &Mapping {
+        &self.inner.mapping
+    }
+
+    /// Identity of the history that the operations belong to.
+    pub fn history_uuid(&self) -> &str {
+        &self.inner.history_uuid
+    }
+
+    /// `index.translog.durability`. The copy only remembers it; who acknowledges writes heeds it.
+    pub fn durability(&self) -> Durability {
+        self.inner.durability.get()
+    }
+
+    /// Changes `index.translog.durability`.
+    pub fn set_durability(&self, durability: Durability) {
+        self.inner.durability.set(durability);
+    }
+
+    /// The newest commit.
+    pub fn commit(&self) -> Commit {
+        self.inner.book.borrow().commit.clone()
+    }
+
+    /// Syncs and closes. Other clones stay usable.
+    pub async fn close(self) -> Result<()> {
+        self.sync().await
+    }
+}
+
+impl Inner {
+    /// Applies what the log holds beyond the commit.
+    async fn replay(self: &Rc<Self>) -> Result<()> {
+        let mut from = self.book.borrow().tracker.checkpoint().map_or(0, |c| c + 1);
+        let mut replayed = 0;
+        loop {
+            let ops = self.arm.ops_since(from, REPLAY_OPS, REPLAY_BYTES).await?;
+            let Some(last) = ops.last() else { break };
+            from = last.seq_no + 1;
+            replayed += ops.len() as u64;
+            self.clone().apply_locked(ops, write::Log::Has).await?;
+        }
+        let opened = Opened { replayed_ops: replayed, ..self.opened.get() };
+        self.opened.set(opened);
+        Ok(())
+    }
+}
+
+/// The newest commit in `dir`, without opening the copy; none if there is no copy.
+pub async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
+    arm::committed(env, dir).await
+}
+
+/// Removes the copy in `dir` and all that belongs to it. Succeeds if there is none.
+pub async fn destroy(env: &Env, dir: &Path) -> Result<()> {
+    arm::destroy(env, dir).await
+}
+
+/// Flips a bit in the middle of the largest committed file of a copy, as a failing disk would; says which
+/// file. For faults in experiments.
+pub async fn damage_largest_file(env: &Env, dir: &Path) -> Result<String> {
+    let commit = committed(env, dir).await?;
+    let commit = commit.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
+    let largest = commit.files.iter().max_by_key(|file| (file.len, file.name.clone()));
+    let file = largest.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
+    arm::damage(env, dir, &commit, file).await?;
+    Ok(file.name.clone())
+}
+
+async fn patiently<T>(env: &Env, attempt: impl AsyncFn() -> Result<T>) -> Result<T> {
+    let give_up = env.now() + IN_USE_PATIENCE;
+    loop {
+        match attempt().await {
+            Err(Error::InUse { .. }) if env.now() < give_up => env.sleep(IN_USE_PAUSE).await,
+            result => return result,
+        }
+    }
+}
+
+fn uuid(env: &Env) -> String {
+    format!("{:016x}{:016x}", env.random_u64(), env.random_u64())
+}
+
+impl Book {
+    fn new(stored: crate::commit::StoredCommit) -> Self {
+        let commit = stored.commit;
+        Book {
+            tracker: LocalCheckpointTracker::new(commit.local_checkpoint, commit.max_seq_no),
+            bounds: crate::plan::Bounds { committed: commit.max_seq_no, updates: None },
+            documents: commit.documents,
+            global_checkpoint: stored.global_checkpoint,
+            complete_from: stored.complete_from,
+            commit,
+            ..Book::default()
+        }
+    }
+}

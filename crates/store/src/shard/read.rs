@@ -1,0 +1,78 @@
+//! Reading a copy: documents, counts, operations.
+
+use crate::{Digest, Error, Operation, Result};
+
+use super::{GetResult, Shard, ShardStats};
+
+impl Shard {
+    /// The newest version of a document, searchable yet or not; none if there is none.
+    pub async fn get(&self, id: &str) -> Result<Option<GetResult>> {
+        let inner = &self.inner;
+        let recent = |entry: &crate::versions::Entry| {
+            entry.source.clone().map(|source| GetResult {
+                version: entry.version,
+                seq_no: entry.seq_no,
+                source: Some(source),
+            })
+        };
+        if let Some(entry) = inner.book.borrow().versions.get(id) {
+            return Ok(recent(entry));
+        }
+        if inner.book.borrow().untracked {
+            self.refresh().await?;
+        }
+        inner.arm.get(id).await
+    }
+
+    /// Live documents, counted in the index. Refreshes first if something is not searchable yet.
+    pub async fn count(&self) -> Result<u64> {
+        self.refresh().await?;
+        Ok(self.inner.arm.counts().documents)
+    }
+
+    /// Reads every live document and sums their hashes. Refreshes first if something is not searchable yet.
+    /// Equal digests of two copies mean equal documents, whatever their segments look like.
+    pub async fn digest(&self) -> Result<Digest> {
+        self.refresh().await?;
+        self.inner.arm.digest().await
+    }
+
+    /// Operations from `from_seq_no` on, in ascending order and each once: at most `max_ops` and about
+    /// `max_bytes`, but at least one if there is one. [`Error::OperationsGone`] if the log no longer reaches
+    /// back that far.
+    pub async fn ops_since(
+        &self,
+        from_seq_no: u64,
+        max_ops: usize,
+        max_bytes: usize,
+    ) -> Result<Vec<Operation>> {
+        let oldest = self.log_complete_from();
+        if from_seq_no < oldest {
+            return Err(Error::OperationsGone { from: from_seq_no, oldest });
+        }
+        self.inner.arm.ops_since(from_seq_no, max_ops, max_bytes).await
+    }
+
+    /// The copy in numbers.
+    pub fn stats(&self) -> ShardStats {
+        let counts = self.inner.arm.counts();
+        let book = self.inner.book.borrow();
+        ShardStats {
+            documents: book.documents,
+            deleted: counts.deleted,
+            store_bytes: counts.store_bytes,
+            segments: counts.segments,
+            log_ops: counts.log_ops,
+            log_bytes: counts.log_bytes,
+            log_complete_from: book.complete_from,
+            log_syncs: self.inner.log.syncs(),
+            uncommitted_ops: book.uncommitted_ops,
+            uncommitted_bytes: book.uncommitted_bytes,
+            max_seq_no: book.tracker.max_seq_no(),
+            local_checkpoint: book.tracker.checkpoint(),
+            global_checkpoint: book.global_checkpoint,
+            commit_generation: book.commit.generation,
+            leases: book.retention.leases().clone(),
+        }
+    }
+}

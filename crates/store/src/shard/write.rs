@@ -1,0 +1,237 @@
+//! Applying operations: with places in the history that are given, or that a primary gives.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::arm::Parsed;
+use crate::plan::{self, Current, Plan, Planner};
+use crate::to_its_end::to_its_end;
+use crate::{OpKind, Operation, Result};
+
+use super::{Inner, Outcome, Rejection, Shard, WriteRequest, WriteResult};
+
+/// Past this the version map is emptied by a refresh.
+const VERSION_MAP_BYTES: u64 = 64 << 20;
+
+/// Whether operations still have to go into the log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Log {
+    Lacks,
+    Has,
+}
+
+impl Shard {
+    /// Applies operations on any copy. Those already processed are skipped; on each document the highest
+    /// sequence number wins, in whatever order they come. Durable after the next [`Shard::sync`].
+    ///
+    /// Once begun it runs to its end, even where the caller goes away.
+    pub async fn apply(&self, ops: Vec<Operation>) -> Result<()> {
+        let inner = self.inner.clone();
+        let dir = inner.arm.dir();
+        let work = inner.apply_locked(ops, Log::Lacks);
+        to_its_end(&self.inner.env, &dir, "apply operations", work).await
+    }
+
+    /// Writes on the primary: gives each request its sequence number and version, applies it, and returns the
+    /// operations for the other copies, in the order of the requests. A refused request takes no place in the
+    /// history and stops none of the others. Durable after the next [`Shard::sync`].
+    ///
+    /// Once begun it runs to its end, even where the caller goes away.
+    pub async fn index(&self, requests: Vec<WriteRequest>) -> Result<Vec<WriteResult>> {
+        let parsed = self.inner.arm.parse(&requests).await;
+        let dir = self.inner.arm.dir();
+        let work = self.inner.clone().index_locked(requests, parsed);
+        to_its_end(&self.inner.env, &dir, "index documents", work).await
+    }
+}
+
+impl Inner {
+    pub(super) async fn apply_locked(self: Rc<Self>, ops: Vec<Operation>, log: Log) -> Result<()> {
+        let _writes = self.writes.lock().await;
+        let ops = self.unprocessed(ops);
+        if ops.is_empty() {
+            return Ok(());
+        }
+        let known = self.look_up(&ops).await?;
+        let plan = {
+            let book = self.book.borrow();
+            let track = book.track_appends;
+            let mut planner = Planner::new(&book.versions, known, book.bounds, &ops, track);
+            for (at, op) in ops.iter().enumerate() {
+                planner.take(at, op);
+            }
+            planner.finish()
+        };
+        self.carry_out(ops, plan, Parsed::default(), log).await
+    }
+
+    async fn index_locked(
+        self: Rc<Self>,
+        requests: Vec<WriteRequest>,
+        parsed: Parsed,
+    ) -> Result<Vec<WriteResult>> {
+        let _writes = self.writes.lock().await;
+        let (drafts, mut parsed, mut results) = self.draft(requests, parsed);
+        let all: Vec<Operation> = drafts.iter().map(|draft| draft.op.clone()).collect();
+        let known = self.look_up(&all).await?;
+        let (ops, plan) = {
+            let book = self.book.borrow();
+            let track = book.track_appends;
+            let mut planner = Planner::new(&book.versions, known, book.bounds, &all, track);
+            let mut seq_no = book.tracker.max_seq_no().map_or(0, |max| max + 1);
+            let mut ops = Vec::with_capacity(all.len());
+            let mut kept = Vec::with_capacity(all.len());
+            for (at, Draft { request, create, mut op }) in drafts.into_iter().enumerate() {
+                let appends = matches!(op.kind, OpKind::Index { auto_id: true, .. });
+                let current = if appends { None } else { planner.current(&op.id) };
+                if let Some(Current { live: true, version, .. }) = current
+                    && create
+                {
+                    let conflict = Rejection::VersionConflict { id: op.id, version };
+                    results[request] = Some(Err(conflict));
+                    continue;
+                }
+                op.seq_no = seq_no;
+                op.version = current.map_or(1, |current| current.version + 1);
+                seq_no += 1;
+                planner.take(ops.len(), &op);
+                results[request] = Some(Ok((op.clone(), outcome(&op, current))));
+                ops.push(op);
+                kept.push(at);
+            }
+            parsed.keep(&kept);
+            (ops, planner.finish())
+        };
+        self.carry_out(ops, plan, parsed, Log::Lacks).await?;
+        Ok(results.into_iter().map(|r| r.expect("every request was decided")).collect())
+    }
+
+    /// Operations without their places yet, of the requests whose documents are sound.
+    fn draft(
+        &self,
+        requests: Vec<WriteRequest>,
+        mut parsed: Parsed,
+    ) -> (Vec<Draft>, Parsed, Vec<Option<WriteResult>>) {
+        let mut results: Vec<Option<WriteResult>> = requests.iter().map(|_| None).collect();
+        let mut drafts = Vec::with_capacity(requests.len());
+        // Above all bounds, so that generated ids count as appends.
+        let seq_no = self.book.borrow().tracker.max_seq_no().map_or(0, |max| max + 1);
+        for (number, request) in requests.into_iter().enumerate() {
+            if let Some(reason) = parsed.rejected.remove(&number) {
+                let rejection = Rejection::Document { id: request.id().clone(), reason };
+                results[number] = Some(Err(rejection));
+                continue;
+            }
+            let (id, kind, create) = match request {
+                WriteRequest::Delete { id } => (id, OpKind::Delete, false),
+                WriteRequest::Index { id, source, auto_id, create } => {
+                    // A generated id is new by its nature: nothing can conflict.
+                    (id, OpKind::Index { source, auto_id }, create && !auto_id)
+                }
+            };
+            let op = Operation { seq_no: seq_no + number as u64, version: 0, id, kind };
+            drafts.push(Draft { request: number, create, op });
+        }
+        let kept: Vec<usize> = drafts.iter().map(|draft| draft.request).collect();
+        parsed.keep(&kept);
+        (drafts, parsed, results)
+    }
+
+    /// Drops what was processed before, and repetitions within the batch.
+    fn unprocessed(&self, ops: Vec<Operation>) -> Vec<Operation> {
+        let book = self.book.borrow();
+        let ascending = ops.is_sorted_by(|a, b| a.seq_no < b.seq_no);
+        let mut seen = std::collections::BTreeSet::new();
+        let mut is_new = |op: &Operation| {
+            !book.tracker.contains(op.seq_no) && (ascending || seen.insert(op.seq_no))
+        };
+        ops.into_iter().filter(|op| is_new(op)).collect()
+    }
+
+    /// What the index holds of the documents that the batch touches.
+    async fn look_up(&self, ops: &[Operation]) -> Result<HashMap<Arc<str>, crate::plan::Located>> {
+        let find = || {
+            let book = self.book.borrow();
+            plan::lookups(ops, &book.bounds, &book.versions)
+        };
+        let mut ids = find();
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        if self.book.borrow().untracked {
+            // Documents that only the unfinished segment holds: make it searchable, and remember from now on.
+            self.refresh_locked().await?;
+            self.book.borrow_mut().track_appends = true;
+            ids = find();
+        }
+        let found = self.arm.lookup(&ids).await?;
+        Ok(ids.into_iter().zip(found).filter_map(|(id, found)| Some((id, found?))).collect())
+    }
+
+    /// Log first, then index, then the book.
+    async fn carry_out(
+        &self,
+        ops: Vec<Operation>,
+        plan: Plan,
+        parsed: Parsed,
+        log: Log,
+    ) -> Result<()> {
+        if ops.is_empty() {
+            return Ok(());
+        }
+        let ops: Arc<[Operation]> = Arc::from(ops);
+        let bytes: u64 = ops.iter().map(Operation::encoded_bytes).sum();
+        let parsed = self.arm.parse_missing(&ops, &plan.changes, parsed).await?;
+        if log == Log::Lacks {
+            self.arm.append(&ops, bytes).await?;
+            self.log.appended(bytes);
+        }
+        self.arm.index(&ops, &plan.changes, parsed).await?;
+        self.enter(&ops, plan, bytes);
+        if self.book.borrow().versions.bytes() > VERSION_MAP_BYTES {
+            self.refresh_locked().await?;
+        }
+        Ok(())
+    }
+
+    fn enter(&self, ops: &[Operation], plan: Plan, bytes: u64) {
+        let mut book = self.book.borrow_mut();
+        let mut run = ops[0].seq_no..ops[0].seq_no;
+        for op in ops {
+            if op.seq_no != run.end {
+                book.tracker.mark_range(run);
+                run = op.seq_no..op.seq_no;
+            }
+            run.end += 1;
+        }
+        book.tracker.mark_range(run);
+        for (id, entry) in plan.entries {
+            book.versions.insert(id, entry);
+        }
+        book.bounds.updates = book.bounds.updates.max(plan.updates);
+        book.documents = book.documents.saturating_add_signed(plan.documents);
+        book.untracked |= plan.untracked;
+        book.unrefreshed |= !plan.changes.is_empty();
+        book.uncommitted = true;
+        book.uncommitted_ops += ops.len() as u64;
+        book.uncommitted_bytes += bytes;
+    }
+}
+
+/// A request that will become an operation if nothing conflicts.
+struct Draft {
+    request: usize,
+    create: bool,
+    op: Operation,
+}
+
+fn outcome(op: &Operation, current: Option<Current>) -> Outcome {
+    let live = current.is_some_and(|current| current.live);
+    match (&op.kind, live) {
+        (OpKind::Delete, true) => Outcome::Deleted,
+        (OpKind::Delete, false) => Outcome::NotFound,
+        (_, true) => Outcome::Updated,
+        (_, false) => Outcome::Created,
+    }
+}

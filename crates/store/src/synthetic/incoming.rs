@@ -1,0 +1,180 @@
+//! Receiving files in the virtual world.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use world::{Env, VirtualDisk, Work};
+
+use super::{Disk, FileContent, Noted, open_disk};
+use crate::checkpoint::LocalCheckpointTracker;
+use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
+use crate::{Chunk, Error, Result};
+
+/// As on real files: progress is noted each time this much was added, and a kill goes back to the last note.
+const NOTE_BYTES: u64 = 8 << 20;
+
+/// One file on its way.
+#[derive(Default)]
+struct Receiving {
+    /// Which bytes are here: a history of bytes in place of operations.
+    bytes: LocalCheckpointTracker,
+    content: Option<Rc<FileContent>>,
+    damaged: bool,
+    noted: u64,
+    finished: bool,
+}
+
+impl Receiving {
+    fn prefix(&self) -> u64 {
+        self.bytes.checkpoint().map_or(0, |last| last + 1)
+    }
+
+    fn kept(content: Rc<FileContent>, prefix: u64, finished: bool) -> Self {
+        let bytes = LocalCheckpointTracker::new(prefix.checked_sub(1), None);
+        Receiving { bytes, content: Some(content), damaged: false, noted: prefix, finished }
+    }
+}
+
+/// A reception.
+pub(crate) struct SyntheticIncoming {
+    env: Env,
+    dir: PathBuf,
+    disk: Rc<RefCell<Disk>>,
+    metas: Vec<FileMeta>,
+    files: Vec<RefCell<Receiving>>,
+    holder: RefCell<Option<Rc<()>>>,
+}
+
+impl SyntheticIncoming {
+    pub(crate) async fn begin(
+        env: &Env,
+        disk: &VirtualDisk,
+        dir: &Path,
+        commit: &Commit,
+    ) -> Result<Self> {
+        let disk = open_disk(disk, dir);
+        let holder = disk.borrow_mut().hold(dir)?;
+        disk.borrow_mut().incoming.retain(|_, noted| commit.files.contains(&noted.meta));
+        let mut files = Vec::new();
+        for meta in &commit.files {
+            let kept = keep(&disk.borrow(), meta);
+            let bytes = kept.prefix();
+            env.work(Work::DiskRead { bytes }, || ()).await;
+            env.work(Work::Hash { bytes }, || ()).await;
+            files.push(RefCell::new(kept));
+        }
+        Ok(SyntheticIncoming {
+            env: env.clone(),
+            dir: dir.to_owned(),
+            disk,
+            metas: commit.files.clone(),
+            files,
+            holder: RefCell::new(Some(holder)),
+        })
+    }
+
+    pub(crate) fn have(&self, file: usize) -> u64 {
+        self.files[file].borrow().prefix()
+    }
+
+    pub(crate) fn is_finished(&self, file: usize) -> bool {
+        self.files[file].borrow().finished
+    }
+
+    pub(crate) async fn write(&self, file: usize, offset: u64, chunk: Chunk) -> Result<()> {
+        let Chunk::Synthetic(chunk) = chunk else {
+            let dir = self.dir.clone();
+            let reason = "it was sent real bytes in the virtual world".to_owned();
+            return Err(Error::Failed { dir, reason });
+        };
+        let end = offset + chunk.len;
+        if self.is_finished(file) || end <= self.have(file) {
+            return Ok(());
+        }
+        self.env.work(Work::DiskWrite { bytes: chunk.len }, || ()).await;
+        self.env.work(Work::Hash { bytes: chunk.len }, || ()).await;
+        let meta = &self.metas[file];
+        let mut state = self.files[file].borrow_mut();
+        state.damaged |=
+            chunk.damaged || chunk.content.xxh3() != meta.xxh3 || chunk.offset != offset;
+        state.bytes.mark_range(offset..end);
+        state.content.get_or_insert(chunk.content);
+        if !state.damaged && state.prefix() >= state.noted + NOTE_BYTES {
+            state.noted = state.prefix();
+            self.note(meta, &state);
+        }
+        Ok(())
+    }
+
+    fn note(&self, meta: &FileMeta, state: &Receiving) {
+        if let Some(content) = state.content.clone() {
+            let noted = Noted { meta: meta.clone(), prefix: state.prefix(), content };
+            self.disk.borrow_mut().incoming.insert(meta.name.clone(), noted);
+        }
+    }
+
+    pub(crate) async fn finish(&self, file: usize) -> Result<()> {
+        let meta = &self.metas[file];
+        let mut state = self.files[file].borrow_mut();
+        if state.finished {
+            return Ok(());
+        }
+        let have = state.prefix();
+        if have < meta.len {
+            return Err(Error::Incomplete { file: meta.name.clone(), have, len: meta.len });
+        }
+        if state.damaged {
+            *state = Receiving::default();
+            self.disk.borrow_mut().incoming.remove(&meta.name);
+            let (file, expected) = (meta.name.clone(), meta.xxh3);
+            return Err(Error::ReceivedDamaged { file, expected, found: !expected });
+        }
+        state.finished = true;
+        self.note(meta, &state);
+        Ok(())
+    }
+
+    pub(crate) async fn install(&self, commit: &Commit) -> Result<()> {
+        for _ in &self.metas {
+            self.env.work(Work::DiskSync, || ()).await;
+        }
+        let mut disk = self.disk.borrow_mut();
+        disk.files = self
+            .metas
+            .iter()
+            .zip(&self.files)
+            .filter_map(|(meta, state)| {
+                let content = state.borrow().content.as_ref()?.copied();
+                Some((meta.name.clone(), content))
+            })
+            .collect();
+        let older = disk.stored.as_ref().map_or(0, |stored| stored.commit.generation + 1);
+        let generation = commit.generation.max(older);
+        disk.stored = Some(StoredCommit {
+            format: FORMAT,
+            complete_from: commit.local_checkpoint.map_or(0, |checkpoint| checkpoint + 1),
+            commit: Commit { generation, ..commit.clone() },
+            log_generation: 1,
+            global_checkpoint: None,
+        });
+        disk.log_remove_where(|_| true);
+        disk.incoming.clear();
+        self.holder.take();
+        Ok(())
+    }
+}
+
+/// What of one file can be kept: what was noted of it, or else the same file of an older copy.
+fn keep(disk: &Disk, meta: &FileMeta) -> Receiving {
+    if let Some(noted) = disk.incoming.get(&meta.name) {
+        return Receiving::kept(noted.content.clone(), noted.prefix, noted.prefix == meta.len);
+    }
+    let older = disk.stored.as_ref().is_some_and(|stored| stored.commit.files.contains(meta));
+    match disk.files.get(&meta.name) {
+        Some(content) if older && content.xxh3() == meta.xxh3 => {
+            Receiving::kept(content.clone(), meta.len, true)
+        }
+        _ => Receiving::default(),
+    }
+}

@@ -1,0 +1,190 @@
+//! A copy in the virtual world: sizes and hashes, no bytes.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `mod.rs` | what the virtual disk keeps of a copy |
+//! | `arm.rs` | [`SyntheticArm`]: the same methods as on real files; closures do nothing, time passes |
+//! | `index.rs` | documents in segments: searchable, deleted, merged |
+//! | `pin.rs`, `incoming.rs` | both sides of a recovery |
+//!
+//! What stands in [`Disk`] is durable, but for the log's operations that are marked as not synced; an open
+//! drops those. Everything else of a copy is gone when its host is killed. Documents are not parsed.
+
+mod arm;
+mod incoming;
+mod index;
+mod pin;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::{Rc, Weak};
+
+use world::VirtualDisk;
+use xxhash_rust::xxh3::xxh3_64;
+
+use self::index::SegmentState;
+use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
+use crate::{Error, Operation, Result};
+
+pub(crate) use arm::SyntheticArm;
+pub(crate) use incoming::SyntheticIncoming;
+pub(crate) use pin::SyntheticPin;
+
+/// The list of segments of a commit, as the index library names it.
+const META: &str = "meta.json";
+
+/// A file of the virtual world.
+#[derive(Debug)]
+pub(crate) struct FileContent {
+    len: u64,
+    xxh3: u64,
+    damaged: Cell<bool>,
+    /// Of [`META`] alone: what the commit holds.
+    segments: Option<Rc<Vec<SegmentState>>>,
+}
+
+impl FileContent {
+    /// A file whose content follows from its name.
+    fn named(name: &str, len: u64) -> Self {
+        let xxh3 = xxh3_64(format!("{name} {len}").as_bytes());
+        FileContent { len, xxh3, damaged: Cell::new(false), segments: None }
+    }
+
+    fn meta(generation: u64, segments: Vec<SegmentState>) -> Self {
+        let mut text = format!("{META} {generation}");
+        for state in &segments {
+            text.push_str(&format!(" {} {}", state.segment.name, state.deleted.len()));
+        }
+        let xxh3 = xxh3_64(text.as_bytes());
+        // About what the real file takes: the schema, and a line a segment.
+        let len = 900 + 120 * segments.len() as u64;
+        FileContent { len, xxh3, damaged: Cell::new(false), segments: Some(Rc::new(segments)) }
+    }
+
+    /// A copy on another disk: sound now, and damaged by itself if ever.
+    fn copied(&self) -> Rc<Self> {
+        Rc::new(FileContent {
+            len: self.len,
+            xxh3: self.xxh3,
+            damaged: Cell::new(false),
+            segments: self.segments.clone(),
+        })
+    }
+
+    /// The hash that reading the file now would give.
+    pub(crate) fn xxh3(&self) -> u64 {
+        if self.damaged.get() { !self.xxh3 } else { self.xxh3 }
+    }
+}
+
+/// What is received of one file, durably.
+#[derive(Clone, Debug)]
+struct Noted {
+    meta: FileMeta,
+    prefix: u64,
+    content: Rc<FileContent>,
+}
+
+/// What the virtual disk keeps of one copy.
+#[derive(Default)]
+struct Disk {
+    stored: Option<StoredCommit>,
+    files: BTreeMap<String, Rc<FileContent>>,
+    log: BTreeMap<u64, Operation>,
+    log_bytes: u64,
+    /// Sequence numbers in `log` that were not synced, in the order of their appends.
+    unsynced: Vec<u64>,
+    incoming: BTreeMap<String, Noted>,
+    /// Whoever has the copy open.
+    holder: Weak<()>,
+}
+
+/// The path of a copy on the virtual disk. It ends with a slash, so that no other path begins with it.
+pub(crate) fn disk_path(dir: &Path) -> String {
+    format!("{}/", dir.display())
+}
+
+fn open_disk(disk: &VirtualDisk, dir: &Path) -> Rc<RefCell<Disk>> {
+    disk.get::<Disk>(&disk_path(dir))
+}
+
+impl Disk {
+    /// Takes the copy for one handle.
+    fn hold(&mut self, dir: &Path) -> Result<Rc<()>> {
+        if self.holder.strong_count() > 0 {
+            return Err(Error::InUse { dir: dir.to_owned() });
+        }
+        let token = Rc::new(());
+        self.holder = Rc::downgrade(&token);
+        Ok(token)
+    }
+
+    fn log_insert(&mut self, op: Operation) {
+        let seq_no = op.seq_no;
+        self.log_bytes += op.encoded_bytes();
+        if let Some(old) = self.log.insert(seq_no, op) {
+            self.log_bytes -= old.encoded_bytes();
+        }
+        self.unsynced.push(seq_no);
+    }
+
+    fn log_remove_where(&mut self, drop: impl Fn(u64) -> bool) {
+        self.log.retain(|seq_no, op| {
+            let goes = drop(*seq_no);
+            self.log_bytes -= if goes { op.encoded_bytes() } else { 0 };
+            !goes
+        });
+        self.unsynced.retain(|seq_no| !drop(*seq_no));
+    }
+
+    /// What a kill leaves.
+    fn lose_unsynced(&mut self) {
+        for seq_no in std::mem::take(&mut self.unsynced) {
+            if let Some(op) = self.log.remove(&seq_no) {
+                self.log_bytes -= op.encoded_bytes();
+            }
+        }
+    }
+}
+
+/// Creates an empty copy.
+pub(crate) fn create(disk: &VirtualDisk, dir: &Path, history_uuid: &str) -> Result<()> {
+    let disk = open_disk(disk, dir);
+    let mut disk = disk.borrow_mut();
+    if disk.stored.is_some() {
+        return Err(Error::AlreadyThere { dir: dir.to_owned() });
+    }
+    let meta = FileContent::meta(1, Vec::new());
+    let file = FileMeta { name: META.to_owned(), len: meta.len, xxh3: meta.xxh3 };
+    let commit = Commit {
+        generation: 1,
+        files: vec![file],
+        history_uuid: history_uuid.to_owned(),
+        ..Commit::default()
+    };
+    disk.files.insert(META.to_owned(), Rc::new(meta));
+    disk.stored = Some(StoredCommit {
+        format: FORMAT,
+        commit,
+        log_generation: 1,
+        complete_from: 0,
+        global_checkpoint: None,
+    });
+    Ok(())
+}
+
+/// The newest commit of a copy.
+pub(crate) fn committed(disk: &VirtualDisk, dir: &Path) -> Option<Commit> {
+    if !disk.contains(&disk_path(dir)) {
+        return None;
+    }
+    open_disk(disk, dir).borrow().stored.as_ref().map(|stored| stored.commit.clone())
+}
+
+/// Damages a committed file.
+pub(crate) fn damage(disk: &VirtualDisk, dir: &Path, name: &str) {
+    if let Some(content) = open_disk(disk, dir).borrow().files.get(name) {
+        content.damaged.set(!content.damaged.get());
+    }
+}

@@ -1,0 +1,226 @@
+//! What the work on other threads shares: the index library's handles, the log, and whether all is sound.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyError};
+
+use super::commits;
+use super::log::{Log, Piece};
+use super::schema::Fields;
+use crate::arm::{Counts, Found};
+use crate::commit::{Commit, StoredCommit};
+use crate::mapping::document::Reader;
+use crate::{Error, Mapping, Operation, Result};
+
+/// A segment is written out when the documents in memory reach this.
+const WRITER_BYTES: usize = 64 << 20;
+
+/// Never more than one lock is held, but for the log's within the writer's.
+pub(super) struct Core {
+    pub(super) dir: PathBuf,
+    pub(super) fields: Fields,
+    pub(super) documents: Reader,
+    pub(super) index: Index,
+    pub(super) writer: Mutex<IndexWriter>,
+    reader: IndexReader,
+    log: Mutex<Log>,
+    counts: Mutex<Counts>,
+    /// Why nothing more is accepted.
+    failure: OnceLock<String>,
+    _lock: File,
+}
+
+/// How far a merge came.
+pub(super) enum Merge {
+    Done,
+    Again,
+    /// The segments are being merged already.
+    Busy,
+}
+
+/// A lock whose holder panicked guards nothing that the failure mark does not guard, too.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Core {
+    /// Rebuilds `index/` from the commit, which was checked, and opens it and the log.
+    pub(super) fn open(
+        dir: PathBuf,
+        lock: File,
+        stored: StoredCommit,
+        mapping: &Mapping,
+    ) -> Result<(Self, Found)> {
+        let refused = |what: &'static str| {
+            let path = dir.clone();
+            move |error: TantivyError| Error::Index { what, path, reason: error.to_string() }
+        };
+        let work_dir = commits::rebuild(&dir, &stored)?;
+        let index = Index::open_in_dir(&work_dir).map_err(refused("open the index"))?;
+        let fields = Fields::of(&index.schema(), mapping).ok_or_else(|| Error::Index {
+            what: "open the index",
+            path: dir.clone(),
+            reason: "its schema lacks the fields that every copy has".to_owned(),
+        })?;
+        let options = IndexWriterOptions::builder()
+            .memory_budget_per_thread(WRITER_BYTES)
+            .num_worker_threads(1)
+            .num_merge_threads(1)
+            .build();
+        let writer: IndexWriter =
+            index.writer_with_options(options).map_err(refused("open a writer"))?;
+        let mut policy = LogMergePolicy::default();
+        policy.set_del_docs_ratio_before_merge(0.5);
+        writer.set_merge_policy(Box::new(policy));
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
+        let reader = reader.map_err(refused("open a reader"))?;
+        let (log, torn_bytes) = Log::open(&dir, stored.log_generation)?;
+        let core = Core {
+            dir,
+            fields,
+            documents: Reader::new(mapping),
+            index,
+            writer: Mutex::new(writer),
+            reader,
+            log: Mutex::new(log),
+            counts: Mutex::default(),
+            failure: OnceLock::new(),
+            _lock: lock,
+        };
+        core.count()?;
+        Ok((core, Found { stored, torn_bytes }))
+    }
+
+    /// An error if an earlier write failed.
+    pub(super) fn still_sound(&self) -> Result<()> {
+        match self.failure.get() {
+            None => Ok(()),
+            Some(reason) => Err(Error::Failed { dir: self.dir.clone(), reason: reason.clone() }),
+        }
+    }
+
+    /// Marks the copy as failed: log and index may differ from here on.
+    pub(super) fn fail(&self, error: Error) -> Error {
+        // The first reason stays.
+        let _ = self.failure.set(error.to_string());
+        error
+    }
+
+    /// An error of the index library, which ends its writer; the copy cannot go on.
+    pub(super) fn index_error(&self, what: &'static str, error: TantivyError) -> Error {
+        let reason = error.to_string();
+        self.fail(Error::Index { what, path: self.dir.clone(), reason })
+    }
+
+    pub(super) fn searcher(&self) -> Searcher {
+        self.reader.searcher()
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        *lock(&self.counts)
+    }
+
+    pub(super) fn append(&self, ops: &[Operation], bytes: u64) -> Result<()> {
+        let mut log = lock(&self.log);
+        let appended = log.append(ops, bytes);
+        self.count_log(&log);
+        appended.map_err(|(error, usable)| if usable { error } else { self.fail(error) })
+    }
+
+    /// After a failed sync nobody knows what is durable, so the copy fails.
+    pub(super) fn sync(&self) -> Result<()> {
+        let (file, path) = lock(&self.log).current();
+        let synced = file.sync_data();
+        synced.map_err(|error| self.fail(crate::error::io("sync", &path)(error)))
+    }
+
+    pub(super) fn log_pieces(&self, from: u64) -> Vec<Piece> {
+        lock(&self.log).pieces(from)
+    }
+
+    pub(super) fn trim(&self, floor: u64) -> Result<()> {
+        let mut log = lock(&self.log);
+        log.trim(floor)?;
+        self.count_log(&log);
+        Ok(())
+    }
+
+    fn count_log(&self, log: &Log) {
+        let mut counts = lock(&self.counts);
+        (counts.log_ops, counts.log_bytes) = log.size();
+    }
+
+    /// Counts what the reader sees.
+    fn count(&self) -> Result<()> {
+        let searcher = self.searcher();
+        let segments = searcher.segment_readers();
+        let sum = |of: fn(&tantivy::SegmentReader) -> u32| {
+            segments.iter().map(|segment| u64::from(of(segment))).sum()
+        };
+        let mut store_bytes = 0;
+        for segment in segments {
+            let usage = segment.space_usage();
+            let usage = usage.map_err(|e| self.index_error("measure the index", e.into()))?;
+            store_bytes += usage.total().get_bytes();
+        }
+        let log_size = lock(&self.log).size();
+        *lock(&self.counts) = Counts {
+            documents: sum(tantivy::SegmentReader::num_docs),
+            deleted: sum(tantivy::SegmentReader::num_deleted_docs),
+            segments: segments.len() as u64,
+            store_bytes,
+            log_ops: log_size.0,
+            log_bytes: log_size.1,
+        };
+        Ok(())
+    }
+
+    /// Makes what was indexed searchable.
+    pub(super) fn refresh(&self) -> Result<()> {
+        let committed = lock(&self.writer).commit();
+        committed.map_err(|e| self.index_error("refresh the index", e))?;
+        self.reader.reload().map_err(|e| self.index_error("read the index again", e))?;
+        self.count()
+    }
+
+    /// Merges the smallest segments, if there are more than `max_num_segments`.
+    pub(super) fn merge_towards(&self, max_num_segments: usize) -> Result<Merge> {
+        let metas = self.index.searchable_segment_metas();
+        let mut metas = metas.map_err(|e| self.index_error("list segments", e))?;
+        let deleted = metas.iter().any(|meta| meta.num_deleted_docs() > 0);
+        let expunges = max_num_segments == 1 && metas.len() == 1 && deleted;
+        if metas.len() <= max_num_segments && !expunges {
+            return Ok(Merge::Done);
+        }
+        metas.sort_by_key(|meta| (meta.num_docs(), meta.id()));
+        let count = metas.len() - max_num_segments + 1;
+        let ids: Vec<_> = metas.iter().take(count).map(|meta| meta.id()).collect();
+        let merge = lock(&self.writer).merge(&ids);
+        match merge.wait() {
+            Ok(_) => Ok(Merge::Again),
+            // Some of them are being merged already, or were just now.
+            Err(TantivyError::InvalidArgument(_)) => Ok(Merge::Busy),
+            Err(error) => {
+                // The segments stay as they were, and so does the copy.
+                let reason = error.to_string();
+                Err(Error::Index { what: "merge segments", path: self.dir.clone(), reason })
+            }
+        }
+    }
+
+    /// Holds on to the files of the refreshed index as commit `generation`, and begins a new log file.
+    pub(super) fn begin_commit(&self, generation: u64) -> Result<()> {
+        lock(&self.log).roll().map_err(|error| self.fail(error))?;
+        commits::link_index(&self.dir, &self.index, generation)
+    }
+
+    /// Makes a commit the newest, durably.
+    pub(super) fn finish_commit(&self, mut stored: StoredCommit) -> Result<Commit> {
+        stored.log_generation = lock(&self.log).oldest();
+        commits::publish(&self.dir, &stored)?;
+        Ok(stored.commit)
+    }
+}

@@ -1,0 +1,110 @@
+//! Parsing documents and handing them to the index library.
+
+use bytes::Bytes;
+use tantivy::indexer::UserOperation;
+use tantivy::{TantivyDocument, Term};
+
+use super::core::{Core, lock};
+use super::schema::DocumentSink;
+use crate::arm::Parsed;
+use crate::plan::Change;
+use crate::{Error, OpKind, Operation, Result};
+
+/// The library queues groups of documents, up to 10 000 of them. Small groups bound that queue's memory,
+/// larger ones cost less.
+const GROUP_OPS: usize = 16;
+const GROUP_BYTES: usize = 4 << 10;
+
+/// Room for the fields that every document has, beside its id and source.
+const FIXED_BYTES: usize = 96;
+
+impl Core {
+    fn read(&self, source: &[u8]) -> std::result::Result<TantivyDocument, String> {
+        let document = TantivyDocument::with_capacity(source.len() * 2 + FIXED_BYTES);
+        let mut sink = DocumentSink { fields: &self.fields, document };
+        self.documents.read(source, &mut sink)?;
+        Ok(sink.document)
+    }
+
+    /// Reads the documents of new writes, each for itself.
+    pub(super) fn parse(&self, sources: &[Option<Bytes>]) -> Parsed {
+        let mut parsed = Parsed::default();
+        for (at, source) in sources.iter().enumerate() {
+            let document = match source.as_ref().map(|source| self.read(source)) {
+                None => None,
+                Some(Ok(document)) => Some(document),
+                Some(Err(reason)) => {
+                    parsed.rejected.insert(at, reason);
+                    None
+                }
+            };
+            parsed.documents.push(document);
+        }
+        parsed
+    }
+
+    /// Reads the documents of accepted operations; one that cannot be read is an error.
+    pub(super) fn parse_changes(&self, ops: &[Operation], changes: &[Change]) -> Result<Parsed> {
+        let mut parsed = Parsed::default();
+        parsed.documents.resize_with(ops.len(), || None);
+        for change in changes {
+            let op = &ops[change.at];
+            if let OpKind::Index { source, .. } = &op.kind {
+                let document = self.read(source);
+                let document =
+                    document.map_err(|reason| Error::Document { id: op.id.to_string(), reason })?;
+                parsed.documents[change.at] = Some(document);
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Applies changes to the index, in their order.
+    pub(super) fn index(
+        &self,
+        ops: &[Operation],
+        changes: &[Change],
+        mut parsed: Parsed,
+    ) -> Result<()> {
+        let writer = lock(&self.writer);
+        let run = |group: &mut Vec<UserOperation>| {
+            let ran = writer.run(group.drain(..));
+            ran.map_err(|e| self.index_error("index documents", e))
+        };
+        let mut group = Vec::with_capacity(2 * GROUP_OPS);
+        let mut bytes = 0;
+        for change in changes {
+            let op = &ops[change.at];
+            if change.replaces {
+                group.push(UserOperation::Delete(Term::from_field_text(self.fields.id, &op.id)));
+            }
+            if let OpKind::Index { source, .. } = &op.kind {
+                let document = parsed.documents[change.at].take().unwrap_or_default();
+                group.push(UserOperation::Add(self.complete(document, op, source)));
+                bytes += source.len() + FIXED_BYTES;
+            }
+            if group.len() >= GROUP_OPS || bytes >= GROUP_BYTES {
+                run(&mut group)?;
+                bytes = 0;
+            }
+        }
+        if !group.is_empty() {
+            run(&mut group)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what every document has to its mapped fields.
+    fn complete(
+        &self,
+        mut document: TantivyDocument,
+        op: &Operation,
+        source: &Bytes,
+    ) -> TantivyDocument {
+        document.add_text(self.fields.id, &op.id);
+        document.add_bytes(self.fields.source, source);
+        document.add_u64(self.fields.seq_no, op.seq_no);
+        document.add_u64(self.fields.version, op.version);
+        document
+    }
+}

@@ -1,0 +1,157 @@
+//! Small pieces of file work that several parts of a copy share.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::{Result, io as io_error};
+
+const READ_BYTES: usize = 1 << 20;
+
+/// Makes the names in a directory durable.
+pub(super) fn sync_dir(dir: &Path) -> Result<()> {
+    let synced = File::open(dir).and_then(|file| file.sync_all());
+    synced.map_err(io_error("sync directory", dir))
+}
+
+/// Replaces a file so that a kill leaves either the old or the new one, and the new one is durable.
+pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    let fresh = path.with_extension("tmp");
+    let written = File::create(&fresh).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.map_err(io_error("write", &fresh))?;
+    fs::rename(&fresh, path).map_err(io_error("replace", path))?;
+    sync_dir(path.parent().unwrap_or(Path::new(".")))
+}
+
+/// Writes a file whose name becomes durable with its directory.
+pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
+    let written = File::create(path).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.map_err(io_error("write", path))
+}
+
+/// XXH3 of a whole file.
+pub(super) fn hash_file(path: &Path) -> Result<u64> {
+    let mut file = File::open(path).map_err(io_error("open", path))?;
+    let mut hasher = Xxh3::new();
+    hash_prefix(&mut file, u64::MAX, &mut hasher).map_err(io_error("read", path))?;
+    Ok(hasher.digest())
+}
+
+/// Feeds up to `len` bytes from where `file` stands; returns how many there were.
+pub(super) fn hash_prefix(file: &mut File, len: u64, hasher: &mut Xxh3) -> io::Result<u64> {
+    let mut buffer = vec![0; READ_BYTES.min(usize::try_from(len).unwrap_or(READ_BYTES)).max(1)];
+    let mut done = 0;
+    while done < len {
+        let want = buffer.len().min(usize::try_from(len - done).unwrap_or(usize::MAX));
+        match file.read(&mut buffer[..want])? {
+            0 => break,
+            got => {
+                hasher.update(&buffer[..got]);
+                done += got as u64;
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Length of a file; none if it is not there.
+pub(super) fn len_of(path: &Path) -> Result<Option<u64>> {
+    match fs::metadata(path) {
+        Ok(meta) => Ok(Some(meta.len())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("look at", path)(error)),
+    }
+}
+
+/// Removes a directory with all in it; nothing if it is not there.
+pub(super) fn remove_dir(dir: &Path) -> Result<()> {
+    /// A handle dropped just now may have a merge that still writes there; it has no way to publish it.
+    const ATTEMPTS: usize = 1000;
+    for attempt in 1.. {
+        match fs::remove_dir_all(dir) {
+            Ok(()) => break,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(error)
+                if error.kind() == io::ErrorKind::DirectoryNotEmpty && attempt < ATTEMPTS =>
+            {
+                std::thread::yield_now();
+            }
+            Err(error) => return Err(io_error("remove directory", dir)(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file; nothing if it is not there.
+pub(super) fn remove_file(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io_error("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An empty directory, whatever was there.
+pub(super) fn fresh_dir(dir: &Path) -> Result<()> {
+    remove_dir(dir)?;
+    fs::create_dir_all(dir).map_err(io_error("create directory", dir))
+}
+
+/// The names in a directory, in order; none if it is not there.
+pub(super) fn names(dir: &Path) -> Result<Vec<String>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io_error("list directory", dir)(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(io_error("list directory", dir))?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Numbers of the entries named `prefix<number>suffix`, ascending.
+pub(super) fn numbered(dir: &Path, prefix: &str, suffix: &str) -> Result<Vec<u64>> {
+    let number =
+        |name: &String| name.strip_prefix(prefix)?.strip_suffix(suffix)?.parse::<u64>().ok();
+    let mut numbers: Vec<u64> = names(dir)?.iter().filter_map(number).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Hard-links a file, so that it stays while others delete it.
+pub(super) fn link(from: &Path, to: &Path) -> Result<()> {
+    fs::hard_link(from, to).map_err(io_error("link", from))
+}
+
+/// Whether two names lead to the same file on disk.
+pub(super) fn same_file(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (fs::metadata(a), fs::metadata(b)) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+/// Takes the lock on a copy's directory; it is let go when the file is dropped, or with the process.
+pub(super) fn lock_dir(dir: &Path) -> Result<File> {
+    let path: PathBuf = dir.join(".lock");
+    let file = File::create(&path).map_err(io_error("create", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(crate::Error::InUse { dir: dir.to_owned() }),
+        Err(fs::TryLockError::Error(error)) => Err(io_error("lock", &path)(error)),
+    }
+}

@@ -1,0 +1,423 @@
+//! Receiving real files into `incoming/`.
+//!
+//! A journal there says for each file how far it is and what the hash of that much is. It is never trusted:
+//! whoever goes on reads that much again and compares. So nothing needs to be synced before the end.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use world::{Env, Work};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{commits, files};
+use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
+use crate::error::io;
+use crate::frame::{self, Frame};
+use crate::{Chunk, Error, Result};
+
+const INCOMING: &str = "incoming";
+const JOURNAL: &str = ".journal";
+/// A file's progress is noted each time this much was added.
+const NOTE_BYTES: u64 = 8 << 20;
+/// Hashed at once at most, so that one file does not hold a core for long.
+const HASH_BYTES: u64 = 8 << 20;
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Note {
+    meta: FileMeta,
+    /// Bytes from the start that are there.
+    prefix: u64,
+    /// Their hash.
+    prefix_xxh3: u64,
+}
+
+/// One file on its way.
+struct Receiving {
+    handle: Option<Arc<File>>,
+    /// Absent while a task computes it further.
+    hasher: Option<Xxh3>,
+    /// Bytes from the start that are in the hash.
+    hashed: u64,
+    /// Written but not in the hash yet, by offset.
+    pending: BTreeMap<u64, Bytes>,
+    noted: u64,
+    finished: bool,
+}
+
+/// A reception.
+pub(crate) struct FileIncoming {
+    env: Env,
+    copy: PathBuf,
+    dir: PathBuf,
+    metas: Vec<FileMeta>,
+    files: Vec<RefCell<Receiving>>,
+    hashed: Notify,
+    journal: Arc<File>,
+    journal_len: Cell<u64>,
+    lock: RefCell<Option<File>>,
+}
+
+impl FileIncoming {
+    pub(crate) async fn begin(env: &Env, copy: &Path, commit: &Commit) -> Result<Self> {
+        let dir = copy.join(INCOMING);
+        let (lock, older, notes) = {
+            let (copy, dir, commit) = (copy.to_owned(), dir.clone(), commit.clone());
+            let prepare = move || prepare(&copy, &dir, &commit);
+            env.work(Work::DiskRead { bytes: 4096 }, prepare).await?
+        };
+        let mut received = Vec::new();
+        for meta in &commit.files {
+            let prefix = notes.get(&meta.name).map_or(0, |note| note.prefix);
+            let reused = older.as_ref().filter(|older| older.commit.files.contains(meta));
+            let bytes = prefix.max(reused.map_or(0, |_| meta.len));
+            let (path, note) = (dir.join(&meta.name), notes.get(&meta.name).cloned());
+            let reuse =
+                reused.map(|older| commits::dir(copy, older.commit.generation).join(&meta.name));
+            let meta = meta.clone();
+            let keep = move || keep(&path, &meta, note.as_ref(), reuse.as_deref());
+            received.push(env.work(Work::Hash { bytes }, keep).await?);
+        }
+        let notes: Vec<Note> =
+            commit.files.iter().zip(&received).map(|(meta, file)| file.note(meta)).collect();
+        let (journal, journal_len) = {
+            let path = dir.join(JOURNAL);
+            let begin = move || begin_journal(&path, &notes);
+            env.work(Work::DiskWrite { bytes: 4096 }, begin).await?
+        };
+        Ok(FileIncoming {
+            env: env.clone(),
+            copy: copy.to_owned(),
+            dir,
+            metas: commit.files.clone(),
+            files: received.into_iter().map(RefCell::new).collect(),
+            hashed: Notify::new(),
+            journal: Arc::new(journal),
+            journal_len: Cell::new(journal_len),
+            lock: RefCell::new(Some(lock)),
+        })
+    }
+
+    pub(crate) fn have(&self, file: usize) -> u64 {
+        self.files[file].borrow().hashed
+    }
+
+    pub(crate) fn is_finished(&self, file: usize) -> bool {
+        self.files[file].borrow().finished
+    }
+
+    pub(crate) async fn write(&self, file: usize, offset: u64, chunk: Chunk) -> Result<()> {
+        let Chunk::Bytes(bytes) = chunk else {
+            let file = self.metas[file].name.clone();
+            return Err(Error::Incomplete { file, have: 0, len: chunk.len() });
+        };
+        // What is hashed must not be written again: it would no longer be what was hashed.
+        let known = {
+            let state = self.files[file].borrow();
+            let end = if state.finished { u64::MAX } else { state.hashed };
+            end.saturating_sub(offset).min(bytes.len() as u64)
+        };
+        let (bytes, offset) = (bytes.slice(known as usize..), offset + known);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let open = self.files[file].borrow().handle.clone();
+        let path = self.dir.join(&self.metas[file].name);
+        let written = bytes.clone();
+        let handle = self
+            .env
+            .work(Work::DiskWrite { bytes: bytes.len() as u64 }, move || {
+                let handle = match open {
+                    Some(handle) => handle,
+                    None => Arc::new(open_for_writing(&path)?),
+                };
+                handle.write_all_at(&written, offset).map_err(io("write", &path))?;
+                Ok(handle)
+            })
+            .await?;
+        {
+            let mut state = self.files[file].borrow_mut();
+            state.handle.get_or_insert(handle);
+            let pending = state.pending.entry(offset).or_default();
+            if pending.len() < bytes.len() {
+                *pending = bytes;
+            }
+        }
+        self.hash_on(file).await
+    }
+
+    /// Computes the hash as far as chunks join. One task at a time does it; others leave it their chunks.
+    async fn hash_on(&self, file: usize) -> Result<()> {
+        loop {
+            let run = self.files[file].borrow_mut().take_run();
+            let Some((mut hasher, chunks)) = run else { return Ok(()) };
+            let bytes: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+            let hasher = self
+                .env
+                .work(Work::Hash { bytes }, move || {
+                    for chunk in &chunks {
+                        hasher.update(chunk);
+                    }
+                    hasher
+                })
+                .await;
+            let note = self.files[file].borrow_mut().put_back(hasher, bytes, &self.metas[file]);
+            self.hashed.notify_waiters();
+            if let Some(note) = note {
+                self.note(note).await?;
+            }
+        }
+    }
+
+    async fn note(&self, note: Note) -> Result<()> {
+        let mut buffer = Vec::new();
+        put_note(&mut buffer, &note);
+        let (journal, path) = (self.journal.clone(), self.dir.join(JOURNAL));
+        let at = self.journal_len.get();
+        self.journal_len.set(at + buffer.len() as u64);
+        let work = Work::DiskWrite { bytes: buffer.len() as u64 };
+        let write = move || journal.write_all_at(&buffer, at).map_err(io("write", &path));
+        self.env.work(work, write).await
+    }
+
+    pub(crate) async fn finish(&self, file: usize) -> Result<()> {
+        loop {
+            let hashed = self.hashed.notified();
+            let busy = self.files[file].borrow().hasher.is_none();
+            if self.is_finished(file) {
+                return Ok(());
+            }
+            if !busy {
+                break;
+            }
+            hashed.await;
+        }
+        let meta = &self.metas[file];
+        let found = {
+            let state = self.files[file].borrow();
+            if state.hashed < meta.len {
+                let (file, have) = (meta.name.clone(), state.hashed);
+                return Err(Error::Incomplete { file, have, len: meta.len });
+            }
+            state.hasher.as_ref().map_or(0, Xxh3::digest)
+        };
+        let path = self.dir.join(&meta.name);
+        if found != meta.xxh3 {
+            self.files[file].replace(Receiving::nothing());
+            self.env.work(Work::DiskWrite { bytes: 0 }, move || files::remove_file(&path)).await?;
+            let (file, expected) = (meta.name.clone(), meta.xxh3);
+            return Err(Error::ReceivedDamaged { file, expected, found });
+        }
+        if meta.len == 0 {
+            let create = move || open_for_writing(&path).map(|_| ());
+            self.env.work(Work::DiskWrite { bytes: 0 }, create).await?;
+        }
+        let note = {
+            let mut state = self.files[file].borrow_mut();
+            state.finished = true;
+            state.note(meta)
+        };
+        self.note(note).await
+    }
+
+    pub(crate) async fn install(&self, commit: &Commit) -> Result<()> {
+        for (meta, state) in self.metas.iter().zip(&self.files) {
+            let path = self.dir.join(&meta.name);
+            let handle = state.borrow_mut().handle.take();
+            let sync = move || {
+                let handle = match handle {
+                    Some(handle) => handle,
+                    None => Arc::new(File::open(&path).map_err(io("open", &path))?),
+                };
+                handle.sync_all().map_err(io("sync", &path))
+            };
+            self.env.work(Work::DiskSync, sync).await?;
+        }
+        let (copy, dir, commit) = (self.copy.clone(), self.dir.clone(), commit.clone());
+        self.env.work(Work::DiskSync, move || install(&copy, &dir, commit)).await?;
+        self.lock.take();
+        Ok(())
+    }
+}
+
+impl Receiving {
+    fn nothing() -> Self {
+        Receiving {
+            handle: None,
+            hasher: Some(Xxh3::new()),
+            hashed: 0,
+            pending: BTreeMap::new(),
+            noted: 0,
+            finished: false,
+        }
+    }
+
+    fn note(&self, meta: &FileMeta) -> Note {
+        let prefix_xxh3 = self.hasher.as_ref().map_or(0, Xxh3::digest);
+        Note { meta: meta.clone(), prefix: self.hashed, prefix_xxh3 }
+    }
+
+    /// The hasher and the chunks that join what it has; none if there are none, or it is taken.
+    fn take_run(&mut self) -> Option<(Xxh3, Vec<Bytes>)> {
+        self.hasher.as_ref()?;
+        let mut chunks = Vec::new();
+        let mut at = self.hashed;
+        while let Some(first) = self.pending.first_entry()
+            && *first.key() <= at
+            && at - self.hashed < HASH_BYTES
+        {
+            let (offset, chunk) = first.remove_entry();
+            // A chunk that came twice, cut differently.
+            let known = (at - offset) as usize;
+            if known < chunk.len() {
+                at += (chunk.len() - known) as u64;
+                chunks.push(chunk.slice(known..));
+            }
+        }
+        if chunks.is_empty() { None } else { Some((self.hasher.take()?, chunks)) }
+    }
+
+    /// Takes the hasher back; says what to note, if it is time.
+    fn put_back(&mut self, hasher: Xxh3, bytes: u64, meta: &FileMeta) -> Option<Note> {
+        self.hasher = Some(hasher);
+        self.hashed += bytes;
+        if self.hashed - self.noted < NOTE_BYTES {
+            return None;
+        }
+        self.noted = self.hashed;
+        Some(self.note(meta))
+    }
+}
+
+fn open_for_writing(path: &Path) -> Result<File> {
+    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    open.map_err(io("create", path))
+}
+
+/// Takes the lock, reads what is there, removes what the commit does not list.
+#[allow(clippy::type_complexity, reason = "used once, taken apart at once")]
+fn prepare(
+    copy: &Path,
+    dir: &Path,
+    commit: &Commit,
+) -> Result<(File, Option<StoredCommit>, BTreeMap<String, Note>)> {
+    fs::create_dir_all(dir).map_err(io("create directory", dir))?;
+    let lock = files::lock_dir(copy)?;
+    // A damaged older commit cannot be reused, and must not stop its own replacement.
+    let older = commits::newest(copy).unwrap_or(None);
+    let notes = read_journal(&dir.join(JOURNAL), commit)?;
+    for name in files::names(dir)? {
+        if name != JOURNAL && !commit.files.iter().any(|file| file.name == name) {
+            files::remove_file(&dir.join(&name))?;
+        }
+    }
+    Ok((lock, older, notes))
+}
+
+/// The newest note of each file that the commit still lists in the same form.
+fn read_journal(path: &Path, commit: &Commit) -> Result<BTreeMap<String, Note>> {
+    let mut notes = BTreeMap::new();
+    if files::len_of(path)?.is_none() {
+        return Ok(notes);
+    }
+    let bytes = fs::read(path).map_err(io("read", path))?;
+    let mut at = 0;
+    while let Frame::Whole { payload, next } = frame::read(&bytes, at, |_| false) {
+        if let Ok(note) = postcard::from_bytes::<Note>(payload)
+            && commit.files.contains(&note.meta)
+        {
+            notes.insert(note.meta.name.clone(), note);
+        }
+        at = next;
+    }
+    Ok(notes)
+}
+
+fn put_note(buffer: &mut Vec<u8>, note: &Note) {
+    let bytes = postcard::to_stdvec(note).expect("a note is plain data");
+    frame::append(buffer, |payload| payload.extend_from_slice(&bytes));
+}
+
+fn begin_journal(path: &Path, notes: &[Note]) -> Result<(File, u64)> {
+    let mut buffer = Vec::new();
+    for note in notes.iter().filter(|note| note.prefix > 0) {
+        put_note(&mut buffer, note);
+    }
+    files::write_atomically(path, &buffer)?;
+    let file = OpenOptions::new().write(true).open(path).map_err(io("open", path))?;
+    Ok((file, buffer.len() as u64))
+}
+
+/// Decides what of one file can be kept: what was received of it, or else the same file of an older copy.
+fn keep(
+    path: &Path,
+    meta: &FileMeta,
+    note: Option<&Note>,
+    reuse: Option<&Path>,
+) -> Result<Receiving> {
+    if let Some(note) = note
+        && let Some(kept) = keep_prefix(path, meta, note)?
+    {
+        return Ok(kept);
+    }
+    files::remove_file(path)?;
+    let Some(reuse) = reuse else { return Ok(Receiving::nothing()) };
+    if files::len_of(reuse)? != Some(meta.len) || files::hash_file(reuse)? != meta.xxh3 {
+        return Ok(Receiving::nothing());
+    }
+    // Finished files are never written, so the older copy's file stays as it is.
+    files::link(reuse, path)?;
+    let mut hasher = Xxh3::new();
+    let mut file = File::open(path).map_err(io("open", path))?;
+    files::hash_prefix(&mut file, meta.len, &mut hasher).map_err(io("read", path))?;
+    let (hashed, hasher) = (meta.len, Some(hasher));
+    Ok(Receiving { hasher, hashed, noted: hashed, finished: true, ..Receiving::nothing() })
+}
+
+fn keep_prefix(path: &Path, meta: &FileMeta, note: &Note) -> Result<Option<Receiving>> {
+    if files::len_of(path)?.is_none_or(|len| len < note.prefix) || note.prefix > meta.len {
+        return Ok(None);
+    }
+    let mut file = File::open(path).map_err(io("open", path))?;
+    let mut hasher = Xxh3::new();
+    let read = files::hash_prefix(&mut file, note.prefix, &mut hasher);
+    let read = read.map_err(io("read", path))?;
+    if read != note.prefix || hasher.digest() != note.prefix_xxh3 {
+        return Ok(None);
+    }
+    let finished = note.prefix == meta.len;
+    if finished && hasher.digest() != meta.xxh3 {
+        return Ok(None);
+    }
+    let (hashed, hasher) = (note.prefix, Some(hasher));
+    Ok(Some(Receiving { hasher, hashed, noted: hashed, finished, ..Receiving::nothing() }))
+}
+
+/// Publishes the received files as the newest commit of the copy.
+fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
+    // If even the number of an older commit cannot be read, its file name still has it.
+    let older = files::numbered(copy, "commit-", ".json")?.last().copied();
+    let generation = commit.generation.max(older.map_or(0, |older| older + 1));
+    let to = commits::dir(copy, generation);
+    files::fresh_dir(&to)?;
+    for file in &commit.files {
+        files::link(&dir.join(&file.name), &to.join(&file.name))?;
+    }
+    let newest_log = files::numbered(copy, "oplog-", ".log")?.last().copied();
+    let stored = StoredCommit {
+        format: FORMAT,
+        complete_from: commit.local_checkpoint.map_or(0, |checkpoint| checkpoint + 1),
+        commit: Commit { generation, ..commit },
+        log_generation: newest_log.map_or(1, |newest| newest + 1),
+        global_checkpoint: None,
+    };
+    commits::publish(copy, &stored)?;
+    files::remove_dir(dir)
+}

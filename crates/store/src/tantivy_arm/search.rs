@@ -1,0 +1,130 @@
+//! Looking up documents in the refreshed index.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tantivy::columnar::Column;
+use tantivy::schema::IndexRecordOption;
+use tantivy::schema::document::Value;
+use tantivy::{
+    DocId, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, TantivyError, Term,
+};
+
+use super::core::Core;
+use super::schema::{SEQ_NO, VERSION};
+use crate::digest::document_hash;
+use crate::plan::Located;
+use crate::{Digest, GetResult, Result};
+
+/// Blocks of stored documents kept unpacked while one segment is read.
+const STORE_CACHE_BLOCKS: usize = 2;
+
+/// One segment made ready for many lookups.
+struct Segment<'a> {
+    reader: &'a SegmentReader,
+    ids: Arc<tantivy::InvertedIndexReader>,
+    seq_nos: Column<u64>,
+    versions: Column<u64>,
+}
+
+impl<'a> Segment<'a> {
+    fn new(core: &Core, reader: &'a SegmentReader) -> tantivy::Result<Self> {
+        let columns = reader.fast_fields();
+        Ok(Segment {
+            reader,
+            ids: reader.inverted_index(core.fields.id)?,
+            seq_nos: columns.u64(SEQ_NO)?,
+            versions: columns.u64(VERSION)?,
+        })
+    }
+
+    /// The live document with this id; there is at most one.
+    fn find(&self, term: &Term) -> std::io::Result<Option<DocId>> {
+        let postings = self.ids.read_postings(term, IndexRecordOption::Basic)?;
+        let Some(mut postings) = postings else { return Ok(None) };
+        let mut document = postings.doc();
+        while document != TERMINATED && self.reader.is_deleted(document) {
+            document = postings.advance();
+        }
+        Ok((document != TERMINATED).then_some(document))
+    }
+
+    fn locate(&self, document: DocId) -> Located {
+        let first = |column: &Column<u64>| column.first(document).unwrap_or(0);
+        Located { seq_no: first(&self.seq_nos), version: first(&self.versions) }
+    }
+}
+
+impl Core {
+    pub(super) fn lookup(&self, ids: &[Arc<str>]) -> Result<Vec<Option<Located>>> {
+        self.try_lookup(ids).map_err(|e| self.index_error("look up documents", e))
+    }
+
+    fn try_lookup(&self, ids: &[Arc<str>]) -> tantivy::Result<Vec<Option<Located>>> {
+        let mut found: Vec<Option<Located>> = vec![None; ids.len()];
+        for reader in self.searcher().segment_readers() {
+            let segment = Segment::new(self, reader)?;
+            for (id, found) in ids.iter().zip(&mut found) {
+                let term = Term::from_field_text(self.fields.id, id);
+                if let Some(document) = segment.find(&term)? {
+                    let located = segment.locate(document);
+                    if found.is_none_or(|other| other.seq_no < located.seq_no) {
+                        *found = Some(located);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) fn get(&self, id: &str) -> Result<Option<GetResult>> {
+        self.try_get(id).map_err(|e| self.index_error("get a document", e))
+    }
+
+    fn try_get(&self, id: &str) -> tantivy::Result<Option<GetResult>> {
+        let term = Term::from_field_text(self.fields.id, id);
+        for reader in self.searcher().segment_readers() {
+            let segment = Segment::new(self, reader)?;
+            if let Some(document) = segment.find(&term)? {
+                let Located { seq_no, version } = segment.locate(document);
+                let stored: TantivyDocument =
+                    reader.get_store_reader(STORE_CACHE_BLOCKS)?.get(document)?;
+                let source = stored.get_first(self.fields.source);
+                let source = source.and_then(|value| value.as_bytes()).map(Bytes::copy_from_slice);
+                return Ok(Some(GetResult { version, seq_no, source }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Number and stored bytes of each segment.
+    pub(super) fn store_bytes_by_segment(&self) -> Vec<(usize, u64)> {
+        let searcher = self.searcher();
+        let bytes = |segment: &SegmentReader| {
+            segment.space_usage().map_or(1 << 20, |usage| usage.store().total().get_bytes())
+        };
+        searcher.segment_readers().iter().map(bytes).enumerate().collect()
+    }
+
+    /// Reads every live document of one segment.
+    pub(super) fn digest_segment(&self, searcher: &Searcher, number: usize) -> Result<Digest> {
+        self.try_digest(searcher, number).map_err(|e| self.index_error("read documents", e))
+    }
+
+    fn try_digest(&self, searcher: &Searcher, number: usize) -> tantivy::Result<Digest> {
+        let mut digest = Digest::default();
+        let Some(segment) = searcher.segment_readers().get(number) else { return Ok(digest) };
+        let store = segment.get_store_reader(STORE_CACHE_BLOCKS)?;
+        let lacking =
+            || TantivyError::InternalError("a document without _id or _source".to_owned());
+        for document in store.iter::<TantivyDocument>(segment.alive_bitset()) {
+            let document = document?;
+            let id = document.get_first(self.fields.id);
+            let source = document.get_first(self.fields.source);
+            let id = id.as_ref().and_then(|value| value.as_str()).ok_or_else(lacking)?;
+            let source = source.as_ref().and_then(|value| value.as_bytes()).ok_or_else(lacking)?;
+            digest.add(document_hash(id, source));
+        }
+        Ok(digest)
+    }
+}

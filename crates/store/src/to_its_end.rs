@@ -1,0 +1,26 @@
+//! Work that must not stop half way because its caller went away.
+
+use std::path::Path;
+
+use world::Env;
+
+use crate::{Error, Result};
+
+/// Runs `work` as a task of its own and waits for it.
+pub(crate) async fn to_its_end<T: 'static>(
+    env: &Env,
+    dir: &Path,
+    name: &'static str,
+    work: impl Future<Output = Result<T>> + 'static,
+) -> Result<T> {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let task = async move {
+        // Where this fails, nobody waits any more.
+        let _ = tell.send(work.await);
+    };
+    env.spawn(name, task).detach();
+    told.await.unwrap_or_else(|_| {
+        let reason = "its node is going down".to_owned();
+        Err(Error::Failed { dir: dir.to_owned(), reason })
+    })
+}
