@@ -8,6 +8,7 @@ use bytes::Bytes;
 use engine::NodeConfig;
 use world::Env;
 
+use crate::kept::is_idempotent;
 use crate::link_thread::LinkThread;
 use crate::process::{NodeProcess, Ready};
 use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
@@ -33,10 +34,11 @@ pub struct EmbeddedTarget {
     program: PathBuf,
     port: Option<u16>,
     data: Option<PathBuf>,
-    own_data: Option<tempfile::TempDir>,
     client: RestClient,
     nodes: Vec<RunningNode>,
     link: Option<LinkThread>,
+    /// Below `nodes`: dropped after the processes that write there have ended.
+    own_data: Option<tempfile::TempDir>,
     turn: Cell<usize>,
 }
 
@@ -75,7 +77,8 @@ impl EmbeddedTarget {
         if self.own_data.is_none() {
             let made = tempfile::Builder::new().prefix("narrows-").tempdir();
             let path = std::env::temp_dir();
-            let made = made.map_err(|source| Error::Io { what: "make a directory in", path, source })?;
+            let made =
+                made.map_err(|source| Error::Io { what: "make a directory in", path, source })?;
             self.own_data = Some(made);
         }
         Ok(self.own_data.as_ref().expect("just made").path().to_owned())
@@ -129,7 +132,8 @@ impl EmbeddedTarget {
         ready: Ready,
     ) -> Result<(), Error> {
         let link = self.link.as_ref();
-        let through_link = link.map(|link| link.route("127.0.0.1:0", &ready.transport)).transpose()?;
+        let through_link =
+            link.map(|link| link.route("127.0.0.1:0", &ready.transport)).transpose()?;
         // A restart takes the same addresses, which others know by now.
         (config.transport, config.http) = (ready.transport.clone(), ready.http.clone());
         let handle = NodeHandle { name: ready.name, http: ready.http, transport: ready.transport };
@@ -246,6 +250,9 @@ pub(crate) async fn ask_in_turn(
         let node = &nodes[first.wrapping_add(n) % nodes.len()];
         match client.send(&node.http, method, path, body.clone()).await {
             Err(error @ Error::Connection { .. }) => failure = error,
+            // Another node may be asked the same only if doing it twice does no harm: a bulk request would
+            // index its documents twice.
+            Err(error @ Error::Broken { .. }) if is_idempotent(method) => failure = error,
             other => return other,
         }
     }

@@ -7,13 +7,41 @@ use std::time::Duration;
 /// Why a target could not be started or asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No connection, or it broke.
+    /// No connection, or it was closed before the question was read.
     #[error("{address}: {source}")]
     Connection {
         /// The node's address.
         address: String,
         /// What was found.
         source: io::Error,
+    },
+    /// The connection broke after the question was sent.
+    #[error(
+        "{address}: the connection broke during {method} {path}, which may have been done: {source}"
+    )]
+    Broken {
+        /// The node's address.
+        address: String,
+        /// What was asked.
+        method: String,
+        /// Of what.
+        path: String,
+        /// What was found.
+        source: io::Error,
+    },
+    /// An answer that is too large to hold.
+    #[error(
+        "{address} answered {method} {path} with more than {limit_bytes} bytes; ask for less at once"
+    )]
+    TooLarge {
+        /// The node's address.
+        address: String,
+        /// What was asked.
+        method: String,
+        /// Of what.
+        path: String,
+        /// The limit.
+        limit_bytes: usize,
     },
     /// No answer in time.
     #[error("{address} did not answer {method} {path} within {limit:?}")]
@@ -100,7 +128,9 @@ pub enum Error {
     #[error("the link cannot {0}")]
     Link(io::Error),
     /// An address that others could reach.
-    #[error("{address} is not a loopback address; say --allow-remote if others may reach what is behind")]
+    #[error(
+        "{address} is not a loopback address; say --allow-remote if others may reach what is behind"
+    )]
     NotLoopback {
         /// The address.
         address: String,

@@ -1,62 +1,55 @@
 //! A small HTTP/1.1 client for the real world: kept connections, bounded answers.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::error::Error as _;
 use std::io;
-use std::rc::Rc;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{CONTENT_TYPE, HOST};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use world::{Env, Task};
 
+use crate::kept::{Failure, Kept};
+
 /// An answer larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
-/// Kept connections of one address.
-const IDLE_MAX: usize = 32;
 
 struct Open {
     send: SendRequest<Full<Bytes>>,
     _connection: Task<()>,
 }
 
-/// The client. Clones share its connections.
-#[derive(Clone)]
+/// The client.
 pub(crate) struct HttpClient {
     env: Env,
-    idle: Rc<RefCell<BTreeMap<String, Vec<Open>>>>,
+    kept: Kept<Open>,
+    answer_bytes_max: usize,
 }
 
 impl HttpClient {
     pub(crate) fn new(env: Env) -> Self {
-        HttpClient { env, idle: Rc::default() }
+        HttpClient { env, kept: Kept::default(), answer_bytes_max: ANSWER_BYTES_MAX }
     }
 
-    /// Asks, and reads the whole answer: status and body.
+    /// Asks, and reads the whole answer: status and body. Asks once more, on a fresh connection, where a kept
+    /// one turns out closed and that cannot do something twice.
     pub(crate) async fn send(
         &self,
         address: &str,
         method: &str,
         path: &str,
         body: Bytes,
-    ) -> io::Result<(u16, Bytes)> {
-        let kept = self.idle.borrow_mut().get_mut(address).and_then(Vec::pop);
-        if let Some(open) = kept {
-            let again = body.clone();
-            match self.ask(open, address, method, path, body).await {
-                // The node closed the kept connection before it read the question: ask anew.
-                Err((_, true)) => {
-                    let open = self.open(address).await?;
-                    let answer = self.ask(open, address, method, path, again).await;
-                    return answer.map_err(|(error, _)| error);
-                }
-                answer => return answer.map_err(|(error, _)| error),
+    ) -> Result<(u16, Bytes), Failure> {
+        if let Some(open) = self.kept.take(address) {
+            match self.ask(open, address, method, path, body.clone()).await {
+                Err(failure) if failure.may_ask_again(method) => self.kept.forget(address),
+                answer => return answer,
             }
         }
-        let open = self.open(address).await?;
-        self.ask(open, address, method, path, body).await.map_err(|(error, _)| error)
+        let open = self.open(address).await.map_err(Failure::Unread)?;
+        self.ask(open, address, method, path, body).await
     }
 
     async fn open(&self, address: &str) -> io::Result<Open> {
@@ -70,7 +63,6 @@ impl HttpClient {
         Ok(Open { send, _connection: connection })
     }
 
-    /// Asks on a connection. With the error: whether the question was certainly never read.
     async fn ask(
         &self,
         mut open: Open,
@@ -78,30 +70,252 @@ impl HttpClient {
         method: &str,
         path: &str,
         body: Bytes,
-    ) -> Result<(u16, Bytes), (io::Error, bool)> {
+    ) -> Result<(u16, Bytes), Failure> {
         let request = hyper::Request::builder()
             .method(method)
             .uri(path)
-            .header("host", address)
-            .header("content-type", "application/json")
+            .header(HOST, address)
+            .header(CONTENT_TYPE, "application/json")
             .body(Full::new(body))
-            .map_err(|error| (io::Error::new(io::ErrorKind::InvalidInput, error), false))?;
-        if open.send.ready().await.is_err() {
-            return Err((io::ErrorKind::ConnectionReset.into(), true));
-        }
-        let response = open
-            .send
-            .send_request(request)
-            .await
-            .map_err(|error| (io::Error::other(error.to_string()), error.is_canceled()))?;
+            .map_err(|error| Failure::Broken(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
+        open.send.ready().await.map_err(|error| Failure::Unread(told(&error)))?;
+        let response = open.send.try_send_request(request).await.map_err(|mut error| {
+            // Who gets the question back knows that it was never sent.
+            let unread = error.take_message().is_some();
+            let found = told(error.error());
+            if unread { Failure::Unread(found) } else { Failure::Broken(found) }
+        })?;
         let status = response.status().as_u16();
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
-        let body = body.map_err(|error| (io::Error::other(error.to_string()), false))?;
-        let mut idle = self.idle.borrow_mut();
-        let kept = idle.entry(address.to_owned()).or_default();
-        if kept.len() < IDLE_MAX && !open.send.is_closed() {
-            kept.push(open);
+        let body = Limited::new(response.into_body(), self.answer_bytes_max).collect().await;
+        let body = body.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                Failure::TooLarge(self.answer_bytes_max)
+            } else {
+                Failure::Broken(told(&*error))
+            }
+        })?;
+        if !open.send.is_closed() {
+            self.kept.put(address, open);
         }
         Ok((status, body.to_bytes()))
+    }
+}
+
+/// An error with its causes: hyper's own words alone say only where it happened.
+fn told(error: &(dyn std::error::Error + 'static)) -> io::Error {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        text = format!("{text}: {deeper}");
+        cause = deeper.source();
+    }
+    io::Error::other(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::convert::Infallible;
+    use std::rc::Rc;
+    use std::time::Duration;
+
+    use hyper::body::Incoming;
+    use hyper::server::conn::http1;
+    use hyper::service::service_fn;
+    use hyper::{Request, Response};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::{Error, RestClient};
+
+    /// Echoes method, path and body; `/status/NNN` answers with that status. Counts connections and requests.
+    struct Server {
+        address: String,
+        connections: Rc<Cell<u32>>,
+        requests: Rc<Cell<u32>>,
+        task: Task<()>,
+    }
+
+    async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+        let path = request.uri().to_string();
+        let head = format!("{} {path} ", request.method());
+        let body = request.into_body().collect().await.unwrap().to_bytes();
+        let status = path.strip_prefix("/status/").map_or(200, |text| text.parse().unwrap());
+        let answer = [head.as_bytes(), &body].concat();
+        Ok(Response::builder().status(status).body(Full::new(answer.into())).unwrap())
+    }
+
+    async fn serve(env: &Env, bind: &str) -> Server {
+        let listener = TcpListener::bind(bind).await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (connections, requests) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let (opened, asked, inner) = (connections.clone(), requests.clone(), env.clone());
+        let task = env.spawn("server", async move {
+            let mut tasks = Vec::new();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                opened.set(opened.get() + 1);
+                let asked = asked.clone();
+                let service = service_fn(move |request| {
+                    asked.set(asked.get() + 1);
+                    echo(request)
+                });
+                let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+                tasks.push(inner.spawn("connection", async move { drop(serving.await) }));
+            }
+        });
+        Server { address, connections, requests, task }
+    }
+
+    fn real<F: Future<Output = ()>>(body: impl FnOnce(Env) -> F) {
+        world::real_world::run(1, body);
+    }
+
+    #[test]
+    fn one_connection_serves_one_question_after_another() {
+        real(async |env| {
+            let server = serve(&env, "127.0.0.1:0").await;
+            let client = RestClient::new(&env);
+            for n in 0..5 {
+                let body = Bytes::from(vec![b'x'; n * 100_000]);
+                let path = format!("/a/_bulk?n={n}");
+                let answer =
+                    client.send(&server.address, "POST", &path, body.clone()).await.unwrap();
+                let head = format!("POST {path} ");
+                assert_eq!(answer.status, 200);
+                assert_eq!(answer.body, [head.as_bytes(), &body].concat());
+            }
+            assert_eq!((server.connections.get(), server.requests.get()), (1, 5));
+        });
+    }
+
+    #[test]
+    fn questions_at_the_same_time_take_connections_of_their_own() {
+        real(async |env| {
+            let server = serve(&env, "127.0.0.1:0").await;
+            let client = RestClient::new(&env);
+            let ask = |path| client.send(&server.address, "GET", path, Bytes::new());
+            let (a, b, c) = tokio::join!(ask("/a"), ask("/b"), ask("/c"));
+            let bodies = [a, b, c].map(|answer| answer.unwrap().body);
+            assert_eq!(bodies, ["GET /a ", "GET /b ", "GET /c "]);
+            assert_eq!(server.connections.get(), 3);
+        });
+    }
+
+    #[test]
+    fn a_restarted_node_is_asked_on_a_fresh_connection() {
+        real(async |env| {
+            let mut server = serve(&env, "127.0.0.1:0").await;
+            let client = RestClient::new(&env);
+            let address = server.address.clone();
+            let ask = |method| client.send(&address, method, "/", Bytes::new());
+            let (a, b) = tokio::join!(ask("GET"), ask("GET"));
+            assert!(a.is_ok() && b.is_ok());
+            server.task.abort();
+            // Time for the end of the old connections to arrive: what is asked then was certainly not read.
+            env.sleep(Duration::from_millis(20)).await;
+            let again = serve(&env, &address).await;
+            for method in ["POST", "GET", "POST"] {
+                assert_eq!(ask(method).await.unwrap().status, 200);
+            }
+            assert_eq!((again.connections.get(), again.requests.get()), (1, 3));
+        });
+    }
+
+    /// Answers the first question of the first connection, and closes it when the second has come; then
+    /// behaves.
+    async fn forgetful(env: &Env) -> (String, Rc<Cell<u32>>, Task<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let connections = Rc::new(Cell::new(0));
+        let counted = connections.clone();
+        let task = env.spawn("forgetful", async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                counted.set(counted.get() + 1);
+                let mut buffer = [0; 4096];
+                assert!(stream.read(&mut buffer).await.unwrap() > 0);
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+                let _ = stream.read(&mut buffer).await;
+            }
+        });
+        (address, connections, task)
+    }
+
+    #[test]
+    fn what_may_have_been_read_is_asked_again_only_if_that_is_harmless() {
+        real(async |env| {
+            for (method, connections_after) in [("GET", 2), ("POST", 1)] {
+                let (address, connections, _server) = forgetful(&env).await;
+                let client = RestClient::new(&env);
+                client.send(&address, "GET", "/", Bytes::new()).await.unwrap();
+                let second = client.send(&address, method, "/", Bytes::new()).await;
+                match method {
+                    "GET" => assert_eq!(second.unwrap().status, 200),
+                    _ => assert!(matches!(second, Err(Error::Broken { .. })), "{second:?}"),
+                }
+                assert_eq!(connections.get(), connections_after, "{method}");
+            }
+        });
+    }
+
+    #[test]
+    fn errors_say_what_was_found() {
+        real(async |env| {
+            let server = serve(&env, "127.0.0.1:0").await;
+            let client = RestClient::new(&env);
+            let refused = client.send(&server.address, "GET", "/status/404", Bytes::new()).await;
+            let Err(Error::Refused { status: 404, reason, .. }) = refused else {
+                panic!("{refused:?}")
+            };
+            assert_eq!(reason, "GET /status/404 ");
+            let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+            let refused =
+                client.send(&gone.to_string(), "GET", "/", Bytes::new()).await.unwrap_err();
+            let said = refused.to_string();
+            assert!(matches!(refused, Error::Connection { .. }), "{said}");
+            assert!(said.contains(&gone.to_string()) && said.contains("refused"), "{said}");
+        });
+    }
+
+    #[test]
+    fn a_late_answer_is_not_waited_for() {
+        real(async |env| {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap().to_string();
+            let client = RestClient::new(&env).with_limit(Duration::from_millis(30));
+            // Connected by the kernel, and never accepted.
+            let late = client.send(&address, "GET", "/x", Bytes::new()).await.unwrap_err();
+            let said = late.to_string();
+            assert!(matches!(late, Error::Timeout { .. }), "{said}");
+            assert!(said.contains("GET /x") && said.contains("30ms"), "{said}");
+        });
+    }
+
+    #[test]
+    fn an_answer_that_is_too_large_is_refused() {
+        real(async |env| {
+            let server = serve(&env, "127.0.0.1:0").await;
+            let mut client = HttpClient::new(env.clone());
+            client.answer_bytes_max = 1000;
+            let mut ask = async |len| {
+                client.send(&server.address, "POST", "/", Bytes::from(vec![b'x'; len])).await
+            };
+            assert_eq!(ask(900).await.unwrap().0, 200);
+            assert!(matches!(ask(1001).await, Err(Failure::TooLarge(1000))));
+            assert_eq!(ask(900).await.unwrap().0, 200);
+        });
+    }
+
+    #[test]
+    fn a_path_that_is_none_is_an_error() {
+        real(async |env| {
+            let server = serve(&env, "127.0.0.1:0").await;
+            let client = RestClient::new(&env);
+            let bad = client.send(&server.address, "GET", "/a b", Bytes::new()).await.unwrap_err();
+            assert!(bad.to_string().contains("/a b"), "{bad}");
+            assert_eq!(server.requests.get(), 0);
+        });
     }
 }

@@ -7,7 +7,7 @@
 //! | `virtual_target` | the same engine in virtual time |
 //! | `process` | a node as a child process |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
-//! | `rest`, `http` | asking a node, in either world |
+//! | `rest`, `http`, `kept` | asking a node, in either world; connections that are kept for it |
 //!
 //! The one rule: whatever a target starts, it stops: when it is told to, when it is dropped, and when the
 //! process that holds it is killed.
@@ -15,6 +15,7 @@
 mod embedded;
 mod error;
 mod http;
+mod kept;
 mod link_thread;
 mod process;
 mod rest;

@@ -13,8 +13,8 @@ use world::{Direction, Env, Link, LinkConfig, LinkStats};
 use crate::Error;
 use crate::target::LinkControl;
 
-/// How often the figures are brought up to date.
-const FRESH: Duration = Duration::from_millis(20);
+/// How often the figures are brought up to date: often beside the samples taken of them, some 100 ms apart.
+const FRESH: Duration = Duration::from_millis(2);
 
 enum Command {
     Route(String, String, mpsc::Sender<io::Result<String>>),
@@ -211,7 +211,11 @@ async fn tell_stats(env: &Env, link: &Link) {
             let line = |name: &str, now: LinkStats, before: LinkStats| {
                 let busy = now.busy.saturating_sub(before.busy).as_secs_f64() * 100.0;
                 let rate = show_rate((now.bytes - before.bytes) as f64);
-                format!("{name} {rate}, busy {:.0} %, {} in all", busy.min(100.0), show_bytes(now.bytes))
+                format!(
+                    "{name} {rate}, busy {:.0} %, {} in all",
+                    busy.min(100.0),
+                    show_bytes(now.bytes)
+                )
             };
             eprintln!("{}; {}", line("out", now.0, before.0), line("back", now.1, before.1));
         }

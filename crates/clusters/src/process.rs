@@ -22,6 +22,8 @@ use crate::Error;
 const START_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a node may take to close its copies.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the system may take to end a killed process.
+const KILL_PATIENCE: Duration = Duration::from_secs(2);
 /// Lines of standard error that are kept.
 const STDERR_LINES: usize = 20;
 
@@ -40,7 +42,7 @@ pub(crate) struct NodeProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     stderr: Rc<RefCell<VecDeque<String>>>,
-    _reader: Task<()>,
+    reader: Task<()>,
 }
 
 impl NodeProcess {
@@ -67,8 +69,10 @@ impl NodeProcess {
         let stderr = Rc::new(RefCell::new(VecDeque::new()));
         let kept = stderr.clone();
         let reader = env.spawn("reads a node's errors", async move {
-            let mut lines = BufReader::new(errors).lines();
-            while let Ok(Some(line)) = lines.next_line().await {
+            let (mut errors, mut line) = (BufReader::new(errors), Vec::new());
+            while let Ok(1..) = errors.read_until(b'\n', &mut line).await {
+                let line =
+                    String::from_utf8_lossy(&std::mem::take(&mut line)).trim_end().to_owned();
                 let mut kept = kept.borrow_mut();
                 if kept.len() == STDERR_LINES {
                     kept.pop_front();
@@ -78,25 +82,32 @@ impl NodeProcess {
         });
         let name = config.name.clone();
         let mut process =
-            NodeProcess { env: env.clone(), name, child, stdin: Some(stdin), stderr, _reader: reader };
+            NodeProcess { env: env.clone(), name, child, stdin: Some(stdin), stderr, reader };
         let mut line = serde_json::to_string(config).expect("a configuration is plain data");
         line.push('\n');
         let stdin = process.stdin.as_mut().expect("it was just put there");
-        stdin.write_all(line.as_bytes()).await.map_err(|source| io("configure", source))?;
+        // It fails where the child has ended already; why, it said on standard error.
+        let _ = stdin.write_all(line.as_bytes()).await;
         let mut first = String::new();
         let mut stdout = BufReader::new(stdout);
         let reading = env.timeout(START_PATIENCE, stdout.read_line(&mut first)).await;
         match (reading, serde_json::from_str(&first)) {
             (Ok(Ok(_)), Ok(ready)) => Ok((process, ready)),
             (Err(_), _) => Err(process.failed("was not ready after 60 s").await),
-            _ => Err(process.failed("did not start").await),
+            (Ok(Ok(1..)), _) => {
+                let what = format!("printed {:?} where its addresses should be", first.trim_end());
+                Err(process.failed(&what).await)
+            }
+            _ => Err(process.failed("ended before it was ready").await),
         }
     }
 
     async fn failed(&mut self, what: &str) -> Error {
         // What it still has to say comes before its end.
         let _ = self.env.timeout(Duration::from_secs(1), self.child.wait()).await;
-        self.env.sleep(Duration::from_millis(20)).await;
+        if !self.reader.is_finished() {
+            let _ = self.env.timeout(Duration::from_millis(200), &mut self.reader).await;
+        }
         let stderr = self.stderr.borrow().iter().cloned().collect();
         Error::Node { node: self.name.clone(), what: what.to_owned(), stderr }
     }
@@ -120,6 +131,22 @@ impl NodeProcess {
         drop(self.stdin.take());
         if self.env.timeout(STOP_PATIENCE, self.child.wait()).await.is_err() {
             self.kill().await;
+        }
+    }
+}
+
+/// Ends it as `kill -9` does and waits for that, so that nothing writes to its data from here on.
+impl Drop for NodeProcess {
+    fn drop(&mut self) {
+        // Fails where its end has been waited for already.
+        if self.child.start_kill().is_err() {
+            return;
+        }
+        let give_up = std::time::Instant::now() + KILL_PATIENCE;
+        while let Ok(None) = self.child.try_wait()
+            && std::time::Instant::now() < give_up
+        {
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Asking a node, in either world.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
@@ -12,6 +10,7 @@ use world::{Connection, Env};
 
 use crate::Error;
 use crate::http::HttpClient;
+use crate::kept::{Failure, Kept};
 
 /// How long an answer may take: longer than anything that a cluster waits for by itself.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
@@ -36,31 +35,49 @@ impl Answer {
         serde_json::from_slice(&self.body)
             .map_err(|error| Error::NotJson { path: self.path.clone(), reason: error.to_string() })
     }
+
+    /// Whether it was done, or waited for: `_cluster/health` answers 408 with the health as it is when what
+    /// it waits for does not come.
+    fn is_accepted(&self) -> bool {
+        let waited = || self.json().is_ok_and(|body| body["timed_out"] == true);
+        (200..300).contains(&self.status) || (self.status == 408 && waited())
+    }
 }
 
 /// Asks nodes by their REST address: over HTTP in the real world, in messages in the virtual one.
 pub struct RestClient {
     env: Env,
     arm: Arm,
+    limit: Duration,
 }
 
 enum Arm {
     Http(HttpClient),
-    Messages(RefCell<BTreeMap<String, Vec<Connection<RestMessage>>>>),
+    Messages(Kept<Connection<RestMessage>>),
 }
 
 impl RestClient {
-    /// A client of this world.
+    /// A client of this world. An answer may take five minutes.
     pub fn new(env: &Env) -> Self {
         let arm = if env.is_virtual() {
-            Arm::Messages(RefCell::default())
+            Arm::Messages(Kept::default())
         } else {
             Arm::Http(HttpClient::new(env.clone()))
         };
-        RestClient { env: env.clone(), arm }
+        RestClient { env: env.clone(), arm, limit: ANSWER_TIMEOUT }
     }
 
-    /// Asks; any answer but 2xx is [`Error::Refused`].
+    /// The same with another limit for every answer.
+    pub fn with_limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Asks. Any answer but 2xx is [`Error::Refused`], save a health that was waited for in vain: that says
+    /// `timed_out`.
+    ///
+    /// What a kept connection has lost is asked once more on a fresh one, unless that could do something
+    /// twice: then it is [`Error::Broken`].
     pub async fn send(
         &self,
         address: &str,
@@ -71,47 +88,71 @@ impl RestClient {
         let asking = async {
             match &self.arm {
                 Arm::Http(client) => client.send(address, method, path, body).await,
-                Arm::Messages(idle) => {
-                    let request = RestRequest {
-                        method: method.to_owned(),
-                        path: path.to_owned(),
-                        body,
-                    };
-                    self.exchange(idle, address, request).await
+                Arm::Messages(kept) => {
+                    let (method, path) = (method.to_owned(), path.to_owned());
+                    self.exchange(kept, address, RestRequest { method, path, body }).await
                 }
             }
         };
-        let answer = self.env.timeout(ANSWER_TIMEOUT, asking).await;
-        let (status, body) = answer
-            .map_err(|elapsed| Error::Timeout {
-                address: address.to_owned(),
-                method: method.to_owned(),
-                path: path.to_owned(),
-                limit: elapsed.0,
-            })?
-            .map_err(|source| Error::Connection { address: address.to_owned(), source })?;
+        let asked = || (address.to_owned(), method.to_owned(), path.to_owned());
+        let (status, body) = match self.env.timeout(self.limit, asking).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(Failure::Unread(source))) => {
+                return Err(Error::Connection { address: address.to_owned(), source });
+            }
+            Ok(Err(Failure::Broken(source))) => {
+                let (address, method, path) = asked();
+                return Err(Error::Broken { address, method, path, source });
+            }
+            Ok(Err(Failure::TooLarge(limit_bytes))) => {
+                let (address, method, path) = asked();
+                return Err(Error::TooLarge { address, method, path, limit_bytes });
+            }
+            Err(elapsed) => {
+                let (address, method, path) = asked();
+                return Err(Error::Timeout { address, method, path, limit: elapsed.0 });
+            }
+        };
         let answer = Answer { path: path.to_owned(), status, body };
-        if (200..300).contains(&status) { Ok(answer) } else { Err(refused(method, &answer)) }
+        if answer.is_accepted() { Ok(answer) } else { Err(refused(method, &answer)) }
     }
 
     async fn exchange(
         &self,
-        idle: &RefCell<BTreeMap<String, Vec<Connection<RestMessage>>>>,
+        kept: &Kept<Connection<RestMessage>>,
         address: &str,
         request: RestRequest,
-    ) -> io::Result<(u16, Bytes)> {
-        let kept = idle.borrow_mut().get_mut(address).and_then(Vec::pop);
-        let mut connection = match kept {
-            Some(connection) => connection,
-            None => self.env.connect(address).await?,
-        };
-        connection.sender.send(RestMessage::Request(request)).await?;
-        match connection.receiver.recv().await? {
-            Some(RestMessage::Response(response)) => {
-                idle.borrow_mut().entry(address.to_owned()).or_default().push(connection);
-                Ok((response.status, response.body))
+    ) -> Result<(u16, Bytes), Failure> {
+        if let Some(connection) = kept.take(address) {
+            match ask(kept, connection, address, request.clone()).await {
+                Err(failure) if failure.may_ask_again(&request.method) => kept.forget(address),
+                answer => return answer,
             }
-            _ => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the node closed the connection")),
+        }
+        let connection = self.env.connect(address).await.map_err(|error| {
+            // The world says where it tried, and so does the error that this becomes.
+            let text = error.to_string().replace(&format!("connect to {address}: "), "");
+            Failure::Unread(io::Error::new(error.kind(), text))
+        })?;
+        ask(kept, connection, address, request).await
+    }
+}
+
+async fn ask(
+    kept: &Kept<Connection<RestMessage>>,
+    mut connection: Connection<RestMessage>,
+    address: &str,
+    request: RestRequest,
+) -> Result<(u16, Bytes), Failure> {
+    connection.sender.send(RestMessage::Request(request)).await.map_err(Failure::Unread)?;
+    match connection.receiver.recv().await.map_err(Failure::Broken)? {
+        Some(RestMessage::Response(response)) => {
+            kept.put(address, connection);
+            Ok((response.status, response.body))
+        }
+        _ => {
+            let text = "the node closed the connection before it answered";
+            Err(Failure::Broken(io::Error::new(io::ErrorKind::UnexpectedEof, text)))
         }
     }
 }
@@ -126,5 +167,105 @@ fn refused(method: &str, answer: &Answer) -> Error {
         status: answer.status,
         kind: text("/error/type").unwrap_or_else(|| "error".to_owned()),
         reason: text("/error/reason").or_else(|| text("/error")).unwrap_or_else(plain),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use engine::rest::RestResponse;
+    use world::Task;
+
+    use super::*;
+
+    fn answer(status: u16, body: &'static str) -> Answer {
+        Answer { path: "/a".to_owned(), status, body: Bytes::from_static(body.as_bytes()) }
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_the_nodes_words() {
+        let body = r#"{"error":{"type":"index_not_found_exception","reason":"no such index [a]"},"status":404}"#;
+        let said = refused("GET", &answer(404, body)).to_string();
+        assert_eq!(said, "GET /a: 404 index_not_found_exception: no such index [a]");
+        let said = refused("PUT", &answer(405, r#"{"error":"not here","status":405}"#)).to_string();
+        assert_eq!(said, "PUT /a: 405 error: not here");
+        let said = refused("GET", &answer(502, "<html>")).to_string();
+        assert_eq!(said, "GET /a: 502 error: <html>");
+    }
+
+    #[test]
+    fn a_health_that_did_not_come_is_an_answer() {
+        assert!(answer(201, "").is_accepted());
+        assert!(answer(408, r#"{"timed_out":true,"number_of_nodes":1}"#).is_accepted());
+        assert!(!answer(408, "").is_accepted());
+        assert!(!answer(503, r#"{"timed_out":true}"#).is_accepted());
+    }
+
+    #[test]
+    fn an_answer_is_json_or_says_why_not() {
+        assert_eq!(answer(200, "").json().unwrap(), Value::Null);
+        assert_eq!(answer(200, "[1]").json().unwrap()[0], 1);
+        assert!(answer(200, "<").json().unwrap_err().to_string().contains("/a"));
+    }
+
+    /// Answers so many questions on each connection, and closes when it has read one more.
+    async fn server(env: &Env, name: &str, each: u32) -> (String, Rc<Cell<u32>>, Task<()>) {
+        let host = env.host(name);
+        let mut listener = host.listen::<RestMessage>(&format!("{name}:9200")).await.unwrap();
+        let address = listener.address().to_owned();
+        let read = Rc::new(Cell::new(0));
+        let counted = read.clone();
+        let task = host.spawn("server", async move {
+            loop {
+                let mut connection = listener.accept().await.unwrap();
+                let mut left = each;
+                while let Ok(Some(RestMessage::Request(_))) = connection.receiver.recv().await {
+                    counted.set(counted.get() + 1);
+                    if left == 0 {
+                        break;
+                    }
+                    left -= 1;
+                    let content_type = "application/json".to_owned();
+                    let body = Bytes::from_static(b"{}");
+                    let response = RestResponse { status: 200, content_type, body };
+                    let sent = connection.sender.send(RestMessage::Response(response)).await;
+                    sent.unwrap();
+                }
+            }
+        });
+        (address, read, task)
+    }
+
+    #[test]
+    fn messages_too_are_sent_twice_only_if_that_is_harmless() {
+        world::virtual_world::run(1, async |env| {
+            let client = RestClient::new(&env);
+            let (address, read, _server) = server(&env, "a", 1).await;
+            client.send(&address, "POST", "/", Bytes::new()).await.unwrap();
+            // The kept connection is closed when this has been read; a fresh one answers it.
+            client.send(&address, "GET", "/", Bytes::new()).await.unwrap();
+            assert_eq!(read.get(), 3);
+            let broken = client.send(&address, "POST", "/", Bytes::new()).await;
+            assert!(matches!(broken, Err(Error::Broken { .. })), "{broken:?}");
+            assert_eq!(read.get(), 4);
+        });
+    }
+
+    #[test]
+    fn a_restarted_host_is_asked_again() {
+        world::virtual_world::run(1, async |env| {
+            let client = RestClient::new(&env);
+            let (address, _, first) = server(&env, "a", 9).await;
+            client.send(&address, "POST", "/", Bytes::new()).await.unwrap();
+            env.kill_host("a");
+            drop(first);
+            let gone = client.send(&address, "POST", "/", Bytes::new()).await.unwrap_err();
+            assert_eq!(gone.to_string(), "a:9200: nobody listens there");
+            let (_, read, _second) = server(&env, "a", 9).await;
+            client.send(&address, "POST", "/", Bytes::new()).await.unwrap();
+            assert_eq!(read.get(), 1);
+        });
     }
 }

@@ -32,7 +32,13 @@ impl VirtualTarget {
     /// A target on the world of `env`.
     pub fn new(env: &Env) -> Self {
         let client = RestClient::new(env);
-        VirtualTarget { env: env.clone(), client, nodes: Vec::new(), link: None, turn: Cell::new(0) }
+        VirtualTarget {
+            env: env.clone(),
+            client,
+            nodes: Vec::new(),
+            link: None,
+            turn: Cell::new(0),
+        }
     }
 
     async fn start_cluster(&mut self, cluster: &ClusterSpec) -> Result<(), Error> {
@@ -58,7 +64,12 @@ impl VirtualTarget {
         Ok(())
     }
 
-    async fn add(&mut self, cluster: &str, mut config: NodeConfig, node: Node) -> Result<(), Error> {
+    async fn add(
+        &mut self,
+        cluster: &str,
+        mut config: NodeConfig,
+        node: Node,
+    ) -> Result<(), Error> {
         let handle = NodeHandle {
             name: node.name().to_owned(),
             http: node.http_address().to_owned(),

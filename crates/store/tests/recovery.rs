@@ -107,11 +107,11 @@ async fn damaged_chunk(env: Env, dir: PathBuf) {
     assert_eq!(target.digest().await.unwrap(), source.digest().await.unwrap());
 }
 
-/// Some 24 MB in one segment.
+/// Some 60 MB of sources in one segment.
 async fn large(env: &Env, dir: PathBuf) -> Shard {
     let shard = create(env, &dir).await;
     let mut numbers = Numbers(5);
-    for first in (0..3000).step_by(500) {
+    for first in (0..6000).step_by(500) {
         let requests = (first..first + 500).map(|n| {
             let source = Bytes::from(format!("{{\"body\":\"{}\"}}", numbers.noise(10_000)));
             let id = Arc::from(format!("id{n}"));

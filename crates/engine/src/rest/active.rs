@@ -59,7 +59,8 @@ impl Active {
 
     /// Waits until an index has enough; `false` if that takes longer than `limit`.
     pub(super) async fn wait(self, node: &Node, index: &str, limit: Duration) -> bool {
-        self == Active::Count(0) || node.wait_for_state(limit, |state| self.holds(state, index)).await
+        self == Active::Count(0)
+            || node.wait_for_state(limit, |state| self.holds(state, index)).await
     }
 }
 

@@ -65,7 +65,9 @@ impl Look {
             None | Some("" | "json") => {}
             Some(_) if is_cat => {}
             Some(other) => {
-                return Err(bad_request(format!("format [{other}] is not written here; ask for [json]")));
+                return Err(bad_request(format!(
+                    "format [{other}] is not written here; ask for [json]"
+                )));
             }
         }
         let filter = query.get("filter_path").filter(|paths| !paths.is_empty()).map(Filter::parse);
@@ -77,8 +79,11 @@ impl Look {
             Some(filter) => filter.apply(value),
             None => value,
         };
-        let written =
-            if self.pretty { serde_json::to_vec_pretty(&value) } else { serde_json::to_vec(&value) };
+        let written = if self.pretty {
+            serde_json::to_vec_pretty(&value)
+        } else {
+            serde_json::to_vec(&value)
+        };
         let mut text = written.expect("a JSON value can be written");
         if self.pretty {
             text.push(b'\n');

@@ -52,7 +52,9 @@ pub(super) async fn bulk(call: Call) -> Result<Reply, Failure> {
         };
         match refused {
             Some(failure) => {
-                places.into_iter().for_each(|place| items[place].result = Some(Err(failure.clone())));
+                places
+                    .into_iter()
+                    .for_each(|place| items[place].result = Some(Err(failure.clone())));
             }
             None => {
                 let (node, requests) = (call.node.clone(), group.requests);

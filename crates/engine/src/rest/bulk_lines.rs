@@ -5,8 +5,8 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::error::bad_request;
 use crate::transport::Failure;
@@ -73,15 +73,16 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>, Fa
                 _ => Some(Arc::from(name)),
             },
         };
-        let index = index.ok_or_else(|| {
-            validation(actions.len() + 1, "index is missing")
-        })?;
+        let index = index.ok_or_else(|| validation(actions.len() + 1, "index is missing"))?;
         let source = match op {
             Op::Delete => Bytes::new(),
             _ => {
                 let (from, to) = lines.next().ok_or_else(|| {
                     let name = op.name();
-                    validation(actions.len() + 1, &format!("no source for [{name}] on line [{number}]"))
+                    validation(
+                        actions.len() + 1,
+                        &format!("no source for [{name}] on line [{number}]"),
+                    )
                 })?;
                 body.slice(from..to)
             }
@@ -146,9 +147,9 @@ fn read_action(line: &[u8], number: usize) -> Result<(Op, Meta), Failure> {
         b"{\"create\":{}}" => return Ok((Op::Create, Meta::default())),
         _ => {}
     }
-    serde_json::from_slice::<Line>(line).map(|line| (line.op, line.meta)).map_err(|error| {
-        bad_request(format!("Malformed action/metadata line [{number}]: {error}"))
-    })
+    serde_json::from_slice::<Line>(line)
+        .map(|line| (line.op, line.meta))
+        .map_err(|error| bad_request(format!("Malformed action/metadata line [{number}]: {error}")))
 }
 
 struct Line {
@@ -217,7 +218,8 @@ impl<'de> Deserialize<'de> for Meta {
                         // Every document has this type, and an update is refused by itself.
                         "_type" | "retry_on_conflict" => drop(map.next_value::<IgnoredAny>()?),
                         key if KNOWN_ELSEWHERE.contains(&key) => {
-                            let said = format!("[{key}] is not supported by this engine; leave it out");
+                            let said =
+                                format!("[{key}] is not supported by this engine; leave it out");
                             return Err(A::Error::custom(said));
                         }
                         _ => {
@@ -268,7 +270,12 @@ mod tests {
     }
 
     fn action(op: Op, index: &str, id: Option<&str>, source: &'static str) -> Action {
-        Action { op, index: index.into(), id: id.map(Arc::from), source: Bytes::from_static(source.as_bytes()) }
+        Action {
+            op,
+            index: index.into(),
+            id: id.map(Arc::from),
+            source: Bytes::from_static(source.as_bytes()),
+        }
     }
 
     #[test]
@@ -315,7 +322,10 @@ mod tests {
     fn names_the_line_that_is_malformed() {
         for (line, said) in [
             ("{\"index\":{}}\n{}\n[]\n", "line [3]"),
-            ("{\"idnex\":{}}\n", "expected one of [create], [delete], [index], [update], found [idnex]"),
+            (
+                "{\"idnex\":{}}\n",
+                "expected one of [create], [delete], [index], [update], found [idnex]",
+            ),
             ("{}\n", "expected an action"),
             ("{\"index\":{\"_idx\":1}}\n", "unknown parameter [_idx]"),
             ("{\"index\":{\"routing\":\"a\"}}\n", "[routing] is not supported"),

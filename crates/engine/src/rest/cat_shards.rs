@@ -39,7 +39,11 @@ static INDICES: [Column; 13] = [
     numbers("pri", "p,shards.primary,shardsPrimary", "primary shards"),
     numbers("rep", "r,shards.replica,shardsReplica", "replicas of each"),
     numbers("docs.count", "dc,docsCount", "documents"),
-    numbers("docs.deleted", "dd,docsDeleted", "replaced and deleted documents that segments still hold"),
+    numbers(
+        "docs.deleted",
+        "dd,docsDeleted",
+        "replaced and deleted documents that segments still hold",
+    ),
     numbers("creation.date", "cd", "when it was made, in milliseconds since 1970").on_demand(),
     words("creation.date.string", "cds", "the same for people").on_demand(),
     numbers("store.size", "ss,storeSize", "bytes of the segment files of every copy"),
@@ -60,7 +64,8 @@ pub(super) async fn indices(call: Call) -> Result<Reply, Failure> {
     let stats = stats(&call, &state, &names).await;
     let mut table = Table::new(&INDICES);
     for name in &names {
-        let (Some(meta), Some(found)) = (state.indices.get(name), state::health_of(&state, name)) else {
+        let (Some(meta), Some(found)) = (state.indices.get(name), state::health_of(&state, name))
+        else {
             continue;
         };
         if health.is_some_and(|wanted| wanted != found.status.name()) {
@@ -141,12 +146,14 @@ fn shard_row(
     stats: Option<&ShardStats>,
 ) -> Vec<Cell> {
     let node = copy.node.as_deref();
-    let address = node.and_then(|name| state.members.get(name)).map(|n| n.transport_address.as_str());
+    let address =
+        node.and_then(|name| state.members.get(name)).map(|n| n.transport_address.as_str());
     let unassigned = match copy.state {
         CopyState::Unassigned { reason, at_ms } => Some((reason.name(), moment(at_ms))),
         _ => None,
     };
-    let number = |of: fn(&ShardStats) -> Option<u64>| Cell::from(stats.and_then(of).map(Cell::Number));
+    let number =
+        |of: fn(&ShardStats) -> Option<u64>| Cell::from(stats.and_then(of).map(Cell::Number));
     vec![
         index.into(),
         Cell::Number(u64::from(shard)),

@@ -51,7 +51,8 @@ impl Body {
         })?;
         for key in object.keys().map(String::as_str) {
             if KEEPING_UP.contains(&key) {
-                let instead = "it does a follower's first recovery and does not keep up after it yet";
+                let instead =
+                    "it does a follower's first recovery and does not keep up after it yet";
                 return Err(not_supported(&format!("[{key}]"), instead));
             }
             if !KEYS.contains(&key) {
@@ -193,7 +194,8 @@ mod tests {
         let body = Body::read(&json!({
             "remote_cluster": "eu", "leader_index": "l", "settings": {"number_of_replicas": 0},
         }));
-        let settings = Update::from([("index.number_of_replicas".to_owned(), Some("0".to_owned()))]);
+        let settings =
+            Update::from([("index.number_of_replicas".to_owned(), Some("0".to_owned()))]);
         let (remote_cluster, leader_index) = ("eu".to_owned(), "l".to_owned());
         assert_eq!(body.unwrap(), Body { remote_cluster, leader_index, settings });
     }
@@ -206,7 +208,10 @@ mod tests {
             said(json!({"leader_indx": "l"})),
             "unknown key [leader_indx] for follow; did you mean \"leader_index\"?"
         );
-        assert_eq!(said(json!({"leader_index": "l"})), "Validation Failed: 1: remote_cluster is missing;");
+        assert_eq!(
+            said(json!({"leader_index": "l"})),
+            "Validation Failed: 1: remote_cluster is missing;"
+        );
         assert!(said(Value::Null).contains("JSON object"));
     }
 }

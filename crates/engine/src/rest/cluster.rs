@@ -39,8 +39,15 @@ pub(super) fn manager(node: &Node) -> &str {
     node.config.members.first().map_or(node.name(), String::as_str)
 }
 
-const METRICS: [&str; 7] =
-    ["blocks", "cluster_manager_node", "master_node", "metadata", "nodes", "routing_table", "version"];
+const METRICS: [&str; 7] = [
+    "blocks",
+    "cluster_manager_node",
+    "master_node",
+    "metadata",
+    "nodes",
+    "routing_table",
+    "version",
+];
 
 /// `GET /_cluster/state`: what tests and people look at, not the whole of the field's.
 pub(super) async fn state(call: Call) -> Result<Reply, Failure> {
@@ -161,7 +168,8 @@ pub(super) async fn reroute(call: Call) -> Result<Reply, Failure> {
     let body = call.json()?;
     let commands = body.get("commands").and_then(Value::as_array);
     if commands.is_some_and(|commands| !commands.is_empty()) || call.query.flag("dry_run", false)? {
-        let instead = "send it without commands and dry_run, with ?retry_failed where copies failed";
+        let instead =
+            "send it without commands and dry_run, with ?retry_failed where copies failed";
         return Err(not_supported("moving copies by hand", instead));
     }
     if call.query.flag("retry_failed", false)? {

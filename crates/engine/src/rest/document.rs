@@ -101,9 +101,7 @@ impl Refresh {
 pub(super) fn refuse_unsupported(query: &Query) -> Result<(), Failure> {
     match UNSUPPORTED.iter().find(|name| query.get(name).is_some()) {
         None => Ok(()),
-        Some(name) => {
-            Err(not_supported(&format!("parameter [{name}]"), "leave it out"))
-        }
+        Some(name) => Err(not_supported(&format!("parameter [{name}]"), "leave it out")),
     }
 }
 
@@ -237,7 +235,8 @@ pub(super) async fn wait_for_active(call: &Call, index: &str) -> Result<(), Fail
     if active.wait(&call.node, index, limit).await {
         return Ok(());
     }
-    let reason = format!("[{index}] has not enough active shard copies: {active:?} within {limit:?}");
+    let reason =
+        format!("[{index}] has not enough active shard copies: {active:?} within {limit:?}");
     Err(Failure::new(503, "unavailable_shards_exception", reason))
 }
 
@@ -410,7 +409,10 @@ mod tests {
         assert_eq!(sent(""), Some(source()), "as it came, to the byte");
         assert_eq!(sent("_source=false"), None);
         assert_eq!(sent("_source=a.x"), Some(b"{\"a\":{\"x\":1}}".to_vec()));
-        assert_eq!(sent("_source_includes=a&_source_excludes=a.x"), Some(b"{\"a\":{\"y\":2}}".to_vec()));
+        assert_eq!(
+            sent("_source_includes=a&_source_excludes=a.x"),
+            Some(b"{\"a\":{\"y\":2}}".to_vec())
+        );
         assert_eq!(Wanted::All.of(Vec::new()), None);
     }
 }

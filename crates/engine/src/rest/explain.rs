@@ -28,9 +28,9 @@ pub(super) async fn explain(call: Call) -> Result<Reply, Failure> {
     if !state.indices.contains_key(&asked.index) {
         return Err(no_such_index(&state, &asked.index));
     }
-    let found = state::explain(&state).into_iter().find(|e| {
-        (&e.index, e.shard, e.primary) == (&asked.index, asked.shard, asked.primary)
-    });
+    let found = state::explain(&state)
+        .into_iter()
+        .find(|e| (&e.index, e.shard, e.primary) == (&asked.index, asked.shard, asked.primary));
     match found {
         Some(explanation) => Ok(explanation_json(&state, &explanation).into()),
         None => Ok(assigned_json(&state, &asked)?.into()),
@@ -49,7 +49,9 @@ impl Asked {
         let Some(object) = body.as_object().filter(|object| !object.is_empty()) else {
             return Ok(None);
         };
-        if let Some(key) = object.keys().find(|k| !["index", "shard", "primary"].contains(&k.as_str())) {
+        if let Some(key) =
+            object.keys().find(|k| !["index", "shard", "primary"].contains(&k.as_str()))
+        {
             return Err(bad_body(format!("unknown key [{key}]; write index, shard and primary")));
         }
         let index = body["index"].as_str();
@@ -136,9 +138,14 @@ mod tests {
     fn reads_all_three_or_none() {
         assert!(Asked::read(&Value::Null).unwrap().is_none());
         assert!(Asked::read(&json!({})).unwrap().is_none());
-        let asked = Asked::read(&json!({"index": "a", "shard": 1, "primary": false})).unwrap().unwrap();
+        let asked =
+            Asked::read(&json!({"index": "a", "shard": 1, "primary": false})).unwrap().unwrap();
         assert_eq!((asked.index.as_str(), asked.shard, asked.primary), ("a", 1, false));
-        for bad in [json!({"index": "a"}), json!({"index": "a", "shard": -1, "primary": true}), json!({"indx": "a"})] {
+        for bad in [
+            json!({"index": "a"}),
+            json!({"index": "a", "shard": -1, "primary": true}),
+            json!({"indx": "a"}),
+        ] {
             assert_eq!(Asked::read(&bad).err().unwrap().status, 400, "{bad}");
         }
     }

@@ -97,7 +97,8 @@ fn leave_out(value: Value, paths: &[&[String]]) -> Value {
             .into_iter()
             .filter_map(|(name, value)| {
                 let paths = below(paths, &name);
-                (!paths.iter().any(|path| path.is_empty())).then(|| (name, leave_out(value, &paths)))
+                (!paths.iter().any(|path| path.is_empty()))
+                    .then(|| (name, leave_out(value, &paths)))
             })
             .collect(),
         Value::Array(items) => items.into_iter().map(|item| leave_out(item, paths)).collect(),
@@ -126,7 +127,10 @@ mod tests {
     #[test]
     fn keeps_what_is_named() {
         assert_eq!(filtered("took,errors"), json!({"took": 3, "errors": false}));
-        assert_eq!(filtered("nodes.*.name"), json!({"nodes": {"n1": {"name": "n1"}, "n2": {"name": "n2"}}}));
+        assert_eq!(
+            filtered("nodes.*.name"),
+            json!({"nodes": {"n1": {"name": "n1"}, "n2": {"name": "n2"}}})
+        );
         assert_eq!(
             filtered("nodes.n1.**.count"),
             json!({"nodes": {"n1": {"indices": {"docs": {"count": 1}}}}})

@@ -45,7 +45,8 @@ pub(super) async fn health(call: Call) -> Result<Reply, Failure> {
     }
     answer["timed_out"] = json!(!met);
     if level != "cluster" {
-        let one = |name: &String| Some((name.clone(), index_json(&state, name, level == "shards")?));
+        let one =
+            |name: &String| Some((name.clone(), index_json(&state, name, level == "shards")?));
         answer["indices"] = Value::Object(names.iter().filter_map(one).collect());
     }
     Ok(Reply::with(if met { 200 } else { 408 }, answer))
@@ -68,7 +69,8 @@ impl Wanted {
             Some("yellow") => Some(Status::Yellow),
             Some("red") => Some(Status::Red),
             Some(other) => {
-                let reason = format!("unknown wait_for_status [{other}]; write green, yellow or red");
+                let reason =
+                    format!("unknown wait_for_status [{other}]; write green, yellow or red");
                 return Err(bad_request(reason));
             }
         };
@@ -110,13 +112,14 @@ impl Nodes {
     fn read(text: &str) -> Result<Nodes, Failure> {
         const RELATIONS: [(&str, &str); 4] = [("ge", ">="), ("le", "<="), ("gt", ">"), ("lt", "<")];
         let bad = || {
-            bad_request(format!("cannot parse wait_for_nodes [{text}]; write a number, >=3 or ge(3)"))
+            bad_request(format!(
+                "cannot parse wait_for_nodes [{text}]; write a number, >=3 or ge(3)"
+            ))
         };
         let (relation, number) = RELATIONS
             .into_iter()
             .find_map(|(word, sign)| {
-                let in_brackets =
-                    || text.strip_prefix(word)?.strip_prefix('(')?.strip_suffix(')');
+                let in_brackets = || text.strip_prefix(word)?.strip_prefix('(')?.strip_suffix(')');
                 Some((sign, text.strip_prefix(sign).or_else(in_brackets)?))
             })
             .unwrap_or(("=", text));
@@ -137,7 +140,8 @@ impl Nodes {
 /// The indices that an expression names, and whether all that it names are there.
 fn select(state: &ClusterState, expression: Option<&str>) -> (Vec<String>, bool) {
     let expression = expression.unwrap_or("_all");
-    let names = state.indices.keys().filter(|name| matches_any(expression, name)).cloned().collect();
+    let names =
+        state.indices.keys().filter(|name| matches_any(expression, name)).cloned().collect();
     let is_there =
         |part: &str| part == "_all" || part.contains('*') || state.indices.contains_key(part);
     (names, expression.split(',').all(is_there))
@@ -200,8 +204,10 @@ fn index_json(state: &ClusterState, index: &str, with_shards: bool) -> Option<Va
     });
     if with_shards {
         let shards = state.routing.get(index)?;
-        let shards: Map<String, Value> =
-            (0..).zip(shards).map(|(n, shard): (u32, _)| (n.to_string(), shard_json(shard))).collect();
+        let shards: Map<String, Value> = (0..)
+            .zip(shards)
+            .map(|(n, shard): (u32, _)| (n.to_string(), shard_json(shard)))
+            .collect();
         object["shards"] = Value::Object(shards);
     }
     Some(object)
@@ -299,7 +305,10 @@ mod tests {
         assert_eq!((sum.active_shards_percent_as_number, sum.number_of_nodes), (50.0, 1));
         assert_eq!(total(&state, &[]).active_shards_percent_as_number, 100.0);
         let json = index_json(&state, "b", true).unwrap();
-        assert_eq!((&json["status"], &json["shards"]["1"]["status"]), (&json!("red"), &json!("red")));
+        assert_eq!(
+            (&json["status"], &json["shards"]["1"]["status"]),
+            (&json!("red"), &json!("red"))
+        );
         assert_eq!(json["shards"]["0"]["initializing_shards"], 1);
         assert_eq!(health_json(&sum)["number_of_pending_tasks"], 0);
     }

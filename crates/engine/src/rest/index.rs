@@ -12,7 +12,9 @@ use super::error::{bad_body, not_supported};
 use super::index_settings::settings_json;
 use super::names::indices;
 use super::router::Call;
-use crate::settings::{Scope, Update, parse_update};
+use crate::settings::{
+    IndexSettings, Scope, SettingsMap, Update, When, check_update, parse_update,
+};
 use crate::state::{Event, merge_mappings};
 use crate::transport::Failure;
 
@@ -59,9 +61,17 @@ pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
     let limit = call.query.duration("timeout", PATIENCE)?;
     let index = call.index().to_owned();
     let Body { settings, mappings } = Body::read(call.json()?)?;
+    active.check(&index, replicas(&settings)?)?;
     call.node.submit(Event::CreateIndex { index: index.clone(), settings, mappings }).await?;
     let enough = active.wait(&call.node, &index, limit).await;
     Ok(json!({ "acknowledged": true, "shards_acknowledged": enough, "index": index }).into())
+}
+
+/// Replicas of an index with these settings.
+fn replicas(settings: &Update) -> Result<u32, Failure> {
+    let checked = check_update(Scope::Index, When::Start, settings)?;
+    let given: SettingsMap = checked.into_iter().filter_map(|(k, v)| Some((k, v?))).collect();
+    Ok(IndexSettings::resolve(&given).number_of_replicas())
 }
 
 /// Mapping types are gone from the field, too; clients may say that they send none.
@@ -145,6 +155,15 @@ mod tests {
         }));
         let settings = Update::from([("index.number_of_shards".to_owned(), Some("3".to_owned()))]);
         assert_eq!(body.unwrap(), Body { settings, mappings });
+    }
+
+    #[test]
+    fn counts_replicas_before_the_index_is_made() {
+        assert_eq!(replicas(&Update::new()), Ok(1));
+        let three = Update::from([("index.number_of_replicas".to_owned(), Some("3".to_owned()))]);
+        assert_eq!(replicas(&three), Ok(3));
+        let unknown = Update::from([("index.no_such".to_owned(), Some("3".to_owned()))]);
+        assert_eq!(replicas(&unknown).unwrap_err().status, 400);
     }
 
     #[test]

@@ -57,8 +57,11 @@ pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
     for index in indices(&state, call.indices(), &call.query)? {
         let Some(meta) = state.indices.get(&index) else { continue };
         let is_new = |name: &String| !preserve || !meta.settings.contains_key(name);
-        let settings: Update =
-            update.iter().filter(|(name, _)| is_new(name)).map(|(k, v)| (k.clone(), v.clone())).collect();
+        let settings: Update = update
+            .iter()
+            .filter(|(name, _)| is_new(name))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
         call.node.submit(Event::PutIndexSettings { index, settings }).await?;
     }
     Ok(json!({ "acknowledged": true }).into())

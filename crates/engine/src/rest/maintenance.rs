@@ -102,7 +102,8 @@ fn refuse_queries(call: &Call) -> Result<(), Failure> {
         return Err(not_supported(&format!("counting with [{name}]"), instead));
     }
     let body = call.json()?;
-    let matches_all = |query: &Value| query.as_object().is_some_and(|q| q.keys().all(|k| k == "match_all"));
+    let matches_all =
+        |query: &Value| query.as_object().is_some_and(|q| q.keys().all(|k| k == "match_all"));
     let all = match &body {
         Value::Null => true,
         Value::Object(object) => object.iter().all(|(k, v)| k == "query" && matches_all(v)),

@@ -7,7 +7,8 @@ use crate::state::ClusterState;
 use crate::transport::Failure;
 
 /// Parameters of requests that take such an expression.
-pub(super) const EXPRESSION: &[&str] = &["allow_no_indices", "expand_wildcards", "ignore_unavailable"];
+pub(super) const EXPRESSION: &[&str] =
+    &["allow_no_indices", "expand_wildcards", "ignore_unavailable"];
 
 /// Whether a name fits a pattern in which `*` stands for any text.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {

@@ -85,7 +85,11 @@ fn select(node: &Node, state: &ClusterState, expression: Option<&str>) -> Vec<St
 }
 
 /// The parts that a request wants; none for all.
-fn metrics<'a>(path: &str, asked: Option<&'a str>, known: &[&str]) -> Result<Option<Vec<&'a str>>, Failure> {
+fn metrics<'a>(
+    path: &str,
+    asked: Option<&'a str>,
+    known: &[&str],
+) -> Result<Option<Vec<&'a str>>, Failure> {
     let Some(asked) = asked.filter(|asked| !asked.split(',').any(|name| name == "_all")) else {
         return Ok(None);
     };
@@ -94,7 +98,9 @@ fn metrics<'a>(path: &str, asked: Option<&'a str>, known: &[&str]) -> Result<Opt
         None => Ok(Some(asked)),
         Some(name) => {
             let near = did_you_mean(name, known.iter().copied());
-            Err(bad_request(format!("request [{path}] contains unrecognized metric: [{name}]{near}")))
+            Err(bad_request(format!(
+                "request [{path}] contains unrecognized metric: [{name}]{near}"
+            )))
         }
     }
 }
@@ -104,7 +110,8 @@ pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
     let state = call.state();
     // `_nodes/http` names parts, `_nodes/n1` nodes.
     let (mut node, mut metric) = (call.part("node"), call.part("metric"));
-    if metric.is_none() && node.is_some_and(|node| node.split(',').all(|name| INFO.contains(&name))) {
+    if metric.is_none() && node.is_some_and(|node| node.split(',').all(|name| INFO.contains(&name)))
+    {
         metric = node.take();
     }
     let wanted = metrics("/_nodes", metric, &INFO)?;
@@ -177,8 +184,7 @@ pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
             })),
         }
     }
-    let mut counts =
-        json!({ "total": total, "successful": nodes.len(), "failed": failures.len() });
+    let mut counts = json!({ "total": total, "successful": nodes.len(), "failed": failures.len() });
     if !failures.is_empty() {
         counts["failures"] = json!(failures);
     }

@@ -48,7 +48,9 @@ impl Query {
             .collect();
         let plural = if unknown.len() == 1 { "" } else { "s" };
         let named = named.join(", ");
-        Err(bad_request(format!("request [{path}] contains unrecognized parameter{plural}: {named}")))
+        Err(bad_request(format!(
+            "request [{path}] contains unrecognized parameter{plural}: {named}"
+        )))
     }
 
     /// The value of a parameter; none where it was not given.
@@ -78,7 +80,8 @@ impl Query {
     /// A number; none where it was not given.
     pub(super) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Failure> {
         let Some(text) = self.get(name) else { return Ok(None) };
-        let failed = |_| bad_request(format!("failed to parse parameter [{name}]: [{text}] is no number"));
+        let failed =
+            |_| bad_request(format!("failed to parse parameter [{name}]: [{text}] is no number"));
         text.parse().map(Some).map_err(failed)
     }
 }

@@ -74,7 +74,8 @@ fn shape(state: &ClusterState, recovery: Value) -> Option<(String, Value)> {
 }
 
 fn name_end(end: &mut Map<String, Value>) {
-    let Some(address) = end.get("transport_address").and_then(Value::as_str).map(str::to_owned) else {
+    let Some(address) = end.get("transport_address").and_then(Value::as_str).map(str::to_owned)
+    else {
         // Nothing is known of it: it came from nowhere, or has not been found yet.
         end.retain(|_, value| !value.is_null());
         return;

@@ -16,11 +16,11 @@ use super::error::{bad_body, bad_request};
 use super::names::EXPRESSION;
 use super::query::{Known, Query, percent_decode};
 use super::table::TABLE;
+use super::{RestRequest, RestResponse};
 use super::{
     bulk, cat, cat_shards, ccr, cluster, digest, document, explain, health, index, index_settings,
     maintenance, nodes, recovery, remote, settings,
 };
-use super::{RestRequest, RestResponse};
 use crate::node::Node;
 use crate::state::ClusterState;
 use crate::transport::Failure;
@@ -28,8 +28,6 @@ use crate::transport::Failure;
 /// A request on its way: what a handler is given.
 pub(super) struct Call {
     pub(super) node: Node,
-    /// The method, `HEAD` told as `GET`.
-    pub(super) method: String,
     /// Parts of the path, by their names in the route.
     parts: BTreeMap<String, String>,
     pub(super) query: Query,
@@ -110,8 +108,15 @@ const SETTINGS: &[&str] = &["flat_settings", "include_defaults"];
 static ROUTES: &[Route] = &[
     route(READ, &["/"], &[], |c| Box::pin(cluster::info(c))),
     // Cluster.
-    route(GET, &["/_cluster/health", "/_cluster/health/{index}"], &[health::KNOWN, MANAGED, LOCAL, EXPRESSION], |c| Box::pin(health::health(c))),
-    route(GET, &["/_cluster/settings"], &[SETTINGS, MANAGED, LOCAL], |c| Box::pin(settings::get(c))),
+    route(
+        GET,
+        &["/_cluster/health", "/_cluster/health/{index}"],
+        &[health::KNOWN, MANAGED, LOCAL, EXPRESSION],
+        |c| Box::pin(health::health(c)),
+    ),
+    route(GET, &["/_cluster/settings"], &[SETTINGS, MANAGED, LOCAL], |c| {
+        Box::pin(settings::get(c))
+    }),
     route(PUT, &["/_cluster/settings"], &[SETTINGS, MANAGED], |c| Box::pin(settings::put(c))),
     route(
         GET,
@@ -119,10 +124,22 @@ static ROUTES: &[Route] = &[
         &[SETTINGS, MANAGED, LOCAL, EXPRESSION],
         |c| Box::pin(cluster::state(c)),
     ),
-    route(POST, &["/_cluster/reroute"], &[&["dry_run", "explain", "metric", "retry_failed"], MANAGED], |c| Box::pin(cluster::reroute(c))),
-    route(GET_POST, &["/_cluster/allocation/explain"], &[&["include_disk_info", "include_yes_decisions"], LOCAL], |c| Box::pin(explain::explain(c))),
+    route(
+        POST,
+        &["/_cluster/reroute"],
+        &[&["dry_run", "explain", "metric", "retry_failed"], MANAGED],
+        |c| Box::pin(cluster::reroute(c)),
+    ),
+    route(
+        GET_POST,
+        &["/_cluster/allocation/explain"],
+        &[&["include_disk_info", "include_yes_decisions"], LOCAL],
+        |c| Box::pin(explain::explain(c)),
+    ),
     // Nodes.
-    route(GET, &["/_nodes", "/_nodes/{node}", "/_nodes/{node}/{metric}"], &[nodes::KNOWN], |c| Box::pin(nodes::info(c))),
+    route(GET, &["/_nodes", "/_nodes/{node}", "/_nodes/{node}/{metric}"], &[nodes::KNOWN], |c| {
+        Box::pin(nodes::info(c))
+    }),
     route(
         GET,
         &[
@@ -137,49 +154,105 @@ static ROUTES: &[Route] = &[
         |c| Box::pin(nodes::stats(c)),
     ),
     // Indices.
-    route(PUT, &["/{index}"], &[ACTIVE, MANAGED, &["include_type_name"]], |c| Box::pin(index::create(c))),
-    route(READ, &["/{index}"], &[SETTINGS, LOCAL, EXPRESSION, &["include_type_name"]], |c| Box::pin(index::get(c))),
+    route(PUT, &["/{index}"], &[ACTIVE, MANAGED, &["include_type_name"]], |c| {
+        Box::pin(index::create(c))
+    }),
+    route(READ, &["/{index}"], &[SETTINGS, LOCAL, EXPRESSION, &["include_type_name"]], |c| {
+        Box::pin(index::get(c))
+    }),
     route(DELETE, &["/{index}"], &[MANAGED, EXPRESSION], |c| Box::pin(index::delete(c))),
-    route(GET, &["/_mapping", "/{index}/_mapping", "/_mappings", "/{index}/_mappings"], &[LOCAL, EXPRESSION, &["include_type_name"]], |c| Box::pin(index::get_mapping(c))),
-    route(PUT_POST, &["/{index}/_mapping", "/{index}/_mappings"], &[MANAGED, EXPRESSION, &["include_type_name", "write_index_only"]], |c| Box::pin(index::put_mapping(c))),
+    route(
+        GET,
+        &["/_mapping", "/{index}/_mapping", "/_mappings", "/{index}/_mappings"],
+        &[LOCAL, EXPRESSION, &["include_type_name"]],
+        |c| Box::pin(index::get_mapping(c)),
+    ),
+    route(
+        PUT_POST,
+        &["/{index}/_mapping", "/{index}/_mappings"],
+        &[MANAGED, EXPRESSION, &["include_type_name", "write_index_only"]],
+        |c| Box::pin(index::put_mapping(c)),
+    ),
     route(
         GET,
         &["/_settings", "/_settings/{name}", "/{index}/_settings", "/{index}/_settings/{name}"],
         &[SETTINGS, LOCAL, EXPRESSION],
         |c| Box::pin(index_settings::get(c)),
     ),
-    route(PUT, &["/_settings", "/{index}/_settings"], &[SETTINGS, MANAGED, EXPRESSION, &["preserve_existing"]], |c| Box::pin(index_settings::put(c))),
-    route(GET_POST, &["/_refresh", "/{index}/_refresh"], &[EXPRESSION], |c| Box::pin(maintenance::refresh(c))),
-    route(GET_POST, &["/_flush", "/{index}/_flush"], &[EXPRESSION, &["force", "wait_if_ongoing"]], |c| Box::pin(maintenance::flush(c))),
-    route(POST, &["/_forcemerge", "/{index}/_forcemerge"], &[EXPRESSION, &["flush", "max_num_segments", "only_expunge_deletes"]], |c| Box::pin(maintenance::force_merge(c))),
+    route(
+        PUT,
+        &["/_settings", "/{index}/_settings"],
+        &[SETTINGS, MANAGED, EXPRESSION, &["preserve_existing"]],
+        |c| Box::pin(index_settings::put(c)),
+    ),
+    route(GET_POST, &["/_refresh", "/{index}/_refresh"], &[EXPRESSION], |c| {
+        Box::pin(maintenance::refresh(c))
+    }),
+    route(
+        GET_POST,
+        &["/_flush", "/{index}/_flush"],
+        &[EXPRESSION, &["force", "wait_if_ongoing"]],
+        |c| Box::pin(maintenance::flush(c)),
+    ),
+    route(
+        POST,
+        &["/_forcemerge", "/{index}/_forcemerge"],
+        &[EXPRESSION, &["flush", "max_num_segments", "only_expunge_deletes"]],
+        |c| Box::pin(maintenance::force_merge(c)),
+    ),
     // Documents.
-    route(PUT_POST, &["/_bulk", "/{index}/_bulk"], &[bulk::KNOWN, WRITE], |c| Box::pin(bulk::bulk(c))),
+    route(PUT_POST, &["/_bulk", "/{index}/_bulk"], &[bulk::KNOWN, WRITE], |c| {
+        Box::pin(bulk::bulk(c))
+    }),
     route(POST, &["/{index}/_doc"], &[WRITE], |c| Box::pin(document::index(c))),
     route(PUT_POST, &["/{index}/_doc/{id}"], &[WRITE], |c| Box::pin(document::index(c))),
     route(PUT_POST, &["/{index}/_create/{id}"], &[WRITE], |c| Box::pin(document::create(c))),
-    route(POST, &["/{index}/_update/{id}"], &[WRITE, document::UPDATE], |c| Box::pin(document::update(c))),
+    route(POST, &["/{index}/_update/{id}"], &[WRITE, document::UPDATE], |c| {
+        Box::pin(document::update(c))
+    }),
     route(READ, &["/{index}/_doc/{id}"], &[document::READ], |c| Box::pin(document::get(c))),
-    route(READ, &["/{index}/_source/{id}"], &[document::READ], |c| Box::pin(document::get_source(c))),
+    route(READ, &["/{index}/_source/{id}"], &[document::READ], |c| {
+        Box::pin(document::get_source(c))
+    }),
     route(DELETE, &["/{index}/_doc/{id}"], &[WRITE], |c| Box::pin(document::delete(c))),
-    route(GET_POST, &["/_count", "/{index}/_count"], &[maintenance::COUNT, EXPRESSION], |c| Box::pin(maintenance::count(c))),
+    route(GET_POST, &["/_count", "/{index}/_count"], &[maintenance::COUNT, EXPRESSION], |c| {
+        Box::pin(maintenance::count(c))
+    }),
     // Recovery and following.
-    route(GET, &["/_recovery", "/{index}/_recovery"], &[&["active_only", "detailed"], EXPRESSION], |c| Box::pin(recovery::recovery(c))),
+    route(
+        GET,
+        &["/_recovery", "/{index}/_recovery"],
+        &[&["active_only", "detailed"], EXPRESSION],
+        |c| Box::pin(recovery::recovery(c)),
+    ),
     route(GET, &["/_remote/info"], &[], |c| Box::pin(remote::info(c))),
     route(PUT, &["/{index}/_ccr/follow"], &[ACTIVE, MANAGED], |c| Box::pin(ccr::follow(c))),
     route(GET, &["/_ccr/stats", "/{index}/_ccr/stats"], &[MANAGED], |c| Box::pin(ccr::stats(c))),
-    route(GET, &["/_narrows/digest", "/{index}/_narrows/digest"], &[&["replicas"], EXPRESSION], |c| Box::pin(digest::digest(c))),
+    route(
+        GET,
+        &["/_narrows/digest", "/{index}/_narrows/digest"],
+        &[&["replicas"], EXPRESSION],
+        |c| Box::pin(digest::digest(c)),
+    ),
     // For people.
     route(GET, &["/_cat"], &[], |c| Box::pin(cat::list(c))),
     route(GET, &["/_cat/health"], &[TABLE, LOCAL, &["ts"]], |c| Box::pin(cat::health(c))),
     route(GET, &["/_cat/nodes"], &[TABLE, LOCAL, &["full_id"]], |c| Box::pin(cat::nodes(c))),
-    route(GET, &["/_cat/recovery", "/_cat/recovery/{index}"], &[TABLE, &["active_only", "detailed"]], |c| Box::pin(cat::recovery(c))),
+    route(
+        GET,
+        &["/_cat/recovery", "/_cat/recovery/{index}"],
+        &[TABLE, &["active_only", "detailed"]],
+        |c| Box::pin(cat::recovery(c)),
+    ),
     route(
         GET,
         &["/_cat/indices", "/_cat/indices/{index}"],
         &[TABLE, LOCAL, EXPRESSION, &["health", "include_unloaded_segments", "pri"]],
         |c| Box::pin(cat_shards::indices(c)),
     ),
-    route(GET, &["/_cat/shards", "/_cat/shards/{index}"], &[TABLE, LOCAL], |c| Box::pin(cat_shards::shards(c))),
+    route(GET, &["/_cat/shards", "/_cat/shards/{index}"], &[TABLE, LOCAL], |c| {
+        Box::pin(cat_shards::shards(c))
+    }),
 ];
 
 type Methods = BTreeMap<&'static str, &'static Route>;
@@ -259,9 +332,8 @@ fn prepare(
     query.check(path, route.known)?;
     let decoded = |(name, part): (&str, &str)| Ok((name.to_owned(), percent_decode(part)?));
     let parts = found.params.iter().map(decoded).collect::<Result<_, Failure>>()?;
-    let method = if method == "HEAD" { "GET" } else { method }.to_owned();
     let body = request.body.clone();
-    Ok((route.run, Call { node: node.clone(), method, parts, query, body }))
+    Ok((route.run, Call { node: node.clone(), parts, query, body }))
 }
 
 /// No route: says so, and which one was probably meant.

@@ -66,9 +66,9 @@ pub(super) async fn on_shards(
         .into_iter()
         .map(|place| {
             let (node2, place2, action) = (node.clone(), place.clone(), action.clone());
-            let call = node.env.spawn("asks a shard", async move {
-                ask(&node2, &place2, action, limit).await
-            });
+            let call = node
+                .env
+                .spawn("asks a shard", async move { ask(&node2, &place2, action, limit).await });
             (place, call)
         })
         .collect();

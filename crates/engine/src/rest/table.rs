@@ -25,7 +25,11 @@ pub(super) struct Column {
 }
 
 /// A column of words that is shown by default.
-pub(super) const fn words(name: &'static str, aliases: &'static str, about: &'static str) -> Column {
+pub(super) const fn words(
+    name: &'static str,
+    aliases: &'static str,
+    about: &'static str,
+) -> Column {
     Column { name, aliases, is_default: true, is_number: false, about }
 }
 
@@ -120,9 +124,9 @@ impl Table {
                 let header = query.flag("v", false)?;
                 Ok(Reply::text(self.text(&shown, &units, header)))
             }
-            Some(other) => {
-                Err(bad_request(format!("format [{other}] is not written here; ask for text or json")))
-            }
+            Some(other) => Err(bad_request(format!(
+                "format [{other}] is not written here; ask for text or json"
+            ))),
         }
     }
 
@@ -166,8 +170,7 @@ impl Table {
         let name = |at: &usize| self.columns[*at].name.to_owned();
         let head = header.then(|| shown.iter().map(name).collect());
         let cells = |row: &Vec<Cell>| shown.iter().map(|at| units.text(&row[*at])).collect();
-        let lines: Vec<Vec<String>> =
-            head.into_iter().chain(self.rows.iter().map(cells)).collect();
+        let lines: Vec<Vec<String>> = head.into_iter().chain(self.rows.iter().map(cells)).collect();
         let right: Vec<bool> = shown.iter().map(|at| self.columns[*at].is_number).collect();
         align(&lines, &right)
     }
@@ -231,7 +234,11 @@ impl Units {
             Some("g" | "gb") => Some(1 << 30),
             Some("t" | "tb") => Some(1 << 40),
             Some("p" | "pb") => Some(1 << 50),
-            Some(other) => return Err(bad_request(format!("unknown bytes [{other}]; write b, kb, mb, gb, tb or pb"))),
+            Some(other) => {
+                return Err(bad_request(format!(
+                    "unknown bytes [{other}]; write b, kb, mb, gb, tb or pb"
+                )));
+            }
         };
         let nanos = match query.get("time") {
             None => None,
@@ -242,7 +249,11 @@ impl Units {
             Some("m") => Some(60_000_000_000),
             Some("h") => Some(3_600_000_000_000),
             Some("d") => Some(86_400_000_000_000),
-            Some(other) => return Err(bad_request(format!("unknown time [{other}]; write nanos, micros, ms, s, m, h or d"))),
+            Some(other) => {
+                return Err(bad_request(format!(
+                    "unknown time [{other}]; write nanos, micros, ms, s, m, h or d"
+                )));
+            }
         };
         Ok(Units { bytes, nanos })
     }

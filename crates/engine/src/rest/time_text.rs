@@ -68,7 +68,9 @@ mod tests {
 
     #[test]
     fn writes_times_and_sizes() {
-        for (ms, text) in [(0, "0s"), (999, "999ms"), (12_345, "12.3s"), (60_000, "1m"), (5_400_000, "1.5h")] {
+        for (ms, text) in
+            [(0, "0s"), (999, "999ms"), (12_345, "12.3s"), (60_000, "1m"), (5_400_000, "1.5h")]
+        {
             assert_eq!(span(ms), text);
         }
         for (bytes, text) in [(0, "0b"), (1023, "1023b"), (4300, "4.1kb"), (5 << 20, "5mb")] {

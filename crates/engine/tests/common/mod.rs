@@ -64,7 +64,8 @@ impl Cluster {
 
     /// Starts a node, or starts it again on the same data and the same address.
     pub async fn start_node(&mut self, number: usize) {
-        let manager = self.nodes.get(&self.configs[0].name).map(|m| m.transport_address().to_owned());
+        let manager =
+            self.nodes.get(&self.configs[0].name).map(|m| m.transport_address().to_owned());
         let config = &mut self.configs[number];
         config.manager = if number == 0 { None } else { manager };
         let host = self.env.host(&config.name);
@@ -140,9 +141,14 @@ impl Cluster {
         let mut body = String::new();
         for n in from..to {
             body.push_str(&format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n"));
-            body.push_str(&format!("{{\"n\":{n},\"word\":\"w{}\",\"place\":[{}.5,51.5]}}\n", n % 7, n % 90));
+            body.push_str(&format!(
+                "{{\"n\":{n},\"word\":\"w{}\",\"place\":[{}.5,51.5]}}\n",
+                n % 7,
+                n % 90
+            ));
         }
-        let (status, answer) = raw(self.any(), "POST", &format!("/{index}/_bulk"), body.into()).await;
+        let (status, answer) =
+            raw(self.any(), "POST", &format!("/{index}/_bulk"), body.into()).await;
         assert_eq!(status, 200, "{answer}");
         let items = answer["items"].as_array().unwrap();
         items.iter().filter(|item| item["index"]["status"].as_u64().unwrap() < 300).count() as u64
