@@ -14,7 +14,9 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The data directory cannot be used.
-    #[error("node {node} cannot {what} {path}: {source}; check that the directory is writable and not full")]
+    #[error(
+        "node {node} cannot {what} {path}: {source}; check that the directory is writable and not full"
+    )]
     Data {
         /// The node.
         node: String,

@@ -8,7 +8,8 @@ use crate::node::{Node, unexpected};
 use crate::settings::Update;
 use crate::state::{Event, FollowOrigin};
 use crate::transport::{
-    CallError, Class, Failure, NodeRow, Request, Response, SessionKind, SessionOpened, ShardLocation,
+    CallError, Class, Failure, NodeRow, Request, Response, SessionKind, SessionOpened,
+    ShardLocation,
 };
 
 /// How long a remote cluster may take to answer.

@@ -57,20 +57,26 @@ pub async fn write_documents(
                     results[place] = Some(answer);
                 }
             }
-            Err(failure) => places.into_iter().for_each(|p| results[p] = Some(Err(failure.clone()))),
+            Err(failure) => {
+                places.into_iter().for_each(|p| results[p] = Some(Err(failure.clone())))
+            }
         }
     }
     Ok(results.into_iter().map(|result| result.unwrap_or_else(|| Err(unexpected()))).collect())
 }
 
-/// Sends a write to the primary, and waits for one where there is none yet. A write whose connection broke
-/// is not sent again: it may have been done.
-async fn to_primary(node: &Node, write: Write) -> Result<Vec<Result<Written, Failure>>, Failure> {
+/// Sends a write to the primary, and waits for one where there is none yet. A write whose connection broke is
+/// sent again, as Elasticsearch does: it may have been done, so that from then on no id counts as fresh.
+async fn to_primary(
+    node: &Node,
+    mut write: Write,
+) -> Result<Vec<Result<Written, Failure>>, Failure> {
     let give_up = node.env.now() + WRITE_TIMEOUT;
     loop {
         let state = node.state();
         let primary = state.shard(&write.index, write.shard).and_then(|s| s.started_primary());
-        let address = primary.and_then(|p| p.node.as_deref()).and_then(|name| node.address_of(name));
+        let address =
+            primary.and_then(|p| p.node.as_deref()).and_then(|name| node.address_of(name));
         let failure = match address {
             None => Failure::unavailable(&write.index, write.shard, "has no started primary"),
             Some(address) => {
@@ -79,6 +85,10 @@ async fn to_primary(node: &Node, write: Write) -> Result<Vec<Result<Written, Fai
                     Ok(Response::Written(results)) => return Ok(results),
                     Ok(_) => return Err(unexpected()),
                     Err(CallError::Failed(failure)) if failure.status == 503 => failure,
+                    Err(broken @ CallError::Broken { .. }) => {
+                        write.requests.iter_mut().for_each(may_exist);
+                        broken.into()
+                    }
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -87,6 +97,12 @@ async fn to_primary(node: &Node, write: Write) -> Result<Vec<Result<Written, Fai
             return Err(failure);
         }
         node.env.sleep(RETRY_AFTER).await;
+    }
+}
+
+fn may_exist(request: &mut WriteRequest) {
+    if let WriteRequest::Index { auto_id, .. } = request {
+        *auto_id = false;
     }
 }
 

@@ -95,7 +95,9 @@ pub enum Error {
         status: String,
     },
     /// The follower does not reach the leader.
-    #[error("the follower reaches {connected} of the leader's {nodes} nodes after 30 s; is the link cut?")]
+    #[error(
+        "the follower reaches {connected} of the leader's {nodes} nodes after 30 s; is the link cut?"
+    )]
     NotConnected {
         /// Nodes that answer.
         connected: u64,

@@ -25,7 +25,10 @@ const FIXED: [(&str, &str, &str, u32); 6] = [
 fn main() {
     let laps = common::sized("NARROWS_LAPS", 1);
     world::real_world::run(1, async |env| {
-        println!("{:>7} {:>9} {:>8} {:>10}  {:>9}  best fixed", "rtt", "rate", "MB", "adaptive", "of link");
+        println!(
+            "{:>7} {:>9} {:>8} {:>10}  {:>9}  best fixed",
+            "rtt", "rate", "MB", "adaptive", "of link"
+        );
         for (rate_name, rate) in [("100mbit", 12_500_000), ("1gbit", 125_000_000u64)] {
             for rtt_ms in [10u64, 100, 300] {
                 one_link(&env, rate_name, rate, rtt_ms, laps).await;

@@ -26,7 +26,9 @@ fn main() {
         target.stop().await;
         let through = documents as f64 / took.as_secs_f64();
         println!("store alone, one shard, no HTTP: {:.0} documents/s", alone);
-        println!("through _bulk, {CLIENTS} clients, 2 shards, durability request: {through:.0} documents/s");
+        println!(
+            "through _bulk, {CLIENTS} clients, 2 shards, durability request: {through:.0} documents/s"
+        );
         println!("ratio: {:.2}", through / alone);
     });
 }

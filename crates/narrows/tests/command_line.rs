@@ -38,7 +38,11 @@ fn what_is_asked_wrongly_is_exit_code_2_and_offers_the_nearest() {
     refused(&["run", "remote-recovery", "--variant", "1 MB x 6"], 2, &["1 MB x 5"]);
     refused(&["run", "remote-recovery", "--scale", "0"], 2, &["scale"]);
     refused(&["run", "remote-recovery", "--rate", "fast"], 2, &["1gbit"]);
-    refused(&["cluster", "--set", "indices.recovery.max_byte_per_sec=1mb"], 2, &["max_bytes_per_sec"]);
+    refused(
+        &["cluster", "--set", "indices.recovery.max_byte_per_sec=1mb"],
+        2,
+        &["max_bytes_per_sec"],
+    );
     refused(&["show", "nothing-like-it", "--runs", "no-such-directory"], 2, &["nothing-like-it"]);
 }
 
@@ -47,7 +51,10 @@ fn a_mistake_in_a_plan_is_shown_where_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("mine.toml");
     let text = text(&narrows(&["plans", "remote-recovery"]).stdout);
-    let wrong = text.replace("\"ccr.indices.recovery.chunk_size\" = \"64kb\"", "\"ccr.indices.recovery.chunksize\" = \"64kb\"");
+    let wrong = text.replace(
+        "\"ccr.indices.recovery.chunk_size\" = \"64kb\"",
+        "\"ccr.indices.recovery.chunksize\" = \"64kb\"",
+    );
     assert_ne!(text, wrong);
     std::fs::write(&path, &wrong).unwrap();
     let line = wrong.lines().position(|line| line.contains("chunksize")).unwrap() + 1;
@@ -95,8 +102,17 @@ fn a_small_run_is_measured_verified_and_rebuilt() {
     let dir = tempfile::tempdir().unwrap();
     let runs = dir.path().to_str().unwrap();
     let output = narrows(&[
-        "run", "remote-recovery", "--scale", "0.01", "--rtt", "20ms", "--rate", "400mbit", "--json",
-        "--runs", runs,
+        "run",
+        "remote-recovery",
+        "--scale",
+        "0.01",
+        "--rtt",
+        "20ms",
+        "--rate",
+        "400mbit",
+        "--json",
+        "--runs",
+        runs,
     ]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -177,20 +177,3 @@ fn an_interrupted_run_leaves_a_readable_record_and_no_node() {
     assert!(shown.contains("64 KB x 1"), "{shown}");
     assert!(shown.to_lowercase().contains("interrupted"), "{shown}");
 }
-
-/// The public client library for Python against our REST face.
-#[test]
-fn the_python_client_is_served() {
-    let python = std::env::var_os("NARROWS_PYTHON");
-    let Some(python) = python else {
-        eprintln!("skipped: set NARROWS_PYTHON to a Python that has opensearch-py");
-        return;
-    };
-    let dir = tempfile::tempdir().unwrap();
-    let cluster = start(2, free_port(), dir.path());
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/python/opensearch_client.py");
-    let output = Command::new(python).arg(script).arg(&cluster.urls[0]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("OK"));
-}

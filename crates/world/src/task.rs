@@ -78,6 +78,13 @@ impl<T: 'static> Task<T> {
         }
     }
 
+    /// Ends the task and waits until it is gone, with all that it held. Not for a task to call on itself.
+    pub async fn cancel(mut self) {
+        self.abort();
+        // Its output, or that it was cancelled: it has ended either way.
+        let _ = (&mut self).await;
+    }
+
     /// Whether it has ended.
     pub fn is_finished(&self) -> bool {
         self.joint.borrow().result.is_some()

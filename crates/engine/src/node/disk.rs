@@ -34,25 +34,33 @@ pub(crate) struct CopyNote {
 pub(crate) struct NodeDisk {
     env: Env,
     root: PathBuf,
-    _lock: Option<File>,
+    lock: RefCell<Option<File>>,
 }
 
 impl NodeDisk {
     pub(crate) async fn open(env: &Env, config: &NodeConfig) -> Result<NodeDisk, Error> {
         let root = config.data.clone();
         if env.is_virtual() {
-            return Ok(NodeDisk { env: env.clone(), root, _lock: None });
+            return Ok(NodeDisk { env: env.clone(), root, lock: RefCell::default() });
         }
         let dir = root.clone();
         let locked = env.work(Work::DiskSync, move || lock(&dir)).await;
         match locked {
-            Ok(Some(file)) => Ok(NodeDisk { env: env.clone(), root, _lock: Some(file) }),
+            Ok(Some(file)) => {
+                Ok(NodeDisk { env: env.clone(), root, lock: RefCell::new(Some(file)) })
+            }
             Ok(None) => Err(Error::InUse { path: root }),
             Err(source) => {
                 let node = config.name.clone();
                 Err(Error::Data { node, what: "use the data directory", path: root, source })
             }
         }
+    }
+
+    /// Lets another node use the directory.
+    pub(crate) fn release(&self) {
+        let lock = self.lock.borrow_mut().take();
+        drop(lock);
     }
 
     pub(crate) fn copy_dir(&self, index_uuid: &str, shard: u32) -> PathBuf {

@@ -29,7 +29,14 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         }
         Request::Submit(event) => submit(node, *event).await?,
         Request::Write(write) => replication::write(node, write).await?,
-        Request::Replicate { index_uuid, shard, allocation_id, primary_term, ops, global_checkpoint } => {
+        Request::Replicate {
+            index_uuid,
+            shard,
+            allocation_id,
+            primary_term,
+            ops,
+            global_checkpoint,
+        } => {
             let target = replication::Target { index_uuid, shard, allocation_id, primary_term };
             replication::replicate(node, target, ops, global_checkpoint).await?
         }
@@ -45,9 +52,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         Request::ReadChunk { session, file, offset, len, compress } => {
             return recovery::read_chunk(node, session, (file, offset, len), compress).await;
         }
-        Request::VerifyFile { session, file } => {
-            recovery::verify_file(node, session, file).await?
-        }
+        Request::VerifyFile { session, file } => recovery::verify_file(node, session, file).await?,
         Request::ReadOps { session, from, max_ops, max_bytes } => {
             recovery::read_ops(node, session, from, max_ops as usize, max_bytes).await?
         }
@@ -92,7 +97,9 @@ async fn on_shard(
     Ok(match action {
         ShardAction::Get { id } => {
             let found = store.get(&Arc::from(id)).await?;
-            ShardAnswer::Get(found.map(|doc| (doc.version, doc.seq_no, doc.source.unwrap_or_default())))
+            ShardAnswer::Get(
+                found.map(|doc| (doc.version, doc.seq_no, doc.source.unwrap_or_default())),
+            )
         }
         ShardAction::Count => ShardAnswer::Count(store.count().await?),
         ShardAction::Digest => {

@@ -26,7 +26,9 @@ use crate::rest;
 use crate::routing::IdSource;
 use crate::settings::Settings;
 use crate::state::{ClusterState, Event};
-use crate::transport::{self, CallError, Class, Envelope, Failure, NodeRow, Pool, Request, Response};
+use crate::transport::{
+    self, CallError, Class, Envelope, Failure, NodeRow, Pool, Request, Response,
+};
 
 pub(crate) use disk::{CopyNote, NodeDisk};
 pub(crate) use manager::Manager;
@@ -156,7 +158,10 @@ impl Node {
         self.sessions.clear();
         self.pool.close();
         let tasks = std::mem::take(&mut *self.inner.tasks.borrow_mut());
-        drop(tasks);
+        for task in tasks {
+            task.cancel().await;
+        }
+        self.disk.release();
     }
 
     /// Where other nodes reach it.

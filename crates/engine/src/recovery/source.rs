@@ -52,7 +52,8 @@ impl Sessions {
 
     fn get(&self, node: &Node, id: u64) -> Result<Rc<Session>, Failure> {
         let session = self.open.borrow().get(&id).cloned().ok_or_else(|| {
-            let reason = format!("there is no recovery session [{id}]; it was idle for too long, or closed");
+            let reason =
+                format!("there is no recovery session [{id}]; it was idle for too long, or closed");
             Failure::new(404, "resource_not_found_exception", reason)
         })?;
         session.used.set(node.env.now());

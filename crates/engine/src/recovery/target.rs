@@ -17,9 +17,7 @@ use crate::node::{CopyNote, LocalShard, Node, Throttle, unexpected};
 use crate::policy::backoff::Backoff;
 use crate::replication::{fill_gaps, store_durability};
 use crate::state::{Event, RecoverySource};
-use crate::transport::{
-    CallError, Class, Failure, Request, Response, SessionKind, SessionOpened,
-};
+use crate::transport::{CallError, Class, Failure, Request, Response, SessionKind, SessionOpened};
 
 /// Operations asked for at once (as `ccr` reads them: 5120 operations, 32 MB).
 const OPS_AT_ONCE: u32 = 5120;
@@ -46,13 +44,14 @@ pub(crate) async fn recover(node: Node, shard: Rc<LocalShard>, from: RecoverySou
     };
     let progress = Rc::new(Progress::new(began, node.env.epoch_ms(), ends, idle));
     shard.set_progress(progress.clone());
-    let recovery = Recovery { node: node.clone(), shard: shard.clone(), progress: progress.clone() };
+    let recovery =
+        Recovery { node: node.clone(), shard: shard.clone(), progress: progress.clone() };
     let result = match &from {
-        RecoverySource::EmptyStore => recovery.from_nothing().await,
-        RecoverySource::ExistingStore => recovery.from_disk().await,
-        RecoverySource::Peer { from_node } => recovery.from_peer(from_node).await,
+        RecoverySource::EmptyStore => recovery.recover_from_nothing().await,
+        RecoverySource::ExistingStore => recovery.recover_from_disk().await,
+        RecoverySource::Peer { from_node } => recovery.recover_from_peer(from_node).await,
         RecoverySource::Remote { cluster, index, shard } => {
-            recovery.from_remote(cluster, index, *shard).await
+            recovery.recover_from_remote(cluster, index, *shard).await
         }
     };
     let (index, number, allocation_id) =
@@ -115,7 +114,7 @@ impl Recovery {
         })
     }
 
-    async fn from_nothing(&self) -> Result<(), Failure> {
+    async fn recover_from_nothing(&self) -> Result<(), Failure> {
         let (mapping, options) = self.options(None)?;
         let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
         // What an earlier try left behind was never a copy.
@@ -125,7 +124,7 @@ impl Recovery {
         self.sign(self.shard.term()).await
     }
 
-    async fn from_disk(&self) -> Result<(), Failure> {
+    async fn recover_from_disk(&self) -> Result<(), Failure> {
         self.progress.enter(self.now(), Stage::Index, Limit::DiskRead);
         let (mapping, options) = self.options(None)?;
         let store = Shard::open(&self.node.env, &self.dir(), &mapping, options).await?;
@@ -137,7 +136,7 @@ impl Recovery {
         self.sign(self.shard.term()).await
     }
 
-    async fn from_peer(&self, from_node: &str) -> Result<(), Failure> {
+    async fn recover_from_peer(&self, from_node: &str) -> Result<(), Failure> {
         self.progress.ends.borrow_mut().source = Some(from_node.to_owned());
         let mut store = self.own_store().await;
         let mut retries = Retries::new(self);
@@ -222,7 +221,12 @@ impl Recovery {
         self.sign(self.shard.term()).await.map_err(|f| CallError::Failed(f).into())
     }
 
-    async fn from_remote(&self, cluster: &str, index: &str, number: u32) -> Result<(), Failure> {
+    async fn recover_from_remote(
+        &self,
+        cluster: &str,
+        index: &str,
+        number: u32,
+    ) -> Result<(), Failure> {
         self.progress.ends.borrow_mut().source = Some(cluster.to_owned());
         let mut retries = Retries::new(self);
         loop {
@@ -331,7 +335,8 @@ impl Recovery {
             self.progress.accounting.borrow_mut().set_idle(self.now(), Limit::Cpu);
             store.apply(ops).await?;
             if next(store) == from {
-                let reason = format!("operation {from} did not come, though its source numbered it");
+                let reason =
+                    format!("operation {from} did not come, though its source numbered it");
                 let failure = Failure::new(503, "recovery_failed_exception", reason);
                 return Err(CallError::Failed(failure).into());
             }
@@ -378,10 +383,15 @@ impl Retries {
         *progress.failure.borrow_mut() = Some(failure.reason);
         progress.accounting.borrow_mut().set_idle(now, Limit::Latency);
         let node = &recovery.node;
+        let settings = node.settings();
+        // A primary that does not know yet that it is started, and the like, passes soon.
+        let not_ready = matches!(error, TransferError::Call(CallError::Failed(_)));
         let delay = match recovery.progress.ends.borrow().kind {
-            "PEER" => Backoff::Fixed { delay: node.settings().recovery_retry_delay_network() },
-            _ => Backoff::FOLLOWER,
+            "PEER" if not_ready => settings.recovery_retry_delay_state_sync(),
+            "PEER" => settings.recovery_retry_delay_network(),
+            _ => Duration::ZERO,
         };
+        let delay = if delay.is_zero() { Backoff::FOLLOWER } else { Backoff::Fixed { delay } };
         let wait = delay.delay(self.count, node.env.random_u64());
         node.env.sleep(wait.max(Duration::from_millis(20))).await;
         Ok(())

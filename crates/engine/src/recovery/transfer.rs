@@ -94,8 +94,12 @@ impl SourceSession {
         };
         match settings.recovery_scheduler() {
             Scheduler::Sequential => SchedulerConfig::Sequential { chunk_bytes },
-            Scheduler::ParallelFiles => SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent },
-            Scheduler::Field | Scheduler::FileWindow => SchedulerConfig::FileWindow { chunk_bytes, max_concurrent },
+            Scheduler::ParallelFiles => {
+                SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent }
+            }
+            Scheduler::Field | Scheduler::FileWindow => {
+                SchedulerConfig::FileWindow { chunk_bytes, max_concurrent }
+            }
             Scheduler::Adaptive => {
                 let memory_max_bytes = settings.recovery_memory_max() / sharing.max(1) as u64;
                 SchedulerConfig::Adaptive { memory_max_bytes }
@@ -307,7 +311,13 @@ impl Transfer {
         Ok(())
     }
 
-    fn account(&mut self, now: Time, requested_at: &Time, request: ChunkRequest, arrived: &Arrived) {
+    fn account(
+        &mut self,
+        now: Time,
+        requested_at: &Time,
+        request: ChunkRequest,
+        arrived: &Arrived,
+    ) {
         let (source, target) = (arrived.source, arrived.target);
         let add = |total: &Cell<Duration>, more| total.set(total.get() + more);
         add(&self.progress.source_throttle, source.throttle);

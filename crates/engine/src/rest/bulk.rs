@@ -46,17 +46,9 @@ pub(super) async fn bulk(call: Call) -> Result<Reply, Failure> {
     let mut writes = Vec::with_capacity(groups.len());
     for (index, group) in groups {
         let places = group.places;
-        let refused = match prepare(&call, &index, group.makes).await {
-            Ok(()) => None,
-            Err(failure) => Some(failure),
-        };
-        match refused {
-            Some(failure) => {
-                places
-                    .into_iter()
-                    .for_each(|place| items[place].result = Some(Err(failure.clone())));
-            }
-            None => {
+        match prepare(&call, &index, group.makes).await {
+            Err(failure) => settle(&mut items, places, Err(failure)),
+            Ok(()) => {
                 let (node, requests) = (call.node.clone(), group.requests);
                 let task = call.node.env.spawn("writes a bulk", async move {
                     write_documents(&node, &index, requests).await

@@ -73,20 +73,21 @@ impl Call {
 }
 
 type Answer = Pin<Box<dyn Future<Output = Result<Reply, Failure>>>>;
+type Handler = fn(Call) -> Answer;
 
 /// A line of the table.
 struct Route {
     methods: &'static [&'static str],
     paths: &'static [&'static str],
     known: Known,
-    run: fn(Call) -> Answer,
+    run: Handler,
 }
 
 const fn route(
     methods: &'static [&'static str],
     paths: &'static [&'static str],
     known: Known,
-    run: fn(Call) -> Answer,
+    run: Handler,
 ) -> Route {
     Route { methods, paths, known, run }
 }
@@ -319,7 +320,7 @@ fn prepare(
     request: &RestRequest,
     path: &str,
     query: Query,
-) -> Result<(fn(Call) -> Answer, Call), Failure> {
+) -> Result<(Handler, Call), Failure> {
     let method = request.method.as_str();
     let found = find(path).ok_or_else(|| unknown(path, method))?;
     let route = found.value.get(method).ok_or_else(|| {

@@ -17,7 +17,11 @@ pub(crate) fn codec(number: u8) -> Option<Codec> {
 
 /// Compresses a chunk where that is asked for and makes it smaller; answers its length on the wire and its
 /// plain length if it was compressed. The first byte of compressed bytes names the codec.
-pub(crate) async fn maybe_compress(env: &Env, chunk: Chunk, number: u8) -> (Chunk, u64, Option<u64>) {
+pub(crate) async fn maybe_compress(
+    env: &Env,
+    chunk: Chunk,
+    number: u8,
+) -> (Chunk, u64, Option<u64>) {
     let len = chunk.len();
     let Some(codec) = codec(number) else { return (chunk, len, None) };
     let work = Work::Compress { bytes: len, codec };

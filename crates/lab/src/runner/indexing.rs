@@ -34,14 +34,9 @@ impl<T: Target> Runner<'_, T> {
         self.journal.phase("index", false, None, 1)
     }
 
-    async fn bulk_client(
-        &self,
-        part: std::ops::Range<u64>,
-        done: &Cell<u64>,
-    ) -> Result<(), Error> {
+    async fn bulk_client(&self, part: std::ops::Range<u64>, done: &Cell<u64>) -> Result<(), Error> {
         let corpus = &self.plan.corpus;
-        let bodies =
-            BulkBodies::new(&corpus.source, self.plan.seed, part, corpus.bulk_documents)?;
+        let bodies = BulkBodies::new(&corpus.source, self.plan.seed, part, corpus.bulk_documents)?;
         let path = format!("/{}/_bulk?filter_path=errors,took", self.plan.index.name);
         for body in bodies {
             let body = body?;

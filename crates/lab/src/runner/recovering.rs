@@ -19,9 +19,9 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
 
 impl<T: Target> Runner<'_, T> {
     pub(super) async fn recover(&self, variant: &Variant, lap: u32) -> Result<Row, Error> {
+        self.set_up(variant).await?;
         self.journal.phase("recover", true, Some(&variant.name), lap)?;
         self.watch.begin("recover", Some(&variant.name), None, "bytes");
-        self.set_up(variant).await?;
         let index = self.follower_index();
         let body = json!({ "remote_cluster": LEADER, "leader_index": self.plan.index.name });
         let before = Before::default();

@@ -11,7 +11,11 @@ use serde_json::{Value, json};
 use world::{Env, LinkConfig};
 
 /// Starts clusters of so many nodes each.
-pub async fn start(env: &Env, clusters: &[(&str, usize)], link: Option<LinkConfig>) -> EmbeddedTarget {
+pub async fn start(
+    env: &Env,
+    clusters: &[(&str, usize)],
+    link: Option<LinkConfig>,
+) -> EmbeddedTarget {
     let mut target = EmbeddedTarget::new(env, env!("CARGO_BIN_EXE_narrows").into());
     let clusters = clusters.iter().map(|(name, nodes)| ClusterSpec {
         name: (*name).to_owned(),

@@ -97,7 +97,8 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
         if !known().any(|variant| variant == name) {
             let hint = record::names::did_you_mean(name, known());
             let all: Vec<&str> = known().collect();
-            let text = format!("no variant is called \"{name}\"{hint}; there are {}", all.join(", "));
+            let text =
+                format!("no variant is called \"{name}\"{hint}; there are {}", all.join(", "));
             return Err(Usage(text).into());
         }
     }
@@ -175,11 +176,7 @@ fn on_embedded(
     })
 }
 
-fn on_virtual(
-    plan: &Resolved,
-    writer: Writer,
-    _manifest: &mut Manifest,
-) -> anyhow::Result<Ended> {
+fn on_virtual(plan: &Resolved, writer: Writer, _manifest: &mut Manifest) -> anyhow::Result<Ended> {
     let plan = plan.clone();
     let seed = plan.seed;
     let (result, _trace) = world::virtual_world::run_traced(seed, async move |env: Env| {
@@ -236,7 +233,11 @@ fn finish(
             if !run.rows.is_empty() {
                 write_table(&run, &args.form, Some(&page))?;
             }
-            Err(error.context(format!("run {} failed; its record is in {}", manifest.run, dir.display())))
+            Err(error.context(format!(
+                "run {} failed; its record is in {}",
+                manifest.run,
+                dir.display()
+            )))
         }
     }
 }

@@ -23,9 +23,18 @@ pub(crate) struct LinkHandle {
     state: Rc<LinkState>,
 }
 
+/// What an address through a link begins with; the link's number, a dot and the plain address follow.
+const ROUTE: &str = "link";
+
 impl World {
-    pub(super) fn link(&self, number: &str) -> Option<Rc<LinkState>> {
-        self.links.borrow().get(number.parse::<usize>().ok()?).cloned()
+    /// The link that an address leads through, if any, and the address behind it.
+    pub(super) fn through<'a>(&self, address: &'a str) -> (Option<Rc<LinkState>>, &'a str) {
+        let route = address.strip_prefix(ROUTE).and_then(|rest| rest.split_once('.'));
+        let found = route.and_then(|(number, plain)| {
+            let link = self.links.borrow().get(number.parse::<usize>().ok()?).cloned()?;
+            Some((Some(link), plain))
+        });
+        found.unwrap_or((None, address))
     }
 }
 
@@ -44,7 +53,7 @@ impl Host {
 
 impl LinkHandle {
     pub(crate) fn route(&self, to: &str) -> String {
-        format!("{to}@{}", self.number)
+        format!("{ROUTE}{}.{to}", self.number)
     }
 
     pub(crate) fn configure(&self, config: LinkConfig) {

@@ -210,13 +210,10 @@ impl Host {
         Ok(Listener { world, address, listening, message: std::marker::PhantomData })
     }
 
-    /// Connects to `host:port`, or to `host:port@link`, as [`crate::Link::route`] writes it.
+    /// Connects to `host:port`, or to an address through a link, as [`crate::Link::route`] writes it.
     pub(crate) async fn connect<M: Message>(&self, address: &str) -> io::Result<Connection<M>> {
         let world = self.world();
-        let (plain, link) = match address.split_once('@') {
-            Some((plain, number)) => (plain, world.link(number)),
-            None => (address, None),
-        };
+        let (link, plain) = world.through(address);
         let far = Host::get(&world, split(plain)?.0).state;
         let (out, back, window) = paths(&self.state, &far, link.as_deref());
         let round_trip: Duration = out.iter().chain(&back).map(|pipe| pipe.delay()).sum();

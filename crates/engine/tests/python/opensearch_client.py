@@ -1,0 +1,142 @@
+"""An ordinary client of OpenSearch against a cluster: python3 opensearch_client.py http://127.0.0.1:9200
+
+Needs opensearch-py. Prints OK, or ends with the assertion that does not hold.
+"""
+
+import sys
+
+from opensearchpy import OpenSearch, helpers
+from opensearchpy.exceptions import ConflictError, NotFoundError, RequestError
+
+INDEX = "python-client"
+
+
+def main(url):
+    client = OpenSearch(url, timeout=60)
+    info = client.info()
+    assert info["version"]["number"] == "7.10.2", info
+    assert client.ping()
+    nodes = client.cluster.health(wait_for_nodes=">=1")["number_of_nodes"]
+
+    client.indices.delete(index=INDEX, ignore=[404])
+    made = client.indices.create(
+        index=INDEX,
+        body={
+            "settings": {"number_of_shards": 2, "number_of_replicas": 1 if nodes > 1 else 0},
+            "mappings": {"properties": {"n": {"type": "long"}, "place": {"type": "geo_point"}}},
+        },
+    )
+    assert made["acknowledged"] and made["index"] == INDEX, made
+    assert client.indices.exists(index=INDEX)
+    assert not client.indices.exists(index="no-such-index")
+    health = client.cluster.health(index=INDEX, wait_for_status="green")
+    assert health["status"] == "green" and not health["timed_out"], health
+    try:
+        client.indices.create(index=INDEX)
+        raise AssertionError("an index was made twice")
+    except RequestError as error:
+        assert error.error == "resource_already_exists_exception", error
+
+    documents(client)
+    bulks(client)
+    cluster(client, nodes)
+
+    assert client.indices.delete(index=INDEX)["acknowledged"]
+    try:
+        client.count(index=INDEX)
+        raise AssertionError("a deleted index was counted")
+    except NotFoundError as error:
+        assert error.error == "index_not_found_exception", error
+    print("OK")
+
+
+def documents(client):
+    answer = client.index(index=INDEX, id="a/b c", body={"n": 1}, refresh=True)
+    assert answer["result"] == "created", answer
+    answer = client.get(index=INDEX, id="a/b c")
+    assert answer["found"] and answer["_source"] == {"n": 1}, answer
+    assert client.exists(index=INDEX, id="a/b c")
+    assert client.get_source(index=INDEX, id="a/b c") == {"n": 1}
+    try:
+        client.create(index=INDEX, id="a/b c", body={"n": 2})
+        raise AssertionError("a document was created twice")
+    except ConflictError as error:
+        assert error.error == "version_conflict_engine_exception", error
+    assert client.index(index=INDEX, body={"n": 3})["_id"]
+    assert client.delete(index=INDEX, id="a/b c")["result"] == "deleted"
+    assert not client.exists(index=INDEX, id="a/b c")
+    try:
+        client.get(index=INDEX, id="a/b c")
+        raise AssertionError("a deleted document was read")
+    except NotFoundError as error:
+        assert error.info["found"] is False, error.info
+    try:
+        client.index(index=INDEX, body={"place": "nowhere"})
+        raise AssertionError("a document that does not fit its mapping was indexed")
+    except RequestError as error:
+        assert error.error == "mapper_parsing_exception", error
+
+
+def bulks(client):
+    actions = ({"_index": INDEX, "_id": n, "n": n, "place": [n % 90, 45]} for n in range(2500))
+    done, errors = helpers.bulk(client, actions, chunk_size=1000, refresh=True)
+    assert (done, errors) == (2500, []), (done, errors)
+    assert client.count(index=INDEX)["count"] == 2501
+    mixed = [
+        {"_op_type": "create", "_index": INDEX, "_id": 1, "n": 1},
+        {"_op_type": "delete", "_index": INDEX, "_id": 2},
+    ]
+    done, errors = helpers.bulk(client, mixed, raise_on_error=False)
+    assert done == 1 and errors[0]["create"]["status"] == 409, (done, errors)
+    streamed = helpers.streaming_bulk(client, ({"_index": INDEX, "n": n} for n in range(10)))
+    assert all(ok for ok, _ in streamed)
+    answer = client.bulk(body='{"index":{}}\n{"n":1}\n', index=INDEX, filter_path="errors,took")
+    assert answer["errors"] is False and "items" not in answer, answer
+    assert client.indices.refresh(index=INDEX)["_shards"]["failed"] == 0
+    assert client.indices.flush(index=INDEX)["_shards"]["failed"] == 0
+    assert client.indices.forcemerge(index=INDEX, max_num_segments=1)["_shards"]["failed"] == 0
+    assert client.count(index=INDEX, body={"query": {"match_all": {}}})["count"] == 2511
+
+
+def cluster(client, nodes):
+    name = "indices.recovery.max_bytes_per_sec"
+    client.cluster.put_settings(body={"persistent": {name: "80mb"}})
+    settings = client.cluster.get_settings(flat_settings=True)
+    assert settings["persistent"][name] == "80mb", settings
+    client.cluster.put_settings(body={"persistent": {name: None}})
+    assert name not in client.cluster.get_settings(flat_settings=True)["persistent"]
+    try:
+        client.cluster.put_settings(body={"persistent": {"indices.recovery.no_such": 1}})
+        raise AssertionError("an unknown setting was taken")
+    except RequestError as error:
+        assert error.error == "illegal_argument_exception", error
+
+    client.indices.put_settings(index=INDEX, body={"index": {"refresh_interval": "5s"}})
+    shown = client.indices.get_settings(index=INDEX)[INDEX]["settings"]["index"]
+    assert shown["refresh_interval"] == "5s" and shown["number_of_shards"] == "2", shown
+    client.indices.put_mapping(index=INDEX, body={"properties": {"word": {"type": "keyword"}}})
+    mapping = client.indices.get_mapping(index=INDEX)[INDEX]["mappings"]
+    assert set(mapping["properties"]) == {"n", "place", "word"}, mapping
+    assert client.indices.get(index=INDEX)[INDEX]["aliases"] == {}
+
+    stats = client.nodes.stats()
+    assert stats["_nodes"] == {"total": nodes, "successful": nodes, "failed": 0}, stats["_nodes"]
+    addresses = [node["http"]["publish_address"] for node in client.nodes.info()["nodes"].values()]
+    assert len(addresses) == nodes and all(":" in address for address in addresses), addresses
+
+    rows = client.cat.indices(index=INDEX, format="json", bytes="b")
+    assert rows[0]["docs.count"] == "2511" and rows[0]["health"] == "green", rows
+    assert int(rows[0]["store.size"]) > 0, rows
+    assert len(client.cat.nodes(format="json")) == nodes
+    assert client.cat.health(format="json")[0]["status"] == "green"
+    assert len(client.cat.shards(index=INDEX, format="json")) in (2, 4)
+    assert INDEX in client.cat.indices(v=True)
+    shards = client.indices.recovery(index=INDEX)[INDEX]["shards"]
+    assert {shard["stage"] for shard in shards} == {"DONE"}, shards
+    rows = client.cat.recovery(index=INDEX, format="json", h="index,shard,stage,bytes_percent")
+    assert len(rows) == len(shards) and rows[0]["stage"] == "done", rows
+    assert client.cluster.remote_info() == {}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
