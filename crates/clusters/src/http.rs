@@ -1,6 +1,5 @@
 //! A small HTTP/1.1 client for the real world: kept connections, bounded answers.
 
-use std::error::Error as _;
 use std::io;
 
 use bytes::Bytes;
@@ -299,7 +298,7 @@ mod tests {
             let server = serve(&env, "127.0.0.1:0").await;
             let mut client = HttpClient::new(env.clone());
             client.answer_bytes_max = 1000;
-            let mut ask = async |len| {
+            let ask = async |len| {
                 client.send(&server.address, "POST", "/", Bytes::from(vec![b'x'; len])).await
             };
             assert_eq!(ask(900).await.unwrap().0, 200);

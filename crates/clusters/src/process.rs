@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -128,10 +128,15 @@ impl NodeProcess {
 
     /// Asks it to end, and waits; ends it where that takes too long.
     pub(crate) async fn stop(mut self) {
-        drop(self.stdin.take());
-        if self.env.timeout(STOP_PATIENCE, self.child.wait()).await.is_err() {
+        if self.end_in_order().await.is_none() {
             self.kill().await;
         }
+    }
+
+    /// Ends its input, and waits for what it makes of that; none where that takes too long.
+    async fn end_in_order(&mut self) -> Option<ExitStatus> {
+        drop(self.stdin.take());
+        self.env.timeout(STOP_PATIENCE, self.child.wait()).await.ok()?.ok()
     }
 }
 
@@ -148,5 +153,115 @@ impl Drop for NodeProcess {
         {
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the fake node does depends on its name.
+    fn config(name: &str) -> NodeConfig {
+        NodeConfig {
+            name: name.to_owned(),
+            cluster: "c".to_owned(),
+            members: vec![name.to_owned()],
+            manager: None,
+            transport: "127.0.0.1:0".to_owned(),
+            http: "127.0.0.1:0".to_owned(),
+            data: "/nowhere".into(),
+            settings: Default::default(),
+        }
+    }
+
+    async fn start(env: &Env, name: &str) -> Result<(NodeProcess, Ready), Error> {
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_node.sh");
+        NodeProcess::start(env, &program, &config(name)).await
+    }
+
+    fn is_there(pid: u32) -> bool {
+        Path::new(&format!("/proc/{pid}")).exists()
+    }
+
+    fn real<F: Future<Output = ()>>(body: impl FnOnce(Env) -> F) {
+        world::real_world::run(1, body);
+    }
+
+    #[test]
+    fn a_node_says_where_it_is_and_ends_in_order() {
+        real(async |env| {
+            let (mut process, ready) = start(&env, "good").await.unwrap();
+            assert_eq!((&*ready.transport, &*ready.http), ("127.0.0.1:1", "127.0.0.1:2"));
+            let pid = process.child.id().unwrap();
+            assert!(is_there(pid));
+            assert!(process.end_in_order().await.unwrap().success());
+            assert!(!is_there(pid));
+            // It saw the end of its input, and was not killed.
+            while !process.reader.is_finished() {
+                env.sleep(Duration::from_millis(1)).await;
+            }
+            assert_eq!(*process.stderr.borrow(), ["input ended"]);
+            let (process, _) = start(&env, "good").await.unwrap();
+            let pid = process.child.id().unwrap();
+            process.stop().await;
+            assert!(!is_there(pid));
+        });
+    }
+
+    #[test]
+    fn no_process_is_left_after_a_kill_or_a_drop() {
+        real(async |env| {
+            let (process, _) = start(&env, "good").await.unwrap();
+            let pid = process.child.id().unwrap();
+            process.kill().await;
+            assert!(!is_there(pid));
+            let (process, _) = start(&env, "good").await.unwrap();
+            let pid = process.child.id().unwrap();
+            drop(process);
+            assert!(!is_there(pid));
+        });
+    }
+
+    #[test]
+    fn a_node_that_fails_shows_its_last_words() {
+        real(async |env| {
+            let error = start(&env, "broken").await.err().unwrap();
+            let Error::Node { node, stderr, .. } = &error else { panic!("{error}") };
+            let expected: Vec<String> = (11..=30).map(|n| format!("line {n}")).collect();
+            assert_eq!((node.as_str(), stderr), ("broken", &expected));
+            let said = error.to_string();
+            assert!(said.starts_with("node broken ended before it was ready; it said:\n  line 11"));
+        });
+    }
+
+    #[test]
+    fn a_program_that_is_no_node_is_told() {
+        real(async |env| {
+            let error = start(&env, "chatty").await.err().unwrap().to_string();
+            assert!(error.contains("\"hello\" where its addresses should be"), "{error}");
+            // It may be gone before it is told anything.
+            let gone =
+                NodeProcess::start(&env, Path::new("false"), &config("x")).await.err().unwrap();
+            assert!(gone.to_string().contains("ended before it was ready"), "{gone}");
+            let none =
+                NodeProcess::start(&env, Path::new("/none"), &config("x")).await.err().unwrap();
+            assert!(none.to_string().contains("cannot start /none"), "{none}");
+        });
+    }
+
+    #[test]
+    fn a_node_that_ends_by_itself_is_noticed() {
+        real(async |env| {
+            let (mut process, _) = start(&env, "good").await.unwrap();
+            assert!(process.ended().await.is_none());
+            process.child.start_kill().unwrap();
+            let error = loop {
+                if let Some(error) = process.ended().await {
+                    break error.to_string();
+                }
+                env.sleep(Duration::from_millis(1)).await;
+            };
+            assert!(error.contains("ended by itself (signal: 9"), "{error}");
+        });
     }
 }

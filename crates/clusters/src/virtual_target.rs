@@ -11,6 +11,9 @@ use crate::embedded::ask_in_turn;
 use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
 use crate::{Answer, Error, RestClient};
 
+/// Where a node keeps its data on its host's disk.
+const DATA: &str = "/data";
+
 struct VirtualNode {
     cluster: String,
     config: NodeConfig,
@@ -54,7 +57,7 @@ impl VirtualTarget {
                 manager: manager.clone(),
                 transport: host.any_address(),
                 http: host.any_address(),
-                data: PathBuf::from("/data"),
+                data: PathBuf::from(DATA),
                 settings: cluster.settings.clone(),
             };
             let node = Node::start(&host, config.clone()).await?;
@@ -88,6 +91,14 @@ impl VirtualTarget {
     fn find(&self, node: &str) -> Result<usize, Error> {
         let found = self.nodes.iter().position(|known| known.handle.name == node);
         found.ok_or_else(|| Error::Unknown { what: "node", name: node.to_owned() })
+    }
+}
+
+impl Drop for VirtualTarget {
+    fn drop(&mut self) {
+        for node in &self.nodes {
+            self.env.kill_host(&node.handle.name);
+        }
     }
 }
 
@@ -152,6 +163,11 @@ impl Target for VirtualTarget {
         while let Some(mut node) = self.nodes.pop() {
             if let Some(node) = node.node.take() {
                 node.stop().await;
+            }
+            // Nothing of it is left for who starts a host of that name next.
+            self.env.kill_host(&node.handle.name);
+            if let Some(disk) = self.env.host(&node.handle.name).virtual_disk() {
+                disk.remove_under(DATA);
             }
         }
         self.link = None;

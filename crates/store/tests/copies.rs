@@ -23,6 +23,7 @@ in_both_worlds! {
     creating_and_destroying => lifecycle;
     gaps_are_known_and_can_be_filled => gaps;
     a_lookup_sees_appends_that_are_not_searchable => update_of_an_append;
+    what_comes_twice_counts_once => twice;
 }
 
 async fn primary(env: Env, dir: PathBuf) {
@@ -352,4 +353,23 @@ async fn update_of_an_append(env: Env, dir: PathBuf) {
     let request = WriteRequest::Index { id, source: big.clone(), auto_id: false, create: true };
     shard.index(vec![request]).await.unwrap()[0].as_ref().unwrap();
     assert_eq!(shard.get("big").await.unwrap().unwrap().source, Some(big));
+}
+
+async fn twice(env: Env, dir: PathBuf) {
+    let primary = create(&env, &at(&dir, "primary")).await;
+    let requests = (0..20).map(|n| append(&format!("id{n}"), n)).collect();
+    let ops = primary.index(requests).await.unwrap().into_iter().map(|r| r.unwrap().0);
+    let ops: Vec<Operation> = ops.collect();
+    let replica = create(&env, &at(&dir, "replica")).await;
+    replica.apply(ops[5..].to_vec()).await.unwrap();
+    replica.apply([&ops[..10], &ops[..10]].concat()).await.unwrap();
+    replica.apply(ops.clone()).await.unwrap();
+    assert_eq!(replica.stats().log_ops, 20);
+    assert_eq!(replica.digest().await.unwrap(), primary.digest().await.unwrap());
+    // Nor do they once they are committed, and the copy is open again.
+    replica.flush().await.unwrap();
+    replica.close().await.unwrap();
+    let replica = open(&env, &at(&dir, "replica")).await.unwrap();
+    replica.apply(ops).await.unwrap();
+    assert_eq!(replica.count().await.unwrap(), 20);
 }

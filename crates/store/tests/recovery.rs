@@ -165,7 +165,8 @@ async fn reused(env: Env, dir: PathBuf) {
     // The older copy goes its own way before it is replaced.
     write(&target, vec![put("only here", 1)]).await;
     target.flush().await.unwrap();
-    write(&target, vec![put("only here", 2)]).await;
+    // These stay in its log, above all that the new files hold.
+    write(&target, (0..9).map(|n| put("only here", n)).collect()).await;
     target.close().await.unwrap();
     write(&source, vec![append("more", 1), append("and more", 2)]).await;
     let snapshot = source.snapshot("again").await.unwrap();
@@ -214,7 +215,13 @@ async fn refusals(env: Env, dir: PathBuf) {
     incoming.write_chunk(0, 0, piece).await.unwrap();
     let early = incoming.finish_file(0).await.unwrap_err();
     assert!(matches!(early, Error::Incomplete { have: 10, .. }), "{early}");
-    // Chunks of one file, cut in two ways: the overlap counts once.
+    // Chunks that overlap and come in any order: what overlaps counts once.
+    let last = commit.files.len() - 1;
+    for (offset, len) in [(20, 20), (10, 20), (0, 15), (35, u64::MAX)] {
+        let piece = snapshot.read_chunk(last, offset, len).await.unwrap();
+        incoming.write_chunk(last, offset, piece).await.unwrap();
+    }
+    incoming.finish_file(last).await.unwrap();
     let rest = snapshot.read_chunk(0, 5, len).await.unwrap();
     incoming.write_chunk(0, 5, rest).await.unwrap();
     incoming.finish_file(0).await.unwrap();

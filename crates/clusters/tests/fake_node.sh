@@ -1,0 +1,18 @@
+#!/bin/sh
+# As much of a node as its runner can tell. What it does depends on the name in its configuration.
+read -r config
+case $config in
+*'"name":"good"'*)
+    echo '{"name":"good","transport":"127.0.0.1:1","http":"127.0.0.1:2"}'
+    while read -r _; do :; done
+    echo "input ended" >&2
+    ;;
+*'"name":"broken"'*)
+    for n in $(seq 30); do echo "line $n" >&2; done
+    exit 3
+    ;;
+*'"name":"chatty"'*)
+    echo hello
+    while read -r _; do :; done
+    ;;
+esac
