@@ -303,9 +303,7 @@ impl Recovery {
         self.progress.enter(self.now(), Stage::VerifyIndex, Limit::DiskWrite);
         let failed = |failure| TransferError::Call(CallError::Failed(failure));
         let (mapping, options) = self.options(Some(history_uuid.to_owned())).map_err(failed)?;
-        let incoming = Rc::into_inner(incoming);
-        let incoming = incoming.ok_or_else(|| failed(unexpected()))?;
-        Ok(incoming.install(&mapping, options).await?)
+        Ok(Rc::unwrap_or_clone(incoming).install(&mapping, options).await?)
     }
 
     /// Copies operations until the copy has everything up to `max`.

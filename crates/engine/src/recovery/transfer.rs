@@ -120,6 +120,13 @@ pub(crate) async fn measure_round_trip(node: Node, source: SourceSession) {
     }
 }
 
+/// What the tasks of a transfer tell it.
+enum Told {
+    Chunk(Outcome),
+    /// A file was checked as a whole.
+    File(Result<(), TransferError>),
+}
+
 /// What came of one chunk.
 struct Outcome {
     request: ChunkRequest,
@@ -150,6 +157,10 @@ struct Transfer {
     /// Bytes of each file that are still missing.
     missing: Vec<u64>,
     tasks: BTreeMap<ChunkRequest, Task<()>>,
+    /// Checks of whole files that run beside the chunks.
+    checks: Vec<Task<()>>,
+    checking: usize,
+    tell: mpsc::UnboundedSender<Told>,
     next_connection: u32,
 }
 
@@ -172,6 +183,7 @@ pub(crate) async fn fetch_files(
     list_files(progress, commit, &spans);
     let sharing = running(node);
     let config = source.scheduler(&node.settings(), sharing);
+    let (tell, told) = mpsc::unbounded_channel();
     let mut transfer = Transfer {
         node: node.clone(),
         source: source.clone(),
@@ -180,6 +192,9 @@ pub(crate) async fn fetch_files(
         scheduler: ChunkScheduler::new(config, &spans, node.env.now()),
         missing: spans.iter().map(|span| span.len - span.have).collect(),
         tasks: BTreeMap::new(),
+        checks: Vec::new(),
+        checking: 0,
+        tell,
         next_connection: 0,
     };
     // Told once: a running minimum would hide a path that gets longer.
@@ -187,10 +202,10 @@ pub(crate) async fn fetch_files(
     node.pace_changed.notify_waiters();
     for file in 0..spans.len() {
         if transfer.missing[file] == 0 {
-            transfer.finish_file(file as u32).await?;
+            transfer.check_file(file as u32);
         }
     }
-    let result = transfer.run().await;
+    let result = transfer.run(told).await;
     progress.in_flight_bytes.set(0);
     node.note_recovery_load();
     // Whoever is left may have this one's share of the memory.
@@ -223,10 +238,15 @@ fn list_files(progress: &Progress, commit: &Commit, spans: &[FileSpan]) {
 }
 
 impl Transfer {
-    async fn run(&mut self) -> Result<(), TransferError> {
-        let (done, mut outcomes) = mpsc::unbounded_channel();
-        while !self.scheduler.is_complete() {
-            self.start_chunks(&done);
+    async fn run(&mut self, mut told: mpsc::UnboundedReceiver<Told>) -> Result<(), TransferError> {
+        while !self.scheduler.is_complete() || self.checking > 0 {
+            self.start_chunks();
+            if self.scheduler.is_complete() {
+                self.progress
+                    .accounting
+                    .borrow_mut()
+                    .set_idle(self.node.env.now(), Limit::DiskWrite);
+            }
             let wake_at = self.scheduler.wake_at();
             let node = self.node.clone();
             let wake = async {
@@ -237,10 +257,10 @@ impl Transfer {
             };
             tokio::select! {
                 biased;
-                outcome = outcomes.recv() => {
-                    self.settle(outcome.expect("this function holds a sender")).await?;
-                    while let Ok(outcome) = outcomes.try_recv() {
-                        self.settle(outcome).await?;
+                first = told.recv() => {
+                    self.settle(first.expect("this transfer holds a sender"))?;
+                    while let Ok(more) = told.try_recv() {
+                        self.settle(more)?;
                     }
                 }
                 () = node.pace_changed.notified() => self.reconfigure(),
@@ -255,7 +275,7 @@ impl Transfer {
         self.scheduler.reconfigure(self.node.env.now(), config);
     }
 
-    fn start_chunks(&mut self, done: &mpsc::UnboundedSender<Outcome>) {
+    fn start_chunks(&mut self) {
         let settings = self.node.settings();
         let connections = settings.transport_recovery_connections().max(1);
         let compress = self.source.compress(&settings);
@@ -269,7 +289,7 @@ impl Transfer {
                 self.source.clone(),
                 self.incoming.clone(),
                 (request, class, compress),
-                done.clone(),
+                self.tell.clone(),
             );
             self.tasks.insert(request, self.node.env.spawn("fetches a chunk", fetch));
         }
@@ -281,7 +301,14 @@ impl Transfer {
         self.node.note_recovery_load();
     }
 
-    async fn settle(&mut self, outcome: Outcome) -> Result<(), TransferError> {
+    fn settle(&mut self, told: Told) -> Result<(), TransferError> {
+        let outcome = match told {
+            Told::Chunk(outcome) => outcome,
+            Told::File(result) => {
+                self.checking -= 1;
+                return result;
+            }
+        };
         let now = self.node.env.now();
         let request = outcome.request;
         self.tasks.remove(&request);
@@ -306,7 +333,7 @@ impl Transfer {
         self.missing[file] -= u64::from(request.len);
         self.progress.files.borrow_mut()[file].recovered += u64::from(request.len);
         if self.missing[file] == 0 {
-            self.finish_file(request.file).await?;
+            self.check_file(request.file);
         }
         Ok(())
     }
@@ -341,19 +368,42 @@ impl Transfer {
         self.scheduler.delivered(now, request, delivery);
     }
 
-    /// Checks a file as a whole. Where it is damaged, the source is asked whether the damage is there.
-    async fn finish_file(&mut self, file: u32) -> Result<(), TransferError> {
-        match self.incoming.finish_file(file as usize).await {
-            Err(damaged @ store::Error::ReceivedDamaged { .. }) => {
-                let request = Request::VerifyFile { session: self.source.session, file };
-                self.source.ask(&self.node, Class::Control, request).await?;
-                // The source is whole: what came was damaged behind the chunks' checksums.
-                let count = self.progress.refetched_chunks.get() + 1;
-                self.progress.refetched_chunks.set(count);
-                Err(damaged.into())
-            }
-            other => Ok(other?),
+    /// Has a file checked as a whole, while chunks of others go on.
+    fn check_file(&mut self, file: u32) {
+        let check = check_file(
+            self.node.clone(),
+            self.source.clone(),
+            self.progress.clone(),
+            self.incoming.clone(),
+            file,
+        );
+        let tell = self.tell.clone();
+        self.checking += 1;
+        self.checks.push(self.node.env.spawn("checks a file", async move {
+            let result = check.await;
+            // Nobody listens any more where the transfer has failed meanwhile.
+            let _ = tell.send(Told::File(result));
+        }));
+    }
+}
+
+/// Checks a file as a whole. Where it is damaged, the source is asked whether the damage is there.
+async fn check_file(
+    node: Node,
+    source: SourceSession,
+    progress: Rc<Progress>,
+    incoming: Rc<Incoming>,
+    file: u32,
+) -> Result<(), TransferError> {
+    match incoming.finish_file(file as usize).await {
+        Err(damaged @ store::Error::ReceivedDamaged { .. }) => {
+            let request = Request::VerifyFile { session: source.session, file };
+            source.ask(&node, Class::Control, request).await?;
+            // The source is whole: what came was damaged behind the chunks' checksums.
+            progress.refetched_chunks.set(progress.refetched_chunks.get() + 1);
+            Err(damaged.into())
         }
+        other => Ok(other?),
     }
 }
 
@@ -362,7 +412,7 @@ async fn fetch_chunk(
     source: SourceSession,
     incoming: Rc<Incoming>,
     (request, class, compress): (ChunkRequest, Class, u8),
-    done: mpsc::UnboundedSender<Outcome>,
+    tell: mpsc::UnboundedSender<Told>,
 ) {
     let requested_at = node.env.now();
     let ask = Request::ReadChunk {
@@ -381,7 +431,7 @@ async fn fetch_chunk(
         Err(error) => Err(ChunkError::Call(error)),
     };
     // Nobody listens any more where the transfer has failed meanwhile.
-    let _ = done.send(Outcome { request, requested_at, result });
+    let _ = tell.send(Told::Chunk(Outcome { request, requested_at, result }));
 }
 
 /// Decompresses, verifies, waits for the throttle, and writes.
