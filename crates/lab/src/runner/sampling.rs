@@ -128,8 +128,8 @@ impl Recoveries {
         for (limit, ns) in charged {
             *sample.charged_s.entry(limit).or_default() += ns as f64 / 1e9;
         }
-        let larger = |held: Option<u64>, more: u64| Some(held.unwrap_or(0).max(more));
-        sample.chunk_bytes = larger(sample.chunk_bytes, number("/narrows/chunk_bytes"));
+        let chunk_bytes = number("/narrows/chunk_bytes");
+        sample.chunk_bytes = Some(sample.chunk_bytes.unwrap_or(0).max(chunk_bytes));
         let in_flight = sample.in_flight_bytes.unwrap_or(0) + number("/narrows/in_flight_bytes");
         sample.in_flight_bytes = Some(in_flight);
         self.stopped_epoch_ms = self.stopped_epoch_ms.max(number("/stop_time_in_millis"));
