@@ -33,7 +33,7 @@ fn help_and_version_go_well() {
 
 #[test]
 fn what_is_asked_wrongly_is_exit_code_2_and_offers_the_nearest() {
-    refused(&["rnu"], 2, &["run"]);
+    refused(&["plan"], 2, &["plans"]);
     refused(&["run", "remote-recvery"], 2, &["remote-recovery"]);
     refused(&["run", "remote-recovery", "--variant", "1 MB x 6"], 2, &["1 MB x 5"]);
     refused(&["run", "remote-recovery", "--scale", "0"], 2, &["scale"]);

@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(plan.link.rtt, Duration::from_millis(100));
         assert_eq!(plan.link.rate_bytes_per_s, 125_000_000);
         assert_eq!(plan.corpus.source, Source::Generated(Corpus::Geopoint));
-        assert_eq!(plan.corpus.documents, 30_000);
+        assert_eq!(plan.corpus.documents, 25_000);
         let rows: Vec<(&str, Option<f64>)> = plan
             .variants
             .iter()
