@@ -149,6 +149,7 @@ fn a_port_that_is_taken_is_said() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
     assert!(said.contains(&port.to_string()) && said.contains("in use"), "{said}");
+    assert!(said.contains("--port"), "{said}");
 }
 
 #[test]

@@ -49,6 +49,10 @@ fn bring_up(node: &Node) {
         let known = node.shards.borrow().get(&key).cloned();
         match (known, &copy.state) {
             (Some(shard), _) => {
+                if let Ok(store) = shard.store() {
+                    let durability = meta.typed_settings().translog_durability();
+                    store.set_durability(replication::store_durability(durability));
+                }
                 if shard.set_role(copy.primary, term, copy.is_started()) {
                     node.keep("settles a promotion", replication::promoted(node.clone(), shard));
                 }

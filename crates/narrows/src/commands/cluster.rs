@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clusters::{ClusterSpec, EmbeddedTarget, Target, TopologySpec};
 
 #[derive(clap::Args)]
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let topology = TopologySpec { clusters: vec![cluster], link: None };
         let ended = tokio::select! {
             biased;
-            ended = serve(&mut target, &topology, &args.name) => ended,
+            ended = serve(&mut target, &topology, (&args.name, args.port)) => ended,
             _ = tokio::signal::ctrl_c() => Ok(()),
         };
         eprintln!("stopping");
@@ -55,9 +56,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 async fn serve(
     target: &mut EmbeddedTarget,
     topology: &TopologySpec,
-    name: &str,
+    (name, port): (&str, u16),
 ) -> anyhow::Result<()> {
-    target.start(topology).await?;
+    let what = || format!("start a cluster with its first port at {port} (--port chooses another)");
+    target.start(topology).await.with_context(what)?;
     for node in target.nodes(name) {
         println!("http://{}  {}", node.http, node.name);
     }
