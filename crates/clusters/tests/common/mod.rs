@@ -17,7 +17,7 @@ pub fn topology(leader_nodes: usize) -> TopologySpec {
     let link = LinkConfig {
         rtt: Duration::from_millis(50),
         rate_bytes_per_s: Some(10_000_000),
-        window_bytes: None,
+        ..LinkConfig::default()
     };
     TopologySpec {
         clusters: vec![cluster("leader", leader_nodes), cluster("follower", 1)],
