@@ -89,6 +89,13 @@ pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     }
 }
 
+pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
+    match env.virtual_disk() {
+        Some(disk) => Ok(disk.contains(&synthetic::disk_path(dir))),
+        None => tantivy_arm::holds_anything(env, dir).await,
+    }
+}
+
 pub(crate) async fn destroy(env: &Env, dir: &Path) -> Result<()> {
     match env.virtual_disk() {
         Some(disk) => {

@@ -46,8 +46,12 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         Request::NodeStats => Response::Json(node.stats().to_string()),
         Request::Recoveries => Response::Json(recovery::recoveries(node).to_string()),
         Request::RemoteIndex(index) => following::describe(node, &index)?,
-        Request::OpenSession { index, shard, kind } => {
-            recovery::open_session(node, &index, shard, kind).await?
+        Request::OpenSession { index, shard, kind, key } => {
+            recovery::open_session(node, &index, shard, kind, key).await?
+        }
+        Request::ReadOpening { index, shard, key, number, chunk_bytes, compress } => {
+            let session = recovery::awaited_session(node, &index, shard, key).await?;
+            return recovery::read_opening(node, session, (number, chunk_bytes), compress).await;
         }
         Request::ReadChunk { session, file, offset, len, compress } => {
             return recovery::read_chunk(node, session, (file, offset, len), compress).await;

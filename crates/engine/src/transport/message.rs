@@ -254,6 +254,24 @@ pub enum Request {
         shard: u32,
         /// Why.
         kind: SessionKind,
+        /// Drawn by the target, so that it can ask for chunks before it knows the session's number.
+        key: u64,
+    },
+    /// A chunk of a session that is being opened: number `number` of its files in order, cut to `chunk_bytes`.
+    /// Answered with [`Response::Done`] where the files end before it.
+    ReadOpening {
+        /// Index.
+        index: String,
+        /// Shard number.
+        shard: u32,
+        /// As in the [`Request::OpenSession`] that is on its way.
+        key: u64,
+        /// Which chunk.
+        number: u64,
+        /// Size that the files are cut to.
+        chunk_bytes: u32,
+        /// 0 plain, 1 lz4, 2 zstd.
+        compress: u8,
     },
     /// Bytes of a file of a session.
     ReadChunk {

@@ -179,6 +179,11 @@ pub async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     arm::committed(env, dir).await
 }
 
+/// Whether `dir` holds anything of a copy: a commit, or files that were being received.
+pub async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
+    arm::holds_anything(env, dir).await
+}
+
 /// Removes the copy in `dir` and all that belongs to it. Succeeds if there is none.
 pub async fn destroy(env: &Env, dir: &Path) -> Result<()> {
     arm::destroy(env, dir).await

@@ -136,7 +136,9 @@ pub(super) fn rebuild(copy: &Path, stored: &StoredCommit) -> Result<PathBuf> {
     fs::copy(&from, &to).map_err(io("copy", &from))?;
     let names: Vec<&str> = stored.commit.files.iter().map(|file| file.name.as_str()).collect();
     let managed = serde_json::to_vec(&names).expect("names are plain data");
-    files::write_durably(&work_dir.join(MANAGED), &managed)?;
+    // The directory is scratch: it is rebuilt at the next open.
+    let path = work_dir.join(MANAGED);
+    fs::write(&path, &managed).map_err(io("write", &path))?;
     Ok(work_dir)
 }
 

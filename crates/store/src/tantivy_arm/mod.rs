@@ -70,6 +70,12 @@ pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     Ok(stored.map(|stored| stored.commit))
 }
 
+/// Whether a directory has anything in it.
+pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
+    let dir = dir.to_owned();
+    env.work(Work::DiskRead { bytes: 4096 }, move || Ok(!files::names(&dir)?.is_empty())).await
+}
+
 /// Removes a copy.
 pub(crate) async fn destroy(env: &Env, dir: &Path) -> Result<()> {
     let dir = dir.to_owned();
