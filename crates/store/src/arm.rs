@@ -181,6 +181,16 @@ impl Arm {
         either!(self, arm => arm.refresh().await)
     }
 
+    /// Indexes by another mapping from now on, while nothing is written, merged or committed.
+    pub(crate) async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
+        either!(self, arm => arm.set_mapping(mapping).await)
+    }
+
+    /// Documents of the refreshed index with a value in a field; none where that cannot be told.
+    pub(crate) async fn count_with(&self, path: &str) -> Result<Option<u64>> {
+        either!(self, arm => arm.count_with(path).await)
+    }
+
     pub(crate) async fn digest(&self) -> Result<Digest> {
         either!(self, arm => arm.digest().await)
     }

@@ -106,6 +106,16 @@ async fn on_shard(
             )
         }
         ShardAction::Count => ShardAnswer::Count(store.count().await?),
+        ShardAction::CountWith { field } => match store.count_with(&field).await? {
+            Some(documents) => ShardAnswer::Count(documents),
+            None => {
+                let reason = format!(
+                    "[{field}] cannot be counted: it is not indexed, or as text, or documents are not parsed \
+                     here; ask for another field"
+                );
+                return Err(Failure::new(400, "illegal_argument_exception", reason));
+            }
+        },
         ShardAction::Digest => {
             let digest = store.digest().await?;
             ShardAnswer::Digest(digest.documents, digest.hash)

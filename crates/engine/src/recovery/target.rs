@@ -347,6 +347,8 @@ impl Recovery {
             };
             let bytes: u64 = ops.iter().map(|op| op.encoded_bytes()).sum();
             self.progress.accounting.borrow_mut().set_idle(self.now(), Limit::Cpu);
+            let mapped = self.shard.follow_mapping(&self.node, store).await;
+            mapped.map_err(CallError::Failed)?;
             store.apply(ops).await?;
             if next(store) == from {
                 let reason =

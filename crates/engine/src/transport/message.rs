@@ -79,6 +79,11 @@ pub enum ShardAction {
     },
     /// Counts live documents.
     Count,
+    /// Counts live documents with a value in a field.
+    CountWith {
+        /// Its dotted path.
+        field: String,
+    },
     /// Reads every live document and hashes it.
     Digest,
     /// Makes what was written visible.
@@ -99,7 +104,7 @@ pub enum ShardAction {
 pub enum ShardAnswer {
     /// To [`ShardAction::Get`]: version, sequence number, source; none if there is no such document.
     Get(Option<(u64, u64, Bytes)>),
-    /// To [`ShardAction::Count`].
+    /// To [`ShardAction::Count`] and [`ShardAction::CountWith`].
     Count(u64),
     /// To [`ShardAction::Digest`]: documents, and the wrapping sum of their hashes.
     Digest(u64, u64),

@@ -215,6 +215,17 @@ impl TantivyArm {
         self.work(Work::DiskSync, Core::refresh).await
     }
 
+    pub(crate) async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
+        let mapping = mapping.clone();
+        self.work(Work::DiskSync, move |core| core.set_mapping(&mapping)).await
+    }
+
+    pub(crate) async fn count_with(&self, path: &str) -> Result<Option<u64>> {
+        let path = path.to_owned();
+        let bytes = self.counts().documents;
+        self.work(Work::DiskRead { bytes }, move |core| core.count_with(&path)).await
+    }
+
     pub(crate) async fn digest(&self) -> Result<Digest> {
         let mut total = Digest::default();
         let core = self.core.clone();
