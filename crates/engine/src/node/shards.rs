@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use store::Shard;
+use store::{Mapping, Shard};
 use world::Task;
 
 use super::Node;
@@ -36,6 +36,8 @@ pub struct LocalShard {
     /// A replica that becomes the primary first settles what it may differ in from the others.
     promoting: Cell<bool>,
     store: RefCell<Option<Shard>>,
+    /// Version of the cluster state whose mapping the store is known to have.
+    mapped_at: Cell<u64>,
     progress: RefCell<Option<Rc<Progress>>>,
     recovery: RefCell<Option<Task<()>>>,
     /// On a primary: copies that new writes go to though they are not in sync yet, and what every copy has.
@@ -68,6 +70,7 @@ impl LocalShard {
             started: Cell::new(false),
             promoting: Cell::new(false),
             store: RefCell::default(),
+            mapped_at: Cell::new(0),
             progress: RefCell::default(),
             recovery: RefCell::default(),
             copies: RefCell::default(),
@@ -128,6 +131,19 @@ impl LocalShard {
         store.ok_or_else(|| {
             Failure::unavailable(&self.index, self.number, "is still recovering; try again")
         })
+    }
+
+    /// Has the store index by the mapping that the state has now: before each write, so that a field that was
+    /// mapped is indexed in every document that comes after the answer.
+    pub(crate) async fn follow_mapping(&self, node: &Node, store: &Shard) -> Result<(), Failure> {
+        let state = node.state();
+        let Some(meta) = state.indices.get(&self.index) else { return Ok(()) };
+        if self.mapped_at.get() == state.version {
+            return Ok(());
+        }
+        store.set_mapping(&Mapping::parse(&meta.mappings)?).await?;
+        self.mapped_at.set(state.version);
+        Ok(())
     }
 
     /// The store of the started primary.
