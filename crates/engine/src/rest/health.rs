@@ -205,7 +205,7 @@ fn index_json(state: &ClusterState, index: &str, with_shards: bool) -> Option<Va
     if with_shards {
         let shards = state.routing.get(index)?;
         let shards: Map<String, Value> = (0..)
-            .zip(shards)
+            .zip(shards.iter())
             .map(|(n, shard): (u32, _)| (n.to_string(), shard_json(shard)))
             .collect();
         object["shards"] = Value::Object(shards);
