@@ -10,8 +10,9 @@ use world::Task;
 
 use super::Node;
 use crate::recovery::Progress;
-use crate::settings::Durability;
-use crate::state::ShardCopy;
+use crate::replication::store_durability;
+use crate::settings::{Durability, IndexSettings};
+use crate::state::{IndexMeta, ShardCopy};
 use crate::transport::Failure;
 
 /// UUID of the index, and shard number.
@@ -38,6 +39,8 @@ pub struct LocalShard {
     store: RefCell<Option<Shard>>,
     progress: RefCell<Option<Rc<Progress>>>,
     recovery: RefCell<Option<Task<()>>>,
+    /// The index's settings that the open store goes by, and their version.
+    settings: RefCell<Option<(u64, IndexSettings)>>,
     /// On a primary: copies that new writes go to though they are not in sync yet, and what every copy has.
     pub(crate) copies: RefCell<BTreeMap<String, Tracked>>,
 }
@@ -70,6 +73,7 @@ impl LocalShard {
             store: RefCell::default(),
             progress: RefCell::default(),
             recovery: RefCell::default(),
+            settings: RefCell::default(),
             copies: RefCell::default(),
         }
     }
@@ -85,6 +89,22 @@ impl LocalShard {
         self.term.set(term);
         self.started.set(started);
         promoted
+    }
+
+    /// Takes over the settings of the index, where they are others than before; none until the store is open.
+    pub(super) fn take_settings(&self, meta: &IndexMeta) -> Option<IndexSettings> {
+        let mut taken = self.settings.borrow_mut();
+        if let Some((version, settings)) = taken.as_ref()
+            && *version == meta.settings_version
+        {
+            return Some(settings.clone());
+        }
+        let store = self.store.borrow();
+        let store = store.as_ref()?;
+        let settings = meta.typed_settings();
+        store.set_durability(store_durability(settings.translog_durability()));
+        *taken = Some((meta.settings_version, settings.clone()));
+        Some(settings)
     }
 
     pub(crate) fn promotion_is_settled(&self) {
@@ -111,6 +131,8 @@ impl LocalShard {
 
     pub(crate) fn set_store(&self, store: Shard) {
         *self.store.borrow_mut() = Some(store);
+        // They may have changed while it was opened with older ones.
+        self.settings.take();
     }
 
     pub(crate) fn set_progress(&self, progress: Rc<Progress>) {
@@ -188,7 +210,7 @@ pub(super) async fn maintain(node: Node) {
         for shard in shards {
             let Some(meta) = state.indices.get(&shard.index) else { continue };
             let Ok(store) = shard.store() else { continue };
-            let settings = meta.typed_settings();
+            let Some(settings) = shard.take_settings(meta) else { continue };
             let key = (shard.index_uuid.clone(), shard.number);
             let last = synced_at.entry(key).or_insert(node.env.now());
             let due = node.env.now() - *last >= settings.translog_sync_interval();

@@ -32,6 +32,7 @@ pub struct StateDiff {
     settings: Option<(SettingsMap, SettingsMap)>,
     disks: BTreeMap<String, BTreeMap<u32, Holders>>,
     ids: IdSource,
+    wire_bytes: u64,
 }
 
 /// The state that a diff begins from is not there.
@@ -71,6 +72,7 @@ impl StateDiff {
             settings: (!settings_same).then_some(settings),
             disks: old.disks.changes_to(&new.disks),
             ids: new.ids.clone(),
+            wire_bytes: 0,
         };
         if !Arc::ptr_eq(&old.members, &new.members) {
             let differs = |(name, node): &(&String, &Node)| old.members.get(*name) != Some(node);
@@ -82,6 +84,7 @@ impl StateDiff {
             diff.left = old.present.difference(&new.present).cloned().collect();
         }
         diff.find_shards(old, new);
+        diff.wire_bytes = diff.count_bytes();
         diff
     }
 
@@ -158,6 +161,10 @@ impl StateDiff {
 
     /// Bytes on the wire, about.
     pub fn wire_bytes(&self) -> u64 {
+        self.wire_bytes
+    }
+
+    fn count_bytes(&self) -> u64 {
         let shards = self.shards.values().flat_map(BTreeMap::values).map(shard_bytes).sum::<u64>();
         let disks = self.disks.values().flat_map(BTreeMap::values).map(|h| 32 * h.len() as u64);
         let members = self.members.len() as u64 * MEMBER_BYTES;
