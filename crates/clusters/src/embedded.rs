@@ -223,6 +223,20 @@ impl Target for EmbeddedTarget {
         Ok(())
     }
 
+    async fn wipe_node(&mut self, node: &str) -> Result<(), Error> {
+        let place = self.find(node)?;
+        if self.nodes[place].process.is_some() {
+            return Err(Error::Unknown { what: "killed node", name: node.to_owned() });
+        }
+        let copies = self.nodes[place].config.data.join("indices");
+        match std::fs::remove_dir_all(&copies) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::Io { what: "remove", path: copies, source: error })
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn stop(&mut self) {
         // The manager, which comes first, goes last.
         while let Some(mut node) = self.nodes.pop() {

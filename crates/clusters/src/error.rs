@@ -127,6 +127,26 @@ pub enum Error {
     /// The link could not be opened.
     #[error("the link cannot {0}")]
     Link(io::Error),
+    /// Only the virtual world has it.
+    #[error("{target} cannot {what}; run it with --on virtual")]
+    VirtualOnly {
+        /// The target.
+        target: &'static str,
+        /// What was asked.
+        what: &'static str,
+    },
+    /// Documents could not be loaded.
+    #[error("{node} cannot load shard {shard} of {index}: {reason}")]
+    Load {
+        /// The node.
+        node: String,
+        /// The index.
+        index: String,
+        /// The shard.
+        shard: u32,
+        /// What it says.
+        reason: String,
+    },
     /// An address that others could reach.
     #[error(
         "{address} is not a loopback address; say --allow-remote if others may reach what is behind"

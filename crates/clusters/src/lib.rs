@@ -26,5 +26,5 @@ pub use embedded::EmbeddedTarget;
 pub use error::Error;
 pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
 pub use rest::{Answer, RestClient};
-pub use target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
+pub use target::{ClusterSpec, LinkControl, Load, NodeHandle, Target, TopologySpec};
 pub use virtual_target::VirtualTarget;

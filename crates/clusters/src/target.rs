@@ -38,6 +38,20 @@ pub struct NodeHandle {
     pub transport: String,
 }
 
+/// Documents that exist only as a number, for a corpus too large to index: what a virtual target takes in place
+/// of bulk requests. Each figure is that of the whole index, without replicas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// The index, which is there already.
+    pub index: String,
+    /// Documents.
+    pub documents: u64,
+    /// Bytes of segment files.
+    pub bytes: u64,
+    /// Segments.
+    pub segments: u32,
+}
+
 /// The link while it runs.
 pub trait LinkControl {
     /// What it carried; [`Direction::Out`] is towards the cluster whose addresses are routed.
@@ -48,8 +62,8 @@ pub trait LinkControl {
     fn heal(&self);
     /// Damages each of the next large pieces on the way back.
     fn damage_next(&self, chunks: u32);
-    /// Changes what it is like.
-    fn configure(&self, config: LinkConfig);
+    /// Changes what it is like; refuses by name what this target's world does not have.
+    fn configure(&self, config: LinkConfig) -> std::io::Result<()>;
 }
 
 /// Something that runs clusters. Runners know no more of it than this.
@@ -85,6 +99,36 @@ pub trait Target {
 
     /// Starts a node again, on its data and its addresses.
     async fn start_node(&mut self, node: &str) -> Result<(), Error>;
+
+    /// Takes away the shard copies on the disk of a node that was killed.
+    async fn wipe_node(&mut self, node: &str) -> Result<(), Error>;
+
+    /// Whether [`Target::load`] works here.
+    fn is_virtual(&self) -> bool {
+        false
+    }
+
+    /// Fills every copy of an index with documents that exist only as a number. Targets with real disks refuse.
+    async fn load(&self, _cluster: &str, _load: &Load) -> Result<(), Error> {
+        Err(self.virtual_only("load documents that exist only as a number"))
+    }
+
+    /// Indexes such documents, `source_bytes` together, with the work that bulk requests of them cost. Targets
+    /// with real disks refuse.
+    async fn index_load(
+        &self,
+        _cluster: &str,
+        _index: &str,
+        _documents: u64,
+        _source_bytes: u64,
+    ) -> Result<(), Error> {
+        Err(self.virtual_only("index documents that exist only as a number"))
+    }
+
+    /// The refusal of what only the virtual world has.
+    fn virtual_only(&self, what: &'static str) -> Error {
+        Error::VirtualOnly { target: self.name(), what }
+    }
 
     /// Stops everything, and takes away what was made for it.
     async fn stop(&mut self);

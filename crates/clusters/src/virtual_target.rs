@@ -2,17 +2,23 @@
 
 use std::cell::Cell;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bytes::Bytes;
+use engine::transport::Failure;
 use engine::{Node, NodeConfig};
+use futures_util::future::try_join_all;
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
 use crate::embedded::ask_in_turn;
-use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
+use crate::target::{ClusterSpec, LinkControl, Load, NodeHandle, Target, TopologySpec};
 use crate::{Answer, Error, RestClient};
 
 /// Where a node keeps its data on its host's disk.
 const DATA: &str = "/data";
+
+/// How long an answer may take: reading terabytes to compare them takes days of virtual time.
+const PATIENCE: Duration = Duration::from_secs(30 * 86_400);
 
 struct VirtualNode {
     cluster: String,
@@ -20,6 +26,23 @@ struct VirtualNode {
     node: Option<Node>,
     handle: NodeHandle,
     through_link: Option<String>,
+}
+
+/// A shard copy on a node.
+struct CopyOnNode {
+    node: Node,
+    shard: u32,
+    /// Shards of the index.
+    shards: u32,
+}
+
+impl CopyOnNode {
+    /// This shard's part of what all shards have together, in whole numbers.
+    fn part(&self, whole: u64) -> u64 {
+        let shards = u128::from(self.shards);
+        let below = |shard: u32| (u128::from(whole) * u128::from(shard) / shards) as u64;
+        below(self.shard + 1) - below(self.shard)
+    }
 }
 
 /// Embedded clusters on a virtual world.
@@ -34,7 +57,7 @@ pub struct VirtualTarget {
 impl VirtualTarget {
     /// A target on the world of `env`.
     pub fn new(env: &Env) -> Self {
-        let client = RestClient::new(env);
+        let client = RestClient::new(env).with_limit(PATIENCE);
         VirtualTarget {
             env: env.clone(),
             client,
@@ -86,6 +109,37 @@ impl VirtualTarget {
         let cluster = cluster.to_owned();
         self.nodes.push(VirtualNode { cluster, config, node: Some(node), handle, through_link });
         Ok(())
+    }
+
+    /// Does something with every copy of an index at once.
+    async fn on_copies<F: Future<Output = Result<(), Failure>>>(
+        &self,
+        cluster: &str,
+        index: &str,
+        act: impl Fn(CopyOnNode) -> F,
+    ) -> Result<(), Error> {
+        let nodes = self.nodes.iter().filter(|node| node.cluster == cluster);
+        let mut acts = Vec::new();
+        for node in nodes.filter_map(|node| node.node.as_ref()) {
+            let state = node.state();
+            let shards = state.indices.get(index).map_or(0, |meta| meta.shards);
+            for (_, shard, _) in state.copies_on(node.name()).filter(|copy| copy.0 == index) {
+                let done = act(CopyOnNode { node: node.clone(), shard, shards });
+                acts.push(async move {
+                    let (node, index) = (node.name().to_owned(), index.to_owned());
+                    done.await.map_err(|failure| Error::Load {
+                        node,
+                        index,
+                        shard,
+                        reason: failure.reason,
+                    })
+                });
+            }
+        }
+        if acts.is_empty() {
+            return Err(Error::Unknown { what: "index", name: index.to_owned() });
+        }
+        try_join_all(acts).await.map(|_| ())
     }
 
     fn find(&self, node: &str) -> Result<usize, Error> {
@@ -159,6 +213,46 @@ impl Target for VirtualTarget {
         Ok(())
     }
 
+    async fn wipe_node(&mut self, node: &str) -> Result<(), Error> {
+        let place = self.find(node)?;
+        if self.nodes[place].node.is_some() {
+            return Err(Error::Unknown { what: "killed node", name: node.to_owned() });
+        }
+        if let Some(disk) = self.env.host(node).virtual_disk() {
+            disk.remove_under(&format!("{DATA}/indices/"));
+        }
+        Ok(())
+    }
+
+    fn is_virtual(&self) -> bool {
+        true
+    }
+
+    async fn load(&self, cluster: &str, load: &Load) -> Result<(), Error> {
+        let fill = |copy: CopyOnNode| {
+            let (documents, bytes) = (copy.part(load.documents), copy.part(load.bytes));
+            let segments = (load.segments / copy.shards).max(1);
+            async move {
+                copy.node.synthesize(&load.index, copy.shard, documents, bytes, segments).await
+            }
+        };
+        self.on_copies(cluster, &load.index, fill).await
+    }
+
+    async fn index_load(
+        &self,
+        cluster: &str,
+        index: &str,
+        documents: u64,
+        source_bytes: u64,
+    ) -> Result<(), Error> {
+        let write = |copy: CopyOnNode| {
+            let (documents, bytes) = (copy.part(documents), copy.part(source_bytes));
+            async move { copy.node.index_synthetic(index, copy.shard, documents, bytes).await }
+        };
+        self.on_copies(cluster, index, write).await
+    }
+
     async fn stop(&mut self) {
         while let Some(mut node) = self.nodes.pop() {
             if let Some(node) = node.node.take() {
@@ -191,7 +285,7 @@ impl LinkControl for Link {
         Link::damage_next(self, chunks);
     }
 
-    fn configure(&self, config: LinkConfig) {
-        Link::configure(self, config);
+    fn configure(&self, config: LinkConfig) -> std::io::Result<()> {
+        Link::configure(self, config)
     }
 }

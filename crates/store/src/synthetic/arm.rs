@@ -286,6 +286,14 @@ impl SyntheticArm {
         Ok(Pin::Synthetic(SyntheticPin::new(self.disk.borrow().files.clone())))
     }
 
+    /// Lets the time pass that a bulk request takes.
+    pub(crate) async fn pass_bulk(&self, documents: u64, bytes: u64) {
+        self.pass(Work::Parse { bytes }).await;
+        self.pass(Work::DiskWrite { bytes }).await;
+        self.pass(Work::Index { documents, bytes }).await;
+        self.pass(Work::DiskSync).await;
+    }
+
     /// Adds documents as sums, in segments of which each is half as large as the one before.
     pub(crate) fn synthesize(&self, first: u64, documents: u64, source_bytes: u64, segments: u32) {
         let mut index = self.index.borrow_mut();
