@@ -8,7 +8,7 @@ use crate::replication;
 use crate::state::{self, Event};
 use crate::transport::{Failure, Reply, Request, Response, ShardAction, ShardAnswer};
 
-use super::Node;
+use super::{Manager, Node};
 
 pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failure> {
     let response = match request {
@@ -20,14 +20,20 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
                 transport_address: row.transport,
                 http_address: row.http,
             };
-            submit(node, Event::NodeJoined { node: joined, found }).await?
+            Response::State(manager(node)?.submit(Event::NodeJoined { node: joined, found }).await?)
         }
         Request::Heartbeat(name) => heartbeat(node, &name)?,
-        Request::Publish(state) => {
-            node.accept_state(state);
+        Request::FollowerCheck => {
+            node.heard_manager();
             Response::Done
         }
-        Request::Submit(event) => submit(node, *event).await?,
+        Request::Publish(publication) => {
+            node.heard_manager();
+            node.accept(publication)?;
+            Response::Done
+        }
+        Request::Submit(event) => Response::Version(manager(node)?.submit(*event).await?.version),
+        Request::State => Response::State(manager(node)?.state()),
         Request::Write(write) => replication::write(node, write).await?,
         Request::Replicate {
             index_uuid,
@@ -72,14 +78,11 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
     Ok(response.into())
 }
 
-async fn submit(node: &Node, event: Event) -> Result<Response, Failure> {
-    match &node.manager {
-        Some(manager) => Ok(Response::State(manager.submit(node, event).await?)),
-        None => {
-            let reason = format!("[{}] is not the cluster manager", node.config.name);
-            Err(Failure::new(503, "not_master_exception", reason))
-        }
-    }
+fn manager(node: &Node) -> Result<&Manager, Failure> {
+    node.manager.as_ref().ok_or_else(|| {
+        let reason = format!("[{}] is not the cluster manager", node.config.name);
+        Failure::new(503, "not_master_exception", reason)
+    })
 }
 
 fn heartbeat(node: &Node, name: &str) -> Result<Response, Failure> {

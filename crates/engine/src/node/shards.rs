@@ -10,8 +10,9 @@ use world::Task;
 
 use super::Node;
 use crate::recovery::Progress;
-use crate::settings::Durability;
-use crate::state::ShardCopy;
+use crate::replication::store_durability;
+use crate::settings::{Durability, IndexSettings};
+use crate::state::{IndexMeta, ShardCopy};
 use crate::transport::Failure;
 
 /// UUID of the index, and shard number.
@@ -40,6 +41,8 @@ pub struct LocalShard {
     mapped_at: Cell<u64>,
     progress: RefCell<Option<Rc<Progress>>>,
     recovery: RefCell<Option<Task<()>>>,
+    /// The index's settings that the open store goes by, and their version.
+    settings: RefCell<Option<(u64, IndexSettings)>>,
     /// On a primary: copies that new writes go to though they are not in sync yet, and what every copy has.
     pub(crate) copies: RefCell<BTreeMap<String, Tracked>>,
 }
@@ -73,6 +76,7 @@ impl LocalShard {
             mapped_at: Cell::new(0),
             progress: RefCell::default(),
             recovery: RefCell::default(),
+            settings: RefCell::default(),
             copies: RefCell::default(),
         }
     }
@@ -88,6 +92,22 @@ impl LocalShard {
         self.term.set(term);
         self.started.set(started);
         promoted
+    }
+
+    /// Takes over the settings of the index, where they are others than before; none until the store is open.
+    pub(super) fn take_settings(&self, meta: &IndexMeta) -> Option<IndexSettings> {
+        let mut taken = self.settings.borrow_mut();
+        if let Some((version, settings)) = taken.as_ref()
+            && *version == meta.settings_version
+        {
+            return Some(settings.clone());
+        }
+        let store = self.store.borrow();
+        let store = store.as_ref()?;
+        let settings = meta.typed_settings();
+        store.set_durability(store_durability(settings.translog_durability()));
+        *taken = Some((meta.settings_version, settings.clone()));
+        Some(settings)
     }
 
     pub(crate) fn promotion_is_settled(&self) {
@@ -114,6 +134,8 @@ impl LocalShard {
 
     pub(crate) fn set_store(&self, store: Shard) {
         *self.store.borrow_mut() = Some(store);
+        // They may have changed while it was opened with older ones.
+        self.settings.take();
     }
 
     pub(crate) fn set_progress(&self, progress: Rc<Progress>) {
@@ -204,6 +226,20 @@ impl Node {
             Failure::unavailable(index, number, "has no copy on this node now; try again")
         })
     }
+
+    /// Gives the copy on this node documents that exist only as a number: see [`Shard::synthesize`]. Each copy
+    /// of a shard is to get the same. In the virtual world alone; elsewhere an error.
+    pub async fn synthesize(
+        &self,
+        index: &str,
+        number: u32,
+        documents: u64,
+        source_bytes: u64,
+        segments: u32,
+    ) -> Result<(), Failure> {
+        let store = self.local_shard(index, number)?.store()?;
+        Ok(store.synthesize(documents, source_bytes, segments).await?)
+    }
 }
 
 /// Syncs copies with `index.translog.durability: async`, and commits those whose log has grown.
@@ -217,7 +253,7 @@ pub(super) async fn maintain(node: Node) {
         for shard in shards {
             let Some(meta) = state.indices.get(&shard.index) else { continue };
             let Ok(store) = shard.store() else { continue };
-            let settings = meta.typed_settings();
+            let Some(settings) = shard.take_settings(meta) else { continue };
             let key = (shard.index_uuid.clone(), shard.number);
             let last = synced_at.entry(key).or_insert(node.env.now());
             let due = node.env.now() - *last >= settings.translog_sync_interval();
