@@ -141,6 +141,7 @@ async fn start(env: &Env, nodes: usize) -> Vec<Node> {
         manager,
         transport: env.host(name).any_address(),
         http: env.host(name).any_address(),
+        credentials: None,
         data: PathBuf::from("/data"),
         settings: SETTINGS.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
     };

@@ -226,20 +226,6 @@ impl Node {
             Failure::unavailable(index, number, "has no copy on this node now; try again")
         })
     }
-
-    /// Gives the copy on this node documents that exist only as a number: see [`Shard::synthesize`]. Each copy
-    /// of a shard is to get the same. In the virtual world alone; elsewhere an error.
-    pub async fn synthesize(
-        &self,
-        index: &str,
-        number: u32,
-        documents: u64,
-        source_bytes: u64,
-        segments: u32,
-    ) -> Result<(), Failure> {
-        let store = self.local_shard(index, number)?.store()?;
-        Ok(store.synthesize(documents, source_bytes, segments).await?)
-    }
 }
 
 /// Syncs copies with `index.translog.durability: async`, and commits those whose log has grown.
