@@ -2,8 +2,9 @@
 //!
 //! The runner makes it, with a marker file in it, and removes it when it ends in order. If the runner is
 //! killed, its nodes remove it: each process holds a shared lock on the marker, which the system gives back
-//! however the process ends, and whoever is the last to leave gets the lock for himself. Nothing is ever
-//! removed but a directory with such a marker.
+//! however the process ends, and whoever is the last to leave gets the lock for himself. What is left where
+//! all of them were killed at once, the next runner removes. Nothing is ever removed but a directory with such
+//! a marker.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 
+/// How names of such directories begin.
+const PREFIX: &str = "narrows-";
 /// Name of the marker file.
 const MARKER: &str = "narrows-temporary";
 /// What stands in it.
@@ -31,7 +34,8 @@ impl TemporaryDir {
     pub(crate) fn make() -> Result<TemporaryDir, Error> {
         let above = std::env::temp_dir();
         let io = |source| Error::Io { what: "make a directory in", path: above.clone(), source };
-        let dir = tempfile::Builder::new().prefix("narrows-").tempdir().map_err(io)?;
+        sweep(&above);
+        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir().map_err(io)?;
         let marker = make_marker(dir.path()).map_err(io)?;
         Ok(TemporaryDir { dir, _marker: marker })
     }
@@ -42,10 +46,27 @@ impl TemporaryDir {
 }
 
 fn make_marker(dir: &Path) -> io::Result<File> {
-    let mut marker = File::create_new(dir.join(MARKER))?;
+    // It gets its name when it is locked, or another runner could take the directory for one that was left.
+    let fresh = dir.join("marker.new");
+    let mut marker = File::create_new(&fresh)?;
     marker.write_all(TEXT.as_bytes())?;
     marker.lock_shared()?;
+    fs::rename(&fresh, dir.join(MARKER))?;
     Ok(marker)
+}
+
+/// Removes directories whose runner and nodes are all gone; best effort, for nobody asked for it.
+fn sweep(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().filter_map(Result::ok) {
+        let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        // Not through a link: that leads to what is somebody else's.
+        if named
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && let Ok(left) = TemporaryUse::begin(&entry.path())
+        {
+            let _ = left.end_within(Duration::ZERO);
+        }
+    }
 }
 
 /// A node's side: its use of a temporary directory.
@@ -120,6 +141,25 @@ mod tests {
         let last = second.end_without_runner().unwrap();
         assert!(waiting.join().unwrap() != last, "one of them, and only one, removes it");
         assert!(!dir.exists());
+    }
+
+    #[test]
+    fn what_nobody_uses_any_more_is_swept() {
+        let above = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let dir = above.path().join(name);
+            fs::create_dir(&dir).unwrap();
+            (make_marker(&dir).unwrap(), dir)
+        };
+        let (left, used, other) = (make("narrows-left"), make("narrows-used"), make("other"));
+        let unmarked = above.path().join("narrows-unmarked");
+        fs::create_dir(&unmarked).unwrap();
+        let linked = above.path().join("narrows-linked");
+        std::os::unix::fs::symlink(&other.1, &linked).unwrap();
+        drop((left.0, other.0));
+        sweep(above.path());
+        assert!(!left.1.exists());
+        assert!(used.1.exists() && other.1.exists() && unmarked.exists() && linked.exists());
     }
 
     #[test]

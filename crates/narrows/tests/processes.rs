@@ -154,6 +154,20 @@ fn temporary_data_goes_with_a_killed_runner_and_its_nodes() {
     signal(runner, "KILL");
     all_end(&nodes);
     assert_eq!(entries(dir.path()), ["narrows-other"]);
+    // With all of them killed at once nobody is left to do it, until somebody starts the next.
+    let cluster = start_with(2, free_port(), |command| command.env("TMPDIR", dir.path()));
+    let nodes = children_of(cluster.child.id());
+    for pid in nodes.iter().copied().chain([cluster.child.id()]) {
+        signal(pid, "KILL");
+    }
+    all_end(&nodes);
+    drop(cluster);
+    assert_eq!(entries(dir.path()).len(), 2);
+    let mut cluster = start_with(1, free_port(), |command| command.env("TMPDIR", dir.path()));
+    assert_eq!(entries(dir.path()).len(), 2, "the new one's, and the one that is nobody's");
+    signal(cluster.child.id(), "INT");
+    assert!(cluster.child.wait().unwrap().success());
+    assert_eq!(entries(dir.path()), ["narrows-other"]);
     assert!(dir.path().join("narrows-other/file").exists());
 }
 

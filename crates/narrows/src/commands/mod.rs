@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod calibrate;
 mod cluster;
 mod completions;
 mod link;
@@ -25,6 +26,8 @@ pub(crate) enum Command {
     Cluster(cluster::Args),
     /// A link with delay, rate and window between two addresses.
     Link(link::Args),
+    /// Measure what work costs on this machine, for plans in virtual time.
+    Calibrate(calibrate::Args),
     /// Write completions for a shell.
     Completions(completions::Args),
     /// One node of an embedded cluster; reads its configuration from standard input.
@@ -40,6 +43,7 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
         Command::Report(args) => report::run(&args),
         Command::Cluster(args) => cluster::run(&args),
         Command::Link(args) => link::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Completions(args) => completions::run(&args, cli),
         Command::Node => crate::node_process::run(),
     }
