@@ -62,8 +62,8 @@ pub trait LinkControl {
     fn heal(&self);
     /// Damages each of the next large pieces on the way back.
     fn damage_next(&self, chunks: u32);
-    /// Changes what it is like.
-    fn configure(&self, config: LinkConfig);
+    /// Changes what it is like; refuses by name what this target's world does not have.
+    fn configure(&self, config: LinkConfig) -> std::io::Result<()>;
 }
 
 /// Something that runs clusters. Runners know no more of it than this.

@@ -285,7 +285,7 @@ impl LinkControl for Link {
         Link::damage_next(self, chunks);
     }
 
-    fn configure(&self, config: LinkConfig) {
-        Link::configure(self, config);
+    fn configure(&self, config: LinkConfig) -> std::io::Result<()> {
+        Link::configure(self, config)
     }
 }

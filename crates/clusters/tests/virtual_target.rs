@@ -16,6 +16,7 @@ fn topology() -> TopologySpec {
         rtt: Duration::from_millis(50),
         rate_bytes_per_s: Some(10_000_000),
         window_bytes: None,
+        ..LinkConfig::default()
     };
     TopologySpec { clusters: vec![cluster("leader", 3), cluster("follower", 1)], link: Some(link) }
 }

@@ -22,6 +22,7 @@ fn topology() -> TopologySpec {
         rtt: Duration::from_millis(10),
         rate_bytes_per_s: Some(100_000_000),
         window_bytes: None,
+        ..LinkConfig::default()
     };
     TopologySpec { clusters: vec![cluster("leader", 2), cluster("follower", 1)], link: Some(link) }
 }

@@ -15,14 +15,11 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::flow::{Flow, Pipe};
 use super::{VirtualDisk, World};
 use crate::env::NetCounters;
-use crate::queue::{CoreQueue, RateQueue};
+use crate::model;
+use crate::queue::{CoreQueue, DiskQueue};
 use crate::task::Abort;
-use crate::{Costs, Time, Work};
+use crate::{Time, Work};
 
-/// Of a network card, each way.
-const CARD_BYTES_PER_S: u64 = 1_250_000_000;
-/// Through a card and half the switch behind it.
-const CARD_DELAY: Duration = Duration::from_micros(25);
 /// Between two tasks of one host.
 const LOOPBACK_BYTES_PER_S: u64 = 2_600_000_000;
 const LOOPBACK_DELAY: Duration = Duration::from_micros(10);
@@ -33,9 +30,9 @@ pub(super) struct HostState {
     pub(super) card_in: Rc<Pipe>,
     pub(super) loopback: Rc<Pipe>,
     pub(super) flows: RefCell<Vec<Weak<Flow>>>,
-    costs: RefCell<Costs>,
+    model: RefCell<model::Host>,
     cores: RefCell<CoreQueue>,
-    disk_queue: RefCell<RateQueue>,
+    disk_queue: RefCell<DiskQueue>,
     disk: VirtualDisk,
     random: RefCell<Xoshiro256PlusPlus>,
     counters: Rc<NetCounters>,
@@ -43,15 +40,17 @@ pub(super) struct HostState {
 
 impl HostState {
     fn new(seed: u64, name: &str) -> Self {
-        let costs = Costs::default();
+        let model = model::Host::default();
+        let card = || Pipe::new(Some(model.card_bytes_per_s), model.card_delay);
+        let (card_out, card_in) = (card(), card());
         HostState {
             name: Arc::from(name),
-            card_out: Pipe::new(Some(CARD_BYTES_PER_S), CARD_DELAY),
-            card_in: Pipe::new(Some(CARD_BYTES_PER_S), CARD_DELAY),
+            card_out,
+            card_in,
             loopback: Pipe::new(Some(LOOPBACK_BYTES_PER_S), LOOPBACK_DELAY),
             flows: RefCell::default(),
-            cores: RefCell::new(CoreQueue::new(costs.cores)),
-            costs: RefCell::new(costs),
+            cores: RefCell::new(CoreQueue::new(model.cores as usize)),
+            model: RefCell::new(model),
             disk_queue: RefCell::default(),
             disk: VirtualDisk::default(),
             random: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(
@@ -140,18 +139,22 @@ impl Host {
 
     pub(crate) async fn occupy(&self, work: Work) {
         let now = self.now();
-        let service = self.state.costs.borrow().of(work);
-        let done = if work.on_core() {
-            self.state.cores.borrow_mut().reserve(now, service)
-        } else {
-            self.state.disk_queue.borrow_mut().reserve(now, service)
+        let done = {
+            let model = self.state.model.borrow();
+            match model.costs.of(work) {
+                Some(service) => self.state.cores.borrow_mut().reserve(now, service),
+                None => self.state.disk_queue.borrow_mut().reserve(now, &model.disk, work),
+            }
         };
         self.sleep_until(done).await;
     }
 
-    pub(crate) fn set_costs(&self, costs: Costs) {
-        *self.state.cores.borrow_mut() = CoreQueue::new(costs.cores);
-        *self.state.costs.borrow_mut() = costs;
+    pub(crate) fn set_model(&self, model: model::Host) {
+        self.state.cores.borrow_mut().resize(model.cores as usize);
+        for card in [&self.state.card_out, &self.state.card_in] {
+            card.configure(Some(model.card_bytes_per_s), model.card_delay);
+        }
+        *self.state.model.borrow_mut() = model;
     }
 
     pub(crate) fn cpu_time(&self) -> Duration {
@@ -181,9 +184,9 @@ impl Host {
         world.listening.borrow_mut().retain(|address, _| !address.starts_with(&own));
         world.executor.abort_host(name);
         // Its queues are empty after a restart.
-        *state.disk_queue.borrow_mut() = RateQueue::default();
-        let cores = state.costs.borrow().cores;
-        *state.cores.borrow_mut() = CoreQueue::new(cores);
+        *state.disk_queue.borrow_mut() = DiskQueue::default();
+        let cores = state.model.borrow().cores;
+        *state.cores.borrow_mut() = CoreQueue::new(cores as usize);
         true
     }
 }
