@@ -1,6 +1,7 @@
 //! The embedded engine in virtual time: the same nodes, on simulated hosts.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use engine::transport::Failure;
 use engine::{Node, NodeConfig};
 use futures_util::future::try_join_all;
+use world::model::{CoreCosts, Disk, Host};
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
 use crate::embedded::ask_in_turn;
@@ -51,6 +53,8 @@ pub struct VirtualTarget {
     client: RestClient,
     nodes: Vec<VirtualNode>,
     link: Option<Link>,
+    /// What the hosts of each cluster are like; the world's default where none is given.
+    models: RefCell<BTreeMap<String, Host>>,
     turn: Cell<usize>,
 }
 
@@ -63,6 +67,7 @@ impl VirtualTarget {
             client,
             nodes: Vec::new(),
             link: None,
+            models: RefCell::default(),
             turn: Cell::new(0),
         }
     }
@@ -111,6 +116,12 @@ impl VirtualTarget {
         Ok(())
     }
 
+    fn give_hosts(&self, cluster: &str, host: &Host) {
+        for node in self.nodes.iter().filter(|node| node.cluster == cluster) {
+            self.env.host(&node.handle.name).set_host_model(host.clone());
+        }
+    }
+
     /// Does something with every copy of an index at once.
     async fn on_copies<F: Future<Output = Result<(), Failure>>>(
         &self,
@@ -146,6 +157,21 @@ impl VirtualTarget {
         let found = self.nodes.iter().position(|known| known.handle.name == node);
         found.ok_or_else(|| Error::Unknown { what: "node", name: node.to_owned() })
     }
+}
+
+/// A host on which work takes no time.
+fn instant() -> Host {
+    const AT_ONCE: u64 = u64::MAX;
+    let disk = Disk {
+        read_bytes_per_s: AT_ONCE,
+        write_bytes_per_s: AT_ONCE,
+        seek: Duration::ZERO,
+        sync: Duration::ZERO,
+        request_bytes: AT_ONCE,
+        ..Disk::default()
+    };
+    let costs = CoreCosts { hash_bytes_per_s: AT_ONCE, ..CoreCosts::default() };
+    Host { costs, disk, ..Host::default() }
 }
 
 impl Drop for VirtualTarget {
@@ -228,6 +254,12 @@ impl Target for VirtualTarget {
         true
     }
 
+    fn set_hosts(&self, cluster: &str, host: &Host) -> Result<(), Error> {
+        self.models.borrow_mut().insert(cluster.to_owned(), host.clone());
+        self.give_hosts(cluster, host);
+        Ok(())
+    }
+
     async fn load(&self, cluster: &str, load: &Load) -> Result<(), Error> {
         let fill = |copy: CopyOnNode| {
             let (documents, bytes) = (copy.part(load.documents), copy.part(load.bytes));
@@ -236,7 +268,11 @@ impl Target for VirtualTarget {
                 copy.node.synthesize(&load.index, copy.shard, documents, bytes, segments).await
             }
         };
-        self.on_copies(cluster, &load.index, fill).await
+        self.give_hosts(cluster, &instant());
+        let loaded = self.on_copies(cluster, &load.index, fill).await;
+        let model = self.models.borrow().get(cluster).cloned().unwrap_or_default();
+        self.give_hosts(cluster, &model);
+        loaded
     }
 
     async fn index_load(

@@ -6,10 +6,13 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 use clusters::{EmbeddedTarget, Target, VirtualTarget};
-use lab::plan::{Plan, Resolved};
+use lab::plan::{Plan, Resolved, Variant, models_in_use};
 use lab::runner::{self, Runner, Watch};
 use record::units::{parse_duration, parse_rate};
-use record::{FORMAT, LinkInfo, Manifest, NodeInfo, RunDir, Status, VariantInfo, Writer};
+use record::{
+    FORMAT, LinkInfo, Manifest, ModelInfo, NodeInfo, PublishedInfo, RunDir, Status, VariantInfo,
+    Writer,
+};
 use world::Env;
 
 use super::show::{Form, write_page, write_table};
@@ -90,8 +93,18 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
     }
     resolved.laps = args.laps.unwrap_or(resolved.laps);
     resolved.seed = args.seed.unwrap_or(resolved.seed);
-    resolved.link.rtt = args.rtt.unwrap_or(resolved.link.rtt);
-    resolved.link.rate_bytes_per_s = args.rate.unwrap_or(resolved.link.rate_bytes_per_s);
+    match &mut resolved.link {
+        Some(link) => {
+            link.rtt = args.rtt.unwrap_or(link.rtt);
+            link.rate_bytes_per_s = args.rate.unwrap_or(link.rate_bytes_per_s);
+        }
+        None if args.rtt.is_some() || args.rate.is_some() => {
+            let text =
+                format!("plan {} has no link: --rtt and --rate change nothing", resolved.name);
+            return Err(Usage(text).into());
+        }
+        None => {}
+    }
     for name in &args.variants {
         let known = || resolved.variants.iter().map(|variant| variant.name.as_str());
         if !known().any(|variant| variant == name) {
@@ -118,7 +131,15 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
     let variants = resolved.variants.iter().map(|variant| VariantInfo {
         name: variant.name.clone(),
         settings: variant.settings.clone(),
-        published_s: variant.published.as_ref().map(|published| published.seconds),
+        published_s: variant.published.as_ref().and_then(|published| published.seconds),
+        published: variant.published.as_ref().map(|published| PublishedInfo {
+            figure: published.figure.clone(),
+            row: published.row.clone(),
+            text: published.text.clone(),
+            node_bytes_per_s: published.node_bytes_per_s,
+            calibrated: published.calibrated,
+        }),
+        models: models(args.on, variant),
     });
     Manifest {
         format: FORMAT,
@@ -133,15 +154,31 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
         scale: resolved.scale,
         status: Status::Running,
         machine: machine::describe(),
-        link: Some(LinkInfo {
-            rtt_ms: resolved.link.rtt.as_secs_f64() * 1e3,
-            rate_bytes_per_s: resolved.link.rate_bytes_per_s,
-            window_bytes: resolved.link.window_bytes,
+        link: resolved.link.map(|link| LinkInfo {
+            rtt_ms: link.rtt.as_secs_f64() * 1e3,
+            rate_bytes_per_s: link.rate_bytes_per_s,
+            window_bytes: link.window_bytes,
             ceiling_bytes_per_s: None,
         }),
         nodes: nodes.collect(),
         variants: variants.collect(),
     }
+}
+
+/// What the virtual world is like; nothing is modelled elsewhere.
+fn models(on: On, variant: &Variant) -> Vec<ModelInfo> {
+    if on != On::Virtual {
+        return Vec::new();
+    }
+    let info = |row: lab::plan::ModelInUse| ModelInfo {
+        hosts: row.scope.name().to_owned(),
+        name: row.name.to_owned(),
+        value: row.value,
+        unit: row.unit.to_owned(),
+        source: row.source,
+        calibrated_on: row.calibrated_on,
+    };
+    models_in_use(variant).into_iter().map(info).collect()
 }
 
 /// How a run ended, short of a failure.
