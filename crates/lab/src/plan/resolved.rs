@@ -4,7 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use crate::Error;
 use crate::corpus::Source;
+
+/// A corpus that is larger than this is not indexed document by document.
+const REAL_BYTES_MAX: f64 = 200e9;
+/// Of a document of a file, whose size is not known beforehand.
+const FILE_DOCUMENT_BYTES: f64 = 1e3;
 
 /// A plan, resolved.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +76,17 @@ impl Resolved {
     /// Whether a variant leaves the indices other than it found them, so that each needs them anew.
     pub fn spoils_indices(&self) -> bool {
         self.background().is_some() || matches!(self.peers(), Some(Peers::Restart { .. }))
+    }
+
+    /// Refuses a corpus that only the virtual world has room for. `target` is its name.
+    pub fn check_size(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
+        let bytes = self.corpus.documents as f64 * self.corpus.document_bytes();
+        if (is_virtual && self.full_bytes().is_some()) || bytes <= REAL_BYTES_MAX {
+            return Ok(());
+        }
+        // One digit is enough of advice: a GB or less.
+        let scale = 10f64.powf((self.scale * 1e9 / bytes).log10().floor());
+        Err(Error::TooLarge { plan: self.name.clone(), target, bytes: bytes as u64, scale })
     }
 
     /// Bytes that the primaries hold in the published run; none where an index does not say it.
@@ -161,6 +178,16 @@ pub struct CorpusUse {
     pub bulk_documents: u64,
     /// Clients that index at the same time.
     pub clients: u32,
+}
+
+impl CorpusUse {
+    /// Mean bytes of a document's source.
+    pub fn document_bytes(&self) -> f64 {
+        match &self.source {
+            Source::Generated(corpus) => corpus.mean_bytes(),
+            Source::File(_) => FILE_DOCUMENT_BYTES,
+        }
+    }
 }
 
 /// An index on the leader.

@@ -12,41 +12,15 @@ use serde_json::{Value, json};
 
 use super::{LEADER, Runner};
 use crate::Error;
-use crate::corpus::{BulkBodies, Source, portions};
+use crate::corpus::{BulkBodies, portions};
 use crate::plan::{Background, Index, Variant};
 
 /// How often sizes are indexed in the background, where there are no bulk requests.
 const LOAD_EVERY: Duration = Duration::from_millis(100);
-/// A corpus that is larger than this is not indexed on a real disk without being asked twice.
-const REAL_BYTES_MAX: f64 = 200e9;
-/// Of a document of a file, whose size is not known beforehand.
-const FILE_DOCUMENT_BYTES: f64 = 1e3;
-
 impl<T: Target> Runner<'_, T> {
     /// Whether the indices are loaded by their sizes.
     pub(super) fn loads(&self) -> bool {
         self.target.is_virtual() && self.plan.full_bytes().is_some()
-    }
-
-    /// Refuses a corpus that only the virtual world has room for.
-    pub(super) fn check_size(&self) -> Result<(), Error> {
-        let bytes = self.plan.corpus.documents as f64 * self.document_bytes();
-        if self.loads() || bytes <= REAL_BYTES_MAX {
-            return Ok(());
-        }
-        let scale = self.plan.scale * 1e9 / bytes;
-        // One digit is enough of advice.
-        let scale = 10f64.powf(scale.log10().floor());
-        let (plan, target) = (self.plan.name.clone(), self.target.name());
-        Err(Error::TooLarge { plan, target, bytes: bytes as u64, scale })
-    }
-
-    /// Mean bytes of a document's source.
-    fn document_bytes(&self) -> f64 {
-        match &self.plan.corpus.source {
-            Source::Generated(corpus) => corpus.mean_bytes(),
-            Source::File(_) => FILE_DOCUMENT_BYTES,
-        }
     }
 
     pub(super) async fn index(&self, variant: Option<&Variant>) -> Result<(), Error> {
@@ -169,7 +143,7 @@ impl<T: Target> Runner<'_, T> {
             self.env.sleep(LOAD_EVERY).await;
             let due = ((self.env.now() - began).as_secs_f64() * documents_per_s) as u64;
             let documents = due - sent;
-            let bytes = (documents as f64 * self.document_bytes()) as u64;
+            let bytes = (documents as f64 * self.plan.corpus.document_bytes()) as u64;
             self.target.index_load(LEADER, &index.name, documents, bytes).await?;
             sent = due;
             done.set(done.get() + documents);

@@ -82,7 +82,6 @@ impl<'a, T: Target> Runner<'a, T> {
     /// them. A variant whose copy is not right is an error, after its row was written.
     pub async fn run(&mut self) -> Result<Vec<Row>, Error> {
         let mut rows = Vec::new();
-        self.check_size()?;
         let plan = self.plan;
         let indexes = plan.steps.contains(&Step::Index);
         let recovers = plan.peers().is_some() || plan.steps.contains(&Step::Recover);

@@ -1,6 +1,6 @@
 //! `narrows run`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -70,17 +70,73 @@ impl On {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let Executed { dir, run, ended } = execute(args)?;
+    let page = dir.join("report.html");
+    match ended {
+        Ok(Ended::Complete) => write_table(&run, &args.form, Some(&page)),
+        Ok(Ended::Interrupted) => {
+            write_table(&run, &args.form, Some(&page))?;
+            anyhow::bail!("interrupted; what was measured until then is in {}", dir.display())
+        }
+        Err(error) => {
+            if !run.rows.is_empty() {
+                write_table(&run, &args.form, Some(&page))?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// A run that took place, however it ended.
+struct Executed {
+    dir: PathBuf,
+    run: RunDir,
+    ended: anyhow::Result<Ended>,
+}
+
+/// Runs a plan in the virtual world, at a scale of its published size, and answers its record.
+pub(crate) fn in_virtual_time(plan: &str, scale: f64, runs: &Path) -> anyhow::Result<RunDir> {
+    let args = Args {
+        plan: plan.to_owned(),
+        on: On::Virtual,
+        scale,
+        laps: None,
+        variants: Vec::new(),
+        rtt: None,
+        rate: None,
+        seed: None,
+        runs: runs.to_owned(),
+        form: Form { json: false, csv: false },
+    };
+    let Executed { run, ended, .. } = execute(&args)?;
+    ended.map(|_| run)
+}
+
+/// Runs a plan; its record has a page, whatever state it was left in.
+fn execute(args: &Args) -> anyhow::Result<Executed> {
     let plan = Plan::open(&args.plan)?;
     let resolved = resolve(args, &plan)?;
+    resolved.check_size(args.on.name(), args.on == On::Virtual)?;
     let (id, dir) = runs::fresh(&args.runs, &resolved.name);
     let mut manifest = describe(args, &plan, &resolved, id);
     // Before anything is started: a directory that cannot be written is found now.
     let mut writer = Writer::create(&dir, &manifest)?;
     let ended = match args.on {
         On::Embedded => on_embedded(&resolved, &mut writer, &mut manifest),
-        On::Virtual => on_virtual(&resolved, writer, &mut manifest),
+        On::Virtual => on_virtual(&resolved, writer),
     };
-    finish(args, &dir, &mut manifest, ended)
+    manifest.status = match &ended {
+        Ok(Ended::Complete) => Status::Complete,
+        Ok(Ended::Interrupted) => Status::Interrupted,
+        Err(_) => Status::Failed,
+    };
+    record::replace_manifest(&dir, &manifest)?;
+    let run = RunDir::open(&dir)?;
+    write_page(&run, &dir.join("report.html"))?;
+    let id = &manifest.run;
+    let ended =
+        ended.with_context(|| format!("run {id} failed; its record is in {}", dir.display()));
+    Ok(Executed { dir, run, ended })
 }
 
 /// The plan with what the command line says otherwise.
@@ -213,7 +269,7 @@ fn on_embedded(
     })
 }
 
-fn on_virtual(plan: &Resolved, writer: Writer, _manifest: &mut Manifest) -> anyhow::Result<Ended> {
+fn on_virtual(plan: &Resolved, writer: Writer) -> anyhow::Result<Ended> {
     let plan = plan.clone();
     let seed = plan.seed;
     let (result, _trace) = world::virtual_world::run_traced(seed, async move |env: Env| {
@@ -242,39 +298,4 @@ async fn work<T: Target>(
     progress.end();
     Runner::new(env, plan, target, writer, progress).run().await?;
     Ok(())
-}
-
-/// Writes how it ended, the page and the table; whatever is there, after a failure too.
-fn finish(
-    args: &Args,
-    dir: &std::path::Path,
-    manifest: &mut Manifest,
-    ended: anyhow::Result<Ended>,
-) -> anyhow::Result<()> {
-    manifest.status = match &ended {
-        Ok(Ended::Complete) => Status::Complete,
-        Ok(Ended::Interrupted) => Status::Interrupted,
-        Err(_) => Status::Failed,
-    };
-    record::replace_manifest(dir, manifest)?;
-    let run = RunDir::open(dir)?;
-    let page = dir.join("report.html");
-    write_page(&run, &page)?;
-    match ended {
-        Ok(Ended::Complete) => write_table(&run, &args.form, Some(&page)),
-        Ok(Ended::Interrupted) => {
-            write_table(&run, &args.form, Some(&page))?;
-            anyhow::bail!("interrupted; what was measured until then is in {}", dir.display())
-        }
-        Err(error) => {
-            if !run.rows.is_empty() {
-                write_table(&run, &args.form, Some(&page))?;
-            }
-            Err(error.context(format!(
-                "run {} failed; its record is in {}",
-                manifest.run,
-                dir.display()
-            )))
-        }
-    }
 }
