@@ -27,5 +27,5 @@ pub use net::{Connection, Listener, Receiver, Sender};
 pub use queue::{CoreQueue, DiskQueue, RateQueue};
 pub use task::{Cancelled, Task};
 pub use time::Time;
-pub use virtual_world::{Deadlock, VirtualDisk};
+pub use virtual_world::{Deadlock, Trace, VirtualDisk};
 pub use work::{Codec, Work};

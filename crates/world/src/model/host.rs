@@ -52,8 +52,13 @@ impl Default for CoreCosts {
 
 /// How long `bytes` take at a rate.
 pub(crate) fn at_rate(bytes: u64, bytes_per_s: u64) -> Duration {
-    let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(bytes_per_s.max(1));
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    let rate = bytes_per_s.max(1);
+    Duration::from_nanos(match bytes.checked_mul(1_000_000_000) {
+        Some(product) => product / rate,
+        None => {
+            u64::try_from(u128::from(bytes) * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX)
+        }
+    })
 }
 
 impl CoreCosts {
