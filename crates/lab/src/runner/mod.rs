@@ -85,7 +85,9 @@ impl<'a, T: Target> Runner<'a, T> {
         let plan = self.plan;
         let indexes = plan.steps.contains(&Step::Index);
         let recovers = plan.peers().is_some() || plan.steps.contains(&Step::Recover);
-        let anew = plan.spoils_indices();
+        // Where indices are loaded at once, every variant has clusters of its own: connections keep the windows that
+        // they were opened with, and nothing of one variant reaches the next.
+        let anew = plan.spoils_indices() || self.loads();
         if indexes && (!anew || !recovers) {
             self.index(None).await?;
         }
@@ -95,6 +97,10 @@ impl<'a, T: Target> Runner<'a, T> {
         let once = if anew { None } else { Some(self.digest_leader(None).await?) };
         for lap in 1..=plan.laps {
             for variant in &plan.variants {
+                if self.loads() && !rows.is_empty() {
+                    self.target.stop().await;
+                    self.target.start(&topology(plan)).await?;
+                }
                 let leader = match &once {
                     Some(digest) => digest.clone(),
                     None => {
