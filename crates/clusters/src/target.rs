@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use world::model::Host;
 use world::{Direction, LinkConfig, LinkStats};
 
 use crate::{Answer, Error};
@@ -125,7 +126,13 @@ pub trait Target {
         false
     }
 
-    /// Fills every copy of an index with documents that exist only as a number. Targets with real disks refuse.
+    /// What the hosts of a cluster are like from now on. Targets with real machines refuse.
+    fn set_hosts(&self, _cluster: &str, _host: &Host) -> Result<(), Error> {
+        Err(self.virtual_only("change what its machines are like"))
+    }
+
+    /// Fills every copy of an index with documents that exist only as a number. It takes no time:
+    /// what is loaded was indexed before the experiment began. Targets with real disks refuse.
     async fn load(&self, _cluster: &str, _load: &Load) -> Result<(), Error> {
         Err(self.virtual_only("load documents that exist only as a number"))
     }

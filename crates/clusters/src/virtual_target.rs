@@ -1,11 +1,14 @@
 //! The embedded engine in virtual time: the same nodes, on simulated hosts.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
 use engine::transport::Failure;
 use engine::{Node, NodeConfig};
 use futures_util::future::try_join_all;
+use world::model::{CoreCosts, Disk, Host};
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
 use crate::members::{self, Members, Place};
@@ -41,13 +44,21 @@ pub struct VirtualTarget {
     client: RestClient,
     nodes: Members<Node>,
     link: Option<Link>,
+    /// What the hosts of each cluster are like; the world's default where none is given.
+    models: RefCell<BTreeMap<String, Host>>,
 }
 
 impl VirtualTarget {
     /// A target on the world of `env`.
     pub fn new(env: &Env) -> Self {
         let client = RestClient::new(env).with_limit(PATIENCE);
-        VirtualTarget { env: env.clone(), client, nodes: Members::default(), link: None }
+        VirtualTarget {
+            env: env.clone(),
+            client,
+            nodes: Members::default(),
+            link: None,
+            models: RefCell::default(),
+        }
     }
 
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
@@ -80,6 +91,12 @@ impl VirtualTarget {
             self.nodes.add(config, handle, through_link, node);
         }
         Ok(())
+    }
+
+    fn give_hosts(&self, cluster: &str, host: &Host) {
+        for node in self.nodes.of(cluster) {
+            self.env.host(&node.handle.name).set_host_model(host.clone());
+        }
     }
 
     /// Does something with every copy of an index at once.
@@ -120,6 +137,21 @@ impl VirtualTarget {
         }
         Ok(started?)
     }
+}
+
+/// A host on which work takes no time.
+fn instant() -> Host {
+    const AT_ONCE: u64 = u64::MAX;
+    let disk = Disk {
+        read_bytes_per_s: AT_ONCE,
+        write_bytes_per_s: AT_ONCE,
+        seek: Duration::ZERO,
+        sync: Duration::ZERO,
+        request_bytes: AT_ONCE,
+        ..Disk::default()
+    };
+    let costs = CoreCosts { hash_bytes_per_s: AT_ONCE, ..CoreCosts::default() };
+    Host { costs, disk, ..Host::default() }
 }
 
 impl Drop for VirtualTarget {
@@ -197,6 +229,12 @@ impl Target for VirtualTarget {
         true
     }
 
+    fn set_hosts(&self, cluster: &str, host: &Host) -> Result<(), Error> {
+        self.models.borrow_mut().insert(cluster.to_owned(), host.clone());
+        self.give_hosts(cluster, host);
+        Ok(())
+    }
+
     async fn load(&self, cluster: &str, load: &Load) -> Result<(), Error> {
         let fill = |copy: CopyOnNode| {
             let (documents, bytes) = (copy.part(load.documents), copy.part(load.bytes));
@@ -205,7 +243,11 @@ impl Target for VirtualTarget {
                 copy.node.synthesize(&load.index, copy.shard, documents, bytes, segments).await
             }
         };
-        self.on_copies(cluster, &load.index, fill).await
+        self.give_hosts(cluster, &instant());
+        let loaded = self.on_copies(cluster, &load.index, fill).await;
+        let model = self.models.borrow().get(cluster).cloned().unwrap_or_default();
+        self.give_hosts(cluster, &model);
+        loaded
     }
 
     async fn index_load(

@@ -36,7 +36,7 @@ fn run(dir: std::path::PathBuf) -> (Vec<Row>, world::Trace) {
         let mut writer = Writer::create(&dir, &manifest()).unwrap();
         let mut target = VirtualTarget::new(&env);
         target.start(&topology(&plan)).await.unwrap();
-        let rows = Runner::new(&env, &plan, &target, &mut writer, &Quiet).run().await.unwrap();
+        let rows = Runner::new(&env, &plan, &mut target, &mut writer, &Quiet).run().await.unwrap();
         target.stop().await;
         rows
     })

@@ -5,6 +5,7 @@ mod cluster;
 mod completions;
 mod link;
 mod plans;
+mod published;
 mod report;
 mod run;
 mod show;
@@ -18,6 +19,8 @@ pub(crate) enum Command {
     Run(run::Args),
     /// List the plans that come with narrows.
     Plans(plans::Args),
+    /// Repeat the published recoveries in virtual time and set the figures side by side.
+    Published(published::Args),
     /// Show the table of an earlier run.
     Show(show::Args),
     /// Write the HTML page of an earlier run again.
@@ -39,6 +42,7 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
     match command {
         Command::Run(args) => run::run(&args),
         Command::Plans(args) => plans::run(&args),
+        Command::Published(args) => published::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Cluster(args) => cluster::run(&args),
