@@ -43,6 +43,9 @@ fn what_is_asked_wrongly_is_exit_code_2_and_offers_the_nearest() {
         2,
         &["max_bytes_per_sec"],
     );
+    for name in ["../up", "a/b", ""] {
+        refused(&["cluster", "--name", name], 2, &["letters, digits"]);
+    }
     refused(&["show", "nothing-like-it", "--runs", "no-such-directory"], 2, &["nothing-like-it"]);
 }
 

@@ -4,7 +4,8 @@ use crate::arm::Arm;
 use crate::commit::{Commit, FORMAT, StoredCommit};
 use crate::snapshot::Snapshot;
 use crate::synthetic::{SyntheticArm, sources_for};
-use crate::{Error, Result};
+use crate::to_its_end::to_its_end;
+use crate::{Error, Mapping, Result};
 
 use super::{Inner, Shard};
 
@@ -22,6 +23,28 @@ impl Shard {
         }
         let _writes = self.inner.writes.lock().await;
         self.inner.refresh_locked().await
+    }
+
+    /// Indexes by another mapping from now on: fields that are new are indexed in what is written after, and
+    /// kept in `_source` alone in what was there before, as in Elasticsearch. Costs a refresh and waits for merges; nothing if
+    /// the mapping is the same.
+    pub async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
+        let inner = &self.inner;
+        if *inner.mapping.borrow() == *mapping {
+            return Ok(());
+        }
+        let this = self.clone();
+        let mapping = mapping.clone();
+        let change = async move {
+            let inner = &this.inner;
+            let _flushes = inner.flushes.lock().await;
+            let _writes = inner.writes.lock().await;
+            inner.refresh_locked().await?;
+            inner.arm.set_mapping(&mapping).await?;
+            *inner.mapping.borrow_mut() = mapping;
+            Ok(())
+        };
+        to_its_end(&inner.env, &inner.arm.dir(), "take over a mapping", change).await
     }
 
     /// Commits: what was applied is durable in segment files, and the log is cut to what retention needs.
