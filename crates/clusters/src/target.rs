@@ -66,8 +66,10 @@ pub struct Load {
     pub documents: u64,
     /// Bytes of segment files.
     pub bytes: u64,
-    /// Segments.
+    /// Segments over all shards.
     pub segments: u32,
+    /// How large each of a shard's segments is beside the one before; 1 where all are equal.
+    pub segment_ratio: f64,
 }
 
 /// The link while it runs.

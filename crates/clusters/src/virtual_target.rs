@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::transport::Failure;
-use engine::{Node, NodeConfig};
+use engine::{Node, NodeConfig, Segments};
 use futures_util::future::try_join_all;
 use world::model::{CoreCosts, Disk, Host};
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
@@ -238,7 +238,8 @@ impl Target for VirtualTarget {
     async fn load(&self, cluster: &str, load: &Load) -> Result<(), Error> {
         let fill = |copy: CopyOnNode| {
             let (documents, bytes) = (copy.part(load.documents), copy.part(load.bytes));
-            let segments = (load.segments / copy.shards).max(1);
+            let count = (load.segments / copy.shards).max(1);
+            let segments = Segments { count, ratio: load.segment_ratio };
             async move {
                 copy.node.synthesize(&load.index, copy.shard, documents, bytes, segments).await
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use store::{Mapping, Shard};
+use store::{Mapping, Segments, Shard};
 use world::Task;
 
 use super::Node;
@@ -191,14 +191,14 @@ impl LocalShard {
 
 impl Node {
     /// Fills this node's copy of a shard with `documents` that exist only as a number and take `bytes` in the
-    /// files of `segments` segments. In the virtual world alone.
+    /// files of so many segments. In the virtual world alone.
     pub async fn synthesize(
         &self,
         index: &str,
         shard: u32,
         documents: u64,
         bytes: u64,
-        segments: u32,
+        segments: Segments,
     ) -> Result<(), Failure> {
         let store = self.local_shard(index, shard)?.store()?;
         Ok(store.synthesize_stored(documents, bytes, segments).await?)

@@ -457,7 +457,8 @@ async fn store_chunk(
     let chunk = match wire.plain_len {
         None => wire.chunk,
         Some(len) if len == u64::from(request.len) => {
-            decompress(env, wire.chunk, len).await.map_err(|_| ChunkError::Damaged)?
+            let asked = source.compress(&node.settings());
+            decompress(env, wire.chunk, len, asked).await.map_err(|_| ChunkError::Damaged)?
         }
         Some(_) => return Err(ChunkError::Damaged),
     };

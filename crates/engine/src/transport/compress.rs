@@ -47,11 +47,18 @@ fn pack(plain: &[u8], codec: Codec, number: u8) -> Option<Bytes> {
     Some(Bytes::from(packed))
 }
 
-/// The plain bytes of a chunk that was compressed. No more than `plain_len` bytes are made of it.
-pub async fn decompress(env: &Env, chunk: Chunk, plain_len: u64) -> Result<Chunk, Failure> {
+/// The plain bytes of a chunk that was compressed. No more than `plain_len` bytes are made of it. Bytes say
+/// themselves with which codec; where there are none, `asked` says what it was asked for.
+pub async fn decompress(
+    env: &Env,
+    chunk: Chunk,
+    plain_len: u64,
+    asked: u8,
+) -> Result<Chunk, Failure> {
     let Chunk::Bytes(packed) = chunk else {
-        let work = Work::Decompress { bytes: plain_len, codec: Codec::Lz4 };
-        env.work(work, || ()).await;
+        if let Some(codec) = codec(asked) {
+            env.work(Work::Decompress { bytes: plain_len, codec }, || ()).await;
+        }
         return Ok(chunk);
     };
     let number = packed.first().copied().unwrap_or(0);

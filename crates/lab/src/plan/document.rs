@@ -27,8 +27,11 @@ pub(super) struct Document {
     pub(super) link: Option<LinkTable>,
     pub(super) corpus: CorpusTable,
     pub(super) index: Spanned<Vec<IndexTable>>,
+    pub(super) test_bed: Option<Spanned<String>>,
     #[serde(default, rename = "virtual")]
     pub(super) parameters: Parameters,
+    #[serde(default)]
+    pub(super) node_settings: Values,
     #[serde(default)]
     pub(super) settings: Values,
     pub(super) variant: Spanned<Vec<VariantTable>>,
@@ -75,6 +78,7 @@ pub(super) struct FullTable {
     pub(super) documents: Spanned<i64>,
     pub(super) bytes: Spanned<String>,
     pub(super) segments: Spanned<i64>,
+    pub(super) segment_ratio: Option<Spanned<f64>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -8,11 +8,13 @@ mod bundled;
 mod diagnostic;
 mod document;
 mod models;
+mod parameters;
 mod published;
 mod resolve;
 mod resolve_index;
 mod resolved;
 mod scalar;
+mod test_bed;
 
 pub(crate) use bundled::names;
 pub use bundled::{Bundled, bundled};

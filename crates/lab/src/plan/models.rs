@@ -2,7 +2,7 @@
 
 use world::model::{Models, parameters};
 
-use super::{Parameter, Scope, Variant};
+use super::{Parameter, Resolved, Scope, Variant};
 
 /// What the link, and the hosts in `scope`, are like.
 pub fn models(variant: &Variant, scope: Scope) -> Models {
@@ -12,6 +12,16 @@ pub fn models(variant: &Variant, scope: Scope) -> Models {
         set.expect("a resolved plan's parameters were set once already");
     }
     models
+}
+
+impl Resolved {
+    /// Gives the link the rate of the test bed, where that says one: the rate in the plan is that of the emulated link.
+    pub fn take_link_of_test_bed(&mut self) {
+        let rate = models(&self.variants[0], Scope::Everywhere).link.rate_bytes_per_s;
+        if let (Some(link), Some(rate)) = (&mut self.link, rate) {
+            link.rate_bytes_per_s = rate;
+        }
+    }
 }
 
 /// A parameter as a variant uses it, for the record.

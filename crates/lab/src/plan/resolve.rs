@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use record::units::{parse_duration, parse_rate, parse_size};
 use toml::Spanned;
-use world::model::{ModelError, Models};
 
-use super::document::{
-    ClusterTable, LinkTable, ParameterTable, Parameters, PublishedTable, Values, VariantTable,
-};
+use super::document::{ClusterTable, LinkTable, Parameters, PublishedTable, Values, VariantTable};
+use super::parameters::parameters;
 use super::published::{SECONDS, Table};
 use super::resolved::{Cluster, CorpusUse, Link, Parameter, Published, Resolved, Scope, Variant};
+use super::test_bed::{test_bed, unknown_test_bed};
 use super::{Plan, scalar};
 use crate::Error;
 use crate::corpus::Source;
@@ -57,6 +56,7 @@ impl Plan {
             link: document.link.as_ref().map(|link| self.link(link)).transpose()?,
             indices: self.indices(leader, corpus.documents, scale)?,
             corpus,
+            node_settings: self.settings(&document.node_settings, &check_setting)?,
             variants: self.variants(&check_setting)?,
         })
     }
@@ -192,7 +192,8 @@ impl Plan {
     /// The plan's parameters of the virtual world, then those of its clusters.
     fn common_parameters(&self) -> Result<Vec<Parameter>, Error> {
         let document = &self.document;
-        let mut all = self.parameters(Scope::Everywhere, &document.parameters)?;
+        let mut all = self.test_bed()?;
+        all.extend(self.parameters(Scope::Everywhere, &document.parameters)?);
         all.extend(self.parameters(Scope::Leader, &document.leader.parameters)?);
         if let Some(follower) = &document.follower {
             all.extend(self.parameters(Scope::Follower, &follower.parameters)?);
@@ -200,35 +201,16 @@ impl Plan {
         Ok(all)
     }
 
+    /// The parameters of the test bed that the plan names.
+    fn test_bed(&self) -> Result<Vec<Parameter>, Error> {
+        let Some(name) = &self.document.test_bed else { return Ok(Vec::new()) };
+        let bed = test_bed(name.get_ref())
+            .ok_or_else(|| self.error(name.span(), unknown_test_bed(name.get_ref())))?;
+        bed.parameters()
+    }
+
     fn parameters(&self, scope: Scope, tables: &Parameters) -> Result<Vec<Parameter>, Error> {
-        let parameter = |(name, table): (&Spanned<String>, &ParameterTable)| {
-            let value = scalar::text(table.value.get_ref()).map_err(|found| {
-                let message =
-                    format!("a parameter is a string, a number, true or false, found {found}");
-                self.error(table.value.span(), message)
-            })?;
-            // Checked here alone; whoever applies it later relies on that.
-            Models::default().set(name.get_ref(), &value).map_err(|error| {
-                let unknown = matches!(error, ModelError::Unknown { .. });
-                let span = if unknown { name.span() } else { table.value.span() };
-                self.error(span, error.to_string())
-            })?;
-            if scope != Scope::Everywhere && name.get_ref().starts_with("link.") {
-                let message = "the link belongs to no cluster; write this in [virtual]";
-                return Err(self.error(name.span(), message));
-            }
-            if table.source.get_ref().trim().is_empty() {
-                return Err(self.error(table.source.span(), "say where the value comes from"));
-            }
-            Ok(Parameter {
-                scope,
-                name: name.get_ref().clone(),
-                value,
-                source: table.source.get_ref().clone(),
-                calibrated_on: table.calibrated_on.clone(),
-            })
-        };
-        tables.iter().map(parameter).collect()
+        parameters(scope, tables, |span, message| self.error(span, message))
     }
 
     fn settings(

@@ -15,6 +15,9 @@ use crate::choices::unknown;
 const SHARDS: RangeInclusive<i64> = 1..=1024;
 const DOCUMENTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 const SEGMENTS: RangeInclusive<i64> = 1..=1_000_000;
+const SEGMENT_RATIOS: RangeInclusive<f64> = 0.01..=1.0;
+/// What a tiered merge policy tends to leave.
+const SEGMENT_RATIO: f64 = 0.5;
 /// One byte to an exabyte.
 const BYTES: RangeInclusive<u64> = 1..=1 << 60;
 const DOCUMENTS_PER_S: RangeInclusive<i64> = 1..=1_000_000_000;
@@ -94,7 +97,13 @@ impl Plan {
         let bytes = self.unit(&full.bytes, parse_size)?;
         self.within("bytes", &full.bytes, &bytes, &BYTES, |bytes| format!("{bytes}b"))?;
         let segments = self.number("segments", &full.segments, SEGMENTS)?;
-        Ok(Full { documents: scaled(documents), bytes: scaled(bytes), segments })
+        let mut segment_ratio = SEGMENT_RATIO;
+        if let Some(ratio) = &full.segment_ratio {
+            self.within("segment_ratio", ratio, ratio.get_ref(), &SEGMENT_RATIOS, f64::to_string)?;
+            segment_ratio = *ratio.get_ref();
+        }
+        let (documents, bytes) = (scaled(documents), scaled(bytes));
+        Ok(Full { documents, bytes, segments, segment_ratio })
     }
 
     pub(super) fn steps(&self, leader: Cluster) -> Result<Vec<Step>, Error> {

@@ -41,6 +41,8 @@ pub struct Resolved {
     pub corpus: CorpusUse,
     /// Where it is indexed; at least one, with names of their own.
     pub indices: Vec<Index>,
+    /// Settings that every node starts with, as in its configuration file.
+    pub node_settings: BTreeMap<String, String>,
     /// Variants in the order of the plan; at least one.
     pub variants: Vec<Variant>,
 }
@@ -214,6 +216,8 @@ pub struct Full {
     pub bytes: u64,
     /// Segments over all shards.
     pub segments: u32,
+    /// How large each of a shard's segments is beside the one before; 1 where all are equal.
+    pub segment_ratio: f64,
 }
 
 /// A parameter of the virtual world, as a plan sets it.

@@ -36,9 +36,13 @@ impl<T: Target> Runner<'_, T> {
         for index in &self.plan.indices {
             match index.full.filter(|_| self.loads()) {
                 Some(full) => {
-                    let (index, segments) = (index.name.clone(), full.segments);
-                    let (documents, bytes) = (full.documents, full.bytes);
-                    let load = Load { index, documents, bytes, segments };
+                    let load = Load {
+                        index: index.name.clone(),
+                        documents: full.documents,
+                        bytes: full.bytes,
+                        segments: full.segments,
+                        segment_ratio: full.segment_ratio,
+                    };
                     self.target.load(LEADER, &load).await?;
                 }
                 None => self.bulk(index, &done).await?,

@@ -40,7 +40,7 @@ pub fn topology(plan: &Resolved) -> TopologySpec {
     let cluster = |name: &str, nodes: u32| ClusterSpec {
         name: name.to_owned(),
         nodes: nodes as usize,
-        settings: Default::default(),
+        settings: plan.node_settings.clone(),
     };
     let mut clusters = vec![cluster(LEADER, plan.leader.nodes)];
     clusters.extend(plan.follower.map(|follower| cluster(FOLLOWER, follower.nodes)));

@@ -147,6 +147,9 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
     if args.laps == Some(0) {
         return Err(Usage("--laps must be at least 1".to_owned()).into());
     }
+    if args.on == On::Virtual {
+        resolved.take_link_of_test_bed();
+    }
     resolved.laps = args.laps.unwrap_or(resolved.laps);
     resolved.seed = args.seed.unwrap_or(resolved.seed);
     match &mut resolved.link {

@@ -5,7 +5,7 @@ use crate::commit::{Commit, FORMAT, StoredCommit};
 use crate::snapshot::Snapshot;
 use crate::synthetic::{SyntheticArm, sources_for};
 use crate::to_its_end::to_its_end;
-use crate::{Error, Mapping, Result};
+use crate::{Error, Mapping, Result, Segments};
 
 use super::{Inner, Shard};
 
@@ -76,11 +76,14 @@ impl Shard {
     }
 
     /// Adds documents that exist only as a number: a corpus too large to index document by document. They are
-    /// committed at once, take `documents` places in the history, and are not in the log. `segments` of them
-    /// are made, each half as large as the one before.
-    ///
+    /// committed at once, take `documents` places in the history, and are not in the log.    ///
     /// In the virtual world alone; elsewhere an error.
-    pub async fn synthesize(&self, documents: u64, source_bytes: u64, segments: u32) -> Result<()> {
+    pub async fn synthesize(
+        &self,
+        documents: u64,
+        source_bytes: u64,
+        segments: Segments,
+    ) -> Result<()> {
         let arm = self.synthetic()?;
         self.add_synthetic(arm, documents, source_bytes, segments).await;
         self.flush().await.map(|_| ())
@@ -92,9 +95,10 @@ impl Shard {
         &self,
         documents: u64,
         stored_bytes: u64,
-        segments: u32,
+        segments: Segments,
     ) -> Result<()> {
-        let source_bytes = sources_for(documents, stored_bytes, segments).ok_or_else(|| {
+        let source_bytes = sources_for(documents, stored_bytes, segments.count).ok_or_else(|| {
+            let segments = segments.count;
             let reason = format!(
                 "{documents} documents in {segments} segments take more than {stored_bytes} bytes of files; \
                  give more bytes, or fewer documents or segments"
@@ -111,7 +115,7 @@ impl Shard {
     pub async fn index_synthetic(&self, documents: u64, source_bytes: u64) -> Result<()> {
         let arm = self.synthetic()?;
         arm.pass_bulk(documents, source_bytes).await;
-        self.add_synthetic(arm, documents, source_bytes, 1).await;
+        self.add_synthetic(arm, documents, source_bytes, Segments::halving(1)).await;
         Ok(())
     }
 
@@ -130,7 +134,7 @@ impl Shard {
         arm: &SyntheticArm,
         documents: u64,
         source_bytes: u64,
-        segments: u32,
+        segments: Segments,
     ) {
         let _writes = self.inner.writes.lock().await;
         let mut book = self.inner.book.borrow_mut();
