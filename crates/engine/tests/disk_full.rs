@@ -115,7 +115,10 @@ async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
     let seeds = json!([leader.any().transport_address()]);
     let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
     follower.must("PUT", "/_cluster/settings", body).await;
-    let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "a",
+        "settings": { "index.number_of_replicas": 0 },
+    });
     follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", body).await;
 
     // It is tried again and again, and then given up with what was found and where.

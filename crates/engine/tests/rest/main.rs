@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::rest::{RestMessage, RestRequest};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use world::Env;
