@@ -169,7 +169,9 @@ mod tests {
                 let key = (row.plan.to_owned(), row.variant.to_owned());
                 *published.get(&key).unwrap_or_else(|| panic!("{row:?} is in no plan"))
             };
-            ordering.rows().into_iter().for_each(|row| drop(of(row)));
+            for row in ordering.rows() {
+                of(row);
+            }
             // The slides show charts where they have no numbers.
             assert_ne!(ordering.judge(of).holds, Some(false), "{}", ordering.claim);
         }
@@ -180,7 +182,7 @@ mod tests {
     #[test]
     fn a_missing_row_is_neither_and_equal_is_not_faster() {
         let judge = |ordering: &Ordering, seconds: &dyn Fn(RowName) -> Option<f64>| {
-            ordering.judge(|row| seconds(row)).holds
+            ordering.judge(seconds).holds
         };
         assert_eq!(judge(&ORDERINGS[0], &|_| None), None);
         assert_eq!(judge(&ORDERINGS[0], &|_| Some(5.0)), Some(false));
