@@ -42,6 +42,9 @@ pub struct Judged {
     pub compared: Option<(f64, f64)>,
 }
 
+/// What is ordered differs by at least this: with less, two rows are the same.
+const WORTH_TELLING: f64 = 1.01;
+
 const GEOPOINT: &str = "remote-recovery";
 const HTTP_LOGS: &str = "remote-recovery-http-logs";
 const SMALL: &str = "small-nodes-compression";
@@ -128,7 +131,7 @@ impl Ordering {
             Order::Faster(fast, slow) => seconds(fast).zip(seconds(slow)),
             Order::CostsMore(more, less) => factor(less).zip(factor(more)),
         };
-        let holds = compared.map(|(less, more)| less < more);
+        let holds = compared.map(|(less, more)| less * WORTH_TELLING < more);
         Judged { ordering: *self, holds, compared }
     }
 
@@ -186,6 +189,8 @@ mod tests {
         };
         assert_eq!(judge(&ORDERINGS[0], &|_| None), None);
         assert_eq!(judge(&ORDERINGS[0], &|_| Some(5.0)), Some(false));
+        let hair = |row: RowName| Some(if row.variant == "1 MB x 1" { 5.0 } else { 5.01 });
+        assert_eq!(judge(&ORDERINGS[0], &hair), Some(false));
         let costs = &ORDERINGS[11];
         let by = |small: f64| {
             move |row: RowName| match (row.plan, row.variant) {
