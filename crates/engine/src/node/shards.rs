@@ -210,20 +210,6 @@ impl Node {
             Failure::unavailable(index, number, "has no copy on this node now; try again")
         })
     }
-
-    /// Gives the copy on this node documents that exist only as a number: see [`Shard::synthesize`]. Each copy
-    /// of a shard is to get the same. In the virtual world alone; elsewhere an error.
-    pub async fn synthesize(
-        &self,
-        index: &str,
-        number: u32,
-        documents: u64,
-        source_bytes: u64,
-        segments: u32,
-    ) -> Result<(), Failure> {
-        let store = self.local_shard(index, number)?.store()?;
-        Ok(store.synthesize(documents, source_bytes, segments).await?)
-    }
 }
 
 /// Syncs copies with `index.translog.durability: async`, and commits those whose log has grown.
@@ -238,13 +224,14 @@ pub(super) async fn maintain(node: Node) {
             let Some(meta) = state.indices.get(&shard.index) else { continue };
             let Ok(store) = shard.store() else { continue };
             let Some(settings) = shard.take_settings(meta) else { continue };
-            let key = (shard.index_uuid.clone(), shard.number);
-            let last = synced_at.entry(key).or_insert(node.env.now());
-            let due = node.env.now() - *last >= settings.translog_sync_interval();
-            // A copy that fails here is closed by the store, and says so at the next write.
-            if settings.translog_durability() == Durability::Async && due {
-                let _ = store.sync().await;
-                *last = node.env.now();
+            if settings.translog_durability() == Durability::Async {
+                let key = (shard.index_uuid.clone(), shard.number);
+                let last = synced_at.entry(key).or_insert(node.env.now());
+                // A copy that fails here is closed by the store, and says so at the next write.
+                if node.env.now() - *last >= settings.translog_sync_interval() {
+                    let _ = store.sync().await;
+                    *last = node.env.now();
+                }
             }
             if store.stats().log_bytes >= settings.translog_flush_threshold_size() {
                 let _ = store.flush().await;

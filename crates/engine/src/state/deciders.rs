@@ -149,10 +149,10 @@ impl<'a> Deciders<'a> {
                 format!("the node receives {busy} recoveries, {RECOVERIES} is [{limit}]")
             });
         }
-        let source = slot.shard.primary().node.as_deref().unwrap_or_default();
-        let busy = self.loads.get(source).outgoing;
-        if busy >= limit {
+        if self.source_is_busy(slot) {
             return self.throttle(|| {
+                let source = slot.shard.primary().node.as_deref().unwrap_or_default();
+                let busy = self.loads.get(source).outgoing;
                 format!(
                     "[{source}] has the primary and sends {busy} recoveries, {RECOVERIES} is [{limit}]"
                 )
@@ -161,11 +161,17 @@ impl<'a> Deciders<'a> {
         Verdict::Yes
     }
 
+    /// Whether the copy would recover from a primary whose node sends as many recoveries as it may.
+    pub fn source_is_busy(&self, slot: Slot<'_>) -> bool {
+        let source = slot.shard.primary().node.as_deref().filter(|_| !slot.copy.primary);
+        source.is_some_and(|node| self.loads.get(node).outgoing >= self.loads.limits().recoveries)
+    }
+
     /// The node where the copy belongs, with `Yes` or `Throttle`; none if no node may hold it.
     ///
     /// Nodes that keep files of the shard come first, as recovery reuses them; then those with the
     /// fewest copies; then those that need not wait; then by name. A throttled node is waited for, else the
-    /// others would fill up. Only a primary from disk takes the next node that can have it at once.
+    /// others would fill up (but who places counts the copy there, and so the next go elsewhere). Only a primary from disk takes the next node that can have it at once.
     ///
     /// Looks at the nodes that hold files of the shard and at the head of the nodes' order, not at all nodes.
     pub fn best_node(&self, slot: Slot<'_>) -> Option<(&'a str, Verdict)> {
