@@ -5,11 +5,12 @@ use std::io;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use world::{Env, Task};
 
+use crate::Credentials;
 use crate::kept::{Failure, Kept};
 
 /// An answer larger than this is refused.
@@ -25,11 +26,23 @@ pub(crate) struct HttpClient {
     env: Env,
     kept: Kept<Open>,
     answer_bytes_max: usize,
+    authorization: Option<HeaderValue>,
 }
 
 impl HttpClient {
     pub(crate) fn new(env: Env) -> Self {
-        HttpClient { env, kept: Kept::default(), answer_bytes_max: ANSWER_BYTES_MAX }
+        let (kept, answer_bytes_max) = (Kept::default(), ANSWER_BYTES_MAX);
+        HttpClient { env, kept, answer_bytes_max, authorization: None }
+    }
+
+    /// Shows credentials with every question from now on.
+    pub(crate) fn show(&mut self, credentials: &Credentials) {
+        self.authorization = credentials.header().map(|text| {
+            let mut value = HeaderValue::from_bytes(text.as_bytes())
+                .expect("credentials have no control characters");
+            value.set_sensitive(true);
+            value
+        });
     }
 
     /// Asks, and reads the whole answer: status and body. Asks once more, on a fresh connection, where a kept
@@ -70,11 +83,15 @@ impl HttpClient {
         path: &str,
         body: Bytes,
     ) -> Result<(u16, Bytes), Failure> {
-        let request = hyper::Request::builder()
+        let mut request = hyper::Request::builder()
             .method(method)
             .uri(path)
             .header(HOST, address)
-            .header(CONTENT_TYPE, "application/json")
+            .header(CONTENT_TYPE, "application/json");
+        if let Some(value) = &self.authorization {
+            request = request.header(AUTHORIZATION, value);
+        }
+        let request = request
             .body(Full::new(body))
             .map_err(|error| Failure::Broken(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
         open.send.ready().await.map_err(|error| Failure::Unread(told(&error)))?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use world::model::Host;
 use world::{Direction, LinkConfig, LinkStats};
 
 use crate::{Answer, Error};
@@ -18,6 +19,16 @@ pub struct ClusterSpec {
     pub settings: BTreeMap<String, String>,
 }
 
+/// Checks a cluster's name, which becomes part of its nodes' names and of their directories'.
+pub fn check_cluster_name(name: &str) -> Result<(), Error> {
+    let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if first && name.len() <= 64 && name.chars().all(allowed) {
+        return Ok(());
+    }
+    Err(Error::ClusterName { name: name.to_owned() })
+}
+
 /// Clusters, and the link between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopologySpec {
@@ -25,6 +36,13 @@ pub struct TopologySpec {
     pub clusters: Vec<ClusterSpec>,
     /// The link that they see each other through; directly without one.
     pub link: Option<LinkConfig>,
+}
+
+impl TopologySpec {
+    /// Checks what every target needs to be right before it starts anything.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.clusters.iter().try_for_each(|cluster| check_cluster_name(&cluster.name))
+    }
 }
 
 /// A running node and where it is reached.
@@ -48,8 +66,10 @@ pub struct Load {
     pub documents: u64,
     /// Bytes of segment files.
     pub bytes: u64,
-    /// Segments.
+    /// Segments over all shards.
     pub segments: u32,
+    /// How large each of a shard's segments is beside the one before; 1 where all are equal.
+    pub segment_ratio: f64,
 }
 
 /// The link while it runs.
@@ -72,7 +92,7 @@ pub trait Target {
     /// `embedded`, `virtual`, ...
     fn name(&self) -> &'static str;
 
-    /// Starts the clusters; returns when every node has joined.
+    /// Starts the clusters; returns when every node has joined. Where that fails, nothing is left running.
     async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error>;
 
     /// Asks any node of a cluster: the next in turn, or another where that one does not answer. An answer
@@ -108,7 +128,13 @@ pub trait Target {
         false
     }
 
-    /// Fills every copy of an index with documents that exist only as a number. Targets with real disks refuse.
+    /// What the hosts of a cluster are like from now on. Targets with real machines refuse.
+    fn set_hosts(&self, _cluster: &str, _host: &Host) -> Result<(), Error> {
+        Err(self.virtual_only("change what its machines are like"))
+    }
+
+    /// Fills every copy of an index with documents that exist only as a number. It takes no time:
+    /// what is loaded was indexed before the experiment began. Targets with real disks refuse.
     async fn load(&self, _cluster: &str, _load: &Load) -> Result<(), Error> {
         Err(self.virtual_only("load documents that exist only as a number"))
     }
@@ -132,4 +158,22 @@ pub trait Target {
 
     /// Stops everything, and takes away what was made for it.
     async fn stop(&mut self);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for name in ["leader", "a", "Logs-2_b.c", "9"] {
+            check_cluster_name(name).unwrap();
+        }
+        let long = "x".repeat(65);
+        for name in ["", "..", ".", "../x", "a/b", "a b", "-a", ".a", "a:b", "a,b", "\u{e4}", &long]
+        {
+            let refused = check_cluster_name(name).unwrap_err().to_string();
+            assert!(refused.contains("letters, digits"), "{refused}");
+        }
+    }
 }

@@ -1,16 +1,17 @@
 //! The embedded engine in virtual time: the same nodes, on simulated hosts.
 
-use std::cell::Cell;
-use std::path::PathBuf;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
 use engine::transport::Failure;
-use engine::{Node, NodeConfig};
+use engine::{Node, NodeConfig, Segments};
 use futures_util::future::try_join_all;
+use world::model::{CoreCosts, Disk, Host};
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
-use crate::embedded::ask_in_turn;
+use crate::members::{self, Members, Place};
 use crate::target::{ClusterSpec, LinkControl, Load, NodeHandle, Target, TopologySpec};
 use crate::{Answer, Error, RestClient};
 
@@ -19,14 +20,6 @@ const DATA: &str = "/data";
 
 /// How long an answer may take: reading terabytes to compare them takes days of virtual time.
 const PATIENCE: Duration = Duration::from_secs(30 * 86_400);
-
-struct VirtualNode {
-    cluster: String,
-    config: NodeConfig,
-    node: Option<Node>,
-    handle: NodeHandle,
-    through_link: Option<String>,
-}
 
 /// A shard copy on a node.
 struct CopyOnNode {
@@ -49,9 +42,10 @@ impl CopyOnNode {
 pub struct VirtualTarget {
     env: Env,
     client: RestClient,
-    nodes: Vec<VirtualNode>,
+    nodes: Members<Node>,
     link: Option<Link>,
-    turn: Cell<usize>,
+    /// What the hosts of each cluster are like; the world's default where none is given.
+    models: RefCell<BTreeMap<String, Host>>,
 }
 
 impl VirtualTarget {
@@ -61,54 +55,48 @@ impl VirtualTarget {
         VirtualTarget {
             env: env.clone(),
             client,
-            nodes: Vec::new(),
+            nodes: Members::default(),
             link: None,
-            turn: Cell::new(0),
+            models: RefCell::default(),
         }
+    }
+
+    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+        self.link = topology.link.clone().map(|config| Link::open(&self.env, config));
+        for cluster in &topology.clusters {
+            self.start_cluster(cluster).await?;
+        }
+        Ok(())
     }
 
     async fn start_cluster(&mut self, cluster: &ClusterSpec) -> Result<(), Error> {
-        let members: Vec<String> =
-            (0..cluster.nodes).map(|n| format!("{}-{n}", cluster.name)).collect();
+        let configs = members::configs(cluster, |_, name| {
+            let any = self.env.host(name).any_address();
+            Place { transport: any.clone(), http: any, data: DATA.into() }
+        });
         let mut manager = None;
-        for name in &members {
-            let host = self.env.host(name);
-            let config = NodeConfig {
-                name: name.clone(),
-                cluster: cluster.name.clone(),
-                members: members.clone(),
-                manager: manager.clone(),
-                transport: host.any_address(),
-                http: host.any_address(),
-                data: PathBuf::from(DATA),
-                settings: cluster.settings.clone(),
-            };
-            let node = Node::start(&host, config.clone()).await?;
+        for mut config in configs {
+            config.manager = manager.clone();
+            let node = self.start_host(&config).await?;
             manager.get_or_insert_with(|| node.transport_address().to_owned());
-            self.add(&cluster.name, config, node).await?;
+            let handle = NodeHandle {
+                name: node.name().to_owned(),
+                http: node.http_address().to_owned(),
+                transport: node.transport_address().to_owned(),
+            };
+            let through_link = match &self.link {
+                Some(link) => Some(link.route(&handle.transport).await.map_err(Error::Link)?),
+                None => None,
+            };
+            self.nodes.add(config, handle, through_link, node);
         }
         Ok(())
     }
 
-    async fn add(
-        &mut self,
-        cluster: &str,
-        mut config: NodeConfig,
-        node: Node,
-    ) -> Result<(), Error> {
-        let handle = NodeHandle {
-            name: node.name().to_owned(),
-            http: node.http_address().to_owned(),
-            transport: node.transport_address().to_owned(),
-        };
-        let through_link = match &self.link {
-            Some(link) => Some(link.route(&handle.transport).await.map_err(Error::Link)?),
-            None => None,
-        };
-        (config.transport, config.http) = (handle.transport.clone(), handle.http.clone());
-        let cluster = cluster.to_owned();
-        self.nodes.push(VirtualNode { cluster, config, node: Some(node), handle, through_link });
-        Ok(())
+    fn give_hosts(&self, cluster: &str, host: &Host) {
+        for node in self.nodes.of(cluster) {
+            self.env.host(&node.handle.name).set_host_model(host.clone());
+        }
     }
 
     /// Does something with every copy of an index at once.
@@ -118,9 +106,8 @@ impl VirtualTarget {
         index: &str,
         act: impl Fn(CopyOnNode) -> F,
     ) -> Result<(), Error> {
-        let nodes = self.nodes.iter().filter(|node| node.cluster == cluster);
         let mut acts = Vec::new();
-        for node in nodes.filter_map(|node| node.node.as_ref()) {
+        for node in self.nodes.of(cluster).filter_map(|member| member.running.as_ref()) {
             let state = node.state();
             let shards = state.indices.get(index).map_or(0, |meta| meta.shards);
             for (_, shard, _) in state.copies_on(node.name()).filter(|copy| copy.0 == index) {
@@ -142,15 +129,34 @@ impl VirtualTarget {
         try_join_all(acts).await.map(|_| ())
     }
 
-    fn find(&self, node: &str) -> Result<usize, Error> {
-        let found = self.nodes.iter().position(|known| known.handle.name == node);
-        found.ok_or_else(|| Error::Unknown { what: "node", name: node.to_owned() })
+    /// Starts a node on its host; one that does not come up leaves no task there.
+    async fn start_host(&self, config: &NodeConfig) -> Result<Node, Error> {
+        let started = Node::start(&self.env.host(&config.name), config.clone()).await;
+        if started.is_err() {
+            self.env.kill_host(&config.name);
+        }
+        Ok(started?)
     }
+}
+
+/// A host on which work takes no time.
+fn instant() -> Host {
+    const AT_ONCE: u64 = u64::MAX;
+    let disk = Disk {
+        read_bytes_per_s: AT_ONCE,
+        write_bytes_per_s: AT_ONCE,
+        seek: Duration::ZERO,
+        sync: Duration::ZERO,
+        request_bytes: AT_ONCE,
+        ..Disk::default()
+    };
+    let costs = CoreCosts { hash_bytes_per_s: AT_ONCE, ..CoreCosts::default() };
+    Host { costs, disk, ..Host::default() }
 }
 
 impl Drop for VirtualTarget {
     fn drop(&mut self) {
-        for node in &self.nodes {
+        for node in self.nodes.iter_mut() {
             self.env.kill_host(&node.handle.name);
         }
     }
@@ -162,11 +168,12 @@ impl Target for VirtualTarget {
     }
 
     async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
-        self.link = topology.link.clone().map(|config| Link::open(&self.env, config));
-        for cluster in &topology.clusters {
-            self.start_cluster(cluster).await?;
+        topology.check()?;
+        let started = self.start_all(topology).await;
+        if started.is_err() {
+            self.stop().await;
         }
-        Ok(())
+        started
     }
 
     async fn request(
@@ -176,20 +183,15 @@ impl Target for VirtualTarget {
         path: &str,
         body: Bytes,
     ) -> Result<Answer, Error> {
-        let nodes = self.nodes(cluster);
-        ask_in_turn(&self.client, &nodes, &self.turn, cluster, (method, path, body)).await
+        self.nodes.ask(&self.client, cluster, (method, path, body)).await
     }
 
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {
-        let running = |node: &&VirtualNode| node.cluster == cluster && node.node.is_some();
-        self.nodes.iter().filter(running).map(|node| node.handle.clone()).collect()
+        self.nodes.running(cluster)
     }
 
     fn seeds_through_link(&self, cluster: &str) -> Vec<String> {
-        let nodes = self.nodes.iter().filter(|node| node.cluster == cluster);
-        nodes
-            .map(|node| node.through_link.as_ref().unwrap_or(&node.handle.transport).clone())
-            .collect()
+        self.nodes.seeds(cluster)
     }
 
     fn link(&self) -> Option<&dyn LinkControl> {
@@ -197,25 +199,24 @@ impl Target for VirtualTarget {
     }
 
     async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
-        let place = self.find(node)?;
-        let gone = self.nodes[place].node.take();
+        let gone = self.nodes.find(node)?.running.take();
         self.env.kill_host(node);
         drop(gone);
         Ok(())
     }
 
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {
-        let place = self.find(node)?;
-        if self.nodes[place].node.is_none() {
-            let config = self.nodes[place].config.clone();
-            self.nodes[place].node = Some(Node::start(&self.env.host(node), config).await?);
+        let member = self.nodes.find(node)?;
+        if member.running.is_none() {
+            let config = member.config.clone();
+            let started = self.start_host(&config).await?;
+            self.nodes.find(node)?.running = Some(started);
         }
         Ok(())
     }
 
     async fn wipe_node(&mut self, node: &str) -> Result<(), Error> {
-        let place = self.find(node)?;
-        if self.nodes[place].node.is_some() {
+        if self.nodes.find(node)?.running.is_some() {
             return Err(Error::Unknown { what: "killed node", name: node.to_owned() });
         }
         if let Some(disk) = self.env.host(node).virtual_disk() {
@@ -228,15 +229,26 @@ impl Target for VirtualTarget {
         true
     }
 
+    fn set_hosts(&self, cluster: &str, host: &Host) -> Result<(), Error> {
+        self.models.borrow_mut().insert(cluster.to_owned(), host.clone());
+        self.give_hosts(cluster, host);
+        Ok(())
+    }
+
     async fn load(&self, cluster: &str, load: &Load) -> Result<(), Error> {
         let fill = |copy: CopyOnNode| {
             let (documents, bytes) = (copy.part(load.documents), copy.part(load.bytes));
-            let segments = (load.segments / copy.shards).max(1);
+            let count = (load.segments / copy.shards).max(1);
+            let segments = Segments { count, ratio: load.segment_ratio };
             async move {
                 copy.node.synthesize(&load.index, copy.shard, documents, bytes, segments).await
             }
         };
-        self.on_copies(cluster, &load.index, fill).await
+        self.give_hosts(cluster, &instant());
+        let loaded = self.on_copies(cluster, &load.index, fill).await;
+        let model = self.models.borrow().get(cluster).cloned().unwrap_or_default();
+        self.give_hosts(cluster, &model);
+        loaded
     }
 
     async fn index_load(
@@ -254,13 +266,13 @@ impl Target for VirtualTarget {
     }
 
     async fn stop(&mut self) {
-        while let Some(mut node) = self.nodes.pop() {
-            if let Some(node) = node.node.take() {
+        while let Some(member) = self.nodes.pop() {
+            if let Some(node) = member.running {
                 node.stop().await;
             }
             // Nothing of it is left for who starts a host of that name next.
-            self.env.kill_host(&node.handle.name);
-            if let Some(disk) = self.env.host(&node.handle.name).virtual_disk() {
+            self.env.kill_host(&member.handle.name);
+            if let Some(disk) = self.env.host(&member.handle.name).virtual_disk() {
                 disk.remove_under(DATA);
             }
         }

@@ -77,6 +77,8 @@ pub struct Finished {
     pub bytes: u64,
     /// Bytes a second.
     pub bytes_per_s: f64,
+    /// Bytes a second of each node that received; none where that was not told apart.
+    pub node_bytes_per_s: Option<f64>,
     /// Share of the link's rate, 0 to 1; none without a link.
     pub link_share: Option<f64>,
     /// Seconds of the baseline over seconds of this variant.
@@ -203,6 +205,7 @@ fn finished(
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
         .expect("a finished variant has a row");
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.link_share).collect();
+    let node_rates: Vec<f64> = rows.iter().filter_map(|row| row.node_bytes_per_s).collect();
     let (bytes_per_s, link_share) = (over(|row| row.bytes_per_s), stats::median(&shares));
     let limits = mean_limits(rows);
     let trace = traces.get(&(shown.variant.as_str(), shown.lap));
@@ -213,6 +216,7 @@ fn finished(
         seconds_interval: stats::median_interval(&laps_s, run.manifest.seed),
         bytes: over(|row| row.bytes as f64) as u64,
         bytes_per_s,
+        node_bytes_per_s: stats::median(&node_rates),
         link_share,
         gain: None,
         gain_interval: None,

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use engine::rest::{self, RestRequest};
-use engine::{Node, NodeConfig};
+use engine::{Node, NodeConfig, Segments};
 use serde_json::{Value, json};
 use world::{Env, Task, Time, virtual_world};
 
@@ -165,6 +165,7 @@ async fn start(env: &Env, nodes: usize) -> Vec<Node> {
         manager,
         transport: env.host(name).any_address(),
         http: env.host(name).any_address(),
+        credentials: None,
         data: PathBuf::from("/data"),
         settings: SETTINGS.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
     };
@@ -213,7 +214,9 @@ async fn load(env: &Env, cluster: &[Node]) {
             env.spawn("loads", async move {
                 for (index, shard, _) in state.copies_on(node.name()) {
                     let documents = bytes / DOCUMENT_BYTES;
-                    let loaded = node.synthesize(index, shard, documents, bytes, 10).await;
+                    let loaded = node
+                        .synthesize(index, shard, documents, bytes, Segments::halving(10))
+                        .await;
                     loaded.expect("the copy is there");
                 }
             })

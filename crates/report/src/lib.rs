@@ -6,6 +6,7 @@
 //! | [`json`] | one object for scripts |
 //! | [`csv`] | one line a lap for spreadsheets |
 //! | [`html`] | the page: no scripts, nothing from outside, light and dark, for screen and paper |
+//! | [`published`] | published figures beside ours, over several runs |
 //!
 //! The one rule: a report reads a [`record::RunDir`] and nothing live, so it can be rebuilt from the
 //! run's directory at any time, also from a run that was interrupted.
@@ -13,6 +14,7 @@
 mod csv;
 mod json;
 mod page;
+pub mod published;
 mod style;
 mod svg;
 mod table;

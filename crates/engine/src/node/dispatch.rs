@@ -52,8 +52,12 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         Request::NodeStats => Response::Json(node.stats().to_string()),
         Request::Recoveries => Response::Json(recovery::recoveries(node).to_string()),
         Request::RemoteIndex(index) => following::describe(node, &index)?,
-        Request::OpenSession { index, shard, kind } => {
-            recovery::open_session(node, &index, shard, kind).await?
+        Request::OpenSession { index, shard, kind, key } => {
+            recovery::open_session(node, &index, shard, kind, key).await?
+        }
+        Request::ReadOpening { index, shard, key, number, chunk_bytes, compress } => {
+            let session = recovery::awaited_session(node, &index, shard, key).await?;
+            return recovery::read_opening(node, session, (number, chunk_bytes), compress).await;
         }
         Request::ReadChunk { session, file, offset, len, compress } => {
             return recovery::read_chunk(node, session, (file, offset, len), compress).await;
@@ -105,6 +109,16 @@ async fn on_shard(
             )
         }
         ShardAction::Count => ShardAnswer::Count(store.count().await?),
+        ShardAction::CountWith { field } => match store.count_with(&field).await? {
+            Some(documents) => ShardAnswer::Count(documents),
+            None => {
+                let reason = format!(
+                    "[{field}] cannot be counted: it is not indexed, or as text, or documents are not parsed \
+                     here; ask for another field"
+                );
+                return Err(Failure::new(400, "illegal_argument_exception", reason));
+            }
+        },
         ShardAction::Digest => {
             let digest = store.digest().await?;
             ShardAnswer::Digest(digest.documents, digest.hash)

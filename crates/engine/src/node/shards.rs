@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use store::Shard;
+use store::{Mapping, Segments, Shard};
 use world::Task;
 
 use super::Node;
@@ -37,6 +37,8 @@ pub struct LocalShard {
     /// A replica that becomes the primary first settles what it may differ in from the others.
     promoting: Cell<bool>,
     store: RefCell<Option<Shard>>,
+    /// Version of the cluster state whose mapping the store is known to have.
+    mapped_at: Cell<u64>,
     progress: RefCell<Option<Rc<Progress>>>,
     recovery: RefCell<Option<Task<()>>>,
     /// The index's settings that the open store goes by, and their version.
@@ -71,6 +73,7 @@ impl LocalShard {
             started: Cell::new(false),
             promoting: Cell::new(false),
             store: RefCell::default(),
+            mapped_at: Cell::new(0),
             progress: RefCell::default(),
             recovery: RefCell::default(),
             settings: RefCell::default(),
@@ -152,6 +155,19 @@ impl LocalShard {
         })
     }
 
+    /// Has the store index by the mapping that the state has now: before each write, so that a field that was
+    /// mapped is indexed in every document that comes after the answer.
+    pub(crate) async fn follow_mapping(&self, node: &Node, store: &Shard) -> Result<(), Failure> {
+        let state = node.state();
+        let Some(meta) = state.indices.get(&self.index) else { return Ok(()) };
+        if self.mapped_at.get() == state.version {
+            return Ok(());
+        }
+        store.set_mapping(&Mapping::parse(&meta.mappings)?).await?;
+        self.mapped_at.set(state.version);
+        Ok(())
+    }
+
     /// The store of the started primary.
     pub(crate) fn primary_store(&self) -> Result<Shard, Failure> {
         if !self.primary.get() || !self.started.get() || self.promoting.get() {
@@ -175,14 +191,14 @@ impl LocalShard {
 
 impl Node {
     /// Fills this node's copy of a shard with `documents` that exist only as a number and take `bytes` in the
-    /// files of `segments` segments. In the virtual world alone.
+    /// files of so many segments. In the virtual world alone.
     pub async fn synthesize(
         &self,
         index: &str,
         shard: u32,
         documents: u64,
         bytes: u64,
-        segments: u32,
+        segments: Segments,
     ) -> Result<(), Failure> {
         let store = self.local_shard(index, shard)?.store()?;
         Ok(store.synthesize_stored(documents, bytes, segments).await?)

@@ -79,6 +79,11 @@ pub enum ShardAction {
     },
     /// Counts live documents.
     Count,
+    /// Counts live documents with a value in a field.
+    CountWith {
+        /// Its dotted path.
+        field: String,
+    },
     /// Reads every live document and hashes it.
     Digest,
     /// Makes what was written visible.
@@ -99,7 +104,7 @@ pub enum ShardAction {
 pub enum ShardAnswer {
     /// To [`ShardAction::Get`]: version, sequence number, source; none if there is no such document.
     Get(Option<(u64, u64, Bytes)>),
-    /// To [`ShardAction::Count`].
+    /// To [`ShardAction::Count`] and [`ShardAction::CountWith`].
     Count(u64),
     /// To [`ShardAction::Digest`]: documents, and the wrapping sum of their hashes.
     Digest(u64, u64),
@@ -288,6 +293,24 @@ pub enum Request {
         shard: u32,
         /// Why.
         kind: SessionKind,
+        /// Drawn by the target, so that it can ask for chunks before it knows the session's number.
+        key: u64,
+    },
+    /// A chunk of a session that is being opened: number `number` of its files in order, cut to `chunk_bytes`.
+    /// Answered with [`Response::Done`] where the files end before it.
+    ReadOpening {
+        /// Index.
+        index: String,
+        /// Shard number.
+        shard: u32,
+        /// As in the [`Request::OpenSession`] that is on its way.
+        key: u64,
+        /// Which chunk.
+        number: u64,
+        /// Size that the files are cut to.
+        chunk_bytes: u32,
+        /// 0 plain, 1 lz4, 2 zstd.
+        compress: u8,
     },
     /// Bytes of a file of a session.
     ReadChunk {

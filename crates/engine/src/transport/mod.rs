@@ -5,7 +5,7 @@ mod envelope;
 mod message;
 mod pool;
 
-pub(crate) use compress::{decompress, maybe_compress};
+pub use compress::{decompress, maybe_compress};
 pub use envelope::Envelope;
 pub use message::{
     Failure, NodeRow, Publication, Request, Response, SessionKind, SessionOpened, ShardAction,

@@ -12,11 +12,21 @@ pub struct Bundled {
     pub text: &'static str,
 }
 
+/// The file `plans/NAME.toml`.
+macro_rules! plan {
+    ($name:literal) => {
+        Bundled { name: $name, text: include_str!(concat!("../../../../plans/", $name, ".toml")) }
+    };
+}
+
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 1] = [Bundled {
-    name: "remote-recovery",
-    text: include_str!("../../../../plans/remote-recovery.toml"),
-}];
+const BUNDLED: [Bundled; 5] = [
+    plan!("recover-while-indexing"),
+    plan!("remote-recovery"),
+    plan!("remote-recovery-http-logs"),
+    plan!("shard-recovery"),
+    plan!("small-nodes-compression"),
+];
 
 /// Every bundled plan, in the order of names.
 pub fn bundled() -> &'static [Bundled] {

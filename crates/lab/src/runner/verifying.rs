@@ -10,13 +10,17 @@ use crate::Error;
 use crate::plan::Variant;
 
 impl<T: Target> Runner<'_, T> {
-    pub(super) async fn digest_leader(&self) -> Result<Vec<ShardDigest>, Error> {
-        let shards = self.digest(LEADER, &self.plan.index.name).await?;
-        self.write_digest(None, LEADER, &shards)?;
+    /// What the leader's primaries hold.
+    pub(super) async fn digest_leader(
+        &self,
+        variant: Option<&Variant>,
+    ) -> Result<Vec<ShardDigest>, Error> {
+        let shards = self.digest(LEADER, "").await?;
+        self.write_digest(variant.map(|variant| variant.name.as_str()), LEADER, &shards)?;
         Ok(shards)
     }
 
-    /// Compares the follower with the leader; the row says what was found.
+    /// Compares what recovered with what the leader's primaries held; the row says what was found.
     pub(super) async fn verify(
         &self,
         variant: &Variant,
@@ -26,24 +30,31 @@ impl<T: Target> Runner<'_, T> {
     ) -> Result<(), Error> {
         self.journal.phase("verify", true, Some(&variant.name), lap)?;
         self.watch.begin("verify", Some(&variant.name), None, "");
-        let index = self.follower_index();
-        self.wait_for_primaries(index).await?;
-        let follower = self.digest(FOLLOWER, index).await?;
-        self.write_digest(Some(&variant.name), FOLLOWER, &follower)?;
-        row.documents = follower.iter().map(|shard| shard.documents).sum();
-        row.verified = same(leader, &follower);
+        if self.plan.follower.is_some() {
+            self.wait_for_primaries().await?;
+            let follower = self.digest(FOLLOWER, "").await?;
+            self.write_digest(Some(&variant.name), FOLLOWER, &follower)?;
+            row.documents = follower.iter().map(|shard| shard.documents).sum();
+            row.verified = same(leader, &follower);
+        } else {
+            let copies = self.digest(LEADER, "?replicas=true").await?;
+            self.write_digest(Some(&variant.name), "copies", &copies)?;
+            row.documents = leader.iter().map(|shard| shard.documents).sum();
+            row.verified = each_copy_same(leader, &copies);
+        }
         self.watch.end();
         self.journal.phase("verify", false, Some(&variant.name), lap)
     }
 
-    async fn wait_for_primaries(&self, index: &str) -> Result<(), Error> {
-        let path = format!("/_cluster/health/{index}?wait_for_status=yellow&timeout=30s");
+    async fn wait_for_primaries(&self) -> Result<(), Error> {
+        let names = self.plan.index_names();
+        let path = format!("/_cluster/health/{names}?wait_for_status=yellow&timeout=30s");
         self.ask(FOLLOWER, "GET", &path, None).await?;
         Ok(())
     }
 
-    async fn digest(&self, cluster: &str, index: &str) -> Result<Vec<ShardDigest>, Error> {
-        let path = format!("/{index}/_narrows/digest");
+    async fn digest(&self, cluster: &str, query: &str) -> Result<Vec<ShardDigest>, Error> {
+        let path = format!("/{}/_narrows/digest{query}", self.plan.index_names());
         let answer = self.ask(cluster, "GET", &path, None).await?;
         serde_json::from_value(answer["shards"].clone())
             .map_err(|error| Error::Digest { cluster: cluster.to_owned(), why: error.to_string() })
@@ -61,15 +72,27 @@ impl<T: Target> Runner<'_, T> {
     }
 }
 
-/// Whether both sides hold the same in every shard. The index may have another name there.
+/// Whether both sides hold the same in every shard.
 fn same(leader: &[ShardDigest], follower: &[ShardDigest]) -> bool {
     let held = |shards: &[ShardDigest]| {
-        let mut held: Vec<(u32, u64, String)> =
-            shards.iter().map(|s| (s.shard, s.documents, s.content.clone())).collect();
-        held.sort();
+        let mut held = shards.to_vec();
+        held.sort_by(|a, b| (&a.index, a.shard).cmp(&(&b.index, b.shard)));
         held
     };
     !leader.is_empty() && held(leader) == held(follower)
+}
+
+/// Whether every copy holds what the primary of its shard held, and every shard has more than one.
+fn each_copy_same(primaries: &[ShardDigest], copies: &[ShardDigest]) -> bool {
+    let of = |shard: &ShardDigest| {
+        let same = |copy: &&ShardDigest| copy.index == shard.index && copy.shard == shard.shard;
+        copies.iter().filter(same).collect::<Vec<_>>()
+    };
+    !primaries.is_empty()
+        && primaries.iter().all(|shard| {
+            let copies = of(shard);
+            copies.len() > 1 && copies.iter().all(|copy| *copy == shard)
+        })
 }
 
 #[cfg(test)]
@@ -88,5 +111,15 @@ mod tests {
         assert!(!same(&leader, &[digest(0, 5, "aa"), digest(1, 7, "bb")]));
         assert!(!same(&leader, &[digest(0, 5, "aa"), digest(1, 6, "bc")]));
         assert!(!same(&[], &[]));
+    }
+
+    #[test]
+    fn a_shard_without_a_second_copy_is_not_recovered() {
+        let primaries = [digest(0, 5, "aa"), digest(1, 6, "bb")];
+        let copies = [primaries.clone(), primaries.clone()].concat();
+        assert!(each_copy_same(&primaries, &copies));
+        assert!(!each_copy_same(&primaries, &copies[..3]));
+        assert!(!each_copy_same(&primaries, &[&copies[..3], &[digest(1, 6, "bc")]].concat()));
+        assert!(!each_copy_same(&[], &[]));
     }
 }

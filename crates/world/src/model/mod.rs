@@ -21,6 +21,8 @@ pub struct LinkModel {
     pub tcp_modelled: bool,
     /// How they do.
     pub tcp: Tcp,
+    /// Rate in each direction, where it is the test bed's and not the plan's to say. Who opens the link applies it.
+    pub rate_bytes_per_s: Option<u64>,
     /// The receiver's window; none leaves what the link says.
     pub max_window_bytes: Option<u64>,
     /// Bytes that wait in front of the line; what comes on top is lost. None is without bound.

@@ -114,7 +114,7 @@ macro_rules! row {
     };
 }
 
-static TABLE: [Parameter; 31] = [
+static TABLE: [Parameter; 32] = [
     row!(
         "link.tcp",
         "on or off",
@@ -122,6 +122,14 @@ static TABLE: [Parameter; 31] = [
         Switch(link.tcp_modelled),
         "off: as the emulated link of the embedded target, whose ends are on one machine",
         "Whether connections over the link have TCP's windows; setting any parameter of TCP turns it on."
+    ),
+    row!(
+        "link.rate_bytes_per_s",
+        "bytes/s",
+        RATES,
+        MaybeRate(link.rate_bytes_per_s),
+        "as the plan's link says",
+        "Rate of the link in each direction, all connections together."
     ),
     row!(
         "link.segment_bytes",

@@ -19,24 +19,26 @@ const SHOWN: usize = 40;
 pub struct Deadlock {
     /// Virtual seconds when it happened.
     pub seconds: u64,
-    /// Tasks that wait, as `task @ host: what for`, with their number; the most frequent first, and no more than
-    /// some forty kinds.
+    /// Tasks that wait, as `task @ host: what for`, with their number; what the world knows first, then the most
+    /// frequent, and no more than some forty kinds.
     pub waiting: String,
 }
 
 impl World {
     pub(super) fn deadlock(&self) -> Deadlock {
         let known = self.waited_for();
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        let mut counts: BTreeMap<(bool, String), u64> = BTreeMap::new();
         self.executor.each(|name, host, waker| {
             let reason = waker.and_then(|waker| known.get(&waker.data().addr()));
-            let reason = reason.map_or("something of its own", String::as_str);
-            *counts.entry(format!("{name} @ {host}: {reason}")).or_default() += 1;
+            let said = reason.map_or("something of its own", String::as_str);
+            let what = format!("{name} @ {host}: {said}");
+            *counts.entry((reason.is_none(), what)).or_default() += 1;
         });
-        let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
-        counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let mut parts: Vec<String> =
-            counts.iter().take(SHOWN).map(|(what, count)| format!("{what} x {count}")).collect();
+        // What the world knows says more, and comes first; then what many wait for.
+        let mut counts: Vec<((bool, String), u64)> = counts.into_iter().collect();
+        counts.sort_by(|a, b| a.0.0.cmp(&b.0.0).then(b.1.cmp(&a.1)).then_with(|| a.0.cmp(&b.0)));
+        let show = |((_, what), count): &((bool, String), u64)| format!("{what} x {count}");
+        let mut parts: Vec<String> = counts.iter().take(SHOWN).map(show).collect();
         if counts.len() > SHOWN {
             let tasks: u64 = counts[SHOWN..].iter().map(|(_, count)| count).sum();
             parts.push(format!("and {} more kinds, {tasks} tasks", counts.len() - SHOWN));

@@ -67,6 +67,8 @@ enum News {
 
 struct Ack {
     at: Time,
+    /// How much later its last byte is acknowledged than its first.
+    spread: Duration,
     bytes: u64,
     sent_at: Time,
     news: News,
@@ -86,7 +88,9 @@ struct Outgoing {
     /// Of the receiver's window: in flight, or in its buffer.
     used_bytes: u64,
     acks: VecDeque<Ack>,
-    /// Of them, those that tell of a loss.
+    /// When the last byte is acknowledged of what is known to have come: what may be sent for it goes as slowly.
+    clock_until: Time,
+    /// Of the acknowledgements, those that tell of a loss.
     losses: usize,
     /// When room in the receiver's buffer becomes known, and how much.
     taken: VecDeque<(Time, u64)>,
@@ -194,7 +198,8 @@ impl Piece {
         let rest: Duration = flow.path[self.hop..].iter().map(|pipe| pipe.delay()).sum();
         let known = rto.map_or(at + rest + flow.delay(), |rto| self.sent_at + rto);
         let news = News::Lost { range, timeout: rto.is_some() };
-        let ack = Ack { at: known, bytes: lost_bytes, sent_at: self.sent_at, news };
+        let (at, sent_at) = (known, self.sent_at);
+        let ack = Ack { at, spread: Duration::ZERO, bytes: lost_bytes, sent_at, news };
         flow.acknowledge(world, ack);
         self.range.bytes > 0
     }
@@ -287,7 +292,7 @@ impl Flow {
             let next = out.unprepared.pop_front();
             out.unsent.extend(next);
         }
-        self.pump(world);
+        self.pump(world, false);
     }
 
     /// A message is prepared.
@@ -309,21 +314,22 @@ impl Flow {
             out.pump_at = None;
         }
         drop(out);
-        self.pump(world);
+        self.pump(world, true);
     }
 
-    /// Sends while the windows are open.
-    fn pump(self: &Rc<Self>, world: &Rc<World>) {
+    /// Sends while the windows are open; as slowly as acknowledgements come, where they are what opens them.
+    fn pump(self: &Rc<Self>, world: &Rc<World>, clocked: bool) {
         let now = world.events.now();
         let was_full = !self.has_room();
         self.hear(now);
+        let clock_until = if clocked { self.outgoing.borrow().clock_until } else { now };
         while let Some((range, again)) = self.next_piece(now) {
             let piece = Piece {
                 flow: self.clone(),
                 range,
                 again,
                 hop: 0,
-                spread: Duration::ZERO,
+                spread: clock_until - now,
                 sent_at: now,
             };
             piece.arrive(world);
@@ -346,6 +352,7 @@ impl Flow {
             match ack.news {
                 News::Arrived { held } => {
                     out.used_bytes -= if held { 0 } else { ack.bytes };
+                    out.clock_until = out.clock_until.max(ack.at + ack.spread);
                     if let Some(tcp) = &mut tcp {
                         tcp.on_ack(ack.at, ack.bytes, ack.sent_at);
                     }
@@ -457,6 +464,7 @@ impl Flow {
         };
         let ack = Ack {
             at: head + self.delay(),
+            spread: piece.spread,
             bytes: piece.range.bytes,
             sent_at: piece.sent_at,
             news: News::Arrived { held: piece.range.end.is_some_and(|end| !end.fin) },
@@ -480,19 +488,23 @@ impl Flow {
     }
 
     /// Lets the sender know at a time to come.
-    fn acknowledge(self: &Rc<Self>, world: &Rc<World>, mut ack: Ack) {
+    fn acknowledge(self: &Rc<Self>, world: &Rc<World>, ack: Ack) {
         let mut out = self.outgoing.borrow_mut();
-        if let Some(last) = out.acks.back_mut() {
-            if let News::Lost { timeout: waits @ true, .. } = &mut last.news
-                && ack.at < last.at
+        out.losses += usize::from(matches!(ack.news, News::Lost { .. }));
+        // Losses are known here as soon as they happen, so what comes until they are told goes before them.
+        let mut place = out.acks.len();
+        while place > 0 && out.acks[place - 1].at > ack.at {
+            let before = &mut out.acks[place - 1];
+            if let News::Lost { timeout: waits @ true, .. } = &mut before.news
+                && ack.sent_at >= before.sent_at
             {
                 // What was sent later has come: that tells sooner than the time does.
-                (last.at, *waits) = (ack.at, false);
+                (before.at, *waits) = (ack.at, false);
+                break;
             }
-            ack.at = ack.at.max(last.at);
+            place -= 1;
         }
-        out.losses += usize::from(matches!(ack.news, News::Lost { .. }));
-        out.acks.push_back(ack);
+        out.acks.insert(place, ack);
         self.set_look(world, &mut out);
     }
 
