@@ -240,13 +240,14 @@ pub(super) async fn maintain(node: Node) {
             let Some(meta) = state.indices.get(&shard.index) else { continue };
             let Ok(store) = shard.store() else { continue };
             let Some(settings) = shard.take_settings(meta) else { continue };
-            let key = (shard.index_uuid.clone(), shard.number);
-            let last = synced_at.entry(key).or_insert(node.env.now());
-            let due = node.env.now() - *last >= settings.translog_sync_interval();
-            // A copy that fails here is closed by the store, and says so at the next write.
-            if settings.translog_durability() == Durability::Async && due {
-                let _ = store.sync().await;
-                *last = node.env.now();
+            if settings.translog_durability() == Durability::Async {
+                let key = (shard.index_uuid.clone(), shard.number);
+                let last = synced_at.entry(key).or_insert(node.env.now());
+                // A copy that fails here is closed by the store, and says so at the next write.
+                if node.env.now() - *last >= settings.translog_sync_interval() {
+                    let _ = store.sync().await;
+                    *last = node.env.now();
+                }
             }
             if store.stats().log_bytes >= settings.translog_flush_threshold_size() {
                 let _ = store.flush().await;

@@ -1,8 +1,9 @@
 //! Where copies go.
 //!
 //! As Elasticsearch's balanced allocation, with the number of copies as the only weight: lost primaries
-//! are replaced by replicas first, then primaries are placed, then replicas. Nothing that is assigned
-//! is ever moved.
+//! are replaced by replicas first, then primaries are placed, then replicas. A copy that waits for a node
+//! counts as if it were there, so that those behind it go elsewhere; without that, all that a rack held
+//! would wait for the few nodes that happen to be the emptiest. Nothing that is assigned is ever moved.
 
 use std::sync::Arc;
 
@@ -22,10 +23,14 @@ use crate::settings::Settings;
 pub(super) fn reroute(state: &mut ClusterState, mut touched: Touched) -> Vec<Change> {
     let mut changes = Vec::new();
     let settings = state.settings();
-    if has_unassigned(state) {
-        let mut loads = Loads::of(state, &settings);
+    // What is placed after a copy that waits may change what that copy would wait for.
+    while has_unassigned(state) {
+        let (mut loads, before) = (Loads::of(state, &settings), changes.len());
         for primaries in [true, false] {
             place(state, &settings, primaries, &mut loads, &mut changes);
+        }
+        if changes.len() == before {
+            break;
         }
     }
     touched.add_changes(state, &changes);
@@ -117,11 +122,15 @@ fn place(
             let shard = &state.routing[&index][number as usize];
             let slot = Slot { index: &index, number, shard, copy: &shard.copies[at] };
             let deciders = Deciders { state, loads, settings, with_words: false };
-            if deciders.copy_verdict(slot) != Verdict::Yes {
+            if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
                 continue;
             }
-            let Some((node, Verdict::Yes)) = deciders.best_node(slot) else { continue };
+            let Some((node, verdict)) = deciders.best_node(slot) else { continue };
             let node = node.to_owned();
+            if verdict != Verdict::Yes {
+                loads.add(&node, None);
+                continue;
+            }
             let recovery = recovery_of(state, slot);
             loads.add(&node, Some(&recovery));
             changes.push(assign(state, &index, number, at, node, recovery));
@@ -284,6 +293,28 @@ mod tests {
             lab.join(node);
         }
         assert_eq!(lab.initializing().len(), 2, "three could receive, one may send two");
+    }
+
+    /// What many nodes lost is not left to wait for the one that is the emptiest.
+    #[test]
+    fn copies_behind_one_that_waits_go_elsewhere() {
+        let mut lab = Lab::new(12);
+        lab.leave("n11");
+        lab.leave("n12");
+        lab.create("a", 40, 1);
+        lab.start_all();
+        lab.join("n11");
+        lab.leave("n1");
+        lab.leave("n2");
+        let lost = lab.state.shards().flat_map(|(_, _, shard)| &shard.copies);
+        assert_eq!(lost.filter(|copy| !copy.is_started()).count(), 16);
+        let to = |node: &str| {
+            let copies = lab.state.copies_on(node);
+            copies.filter(|(_, _, copy)| copy.recovery().is_some()).count()
+        };
+        assert_eq!(to("n11"), 2, "the empty node gets what it may receive");
+        let others: usize = (3..=10).map(|n| to(&format!("n{n}"))).sum();
+        assert!(others > 0, "the emptiest node is not waited for by all");
     }
 
     #[test]

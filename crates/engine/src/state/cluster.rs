@@ -28,7 +28,10 @@ pub struct Node {
 ///
 /// A clone begins without it, and [`super::apply`] forgets it, so that it never outlives a change.
 #[derive(Debug, Default)]
-pub(super) struct ByNode(OnceLock<HashMap<String, Vec<(Arc<str>, u32)>>>);
+pub(super) struct ByNode(OnceLock<HashMap<String, Vec<Place>>>);
+
+/// Index and shard.
+type Place = (Arc<str>, u32);
 
 impl Clone for ByNode {
     fn clone(&self) -> Self {
@@ -43,9 +46,9 @@ impl PartialEq for ByNode {
 }
 
 impl ByNode {
-    fn of(&self, state: &ClusterState, node: &str) -> &[(Arc<str>, u32)] {
+    fn of(&self, state: &ClusterState, node: &str) -> &[Place] {
         let by_node = self.0.get_or_init(|| {
-            let mut by_node: HashMap<String, Vec<(Arc<str>, u32)>> = HashMap::new();
+            let mut by_node: HashMap<String, Vec<Place>> = HashMap::new();
             for (index, shards) in &state.routing {
                 let index: Arc<str> = Arc::from(index.as_str());
                 for (number, shard) in (0..).zip(shards.iter()) {

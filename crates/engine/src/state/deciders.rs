@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::loads::{Load, Loads};
 use super::{ClusterState, ShardCopy, ShardRouting};
+use crate::routing::hash;
 use crate::settings::{AllocationEnable, Settings};
 
 /// A copy that failed this often in a row is not placed again (`index.allocation.max_retries`).
@@ -43,6 +44,15 @@ pub(super) struct Slot<'a> {
     pub number: u32,
     pub shard: &'a ShardRouting,
     pub copy: &'a ShardCopy,
+}
+
+impl Slot<'_> {
+    /// The node from which equals are gone through. Primaries go by name. Replicas begin elsewhere for each
+    /// index: by name alone, all shards of one node would have their replicas on one other, and when a node
+    /// fails, that one would have to send all that is to be recovered.
+    fn first_node(&self) -> usize {
+        if self.copy.primary { 0 } else { hash(self.index).unsigned_abs() as usize }
+    }
 }
 
 /// The deciders, with what they look at.
@@ -149,10 +159,10 @@ impl<'a> Deciders<'a> {
                 format!("the node receives {busy} recoveries, {RECOVERIES} is [{limit}]")
             });
         }
-        let source = slot.shard.primary().node.as_deref().unwrap_or_default();
-        let busy = self.loads.get(source).outgoing;
-        if busy >= limit {
+        if self.source_is_busy(slot) {
             return self.throttle(|| {
+                let source = slot.shard.primary().node.as_deref().unwrap_or_default();
+                let busy = self.loads.get(source).outgoing;
                 format!(
                     "[{source}] has the primary and sends {busy} recoveries, {RECOVERIES} is [{limit}]"
                 )
@@ -161,11 +171,17 @@ impl<'a> Deciders<'a> {
         Verdict::Yes
     }
 
+    /// Whether the copy would recover from a primary whose node sends as many recoveries as it may.
+    pub fn source_is_busy(&self, slot: Slot<'_>) -> bool {
+        let source = slot.shard.primary().node.as_deref().filter(|_| !slot.copy.primary);
+        source.is_some_and(|node| self.loads.get(node).outgoing >= self.loads.limits().recoveries)
+    }
+
     /// The node where the copy belongs, with `Yes` or `Throttle`; none if no node may hold it.
     ///
     /// Nodes that keep files of the shard come first, as recovery reuses them; then those with the
-    /// fewest copies; then those that need not wait; then by name. A throttled node is waited for, else the
-    /// others would fill up. Only a primary from disk takes the next node that can have it at once.
+    /// fewest copies; then those that need not wait; then by name (see [`Slot::first_node`]). A throttled node is waited for, else the
+    /// others would fill up (but who places counts the copy there, and so the next go elsewhere). Only a primary from disk takes the next node that can have it at once.
     ///
     /// Looks at the nodes that hold files of the shard and at the head of the nodes' order, not at all nodes.
     pub fn best_node(&self, slot: Slot<'_>) -> Option<(&'a str, Verdict)> {
@@ -192,7 +208,7 @@ impl<'a> Deciders<'a> {
         }
         let mut free = self
             .loads
-            .in_order(slot.copy.primary)
+            .in_order(slot.copy.primary, slot.first_node())
             .filter(|node| slot.shard.on_node(node).is_none());
         free.next().map(|node| (node, self.node_verdict(slot, node)))
     }

@@ -133,10 +133,21 @@ impl Loads {
         self.limits
     }
 
-    /// The present nodes, the one to be filled next first.
-    pub fn in_order(&self, primaries: bool) -> impl Iterator<Item = &str> {
+    /// The present nodes, the one to be filled next first. Equals follow by name from the node at `from` on, and
+    /// then those before it.
+    pub fn in_order(&self, primaries: bool, from: usize) -> impl Iterator<Item = &str> {
         let order = &self.orders[usize::from(primaries)];
-        order.iter().map(|(_, _, number)| self.names[*number].as_str())
+        let from = from % self.names.len().max(1);
+        let mut class = order.first().map(|(copies, busy, _)| (*copies, *busy));
+        std::iter::from_fn(move || {
+            let (copies, busy) = class?;
+            let (first, split) = ((copies, busy, 0), (copies, busy, from));
+            let after = (copies, busy, usize::MAX);
+            class = order.range(after..).next().map(|(copies, busy, _)| (*copies, *busy));
+            Some(order.range(split..after).chain(order.range(first..split)))
+        })
+        .flatten()
+        .map(|(_, _, number)| self.names[*number].as_str())
     }
 }
 
@@ -151,7 +162,7 @@ mod tests {
         lab.create("a", 3, 0);
         let mut loads = Loads::of(&lab.state, &lab.state.settings());
         let order = |loads: &Loads, primaries| -> Vec<String> {
-            loads.in_order(primaries).map(str::to_owned).collect()
+            loads.in_order(primaries, 0).map(str::to_owned).collect()
         };
         assert_eq!(order(&loads, true), ["n1", "n2", "n3"]);
         let from = RecoverySource::Peer { from_node: "n2".to_owned() };
@@ -160,6 +171,8 @@ mod tests {
         assert_eq!((loads.get("n1").incoming, loads.get("n2").outgoing), (1, 1));
         loads.remove("n1", Some(&from));
         assert_eq!(order(&loads, false), ["n1", "n2", "n3"]);
+        let from_n2: Vec<&str> = loads.in_order(false, 4).collect();
+        assert_eq!(from_n2, ["n2", "n3", "n1"]);
         // Each of n1's places is taken, so that equals are preferred that have one.
         for _ in 0..3 {
             loads.add("n1", Some(&RecoverySource::EmptyStore));
