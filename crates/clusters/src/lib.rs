@@ -7,6 +7,7 @@
 //! | `virtual_target` | the same engine in virtual time |
 //! | `process` | a node as a child process |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
+//! | [`live`] | clusters that we did not start: asking and observing them |
 //! | `rest`, `http`, `kept` | asking a node, in either world; connections that are kept for it |
 //!
 //! The one rule: whatever a target starts, it stops: when it is told to, when it is dropped, and when the
@@ -17,6 +18,7 @@ mod error;
 mod http;
 mod kept;
 mod link_thread;
+pub mod live;
 mod process;
 mod rest;
 mod target;
