@@ -63,7 +63,8 @@ impl Knobs {
             return None;
         }
         let (name, default) = self.chunk;
-        let value = name.map_or_else(|| default.to_owned(), |name| today(series, name, default).value);
+        let value =
+            name.map_or_else(|| default.to_owned(), |name| today(series, name, default).value);
         Some(units::parse_size(&value).ok().filter(|bytes| *bytes > 0)? as f64)
     }
 
@@ -72,7 +73,9 @@ impl Knobs {
         match scheduler(series) {
             Some("adaptive") => None,
             Some("sequential") => Some(1.0),
-            _ => today(series, self.chunks.0, self.chunks.1).value.parse().ok().filter(|n| *n >= 1.0),
+            _ => {
+                today(series, self.chunks.0, self.chunks.1).value.parse().ok().filter(|n| *n >= 1.0)
+            }
         }
     }
 

@@ -59,10 +59,12 @@ pub fn paces(series: &Series<'_>) -> Vec<Pace> {
             (None, _) => None,
         };
         let is_copying = recovery.stage == "INDEX" && !recovery.ended;
-        let left = recovery.total_bytes.zip(done).map(|(total, done)| total.saturating_sub(done) as f64);
+        let left =
+            recovery.total_bytes.zip(done).map(|(total, done)| total.saturating_sub(done) as f64);
         let is_replaying = recovery.stage == "TRANSLOG" && !recovery.ended;
         let ops_per_s = transfer.filter(|_| is_replaying).and_then(Transfer::ops_per_s);
-        let ops_left = recovery.total_ops.zip(recovery.recovered_ops).map(|(a, b)| a.saturating_sub(b) as f64);
+        let ops_left =
+            recovery.total_ops.zip(recovery.recovered_ops).map(|(a, b)| a.saturating_sub(b) as f64);
         let eta_s = match is_replaying {
             true => ops_left.zip(ops_per_s).filter(|(_, rate)| *rate > 0.0).map(|(left, rate)| {
                 // One rate over all: half and double of it is all that can be promised.
@@ -99,7 +101,9 @@ fn mean(rates: &[f64]) -> Option<f64> {
 /// The rates at the end that belong together.
 fn since_change(rates: &[f64]) -> &[f64] {
     let present = &rates[rates.len().saturating_sub(PRESENT_STEPS)..];
-    let Some(level) = crate::stats::median(present).filter(|level| *level > 0.0) else { return present };
+    let Some(level) = crate::stats::median(present).filter(|level| *level > 0.0) else {
+        return present;
+    };
     let differs = |rate: &f64| *rate > level * CHANGE || *rate < level / CHANGE;
     let from = rates.iter().rposition(differs).map_or(0, |last| last + 1);
     // A single odd step at the very end is no new time yet.
@@ -113,7 +117,8 @@ fn interval(left: f64, rates: &[f64]) -> Option<(f64, f64)> {
     let spread = match rates.len() {
         1 => 0.5,
         _ => {
-            let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0);
+            let variance =
+                rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0);
             (2.0 * (variance / count).sqrt() / mean).clamp(0.1, 0.9)
         }
     };

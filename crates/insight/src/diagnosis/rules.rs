@@ -46,9 +46,11 @@ pub const FAST_BYTES_PER_S: Threshold = at("bytes a second of a node", 45e6);
 /// A node's transfers use this much of the limiter's rate when it holds them.
 pub const LIMIT_USED: Threshold = at("rate over max_bytes_per_sec", 0.7);
 /// Pauses take at least this share of the time when the limiter holds.
-pub const LIMIT_PAUSED: Threshold = at("throttle time over wall time, source and target summed", 0.03);
+pub const LIMIT_PAUSED: Threshold =
+    at("throttle time over wall time, source and target summed", 0.03);
 /// Pauses over wall time and chunks in flight, where the limiter's rate does not tell.
-pub const LIMIT_PAUSED_ALONE: Threshold = at("throttle time over wall time x chunks in flight", 0.5);
+pub const LIMIT_PAUSED_ALONE: Threshold =
+    at("throttle time over wall time x chunks in flight", 0.5);
 /// The rate reaches this much of chunk x chunks / round trip when latency holds.
 pub const LITTLE_USED: Threshold = at("rate over chunk_size x chunks / round trip", 0.6);
 /// Without a measured round trip, chunks must take this long for latency to be a guess, in milliseconds.

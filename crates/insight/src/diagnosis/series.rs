@@ -59,14 +59,16 @@ impl<'a> Series<'a> {
                 seen.entry(recovery.key()).or_default().push((*t_ms, recovery));
             }
         }
-        let twice = |steps: Vec<(f64, &'a Recovery)>| (steps.len() >= 2).then_some(Transfer { steps });
+        let twice =
+            |steps: Vec<(f64, &'a Recovery)>| (steps.len() >= 2).then_some(Transfer { steps });
         seen.into_values().filter_map(twice).collect()
     }
 
     /// Shortest round trip between two places, as measured; none if it was not.
     pub(crate) fn rtt_ms(&self, a: &str, b: &str) -> Option<f64> {
         let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
-        let between = all.filter(|trip| (trip.from == a && trip.to == b) || (trip.from == b && trip.to == a));
+        let between =
+            all.filter(|trip| (trip.from == a && trip.to == b) || (trip.from == b && trip.to == a));
         between.map(|trip| trip.rtt_ms).reduce(f64::min)
     }
 
@@ -76,13 +78,20 @@ impl<'a> Series<'a> {
         all.filter(|trip| trip.to == alias).map(|trip| trip.rtt_ms).reduce(f64::min)
     }
 
+    /// The last looks alone.
+    pub fn tail(&self, looks: usize) -> Series<'a> {
+        Series { looks: self.looks[self.looks.len().saturating_sub(looks)..].to_vec() }
+    }
+
     /// What a node did, since it last started.
     pub(crate) fn node(&self, name: &str) -> Option<NodeSpan<'a>> {
         let mut steps: Vec<(f64, &'a Node)> = Vec::new();
         for (t_ms, look) in &self.looks {
             let Some(node) = look.nodes.iter().find(|node| node.name == name) else { continue };
             // A node that started again counts from zero.
-            let restarted = |before: &Node| node.uptime_ms.zip(before.uptime_ms).is_some_and(|(now, then)| now < then);
+            let restarted = |before: &Node| {
+                node.uptime_ms.zip(before.uptime_ms).is_some_and(|(now, then)| now < then)
+            };
             if steps.last().is_some_and(|(_, before)| restarted(before)) {
                 steps.clear();
             }
@@ -93,8 +102,12 @@ impl<'a> Series<'a> {
 
     /// Names of every node seen.
     pub(crate) fn node_names(&self) -> Vec<&'a str> {
-        let mut names: Vec<&str> =
-            self.looks.iter().flat_map(|(_, look)| &look.nodes).map(|node| node.name.as_str()).collect();
+        let mut names: Vec<&str> = self
+            .looks
+            .iter()
+            .flat_map(|(_, look)| &look.nodes)
+            .map(|node| node.name.as_str())
+            .collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -114,10 +127,6 @@ impl<'a> Transfer<'a> {
 
     pub fn last(&self) -> &'a Recovery {
         self.steps[self.steps.len() - 1].1
-    }
-
-    pub fn steps(&self) -> &[(f64, &'a Recovery)] {
-        &self.steps
     }
 
     /// `logs[3] to es-2`.
@@ -159,7 +168,10 @@ impl<'a> Transfer<'a> {
     /// Time that source and target paused, summed. The first limiter that binds hides the other, so one alone
     /// says nothing.
     pub fn paused_ms(&self) -> Option<u64> {
-        let sum = |recovery: &Recovery| match (recovery.source_throttle_ms, recovery.target_throttle_ms) {
+        let sum = |recovery: &Recovery| match (
+            recovery.source_throttle_ms,
+            recovery.target_throttle_ms,
+        ) {
             (None, None) => None,
             (source, target) => Some(source.unwrap_or(0) + target.unwrap_or(0)),
         };
@@ -168,7 +180,8 @@ impl<'a> Transfer<'a> {
 
     /// Share of the looks in a stage.
     pub fn share_in(&self, stage: &str) -> f64 {
-        let active: Vec<&Recovery> = self.steps.iter().map(|(_, r)| *r).filter(|r| !r.ended).collect();
+        let active: Vec<&Recovery> =
+            self.steps.iter().map(|(_, r)| *r).filter(|r| !r.ended).collect();
         let within = active.iter().filter(|recovery| recovery.stage == stage).count();
         if active.is_empty() { 0.0 } else { within as f64 / active.len() as f64 }
     }

@@ -12,7 +12,7 @@ pub(crate) const SETTINGS_FILTER: &str =
     "*.indices*,*.ccr*,*.cluster*,*.transport*,*.plugins*,*.indexing_pressure*,*.narrows*";
 
 /// The settings that are kept of what is sent.
-const KEPT: [&str; 8] = [
+const KEPT: [&str; 9] = [
     "indices.recovery.",
     "ccr.indices.recovery.",
     "cluster.routing.",
@@ -21,6 +21,7 @@ const KEPT: [&str; 8] = [
     "transport.connections_per_node.",
     "plugins.replication.follower.",
     "indexing_pressure.memory.",
+    "narrows.recovery.",
 ];
 
 /// Who answers `/`. Elasticsearch does not name its distribution; the others do.
