@@ -4,7 +4,8 @@ use insight::{Finished, Outcome, Summary, Variant, stats::Interval};
 use serde_json::{Value, json};
 
 /// One object: `run`, `plan`, `target`, `status`, `headline`, `rows` (one for each variant that
-/// finished, medians over its laps), `unfinished` and `gaps`. Rates are bytes a second, shares are 0
+/// finished, medians over its laps), `unfinished`, `gaps`, and `watched`
+/// (what a live cluster showed; null for a run that measured). Rates are bytes a second, shares are 0
 /// to 1, what is not known is `null`.
 pub fn json(summary: &Summary<'_>) -> Value {
     let manifest = summary.manifest;
@@ -20,6 +21,7 @@ pub fn json(summary: &Summary<'_>) -> Value {
             .collect::<Vec<Value>>(),
         "unfinished": unfinished,
         "gaps": summary.gaps,
+        "watched": summary.watched,
     })
 }
 

@@ -17,6 +17,9 @@ const STATS: &str = "_nodes/stats";
 const RECOVERY: &str = "_recovery";
 const SETTINGS: &str = "_cluster/settings";
 
+/// A recovery that was seen for less than this is not judged at all.
+const JUDGED_MS: f64 = 300.0;
+
 /// What is made of one recovery.
 #[derive(Clone, Debug)]
 pub(crate) enum Judged {
@@ -42,8 +45,15 @@ struct Case<'s, 'a> {
 }
 
 /// Judges one recovery among all.
-pub(crate) fn judge(series: &Series<'_>, transfer: &Transfer<'_>, all: &[Transfer<'_>]) -> Judged {
-    if let Some(why) = is_short(transfer) {
+///
+/// `queue` says whether copies wait for a slot: then the short ones count too, for they are many.
+pub(crate) fn judge(
+    series: &Series<'_>,
+    transfer: &Transfer<'_>,
+    all: &[Transfer<'_>],
+    queue: bool,
+) -> Judged {
+    if let Some(why) = is_short(transfer).filter(|_| !queue || transfer.wall_ms() < JUDGED_MS) {
         return Judged::Healthy(why);
     }
     if transfer.share_in("TRANSLOG") >= STAGE.value {
@@ -198,8 +208,15 @@ impl<'s, 'a> Case<'s, 'a> {
             };
         let from = shared(last.source.as_deref(), |r| r.source.as_deref());
         let onto = shared(last.target.as_deref(), |r| r.target.as_deref());
+        let paused = |name: &Option<String>| {
+            let span = series.node(name.as_deref()?)?;
+            span.rise(|node| node.throttle_ms)
+        };
+        // Of two ends that move the same, the one that pauses more holds the other.
+        let at_source = from > onto * 1.05
+            || (from >= onto * 0.95 && paused(&last.source) > paused(&last.target));
         let (node, node_bytes_per_s) = match (&last.source, &last.target) {
-            (Some(source), _) if from > onto * 1.05 => (source.clone(), from),
+            (Some(source), _) if at_source => (source.clone(), from),
             (_, Some(target)) => (target.clone(), onto.max(rate_bytes_per_s)),
             (Some(source), None) => (source.clone(), from),
             (None, None) => (String::new(), rate_bytes_per_s),
@@ -301,13 +318,15 @@ impl<'s, 'a> Case<'s, 'a> {
             Some(_) if alone >= LIMIT_PAUSED_ALONE.value => alone.min(1.0) * 0.9,
             _ => return None,
         };
+        // What is in flight would take so much less time without its pauses.
+        let unpaused = (1.0 / (1.0 - alone.min(0.875))).max(2.0);
         let setting = today(self.series, name, default);
         let ceiling = self
             .little_bytes_per_s()
             .map(|one| one * self.node_bytes_per_s / self.rate_bytes_per_s);
         let to = ceiling
             .filter(|ceiling| *ceiling > limit * 1.05)
-            .unwrap_or(limit * 2.0)
+            .unwrap_or(limit * unpaused)
             .min(limit * 8.0);
         let factor = (to / self.node_bytes_per_s).max(1.0);
         let to_text = show_size_setting(((to / f64::from(1 << 20)).ceil() as u64) << 20);
@@ -337,13 +356,22 @@ impl<'s, 'a> Case<'s, 'a> {
             subjects: vec![self.transfer.name()],
             place: self.node.clone(),
             strength,
-            sentence: format!(
-                "the limiter of {} holds: {} of the {} that {name} = {} lets through",
-                self.node,
-                words::rate(self.node_bytes_per_s),
-                words::rate(limit),
-                setting.value
-            ),
+            sentence: if used >= LIMIT_USED.value {
+                format!(
+                    "the limiter of {} holds: {} of the {} that {name} = {} lets through",
+                    self.node,
+                    words::rate(self.node_bytes_per_s),
+                    words::rate(limit),
+                    setting.value
+                )
+            } else {
+                format!(
+                    "the limiter of {} holds ({name} = {}): chunks pause {} of their time",
+                    self.node,
+                    setting.value,
+                    words::percent(alone.min(1.0))
+                )
+            },
             evidence,
             lift: Some(Lift {
                 setting: Some(name.to_owned()),
@@ -357,8 +385,9 @@ impl<'s, 'a> Case<'s, 'a> {
                 formula: match ceiling {
                     Some(_) => format!("{to_text} / {}", words::rate(self.node_bytes_per_s)),
                     None => format!(
-                        "{to_text} / {}, if nothing else binds first",
-                        words::rate(self.node_bytes_per_s)
+                        "{to_text} / {}: chunks pause {} of their time; if nothing else binds first",
+                        words::rate(self.node_bytes_per_s),
+                        words::percent(alone.min(1.0))
                     ),
                 },
             }),

@@ -14,7 +14,7 @@ const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 
 /// What a decider that says no asks for, most telling first: a node that is refused for several reasons is
 /// named by the first of these.
-const DECIDERS: [(&str, &str, Option<&str>); 14] = [
+const DECIDERS: [(&str, &str, Option<&str>); 13] = [
     (
         "max_retry",
         "it failed too often: see its last failure, then POST _cluster/reroute?retry_failed",
@@ -47,7 +47,6 @@ const DECIDERS: [(&str, &str, Option<&str>); 14] = [
         Some("cluster.routing.allocation.total_shards_per_node"),
     ),
     ("node_version", "the other nodes are older than the primary's: upgrade them", None),
-    ("replica_after_primary_active", "its primary is not started: look at that one first", None),
     ("snapshot_in_progress", "a snapshot is being taken: wait for it", None),
     (
         "restore_in_progress",
@@ -108,6 +107,17 @@ fn is_same(a: &WaitingCopy, b: &WaitingCopy) -> bool {
 }
 
 fn cause(copy: &WaitingCopy) -> Cause {
+    let cause = stated_cause(copy);
+    match cause {
+        // The primary has a finding of its own where it does not come up.
+        Cause::Block(decider) if decider == "replica_after_primary_active" => {
+            Cause::Wait("its primary is not started yet")
+        }
+        cause => cause,
+    }
+}
+
+fn stated_cause(copy: &WaitingCopy) -> Cause {
     match copy.can_allocate.as_deref() {
         Some("throttled") => return Cause::Slots,
         Some("yes" | "awaiting_info") => return Cause::Wait("the manager is about to place it"),
