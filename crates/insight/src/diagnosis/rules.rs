@@ -65,6 +65,8 @@ pub const DISK_BUSY: Threshold = at("fs.io_stats io_time over wall time", 0.8);
 pub const DISK_OWN: Threshold = at("recovery bytes over device bytes", 0.33);
 /// A level rate varies less than this around its mean.
 pub const LEVEL: Threshold = at("spread of the rate around its mean", 0.15);
+/// A fast and near path is full only where the rate is that of a card: this much below a usual one, at most.
+pub const CARD: Threshold = at("share below 1, 10, 25 or 100 Gbit/s", 0.12);
 /// A node kept from running for this share of the time.
 pub const QUOTA: Threshold = at("cgroup time_throttled over wall time", 0.1);
 /// Collections for this share of the time.
@@ -107,7 +109,7 @@ pub static RULES: [Rule; 20] = [
         class: Class::Bandwidth,
         signature: "near nodes or chunks enough, no pauses, CPU and disk idle, and the rate is level",
         reads: "_nodes/stats transport.{rx,tx}_size_in_bytes; _recovery bytes over time",
-        thresholds: &[LEVEL, LITTLE_USED, IDLE],
+        thresholds: &[LEVEL, LITTLE_USED, IDLE, CARD],
         lift: "the link; with a cap for each flow, transport.connections_per_node.recovery",
         default: "2",
         probe: "1 against 8 streams",
