@@ -10,7 +10,11 @@ use super::series::Series;
 use super::{Class, transfer};
 
 const EXPLAIN: &str = "_cluster/allocation/explain";
-const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+/// Slots of a node for copies from its peers, and for primaries; with their defaults.
+const SLOTS: [(&str, &str); 2] = [
+    ("cluster.routing.allocation.node_concurrent_recoveries", "2"),
+    ("cluster.routing.allocation.node_initial_primaries_recoveries", "4"),
+];
 
 /// What a decider that says no asks for, most telling first: a node that is refused for several reasons is
 /// named by the first of these.
@@ -193,7 +197,11 @@ fn slots(
     unassigned: usize,
     held: Option<&str>,
 ) -> Finding {
-    let setting = today(series, SLOTS, "2");
+    let is_of_primaries = |copy: &&WaitingCopy| {
+        copy.decisions.iter().any(|d| d.explanation.contains("node_initial_primaries_recoveries"))
+    };
+    let (name, default) = SLOTS[usize::from(copies.first().is_some_and(is_of_primaries))];
+    let setting = today(series, name, default);
     let now: u64 = setting.value.parse().unwrap_or(2);
     let active =
         series.last().map_or(0, |look| look.recoveries.iter().filter(|r| !r.ended).count());
@@ -204,7 +212,7 @@ fn slots(
     let mut evidence = explained(copies, Some("throttling"));
     evidence.push(Evidence::new(
         "_cluster/settings",
-        SLOTS,
+        name,
         format!("{} ({})", setting.value, transfer::scope(setting.scope)),
     ));
     evidence.push(Evidence::new("_recovery", "active recoveries", active.to_string()));
@@ -234,7 +242,7 @@ fn slots(
         sentence,
         evidence,
         lift: Some(Lift {
-            setting: Some(SLOTS.to_owned()),
+            setting: Some(name.to_owned()),
             now: Some(setting.value),
             set_by: Some(setting.scope),
             to: Some(to.to_string()),
