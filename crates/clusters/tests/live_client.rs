@@ -30,10 +30,12 @@ const ROOT: &str =
 /// Answers what the test wants, in turn; the last answer is given for ever.
 struct Server {
     address: String,
-    seen: Rc<RefCell<Vec<(String, Option<String>)>>>,
+    seen: Seen,
     _task: Task<()>,
 }
 
+/// Paths that were asked for, and what `Authorization` came with them.
+type Seen = Rc<RefCell<Vec<(String, Option<String>)>>>;
 type Answers = Rc<RefCell<VecDeque<(u16, &'static str)>>>;
 
 async fn serve(
@@ -70,7 +72,7 @@ async fn serve(
 async fn speak(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
     answers: Answers,
-    seen: Rc<RefCell<Vec<(String, Option<String>)>>>,
+    seen: Seen,
 ) {
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         let header = request.headers().get("authorization").and_then(|value| value.to_str().ok());
@@ -173,7 +175,8 @@ fn refusals_say_what_to_do() {
         for (status, body, words) in cases {
             let server = serve(&env, None, &[(status, body)]).await;
             let credentials = Credentials::Basic { user: "u".into(), password: "s3cret".into() };
-            let options = LiveOptions { credentials, ..options(&[server.address.clone()]) };
+            let options =
+                LiveOptions { credentials, ..options(std::slice::from_ref(&server.address)) };
             let client = LiveClient::new(&env, &options).unwrap();
             says(client.get("/_nodes").await, words);
             let header = server.seen.borrow()[0].1.clone();
@@ -186,7 +189,7 @@ fn refusals_say_what_to_do() {
 fn a_busy_cluster_is_given_time() {
     real(async |env| {
         let server = serve(&env, None, &[(429, "{}"), (200, ROOT)]).await;
-        let client = client(&env, &[server.address.clone()], TlsOptions::default());
+        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
         assert_eq!(client.get("/").await.unwrap()["cluster_name"], "c");
         assert_eq!(server.seen.borrow().len(), 2);
     });
@@ -284,7 +287,7 @@ fn a_client_certificate_is_shown_where_it_is_asked_for() {
 fn what_is_forbidden_becomes_a_gap() {
     real(async |env| {
         let server = serve(&env, None, &[(200, ROOT), (403, "{}")]).await;
-        let client = client(&env, &[server.address.clone()], TlsOptions::default());
+        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
         let mut sampler = Sampler::connect(&env, client).await.unwrap();
         assert_eq!(sampler.identity().flavour, "opensearch");
         assert!(sampler.unfamiliar().is_none());
@@ -300,15 +303,19 @@ fn a_version_never_seen_is_tried_and_said_and_no_cluster_is_refused() {
     real(async |env| {
         let future = r#"{"cluster_name":"c","version":{"number":"42.0.0"},"tagline":"You Know, for Search"}"#;
         let server = serve(&env, None, &[(200, future)]).await;
-        let connected =
-            Sampler::connect(&env, client(&env, &[server.address.clone()], TlsOptions::default()))
-                .await;
+        let connected = Sampler::connect(
+            &env,
+            client(&env, std::slice::from_ref(&server.address), TlsOptions::default()),
+        )
+        .await;
         let sentence = connected.unwrap().unfamiliar().unwrap();
         assert!(sentence.contains("elasticsearch 42.0.0"), "{sentence}");
         let server = serve(&env, None, &[(200, r#"{"hello":"world"}"#)]).await;
-        let other =
-            Sampler::connect(&env, client(&env, &[server.address.clone()], TlsOptions::default()))
-                .await;
+        let other = Sampler::connect(
+            &env,
+            client(&env, std::slice::from_ref(&server.address), TlsOptions::default()),
+        )
+        .await;
         let said = other.err().unwrap().to_string();
         assert!(said.contains("neither Elasticsearch nor OpenSearch"), "{said}");
     });
@@ -321,7 +328,7 @@ fn parts_that_a_version_lacks_are_left_out() {
         let unknown = r#"{"error":{"type":"illegal_argument_exception","reason":"request [/_nodes/stats/x] contains unrecognized metric: [indexing_pressure]"},"status":400}"#;
         let stats = r#"{"nodes":{"id":{"name":"n1","timestamp":1}}}"#;
         let server = serve(&env, None, &[(200, ROOT), (400, unknown), (200, stats)]).await;
-        let client = client(&env, &[server.address.clone()], TlsOptions::default());
+        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
         let mut sampler = Sampler::connect(&env, client).await.unwrap();
         let look = sampler.look(Depth::Light).await.unwrap();
         assert_eq!(look.nodes[0].name, "n1");

@@ -150,6 +150,19 @@ fn pauses_far_below_the_limit_are_bursts_of_latency() {
     assert!(finding.next.unwrap().contains("max_bytes_per_sec"));
 }
 
+/// The trap: a busy machine beside a long way. What the round trip explains wholly is latency all the same.
+#[test]
+fn a_rate_that_the_round_trip_explains_is_latency_on_a_busy_machine_too() {
+    let looks = looks(|s| {
+        let mut look = case(s, 10_400_000);
+        look.nodes[0].os_cpu_percent = Some(97);
+        look.round_trips = rtt(100.0);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::Latency);
+}
+
 /// The trap: the source alone pauses, and so the target never does.
 #[test]
 fn the_first_limiter_hides_the_other_so_both_are_summed() {
@@ -270,8 +283,13 @@ type Change = fn(&mut Observation, u64);
 
 #[test]
 fn nodes_hold_transfers_in_their_own_ways() {
-    let cases: [(Class, &str, Change); 8] = [
-        (Class::Cpu, "b", |look, _| look.nodes[1].os_cpu_percent = Some(98)),
+    let cases: [(Class, &str, Change); 9] = [
+        (Class::Cpu, "b", |look, s| {
+            look.nodes[1].os_cpu_percent = Some(98);
+            look.nodes[1].process_cpu_ms = Some(s * 7500);
+        }),
+        // The process itself hardly runs.
+        (Class::NoisyNeighbour, "b", |look, _| look.nodes[1].os_cpu_percent = Some(98)),
         (Class::CpuQuota, "a", |look, s| look.nodes[0].cgroup_throttled_ns = Some(s * 700_000_000)),
         (Class::Gc, "b", |look, s| look.nodes[1].gc_ms = Some(s * 400)),
         (Class::Disk, "b", |look, s| {

@@ -2,7 +2,7 @@
 //! gets none. The link runs on a thread of its own and the nodes are processes, so asking may block here.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -188,6 +188,31 @@ fn assert_no_secret(bytes: &[u8]) {
     }
 }
 
+/// A node that is killed is shown as gone, and picked up when it is back; another host answers meanwhile.
+async fn a_node_goes_and_returns(lab: &mut Lab) {
+    let mut command = Command::new(BINARY);
+    // The killed node stands first, so that its successor has to answer.
+    let urls: Vec<String> = lab.urls("leader").split(',').rev().map(str::to_owned).collect();
+    command.args(["watch", &urls.join(","), "--json", "--interval", "200ms", "--for", "9s"]);
+    let watching = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    lab.env.sleep(Duration::from_secs(2)).await;
+    lab.target.kill_node("leader-1").await.unwrap();
+    lab.env.sleep(Duration::from_secs(2)).await;
+    lab.target.start_node("leader-1").await.unwrap();
+    let output = watching.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let lines: Vec<Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let gone = |line: &Value| line["observation"]["gone"] == json!(["leader-1"]);
+    assert!(!gone(&lines[0]) && lines.iter().any(gone), "{lines:?}");
+    let last = &lines[lines.len() - 1];
+    assert_eq!((&last["observation"]["gone"], &last["trouble"]), (&json!([]), &Value::Null));
+    assert_eq!(last["nodes"].as_array().unwrap().len(), 2);
+}
+
 async fn a_block_and_then_health(lab: &Lab) {
     lab.ask("leader", "PUT", "/a/_settings", json!({"number_of_replicas": 2})).await;
     let found = lab.explain("leader", "1s");
@@ -250,6 +275,7 @@ fn each_cause_gets_its_verdict() {
         a_throttle(&lab).await;
         a_block_and_then_health(&lab).await;
         a_long_way(&lab).await;
+        a_node_goes_and_returns(&mut lab).await;
         lab.target.stop().await;
     });
 }

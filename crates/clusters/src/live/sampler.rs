@@ -116,10 +116,10 @@ impl Sampler {
     pub fn unfamiliar(&self) -> Option<String> {
         let major =
             self.identity.version.split('.').next().and_then(|text| text.parse::<u32>().ok());
-        let known = match (self.identity.flavour.as_str(), major) {
-            ("elasticsearch", Some(7..=9)) | ("opensearch", Some(1..=3)) | ("narrows", _) => true,
-            _ => false,
-        };
+        let known = matches!(
+            (self.identity.flavour.as_str(), major),
+            ("elasticsearch", Some(7..=9)) | ("opensearch", Some(1..=3)) | ("narrows", _)
+        );
         let Identity { flavour, version, .. } = &self.identity;
         (!known).then(|| {
             format!(

@@ -73,7 +73,7 @@ pub fn diagnose(series: &Series<'_>) -> Diagnosis {
         .filter(|t| !matches!(t.last().kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE"));
     for one in watched {
         match transfer::judge(series, one, &transfers, queue) {
-            Judged::Held(finding) => findings.push(finding),
+            Judged::Held(finding) => findings.push(*finding),
             Judged::Healthy(sentence) => healthy.push(sentence),
         }
     }

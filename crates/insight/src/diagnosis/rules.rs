@@ -53,12 +53,16 @@ pub const LIMIT_PAUSED_ALONE: Threshold =
     at("throttle time over wall time x chunks in flight", 0.5);
 /// The rate reaches this much of chunk x chunks / round trip when latency holds.
 pub const LITTLE_USED: Threshold = at("rate over chunk_size x chunks / round trip", 0.6);
+/// The same where cores or disks are busy besides: then only a rate that the round trip explains speaks for it.
+pub const LITTLE_USED_BUSY: Threshold = at("the same beside busy cores or disks", 0.8);
 /// Without a measured round trip, chunks must take this long for latency to be a guess, in milliseconds.
 pub const LITTLE_IMPLIED_MS: Threshold = at("chunk_size x chunks / rate, in ms", 10.0);
 /// A part of a node is idle below this.
 pub const IDLE: Threshold = at("CPU or disk use of an idle node", 0.7);
 /// A core, or all of them, are busy from here on.
 pub const CPU_BUSY: Threshold = at("CPU use", 0.9);
+/// The process uses this much of what its machine does when the work is its own.
+pub const CPU_OWN: Threshold = at("CPU of the process over CPU of its machine", 0.33);
 /// A disk is busy from here on.
 pub const DISK_BUSY: Threshold = at("fs.io_stats io_time over wall time", 0.8);
 /// Recovery bytes are this much of the disk's when the disk is busy with the recovery.
@@ -100,7 +104,7 @@ pub static RULES: [Rule; 20] = [
         class: Class::Latency,
         signature: "no pauses that bind, CPU and disk idle, rate = chunk x chunks / round trip",
         reads: "_recovery bytes over time; round trips measured through _nodes/stats; _cluster/settings",
-        thresholds: &[LITTLE_USED, LITTLE_IMPLIED_MS, IDLE],
+        thresholds: &[LITTLE_USED, LITTLE_USED_BUSY, LITTLE_IMPLIED_MS, IDLE],
         lift: "max_concurrent_file_chunks, then chunk_size",
         default: "2 and 512kb; from remote 5 and 1mb",
         probe: "chunks x2: rate x2",
@@ -206,9 +210,10 @@ pub static RULES: [Rule; 20] = [
     },
     Rule {
         class: Class::NoisyNeighbour,
-        signature: "the disk is busy, and mostly not with the transfer's bytes",
-        reads: "_nodes/stats fs.io_stats.total.*_kilobytes, indices.search.query_total, indexing.index_total",
-        thresholds: &[DISK_BUSY, DISK_OWN],
+        signature: "the disk or the cores are busy, and mostly not with this",
+        reads: "_nodes/stats fs.io_stats.total.*_kilobytes, os.cpu.percent, process.cpu.total_in_millis, \
+                 indices.search.query_total, indexing.index_total",
+        thresholds: &[DISK_BUSY, DISK_OWN, CPU_BUSY, CPU_OWN],
         lift: "move or cap the neighbour",
         default: "",
         probe: "a control recovery elsewhere",

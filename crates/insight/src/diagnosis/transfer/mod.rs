@@ -26,7 +26,7 @@ pub(crate) enum Judged {
     /// Nothing that a setting would lift; why, in a sentence.
     Healthy(String),
     /// What holds it.
-    Held(Finding),
+    Held(Box<Finding>),
 }
 
 /// Judges one recovery among all.
@@ -45,7 +45,7 @@ pub(crate) fn judge(
         return replay::replay(series, transfer);
     }
     let Some(case) = Case::of(series, transfer, all) else {
-        return Judged::Held(unknown(transfer, "its bytes are not told", Vec::new()));
+        return Judged::Held(Box::new(unknown(transfer, "its bytes are not told", Vec::new())));
     };
     let mut candidates: Vec<Finding> = [case.rate_limit(), case.latency(), case.bandwidth()]
         .into_iter()
@@ -63,14 +63,14 @@ pub(crate) fn judge(
                     .map(|other| format!("{} ({})", other.class.label(), other.sentence));
             }
             first.evidence.extend(case.own_accounting());
-            Judged::Held(first)
+            Judged::Held(Box::new(first))
         }
         None if case.node_bytes_per_s >= FAST_BYTES_PER_S.value => Judged::Healthy(format!(
             "{} goes at {} and nothing visible holds it",
             transfer.name(),
             words::rate(case.rate_bytes_per_s)
         )),
-        None => Judged::Held(nothing_near(&case)),
+        None => Judged::Held(Box::new(nothing_near(&case))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whether the source or the target holds: its cores, its disk, its memory.
 
 use super::super::knobs::today;
-use super::super::rules::{CPU_BUSY, DISK_BUSY, DISK_OWN, GC, QUOTA};
+use super::super::rules::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, GC, QUOTA};
 use super::super::series::NodeSpan;
 use super::super::{Class, Evidence, Finding, Gain, Lift, rule};
 use super::STATS;
@@ -54,14 +54,29 @@ impl Case<'_, '_> {
         let (share, field) = cpu(span)?;
         let threads = self.hot(name, &["tls", "compression"]);
         if share >= CPU_BUSY.value {
+            // Its machine may be busy with something else altogether.
+            let own = span.share(|node| node.process_cpu_ms).zip(span.last().cores);
+            let own = own.map(|(used, cores)| used / cores.max(1) as f64);
+            let is_own = own.is_none_or(|own| own >= share * CPU_OWN.value);
+            let class = if is_own { Class::Cpu } else { Class::NoisyNeighbour };
             let mut finding =
-                node_finding(Class::Cpu, &self.transfer.name(), span, share.min(1.0) * 0.95);
+                node_finding(class, &self.transfer.name(), span, share.min(1.0) * 0.95);
             finding.sentence =
                 format!("the cores of {name} ({side}) are busy: {}", words::percent(share));
             finding.evidence = vec![
                 self.rate_evidence(),
                 Evidence::new(STATS, field, format!("{name}: {}", words::percent(share))),
             ];
+            if let Some(own) = own {
+                let value = format!("{name}: {} of all cores", words::percent(own));
+                finding.evidence.push(Evidence::new(STATS, "process.cpu.total_in_millis", value));
+                if !is_own {
+                    finding.sentence.push_str(&format!(
+                        ", of which its own process takes {}",
+                        words::percent(own)
+                    ));
+                }
+            }
             return Some(finding);
         }
         // One core's worth of work in a process that has more, where stacks or the engine's single loop say why.

@@ -5,6 +5,7 @@ use record::units::show_size_setting;
 use super::super::knobs::today;
 use super::super::rules::{
     CARD, FAST_BYTES_PER_S, LEVEL, LIMIT_PAUSED, LIMIT_USED, LITTLE_IMPLIED_MS, LITTLE_USED,
+    LITTLE_USED_BUSY,
 };
 use super::super::{Class, Evidence, Finding, Gain, Lift};
 use super::case::{Case, alias_of};
@@ -16,7 +17,7 @@ const CARDS_BYTES_PER_S: [f64; 4] = [125e6, 1.25e9, 3.125e9, 12.5e9];
 
 impl Case<'_, '_> {
     pub(super) fn latency(&self) -> Option<Finding> {
-        if !self.is_idle() || self.rate_bytes_per_s <= 0.0 {
+        if self.rate_bytes_per_s <= 0.0 {
             return None;
         }
         let in_flight = self.in_flight_bytes?;
@@ -24,14 +25,15 @@ impl Case<'_, '_> {
         let (strength, doubt) = match (self.little_bytes_per_s(), self.rtt_ms) {
             (Some(little), _) => {
                 let used = self.rate_bytes_per_s / little;
-                if used < LITTLE_USED.value {
+                let least = if self.is_idle() { LITTLE_USED } else { LITTLE_USED_BUSY };
+                if used < least.value {
                     return None;
                 }
                 (used.min(1.0) * 0.98, None)
             }
             // Near nodes: a round trip explains nothing.
             (None, Some(_)) => return None,
-            (None, None) if implied_ms >= LITTLE_IMPLIED_MS.value => {
+            (None, None) if self.is_idle() && implied_ms >= LITTLE_IMPLIED_MS.value => {
                 let text = "bandwidth looks the same while the round trip is not known: give the hosts of both \
                             nodes, or compare a ping with the time a chunk takes";
                 (0.6, Some(text.to_owned()))

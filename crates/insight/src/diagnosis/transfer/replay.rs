@@ -44,11 +44,11 @@ pub(super) fn replay(series: &Series<'_>, transfer: &Transfer<'_>) -> Judged {
                 span.last().name
             );
             finding.evidence = evidence;
-            return Judged::Held(finding);
+            return Judged::Held(Box::new(finding));
         }
     }
     let may_rise = now < 4.0;
-    Judged::Held(Finding {
+    Judged::Held(Box::new(Finding {
         class: Class::OperationReplay,
         subjects: vec![transfer.name()],
         place: last.target.clone().unwrap_or_default(),
@@ -82,5 +82,5 @@ pub(super) fn replay(series: &Series<'_>, transfer: &Transfer<'_>) -> Judged {
         }),
         next: Some("the target's cores or disk".to_owned()),
         doubt: None,
-    })
+    }))
 }
