@@ -1,45 +1,44 @@
 //! The embedded engine on this machine: one process a node, the link on a thread of its own.
 
-use std::cell::Cell;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use engine::NodeConfig;
+use engine::rest::BasicAuth;
+use tokio::sync::Notify;
 use world::Env;
 
-use crate::kept::is_idempotent;
 use crate::link_thread::LinkThread;
-use crate::process::{NodeProcess, Ready};
+use crate::members::{self, Members, Place};
+use crate::process::{NodeProcess, NodeReady, NodeStart};
 use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
-use crate::{Answer, Error, RestClient};
+use crate::temporary::TemporaryDir;
+use crate::{Answer, Credentials, Error, RestClient};
 
 /// Transport ports lie so far above the HTTP ports.
 const TRANSPORT_ABOVE: u16 = 100;
-/// How often it is looked whether a node has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-struct RunningNode {
-    cluster: String,
-    config: NodeConfig,
-    process: Option<NodeProcess>,
-    handle: NodeHandle,
-    /// The address that leads to its transport through the link.
-    through_link: Option<String>,
-}
+/// Pauses before a restarted node tries again to listen where it listened before: other processes are given
+/// such ports for a connection, often a short one.
+const TAKEN_PAUSES_MS: [u64; 6] = [50, 100, 200, 500, 1000, 2000];
 
 /// Embedded clusters as processes.
 pub struct EmbeddedTarget {
     env: Env,
     program: PathBuf,
     port: Option<u16>,
+    http_ip: IpAddr,
+    credentials: Option<BasicAuth>,
     data: Option<PathBuf>,
     client: RestClient,
-    nodes: Vec<RunningNode>,
+    nodes: Members<NodeProcess>,
+    /// Told when a node ends by itself.
+    ends: Rc<Notify>,
     link: Option<LinkThread>,
     /// Below `nodes`: dropped after the processes that write there have ended.
-    own_data: Option<tempfile::TempDir>,
-    turn: Cell<usize>,
+    own_data: Option<TemporaryDir>,
 }
 
 impl EmbeddedTarget {
@@ -49,12 +48,14 @@ impl EmbeddedTarget {
             env: env.clone(),
             program,
             port: None,
+            http_ip: Ipv4Addr::LOCALHOST.into(),
+            credentials: None,
             data: None,
-            own_data: None,
             client: RestClient::new(env),
-            nodes: Vec::new(),
+            nodes: Members::default(),
+            ends: Rc::default(),
             link: None,
-            turn: Cell::new(0),
+            own_data: None,
         }
     }
 
@@ -62,6 +63,23 @@ impl EmbeddedTarget {
     pub fn with_port(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
+    }
+
+    /// Serves REST on another address than 127.0.0.1; transport stays there. Nodes refuse what is no loopback
+    /// address, unless they have credentials to ask for.
+    pub fn with_http_ip(mut self, ip: IpAddr) -> Self {
+        self.http_ip = ip;
+        self
+    }
+
+    /// Has the nodes ask for a user and his password.
+    ///
+    /// # Errors
+    /// If the credentials are of a kind that nodes do not ask for.
+    pub fn with_credentials(mut self, credentials: &Credentials) -> Result<Self, Error> {
+        self.credentials = credentials.basic()?;
+        self.client = RestClient::new(&self.env).with_credentials(credentials);
+        Ok(self)
     }
 
     /// Keeps data there. In a directory that goes with the target otherwise.
@@ -75,44 +93,68 @@ impl EmbeddedTarget {
             return Ok(dir.clone());
         }
         if self.own_data.is_none() {
-            let made = tempfile::Builder::new().prefix("narrows-").tempdir();
-            let path = std::env::temp_dir();
-            let made =
-                made.map_err(|source| Error::Io { what: "make a directory in", path, source })?;
-            self.own_data = Some(made);
+            self.own_data = Some(TemporaryDir::make()?);
         }
         Ok(self.own_data.as_ref().expect("just made").path().to_owned())
     }
 
     fn configs(&mut self, cluster: &ClusterSpec) -> Result<Vec<NodeConfig>, Error> {
         let data = self.data_dir()?;
-        let first = self.nodes.len();
-        let members: Vec<String> =
-            (0..cluster.nodes).map(|n| format!("{}-{n}", cluster.name)).collect();
-        let address = |above: u16, n: usize| match self.port {
-            Some(port) => format!("127.0.0.1:{}", port.saturating_add(above + (first + n) as u16)),
-            None => "127.0.0.1:0".to_owned(),
+        let (first, port) = (self.nodes.len(), self.port);
+        let address = |ip: IpAddr, above: u16, n: usize| {
+            let port = port.map_or(0, |port| port.saturating_add(above + (first + n) as u16));
+            SocketAddr::new(ip, port).to_string()
         };
-        let config = |(n, name): (usize, &String)| NodeConfig {
-            name: name.clone(),
-            cluster: cluster.name.clone(),
-            members: members.clone(),
-            manager: None,
-            transport: address(TRANSPORT_ABOVE, n),
-            http: address(0, n),
+        let mut configs = members::configs(cluster, |n, name| Place {
+            transport: address(Ipv4Addr::LOCALHOST.into(), TRANSPORT_ABOVE, n),
+            http: address(self.http_ip, 0, n),
             data: data.join(name),
-            settings: cluster.settings.clone(),
-        };
-        Ok(members.iter().enumerate().map(config).collect())
+        });
+        for config in &mut configs {
+            config.credentials.clone_from(&self.credentials);
+        }
+        Ok(configs)
+    }
+
+    async fn start_process(&self, config: &NodeConfig) -> Result<(NodeProcess, NodeReady), Error> {
+        let temporary = self.own_data.as_ref().map(|dir| dir.path().to_owned());
+        let start = NodeStart { config: config.clone(), temporary };
+        NodeProcess::start(&self.env, &self.program, &start, &self.ends).await
+    }
+
+    /// Starts a node where it was before; tries again for some seconds where another process listens there.
+    async fn start_again(&self, config: &NodeConfig) -> Result<NodeProcess, Error> {
+        let mut pauses = TAKEN_PAUSES_MS.iter();
+        loop {
+            match (self.start_process(config).await, pauses.next()) {
+                (Err(Error::AddressTaken { .. }), Some(pause)) => {
+                    self.env.sleep(Duration::from_millis(*pause)).await;
+                }
+                (started, _) => return started.map(|(process, _)| process),
+            }
+        }
+    }
+
+    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+        if let Some(config) = &topology.link {
+            self.link = Some(LinkThread::open(config.clone())?);
+        }
+        for cluster in &topology.clusters {
+            self.start_cluster(cluster).await?;
+        }
+        Ok(())
     }
 
     async fn start_cluster(&mut self, cluster: &ClusterSpec) -> Result<(), Error> {
         let mut manager = None;
         for mut config in self.configs(cluster)? {
             config.manager = manager.clone();
-            let (process, ready) = NodeProcess::start(&self.env, &self.program, &config).await?;
+            let (process, ready) = self.start_process(&config).await?;
             manager.get_or_insert_with(|| ready.transport.clone());
-            self.add(&cluster.name, config, process, ready)?;
+            let link = self.link.as_ref();
+            let through_link =
+                link.map(|link| link.route("127.0.0.1:0", &ready.transport)).transpose()?;
+            self.nodes.add(config, handle(ready), through_link, process);
         }
         let nodes = cluster.nodes;
         let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=30s");
@@ -124,43 +166,39 @@ impl EmbeddedTarget {
         Ok(())
     }
 
-    fn add(
-        &mut self,
-        cluster: &str,
-        mut config: NodeConfig,
-        process: NodeProcess,
-        ready: Ready,
-    ) -> Result<(), Error> {
-        let link = self.link.as_ref();
-        let through_link =
-            link.map(|link| link.route("127.0.0.1:0", &ready.transport)).transpose()?;
-        // A restart takes the same addresses, which others know by now.
-        (config.transport, config.http) = (ready.transport.clone(), ready.http.clone());
-        let handle = NodeHandle { name: ready.name, http: ready.http, transport: ready.transport };
-        let process = Some(process);
-        let cluster = cluster.to_owned();
-        self.nodes.push(RunningNode { cluster, config, process, handle, through_link });
-        Ok(())
+    /// Ends when a node has ended by itself; [`EmbeddedTarget::first_ended`] says which. Borrows nothing, so
+    /// that it can be waited for beside anything that uses the target.
+    pub fn node_ended(&self) -> impl Future<Output = ()> + use<> {
+        let ends = self.ends.clone();
+        async move { ends.notified().await }
     }
 
-    fn find(&self, node: &str) -> Result<usize, Error> {
-        let found = self.nodes.iter().position(|running| running.handle.name == node);
-        found.ok_or_else(|| Error::Unknown { what: "node", name: node.to_owned() })
-    }
-
-    /// Waits until a node ends by itself; what it said.
-    pub async fn wait_for_exit(&mut self) -> Error {
-        loop {
-            for node in &mut self.nodes {
-                if let Some(process) = &mut node.process
-                    && let Some(error) = process.ended().await
-                {
-                    return error;
-                }
+    /// The first node that has ended by itself, and what it said last.
+    pub async fn first_ended(&mut self) -> Option<Error> {
+        for node in self.nodes.iter_mut() {
+            if let Some(process) = &mut node.running
+                && let Some(error) = process.ended().await
+            {
+                return Some(error);
             }
-            self.env.sleep(LOOK_EVERY).await;
         }
+        None
     }
+}
+
+/// How a node is reached: one that listens everywhere, on loopback.
+fn handle(ready: NodeReady) -> NodeHandle {
+    let http = match ready.http.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_unspecified() => {
+            let ip = match address.ip() {
+                IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+                IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            };
+            SocketAddr::new(ip, address.port()).to_string()
+        }
+        _ => ready.http,
+    };
+    NodeHandle { name: ready.name, http, transport: ready.transport }
 }
 
 impl Target for EmbeddedTarget {
@@ -169,13 +207,12 @@ impl Target for EmbeddedTarget {
     }
 
     async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
-        if let Some(config) = &topology.link {
-            self.link = Some(LinkThread::open(config.clone())?);
+        topology.check()?;
+        let started = self.start_all(topology).await;
+        if started.is_err() {
+            self.stop().await;
         }
-        for cluster in &topology.clusters {
-            self.start_cluster(cluster).await?;
-        }
-        Ok(())
+        started
     }
 
     async fn request(
@@ -185,20 +222,15 @@ impl Target for EmbeddedTarget {
         path: &str,
         body: Bytes,
     ) -> Result<Answer, Error> {
-        let nodes = self.nodes(cluster);
-        ask_in_turn(&self.client, &nodes, &self.turn, cluster, (method, path, body)).await
+        self.nodes.ask(&self.client, cluster, (method, path, body)).await
     }
 
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {
-        let running = |node: &&RunningNode| node.cluster == cluster && node.process.is_some();
-        self.nodes.iter().filter(running).map(|node| node.handle.clone()).collect()
+        self.nodes.running(cluster)
     }
 
     fn seeds_through_link(&self, cluster: &str) -> Vec<String> {
-        let nodes = self.nodes.iter().filter(|node| node.cluster == cluster);
-        nodes
-            .map(|node| node.through_link.as_ref().unwrap_or(&node.handle.transport).clone())
-            .collect()
+        self.nodes.seeds(cluster)
     }
 
     fn link(&self) -> Option<&dyn LinkControl> {
@@ -206,55 +238,43 @@ impl Target for EmbeddedTarget {
     }
 
     async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
-        let place = self.find(node)?;
-        if let Some(process) = self.nodes[place].process.take() {
+        if let Some(process) = self.nodes.find(node)?.running.take() {
             process.kill().await;
         }
         Ok(())
     }
 
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {
-        let place = self.find(node)?;
-        if self.nodes[place].process.is_none() {
-            let config = &self.nodes[place].config;
-            let (process, _) = NodeProcess::start(&self.env, &self.program, config).await?;
-            self.nodes[place].process = Some(process);
+        let member = self.nodes.find(node)?;
+        if member.running.is_none() {
+            let config = member.config.clone();
+            let process = self.start_again(&config).await?;
+            self.nodes.find(node)?.running = Some(process);
         }
         Ok(())
     }
 
+    async fn wipe_node(&mut self, node: &str) -> Result<(), Error> {
+        let member = self.nodes.find(node)?;
+        if member.running.is_some() {
+            return Err(Error::Unknown { what: "killed node", name: node.to_owned() });
+        }
+        let copies = member.config.data.join("indices");
+        match std::fs::remove_dir_all(&copies) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::Io { what: "remove", path: copies, source: error })
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn stop(&mut self) {
-        // The manager, which comes first, goes last.
-        while let Some(mut node) = self.nodes.pop() {
-            if let Some(process) = node.process.take() {
+        while let Some(node) = self.nodes.pop() {
+            if let Some(process) = node.running {
                 process.stop().await;
             }
         }
         self.link = None;
         self.own_data = None;
     }
-}
-
-/// Asks the next node in turn; the others where it does not answer.
-pub(crate) async fn ask_in_turn(
-    client: &RestClient,
-    nodes: &[NodeHandle],
-    turn: &Cell<usize>,
-    cluster: &str,
-    (method, path, body): (&str, &str, Bytes),
-) -> Result<Answer, Error> {
-    let first = turn.get();
-    turn.set(first.wrapping_add(1));
-    let mut failure = Error::NoNode { cluster: cluster.to_owned() };
-    for n in 0..nodes.len() {
-        let node = &nodes[first.wrapping_add(n) % nodes.len()];
-        match client.send(&node.http, method, path, body.clone()).await {
-            Err(error @ Error::Connection { .. }) => failure = error,
-            // Another node may be asked the same only if doing it twice does no harm: a bulk request would
-            // index its documents twice.
-            Err(error @ Error::Broken { .. }) if is_idempotent(method) => failure = error,
-            other => return other,
-        }
-    }
-    Err(failure)
 }

@@ -5,28 +5,38 @@
 //! | `target` | [`Target`]: start, ask, kill, stop; the link between clusters |
 //! | `embedded` | the embedded engine, one process a node, the link on a thread of its own |
 //! | `virtual_target` | the same engine in virtual time |
-//! | `process` | a node as a child process |
+//! | `members` | the nodes of a target, and which is asked next |
+//! | `process`, `temporary` | a node as a child process; a directory that goes with the last of them |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
 //! | [`live`] | clusters that we did not start: asking and observing them |
+//! | `credentials` | what a cluster is shown that asks who we are |
 //! | `rest`, `http`, `kept` | asking a node, in either world; connections that are kept for it |
 //!
 //! The one rule: whatever a target starts, it stops: when it is told to, when it is dropped, and when the
 //! process that holds it is killed.
 
+mod credentials;
 mod embedded;
 mod error;
 mod http;
 mod kept;
 mod link_thread;
 pub mod live;
+mod members;
 mod process;
 mod rest;
 mod target;
+mod temporary;
 mod virtual_target;
 
+pub use credentials::Credentials;
 pub use embedded::EmbeddedTarget;
 pub use error::Error;
 pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
+pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, STOP, end_process_on_panic};
 pub use rest::{Answer, RestClient};
-pub use target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
+pub use target::{
+    ClusterSpec, LinkControl, Load, NodeHandle, Target, TopologySpec, check_cluster_name,
+};
+pub use temporary::TemporaryUse;
 pub use virtual_target::VirtualTarget;

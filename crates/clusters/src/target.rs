@@ -18,6 +18,16 @@ pub struct ClusterSpec {
     pub settings: BTreeMap<String, String>,
 }
 
+/// Checks a cluster's name, which becomes part of its nodes' names and of their directories'.
+pub fn check_cluster_name(name: &str) -> Result<(), Error> {
+    let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if first && name.len() <= 64 && name.chars().all(allowed) {
+        return Ok(());
+    }
+    Err(Error::ClusterName { name: name.to_owned() })
+}
+
 /// Clusters, and the link between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopologySpec {
@@ -25,6 +35,13 @@ pub struct TopologySpec {
     pub clusters: Vec<ClusterSpec>,
     /// The link that they see each other through; directly without one.
     pub link: Option<LinkConfig>,
+}
+
+impl TopologySpec {
+    /// Checks what every target needs to be right before it starts anything.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.clusters.iter().try_for_each(|cluster| check_cluster_name(&cluster.name))
+    }
 }
 
 /// A running node and where it is reached.
@@ -38,6 +55,20 @@ pub struct NodeHandle {
     pub transport: String,
 }
 
+/// Documents that exist only as a number, for a corpus too large to index: what a virtual target takes in place
+/// of bulk requests. Each figure is that of the whole index, without replicas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// The index, which is there already.
+    pub index: String,
+    /// Documents.
+    pub documents: u64,
+    /// Bytes of segment files.
+    pub bytes: u64,
+    /// Segments.
+    pub segments: u32,
+}
+
 /// The link while it runs.
 pub trait LinkControl {
     /// What it carried; [`Direction::Out`] is towards the cluster whose addresses are routed.
@@ -48,8 +79,8 @@ pub trait LinkControl {
     fn heal(&self);
     /// Damages each of the next large pieces on the way back.
     fn damage_next(&self, chunks: u32);
-    /// Changes what it is like.
-    fn configure(&self, config: LinkConfig);
+    /// Changes what it is like; refuses by name what this target's world does not have.
+    fn configure(&self, config: LinkConfig) -> std::io::Result<()>;
 }
 
 /// Something that runs clusters. Runners know no more of it than this.
@@ -58,7 +89,7 @@ pub trait Target {
     /// `embedded`, `virtual`, ...
     fn name(&self) -> &'static str;
 
-    /// Starts the clusters; returns when every node has joined.
+    /// Starts the clusters; returns when every node has joined. Where that fails, nothing is left running.
     async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error>;
 
     /// Asks any node of a cluster: the next in turn, or another where that one does not answer. An answer
@@ -86,6 +117,54 @@ pub trait Target {
     /// Starts a node again, on its data and its addresses.
     async fn start_node(&mut self, node: &str) -> Result<(), Error>;
 
+    /// Takes away the shard copies on the disk of a node that was killed.
+    async fn wipe_node(&mut self, node: &str) -> Result<(), Error>;
+
+    /// Whether [`Target::load`] works here.
+    fn is_virtual(&self) -> bool {
+        false
+    }
+
+    /// Fills every copy of an index with documents that exist only as a number. Targets with real disks refuse.
+    async fn load(&self, _cluster: &str, _load: &Load) -> Result<(), Error> {
+        Err(self.virtual_only("load documents that exist only as a number"))
+    }
+
+    /// Indexes such documents, `source_bytes` together, with the work that bulk requests of them cost. Targets
+    /// with real disks refuse.
+    async fn index_load(
+        &self,
+        _cluster: &str,
+        _index: &str,
+        _documents: u64,
+        _source_bytes: u64,
+    ) -> Result<(), Error> {
+        Err(self.virtual_only("index documents that exist only as a number"))
+    }
+
+    /// The refusal of what only the virtual world has.
+    fn virtual_only(&self, what: &'static str) -> Error {
+        Error::VirtualOnly { target: self.name(), what }
+    }
+
     /// Stops everything, and takes away what was made for it.
     async fn stop(&mut self);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for name in ["leader", "a", "Logs-2_b.c", "9"] {
+            check_cluster_name(name).unwrap();
+        }
+        let long = "x".repeat(65);
+        for name in ["", "..", ".", "../x", "a/b", "a b", "-a", ".a", "a:b", "a,b", "\u{e4}", &long]
+        {
+            let refused = check_cluster_name(name).unwrap_err().to_string();
+            assert!(refused.contains("letters, digits"), "{refused}");
+        }
+    }
 }

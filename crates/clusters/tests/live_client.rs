@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::Error;
-use clusters::live::{Address, Credentials, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
+use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
+use clusters::{Credentials, Error};
 use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rest::BasicAuth;
 use crate::settings::SettingsMap;
 
 /// What a node is started with. The rest comes from the cluster's manager.
@@ -19,8 +20,11 @@ pub struct NodeConfig {
     pub manager: Option<String>,
     /// Where to listen for other nodes, `host:port`; port 0 takes a free one.
     pub transport: String,
-    /// Where to serve REST.
+    /// Where to serve REST. Other than loopback only with credentials.
     pub http: String,
+    /// What clients of REST must show in the real world; nothing where there is none. In the virtual one there are no
+    /// strangers.
+    pub credentials: Option<BasicAuth>,
     /// Where to keep data.
     pub data: PathBuf,
     /// Cluster settings of lowest rank.

@@ -37,6 +37,7 @@ async fn pair(env: &Env, rtt_ms: u64, rate: u64, documents: u64) -> Pair {
         rtt: Duration::from_millis(rtt_ms),
         rate_bytes_per_s: Some(rate),
         window_bytes: None,
+        ..LinkConfig::default()
     };
     let link = Link::open(env, config);
     let mut seeds = Vec::new();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Cluster, ask, raw};
-use engine::rest::{RestMessage, RestRequest};
+use engine::rest::{BasicAuth, RestMessage, RestRequest};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -730,23 +730,110 @@ fn speaks_http() {
     });
 }
 
+const USER: &str = "anna";
+const PASSWORD: &str = "open sesame";
+
+async fn guarded(env: &Env, nodes: usize) -> Cluster {
+    let credentials = BasicAuth::new(USER, PASSWORD).unwrap();
+    Cluster::start_as(env, "c", nodes, |config| config.credentials = Some(credentials.clone()))
+        .await
+}
+
+#[test]
+fn strangers_are_told_nothing() {
+    world::real_world::run(7, |env| async move {
+        let c = guarded(&env, 2).await;
+        let address = c.any().http_address().to_owned();
+        let ask = async |line: &str, headers: &str, body: &str| {
+            let len = body.len();
+            let head =
+                format!("{line} HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: {len}\r\n\r\n");
+            http(&env, &address, &(head + body)).await
+        };
+        let wrong = BasicAuth::new(USER, "open sesam").unwrap().authorization();
+        let wrong = format!("Authorization: {wrong}\r\n");
+        for line in [
+            "GET /",
+            "HEAD /",
+            "PUT /a",
+            "POST /_bulk",
+            "DELETE /a",
+            "GET /_cat/nodes",
+            "GET /no/such/path",
+            "PATCH /_cluster/health",
+        ] {
+            for headers in ["", &wrong, "Authorization: Bearer x\r\n", "Authorization: Basic\r\n"] {
+                let answer = ask(line, headers, "{}").await;
+                assert!(answer.starts_with("HTTP/1.1 401"), "{line} {headers}: {answer}");
+                let challenge = "www-authenticate: Basic realm=\"security\", charset=\"UTF-8\"\r\n";
+                assert!(answer.contains(challenge), "{line}: {answer}");
+                assert!(!answer.contains(PASSWORD) && !answer.contains("c-0"), "{answer}");
+                let shaped = answer.contains(r#""type":"security_exception""#);
+                assert_eq!(shaped, !line.starts_with("HEAD"), "{answer}");
+            }
+        }
+        let right = BasicAuth::new(USER, PASSWORD).unwrap().authorization();
+        let right = format!("Authorization: {right}\r\n");
+        let json = format!("{right}Content-Type: application/json\r\n");
+        assert!(ask("GET /a", &right, "").await.starts_with("HTTP/1.1 404"), "nothing was made");
+        assert!(ask("PUT /a", &json, "{}").await.starts_with("HTTP/1.1 200"));
+        // Both nodes take part in it: among themselves they do not speak REST.
+        let nodes = ask("GET /_cat/nodes?h=name", &right, "").await;
+        assert!(nodes.contains("c-0") && nodes.contains("c-1"), "{nodes}");
+        c.stop().await;
+    });
+}
+
+#[test]
+fn others_than_loopback_only_with_credentials() {
+    world::real_world::run(7, |env| async move {
+        let start = async |transport: &str, http: &str, guarded: bool| {
+            let dir = tempfile::tempdir().unwrap();
+            let mut config = lone_config(dir.path(), http);
+            config.transport = transport.to_owned();
+            config.credentials = guarded.then(|| BasicAuth::new(USER, PASSWORD).unwrap());
+            let node = engine::Node::start(&env, config).await;
+            match node {
+                Ok(node) => Ok(node.stop().await),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        assert_eq!(start("127.0.0.1:0", "0.0.0.0:0", true).await, Ok(()));
+        for (transport, http, guarded) in
+            [("127.0.0.1:0", "0.0.0.0:0", false), ("0.0.0.0:0", "127.0.0.1:0", true)]
+        {
+            let refused = start(transport, http, guarded).await.unwrap_err();
+            assert!(refused.contains("will not listen on 0.0.0.0:0"), "{refused}");
+            assert!(refused.contains("credentials"), "{refused}");
+        }
+    });
+}
+
+fn lone_config(data: &std::path::Path, http: &str) -> engine::NodeConfig {
+    engine::NodeConfig {
+        name: "n".into(),
+        cluster: "c".into(),
+        members: vec!["n".into()],
+        manager: None,
+        transport: "127.0.0.1:0".into(),
+        http: http.to_owned(),
+        credentials: None,
+        data: data.to_owned(),
+        settings: BTreeMap::new(),
+    }
+}
+
 #[test]
 fn an_address_in_use_is_named() {
     world::real_world::run(7, |env| async move {
         let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = taken.local_addr().unwrap().to_string();
         let dir = tempfile::tempdir().unwrap();
-        let config = engine::NodeConfig {
-            name: "n".into(),
-            cluster: "c".into(),
-            members: vec!["n".into()],
-            manager: None,
-            transport: "127.0.0.1:0".into(),
-            http: address.clone(),
-            data: dir.path().to_owned(),
-            settings: BTreeMap::new(),
-        };
-        let error = engine::Node::start(&env, config).await.err().unwrap().to_string();
+        let error = engine::Node::start(&env, lone_config(dir.path(), &address))
+            .await
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains(&format!("listen for REST on {address}")), "{error}");
     });
 }
@@ -759,16 +846,19 @@ fn an_ordinary_client_works() {
         return;
     };
     world::real_world::run(7, |env| async move {
-        let c = Cluster::start(&env, "c", 2).await;
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/opensearch_client.py");
-        let url = format!("http://{}", c.any().http_address());
-        let run = tokio::process::Command::new(python).arg(script).arg(url).output();
-        let output = env.timeout(Duration::from_secs(120), run).await.unwrap().unwrap();
-        let (said, failed) = (
-            String::from_utf8_lossy(&output.stdout).into_owned(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        );
-        assert!(output.status.success() && said.ends_with("OK\n"), "{said}\n{failed}");
-        c.stop().await;
+        for c in [Cluster::start(&env, "c", 2).await, guarded(&env, 2).await] {
+            let url = format!("http://{}", c.any().http_address());
+            let mut run = tokio::process::Command::new(&python);
+            run.arg(script).arg(url).env("NARROWS_USER", USER).env("NARROWS_PASSWORD", PASSWORD);
+            let output =
+                env.timeout(Duration::from_secs(120), run.output()).await.unwrap().unwrap();
+            let (said, failed) = (
+                String::from_utf8_lossy(&output.stdout).into_owned(),
+                String::from_utf8_lossy(&output.stderr).into_owned(),
+            );
+            assert!(output.status.success() && said.ends_with("OK\n"), "{said}\n{failed}");
+            c.stop().await;
+        }
     });
 }

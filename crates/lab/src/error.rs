@@ -28,6 +28,14 @@ pub enum Error {
         /// What was asked for.
         scale: f64,
     },
+    /// A measurement of this machine did not work.
+    #[error("cannot {what}: {reason}")]
+    Calibration {
+        /// What was tried.
+        what: &'static str,
+        /// What was found.
+        reason: String,
+    },
     /// The file system said no.
     #[error("cannot {what} {path}: {source}")]
     Io {

@@ -30,7 +30,7 @@ fn manifest() -> Manifest {
     }
 }
 
-fn run(dir: std::path::PathBuf) -> (Vec<Row>, u64) {
+fn run(dir: std::path::PathBuf) -> (Vec<Row>, world::Trace) {
     let (rows, trace) = world::virtual_world::run_traced(5, async move |env| {
         let plan = Plan::open("remote-recovery").unwrap().resolve(0.01, |_, _| Ok(())).unwrap();
         let mut writer = Writer::create(&dir, &manifest()).unwrap();
@@ -49,7 +49,7 @@ fn the_same_seed_gives_the_same_rows_and_the_same_trace() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let (first, trace) = run(dirs[0].path().join("run"));
     let again = run(dirs[1].path().join("run"));
-    assert_eq!((&first, trace), (&again.0, again.1));
+    assert_eq!((&first, &trace), (&again.0, &again.1));
     assert_eq!(first.len(), 5);
     assert!(first.iter().all(|row| row.verified && row.documents == first[0].documents));
     assert_eq!(first[0].held_by().unwrap().limit, Limit::Latency);

@@ -43,6 +43,7 @@ async fn one_link(env: &Env, rate_name: &str, rate: u64, rtt_ms: u64, laps: u64)
         rtt: Duration::from_millis(rtt_ms),
         rate_bytes_per_s: Some(rate),
         window_bytes: None,
+        ..LinkConfig::default()
     };
     let bytes = 21 * rate * rtt_ms / 1000;
     // A document takes some 45 bytes in the files.

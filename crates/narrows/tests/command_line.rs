@@ -43,6 +43,9 @@ fn what_is_asked_wrongly_is_exit_code_2_and_offers_the_nearest() {
         2,
         &["max_bytes_per_sec"],
     );
+    for name in ["../up", "a/b", ""] {
+        refused(&["cluster", "--name", name], 2, &["letters, digits"]);
+    }
     refused(&["show", "nothing-like-it", "--runs", "no-such-directory"], 2, &["nothing-like-it"]);
 }
 
@@ -94,6 +97,32 @@ fn completions_are_written_for_every_shell() {
 fn only_loopback_is_listened_on() {
     let args = ["link", "--listen", "0.0.0.0:0", "--to", "127.0.0.1:1"];
     refused(&args, 1, &["loopback", "--allow-remote"]);
+}
+
+#[test]
+fn a_calibration_is_a_table_that_plans_can_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, file) = (dir.path().to_str().unwrap(), dir.path().join("virtual.toml"));
+    let args =
+        ["calibrate", "--laps", "1", "--dir", disk, "--json", "--write", file.to_str().unwrap()];
+    let output = narrows(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let figures = json["parameters"].as_array().unwrap();
+    let written = std::fs::read_to_string(&file).unwrap();
+    let plan: toml::Table = written.parse().unwrap();
+    let table = plan["virtual"].as_table().unwrap();
+    assert_eq!(table.len(), figures.len());
+    let mut models = world::model::Models::default();
+    for figure in figures {
+        let entry = &table[figure["name"].as_str().unwrap()];
+        assert_eq!(entry["value"].as_str(), figure["value"].as_str());
+        assert!(entry["source"].as_str().unwrap().starts_with("measured on "));
+        models.set(figure["name"].as_str().unwrap(), entry["value"].as_str().unwrap()).unwrap();
+    }
+    assert_ne!(models, world::model::Models::default());
+    refused(&["calibrate", "--write", "/no/such/directory/x"], 1, &["/no/such/directory/x"]);
+    refused(&["calibrate", "--laps", "0"], 2, &["1..=100"]);
 }
 
 /// The whole way: real processes, a real link, a run small enough for a test; then the record again.

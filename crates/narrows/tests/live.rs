@@ -23,6 +23,7 @@ fn topology() -> TopologySpec {
         rtt: Duration::from_millis(100),
         rate_bytes_per_s: Some(125_000_000),
         window_bytes: None,
+        ..LinkConfig::default()
     };
     TopologySpec { clusters: vec![cluster("leader", 2), cluster("follower", 1)], link: Some(link) }
 }

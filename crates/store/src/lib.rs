@@ -54,6 +54,6 @@ pub use mapping::{Field, FieldType, Mapping};
 pub use operation::{OpKind, Operation};
 pub use shard::{
     Durability, GetResult, Opened, Options, Outcome, Rejection, Shard, ShardStats, WriteRequest,
-    WriteResult, committed, damage_largest_file, destroy,
+    WriteResult, committed, damage_largest_file, destroy, holds_anything,
 };
 pub use snapshot::Snapshot;

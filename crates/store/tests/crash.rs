@@ -334,6 +334,40 @@ fn a_synthesized_corpus_is_recovered_as_a_real_one_would_be() {
     });
 }
 
+#[test]
+fn a_corpus_is_synthesized_to_the_size_of_its_files() {
+    virtual_world::run(3, |env| async move {
+        // geopoint and http_logs as published: documents, bytes of the index, segments of a shard.
+        let published =
+            [(20_281_468, 1_753_786_641, 8), (64_474_988, 3_543_348_019, 8), (1_000, 60_000, 1)];
+        for (number, (documents, bytes, segments)) in published.into_iter().enumerate() {
+            let shard = create(&env, &PathBuf::from(format!("/{number}"))).await;
+            shard.synthesize_stored(documents, bytes, segments).await.unwrap();
+            let off = shard.commit().bytes() as f64 / bytes as f64 - 1.0;
+            assert!(off.abs() < 0.005 + 2_000.0 / bytes as f64, "{documents}: {off}");
+            assert_eq!(shard.count().await.unwrap(), documents);
+        }
+        let shard = create(&env, &PathBuf::from("/small")).await;
+        let error = shard.synthesize_stored(1_000, 10_000, 1).await.unwrap_err().to_string();
+        assert!(
+            error.contains("1000 documents in 1 segments take more than 10000 bytes"),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn indexing_synthetic_documents_takes_time_and_they_are_searchable_after_a_refresh() {
+    virtual_world::run(3, |env| async move {
+        let shard = create(&env, &PathBuf::from("/bulk")).await;
+        let began = env.now();
+        shard.index_synthetic(80_000, 10_800_000).await.unwrap();
+        assert!(env.now() - began > Duration::from_millis(100));
+        shard.refresh().await.unwrap();
+        assert_eq!(shard.count().await.unwrap(), 80_000);
+    });
+}
+
 async fn recover_in(env: &Env, from: &Shard, dir: &Path) -> (Shard, store::Commit) {
     let snapshot = from.snapshot("s").await.unwrap();
     let incoming = store::Incoming::begin(env, dir, snapshot.commit().clone()).await.unwrap();

@@ -7,9 +7,10 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::model;
 use crate::net::{Connection, Listener};
 use crate::task::Task;
-use crate::{Costs, Message, Time, VirtualDisk, Work, real_world, virtual_world};
+use crate::{Message, Time, VirtualDisk, Work, real_world, virtual_world};
 
 /// A limit of time ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -190,10 +191,11 @@ impl Env {
         }
     }
 
-    /// Sets what work costs on this host, in the virtual world.
-    pub fn set_costs(&self, costs: Costs) {
+    /// Sets what this host's cores, disk and card are like from now on, in the virtual world. In the real one
+    /// the machine is what it is, and nothing changes.
+    pub fn set_host_model(&self, model: model::Host) {
         if let Arm::Virtual(host) = &self.arm {
-            host.set_costs(costs);
+            host.set_model(model);
         }
     }
 

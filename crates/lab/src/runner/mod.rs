@@ -46,6 +46,7 @@ pub fn topology(plan: &Resolved) -> TopologySpec {
             rtt: plan.link.rtt,
             rate_bytes_per_s: Some(plan.link.rate_bytes_per_s),
             window_bytes: plan.link.window_bytes,
+            ..LinkConfig::default()
         }),
     }
 }

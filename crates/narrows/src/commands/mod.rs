@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod calibrate;
 mod cluster;
 mod completions;
 mod explain;
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Cluster(cluster::Args),
     /// A link with delay, rate and window between two addresses.
     Link(link::Args),
+    /// Measure what work costs on this machine, for plans in virtual time.
+    Calibrate(calibrate::Args),
     /// Write completions for a shell.
     Completions(completions::Args),
     /// One node of an embedded cluster; reads its configuration from standard input.
@@ -48,6 +51,7 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
         Command::Explain(args) => explain::run(&args),
         Command::Cluster(args) => cluster::run(&args),
         Command::Link(args) => link::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Completions(args) => completions::run(&args, cli),
         Command::Node => crate::node_process::run(),
     }

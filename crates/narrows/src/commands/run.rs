@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 use clusters::{EmbeddedTarget, Target, VirtualTarget};
 use lab::plan::{Plan, Resolved};
@@ -163,14 +163,21 @@ fn on_embedded(
         }
         writer.manifest(manifest)?;
         let mut target = EmbeddedTarget::new(&env, std::env::current_exe()?);
+        let node_ended = target.node_ended();
         let ended = tokio::select! {
             biased;
             result = work(&env, plan, &mut target, writer, &progress) => {
                 result.map(|()| Ended::Complete)
             }
             _ = tokio::signal::ctrl_c() => Ok(Ended::Interrupted),
+            () = node_ended => Err(anyhow!("a node has ended")),
         };
         progress.clear();
+        // What failed may be no more than a node's end as others saw it.
+        let ended = match ended {
+            Err(error) => Err(target.first_ended().await.map_or(error, Into::into)),
+            ended => ended,
+        };
         target.stop().await;
         ended
     })

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clusters::live::{Address, Credentials, LiveClient, LiveOptions, Sampler, TlsOptions};
+use clusters::Credentials;
+use clusters::live::{Address, LiveClient, LiveOptions, Sampler, TlsOptions};
 use record::units::parse_duration;
 use world::Env;
 

@@ -16,7 +16,7 @@ use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::digest::document_hash;
 use crate::plan::{Change, Located};
 use crate::snapshot::Pin;
-use crate::{Digest, Error, GetResult, OpKind, Operation, Result, WriteRequest};
+use crate::{Digest, Error, GetResult, Mapping, OpKind, Operation, Result, WriteRequest};
 
 /// A copy of the virtual world that is open.
 pub(crate) struct SyntheticArm {
@@ -190,6 +190,16 @@ impl SyntheticArm {
         self.pass(Work::DiskWrite { bytes: written }).await;
     }
 
+    /// Documents are not parsed here.
+    pub(crate) async fn set_mapping(&self, _mapping: &Mapping) -> Result<()> {
+        self.env.work(Work::DiskSync, || ()).await;
+        Ok(())
+    }
+
+    pub(crate) async fn count_with(&self, _path: &str) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     pub(crate) async fn digest(&self) -> Result<Digest> {
         let (stored, sources) = {
             let index = self.index.borrow();
@@ -284,6 +294,14 @@ impl SyntheticArm {
     pub(crate) async fn pin(&self, _commit: &Commit, _session: &str) -> Result<Pin> {
         self.pass(Work::DiskWrite { bytes: 4096 }).await;
         Ok(Pin::Synthetic(SyntheticPin::new(self.disk.borrow().files.clone())))
+    }
+
+    /// Lets the time pass that a bulk request takes.
+    pub(crate) async fn pass_bulk(&self, documents: u64, bytes: u64) {
+        self.pass(Work::Parse { bytes }).await;
+        self.pass(Work::DiskWrite { bytes }).await;
+        self.pass(Work::Index { documents, bytes }).await;
+        self.pass(Work::DiskSync).await;
     }
 
     /// Adds documents as sums, in segments of which each is half as large as the one before.

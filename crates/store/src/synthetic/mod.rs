@@ -29,6 +29,7 @@ use crate::{Error, Operation, Result};
 
 pub(crate) use arm::SyntheticArm;
 pub(crate) use incoming::SyntheticIncoming;
+pub(crate) use index::sources_for;
 pub(crate) use pin::SyntheticPin;
 
 /// The list of segments of a commit, as the index library names it.
