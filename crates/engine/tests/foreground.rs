@@ -154,7 +154,10 @@ async fn a_recovery_gives_way_to_clients(env: Env) {
         assert!(beside_adaptive < Duration::from_millis(60), "{beside_adaptive:?}");
         assert!(pressed > free * 6 / 5, "it gave way: {pressed:?}, free {free:?}");
         let bytes = (4000 * NOISE_BYTES) as f64;
-        assert!(free.as_secs_f64() < 1.5 * bytes / DISK_BYTES_PER_S, "fast when free: {free:?}");
+        assert!(
+            free.as_secs_f64() < 1.5 * bytes / DISK_BYTES_PER_S as f64,
+            "fast when free: {free:?}"
+        );
     }
     cluster.stop().await;
 }

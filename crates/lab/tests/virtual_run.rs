@@ -140,7 +140,12 @@ fn chunks_of_512kb_and_of_32mb_take_the_same_time_where_throttle_or_disk_hold() 
                 plan.leader.nodes = 2;
                 let index = &mut plan.indices[0];
                 (index.shards, index.replicas) = (1, 0);
-                index.full = Some(Full { documents: 1_000_000, bytes: 4 << 30, segments: 2 });
+                index.full = Some(Full {
+                    documents: 1_000_000,
+                    bytes: 4 << 30,
+                    segments: 2,
+                    segment_ratio: 0.5,
+                });
             });
             rows[0].seconds
         };
