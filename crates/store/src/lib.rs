@@ -61,3 +61,4 @@ pub use shard::{
     WriteResult, committed, damage_largest_file, destroy, holds_anything,
 };
 pub use snapshot::Snapshot;
+pub use synthetic::set_disk_free_bytes;

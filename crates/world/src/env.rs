@@ -101,7 +101,8 @@ impl Env {
         future: impl Future<Output = T> + 'static,
     ) -> Task<T> {
         let (joint, finisher) = Task::joint();
-        let whole = async move { finisher.finish(future.await) };
+        // In its box at once: a future may be large, and each move copies it.
+        let whole = Box::pin(async move { finisher.finish(future.await) });
         let abort = match &self.arm {
             Arm::Real(_) => real_world::spawn(whole),
             Arm::Virtual(host) => host.spawn(name, whole),

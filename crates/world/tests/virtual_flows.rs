@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use world::model::{CongestionControl, Host, Tcp};
+use world::model::{CongestionControl, DiskScheduler, Host, Tcp};
 use world::virtual_world::{run, run_traced};
 use world::{Connection, Direction, Env, Frame, Link, LinkConfig, Message, Task, Work};
 
@@ -384,4 +384,28 @@ fn bystanders_change_nothing() {
         }
         assert_eq!(alone == trace, bystanders == 0);
     }
+}
+
+/// An operator changes the scheduler while a copy runs: the slides' 66 MB/s, then the device's own rate.
+#[test]
+fn a_disk_scheduler_is_changed_while_it_runs() {
+    run(1, async |env| {
+        let mut host = Host::default();
+        host.disk.request_bytes = 512 << 10;
+        host.disk.scheduler = DiskScheduler::Cfq;
+        env.set_host_model(host.clone());
+        let reads = async |env: &Env| {
+            let began = env.now();
+            for _ in 0..4 {
+                env.work(Work::DiskRead { bytes: 32 << 20 }, || ()).await;
+            }
+            f64::from(128 << 20) / (env.now() - began).as_secs_f64()
+        };
+        let cfq = reads(&env).await;
+        assert!((cfq / 66e6 - 1.0).abs() < 0.05, "{cfq}");
+        host.disk.scheduler = DiskScheduler::Noop;
+        env.set_host_model(host);
+        let noop = reads(&env).await;
+        assert!(noop > 1.8e9, "{noop}");
+    });
 }

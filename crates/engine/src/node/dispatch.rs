@@ -112,7 +112,9 @@ async fn on_shard(
     let store = node.local_shard(index, number)?.store()?;
     Ok(match action {
         ShardAction::Get { id } => {
+            let began = node.env.now();
             let found = store.get(&Arc::from(id)).await?;
+            node.served_in(node.env.now() - began);
             ShardAnswer::Get(
                 found.map(|doc| (doc.version, doc.seq_no, doc.source.unwrap_or_default())),
             )

@@ -70,10 +70,11 @@ pub(crate) async fn recover(node: Node, shard: Rc<LocalShard>, from: RecoverySou
     report(&node, event).await;
 }
 
-/// Tells the manager, again if it is not there at the moment.
+/// Tells the manager, again if it is not there at the moment, or cannot store what it is told: its disk may be the full
+/// one.
 async fn report(node: &Node, event: Event) {
     while let Err(failure) = node.submit(event.clone()).await {
-        if failure.status != 503 {
+        if failure.status < 500 {
             return;
         }
         node.env.sleep(Duration::from_millis(200)).await;

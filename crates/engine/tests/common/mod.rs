@@ -51,6 +51,27 @@ impl Cluster {
         change: impl Fn(&mut NodeConfig),
     ) -> Cluster {
         let dir = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
+        Cluster::start_on(env, name, nodes, dir, change).await
+    }
+
+    /// Starts it on a directory that was prepared: a node's data is in the one that bears its name.
+    pub async fn start_in(
+        env: &Env,
+        name: &str,
+        nodes: usize,
+        settings: BTreeMap<String, String>,
+        dir: Option<tempfile::TempDir>,
+    ) -> Cluster {
+        Cluster::start_on(env, name, nodes, dir, |config| config.settings = settings.clone()).await
+    }
+
+    async fn start_on(
+        env: &Env,
+        name: &str,
+        nodes: usize,
+        dir: Option<tempfile::TempDir>,
+        change: impl Fn(&mut NodeConfig),
+    ) -> Cluster {
         let root = dir.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());
         let members: Vec<String> = (0..nodes).map(|n| format!("{name}-{n}")).collect();
         let configs = members.iter().map(|node| NodeConfig {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use world::{Env, VirtualDisk, Work};
 
-use super::{Disk, FileContent, Noted, open_disk};
+use super::{Disk, FileContent, Noted, open_disk, space};
 use crate::checkpoint::LocalCheckpointTracker;
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
 use crate::{Chunk, Error, Result};
@@ -92,6 +92,8 @@ impl SyntheticIncoming {
         if self.is_finished(file) || end <= self.have(file) {
             return Ok(());
         }
+        let disk = self.env.virtual_disk().expect("this is the virtual world");
+        space::take(&disk, &self.dir.join("incoming").join(&self.metas[file].name), chunk.len)?;
         self.env.work(Work::DiskWrite { bytes: chunk.len }, || ()).await;
         self.env.work(Work::Hash { bytes: chunk.len }, || ()).await;
         let meta = &self.metas[file];

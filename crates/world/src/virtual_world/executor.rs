@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 
-type Body = Pin<Box<dyn Future<Output = ()>>>;
+pub(crate) type Body = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A task's place, and which of the tasks that have been there it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,9 +122,8 @@ impl Executor {
     pub(super) fn abort_host(&self, host: &str) {
         let mut tasks = self.tasks.borrow_mut();
         let of_host = |(place, known): (usize, &Place)| {
-            let entry = known.entry.as_ref().filter(|entry| &*entry.host == host)?;
-            let _ = entry;
-            Some(TaskId { place: place as u32, generation: known.generation })
+            let here = known.entry.as_ref().is_some_and(|entry| &*entry.host == host);
+            here.then_some(TaskId { place: place as u32, generation: known.generation })
         };
         let ids: Vec<TaskId> = tasks.places.iter().enumerate().filter_map(of_host).collect();
         let entries: Vec<Entry> = ids.iter().filter_map(|id| tasks.remove(*id)).collect();

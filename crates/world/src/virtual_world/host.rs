@@ -13,7 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::events::{Alarm, Happening};
-use super::executor::TaskId;
+use super::executor::{Body, TaskId};
 use super::flow::Flow;
 use super::pipe::Pipe;
 use super::trace::HostTrace;
@@ -174,12 +174,8 @@ impl Host {
         Sleep { host: self.clone(), when, alarm: None }
     }
 
-    pub(crate) fn spawn(
-        &self,
-        name: &'static str,
-        future: impl Future<Output = ()> + 'static,
-    ) -> Box<dyn Abort> {
-        let id = self.world().executor.spawn(name, self.state.name.clone(), Box::pin(future));
+    pub(crate) fn spawn(&self, name: &'static str, body: Body) -> Box<dyn Abort> {
+        let id = self.world().executor.spawn(name, self.state.name.clone(), body);
         Box::new(AbortTask { world: self.world.clone(), id })
     }
 
