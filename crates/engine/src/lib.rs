@@ -9,6 +9,7 @@
 //! | [`transport`] | what nodes say to each other |
 //! | [`Node`] | a node: start, membership, copies |
 //! | [`replication`] | writes |
+//! | `search` | searches: query, then fetch; which copy answers |
 //! | [`recovery`] | copies that come from elsewhere |
 //! | [`following`] | remote clusters |
 //! | [`rest`] | the REST face |
@@ -25,6 +26,7 @@ pub mod recovery;
 pub mod replication;
 pub mod rest;
 pub mod routing;
+mod search;
 pub mod settings;
 pub mod state;
 pub mod transport;

@@ -1,4 +1,4 @@
-//! Nearest names, for messages that offer what was probably meant.
+//! Names: the nearest, for messages that offer what was probably meant; and those that fit a pattern.
 
 /// The names of `known` that are close to `given`, nearest first, three at most.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
@@ -30,9 +30,41 @@ fn closeness(given: &str, name: &str) -> f64 {
     whole.max(tail).max(contained)
 }
 
+/// Whether a name fits a pattern in which `*` stands for any text.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        match name.find(part) {
+            Some(at) => name = &name[at + part.len()..],
+            None => return false,
+        }
+    }
+    name.len() >= last.len() && name.ends_with(last)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stars_stand_for_any_text() {
+        for (pattern, name, fits) in [
+            ("*", "", true),
+            ("a*", "abc", true),
+            ("a*c", "abc", true),
+            ("a*c", "abcd", false),
+            ("*b*", "abc", true),
+            ("a*b*c", "aXbYc", true),
+            ("ab*ba", "aba", false),
+            ("abc", "abc", true),
+            ("abc", "abcd", false),
+        ] {
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+        }
+    }
 
     #[test]
     fn offers_the_nearest_and_stays_silent_otherwise() {

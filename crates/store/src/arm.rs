@@ -8,6 +8,7 @@ use world::Env;
 
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::plan::{Change, Located};
+use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
 use crate::synthetic::{self, SyntheticArm};
 use crate::tantivy_arm::{self, TantivyArm};
 use crate::{Digest, GetResult, Mapping, Operation, Result, WriteRequest};
@@ -174,6 +175,25 @@ impl Arm {
     /// A document of the refreshed index.
     pub(crate) async fn get(&self, id: &str) -> Result<Option<GetResult>> {
         either!(self, arm => arm.get(id).await)
+    }
+
+    /// Searches the refreshed index.
+    pub(crate) async fn search(
+        &self,
+        request: &Arc<SearchRequest>,
+        limits: &SearchLimits,
+    ) -> Result<(ShardHits, SearchView)> {
+        either!(self, arm => arm.search(request, limits).await)
+    }
+
+    /// Reads the documents of hits: segment and document of each.
+    pub(crate) async fn fetch(
+        &self,
+        view: &SearchView,
+        hits: Vec<(u32, u32)>,
+        wants_source: bool,
+    ) -> Result<Vec<FetchedHit>> {
+        either!(self, arm => arm.fetch(view, hits, wants_source).await)
     }
 
     /// Makes what was indexed searchable.

@@ -166,6 +166,9 @@ pub enum Error {
         /// First sequence number from which the log is complete.
         oldest: u64,
     },
+    /// A search is refused.
+    #[error(transparent)]
+    Search(crate::search::SearchError),
     /// A mapping is refused.
     #[error("mapping of \"{field}\": {reason}")]
     Mapping {

@@ -9,6 +9,7 @@
 //! | [`Snapshot`] | a commit held for a recovery that reads it |
 //! | [`Incoming`] | files being received, until they become a copy |
 //! | [`Mapping`] | which fields are indexed |
+//! | [`search`] | searches: their plain data, their execution, what is merged |
 //!
 //! The one rule: an operation that was applied and then synced survives a `kill -9` at any moment; a file
 //! whose bytes are not those of its commit is named, and never read, copied or installed.
@@ -37,6 +38,7 @@ mod mapping;
 mod operation;
 mod plan;
 mod retention;
+pub mod search;
 mod segments;
 mod shard;
 mod snapshot;

@@ -60,4 +60,11 @@ pub enum Work {
         /// How many bytes.
         bytes: u64,
     },
+    /// Searches documents.
+    Search {
+        /// How many documents are looked at.
+        documents: u64,
+        /// Bytes that are read for it.
+        bytes: u64,
+    },
 }

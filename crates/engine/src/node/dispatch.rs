@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::following;
 use crate::recovery;
 use crate::replication;
+use crate::search;
 use crate::state::{self, Event};
 use crate::transport::{Failure, Reply, Request, Response, ShardAction, ShardAnswer};
 
@@ -70,6 +71,14 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         Request::Finalize { session, local_checkpoint } => {
             recovery::finalize(node, session, local_checkpoint).await?
         }
+        Request::Search(ask) => search::query(node, *ask).await?,
+        Request::Fetch { context, hits, source } => {
+            search::fetch(node, context, hits, &source).await?
+        }
+        Request::FreeContext(context) => {
+            node.search.contexts.free(context);
+            Response::Done
+        }
         Request::CloseSession(session) => {
             recovery::close_session(node, session);
             Response::Done
@@ -111,16 +120,6 @@ async fn on_shard(
             )
         }
         ShardAction::Count => ShardAnswer::Count(store.count().await?),
-        ShardAction::CountWith { field } => match store.count_with(&field).await? {
-            Some(documents) => ShardAnswer::Count(documents),
-            None => {
-                let reason = format!(
-                    "[{field}] cannot be counted: it is not indexed, or as text, or documents are not parsed \
-                     here; ask for another field"
-                );
-                return Err(Failure::new(400, "illegal_argument_exception", reason));
-            }
-        },
         ShardAction::Digest => {
             let digest = store.digest().await?;
             ShardAnswer::Digest(digest.documents, digest.hash)

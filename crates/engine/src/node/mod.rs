@@ -24,6 +24,7 @@ use crate::policy::rate_limiter::RateLimiter;
 use crate::recovery::Sessions;
 use crate::rest;
 use crate::routing::IdSource;
+use crate::search::SearchSide;
 use crate::settings::Settings;
 use crate::state::{ClusterState, Event};
 use crate::transport::{
@@ -65,6 +66,7 @@ pub struct Inner {
     pub(crate) pool: Pool,
     pub(crate) manager: Option<Manager>,
     pub(crate) sessions: Sessions,
+    pub(crate) search: SearchSide,
     pub(crate) read_ahead: Arc<Semaphore>,
     pub(crate) shards: RefCell<BTreeMap<ShardKey, Rc<LocalShard>>>,
     pub(crate) state_changed: Notify,
@@ -117,6 +119,7 @@ impl Node {
             pool: Pool::new(env.clone()),
             manager,
             sessions: Sessions::default(),
+            search: SearchSide::new(&settings, cores(env)),
             read_ahead: Arc::new(Semaphore::new(READ_AHEAD_KIB)),
             shards: RefCell::default(),
             state_changed: Notify::new(),
@@ -146,6 +149,7 @@ impl Node {
         node.keep("rest", rest::serve(node.clone(), http));
         node.keep("reconciles", reconcile::run(node.clone()));
         node.keep("maintains shards", shards::maintain(node.clone()));
+        node.keep("lets views go", crate::search::expire(node.clone()));
         node.keep("ends idle sessions", crate::recovery::expire_sessions(node.clone()));
         if node.manager.is_some() {
             node.keep("manages", manager::run(node.clone()));
@@ -393,6 +397,14 @@ impl std::ops::Deref for Node {
 /// The neighbour answered something else than was asked.
 pub(crate) fn unexpected() -> Failure {
     Failure::new(500, "illegal_state_exception", "the node gave an answer of another kind")
+}
+
+/// Cores that searches may use. Of the virtual world's hosts the default, as a node does not see its model.
+fn cores(env: &Env) -> usize {
+    if env.is_virtual() {
+        return world::model::Host::default().cores as usize;
+    }
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 fn check_loopback(env: &Env, node: &str, address: &str) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use store::{Mapping, Segments, Shard};
-use world::Task;
+use world::{Task, Time};
 
 use super::Node;
 use crate::recovery::Progress;
@@ -41,6 +41,10 @@ pub struct LocalShard {
     mapped_at: Cell<u64>,
     progress: RefCell<Option<Rc<Progress>>>,
     recovery: RefCell<Option<Task<()>>>,
+    /// When it was searched last.
+    pub(crate) last_search: Cell<Option<Time>>,
+    /// When it was refreshed last by time.
+    last_refresh: Cell<Option<Time>>,
     /// The index's settings that the open store goes by, and their version.
     settings: RefCell<Option<(u64, IndexSettings)>>,
     /// On a primary: copies that new writes go to though they are not in sync yet, and what every copy has.
@@ -76,6 +80,8 @@ impl LocalShard {
             mapped_at: Cell::new(0),
             progress: RefCell::default(),
             recovery: RefCell::default(),
+            last_search: Cell::default(),
+            last_refresh: Cell::default(),
             settings: RefCell::default(),
             copies: RefCell::default(),
         }
@@ -116,6 +122,11 @@ impl LocalShard {
 
     pub(super) fn set_recovery_task(&self, task: Task<()>) {
         *self.recovery.borrow_mut() = Some(task);
+    }
+
+    /// By what the node knows it.
+    pub(crate) fn key(&self) -> ShardKey {
+        (self.index_uuid.clone(), self.number)
     }
 
     /// Whether it is the primary.
@@ -249,9 +260,27 @@ pub(super) async fn maintain(node: Node) {
                     *last = node.env.now();
                 }
             }
+            refresh(&node, &shard, &store, &settings).await;
             if store.stats().log_bytes >= settings.translog_flush_threshold_size() {
                 let _ = store.flush().await;
             }
         }
+    }
+}
+
+/// Makes what was written searchable every `index.refresh_interval`, as long as somebody searches: a copy
+/// that nobody searches is refreshed by its next search.
+async fn refresh(node: &Node, shard: &LocalShard, store: &Shard, settings: &IndexSettings) {
+    let Some(interval) = settings.refresh_interval().filter(|interval| !interval.is_zero()) else {
+        return;
+    };
+    let now = node.env.now();
+    let searched =
+        shard.last_search.get().is_some_and(|last| now - last < crate::search::IDLE_AFTER);
+    let due = shard.last_refresh.get().is_none_or(|last| now - last >= interval);
+    if searched && due && store.has_unrefreshed() {
+        shard.last_refresh.set(Some(now));
+        // A copy that fails here is closed by the store, and says so at the next write.
+        let _ = store.refresh().await;
     }
 }

@@ -22,6 +22,7 @@ impl Node {
             .count();
         let throttled = |throttle| self.limiter(throttle).borrow().throttled_total();
         let throttle = throttled(Throttle::Peer) + throttled(Throttle::Ccr);
+        let (pool, searches) = (self.search.pool.stats(), &self.search.counters);
         json!({
             "name": self.config.name,
             "transport_address": self.row.transport,
@@ -38,12 +39,29 @@ impl Node {
                     "uncommitted_operations": sum(|s| s.uncommitted_ops),
                     "uncommitted_size_in_bytes": sum(|s| s.uncommitted_bytes),
                 },
+                "search": {
+                    "open_contexts": self.search.contexts.count(),
+                    "query_total": searches.queries.get(),
+                    "query_time_in_millis": searches.query_time.get().as_millis() as u64,
+                    "query_current": pool.active,
+                    "fetch_total": searches.fetches.get(),
+                },
                 "recovery": {
                     "current_as_source": self.sessions.count(),
                     "current_as_target": as_target,
                     "throttle_time_in_millis": throttle.as_millis() as u64,
                 },
             },
+            "thread_pool": { "search": {
+                "threads": pool.size,
+                "queue": pool.queue,
+                "queue_size": pool.queue_size,
+                "active": pool.active,
+                "rejected": pool.rejected,
+                "largest": pool.largest,
+                "completed": pool.completed,
+            } },
+            "adaptive_selection": crate::search::adaptive_selection_json(self),
             "process": {
                 "cpu": { "total_in_millis": cpu.as_millis() as u64 },
                 "mem": {

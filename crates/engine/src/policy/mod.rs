@@ -7,6 +7,7 @@
 //! | [`rate_limiter`] | how long a recovery waits for its node's `max_bytes_per_sec` |
 //! | [`accounting`] | which limit each moment of a transfer is charged to |
 //! | [`backoff`] | how long a failed request waits before it is tried again |
+//! | [`selection`] | which copy of a shard answers a search |
 //! | [`foreground`] | whether the users of a node suffer, so that recoveries give way |
 //!
 //! The rule: whatever a policy needs to know is told to it, so that the same calls always give the
@@ -25,6 +26,7 @@ mod parallel_files;
 mod path;
 mod pending;
 pub mod rate_limiter;
+pub mod selection;
 mod timeline;
 
 #[cfg(test)]

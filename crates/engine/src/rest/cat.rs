@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// `GET /_cat`.
 pub(super) async fn list(_: Call) -> Result<Reply, Failure> {
-    let paths = ["health", "indices", "nodes", "recovery", "shards"];
+    let paths = ["health", "indices", "nodes", "recovery", "shards", "thread_pool"];
     Ok(Reply::text(paths.map(|name| format!("/_cat/{name}\n")).concat()))
 }
 

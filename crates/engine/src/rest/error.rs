@@ -13,7 +13,12 @@ pub(super) fn error_json(failure: &Failure) -> Value {
 
 /// The inside of it, as it stands in items and in lists of failures.
 pub(super) fn cause_json(failure: &Failure) -> Value {
-    json!({ "type": failure.kind, "reason": failure.reason })
+    let mut cause = json!({ "type": failure.kind, "reason": failure.reason });
+    if let Some((line, column)) = failure.at {
+        cause["line"] = json!(line);
+        cause["col"] = json!(column);
+    }
+    cause
 }
 
 /// The request itself is wrong.

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
+use store::search::parse_count;
 
 use super::answer::Reply;
 use super::error::{bad_request, not_supported};
 use super::names::indices;
 use super::router::Call;
+use super::search::count_by;
 use super::spread::{copies, on_shards, primaries, shards_json, started};
 use crate::transport::{Failure, ShardAction, ShardAnswer};
 
@@ -70,14 +72,19 @@ async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<
     Ok(json!({ "_shards": shards_json(total, &answers) }).into())
 }
 
-/// `GET /{index}/_count`. All documents, or those in which a field exists: other queries come with search.
+/// `GET /{index}/_count`: of everything that was written, searchable or not yet. Without a query the primaries say how
+/// much they have; by a query it is a search.
 pub(super) async fn count(call: Call) -> Result<Reply, Failure> {
-    let action = counted(&call)?;
+    refuse_parameters(&call)?;
+    let query = parse_count(&call.body)?;
+    if !query.is_match_all() {
+        return count_by(&call, query).await;
+    }
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
     let places = primaries(&state, &names);
     let total = places.len();
-    let answers = on_shards(&call.node, places, &action, SHORT).await;
+    let answers = on_shards(&call.node, places, &ShardAction::Count, SHORT).await;
     let mut count = 0;
     for (_, answer) in &answers {
         if let Ok(ShardAnswer::Count(documents)) = answer {
@@ -98,29 +105,13 @@ pub(super) async fn count(call: Call) -> Result<Reply, Failure> {
     Ok(json!({ "count": count, "_shards": shards }).into())
 }
 
-/// What is to be counted. The only queries are `match_all` and `exists`.
-fn counted(call: &Call) -> Result<ShardAction, Failure> {
-    let instead =
-        "send no query, or match_all, to count every document, or {\"exists\": {\"field\": NAME}}";
+fn refuse_parameters(call: &Call) -> Result<(), Failure> {
     let is_set = |name: &&&str| **name != "preference" && call.query.get(name).is_some();
-    if let Some(name) = COUNT.iter().find(is_set) {
-        return Err(not_supported(&format!("counting with [{name}]"), instead));
-    }
-    let body = call.json()?;
-    let query = match &body {
-        Value::Null => return Ok(ShardAction::Count),
-        Value::Object(object) if object.is_empty() => return Ok(ShardAction::Count),
-        Value::Object(object) if object.len() == 1 => {
-            object.get("query").and_then(Value::as_object)
+    match COUNT.iter().find(is_set) {
+        Some(name) => {
+            let instead = "send a query in the body";
+            Err(not_supported(&format!("counting with [{name}]"), instead))
         }
-        _ => None,
-    };
-    if query.is_some_and(|query| query.keys().all(|kind| kind == "match_all")) {
-        return Ok(ShardAction::Count);
-    }
-    let field = query.filter(|query| query.len() == 1).and_then(|query| query.get("exists"));
-    match field.and_then(|exists| exists["field"].as_str()) {
-        Some(field) => Ok(ShardAction::CountWith { field: field.to_owned() }),
-        None => Err(not_supported("counting by this query", instead)),
+        None => Ok(()),
     }
 }

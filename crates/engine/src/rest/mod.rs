@@ -15,8 +15,9 @@
 //! | `nodes` | `_nodes` |
 //! | `index`, `index_settings`, `maintenance` | indices |
 //! | `document`, `bulk_lines`, `bulk`, `bulk_answer` | documents |
+//! | `search` | searches |
 //! | `recovery`, `remote`, `ccr`, `digest` | recoveries, remote clusters, followers, what a checker compares |
-//! | `table`, `cat`, `cat_shards` | `_cat` |
+//! | `table`, `cat`, `cat_shards`, `cat_thread_pool` | `_cat` |
 //! | `time_text` | moments and times as the field writes them |
 //!
 //! The one rule: a handler is the same in both worlds. It knows a request and a [`Node`], never a socket.
@@ -29,6 +30,7 @@ mod bulk_answer;
 mod bulk_lines;
 mod cat;
 mod cat_shards;
+mod cat_thread_pool;
 mod ccr;
 mod cluster;
 mod digest;
@@ -47,6 +49,7 @@ mod query;
 mod recovery;
 mod remote;
 mod router;
+mod search;
 mod server;
 mod settings;
 mod spread;

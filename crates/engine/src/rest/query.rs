@@ -53,6 +53,11 @@ impl Query {
         )))
     }
 
+    /// Sets a parameter, as if it had been given.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), value.to_owned());
+    }
+
     /// The value of a parameter; none where it was not given.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)

@@ -18,8 +18,8 @@ use super::query::{Known, Query, percent_decode};
 use super::table::TABLE;
 use super::{RestRequest, RestResponse};
 use super::{
-    bulk, cat, cat_shards, ccr, cluster, digest, document, explain, health, index, index_settings,
-    maintenance, nodes, recovery, remote, settings,
+    bulk, cat, cat_shards, cat_thread_pool, ccr, cluster, digest, document, explain, health, index,
+    index_settings, maintenance, nodes, recovery, remote, search, settings,
 };
 use crate::node::Node;
 use crate::state::ClusterState;
@@ -219,6 +219,12 @@ static ROUTES: &[Route] = &[
     route(GET_POST, &["/_count", "/{index}/_count"], &[maintenance::COUNT, EXPRESSION], |c| {
         Box::pin(maintenance::count(c))
     }),
+    route(GET_POST, &["/_search", "/{index}/_search"], &[search::SEARCH, EXPRESSION], |c| {
+        Box::pin(search::search_one(c))
+    }),
+    route(GET_POST, &["/_msearch", "/{index}/_msearch"], &[search::MSEARCH, EXPRESSION], |c| {
+        Box::pin(search::search_many(c))
+    }),
     // Recovery and following.
     route(
         GET,
@@ -250,6 +256,12 @@ static ROUTES: &[Route] = &[
         &["/_cat/indices", "/_cat/indices/{index}"],
         &[TABLE, LOCAL, EXPRESSION, &["health", "include_unloaded_segments", "pri"]],
         |c| Box::pin(cat_shards::indices(c)),
+    ),
+    route(
+        GET,
+        &["/_cat/thread_pool", "/_cat/thread_pool/{pools}"],
+        &[TABLE, LOCAL, &["size", "thread_pool_patterns"]],
+        |c| Box::pin(cat_thread_pool::thread_pool(c)),
     ),
     route(GET, &["/_cat/shards", "/_cat/shards/{index}"], &[TABLE, LOCAL], |c| {
         Box::pin(cat_shards::shards(c))

@@ -27,7 +27,7 @@ pub use table::{Scope, Setting, TABLE, check, find};
 pub use update::{
     ClusterUpdate, Update, When, apply, check_update, parse_cluster_update, parse_update,
 };
-pub use words::{AllocationEnable, CompressionScheme, Durability, Scheduler};
+pub use words::{AllocationEnable, CompressionScheme, Durability, Scheduler, Selection};
 
 /// Settings that were given, by full name, as canonical text; a list is joined by commas.
 pub type SettingsMap = BTreeMap<String, String>;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::kind::Typed;
 use super::table::{Scope, TABLE, find};
-use super::words::{AllocationEnable, CompressionScheme, Durability, Scheduler};
+use super::words::{AllocationEnable, CompressionScheme, Durability, Scheduler, Selection};
 use super::{Setting, SettingsMap};
 
 /// What is set for one remote cluster.
@@ -156,6 +156,36 @@ impl Settings {
         size(&self.0.plain, "narrows.recovery.memory_max")
     }
 
+    /// `narrows.search.selection`.
+    pub fn search_selection(&self) -> Selection {
+        word(&self.0.plain, "narrows.search.selection", Selection::of)
+    }
+
+    /// `cluster.routing.use_adaptive_replica_selection`.
+    pub fn use_adaptive_replica_selection(&self) -> bool {
+        flag(&self.0.plain, "cluster.routing.use_adaptive_replica_selection")
+    }
+
+    /// `search.max_buckets`.
+    pub fn search_max_buckets(&self) -> u32 {
+        count(&self.0.plain, "search.max_buckets")
+    }
+
+    /// `search.default_allow_partial_results`.
+    pub fn search_default_allow_partial_results(&self) -> bool {
+        flag(&self.0.plain, "search.default_allow_partial_results")
+    }
+
+    /// `thread_pool.search.size`; 0 leaves it to the cores.
+    pub fn thread_pool_search_size(&self) -> u32 {
+        count(&self.0.plain, "thread_pool.search.size")
+    }
+
+    /// `thread_pool.search.queue_size`.
+    pub fn thread_pool_search_queue_size(&self) -> u32 {
+        count(&self.0.plain, "thread_pool.search.queue_size")
+    }
+
     /// The remote clusters that have seeds, by alias.
     pub fn remotes(&self) -> &BTreeMap<String, Remote> {
         &self.0.remotes
@@ -202,6 +232,11 @@ impl IndexSettings {
     /// `index.translog.sync_interval`.
     pub fn translog_sync_interval(&self) -> Duration {
         duration(&self.0, "index.translog.sync_interval")
+    }
+
+    /// `index.max_result_window`.
+    pub fn max_result_window(&self) -> u32 {
+        count(&self.0, "index.max_result_window")
     }
 
     /// `index.translog.flush_threshold_size`, in bytes.

@@ -72,6 +72,26 @@ words! {
 }
 
 words! {
+    /// `narrows.search.selection`: which copy of a shard answers a search.
+    Selection {
+        /// As `cluster.routing.use_adaptive_replica_selection` says.
+        Field = "field",
+        /// One after another.
+        None = "none",
+        /// Any.
+        Random = "random",
+        /// The node with the fewest requests in flight.
+        LeastOutstanding = "least_outstanding",
+        /// Adaptive replica selection as in Elasticsearch 6.1 to 7.12 and OpenSearch.
+        Ars61 = "ars_6_1",
+        /// As in Elasticsearch 7.13.
+        Ars713 = "ars_7_13",
+        /// As in Elasticsearch 9.5.
+        Ars95 = "ars_9_5",
+    }
+}
+
+words! {
     /// `index.translog.durability`: when a write is on disk.
     Durability {
         /// Before it is acknowledged.

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use store::search::aggregation::Partial;
+use store::search::{FetchedHit, SearchError, SearchRequest, ShardHits, SourceFilter};
 use store::{Commit, Operation, Outcome, ShardStats, WriteRequest};
 
+use crate::policy::selection::NodeFeedback;
 use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 
 /// An error that crosses the wire: the field's type, its reason and its HTTP status.
@@ -19,12 +22,14 @@ pub struct Failure {
     pub reason: String,
     /// HTTP status.
     pub status: u16,
+    /// Line and column of a request's body, if that is what is wrong.
+    pub at: Option<(u32, u32)>,
 }
 
 impl Failure {
     /// A failure with the given type, reason and HTTP status.
     pub fn new(status: u16, kind: &str, reason: impl Into<String>) -> Self {
-        Failure { kind: kind.to_owned(), reason: reason.into(), status }
+        Failure { kind: kind.to_owned(), reason: reason.into(), status, at: None }
     }
 
     /// The index does not exist.
@@ -41,6 +46,9 @@ impl Failure {
 
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
+        if let store::Error::Search(error) = &error {
+            return error.clone().into();
+        }
         let (status, kind) = match &error {
             store::Error::Mapping { .. } | store::Error::Document { .. } => {
                 (400, "mapper_parsing_exception")
@@ -53,6 +61,13 @@ impl From<store::Error> for Failure {
             _ => (500, "engine_exception"),
         };
         Failure::new(status, kind, error.to_string())
+    }
+}
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        let at = error.at.map(|at| (at.line, at.column));
+        Failure { at, ..Failure::new(400, error.kind.name(), error.reason) }
     }
 }
 
@@ -79,11 +94,6 @@ pub enum ShardAction {
     },
     /// Counts live documents.
     Count,
-    /// Counts live documents with a value in a field.
-    CountWith {
-        /// Its dotted path.
-        field: String,
-    },
     /// Reads every live document and hashes it.
     Digest,
     /// Makes what was written visible.
@@ -104,7 +114,7 @@ pub enum ShardAction {
 pub enum ShardAnswer {
     /// To [`ShardAction::Get`]: version, sequence number, source; none if there is no such document.
     Get(Option<(u64, u64, Bytes)>),
-    /// To [`ShardAction::Count`] and [`ShardAction::CountWith`].
+    /// To [`ShardAction::Count`].
     Count(u64),
     /// To [`ShardAction::Digest`]: documents, and the wrapping sum of their hashes.
     Digest(u64, u64),
@@ -185,6 +195,42 @@ pub struct WireChunk {
 
 fn empty_chunk() -> store::Chunk {
     store::Chunk::Bytes(Bytes::new())
+}
+
+/// A search for a copy of a shard.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShardSearch {
+    /// Index.
+    pub index: String,
+    /// Shard number.
+    pub shard: u32,
+    /// The whole request.
+    pub request: Arc<SearchRequest>,
+    /// The moment that `now` stands for, in milliseconds since 1970.
+    pub now_ms: i64,
+    /// `search.max_buckets`
+    pub max_buckets: u32,
+    /// Whether what was written is made searchable first.
+    pub fresh: bool,
+    /// Whether hits come with their documents: the copy is the only one that is asked.
+    pub fetch: bool,
+}
+
+/// What a copy answers to a search.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShardSearched {
+    /// What it found.
+    pub hits: ShardHits,
+    /// Number of the view that hits are fetched from; none if there is nothing to fetch.
+    pub context: Option<u64>,
+    /// Documents of the hits that are wanted, where they were asked for at once.
+    pub fetched: Option<Vec<FetchedHit>>,
+    /// What the node says of itself.
+    pub feedback: NodeFeedback,
+    /// Term of the copy's primary.
+    pub primary_term: u64,
+    /// Bytes that the answer counts for in the virtual world, beside its own.
+    pub declared_bytes: u64,
 }
 
 /// Documents for the primary of a shard.
@@ -354,6 +400,19 @@ pub enum Request {
     },
     /// The session is over.
     CloseSession(u64),
+    /// Searches a copy.
+    Search(Box<ShardSearch>),
+    /// Reads the documents of hits from a view, and lets it go.
+    Fetch {
+        /// Number of the view.
+        context: u64,
+        /// Segment and document of each.
+        hits: Vec<(u32, u32)>,
+        /// What of them is wanted.
+        source: SourceFilter,
+    },
+    /// Nothing is fetched from this view.
+    FreeContext(u64),
 }
 
 /// What a node answers.
@@ -397,6 +456,10 @@ pub enum Response {
     Ops(Vec<Operation>),
     /// A sequence number.
     SeqNo(Option<u64>),
+    /// What a copy found.
+    Searched(Box<ShardSearched>),
+    /// Documents of hits.
+    Fetched(Vec<FetchedHit>),
 }
 
 impl Request {
@@ -423,12 +486,28 @@ impl Response {
             Response::Written(results) => SMALL + 32 * results.len() as u64,
             Response::Json(text) => SMALL + text.len() as u64,
             Response::State(state) => SMALL + state.wire_bytes(),
+            Response::Searched(searched) => SMALL + searched_bytes(searched),
+            Response::Fetched(hits) => SMALL + hits.iter().map(hit_bytes).sum::<u64>(),
             Response::Session(session) => {
                 SMALL + session.commit.as_ref().map_or(0, |commit| 64 * commit.files.len() as u64)
             }
             _ => SMALL,
         }
     }
+}
+
+/// About what a bucket takes: its key, its count, a metric.
+const BUCKET_BYTES: u64 = 48;
+
+fn searched_bytes(searched: &ShardSearched) -> u64 {
+    let hits = searched.hits.hits.iter().map(|hit| 16 + 12 * hit.sort.len() as u64);
+    let buckets: u64 = searched.hits.aggregations.iter().map(Partial::buckets).sum();
+    let fetched = searched.fetched.iter().flatten().map(hit_bytes);
+    hits.sum::<u64>() + fetched.sum::<u64>() + BUCKET_BYTES * buckets + searched.declared_bytes
+}
+
+fn hit_bytes(hit: &FetchedHit) -> u64 {
+    24 + hit.id.len() as u64 + hit.source.as_ref().map_or(0, |source| source.len() as u64)
 }
 
 fn request_bytes(request: &WriteRequest) -> u64 {

@@ -9,7 +9,8 @@ pub use compress::{decompress, maybe_compress};
 pub use envelope::Envelope;
 pub use message::{
     Failure, NodeRow, Publication, Request, Response, SessionKind, SessionOpened, ShardAction,
-    ShardAnswer, ShardLocation, SourcePhases, WireChunk, Write, Written,
+    ShardAnswer, ShardLocation, ShardSearch, ShardSearched, SourcePhases, WireChunk, Write,
+    Written,
 };
 pub use pool::{CallError, Class, Pool};
 pub(crate) use pool::{Reply, serve};

@@ -19,6 +19,8 @@ pub enum Class {
     Control,
     /// Writes and their replication.
     Bulk,
+    /// Searches and fetches.
+    Search,
     /// Chunks and operations of recoveries; the number chooses among several connections.
     Recovery(u32),
 }

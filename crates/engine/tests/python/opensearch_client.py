@@ -46,6 +46,7 @@ def main(url):
 
     documents(client)
     bulks(client)
+    searches(client)
     cluster(client, nodes)
 
     assert client.indices.delete(index=INDEX)["acknowledged"]
@@ -121,6 +122,37 @@ def bulks(client):
     assert client.indices.flush(index=INDEX)["_shards"]["failed"] == 0
     assert client.indices.forcemerge(index=INDEX, max_num_segments=1)["_shards"]["failed"] == 0
     assert client.count(index=INDEX, body={"query": {"match_all": {}}})["count"] == 2511
+
+
+def searches(client):
+    """Documents 0 to 2499 of the bulks, but for the deleted one, and some without ids of their own."""
+    body = {"query": {"range": {"n": {"gte": 100, "lt": 120}}}, "sort": [{"n": "desc"}], "size": 5}
+    found = client.search(index=INDEX, body=body)
+    assert found["hits"]["total"] == {"value": 20, "relation": "eq"}, found["hits"]["total"]
+    assert [hit["_source"]["n"] for hit in found["hits"]["hits"]] == [119, 118, 117, 116, 115], found
+    body["search_after"] = found["hits"]["hits"][-1]["sort"]
+    assert client.search(index=INDEX, body=body)["hits"]["hits"][0]["_id"] == "114"
+    body = {
+        "size": 0,
+        "track_total_hits": True,
+        "query": {"bool": {"filter": [{"exists": {"field": "place"}}], "must_not": [{"term": {"n": 7}}]}},
+        "aggs": {"by": {"histogram": {"field": "n", "interval": 1000}, "aggs": {"m": {"max": {"field": "n"}}}}},
+    }
+    found = client.search(index=INDEX, body=body, preference="_local")
+    assert found["hits"]["total"]["value"] == 2498, found["hits"]
+    counts = [(b["key"], b["doc_count"], b["m"]["value"]) for b in found["aggregations"]["by"]["buckets"]]
+    assert counts == [(0.0, 998, 999.0), (1000.0, 1000, 1999.0), (2000.0, 500, 2499.0)], counts
+    box = {"geo_bounding_box": {"place": {"top_left": [10, 50], "bottom_right": [12, 40]}}}
+    assert client.count(index=INDEX, body={"query": box})["count"] == 84
+    several = client.msearch(body=[{"index": INDEX}, {"size": 0}, {"index": "gone"}, {}])["responses"]
+    assert [answer["status"] for answer in several] == [200, 404], several
+    try:
+        client.search(index=INDEX, body={"query": {"fuzzy": {"n": 1}}})
+        raise AssertionError("a query that is not there was answered")
+    except RequestError as error:
+        assert error.error == "parsing_exception" and error.info["error"]["col"] == 11, error.info
+    pools = client.cat.thread_pool(thread_pool_patterns="search", format="json")
+    assert {row["name"] for row in pools} == {"search"}, pools
 
 
 def cluster(client, nodes):

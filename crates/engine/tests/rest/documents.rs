@@ -251,9 +251,14 @@ async fn acts_on_every_copy(env: Env) {
             "{row}"
         );
     }
-    let (status, refused) = c.ask("GET", "/a/_count", json!({"query": {"term": {"n": 1}}})).await;
-    assert_eq!(status, 400);
-    assert!(refused["error"]["reason"].as_str().unwrap().contains("not supported"));
+    let (status, counted) = c.ask("GET", "/a/_count", json!({"query": {"term": {"n": 1}}})).await;
+    if env.is_virtual() {
+        let cause = &counted["error"]["root_cause"][0]["reason"];
+        assert!(cause.as_str().unwrap().contains("no documents"), "{counted}");
+        assert_eq!(status, 400);
+    } else {
+        assert_eq!((status, &counted["count"]), (200, &json!(1)), "{counted}");
+    }
     assert_eq!(c.ask("POST", "/a/_forcemerge?max_num_segments=0", Value::Null).await.0, 400);
 
     let primaries = c.must("GET", "/a/_narrows/digest", Value::Null).await;
@@ -279,7 +284,9 @@ async fn indexes_fields_that_are_mapped_later(env: Env) {
     let exists = |field: &str| json!({"query": {"exists": {"field": field}}});
     let added = json!({"properties": {"later": {"properties": {"tag": {"type": "keyword"}}}}});
     let (status, answer) = c.ask("GET", "/a/_count", exists("later.tag")).await;
-    assert_eq!((status, &answer["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    // A field that is not mapped is in no document.
+    let expected = if env.is_virtual() { (400, Value::Null) } else { (200, json!(0)) };
+    assert_eq!((status, answer["count"].clone()), expected, "{answer}");
     c.must("PUT", "/a/_mapping", added).await;
     let shown = c.must("GET", "/a/_mapping", Value::Null).await;
     assert_eq!(
@@ -298,7 +305,7 @@ async fn indexes_fields_that_are_mapped_later(env: Env) {
         assert_eq!((counted.0, &counted.1["count"]), (200, &json!(5)), "{}", counted.1);
         assert_eq!(c.must("GET", "/a/_count", exists("n")).await["count"], 25);
     }
-    let refused = c.ask("GET", "/a/_count", json!({"query": {"term": {"n": 1}}})).await;
-    assert_eq!(refused.0, 400);
+    let refused = c.ask("GET", "/a/_count", json!({"query": {"trem": {"n": 1}}})).await;
+    assert_eq!((refused.0, &refused.1["error"]["type"]), (400, &json!("parsing_exception")));
     c.stop().await;
 }

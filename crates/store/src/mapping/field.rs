@@ -132,6 +132,11 @@ impl Field {
         Ok(Field { kind, indexed, ignore_above, date_unit, parameters })
     }
 
+    /// `format`, as it was given.
+    pub(crate) fn format(&self) -> Option<&str> {
+        self.parameters.get("format").and_then(Value::as_str)
+    }
+
     pub(super) fn to_json(&self) -> Value {
         let mut object = self.parameters.clone();
         object.insert("type".to_owned(), json!(self.kind.name()));

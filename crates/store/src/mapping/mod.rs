@@ -12,7 +12,7 @@
 
 pub(crate) mod document;
 mod field;
-mod value;
+pub(crate) mod value;
 
 use std::collections::BTreeMap;
 
@@ -76,6 +76,23 @@ impl Mapping {
         let mut fields = Vec::new();
         flatten("", &self.properties, &mut fields);
         fields
+    }
+
+    /// The field of a dotted path; none if nothing, or an object, has this path.
+    pub fn field(&self, path: &str) -> Option<&Field> {
+        let mut properties = &self.properties;
+        let mut rest = path;
+        loop {
+            let (name, below) = match rest.split_once('.') {
+                Some((name, below)) => (name, Some(below)),
+                None => (rest, None),
+            };
+            match (properties.get(name)?, below) {
+                (Property::Field(field), None) => return Some(field),
+                (Property::Object(inner), Some(below)) => (properties, rest) = (inner, below),
+                _ => return None,
+            }
+        }
     }
 
     /// Whether documents with fields that are not mapped are refused.

@@ -27,7 +27,7 @@ impl DateUnit {
 
 /// Days from 1970-01-01 in the proleptic Gregorian calendar.
 /// Formula: H. Hinnant, "chrono-compatible low-level date algorithms", `days_from_civil`.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);

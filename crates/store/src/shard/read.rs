@@ -1,5 +1,8 @@
 //! Reading a copy: documents, counts, operations.
 
+use std::sync::Arc;
+
+use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits, SourceFilter};
 use crate::{Digest, Error, Operation, Result};
 
 use super::{GetResult, Shard, ShardStats};
@@ -28,6 +31,37 @@ impl Shard {
     pub async fn count(&self) -> Result<u64> {
         self.refresh().await?;
         Ok(self.inner.arm.counts().documents)
+    }
+
+    /// Searches what the last refresh made searchable. Hits are fetched from the view that comes with them.
+    ///
+    /// Errors: [`Error::Search`] if the search does not fit the mapping, or in the virtual world needs content.
+    pub async fn search(
+        &self,
+        request: &Arc<SearchRequest>,
+        limits: &SearchLimits,
+    ) -> Result<(ShardHits, SearchView)> {
+        self.inner.arm.search(request, limits).await
+    }
+
+    /// Reads the documents of hits (segment and document of each) from the view that they were found in. Sources are
+    /// filtered.
+    pub async fn fetch(
+        &self,
+        view: &SearchView,
+        hits: Vec<(u32, u32)>,
+        source: &SourceFilter,
+    ) -> Result<Vec<FetchedHit>> {
+        let mut found = self.inner.arm.fetch(view, hits, source.enabled).await?;
+        for hit in &mut found {
+            hit.source = hit.source.take().and_then(|bytes| source.apply(&bytes));
+        }
+        Ok(found)
+    }
+
+    /// Whether something was applied that searches do not see yet.
+    pub fn has_unrefreshed(&self) -> bool {
+        self.inner.book.borrow().unrefreshed
     }
 
     /// Live documents that have a value in the field with this dotted path. Refreshes first if something is not

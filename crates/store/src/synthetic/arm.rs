@@ -15,6 +15,9 @@ use crate::arm::{Counts, Found, Parsed};
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::digest::document_hash;
 use crate::plan::{Change, Located};
+use crate::search::{
+    FetchedHit, SearchError, SearchErrorKind, SearchLimits, SearchRequest, SearchView, ShardHits,
+};
 use crate::snapshot::Pin;
 use crate::{Digest, Error, GetResult, Mapping, OpKind, Operation, Result, Segments, WriteRequest};
 
@@ -168,6 +171,38 @@ impl SyntheticArm {
             _ => None,
         };
         Ok(Some(GetResult { version, seq_no, source }))
+    }
+
+    /// Counts documents, at the cost that the request declares. What needs content is refused.
+    pub(crate) async fn search(
+        &self,
+        request: &SearchRequest,
+        _limits: &SearchLimits,
+    ) -> Result<(ShardHits, SearchView)> {
+        if request.needs_content() {
+            return Err(Error::Search(SearchError {
+                kind: SearchErrorKind::IllegalArgument,
+                reason: "the virtual world holds sizes and no documents: it can count them (match_all with size 0 \
+                         and without aggregations), at the cost that ext.narrows.cost declares"
+                    .to_owned(),
+                at: None,
+            }));
+        }
+        let cost = request.cost.unwrap_or_default();
+        self.pass(Work::Search { documents: cost.documents, bytes: cost.bytes }).await;
+        let documents = self.index.borrow().documents();
+        let (total, more) = request.track_total_hits.of(documents);
+        Ok((ShardHits { total, more, ..ShardHits::default() }, SearchView(None)))
+    }
+
+    /// There are no hits, so that nothing is ever fetched.
+    pub(crate) async fn fetch(
+        &self,
+        _view: &SearchView,
+        _hits: Vec<(u32, u32)>,
+        _wants_source: bool,
+    ) -> Result<Vec<FetchedHit>> {
+        Ok(Vec::new())
     }
 
     pub(crate) async fn refresh(&self) -> Result<()> {

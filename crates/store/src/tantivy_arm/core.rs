@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyError};
 
 use super::commits;
@@ -13,6 +14,8 @@ use super::schema::{self, Fields};
 use crate::arm::{Counts, Found};
 use crate::commit::{Commit, StoredCommit};
 use crate::mapping::document::Reader;
+use crate::search::analyzer::{STANDARD, StandardAnalyzer};
+use crate::search::execute::CountsCache;
 use crate::{Error, Mapping, Operation, Result};
 
 /// A segment is written out when the documents in memory reach this.
@@ -22,6 +25,7 @@ const WRITER_BYTES: usize = 64 << 20;
 pub(super) struct Handles {
     pub(super) fields: Fields,
     pub(super) documents: Reader,
+    pub(super) mapping: Mapping,
     index: Index,
     /// None once newer handles have taken over.
     writer: Mutex<Option<IndexWriter>>,
@@ -34,6 +38,7 @@ pub(super) struct Core {
     handles: RwLock<Arc<Handles>>,
     log: Mutex<Log>,
     counts: Mutex<Counts>,
+    pub(super) field_counts: CountsCache,
     /// Why nothing more is accepted.
     failure: OnceLock<String>,
     _lock: File,
@@ -61,6 +66,7 @@ impl Handles {
         };
         commits::extend_schema(dir, work_dir, mapping)?;
         let index = Index::open_in_dir(work_dir).map_err(refused("open the index"))?;
+        index.tokenizers().register(STANDARD, TextAnalyzer::from(StandardAnalyzer::default()));
         let fields = Fields::of(&index.schema(), mapping).ok_or_else(|| Error::Index {
             what: "open the index",
             path: dir.to_owned(),
@@ -79,7 +85,13 @@ impl Handles {
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         let reader = reader.map_err(refused("open a reader"))?;
         let (documents, writer) = (Reader::new(mapping), Mutex::new(Some(writer)));
-        Ok(Handles { fields, documents, index, writer, reader })
+        let mapping = mapping.clone();
+        Ok(Handles { fields, documents, mapping, index, writer, reader })
+    }
+
+    /// What the last refresh made searchable.
+    pub(super) fn searcher(&self) -> Searcher {
+        self.reader.searcher()
     }
 
     /// Does something with the writer.
@@ -115,6 +127,7 @@ impl Core {
             handles: RwLock::new(Arc::new(handles)),
             log: Mutex::new(log),
             counts: Mutex::default(),
+            field_counts: CountsCache::default(),
             failure: OnceLock::new(),
             _lock: lock,
         };
@@ -148,7 +161,7 @@ impl Core {
     }
 
     pub(super) fn searcher(&self) -> Searcher {
-        self.handles().reader.searcher()
+        self.handles().searcher()
     }
 
     /// Takes over another mapping: what is indexed from now on has its fields. Segments from before stay as they

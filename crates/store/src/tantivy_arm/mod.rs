@@ -36,11 +36,17 @@ use crate::arm::{Counts, Found, Parsed};
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::error::io;
 use crate::plan::{Change, Located};
+use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
 use crate::snapshot::Pin;
 use crate::{Digest, Error, GetResult, Mapping, Operation, Result, WriteRequest};
 
 pub(crate) use incoming::FileIncoming;
 pub(crate) use pin::FilePin;
+pub(crate) use schema::{ID, SEQ_NO, SOURCE, VERSION};
+pub(crate) use search::STORE_CACHE_BLOCKS;
+
+/// A document is read with the compressed block that it lies in.
+const FETCH_BYTES: u64 = 16 << 10;
 
 /// A copy on real files.
 pub(crate) struct TantivyArm {
@@ -209,6 +215,40 @@ impl TantivyArm {
     pub(crate) async fn get(&self, id: &str) -> Result<Option<GetResult>> {
         let id = id.to_owned();
         self.work(Work::DiskRead { bytes: 16 << 10 }, move |core| core.get(&id)).await
+    }
+
+    /// Documents and bytes that a search may look at.
+    fn search_work(&self) -> Work {
+        let counts = self.counts();
+        Work::Search { documents: counts.documents + counts.deleted, bytes: counts.store_bytes }
+    }
+
+    pub(crate) async fn search(
+        &self,
+        request: &Arc<SearchRequest>,
+        limits: &SearchLimits,
+    ) -> Result<(ShardHits, SearchView)> {
+        // Of one moment: a mapping that comes later has readers of its own.
+        let handles = self.core.handles();
+        let searcher = handles.searcher();
+        let (request, limits, view) = (request.clone(), limits.clone(), searcher.clone());
+        let work = self.search_work();
+        let hits = self
+            .work(work, move |core| core.search((&searcher, &handles.mapping), &request, &limits))
+            .await?;
+        Ok((hits, SearchView(Some(view))))
+    }
+
+    pub(crate) async fn fetch(
+        &self,
+        view: &SearchView,
+        hits: Vec<(u32, u32)>,
+        wants_source: bool,
+    ) -> Result<Vec<FetchedHit>> {
+        let Some(searcher) = view.0.clone() else { return Ok(Vec::new()) };
+        let work =
+            Work::Search { documents: hits.len() as u64, bytes: hits.len() as u64 * FETCH_BYTES };
+        self.work(work, move |core| core.fetch(&searcher, &hits, wants_source)).await
     }
 
     pub(crate) async fn refresh(&self) -> Result<()> {

@@ -13,11 +13,12 @@ use tantivy::schema::{
 
 use crate::mapping::document::{Indexed, Sink};
 use crate::mapping::{FieldType, Mapping};
+use crate::search::analyzer::STANDARD;
 
-pub(super) const ID: &str = "_id";
-pub(super) const SOURCE: &str = "_source";
-pub(super) const SEQ_NO: &str = "_seq_no";
-pub(super) const VERSION: &str = "_version";
+pub(crate) const ID: &str = "_id";
+pub(crate) const SOURCE: &str = "_source";
+pub(crate) const SEQ_NO: &str = "_seq_no";
+pub(crate) const VERSION: &str = "_version";
 
 /// The fields of a schema. Mapped ones stand in the order of [`Mapping::fields`].
 #[derive(Clone, Debug)]
@@ -120,6 +121,7 @@ fn add(
         }
         FieldType::Text => {
             let words = TextFieldIndexing::default()
+                .set_tokenizer(STANDARD)
                 .set_fieldnorms(norms == Norms::Kept)
                 .set_index_option(IndexRecordOption::WithFreqsAndPositions);
             builder.add_text_field(path, TextOptions::default().set_indexing_options(words));
@@ -221,6 +223,7 @@ mod tests {
 
     use super::*;
     use crate::mapping::document::Reader;
+    use crate::search::analyzer::StandardAnalyzer;
 
     #[test]
     fn every_type_reaches_its_column_or_its_words() {
@@ -238,6 +241,7 @@ mod tests {
         let mut sink = DocumentSink { fields: &fields, document: TantivyDocument::new() };
         Reader::new(&mapping).read(source, &mut sink).unwrap();
         let index = Index::create_in_ram(schema.clone());
+        index.tokenizers().register(STANDARD, StandardAnalyzer::default());
         let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
         writer.add_document(sink.document).unwrap();
         writer.commit().unwrap();

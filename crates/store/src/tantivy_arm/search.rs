@@ -1,4 +1,4 @@
-//! Looking up documents in the refreshed index.
+//! Looking up documents in the refreshed index, and searching it.
 
 use std::sync::Arc;
 
@@ -14,10 +14,12 @@ use super::core::Core;
 use super::schema::{SEQ_NO, VERSION};
 use crate::digest::document_hash;
 use crate::plan::Located;
-use crate::{Digest, GetResult, Result};
+use crate::search::execute::{self, Execution, SearchFailed};
+use crate::search::{FetchedHit, SearchLimits, SearchRequest, ShardHits};
+use crate::{Digest, Error, GetResult, Mapping, Result};
 
 /// Blocks of stored documents kept unpacked while one segment is read.
-const STORE_CACHE_BLOCKS: usize = 2;
+pub(crate) const STORE_CACHE_BLOCKS: usize = 2;
 
 /// One segment made ready for many lookups.
 struct Segment<'a> {
@@ -97,6 +99,43 @@ impl Core {
             }
         }
         Ok(None)
+    }
+
+    /// Searches one view of the index.
+    pub(super) fn search(
+        &self,
+        (searcher, mapping): (&Searcher, &Mapping),
+        request: &SearchRequest,
+        limits: &SearchLimits,
+    ) -> Result<ShardHits> {
+        let execution = Execution {
+            request,
+            mapping,
+            counts: &self.field_counts,
+            now_ms: limits.now_ms,
+            max_buckets: limits.max_buckets,
+            stop: &limits.stop,
+        };
+        execution.run(searcher).map_err(|failed| match failed {
+            SearchFailed::Search(error) => Error::Search(error),
+            SearchFailed::Index(error) => self.unreadable("search", &error),
+        })
+    }
+
+    /// Reads the documents of hits.
+    pub(super) fn fetch(
+        &self,
+        searcher: &Searcher,
+        hits: &[(u32, u32)],
+        wants_source: bool,
+    ) -> Result<Vec<FetchedHit>> {
+        let found = execute::fetch(searcher, hits, wants_source);
+        found.map_err(|error| self.unreadable("fetch documents", &error))
+    }
+
+    /// A view that cannot be read says nothing about the writer: the copy goes on.
+    fn unreadable(&self, what: &'static str, error: &TantivyError) -> Error {
+        Error::Index { what, path: self.dir.clone(), reason: error.to_string() }
     }
 
     /// Live documents with a value in the column of a field; none if the field has no column.

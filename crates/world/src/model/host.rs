@@ -24,6 +24,10 @@ pub struct CoreCosts {
     pub index_bytes_per_s: u64,
     /// Parsing JSON.
     pub parse_bytes_per_s: u64,
+    /// Searching, for each document that is looked at.
+    pub search_document: Duration,
+    /// Searching, for the bytes that are read.
+    pub search_bytes_per_s: u64,
     /// Sending or receiving a message, whatever its size.
     pub message: Duration,
     /// Sending a message's bytes: framing, copying, encryption. None is without limit.
@@ -43,6 +47,8 @@ impl Default for CoreCosts {
             index_document: Duration::from_micros(3),
             index_bytes_per_s: 100_000_000,
             parse_bytes_per_s: 400_000_000,
+            search_document: Duration::from_nanos(20),
+            search_bytes_per_s: 1_000_000_000,
             message: Duration::from_micros(5),
             send_bytes_per_s: Some(4_500_000_000),
             receive_bytes_per_s: Some(4_500_000_000),
@@ -81,6 +87,10 @@ impl CoreCosts {
                     + at_rate(bytes, self.index_bytes_per_s)
             }
             Work::Parse { bytes } => at_rate(bytes, self.parse_bytes_per_s),
+            Work::Search { documents, bytes } => {
+                self.search_document * u32::try_from(documents).unwrap_or(u32::MAX)
+                    + at_rate(bytes, self.search_bytes_per_s)
+            }
         })
     }
 

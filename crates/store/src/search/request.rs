@@ -1,0 +1,200 @@
+//! A search as plain data: what the body of `_search` says.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde::{Deserialize, Serialize};
+
+use super::aggregation::Aggregation;
+use super::{Literal, Query, SourceFilter};
+
+/// Hits that a search may reach, where the index does not say (`index.max_result_window`).
+pub const DEFAULT_MAX_RESULT_WINDOW: usize = 10_000;
+/// Hits that are counted exactly, where the request does not say.
+pub const DEFAULT_TRACK_TOTAL_HITS: u64 = 10_000;
+
+/// How exactly hits are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TrackTotalHits {
+    /// Not at all.
+    No,
+    /// Up to so many.
+    UpTo(u64),
+    /// All of them.
+    All,
+}
+
+impl TrackTotalHits {
+    /// What is said of `total` hits: how many, and whether there are more.
+    pub fn of(self, total: u64) -> (u64, bool) {
+        match self {
+            TrackTotalHits::No => (0, true),
+            TrackTotalHits::UpTo(limit) if total > limit => (limit, true),
+            _ => (total, false),
+        }
+    }
+}
+
+/// What a search may use, and what it goes by.
+#[derive(Clone, Debug)]
+pub struct SearchLimits {
+    /// The moment that `now` stands for, in milliseconds since 1970: one for all shards.
+    pub now_ms: i64,
+    /// `search.max_buckets`
+    pub max_buckets: usize,
+    /// Set from outside when time has run out.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// By what hits are sorted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum SortTarget {
+    /// `_score`
+    Score,
+    /// `_doc`: as they lie in the index.
+    Doc,
+    /// A field.
+    Field(String),
+}
+
+/// Where documents without the field stand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum SortMissing {
+    /// `_last`
+    Last,
+    /// `_first`
+    First,
+    /// As if they had this value.
+    Value(Literal),
+}
+
+/// Which of several values of a document counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SortMode {
+    /// The least.
+    Min,
+    /// The greatest.
+    Max,
+}
+
+/// One key of the order of hits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SortKey {
+    /// By what.
+    pub target: SortTarget,
+    /// Largest first.
+    pub descending: bool,
+    /// Where documents without it stand.
+    pub missing: SortMissing,
+    /// Which value counts.
+    pub mode: SortMode,
+    /// `unmapped_type`: an index without the field is no error.
+    pub may_be_unmapped: bool,
+}
+
+/// A value that a hit is sorted by. Booleans are 0 and 1, dates milliseconds; a number that is missing is the
+/// least or greatest one, a text that is missing null: all as Elasticsearch has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum SortValue {
+    /// No text.
+    Null,
+    /// A whole number, a date, a boolean.
+    Long(i64),
+    /// Another number, or a score.
+    Double(f64),
+    /// A text or an address.
+    Text(String),
+}
+
+/// What a search costs, where there are no documents to be searched: in the virtual world. Real shards cost what
+/// they cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclaredCost {
+    /// Documents that are looked at on each shard.
+    pub documents: u64,
+    /// Bytes that are read on each shard.
+    pub bytes: u64,
+    /// Bytes of each shard's answer.
+    pub response_bytes: u64,
+}
+
+/// A search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchRequest {
+    /// Which documents.
+    pub query: Query,
+    /// Numbers about them.
+    pub aggregations: Vec<Aggregation>,
+    /// The order of hits; by score where there is none.
+    pub sort: Vec<SortKey>,
+    /// Only hits behind these values of `sort`.
+    pub search_after: Option<Vec<SortValue>>,
+    /// Hits that are passed over.
+    pub from: usize,
+    /// Hits that are wanted.
+    pub size: usize,
+    /// How exactly they are counted.
+    pub track_total_hits: TrackTotalHits,
+    /// Scores also where hits are sorted otherwise.
+    pub track_scores: bool,
+    /// Only hits with at least this score.
+    pub min_score: Option<f32>,
+    /// What hits show of their documents.
+    pub source: SourceFilter,
+    /// Whether hits show their version.
+    pub version: bool,
+    /// Whether hits show their place in the history.
+    pub seq_no_primary_term: bool,
+    /// How long a shard may take, in milliseconds; what it has by then counts.
+    pub timeout_ms: Option<u64>,
+    /// `ext.narrows.cost`
+    pub cost: Option<DeclaredCost>,
+}
+
+impl Default for SearchRequest {
+    fn default() -> Self {
+        SearchRequest {
+            query: Query::match_all(),
+            aggregations: Vec::new(),
+            sort: Vec::new(),
+            search_after: None,
+            from: 0,
+            size: 10,
+            track_total_hits: TrackTotalHits::UpTo(DEFAULT_TRACK_TOTAL_HITS),
+            track_scores: false,
+            min_score: None,
+            source: SourceFilter::default(),
+            version: false,
+            seq_no_primary_term: false,
+            timeout_ms: None,
+            cost: None,
+        }
+    }
+}
+
+impl SearchRequest {
+    /// Whether hits are in the order of their scores, and of nothing else.
+    pub fn is_by_score(&self) -> bool {
+        match self.sort.as_slice() {
+            [] => true,
+            [key] => key.target == SortTarget::Score && key.descending,
+            _ => false,
+        }
+    }
+
+    /// Whether anything of it depends on scores.
+    pub fn needs_scores(&self) -> bool {
+        let by_score = self.sort.iter().any(|key| key.target == SortTarget::Score);
+        let hits = self.from + self.size > 0;
+        self.min_score.is_some()
+            || (hits && (self.sort.is_empty() || by_score || self.track_scores))
+    }
+
+    /// Whether it can be answered by sizes alone.
+    pub fn needs_content(&self) -> bool {
+        !self.query.is_match_all()
+            || !self.aggregations.is_empty()
+            || self.size > 0
+            || self.min_score.is_some()
+    }
+}
