@@ -58,7 +58,7 @@ pub struct NodeHandle {
 
 /// Documents that exist only as a number, for a corpus too large to index: what a virtual target takes in place
 /// of bulk requests. Each figure is that of the whole index, without replicas.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Load {
     /// The index, which is there already.
     pub index: String,

@@ -82,7 +82,7 @@ async fn codec_rates(env: &Env, chunks: &[Bytes], codec: u8) -> Result<(f64, f64
             // One that did not become smaller travels as it is.
             let Some(plain_len) = plain_len else { continue };
             let began = process_time();
-            let plain = decompress(env, packed, plain_len).await;
+            let plain = decompress(env, packed, plain_len, codec).await;
             unpacking += process_time() - began;
             unpacked_bytes += chunk.len();
             let plain = plain.map_err(|error| failed("decompress a chunk", error))?;

@@ -193,7 +193,7 @@ impl CorpusUse {
 }
 
 /// An index on the leader.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Index {
     /// Name.
     pub name: String,
@@ -208,7 +208,7 @@ pub struct Index {
 }
 
 /// An index by its size alone; without replicas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Full {
     /// Documents.
     pub documents: u64,
