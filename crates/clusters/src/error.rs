@@ -149,6 +149,56 @@ pub enum Error {
         /// What was found.
         source: io::Error,
     },
+    /// Not the address of a cluster.
+    #[error("\"{what}\" is not an address to use: {why}")]
+    Address {
+        /// What was given, without user and password.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// TLS cannot be set up as it was asked for.
+    #[error("{0}")]
+    Tls(String),
+    /// Whoever answers is not whom we trust, or speaks something else.
+    #[error("{address} {why}")]
+    Peer {
+        /// The address.
+        address: String,
+        /// What was found, and what to do.
+        why: String,
+    },
+    /// The cluster does not know us.
+    #[error(
+        "{address} does not accept {sent} (401{}); set NARROWS_USER and NARROWS_PASSWORD, \
+         NARROWS_API_KEY or NARROWS_TOKEN, or give --credentials FILE", in_words(.reason)
+    )]
+    Unauthorized {
+        /// The address.
+        address: String,
+        /// The kind of credentials that were sent.
+        sent: &'static str,
+        /// The cluster's words.
+        reason: String,
+    },
+    /// The cluster knows us and does not let us.
+    #[error("{method} {path} is forbidden (403{}); {needs}", in_words(.reason))]
+    Forbidden {
+        /// What was asked.
+        method: String,
+        /// Of what.
+        path: String,
+        /// The cluster's words.
+        reason: String,
+        /// The privilege that allows it.
+        needs: &'static str,
+    },
+    /// None of several hosts answered.
+    #[error("none of {} hosts answered: {}", .tried.len(), .tried.join("; "))]
+    NoHost {
+        /// What was found at each.
+        tried: Vec<String>,
+    },
     /// The link could not be opened.
     #[error("the link cannot {0}")]
     Link(io::Error),
@@ -184,4 +234,8 @@ pub enum Error {
 
 fn said(lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { format!("; it said:\n  {}", lines.join("\n  ")) }
+}
+
+fn in_words(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(": {reason}") }
 }

@@ -8,6 +8,7 @@
 //! | `members` | the nodes of a target, and which is asked next |
 //! | `process`, `temporary` | a node as a child process; a directory that goes with the last of them |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
+//! | [`live`] | clusters that we did not start: asking and observing them |
 //! | `credentials` | what a cluster is shown that asks who we are |
 //! | `rest`, `http`, `kept` | asking a node, in either world; connections that are kept for it |
 //!
@@ -20,6 +21,7 @@ mod error;
 mod http;
 mod kept;
 mod link_thread;
+pub mod live;
 mod members;
 mod process;
 mod rest;

@@ -111,7 +111,9 @@ async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
         ("ccr.indices.recovery.chunk_size".to_owned(), "64kb".to_owned()),
         ("narrows.recovery.scheduler".to_owned(), "sequential".to_owned()),
     ]);
-    let follower = Cluster::start_in(&env, "follower", 1, settings, dir).await;
+    let follower =
+        Cluster::start_in(&env, "follower", 1, |config| config.settings = settings.clone(), dir)
+            .await;
     let seeds = json!([leader.any().transport_address()]);
     let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
     follower.must("PUT", "/_cluster/settings", body).await;

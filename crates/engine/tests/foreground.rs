@@ -11,14 +11,15 @@ use std::time::Duration;
 
 use common::{Cluster, eventually, raw};
 use serde_json::{Value, json};
-use world::{Costs, Env};
+use world::Env;
+use world::model::{Disk, Host};
 
 both_worlds!(a_recovery_gives_way_to_clients,);
 
 const NOISE_BYTES: u64 = 8000;
 const CLIENT_EVERY: Duration = Duration::from_millis(20);
 /// A disk that a recovery can keep busy for seconds.
-const DISK_BYTES_PER_S: f64 = 4e6;
+const DISK_BYTES_PER_S: u64 = 4_000_000;
 /// What is in flight before anything is known has to pass first.
 const REACTION: Duration = Duration::from_secs(3);
 
@@ -120,10 +121,13 @@ async fn a_recovery_gives_way_to_clients(env: Env) {
     cluster.create("b", 2, 0).await;
     fill(&cluster, if env.is_virtual() { 4000 } else { 200 }).await;
     for node in ["c-0", "c-1"] {
-        env.host(node).set_costs(Costs {
-            disk_read_bytes_per_s: DISK_BYTES_PER_S,
-            disk_write_bytes_per_s: DISK_BYTES_PER_S,
-            ..Costs::default()
+        env.host(node).set_host_model(Host {
+            disk: Disk {
+                read_bytes_per_s: DISK_BYTES_PER_S,
+                write_bytes_per_s: DISK_BYTES_PER_S,
+                ..Disk::default()
+            },
+            ..Host::default()
         });
     }
     let clients = Clients::start(&env, &cluster);
@@ -150,7 +154,10 @@ async fn a_recovery_gives_way_to_clients(env: Env) {
         assert!(beside_adaptive < Duration::from_millis(60), "{beside_adaptive:?}");
         assert!(pressed > free * 6 / 5, "it gave way: {pressed:?}, free {free:?}");
         let bytes = (4000 * NOISE_BYTES) as f64;
-        assert!(free.as_secs_f64() < 1.5 * bytes / DISK_BYTES_PER_S, "fast when free: {free:?}");
+        assert!(
+            free.as_secs_f64() < 1.5 * bytes / DISK_BYTES_PER_S as f64,
+            "fast when free: {free:?}"
+        );
     }
     cluster.stop().await;
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use record::{Limit, LimitShare, Manifest, Row, RunDir};
 
 use crate::bounds::Bounds;
+use crate::diagnosis::{self, Diagnosis, diagnose};
 use crate::stats::{self, Interval};
 use crate::trace::{Trace, Traces, traces};
 use crate::verdict::{Verdict, verdict};
@@ -25,6 +26,8 @@ pub struct Summary<'a> {
     pub comparison: Option<String>,
     /// What is missing or wrong, a sentence each; empty for a complete and verified run.
     pub gaps: Vec<String>,
+    /// What a live cluster showed, where the run watched one instead of measuring.
+    pub watched: Option<Diagnosis>,
 }
 
 /// One combination of settings.
@@ -117,11 +120,20 @@ impl<'a> Summary<'a> {
         if let Some(baseline) = baseline {
             add_gains(&mut variants, baseline, run.manifest.seed);
         }
+        let looks = diagnosis::recorded(run);
+        let watched = (!looks.looks().is_empty()).then(|| diagnose(&looks));
         Summary {
             manifest: &run.manifest,
-            headline: finding::headline(&run.manifest, &variants),
+            headline: match &watched {
+                Some(diagnosis) => diagnosis.headline.clone(),
+                None => finding::headline(&run.manifest, &variants),
+            },
             comparison: finding::comparison(&variants),
-            gaps: gaps::gaps(run, &traces, &variants),
+            gaps: match &watched {
+                Some(diagnosis) => diagnosis.gaps.clone(),
+                None => gaps::gaps(run, &traces, &variants),
+            },
+            watched,
             baseline: baseline.map(|index| variants[index].name.clone()),
             variants,
         }

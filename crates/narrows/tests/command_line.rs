@@ -39,7 +39,7 @@ fn what_is_asked_wrongly_is_exit_code_2_and_offers_the_nearest() {
     refused(&["run", "remote-recovery", "--scale", "0"], 2, &["scale"]);
     refused(&["run", "remote-recovery", "--rate", "fast"], 2, &["1gbit"]);
     refused(&["run", "shard-recovery", "--rtt", "1ms"], 2, &["no link"]);
-    refused(&["run", "shard-recovery"], 2, &["12.8 TB", "--on virtual", "--scale"]);
+    refused(&["run", "shard-recovery"], 2, &["12.9 TB", "--on virtual", "--scale"]);
     refused(&["published", "remote-recvery"], 2, &["remote-recovery"]);
     refused(
         &["cluster", "--set", "indices.recovery.max_byte_per_sec=1mb"],

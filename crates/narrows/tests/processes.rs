@@ -1,8 +1,10 @@
 //! What is started is stopped: by order, by Ctrl-C, and when the runner is killed. Who asks a guarded cluster.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
@@ -44,11 +46,19 @@ fn start_with(nodes: usize, port: u16, more: impl FnOnce(&mut Command) -> &mut C
     Cluster { child, urls }
 }
 
-/// A port with room for a few more above it, most likely free.
+/// A port with room for a few more above it, and 100 above: below the range from which the system gives out
+/// ports for connections, and another one for every test.
 fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    if port > 60_000 { port - 20_000 } else { port }
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + std::process::id() % 97 * 200;
+    loop {
+        let number = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(10_000 + (first + number * 200) % 20_000).unwrap();
+        let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+        if (port..port + 4).all(|port| is_free(port) && is_free(port + 100)) {
+            return port;
+        }
+    }
 }
 
 /// A request without a client library: status line and body.
@@ -290,7 +300,7 @@ fn ctrl_c_stops_a_cluster_in_order() {
 
 #[test]
 fn a_port_that_is_taken_is_said() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let output = Command::new(BINARY)
         .args(["cluster", "--nodes", "1", "--port", &port.to_string()])

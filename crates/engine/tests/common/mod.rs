@@ -51,7 +51,7 @@ impl Cluster {
         change: impl Fn(&mut NodeConfig),
     ) -> Cluster {
         let dir = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
-        Cluster::start_in(env, name, nodes, settings, dir).await
+        Cluster::start_in(env, name, nodes, change, dir).await
     }
 
     /// Starts it on a directory that was prepared: a node's data is in the one that bears its name.
@@ -59,7 +59,7 @@ impl Cluster {
         env: &Env,
         name: &str,
         nodes: usize,
-        settings: BTreeMap<String, String>,
+        change: impl Fn(&mut NodeConfig),
         dir: Option<tempfile::TempDir>,
     ) -> Cluster {
         let root = dir.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());

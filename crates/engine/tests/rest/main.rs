@@ -185,7 +185,10 @@ fn others_than_loopback_only_with_credentials() {
             config.credentials = guarded.then(|| BasicAuth::new(USER, PASSWORD).unwrap());
             let node = engine::Node::start(&env, config).await;
             match node {
-                Ok(node) => Ok(node.stop().await),
+                Ok(node) => {
+                    node.stop().await;
+                    Ok(())
+                }
                 Err(error) => Err(error.to_string()),
             }
         };

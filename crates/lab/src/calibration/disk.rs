@@ -45,7 +45,7 @@ pub(super) fn measure(dir: &Path, laps: u32) -> Result<Vec<Measurement>, Error> 
 fn write_lap(path: &Path) -> io::Result<f64> {
     let mut file = File::create(path)?;
     // Not all the same: some disks make little of that.
-    let mut piece: Vec<u8> = (0..PIECE_BYTES).map(|n| (n * n >> 7) as u8).collect();
+    let mut piece: Vec<u8> = (0..PIECE_BYTES).map(|n| ((n * n) >> 7) as u8).collect();
     let began = Instant::now();
     for n in 0..FILE_PIECES {
         piece[..8].copy_from_slice(&n.to_le_bytes());

@@ -396,7 +396,7 @@ mod tests {
           |       ^
         ");
         insta::assert_snapshot!(said("steps = [", "steps = [3, "), @r#"
-        my.toml:7:10: invalid type: integer 3, expected a string
+        my.toml:7:10: a step is a name or a table, found integer
           |
         7 | steps = [3, "start", "index", "recover", "verify"]
           |          ^
@@ -590,9 +590,9 @@ mod tests {
         assert_eq!((full.documents, full.bytes, full.segments), (500, 512 << 10, 6));
         let more = message("[settings]\n", &two.replace("0.75", "0.8"), "29:1");
         assert_eq!(more, "the shares of the indices sum to 1.0500; give at most 1");
-        let none = message("[settings]\n", &two.replace("share = 0.75\n", ""), "37:8");
+        let none = message("[settings]\n", &two.replace("share = 0.75\n", ""), "38:8");
         assert_eq!(none, "of several indices each says its share of the corpus, 0 to 1");
-        let taken = message("[settings]\n", &two.replace("other", "leader"), "37:8");
+        let taken = message("[settings]\n", &two.replace("other", "leader"), "38:8");
         assert_eq!(taken, "each index has a name of its own; this one is empty or taken");
     }
 

@@ -12,11 +12,11 @@ use crate::choices::unknown;
 
 /// A test bed inside the program.
 #[derive(Clone, Copy, Debug)]
-pub struct TestBed {
+pub(super) struct TestBed {
     /// Name, as plans write it.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// The whole file.
-    pub text: &'static str,
+    text: &'static str,
 }
 
 /// The file `plans/test-beds/NAME.toml`.
@@ -37,11 +37,6 @@ const BEDS: [TestBed; 3] = [bed!("aws-2019"), bed!("aws-2019-small"), bed!("code
 struct Document {
     #[serde(rename = "virtual")]
     parameters: Parameters,
-}
-
-/// Every bundled test bed, in the order of names.
-pub fn test_beds() -> &'static [TestBed] {
-    &BEDS
 }
 
 pub(super) fn test_bed(name: &str) -> Option<&'static TestBed> {

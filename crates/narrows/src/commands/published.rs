@@ -80,7 +80,7 @@ fn plans(asked: &[String]) -> anyhow::Result<Vec<String>> {
             let hint = record::names::did_you_mean(name, known.iter().map(String::as_str));
             let known = known.join(", ");
             return Err(Usage(format!(
-                "no bundled plan with published rows is called \"{name}\"{hint}; there are {known}"
+                "no bundled plan with published rows is called \"{name}\"{hint} There are {known}"
             ))
             .into());
         }

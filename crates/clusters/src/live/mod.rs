@@ -1,0 +1,22 @@
+//! Clusters that we did not start: asking them, and looking at them.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `address`, `tls` | where they are, whom we trust; who we are: [`crate::Credentials`] |
+//! | `client` | [`LiveClient`]: several hosts, patience, errors that say what to do |
+//! | `parse` | answers as typed observations; pure |
+//! | `sampler` | [`Sampler`]: one look at a time, as cheap as the moment allows |
+//!
+//! The one rule: what is here only reads.
+
+mod address;
+mod client;
+mod parse;
+mod round_trips;
+mod sampler;
+mod tls;
+
+pub use address::Address;
+pub use client::{LiveClient, LiveOptions};
+pub use sampler::{Depth, Sampler};
+pub use tls::TlsOptions;
