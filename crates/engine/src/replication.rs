@@ -112,6 +112,7 @@ pub(crate) async fn write(node: &Node, write: Write) -> Result<Response, Failure
     let shard = node.local_shard(&write.index, write.shard)?;
     let store = shard.primary_store()?;
     shard.follow_mapping(node, &store).await?;
+    node.note_use();
     let outcomes = store.index(write.requests).await?;
     let primary_term = shard.term();
     let mut ops = Vec::with_capacity(outcomes.len());
@@ -281,6 +282,7 @@ pub(crate) async fn replicate(
     let store = shard.store()?;
     shard.follow_mapping(node, &store).await?;
     let ops = Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared));
+    node.note_use();
     store.apply(ops).await?;
     if store.durability() == store::Durability::Request {
         store.sync().await?;

@@ -57,7 +57,7 @@ impl Run {
             Kind::Peer => (&[("leader", 2)], None),
             Kind::Remote => {
                 let rtt = Duration::from_millis(10);
-                let link = LinkConfig { rtt, rate_bytes_per_s: None, window_bytes: None };
+                let link = LinkConfig { rtt, ..LinkConfig::default() };
                 (&[("leader", 1), ("follower", 1)], Some(link))
             }
         };

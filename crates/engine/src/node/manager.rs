@@ -18,8 +18,6 @@ use crate::error::Error;
 use crate::state::{self, ClusterState, Event, StateDiff};
 use crate::transport::{CallError, Class, Failure, Publication, Request, Response};
 
-/// How often the manager looks for nodes that are gone.
-pub(super) const CHECK_EVERY: Duration = Duration::from_millis(500);
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Checks without an answer in time after which a node counts as gone; a broken connection counts at once.
@@ -172,7 +170,7 @@ pub(super) async fn watch_nodes(node: Node) {
     let manager = node.manager.as_ref().expect("only the manager watches");
     let mut lost: BTreeMap<String, u32> = BTreeMap::new();
     loop {
-        node.env.sleep(CHECK_EVERY).await;
+        node.env.sleep(node.settings().follower_check_interval()).await;
         let state = manager.state();
         let others = state.present_nodes().filter(|other| other.name != node.config.name);
         let checks: Vec<_> = others

@@ -4,16 +4,11 @@ use std::time::Duration;
 
 use world::Time;
 
-use super::manager::CHECK_EVERY;
 use super::{MANAGER_TIMEOUT, Node, unexpected};
 use crate::error::Error;
 use crate::state::{self, Event};
 use crate::transport::{CallError, Class, Failure, Request, Response};
 
-const HEARTBEAT_EVERY: Duration = Duration::from_millis(500);
-/// A node that the manager has checked lately need not ask whether it is known. Longer than from one check to
-/// the next.
-const KNOWN_FOR: Duration = CHECK_EVERY.saturating_mul(3).checked_div(2).unwrap();
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a starting node waits for a manager that is not there yet.
 const JOIN_PATIENCE: Duration = Duration::from_secs(30);
@@ -113,9 +108,13 @@ impl Node {
 pub(super) async fn stay(node: Node) {
     let Some(address) = node.config.manager.clone() else { return };
     loop {
-        node.env.sleep(HEARTBEAT_EVERY).await;
+        let settings = node.settings();
+        node.env.sleep(settings.leader_check_interval()).await;
+        // A node that the manager has checked lately need not ask whether it is known. Longer than from one check
+        // to the next.
+        let known_for = settings.follower_check_interval() * 3 / 2;
         if let ManagerSeen::At(at) = node.manager_seen.get()
-            && node.env.now() - at < KNOWN_FOR
+            && node.env.now() - at < known_for
         {
             continue;
         }

@@ -75,6 +75,9 @@ pub struct Inner {
     /// Shortest round trips seen, by address.
     pub(crate) round_trips: RefCell<BTreeMap<String, Duration>>,
     pub(crate) started: Time,
+    /// When a copy here was last written or searched, or the state changed; told to who rests until then.
+    used_at: Cell<Time>,
+    used: Notify,
     /// Copies on the disk that are not open: they may be deleted once nobody needs them.
     kept: RefCell<BTreeSet<ShardKey>>,
     manager_seen: Cell<ManagerSeen>,
@@ -126,6 +129,8 @@ impl Node {
             pace_changed: Notify::new(),
             round_trips: RefCell::default(),
             started: env.now(),
+            used_at: Cell::new(env.now()),
+            used: Notify::new(),
             kept: RefCell::default(),
             manager_seen: Cell::new(ManagerSeen::At(env.now())),
             state: RefCell::new(state),
@@ -227,6 +232,7 @@ impl Node {
         if (&before.transient, &before.persistent) != (&state.transient, &state.persistent) {
             self.take_settings(&state);
         }
+        self.note_use();
         self.inner.reconcile.notify_one();
         self.state_changed.notify_waiters();
     }
@@ -351,6 +357,12 @@ impl Node {
             Throttle::Peer => &self.inner.peer_limiter,
             Throttle::Ccr => &self.inner.ccr_limiter,
         }
+    }
+
+    /// Notes that a copy here is written or searched, or that its settings may have changed.
+    pub(crate) fn note_use(&self) {
+        self.inner.used_at.set(self.env.now());
+        self.inner.used.notify_one();
     }
 
     /// Notes how long a client waited for an operation on this node.

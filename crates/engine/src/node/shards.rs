@@ -20,6 +20,9 @@ pub(crate) type ShardKey = (String, u32);
 
 /// How often the maintenance of open copies looks at them.
 const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
+/// Without a write or a search for this long there is nothing left to refresh or to commit. Longer than searches keep
+/// a copy refreshed.
+const QUIET_AFTER: Duration = Duration::from_secs(60);
 
 /// A shard copy on this node.
 pub struct LocalShard {
@@ -239,19 +242,26 @@ impl Node {
     }
 }
 
-/// Syncs copies with `index.translog.durability: async`, and commits those whose log has grown.
+/// Syncs copies with `index.translog.durability: async`, refreshes those that are searched, and commits those whose
+/// log has grown. Rests while nobody writes or searches.
 pub(super) async fn maintain(node: Node) {
     let mut synced_at = BTreeMap::new();
+    let mut syncs = false;
     loop {
+        if !syncs && node.env.now() - node.used_at.get() > QUIET_AFTER {
+            node.used.notified().await;
+        }
         node.env.sleep(MAINTAIN_EVERY).await;
         let state = node.state();
         let shards: Vec<Rc<LocalShard>> = node.shards.borrow().values().cloned().collect();
         synced_at.retain(|key, _| node.shards.borrow().contains_key(key));
+        syncs = false;
         for shard in shards {
             let Some(meta) = state.indices.get(&shard.index) else { continue };
             let Ok(store) = shard.store() else { continue };
             let Some(settings) = shard.take_settings(meta) else { continue };
             if settings.translog_durability() == Durability::Async {
+                syncs = true;
                 let key = (shard.index_uuid.clone(), shard.number);
                 let last = synced_at.entry(key).or_insert(node.env.now());
                 // A copy that fails here is closed by the store, and says so at the next write.

@@ -22,6 +22,8 @@ use crate::transport::{CallError, Class, Failure, Request, Response, WireChunk, 
 
 /// How often the round trip is measured while files are copied.
 const PING_EVERY: Duration = Duration::from_secs(2);
+/// The longest between two measurements: a path that stays as it is, is asked less and less often.
+const PING_EVERY_MAX: Duration = Duration::from_secs(64);
 
 /// Why a transfer ended before its end.
 #[derive(Debug, thiserror::Error)]
@@ -113,13 +115,15 @@ impl SourceSession {
 
 /// Measures the round trip to the source until the task is ended.
 pub(crate) async fn measure_round_trip(node: Node, source: SourceSession) {
+    let mut wait = PING_EVERY;
     loop {
         let asked = node.env.now();
         if source.ask(&node, Class::Control, Request::Ping).await.is_ok() {
             let took = node.env.now() - asked;
             source.round_trip.set(node.note_round_trip(&source.address, took));
         }
-        node.env.sleep(PING_EVERY).await;
+        node.env.sleep(wait).await;
+        wait = (wait * 2).min(PING_EVERY_MAX);
     }
 }
 

@@ -55,6 +55,7 @@ pub(crate) async fn query(node: &Node, ask: ShardSearch) -> Result<Response, Fai
     let took = node.env.now() - began;
     node.search.pool.served_in(took);
     node.served_in(took);
+    node.note_use();
     drop(slot);
     let feedback = NodeFeedback {
         queue: node.search.pool.queue() as u64,

@@ -141,6 +141,16 @@ impl Settings {
         word(&self.0.plain, "transport.compression_scheme", CompressionScheme::of)
     }
 
+    /// `cluster.fault_detection.follower_check.interval`.
+    pub fn follower_check_interval(&self) -> Duration {
+        duration(&self.0.plain, "cluster.fault_detection.follower_check.interval")
+    }
+
+    /// `cluster.fault_detection.leader_check.interval`.
+    pub fn leader_check_interval(&self) -> Duration {
+        duration(&self.0.plain, "cluster.fault_detection.leader_check.interval")
+    }
+
     /// `transport.connections_per_node.recovery`.
     pub fn transport_recovery_connections(&self) -> u32 {
         count(&self.0.plain, "transport.connections_per_node.recovery")

@@ -193,6 +193,18 @@ pub static TABLE: &[Setting] = &[
         "file_window",
         "Which chunk of which file a recovery fetches next.",
     ),
+    fixed(cluster(
+        "cluster.fault_detection.follower_check.interval",
+        at_least_ms(100),
+        "1s",
+        "How often the cluster manager looks for nodes that are gone.",
+    )),
+    fixed(cluster(
+        "cluster.fault_detection.leader_check.interval",
+        at_least_ms(100),
+        "1s",
+        "How often a node asks whether the cluster manager is there and knows it.",
+    )),
     cluster(
         "narrows.search.selection",
         Kind::Word(Selection::WORDS),
