@@ -37,8 +37,6 @@ use membership::ManagerSeen;
 pub use shards::LocalShard;
 pub(crate) use shards::ShardKey;
 
-/// Chunks that a node has read and not yet handed to a connection, in KiB.
-const READ_AHEAD_KIB: usize = 32 << 10;
 /// How long a node waits for its manager, at most.
 pub(crate) const MANAGER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -92,6 +90,11 @@ pub struct Inner {
     tasks: RefCell<Vec<Task<()>>>,
 }
 
+/// Chunks that a node has read and not yet handed to a connection, in KiB.
+pub(crate) fn read_ahead_kib(settings: &Settings) -> u32 {
+    u32::try_from(settings.recovery_read_ahead() >> 10).unwrap_or(u32::MAX)
+}
+
 impl Node {
     /// Starts a node: listens, joins its cluster, and brings up the copies that belong on it.
     pub async fn start(env: &Env, config: NodeConfig) -> Result<Node, Error> {
@@ -123,7 +126,7 @@ impl Node {
             manager,
             sessions: Sessions::default(),
             search: SearchSide::new(&settings, cores(env)),
-            read_ahead: Arc::new(Semaphore::new(READ_AHEAD_KIB)),
+            read_ahead: Arc::new(Semaphore::new(read_ahead_kib(&settings) as usize)),
             shards: RefCell::default(),
             state_changed: Notify::new(),
             pace_changed: Notify::new(),

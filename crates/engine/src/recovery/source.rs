@@ -9,7 +9,7 @@ use store::Snapshot;
 use tokio::sync::Notify;
 use world::{Time, Work};
 
-use crate::node::{LocalShard, Node, Throttle};
+use crate::node::{LocalShard, Node, Throttle, read_ahead_kib};
 use crate::policy::chunk_scheduler::ChunkRequest;
 use crate::policy::opening::opening_chunk;
 use crate::replication::advance_global_checkpoint;
@@ -221,7 +221,7 @@ pub(crate) async fn read_chunk(
     let mut phases = SourcePhases::default();
     let asked = env.now();
     // A chunk larger than all of the read-ahead goes alone.
-    let kib = (len / 1024 + 1).min(32 << 10);
+    let kib = (len / 1024 + 1).min(read_ahead_kib(&node.settings()));
     let permit = node.read_ahead.clone().acquire_many_owned(kib).await;
     let hold = permit.expect("the semaphore is never closed");
     phases.memory = env.now() - asked;

@@ -166,6 +166,11 @@ impl Settings {
         size(&self.0.plain, "narrows.recovery.memory_max")
     }
 
+    /// `narrows.recovery.read_ahead`, in bytes.
+    pub fn recovery_read_ahead(&self) -> u64 {
+        size(&self.0.plain, "narrows.recovery.read_ahead")
+    }
+
     /// `narrows.search.selection`.
     pub fn search_selection(&self) -> Selection {
         word(&self.0.plain, "narrows.search.selection", Selection::of)

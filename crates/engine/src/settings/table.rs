@@ -187,6 +187,12 @@ pub static TABLE: &[Setting] = &[
         "64mb",
         "Bytes in flight over all adaptive recoveries of a node.",
     ),
+    fixed(cluster(
+        "narrows.recovery.read_ahead",
+        size(1 * MB, 64 * GB),
+        "32mb",
+        "Bytes that a node reads for recoveries and has not sent yet.",
+    )),
     cluster(
         "narrows.recovery.scheduler",
         Kind::Word(Scheduler::WORDS),

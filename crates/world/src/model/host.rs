@@ -30,6 +30,9 @@ pub struct CoreCosts {
     pub search_bytes_per_s: u64,
     /// Sending or receiving a message, whatever its size.
     pub message: Duration,
+    /// What a received message waits for a thread to take it up. No core works meanwhile, and messages wait side by
+    /// side.
+    pub dispatch: Duration,
     /// Sending a message's bytes: framing, copying, encryption. None is without limit.
     pub send_bytes_per_s: Option<u64>,
     /// Receiving a message's bytes. None is without limit.
@@ -50,6 +53,7 @@ impl Default for CoreCosts {
             search_document: Duration::from_nanos(20),
             search_bytes_per_s: 1_000_000_000,
             message: Duration::from_micros(5),
+            dispatch: Duration::ZERO,
             send_bytes_per_s: Some(4_500_000_000),
             receive_bytes_per_s: Some(4_500_000_000),
         }

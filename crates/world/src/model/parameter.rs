@@ -114,7 +114,7 @@ macro_rules! row {
     };
 }
 
-static TABLE: [Parameter; 34] = [
+static TABLE: [Parameter; 35] = [
     row!(
         "link.tcp",
         "on or off",
@@ -347,6 +347,14 @@ static TABLE: [Parameter; 34] = [
         Time(host.costs.message),
         "a system call and a task's wake-up on the machine of docs/benchmarks.md",
         "Sending or receiving a message, whatever its size, on one core."
+    ),
+    row!(
+        "cores.dispatch",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.dispatch),
+        "none: this engine's loop takes a message up at once",
+        "What a received message waits for a thread: selectors, queues of thread pools, pauses. No core works meanwhile."
     ),
     row!(
         "cores.send_bytes_per_s",

@@ -24,6 +24,8 @@ pub(super) enum Happening {
     Prepared(Rc<Flow>),
     /// A core has received a message.
     Received(Rc<Flow>),
+    /// A thread takes a message up.
+    Dispatched(Rc<Flow>),
     /// A flow waits for its window to open.
     Look(Rc<Flow>),
 }
@@ -185,6 +187,10 @@ impl Events {
             Happening::Received(flow) => {
                 flow.to.trace.note(now, Kind::Received, 0);
                 flow.received(world);
+            }
+            Happening::Dispatched(flow) => {
+                flow.to.trace.note(now, Kind::Dispatched, 0);
+                flow.dispatched();
             }
             Happening::Look(flow) => {
                 flow.from.trace.note(now, Kind::Look, 0);

@@ -108,6 +108,8 @@ struct Incoming {
     /// Messages whose last byte has come, with the bytes that they hold of the window.
     receiving: VecDeque<(End, u64)>,
     busy: bool,
+    /// Received, and waiting for a thread of their host, in order.
+    waiting: VecDeque<(End, u64)>,
     /// Bytes that whole messages hold of the window until they are taken.
     arrived: VecDeque<u64>,
     ended: bool,
@@ -535,7 +537,7 @@ impl Flow {
                 world.events.add(done, Happening::Received(self.clone()));
                 return;
             }
-            self.hand_over(&mut incoming);
+            self.pass_on(world, &mut incoming);
         }
     }
 
@@ -544,16 +546,36 @@ impl Flow {
         {
             let mut incoming = self.incoming.borrow_mut();
             incoming.busy = false;
-            self.hand_over(&mut incoming);
+            self.pass_on(world, &mut incoming);
         }
         self.receive(world);
     }
 
-    fn hand_over(&self, incoming: &mut Incoming) {
-        match incoming.receiving.pop_front() {
-            Some((end, _)) if end.fin => incoming.ended = true,
-            Some((_, bytes)) => incoming.arrived.push_back(bytes),
-            None => return,
+    /// A message waits for a thread of its host, which handles others meanwhile.
+    fn pass_on(self: &Rc<Self>, world: &Rc<World>, incoming: &mut Incoming) {
+        let Some((end, bytes)) = incoming.receiving.pop_front() else { return };
+        let dispatch = self.to.dispatch();
+        if dispatch.is_zero() && incoming.waiting.is_empty() {
+            self.hand_over(incoming, end, bytes);
+        } else {
+            incoming.waiting.push_back((end, bytes));
+            world.events.add(world.events.now() + dispatch, Happening::Dispatched(self.clone()));
+        }
+    }
+
+    /// The message that waited longest has its thread.
+    pub(super) fn dispatched(&self) {
+        let mut incoming = self.incoming.borrow_mut();
+        if let Some((end, bytes)) = incoming.waiting.pop_front() {
+            self.hand_over(&mut incoming, end, bytes);
+        }
+    }
+
+    fn hand_over(&self, incoming: &mut Incoming, end: End, bytes: u64) {
+        if end.fin {
+            incoming.ended = true;
+        } else {
+            incoming.arrived.push_back(bytes);
         }
         self.came.wake();
     }

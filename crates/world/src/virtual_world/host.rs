@@ -89,6 +89,11 @@ impl HostState {
         self.message_work(now, cost)
     }
 
+    /// How long a received message waits for a thread.
+    pub(super) fn dispatch(&self) -> Duration {
+        self.model.borrow().costs.dispatch
+    }
+
     fn message_work(&self, now: Time, cost: Duration) -> Time {
         if cost.is_zero() {
             return now;

@@ -38,6 +38,7 @@ pub(super) enum Kind {
     Delivered,
     Prepared,
     Received,
+    Dispatched,
     Look,
 }
 
