@@ -9,8 +9,9 @@ use engine::NodeConfig;
 use world::Env;
 
 use crate::kept::is_idempotent;
-use crate::link_thread::LinkThread;
+use crate::opensearch::free_ports;
 use crate::process::{NodeProcess, Ready};
+use crate::site_link::SiteLink;
 use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
 use crate::{Answer, Error, RestClient};
 
@@ -36,7 +37,7 @@ pub struct EmbeddedTarget {
     data: Option<PathBuf>,
     client: RestClient,
     nodes: Vec<RunningNode>,
-    link: Option<LinkThread>,
+    link: Option<SiteLink>,
     /// Below `nodes`: dropped after the processes that write there have ended.
     own_data: Option<tempfile::TempDir>,
     turn: Cell<usize>,
@@ -102,6 +103,7 @@ impl EmbeddedTarget {
             http: address(0, n),
             data: data.join(name),
             settings: cluster.settings.clone(),
+            publish: None,
         };
         Ok(members.iter().enumerate().map(config).collect())
     }
@@ -114,12 +116,50 @@ impl EmbeddedTarget {
             manager.get_or_insert_with(|| ready.transport.clone());
             self.add(&cluster.name, config, process, ready)?;
         }
-        let nodes = cluster.nodes;
+        self.wait_for_nodes(&cluster.name, cluster.nodes).await
+    }
+
+    /// Starts one cluster on several sites: every node tells the others the link's address of itself.
+    async fn start_sites(&mut self, sites: &[ClusterSpec]) -> Result<(), Error> {
+        if sites.iter().any(|site| site.nodes != 1) {
+            return Err(Error::SitesOfOne);
+        }
+        let Some(first) = sites.first() else { return Ok(()) };
+        let members: Vec<String> = sites.iter().map(|site| format!("{}-0", site.name)).collect();
+        let mut manager = None;
+        for site in sites {
+            let mut config = self.configs(site)?.remove(0);
+            config.cluster = first.name.clone();
+            config.members = members.clone();
+            if self.port.is_none() {
+                config.transport = format!("127.0.0.1:{}", free_ports(1)?[0]);
+            }
+            let link = self.link.as_ref();
+            let published =
+                link.map(|link| link.route(&site.name, &config.transport)).transpose()?;
+            config.manager = manager.clone();
+            config.publish = published.clone();
+            let (process, ready) = NodeProcess::start(&self.env, &self.program, &config).await?;
+            manager.get_or_insert(ready.transport);
+            let handle = NodeHandle {
+                name: ready.name,
+                http: ready.http.clone(),
+                transport: config.transport.clone(),
+            };
+            config.http = ready.http;
+            let (cluster, process) = (site.name.clone(), Some(process));
+            let through_link = published;
+            self.nodes.push(RunningNode { cluster, config, process, handle, through_link });
+        }
+        self.wait_for_nodes(&first.name, sites.len()).await
+    }
+
+    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<(), Error> {
         let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=30s");
-        let health = self.request(&cluster.name, "GET", &path, Bytes::new()).await?.json()?;
+        let health = self.request(cluster, "GET", &path, Bytes::new()).await?.json()?;
         if health["timed_out"] == true {
             let joined = health["number_of_nodes"].as_u64().unwrap_or(0);
-            return Err(Error::NotJoined { cluster: cluster.name.clone(), joined, nodes });
+            return Err(Error::NotJoined { cluster: cluster.to_owned(), joined, nodes });
         }
         Ok(())
     }
@@ -133,7 +173,7 @@ impl EmbeddedTarget {
     ) -> Result<(), Error> {
         let link = self.link.as_ref();
         let through_link =
-            link.map(|link| link.route("127.0.0.1:0", &ready.transport)).transpose()?;
+            link.map(|link| link.route(cluster, &ready.transport)).transpose()?;
         // A restart takes the same addresses, which others know by now.
         (config.transport, config.http) = (ready.transport.clone(), ready.http.clone());
         let handle = NodeHandle { name: ready.name, http: ready.http, transport: ready.transport };
@@ -170,7 +210,11 @@ impl Target for EmbeddedTarget {
 
     async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
         if let Some(config) = &topology.link {
-            self.link = Some(LinkThread::open(config.clone())?);
+            let near = topology.clusters.first().map_or("", |cluster| &cluster.name);
+            self.link = Some(SiteLink::open(config.clone(), near, topology.joined)?);
+        }
+        if topology.joined {
+            return self.start_sites(&topology.clusters).await;
         }
         for cluster in &topology.clusters {
             self.start_cluster(cluster).await?;

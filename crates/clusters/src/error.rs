@@ -114,6 +114,48 @@ pub enum Error {
         /// Nodes that should be there.
         nodes: usize,
     },
+    /// A program that is needed is not there, or too old.
+    #[error("OpenSearch needs {what} {oldest} or later: {found}; `{install}` installs it on Debian")]
+    Missing {
+        /// Its name.
+        what: &'static str,
+        /// What was found instead.
+        found: String,
+        /// The command that installs it.
+        install: &'static str,
+        /// The oldest release that does.
+        oldest: String,
+    },
+    /// There is nowhere to keep what was fetched.
+    #[error(
+        "neither NARROWS_CACHE nor XDG_CACHE_HOME nor HOME is set; set NARROWS_CACHE to a directory \
+         where OpenSearch's jars may be kept (80 MB)"
+    )]
+    NoCache,
+    /// The jars could not be fetched, or the class that starts a node not compiled.
+    #[error(
+        "mvn could not fetch OpenSearch from Maven Central; is the network there, or a mirror in \
+         ~/.m2/settings.xml? --opensearch-home does without{}", said(.lines)
+    )]
+    Build {
+        /// The first lines that it wrote.
+        lines: Vec<String>,
+    },
+    /// The directory holds no OpenSearch.
+    #[error(
+        "{home} holds no OpenSearch: there is no lib and modules in it; give the directory of an \
+         unpacked distribution"
+    )]
+    NoDistribution {
+        /// The directory.
+        home: PathBuf,
+    },
+    /// A site with several nodes.
+    #[error(
+        "a node tells every other one address, so on this target a site of a cluster that spans a \
+         link has one node; set nodes = 1 for both"
+    )]
+    SitesOfOne,
     /// The file system said no.
     #[error("cannot {what} {path}: {source}")]
     Io {
@@ -135,6 +177,19 @@ pub enum Error {
         /// The address.
         address: String,
     },
+}
+
+impl Error {
+    /// Whether what was asked for cannot be done as it was asked: nothing was started or changed.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Error::Missing { .. }
+                | Error::NoCache
+                | Error::NoDistribution { .. }
+                | Error::SitesOfOne
+        )
+    }
 }
 
 fn said(lines: &[String]) -> String {

@@ -5,6 +5,8 @@
 //! | `target` | [`Target`]: start, ask, kill, stop; the link between clusters |
 //! | `embedded` | the embedded engine, one process a node, the link on a thread of its own |
 //! | `virtual_target` | the same engine in virtual time |
+//! | `opensearch` | OpenSearch, one JVM a node; its jars |
+//! | `site_link` | the link between two sites of one cluster |
 //! | `process` | a node as a child process |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
 //! | `rest`, `http`, `kept` | asking a node, in either world; connections that are kept for it |
@@ -17,14 +19,17 @@ mod error;
 mod http;
 mod kept;
 mod link_thread;
+mod opensearch;
 mod process;
 mod rest;
+mod site_link;
 mod target;
 mod virtual_target;
 
 pub use embedded::EmbeddedTarget;
 pub use error::Error;
 pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
+pub use opensearch::{DEFAULT_HEAP, OpenSearchTarget};
 pub use rest::{Answer, RestClient};
 pub use target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
 pub use virtual_target::VirtualTarget;

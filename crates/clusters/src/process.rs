@@ -13,7 +13,7 @@ use engine::NodeConfig;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use world::{Env, Task};
 
 use crate::Error;
@@ -52,9 +52,29 @@ impl NodeProcess {
         program: &Path,
         config: &NodeConfig,
     ) -> Result<(NodeProcess, Ready), Error> {
-        let io = |what, source| Error::Io { what, path: program.to_owned(), source };
-        let mut child = Command::new(program)
-            .arg("node")
+        let mut command = Command::new(program);
+        command.arg("node");
+        let mut line = serde_json::to_string(config).expect("a configuration is plain data");
+        line.push('\n');
+        let (mut process, first) = NodeProcess::spawn(env, &config.name, command, &line).await?;
+        match serde_json::from_str(&first) {
+            Ok(ready) => Ok((process, ready)),
+            Err(_) => {
+                let what = format!("printed {:?} where its addresses should be", first.trim_end());
+                Err(process.failed(&what).await)
+            }
+        }
+    }
+
+    /// Starts a command, gives it `input`, which stays open, and waits for its first line.
+    pub(crate) async fn spawn(
+        env: &Env,
+        name: &str,
+        mut command: Command,
+        input: &str,
+    ) -> Result<(NodeProcess, String), Error> {
+        let path = command.as_std().get_program().into();
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -62,42 +82,22 @@ impl NodeProcess {
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
-            .map_err(|source| io("start", source))?;
+            .map_err(|source| Error::Io { what: "start", path, source })?;
         let stdin = child.stdin.take().expect("it is piped");
         let stdout = child.stdout.take().expect("it is piped");
         let errors = child.stderr.take().expect("it is piped");
         let stderr = Rc::new(RefCell::new(VecDeque::new()));
-        let kept = stderr.clone();
-        let reader = env.spawn("reads a node's errors", async move {
-            let (mut errors, mut line) = (BufReader::new(errors), Vec::new());
-            while let Ok(1..) = errors.read_until(b'\n', &mut line).await {
-                let line =
-                    String::from_utf8_lossy(&std::mem::take(&mut line)).trim_end().to_owned();
-                let mut kept = kept.borrow_mut();
-                if kept.len() == STDERR_LINES {
-                    kept.pop_front();
-                }
-                kept.push_back(line);
-            }
-        });
-        let name = config.name.clone();
-        let mut process =
-            NodeProcess { env: env.clone(), name, child, stdin: Some(stdin), stderr, reader };
-        let mut line = serde_json::to_string(config).expect("a configuration is plain data");
-        line.push('\n');
+        let reader = env.spawn("reads a node's errors", keep_last_lines(errors, stderr.clone()));
+        let (env, name) = (env.clone(), name.to_owned());
+        let mut process = NodeProcess { env, name, child, stdin: Some(stdin), stderr, reader };
         let stdin = process.stdin.as_mut().expect("it was just put there");
         // It fails where the child has ended already; why, it said on standard error.
-        let _ = stdin.write_all(line.as_bytes()).await;
+        let _ = stdin.write_all(input.as_bytes()).await;
         let mut first = String::new();
         let mut stdout = BufReader::new(stdout);
-        let reading = env.timeout(START_PATIENCE, stdout.read_line(&mut first)).await;
-        match (reading, serde_json::from_str(&first)) {
-            (Ok(Ok(_)), Ok(ready)) => Ok((process, ready)),
-            (Err(_), _) => Err(process.failed("was not ready after 60 s").await),
-            (Ok(Ok(1..)), _) => {
-                let what = format!("printed {:?} where its addresses should be", first.trim_end());
-                Err(process.failed(&what).await)
-            }
+        match process.env.timeout(START_PATIENCE, stdout.read_line(&mut first)).await {
+            Ok(Ok(1..)) => Ok((process, first)),
+            Err(_) => Err(process.failed("was not ready after 60 s").await),
             _ => Err(process.failed("ended before it was ready").await),
         }
     }
@@ -140,6 +140,18 @@ impl NodeProcess {
     }
 }
 
+async fn keep_last_lines(errors: ChildStderr, kept: Rc<RefCell<VecDeque<String>>>) {
+    let (mut errors, mut line) = (BufReader::new(errors), Vec::new());
+    while let Ok(1..) = errors.read_until(b'\n', &mut line).await {
+        let line = String::from_utf8_lossy(&std::mem::take(&mut line)).trim_end().to_owned();
+        let mut kept = kept.borrow_mut();
+        if kept.len() == STDERR_LINES {
+            kept.pop_front();
+        }
+        kept.push_back(line);
+    }
+}
+
 /// Ends it as `kill -9` does and waits for that, so that nothing writes to its data from here on.
 impl Drop for NodeProcess {
     fn drop(&mut self) {
@@ -171,6 +183,7 @@ mod tests {
             http: "127.0.0.1:0".to_owned(),
             data: "/nowhere".into(),
             settings: Default::default(),
+            publish: None,
         }
     }
 

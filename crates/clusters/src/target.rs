@@ -25,6 +25,9 @@ pub struct TopologySpec {
     pub clusters: Vec<ClusterSpec>,
     /// The link that they see each other through; directly without one.
     pub link: Option<LinkConfig>,
+    /// Whether the clusters are sites of one cluster, called as the first: its nodes see those of the others
+    /// through the link. Each is asked under its own name all the same.
+    pub joined: bool,
 }
 
 /// A running node and where it is reached.
@@ -79,6 +82,12 @@ pub trait Target {
 
     /// The link, where there is one.
     fn link(&self) -> Option<&dyn LinkControl>;
+
+    /// Whether `index.routing.allocation.require._name` says where an index is placed. Where it does not, a
+    /// single shard is placed on the first node.
+    fn places_by_setting(&self) -> bool {
+        false
+    }
 
     /// Ends a node as `kill -9` does.
     async fn kill_node(&mut self, node: &str) -> Result<(), Error>;

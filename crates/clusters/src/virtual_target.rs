@@ -13,6 +13,8 @@ use crate::{Answer, Error, RestClient};
 
 /// Where a node keeps its data on its host's disk.
 const DATA: &str = "/data";
+/// Where a node of one site listens for the others.
+const SITE_PORT: u16 = 9300;
 
 struct VirtualNode {
     cluster: String,
@@ -59,10 +61,48 @@ impl VirtualTarget {
                 http: host.any_address(),
                 data: PathBuf::from(DATA),
                 settings: cluster.settings.clone(),
+                publish: None,
             };
             let node = Node::start(&host, config.clone()).await?;
             manager.get_or_insert_with(|| node.transport_address().to_owned());
             self.add(&cluster.name, config, node).await?;
+        }
+        Ok(())
+    }
+
+    /// One cluster on several sites: every node tells the others the link's address of itself.
+    async fn start_sites(&mut self, sites: &[ClusterSpec]) -> Result<(), Error> {
+        if sites.iter().any(|site| site.nodes != 1) {
+            return Err(Error::SitesOfOne);
+        }
+        let members: Vec<String> = sites.iter().map(|site| format!("{}-0", site.name)).collect();
+        let mut manager = None;
+        for (site, name) in sites.iter().zip(&members) {
+            let host = self.env.host(name);
+            let transport = format!("{name}:{SITE_PORT}");
+            let published = match &self.link {
+                Some(link) => Some(link.route(&transport).await.map_err(Error::Link)?),
+                None => None,
+            };
+            let config = NodeConfig {
+                name: name.clone(),
+                cluster: sites[0].name.clone(),
+                members: members.clone(),
+                manager: manager.clone(),
+                transport: transport.clone(),
+                publish: published.clone(),
+                http: host.any_address(),
+                data: PathBuf::from(DATA),
+                settings: site.settings.clone(),
+            };
+            let node = Node::start(&host, config.clone()).await?;
+            manager.get_or_insert_with(|| node.transport_address().to_owned());
+            let http = node.http_address().to_owned();
+            let handle = NodeHandle { name: name.clone(), http: http.clone(), transport };
+            let (cluster, node) = (site.name.clone(), Some(node));
+            let config = NodeConfig { http, ..config };
+            let through_link = published;
+            self.nodes.push(VirtualNode { cluster, config, node, handle, through_link });
         }
         Ok(())
     }
@@ -109,6 +149,9 @@ impl Target for VirtualTarget {
 
     async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
         self.link = topology.link.clone().map(|config| Link::open(&self.env, config));
+        if topology.joined {
+            return self.start_sites(&topology.clusters).await;
+        }
         for cluster in &topology.clusters {
             self.start_cluster(cluster).await?;
         }

@@ -19,6 +19,9 @@ pub struct NodeConfig {
     pub manager: Option<String>,
     /// Where to listen for other nodes, `host:port`; port 0 takes a free one.
     pub transport: String,
+    /// The address that other nodes are told, where something lies in between; `transport` otherwise.
+    #[serde(default)]
+    pub publish: Option<String>,
     /// Where to serve REST.
     pub http: String,
     /// Where to keep data.

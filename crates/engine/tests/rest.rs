@@ -745,6 +745,7 @@ fn an_address_in_use_is_named() {
             http: address.clone(),
             data: dir.path().to_owned(),
             settings: BTreeMap::new(),
+            publish: None,
         };
         let error = engine::Node::start(&env, config).await.err().unwrap().to_string();
         assert!(error.contains(&format!("listen for REST on {address}")), "{error}");

@@ -136,6 +136,10 @@ pub enum Error {
 impl Error {
     /// Whether what was asked for cannot be done as it was asked: nothing was started.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Error::UnknownPlan { .. } | Error::Plan(_) | Error::Scale { .. })
+        match self {
+            Error::UnknownPlan { .. } | Error::Plan(_) | Error::Scale { .. } => true,
+            Error::Target(error) => error.is_usage(),
+            _ => false,
+        }
     }
 }

@@ -86,7 +86,7 @@ pub struct Inner {
 impl Node {
     /// Starts a node: listens, joins its cluster, and brings up the copies that belong on it.
     pub async fn start(env: &Env, config: NodeConfig) -> Result<Node, Error> {
-        for address in [&config.transport, &config.http] {
+        for address in [&config.transport, &config.http].into_iter().chain(&config.publish) {
             check_loopback(env, &config.name, address)?;
         }
         let disk = NodeDisk::open(env, &config).await?;
@@ -96,7 +96,7 @@ impl Node {
         let row = NodeRow {
             name: config.name.clone(),
             cluster: config.cluster.clone(),
-            transport: transport.address().to_owned(),
+            transport: config.publish.clone().unwrap_or_else(|| transport.address().to_owned()),
             http: http.address().to_owned(),
         };
         let manager = match config.manager {

@@ -52,6 +52,7 @@ impl Cluster {
             http: env.host(node).any_address(),
             data: root.join(node),
             settings: settings.clone(),
+            publish: None,
         });
         let configs: Vec<NodeConfig> = configs.collect();
         let (env, name, nodes) = (env.clone(), name.to_owned(), BTreeMap::new());

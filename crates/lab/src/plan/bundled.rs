@@ -13,10 +13,16 @@ pub struct Bundled {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 1] = [Bundled {
-    name: "remote-recovery",
-    text: include_str!("../../../../plans/remote-recovery.toml"),
-}];
+const BUNDLED: [Bundled; 2] = [
+    Bundled {
+        name: "remote-recovery",
+        text: include_str!("../../../../plans/remote-recovery.toml"),
+    },
+    Bundled {
+        name: "replica-over-link",
+        text: include_str!("../../../../plans/replica-over-link.toml"),
+    },
+];
 
 /// Every bundled plan, in the order of names.
 pub fn bundled() -> &'static [Bundled] {

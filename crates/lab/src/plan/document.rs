@@ -19,7 +19,7 @@ pub(super) struct Document {
     pub(super) sample: Spanned<String>,
     pub(super) seed: Spanned<i64>,
     pub(super) leader: ClusterTable,
-    pub(super) follower: ClusterTable,
+    pub(super) follower: FollowerTable,
     pub(super) link: LinkTable,
     pub(super) corpus: CorpusTable,
     pub(super) index: IndexTable,
@@ -32,6 +32,13 @@ pub(super) struct Document {
 #[serde(deny_unknown_fields)]
 pub(super) struct ClusterTable {
     pub(super) nodes: Spanned<i64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FollowerTable {
+    pub(super) nodes: Spanned<i64>,
+    pub(super) joins: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

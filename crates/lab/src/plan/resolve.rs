@@ -43,6 +43,7 @@ impl Plan {
             about: document.about.clone(),
             source: document.source.clone(),
             steps: self.steps()?,
+            joined: self.joined()?,
             laps: self.number("laps", &document.laps, LAPS)?,
             sample: self.sample()?,
             seed: self.number("seed", &document.seed, 0..=i64::MAX)?,
@@ -117,6 +118,29 @@ impl Plan {
             })
         };
         steps.get_ref().iter().map(step).collect()
+    }
+
+    /// Whether the follower's nodes join the leader. `add_replica` needs that, `recover` two clusters.
+    fn joined(&self) -> Result<bool, Error> {
+        let joins = self.document.follower.joins.as_ref();
+        if let Some(joins) = joins.filter(|joins| joins.get_ref() != "leader") {
+            let message = "the follower's nodes can join \"leader\" alone";
+            return Err(self.error(joins.span(), message));
+        }
+        for step in self.document.steps.get_ref() {
+            let wrong = match step.get_ref().as_str() {
+                "add_replica" if joins.is_none() => {
+                    "add_replica needs nodes of the same cluster across the link; write \
+                     joins = \"leader\" below [follower]"
+                }
+                "recover" if joins.is_some() => {
+                    "recover needs two clusters; take joins out of [follower], or use add_replica"
+                }
+                _ => continue,
+            };
+            return Err(self.error(step.span(), wrong));
+        }
+        Ok(joins.is_some())
     }
 
     fn sample(&self) -> Result<Duration, Error> {
@@ -250,7 +274,11 @@ mod tests {
 
     use super::*;
     use crate::corpus::Corpus;
-    use crate::plan::bundled;
+    use crate::plan::{Bundled, bundled};
+
+    fn remote_recovery() -> &'static Bundled {
+        bundled().iter().find(|plan| plan.name == "remote-recovery").unwrap()
+    }
 
     const KNOWN: [&str; 4] = [
         "ccr.indices.recovery.chunk_size",
@@ -270,12 +298,12 @@ mod tests {
     }
 
     fn resolved() -> Resolved {
-        bundled()[0].plan().unwrap().resolve(0.01, check).unwrap()
+        remote_recovery().plan().unwrap().resolve(0.01, check).unwrap()
     }
 
     /// What is said when `from` in the bundled plan becomes `to`.
     fn said(from: &str, to: &str) -> String {
-        let text = bundled()[0].text;
+        let text = remote_recovery().text;
         assert!(text.contains(from), "{from}");
         let plan = Plan::parse("my.toml", &text.replacen(from, to, 1));
         plan.and_then(|plan| plan.resolve(1.0, check)).unwrap_err().to_string()
@@ -284,7 +312,7 @@ mod tests {
     #[test]
     fn remote_recovery_is_the_published_experiment() {
         let plan = resolved();
-        assert_eq!(plan.steps, Step::ALL);
+        assert_eq!(plan.steps, [Step::Start, Step::Index, Step::Recover, Step::Verify]);
         assert_eq!((plan.leader.nodes, plan.follower.nodes), (3, 3));
         assert_eq!((plan.index.shards, plan.index.replicas), (3, 0));
         assert_eq!(plan.link.rtt, Duration::from_millis(100));
@@ -320,7 +348,7 @@ mod tests {
         assert_eq!(five["ccr.indices.recovery.chunk_size"], "1mb");
         assert_eq!(five["ccr.indices.recovery.max_concurrent_file_chunks"], "5");
         assert_eq!(five["narrows.recovery.scheduler"], "parallel_files");
-        let text = bundled()[0].text.replacen(
+        let text = remote_recovery().text.replacen(
             "\"narrows.recovery.scheduler\" = \"adaptive\"",
             "\"ccr.indices.recovery.max_bytes_per_sec\" = \"40mb\"",
             1,
@@ -333,7 +361,7 @@ mod tests {
 
     #[test]
     fn scale_multiplies_documents_and_leaves_at_least_one() {
-        let plan = bundled()[0].plan().unwrap();
+        let plan = remote_recovery().plan().unwrap();
         assert_eq!(plan.resolve(1e-9, check).unwrap().corpus.documents, 1);
         for bad in [0.0, -1.0, f64::NAN, 2e6] {
             assert!(matches!(plan.resolve(bad, check), Err(Error::Scale { .. })), "{bad}");

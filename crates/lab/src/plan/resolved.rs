@@ -28,6 +28,8 @@ pub struct Resolved {
     pub leader: Cluster,
     /// The cluster that recovers from it.
     pub follower: Cluster,
+    /// Whether the follower's nodes are not a cluster of their own, but the leader's second site.
+    pub joined: bool,
     /// The path between the two.
     pub link: Link,
     /// What is indexed.
@@ -47,20 +49,24 @@ pub enum Step {
     Index,
     /// Recover the index on the follower, for each variant.
     Recover,
+    /// Add a copy of the index on the second site, for each variant.
+    AddReplica,
     /// Compare both sides.
     Verify,
 }
 
 impl Step {
     /// Every step.
-    pub const ALL: [Step; 4] = [Step::Start, Step::Index, Step::Recover, Step::Verify];
+    pub const ALL: [Step; 5] =
+        [Step::Start, Step::Index, Step::Recover, Step::AddReplica, Step::Verify];
 
-    /// The name in plans: `start`, `index`, `recover`, `verify`.
+    /// The name in plans: `start`, `index`, `recover`, `add_replica`, `verify`.
     pub fn name(self) -> &'static str {
         match self {
             Step::Start => "start",
             Step::Index => "index",
             Step::Recover => "recover",
+            Step::AddReplica => "add_replica",
             Step::Verify => "verify",
         }
     }

@@ -7,6 +7,7 @@ use clusters::Target;
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
+use super::replicating::PLACE;
 use super::{LEADER, Runner};
 use crate::Error;
 use crate::corpus::{BulkBodies, portions};
@@ -16,13 +17,15 @@ impl<T: Target> Runner<'_, T> {
         let (index, corpus) = (&self.plan.index, &self.plan.corpus);
         self.journal.phase("index", true, None, 1)?;
         self.watch.begin("index", None, Some(corpus.documents), "documents");
-        let body = json!({
-            "settings": {
-                "index.number_of_shards": index.shards,
-                "index.number_of_replicas": index.replicas,
-            },
-            "mappings": corpus.source.mapping(),
+        let mut settings = json!({
+            "index.number_of_shards": index.shards,
+            "index.number_of_replicas": index.replicas,
         });
+        if self.plan.joined && self.target.places_by_setting() {
+            // A copy can only cross the link later if none is on the other side now.
+            settings[PLACE] = json!(self.target.nodes(LEADER).first().map(|node| &node.name));
+        }
+        let body = json!({ "settings": settings, "mappings": corpus.source.mapping() });
         self.ask(LEADER, "PUT", &format!("/{}", index.name), Some(&body)).await?;
         self.wait_for_health(LEADER, &index.name).await?;
         let done = Cell::new(0u64);
@@ -30,6 +33,9 @@ impl<T: Target> Runner<'_, T> {
         try_join_all(clients.into_iter().map(|part| self.bulk_client(part, &done))).await?;
         // What is recovered later is what is committed now.
         self.ask(LEADER, "POST", &format!("/{}/_flush", index.name), None).await?;
+        if !self.is_embedded(LEADER).await? {
+            self.wait_for_merges().await?;
+        }
         self.watch.end();
         self.journal.phase("index", false, None, 1)
     }

@@ -5,27 +5,31 @@
 //! | `watch` | what the runner tells while it goes on: [`Watch`] |
 //! | `indexing` | the bulk clients |
 //! | `recovering` | one variant: settings, follow, samples, end |
+//! | `replicating` | the same for `add_replica` |
 //! | `sampling` | telemetry into lines of the record |
 //! | `verifying` | the checker: both sides hold the same documents |
+//! | `reading` | a digest for clusters that have none: every document read through `_search` |
 //! | `journal` | the record as the runner writes it |
 
 mod indexing;
 mod journal;
+mod reading;
 mod recovering;
+mod replicating;
 mod sampling;
 mod verifying;
 mod watch;
 
 use bytes::Bytes;
 use clusters::{ClusterSpec, Target, TopologySpec};
-use record::{Row, Writer};
+use record::{Line, Row, Writer};
 use serde_json::Value;
 use world::{Env, LinkConfig};
 
 pub use watch::{Quiet, Watch};
 
 use crate::Error;
-use crate::plan::{Resolved, Step};
+use crate::plan::{Resolved, Step, Variant};
 use journal::Journal;
 
 /// Name of the cluster that holds the data.
@@ -47,6 +51,7 @@ pub fn topology(plan: &Resolved) -> TopologySpec {
             rate_bytes_per_s: Some(plan.link.rate_bytes_per_s),
             window_bytes: plan.link.window_bytes,
         }),
+        joined: plan.joined,
     }
 }
 
@@ -78,13 +83,17 @@ impl<'a, T: Target> Runner<'a, T> {
         if self.plan.steps.contains(&Step::Index) {
             self.index().await?;
         }
-        if !self.plan.steps.contains(&Step::Recover) {
+        if ![Step::Recover, Step::AddReplica].iter().any(|step| self.plan.steps.contains(step)) {
             return Ok(rows);
         }
         let leader = self.digest_leader().await?;
         for lap in 1..=self.plan.laps {
             for variant in &self.plan.variants {
-                let mut row = self.recover(variant, lap).await?;
+                let mut row = if self.plan.joined {
+                    self.add_replica(variant, lap).await?
+                } else {
+                    self.recover(variant, lap).await?
+                };
                 if self.plan.steps.contains(&Step::Verify) {
                     self.verify(variant, lap, &leader, &mut row).await?;
                 }
@@ -95,7 +104,11 @@ impl<'a, T: Target> Runner<'a, T> {
                 if !verified && self.plan.steps.contains(&Step::Verify) {
                     return Err(Error::NotTheSame { variant: variant.name.clone() });
                 }
-                self.forget_follower().await?;
+                if self.plan.joined {
+                    self.remove_replica().await?;
+                } else {
+                    self.forget_follower().await?;
+                }
             }
         }
         Ok(rows)
@@ -111,6 +124,13 @@ impl<'a, T: Target> Runner<'a, T> {
     ) -> Result<Value, Error> {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         Ok(self.target.request(cluster, method, path, body).await?.json()?)
+    }
+
+    /// A sentence for the record and for whoever watches.
+    fn note(&self, variant: &Variant, text: &str) -> Result<(), Error> {
+        let (t_ms, variant) = (self.journal.t_ms(), Some(variant.name.clone()));
+        self.watch.note(text);
+        self.journal.line(&Line::Note { t_ms, variant, text: text.to_owned() })
     }
 
     /// The name that the follower index has: the leader index's own.

@@ -7,7 +7,7 @@ use clusters::Target;
 use record::{Limit, LimitShare, Line, Row};
 use serde_json::{Value, json};
 
-use super::sampling::{Before, Recoveries};
+use super::sampling::{Before, Copies, Recoveries};
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::plan::Variant;
@@ -29,7 +29,7 @@ impl<T: Target> Runner<'_, T> {
         let began_epoch_ms = self.env.epoch_ms();
         let path = format!("/{index}/_ccr/follow?wait_for_active_shards=0");
         self.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
-        let end = self.watch_recovery(variant, lap, &before).await?;
+        let end = self.watch_recovery(variant, lap, &before, Copies::Primaries).await?;
         self.watch.end();
         self.journal.phase("recover", false, Some(&variant.name), lap)?;
         Ok(self.row(variant, lap, began_epoch_ms, &end))
@@ -37,13 +37,7 @@ impl<T: Target> Runner<'_, T> {
 
     /// Gives both clusters the variant's settings, and takes back those of other variants.
     async fn set_up(&self, variant: &Variant) -> Result<(), Error> {
-        let all: BTreeSet<&String> =
-            self.plan.variants.iter().flat_map(|variant| variant.settings.keys()).collect();
-        let mut settings: BTreeMap<&str, Value> =
-            all.into_iter().map(|name| (name.as_str(), Value::Null)).collect();
-        for (name, value) in &variant.settings {
-            settings.insert(name, json!(value));
-        }
+        let mut settings = self.settings_of(variant);
         let leader = json!({ "persistent": settings });
         self.ask(LEADER, "PUT", "/_cluster/settings", Some(&leader)).await?;
         let seeds = self.target.seeds_through_link(LEADER);
@@ -52,6 +46,18 @@ impl<T: Target> Runner<'_, T> {
         let follower = json!({ "persistent": settings });
         self.ask(FOLLOWER, "PUT", "/_cluster/settings", Some(&follower)).await?;
         self.wait_for_remote().await
+    }
+
+    /// A variant's settings; null for those that only others have.
+    pub(super) fn settings_of<'v>(&'v self, variant: &'v Variant) -> BTreeMap<&'v str, Value> {
+        let all: BTreeSet<&String> =
+            self.plan.variants.iter().flat_map(|variant| variant.settings.keys()).collect();
+        let mut settings: BTreeMap<&str, Value> =
+            all.into_iter().map(|name| (name.as_str(), Value::Null)).collect();
+        for (name, value) in &variant.settings {
+            settings.insert(name, json!(value));
+        }
+        settings
     }
 
     async fn wait_for_remote(&self) -> Result<(), Error> {
@@ -70,20 +76,25 @@ impl<T: Target> Runner<'_, T> {
     }
 
     /// Samples until every shard is complete.
-    async fn watch_recovery(
+    pub(super) async fn watch_recovery(
         &self,
         variant: &Variant,
         lap: u32,
         before: &Before,
+        copies: Copies,
     ) -> Result<Recoveries, Error> {
         let index = self.follower_index();
+        let shards = match copies {
+            Copies::Primaries => self.plan.index.shards,
+            Copies::Replicas => self.plan.index.shards * self.plan.follower.nodes,
+        };
         let mut moved = (self.env.now(), 0);
         let mut next = self.env.now();
         loop {
             next = (next + self.plan.sample).max(self.env.now());
             let path = format!("/{index}/_recovery");
             let answer = self.ask(FOLLOWER, "GET", &path, None).await?;
-            let all = Recoveries::read(&answer, index, self.plan.index.shards);
+            let all = Recoveries::read(&answer, index, copies, shards);
             let (t_ms, sample) = (self.journal.t_ms(), all.sample.clone());
             let line = Line::Recovery { t_ms, variant: variant.name.clone(), lap, sample };
             self.journal.line(&line)?;
@@ -105,7 +116,7 @@ impl<T: Target> Runner<'_, T> {
         }
     }
 
-    fn row(&self, variant: &Variant, lap: u32, began_epoch_ms: u64, end: &Recoveries) -> Row {
+    pub(super) fn row(&self, variant: &Variant, lap: u32, began_epoch_ms: u64, end: &Recoveries) -> Row {
         let seconds = end.stopped_epoch_ms.saturating_sub(began_epoch_ms).max(1) as f64 / 1e3;
         let bytes = end.sample.recovered_bytes + end.operations_bytes;
         let bytes_per_s = bytes as f64 / seconds;

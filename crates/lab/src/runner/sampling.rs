@@ -27,15 +27,22 @@ impl<T: Target> Runner<'_, T> {
         lap: u32,
         before: &Before,
     ) -> Result<(), Error> {
-        let path = "/_nodes/stats";
-        let (leader, follower) = tokio::join!(
-            self.ask(LEADER, "GET", path, None),
-            self.ask(FOLLOWER, "GET", path, None)
-        );
+        let path = "/_nodes/stats/process,transport,indices/recovery";
+        let (leader, follower) = if self.plan.joined {
+            // One cluster: either site answers for both.
+            (self.ask(LEADER, "GET", path, None).await, Ok(Value::Null))
+        } else {
+            tokio::join!(
+                self.ask(LEADER, "GET", path, None),
+                self.ask(FOLLOWER, "GET", path, None)
+            )
+        };
         for (cluster, stats) in [(LEADER, leader), (FOLLOWER, follower)] {
             // A cluster that does not answer is a gap in the telemetry, not the end of the run.
             let Ok(stats) = stats else { continue };
             for node in stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values()) {
+                let far = self.plan.joined && node["name"].as_str().is_some_and(is_of_follower);
+                let cluster = if far { FOLLOWER } else { cluster };
                 let sample = self.node_sample(cluster, node, before);
                 let (t_ms, variant) = (self.journal.t_ms(), Some(variant.to_owned()));
                 self.journal.line(&Line::Node { t_ms, variant, lap, sample })?;
@@ -82,6 +89,18 @@ impl<T: Target> Runner<'_, T> {
     }
 }
 
+/// Whether a node's name is one of the second site's: `follower-0`.
+fn is_of_follower(node: &str) -> bool {
+    node.strip_prefix(FOLLOWER).is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// Which copies' recoveries are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copies {
+    Primaries,
+    Replicas,
+}
+
 /// The recoveries of one index, as `_recovery` tells them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recoveries {
@@ -92,6 +111,8 @@ pub(super) struct Recoveries {
     pub(super) stopped_epoch_ms: u64,
     /// Bytes of operations that were copied after the files.
     pub(super) operations_bytes: u64,
+    /// Bytes of files that were there already.
+    pub(super) reused_bytes: u64,
     pub(super) refetched_chunks: u64,
     pub(super) retries: u64,
     /// What the first failing shard says.
@@ -100,10 +121,11 @@ pub(super) struct Recoveries {
 
 impl Recoveries {
     /// Reads an answer of `GET {index}/_recovery`; `shards` is how many there should be.
-    pub(super) fn read(answer: &Value, index: &str, shards: u32) -> Self {
+    pub(super) fn read(answer: &Value, index: &str, copies: Copies, shards: u32) -> Self {
         let mut all = Recoveries::default();
         let rows = answer[index]["shards"].as_array();
-        let rows = rows.into_iter().flatten().filter(|row| row["primary"] == true);
+        let meant = |row: &&Value| row["primary"] == (copies == Copies::Primaries);
+        let rows = rows.into_iter().flatten().filter(meant);
         let mut done = 0;
         for row in rows {
             all.add(row);
@@ -115,10 +137,11 @@ impl Recoveries {
 
     fn add(&mut self, row: &Value) {
         let number = |pointer: &str| row.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+        let reused = number("/index/size/reused_in_bytes");
         let sample = &mut self.sample;
         sample.recovered_bytes += number("/index/size/recovered_in_bytes");
         sample.total_bytes +=
-            number("/index/size/total_in_bytes") - number("/index/size/reused_in_bytes");
+            number("/index/size/total_in_bytes").saturating_sub(reused);
         sample.recovered_files += number("/index/files/recovered");
         sample.total_files += number("/index/files/total");
         let stage = row["stage"].as_str().unwrap_or("?").to_owned();
@@ -128,10 +151,14 @@ impl Recoveries {
         for (limit, ns) in charged {
             *sample.charged_s.entry(limit).or_default() += ns as f64 / 1e9;
         }
-        let chunk_bytes = number("/narrows/chunk_bytes");
-        sample.chunk_bytes = Some(sample.chunk_bytes.unwrap_or(0).max(chunk_bytes));
-        let in_flight = sample.in_flight_bytes.unwrap_or(0) + number("/narrows/in_flight_bytes");
-        sample.in_flight_bytes = Some(in_flight);
+        // Only the embedded engine tells what is in flight.
+        if row["narrows"].is_object() {
+            let chunk_bytes = number("/narrows/chunk_bytes");
+            sample.chunk_bytes = Some(sample.chunk_bytes.unwrap_or(0).max(chunk_bytes));
+            let in_flight = number("/narrows/in_flight_bytes");
+            sample.in_flight_bytes = Some(sample.in_flight_bytes.unwrap_or(0) + in_flight);
+        }
+        self.reused_bytes += reused;
         self.stopped_epoch_ms = self.stopped_epoch_ms.max(number("/stop_time_in_millis"));
         self.operations_bytes += number("/narrows/operations_bytes");
         self.refetched_chunks += number("/narrows/refetched_chunks");

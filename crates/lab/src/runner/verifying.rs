@@ -5,13 +5,16 @@
 use clusters::Target;
 use record::{Line, Row, ShardDigest};
 
+use serde_json::Value;
+
+use super::sampling::Copies;
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::plan::Variant;
 
 impl<T: Target> Runner<'_, T> {
     pub(super) async fn digest_leader(&self) -> Result<Vec<ShardDigest>, Error> {
-        let shards = self.digest(LEADER, &self.plan.index.name).await?;
+        let shards = self.digest(LEADER, &self.plan.index.name, Copies::Primaries).await?;
         self.write_digest(None, LEADER, &shards)?;
         Ok(shards)
     }
@@ -28,7 +31,8 @@ impl<T: Target> Runner<'_, T> {
         self.watch.begin("verify", Some(&variant.name), None, "");
         let index = self.follower_index();
         self.wait_for_primaries(index).await?;
-        let follower = self.digest(FOLLOWER, index).await?;
+        let copies = if self.plan.joined { Copies::Replicas } else { Copies::Primaries };
+        let follower = self.digest(FOLLOWER, index, copies).await?;
         self.write_digest(Some(&variant.name), FOLLOWER, &follower)?;
         row.documents = follower.iter().map(|shard| shard.documents).sum();
         row.verified = same(leader, &follower);
@@ -42,11 +46,29 @@ impl<T: Target> Runner<'_, T> {
         Ok(())
     }
 
-    async fn digest(&self, cluster: &str, index: &str) -> Result<Vec<ShardDigest>, Error> {
-        let path = format!("/{index}/_narrows/digest");
+    async fn digest(
+        &self,
+        cluster: &str,
+        index: &str,
+        copies: Copies,
+    ) -> Result<Vec<ShardDigest>, Error> {
+        if !self.is_embedded(cluster).await? {
+            return self.read_copies(cluster, index, copies).await;
+        }
+        let path = format!("/{index}/_narrows/digest?replicas=true");
         let answer = self.ask(cluster, "GET", &path, None).await?;
-        serde_json::from_value(answer["shards"].clone())
+        let meant = |shard: &&Value| shard["primary"] == (copies == Copies::Primaries);
+        let shards = answer["shards"].as_array().into_iter().flatten().filter(meant);
+        shards
+            .map(|shard| serde_json::from_value(shard.clone()))
+            .collect::<Result<_, _>>()
             .map_err(|error| Error::Digest { cluster: cluster.to_owned(), why: error.to_string() })
+    }
+
+    /// Whether a cluster is one of the embedded engine, by its own word.
+    pub(super) async fn is_embedded(&self, cluster: &str) -> Result<bool, Error> {
+        let root = self.ask(cluster, "GET", "/", None).await?;
+        Ok(root["version"]["distribution"] == "narrows")
     }
 
     fn write_digest(

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             nodes: usize::from(args.nodes),
             settings: args.settings.iter().cloned().collect(),
         };
-        let topology = TopologySpec { clusters: vec![cluster], link: None };
+        let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
         let ended = tokio::select! {
             biased;
             ended = serve(&mut target, &topology, (&args.name, args.port)) => ended,

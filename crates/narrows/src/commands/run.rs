@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use clusters::{EmbeddedTarget, Target, VirtualTarget};
-use lab::plan::{Plan, Resolved};
+use clusters::{DEFAULT_HEAP, EmbeddedTarget, OpenSearchTarget, Target, VirtualTarget};
+use lab::plan::{Plan, Resolved, Variant};
 use lab::runner::{self, Runner, Watch};
 use record::units::{parse_duration, parse_rate};
 use record::{FORMAT, LinkInfo, Manifest, NodeInfo, RunDir, Status, VariantInfo, Writer};
@@ -21,9 +21,16 @@ use crate::{machine, runs};
 pub(crate) struct Args {
     /// A plan that comes with narrows (see `narrows plans`), or a path that ends in .toml.
     plan: String,
-    /// Where the clusters live: real processes on this machine, or simulated in virtual time.
+    /// Where the clusters live: real processes on this machine, simulated in virtual time, or OpenSearch,
+    /// one JVM a node.
     #[arg(long, value_enum, default_value_t = On::Embedded)]
     on: On,
+    /// Heap of each OpenSearch node, as Java writes it: 512m, 1g.
+    #[arg(long, value_name = "SIZE", default_value = DEFAULT_HEAP, value_parser = parse_heap)]
+    heap: String,
+    /// An unpacked OpenSearch distribution, instead of the release from Maven Central.
+    #[arg(long, value_name = "DIR")]
+    opensearch_home: Option<PathBuf>,
     /// Size of the corpus; 1 is the plan's own.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
@@ -55,6 +62,9 @@ enum On {
     Embedded,
     /// The same engine, simulated.
     Virtual,
+    /// OpenSearch on this machine, started for the run; the first use fetches it with mvn.
+    #[value(name = "opensearch")]
+    OpenSearch,
 }
 
 impl On {
@@ -62,8 +72,19 @@ impl On {
         match self {
             On::Embedded => "embedded",
             On::Virtual => "virtual",
+            On::OpenSearch => "opensearch",
         }
     }
+}
+
+/// A heap as Java takes it. What is not a size would end the node with Java's own words only.
+fn parse_heap(text: &str) -> Result<String, String> {
+    let digits = text.trim_end_matches(['k', 'm', 'g', 'K', 'M', 'G']);
+    let number = digits.parse::<u64>().is_ok_and(|number| number > 0);
+    if number && text.len() == digits.len() + 1 {
+        return Ok(text.to_owned());
+    }
+    Err("write a number and k, m or g, for example 512m".to_owned())
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -74,7 +95,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     // Before anything is started: a directory that cannot be written is found now.
     let mut writer = Writer::create(&dir, &manifest)?;
     let ended = match args.on {
-        On::Embedded => on_embedded(&resolved, &mut writer, &mut manifest),
+        On::Embedded => on_real(&resolved, &mut writer, &mut manifest, |env| {
+            Ok(EmbeddedTarget::new(env, std::env::current_exe()?))
+        }),
+        On::OpenSearch => on_real(&resolved, &mut writer, &mut manifest, |env| {
+            let target = OpenSearchTarget::new(env).with_heap(&args.heap);
+            Ok(args.opensearch_home.iter().fold(target, |target, home| target.with_home(home)))
+        }),
         On::Virtual => on_virtual(&resolved, writer, &mut manifest),
     };
     finish(args, &dir, &mut manifest, ended)
@@ -82,8 +109,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// The plan with what the command line says otherwise.
 fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
-    let mut resolved = plan.resolve(args.scale, |name, value| {
-        engine::settings::check(name, value).map(drop).map_err(|error| error.to_string())
+    let mut resolved = plan.resolve(args.scale, |name, value| match args.on {
+        // It knows its settings itself; what it refuses it says.
+        On::OpenSearch if !is_our_own(name) => Ok(()),
+        _ => engine::settings::check(name, value).map(drop).map_err(|error| error.to_string()),
     })?;
     if args.laps == Some(0) {
         return Err(Usage("--laps must be at least 1".to_owned()).into());
@@ -102,10 +131,39 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
             return Err(Usage(text).into());
         }
     }
+    if args.on == On::OpenSearch {
+        leave_out_our_own(&mut resolved, &args.variants)?;
+    }
     if !args.variants.is_empty() {
         resolved.variants.retain(|variant| args.variants.contains(&variant.name));
     }
     Ok(resolved)
+}
+
+/// Settings that the embedded engine alone has.
+fn is_our_own(setting: &str) -> bool {
+    setting.starts_with("narrows.")
+}
+
+/// Leaves out the variants that only the embedded engine can run, and says so.
+fn leave_out_our_own(plan: &mut Resolved, asked_for: &[String]) -> anyhow::Result<()> {
+    let own = |variant: &Variant| variant.settings.keys().any(|name| is_our_own(name));
+    for variant in plan.variants.iter().filter(|variant| own(variant)) {
+        if asked_for.contains(&variant.name) {
+            let text = format!(
+                "\"{}\" has settings of the embedded engine alone; run it with --on embedded",
+                variant.name
+            );
+            return Err(Usage(text).into());
+        }
+        eprintln!("{} is left out: only the embedded engine has its settings", variant.name);
+    }
+    plan.variants.retain(|variant| !own(variant));
+    if plan.variants.is_empty() {
+        let text = "every variant has settings of the embedded engine alone; run it with --on embedded";
+        return Err(Usage(text.to_owned()).into());
+    }
+    Ok(())
 }
 
 fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manifest {
@@ -150,10 +208,11 @@ enum Ended {
     Interrupted,
 }
 
-fn on_embedded(
+fn on_real<T: Target>(
     plan: &Resolved,
     writer: &mut Writer,
     manifest: &mut Manifest,
+    target: impl FnOnce(&Env) -> anyhow::Result<T>,
 ) -> anyhow::Result<Ended> {
     world::real_world::run(plan.seed, async |env| {
         let progress = Progress::new();
@@ -162,7 +221,7 @@ fn on_embedded(
             link.ceiling_bytes_per_s = Some(ceiling);
         }
         writer.manifest(manifest)?;
-        let mut target = EmbeddedTarget::new(&env, std::env::current_exe()?);
+        let mut target = target(&env)?;
         let ended = tokio::select! {
             biased;
             result = work(&env, plan, &mut target, writer, &progress) => {

@@ -1,0 +1,307 @@
+//! OpenSearch as a target that we start: one JVM a node, on this machine.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `installation` | the jars, fetched once with `mvn`, or an unpacked distribution |
+//! | `node` | a node's settings, its directory, its process |
+//! | `OpenSearchNode.java`, `pom.xml` | the class that starts a node; what it needs |
+//!
+//! Two clusters see each other through the link where one is given the other's seeds. One cluster on two
+//! sites ([`TopologySpec::joined`]) is put on the link by `transport.publish_port`: every node tells the others the
+//! port of the link that leads to it.
+
+mod installation;
+mod node;
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use world::Env;
+
+use crate::embedded::ask_in_turn;
+use crate::process::NodeProcess;
+use crate::site_link::SiteLink;
+use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
+use crate::{Answer, Error, RestClient};
+use installation::Installation;
+use node::NodePlan;
+
+pub(crate) use node::free_ports;
+
+/// The heap of a node where none is asked for.
+pub const DEFAULT_HEAP: &str = "512m";
+/// How long the nodes may take to find each other once they listen.
+const JOIN_PATIENCE: Duration = Duration::from_secs(30);
+/// How often a node is started when its ports were taken in the meantime.
+const STARTS_MAX: u32 = 3;
+
+struct RunningNode {
+    /// The plan's name of its cluster, or of its site.
+    site: String,
+    plan: NodePlan,
+    process: Option<NodeProcess>,
+    handle: NodeHandle,
+    /// The address that leads to its transport through the link.
+    through_link: Option<String>,
+}
+
+/// OpenSearch nodes as processes.
+pub struct OpenSearchTarget {
+    env: Env,
+    client: RestClient,
+    heap: String,
+    home: Option<PathBuf>,
+    installation: Option<Installation>,
+    nodes: Vec<RunningNode>,
+    link: Option<SiteLink>,
+    /// Below `nodes`: dropped after the processes that write there have ended.
+    root: Option<tempfile::TempDir>,
+    turn: Cell<usize>,
+}
+
+impl OpenSearchTarget {
+    /// A target that starts nodes with a heap of [`DEFAULT_HEAP`], from Maven Central.
+    pub fn new(env: &Env) -> Self {
+        OpenSearchTarget {
+            env: env.clone(),
+            client: RestClient::new(env),
+            heap: DEFAULT_HEAP.to_owned(),
+            home: None,
+            installation: None,
+            nodes: Vec::new(),
+            link: None,
+            root: None,
+            turn: Cell::new(0),
+        }
+    }
+
+    /// Another heap for every node, as Java writes it: `512m`, `1g`.
+    pub fn with_heap(mut self, heap: &str) -> Self {
+        self.heap = heap.to_owned();
+        self
+    }
+
+    /// An unpacked distribution instead of the release from Maven Central.
+    pub fn with_home(mut self, home: &Path) -> Self {
+        self.home = Some(home.to_owned());
+        self
+    }
+
+    /// Fetches or finds the software. [`Target::start`] does it, too; here it can be waited for apart, as
+    /// the first time takes a while.
+    pub async fn install(&mut self) -> Result<(), Error> {
+        if self.installation.is_none() {
+            self.installation = Some(match &self.home {
+                Some(home) => Installation::from_home(home).await?,
+                None => Installation::from_maven().await?,
+            });
+        }
+        Ok(())
+    }
+
+    /// The directory that snapshots of a cluster go to, and its name as a cluster sees it.
+    pub fn repository(&self, cluster: &str) -> Option<&Path> {
+        let node = self.nodes.iter().find(|node| node.site == cluster)?;
+        Some(&node.plan.repository)
+    }
+
+    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+        self.install().await?;
+        if topology.joined && topology.clusters.iter().any(|site| site.nodes != 1) {
+            return Err(Error::SitesOfOne);
+        }
+        let root = tempfile::Builder::new().prefix("narrows-opensearch-").tempdir();
+        let path = std::env::temp_dir();
+        let io = |source| Error::Io { what: "make a directory in", path, source };
+        self.root = Some(root.map_err(io)?);
+        if let Some(config) = &topology.link {
+            let near = topology.clusters.first().map_or("", |cluster| &cluster.name);
+            self.link = Some(SiteLink::open(config.clone(), near, topology.joined)?);
+        }
+        let mut manager: Option<NodePlan> = None;
+        for cluster in &topology.clusters {
+            if !topology.joined {
+                manager = None;
+            }
+            for n in 0..cluster.nodes {
+                let started = self.start_one(cluster, n, manager.as_ref(), topology.joined).await?;
+                manager.get_or_insert(started);
+            }
+        }
+        let joined_nodes = topology.clusters.iter().map(|cluster| cluster.nodes).sum();
+        for cluster in &topology.clusters {
+            let nodes = if topology.joined { joined_nodes } else { cluster.nodes };
+            self.wait_for_nodes(&cluster.name, nodes).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts a node; on other ports where those that were free are not any more.
+    async fn start_one(
+        &mut self,
+        cluster: &ClusterSpec,
+        n: usize,
+        manager: Option<&NodePlan>,
+        joined: bool,
+    ) -> Result<NodePlan, Error> {
+        let mut tries = 1;
+        loop {
+            let (plan, through_link) = self.plan(cluster, n, manager, joined)?;
+            let installation = self.installation.as_ref().expect("it is installed");
+            match plan.start(&self.env, installation).await {
+                Ok(process) => {
+                    let address = |port: u16| format!("127.0.0.1:{port}");
+                    let handle = NodeHandle {
+                        name: plan.name.clone(),
+                        http: address(plan.http_port),
+                        transport: address(plan.transport_port),
+                    };
+                    let (site, process) = (cluster.name.clone(), Some(process));
+                    let kept = plan.clone();
+                    self.nodes.push(RunningNode { site, plan, process, handle, through_link });
+                    return Ok(kept);
+                }
+                Err(error) if is_port_taken(&error) && tries < STARTS_MAX => tries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// What node `n` is started with, and the address that leads to it through the link.
+    fn plan(
+        &self,
+        cluster: &ClusterSpec,
+        n: usize,
+        manager: Option<&NodePlan>,
+        joined: bool,
+    ) -> Result<(NodePlan, Option<String>), Error> {
+        let ports = free_ports(2)?;
+        let name = format!("{}-{n}", cluster.name);
+        let root = self.root.as_ref().expect("it was made").path();
+        let transport = format!("127.0.0.1:{}", ports[1]);
+        let through_link =
+            self.link.as_ref().map(|link| link.route(&cluster.name, &transport)).transpose()?;
+        let published = through_link.as_ref().filter(|_| joined).unwrap_or(&transport);
+        let publish_port = published.rsplit(':').next().and_then(|port| port.parse().ok());
+        let manager_dir = root.join(manager.map_or(&name, |manager| &manager.name));
+        let plan = NodePlan {
+            cluster: manager.map_or(&cluster.name, |manager| &manager.cluster).clone(),
+            manager: manager.map_or(&name, |manager| &manager.name).clone(),
+            seed: manager.map_or(published, |manager| &manager.seed).clone(),
+            http_port: ports[0],
+            transport_port: ports[1],
+            publish_port: publish_port.expect("a route is an address with a port"),
+            dir: root.join(&name),
+            repository: manager_dir.join("repository"),
+            heap: self.heap.clone(),
+            settings: cluster.settings.clone(),
+            name,
+        };
+        Ok((plan, through_link))
+    }
+
+    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<(), Error> {
+        let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=5s");
+        let give_up = self.env.now() + JOIN_PATIENCE;
+        let mut joined = 0;
+        while self.env.now() < give_up {
+            // Before a manager is elected the answer is an error.
+            if let Ok(answer) = self.request(cluster, "GET", &path, Bytes::new()).await {
+                let health = answer.json()?;
+                joined = health["number_of_nodes"].as_u64().unwrap_or(0);
+                if joined >= nodes as u64 {
+                    return Ok(());
+                }
+            }
+            self.env.sleep(Duration::from_millis(200)).await;
+        }
+        Err(Error::NotJoined { cluster: cluster.to_owned(), joined, nodes })
+    }
+
+    fn find(&self, node: &str) -> Result<usize, Error> {
+        let found = self.nodes.iter().position(|running| running.handle.name == node);
+        found.ok_or_else(|| Error::Unknown { what: "node", name: node.to_owned() })
+    }
+}
+
+fn is_port_taken(error: &Error) -> bool {
+    let Error::Node { stderr, .. } = error else { return false };
+    stderr.iter().any(|line| line.contains("BindException") || line.contains("BindHttpException"))
+}
+
+impl Target for OpenSearchTarget {
+    fn name(&self) -> &'static str {
+        "opensearch"
+    }
+
+    async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+        let started = self.start_all(topology).await;
+        if started.is_err() {
+            self.stop().await;
+        }
+        started
+    }
+
+    async fn request(
+        &self,
+        cluster: &str,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answer, Error> {
+        let nodes = self.nodes(cluster);
+        ask_in_turn(&self.client, &nodes, &self.turn, cluster, (method, path, body)).await
+    }
+
+    fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {
+        let running = |node: &&RunningNode| node.site == cluster && node.process.is_some();
+        self.nodes.iter().filter(running).map(|node| node.handle.clone()).collect()
+    }
+
+    fn seeds_through_link(&self, cluster: &str) -> Vec<String> {
+        let nodes = self.nodes.iter().filter(|node| node.site == cluster);
+        nodes
+            .map(|node| node.through_link.as_ref().unwrap_or(&node.handle.transport).clone())
+            .collect()
+    }
+
+    fn link(&self) -> Option<&dyn LinkControl> {
+        self.link.as_ref().map(|link| link as &dyn LinkControl)
+    }
+
+    fn places_by_setting(&self) -> bool {
+        true
+    }
+
+    async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
+        let place = self.find(node)?;
+        if let Some(process) = self.nodes[place].process.take() {
+            process.kill().await;
+        }
+        Ok(())
+    }
+
+    async fn start_node(&mut self, node: &str) -> Result<(), Error> {
+        let place = self.find(node)?;
+        if self.nodes[place].process.is_none()
+            && let Some(installation) = &self.installation
+        {
+            let process = self.nodes[place].plan.start(&self.env, installation).await?;
+            self.nodes[place].process = Some(process);
+        }
+        Ok(())
+    }
+
+    async fn stop(&mut self) {
+        // The manager, which comes first, goes last.
+        while let Some(mut node) = self.nodes.pop() {
+            if let Some(process) = node.process.take() {
+                process.stop().await;
+            }
+        }
+        self.link = None;
+        self.root = None;
+    }
+}
