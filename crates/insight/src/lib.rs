@@ -17,6 +17,7 @@ mod bounds;
 mod curves;
 mod finding;
 mod gaps;
+mod inferred;
 pub mod stats;
 mod summary;
 mod trace;

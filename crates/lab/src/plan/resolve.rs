@@ -339,6 +339,29 @@ mod tests {
     }
 
     #[test]
+    fn a_replica_needs_one_cluster_and_a_follower_needs_two() {
+        insta::assert_snapshot!(said("\"recover\", ", "\"add_replica\", "), @r#"
+        my.toml:7:28: add_replica needs nodes of the same cluster across the link; write joins = "leader" below [follower]
+          |
+        7 | steps = ["start", "index", "add_replica", "verify"]
+          |                            ^^^^^^^^^^^^^
+        "#);
+        let joins = |cluster: &str| format!("[follower]\njoins = \"{cluster}\"");
+        insta::assert_snapshot!(said("[follower]", &joins("leader")), @r#"
+        my.toml:7:28: recover needs two clusters; take joins out of [follower], or use add_replica
+          |
+        7 | steps = ["start", "index", "recover", "verify"]
+          |                            ^^^^^^^^^
+        "#);
+        insta::assert_snapshot!(said("[follower]", &joins("other")), @r#"
+        my.toml:16:9: the follower's nodes can join "leader" alone
+           |
+        16 | joins = "other"
+           |         ^^^^^^^
+        "#);
+    }
+
+    #[test]
     fn settings_are_merged_and_the_variants_go_before() {
         let plan = resolved();
         for variant in &plan.variants {
@@ -466,7 +489,7 @@ mod tests {
            |            ^
         ");
         insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
-        my.toml:7:28: unknown step "recovery"; did you mean "recover"? Steps: start, index, recover, verify
+        my.toml:7:28: unknown step "recovery"; did you mean "recover"? Steps: start, index, recover, add_replica, verify
           |
         7 | steps = ["start", "index", "recovery", "verify"]
           |                            ^^^^^^^^^^
