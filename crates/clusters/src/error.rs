@@ -156,6 +156,50 @@ pub enum Error {
          link has one node; set nodes = 1 for both"
     )]
     SitesOfOne,
+    /// A plan with two clusters on one.
+    #[error(
+        "this plan needs two clusters, and --on URL gives it one; \"replica-over-link\" runs on one, \
+         or start both with --on opensearch"
+    )]
+    OneCluster,
+    /// Fewer data nodes than sites.
+    #[error("the cluster has {data} data nodes, and a copy on another one needs {needed}")]
+    TooFewNodes {
+        /// Data nodes that there are.
+        data: usize,
+        /// Data nodes that are needed.
+        needed: usize,
+    },
+    /// A change that would not be taken back.
+    #[error("{method} {path} would change what was not made for this run; it is not sent")]
+    NotOurs {
+        /// What was to be asked.
+        method: String,
+        /// Of what.
+        path: String,
+    },
+    /// A transient setting that goes before the persistent one.
+    #[error(
+        "{name} is set transiently, to \"{value}\", so what a variant sets would have no effect; \
+         remove the transient setting first"
+    )]
+    Transient {
+        /// The setting.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// Another cluster at the same address.
+    #[error(
+        "the cluster that answers is {found}, and the changes were made on {expected}; nothing was \
+         changed"
+    )]
+    OtherCluster {
+        /// `cluster_uuid` in the journal.
+        expected: String,
+        /// `cluster_uuid` of the one that answers.
+        found: String,
+    },
     /// The file system said no.
     #[error("cannot {what} {path}: {source}")]
     Io {
@@ -165,6 +209,64 @@ pub enum Error {
         path: PathBuf,
         /// What was found.
         source: io::Error,
+    },
+    /// Not the address of a cluster.
+    #[error("\"{what}\" is not an address to use: {why}")]
+    Address {
+        /// What was given, without user and password.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Credentials that cannot be used.
+    #[error("{source_name} {why}")]
+    Credentials {
+        /// The file, or the environment.
+        source_name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// TLS cannot be set up as it was asked for.
+    #[error("{0}")]
+    Tls(String),
+    /// Whoever answers is not whom we trust, or speaks something else.
+    #[error("{address} {why}")]
+    Peer {
+        /// The address.
+        address: String,
+        /// What was found, and what to do.
+        why: String,
+    },
+    /// The cluster does not know us.
+    #[error(
+        "{address} does not accept {sent} (401{}); set NARROWS_USER and NARROWS_PASSWORD, \
+         NARROWS_API_KEY or NARROWS_TOKEN, or give --credentials FILE", in_words(.reason)
+    )]
+    Unauthorized {
+        /// The address.
+        address: String,
+        /// The kind of credentials that were sent.
+        sent: &'static str,
+        /// The cluster's words.
+        reason: String,
+    },
+    /// The cluster knows us and does not let us.
+    #[error("{method} {path} is forbidden (403{}); {needs}", in_words(.reason))]
+    Forbidden {
+        /// What was asked.
+        method: String,
+        /// Of what.
+        path: String,
+        /// The cluster's words.
+        reason: String,
+        /// The privilege that allows it.
+        needs: &'static str,
+    },
+    /// None of several hosts answered.
+    #[error("none of {} hosts answered: {}", .tried.len(), .tried.join("; "))]
+    NoHost {
+        /// What was found at each.
+        tried: Vec<String>,
     },
     /// The link could not be opened.
     #[error("the link cannot {0}")]
@@ -188,10 +290,18 @@ impl Error {
                 | Error::NoCache
                 | Error::NoDistribution { .. }
                 | Error::SitesOfOne
+                | Error::OneCluster
+                | Error::TooFewNodes { .. }
+                | Error::Transient { .. }
+                | Error::OtherCluster { .. }
         )
     }
 }
 
 fn said(lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { format!("; it said:\n  {}", lines.join("\n  ")) }
+}
+
+fn in_words(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(": {reason}") }
 }

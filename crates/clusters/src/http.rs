@@ -1,13 +1,18 @@
-//! A small HTTP/1.1 client for the real world: kept connections, bounded answers.
+//! A small HTTP/1.1 client for the real world: kept connections, bounded answers, TLS where it is asked for.
 
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 use world::{Env, Task};
 
 use crate::kept::{Failure, Kept};
@@ -24,12 +29,39 @@ struct Open {
 pub(crate) struct HttpClient {
     env: Env,
     kept: Kept<Open>,
+    tls: Option<Arc<ClientConfig>>,
+    authorization: Option<HeaderValue>,
     answer_bytes_max: usize,
 }
 
 impl HttpClient {
     pub(crate) fn new(env: Env) -> Self {
-        HttpClient { env, kept: Kept::default(), answer_bytes_max: ANSWER_BYTES_MAX }
+        HttpClient {
+            env,
+            kept: Kept::default(),
+            tls: None,
+            authorization: None,
+            answer_bytes_max: ANSWER_BYTES_MAX,
+        }
+    }
+
+    /// The same over TLS.
+    pub(crate) fn with_tls(mut self, config: Arc<ClientConfig>) -> Self {
+        self.tls = Some(config);
+        self
+    }
+
+    /// The same with this value of `Authorization` in every question; it is shown nowhere.
+    pub(crate) fn with_authorization(mut self, mut value: HeaderValue) -> Self {
+        value.set_sensitive(true);
+        self.authorization = Some(value);
+        self
+    }
+
+    /// The same with another bound on answers.
+    pub(crate) fn with_answer_bytes_max(mut self, bytes: usize) -> Self {
+        self.answer_bytes_max = bytes;
+        self
     }
 
     /// Asks, and reads the whole answer: status and body. Asks once more, on a fresh connection, where a kept
@@ -54,6 +86,17 @@ impl HttpClient {
     async fn open(&self, address: &str) -> io::Result<Open> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
+        let Some(config) = &self.tls else { return self.speak(stream).await };
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        self.speak(TlsConnector::from(config.clone()).connect(name, stream).await?).await
+    }
+
+    async fn speak(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    ) -> io::Result<Open> {
         let (send, connection) = handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         let connection = self.env.spawn("http connection", async move {
             // How it ends is seen by who waits for an answer.
@@ -70,11 +113,15 @@ impl HttpClient {
         path: &str,
         body: Bytes,
     ) -> Result<(u16, Bytes), Failure> {
-        let request = hyper::Request::builder()
+        let mut request = hyper::Request::builder()
             .method(method)
             .uri(path)
             .header(HOST, address)
-            .header(CONTENT_TYPE, "application/json")
+            .header(CONTENT_TYPE, "application/json");
+        if let Some(value) = &self.authorization {
+            request = request.header(AUTHORIZATION, value);
+        }
+        let request = request
             .body(Full::new(body))
             .map_err(|error| Failure::Broken(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
         open.send.ready().await.map_err(|error| Failure::Unread(told(&error)))?;

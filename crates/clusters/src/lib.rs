@@ -6,9 +6,12 @@
 //! | `embedded` | the embedded engine, one process a node, the link on a thread of its own |
 //! | `virtual_target` | the same engine in virtual time |
 //! | `opensearch` | OpenSearch, one JVM a node; its jars |
+//! | `url_target` | a cluster that is already there, changed only with a journal |
+//! | `journal` | what was changed there, written before it is changed; how it goes back |
 //! | `site_link` | the link between two sites of one cluster |
 //! | `process` | a node as a child process |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
+//! | [`live`] | clusters that we did not start: asking and observing them |
 //! | `rest`, `http`, `kept` | asking a node, in either world; connections that are kept for it |
 //!
 //! The one rule: whatever a target starts, it stops: when it is told to, when it is dropped, and when the
@@ -17,19 +20,24 @@
 mod embedded;
 mod error;
 mod http;
+mod journal;
 mod kept;
 mod link_thread;
 mod opensearch;
+pub mod live;
 mod process;
 mod rest;
 mod site_link;
 mod target;
+mod url_target;
 mod virtual_target;
 
 pub use embedded::EmbeddedTarget;
 pub use error::Error;
+pub use journal::{Change, Head, Journal, SettingValue, SettingsBack};
 pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
 pub use opensearch::{DEFAULT_HEAP, OpenSearchTarget};
 pub use rest::{Answer, RestClient};
 pub use target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
+pub use url_target::{ClusterIdentity, UrlTarget, restore};
 pub use virtual_target::VirtualTarget;

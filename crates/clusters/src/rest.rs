@@ -158,16 +158,18 @@ async fn ask(
 }
 
 fn refused(method: &str, answer: &Answer) -> Error {
-    let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let (kind, reason) = words_of(&answer.body);
+    let (method, path) = (method.to_owned(), answer.path.clone());
+    Error::Refused { method, path, status: answer.status, kind, reason }
+}
+
+/// The type and the reason of an error, in the node's words.
+pub(crate) fn words_of(body: &[u8]) -> (String, String) {
+    let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let plain = || String::from_utf8_lossy(&answer.body[..answer.body.len().min(200)]).into_owned();
-    Error::Refused {
-        method: method.to_owned(),
-        path: answer.path.clone(),
-        status: answer.status,
-        kind: text("/error/type").unwrap_or_else(|| "error".to_owned()),
-        reason: text("/error/reason").or_else(|| text("/error")).unwrap_or_else(plain),
-    }
+    let plain = || String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned();
+    let kind = text("/error/type").unwrap_or_else(|| "error".to_owned());
+    (kind, text("/error/reason").or_else(|| text("/error")).unwrap_or_else(plain))
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ pub trait Target {
     /// The link, where there is one.
     fn link(&self) -> Option<&dyn LinkControl>;
 
-    /// Whether `index.routing.allocation.require._name` says where an index is placed. Where it does not, a
+    /// Whether `index.routing.allocation.include._name` says where an index is placed. Where it does not, a
     /// single shard is placed on the first node.
     fn places_by_setting(&self) -> bool {
         false

@@ -7,14 +7,16 @@
 //! | [`Verdict`] | which limit held a variant, why in numbers, which limit would be next |
 //! | [`Bounds`] | what the settings and the link allow at most |
 //! | [`Curves`] | bytes, link rate and CPU over time, thinned to what a chart can show |
+//! | [`diagnosis`] | what holds a live cluster back, told from observations |
 //! | [`stats`] | median, bootstrap intervals |
 //! | [`words`] | numbers and limits as people read them |
 //!
-//! The one rule: everything is a pure function of a record, so that a report of an old run says
+//! The one rule: everything is a pure function of a record or of observations, so that a report of an old run says
 //! today what it said then.
 
 mod bounds;
 mod curves;
+pub mod diagnosis;
 mod finding;
 mod gaps;
 mod inferred;

@@ -12,6 +12,7 @@
 mod line;
 mod manifest;
 pub mod names;
+pub mod observation;
 mod row;
 mod run_dir;
 pub mod units;
@@ -21,5 +22,6 @@ pub use manifest::{LinkInfo, Machine, Manifest, NodeInfo, Status, VariantInfo};
 pub use row::{Limit, LimitShare, Row, ShardDigest};
 pub use run_dir::{Error, RunDir, Writer, replace_manifest};
 
-/// The version of the format that this build writes. Older ones still open.
-pub const FORMAT: u32 = 1;
+/// The version of the format that this build writes. Older ones still open. 2 added observations of live
+/// clusters.
+pub const FORMAT: u32 = 2;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::observation::Observation;
 use crate::row::{Limit, ShardDigest};
 
 /// A step of the plan, in the words of the progress display: `start`, `index`, `recover`, `verify`.
@@ -125,6 +126,13 @@ pub enum Line {
         /// One entry a shard.
         shards: Vec<ShardDigest>,
     },
+    /// A look at a live cluster.
+    Observation {
+        /// Milliseconds since the run began.
+        t_ms: f64,
+        /// What it said.
+        observation: Box<Observation>,
+    },
     /// Something worth telling: a fault, a retry, a warning.
     Note {
         /// Milliseconds since the run began.
@@ -145,6 +153,7 @@ impl Line {
             | Line::Node { t_ms, .. }
             | Line::Link { t_ms, .. }
             | Line::Digest { t_ms, .. }
+            | Line::Observation { t_ms, .. }
             | Line::Note { t_ms, .. } => *t_ms,
         }
     }

@@ -6,13 +6,15 @@
 //! | [`json`] | one object for scripts |
 //! | [`csv`] | one line a lap for spreadsheets |
 //! | [`html`] | the page: no scripts, nothing from outside, light and dark, for screen and paper |
+//! | [`screen`] | a live cluster, drawn or in lines; a diagnosis in words |
 //!
-//! The one rule: a report reads a [`record::RunDir`] and nothing live, so it can be rebuilt from the
-//! run's directory at any time, also from a run that was interrupted.
+//! The one rule: a report reads a [`record::RunDir`] or observations and asks nobody, so it can be rebuilt from
+//! the run's directory at any time, also from a run that was interrupted.
 
 mod csv;
 mod json;
 mod page;
+pub mod screen;
 mod style;
 mod svg;
 mod table;

@@ -127,7 +127,7 @@ impl<T: Target> Runner<'_, T> {
             seconds,
             bytes,
             bytes_per_s,
-            link_share: Some(bytes_per_s / rate),
+            link_share: self.target.link().map(|_| bytes_per_s / rate),
             limits: shares(&end.sample.charged_s),
             verified: false,
             documents: 0,

@@ -7,12 +7,12 @@ use record::Row;
 use serde_json::{Value, json};
 
 use super::sampling::{Before, Copies};
-use super::{LEADER, Runner};
+use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::plan::Variant;
 
 /// Where an index is placed.
-pub(super) const PLACE: &str = "index.routing.allocation.require._name";
+pub(super) const PLACE: &str = "index.routing.allocation.include._name";
 /// How long background merges of a fresh index are waited for.
 const MERGE_PATIENCE: Duration = Duration::from_secs(120);
 /// How long a node may take to remove a copy that it holds no longer. OpenSearch asks the other nodes first.
@@ -51,7 +51,9 @@ impl<T: Target> Runner<'_, T> {
         let mut settings = json!({ "index.number_of_replicas": replicas });
         if replicas > 0 && self.target.places_by_setting() {
             // The primaries were kept on the first site while they were filled.
-            settings[PLACE] = Value::Null;
+            let nodes = [LEADER, FOLLOWER].into_iter().flat_map(|site| self.target.nodes(site));
+            let names: Vec<String> = nodes.map(|node| node.name).collect();
+            settings[PLACE] = json!(names.join(","));
         }
         let path = format!("/{}/_settings", self.plan.index.name);
         self.ask(LEADER, "PUT", &path, Some(&settings)).await?;

@@ -41,7 +41,7 @@ impl<T: Target> Runner<'_, T> {
             // A cluster that does not answer is a gap in the telemetry, not the end of the run.
             let Ok(stats) = stats else { continue };
             for node in stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values()) {
-                let far = self.plan.joined && node["name"].as_str().is_some_and(is_of_follower);
+                let far = self.plan.joined && self.is_of_follower(&node["name"]);
                 let cluster = if far { FOLLOWER } else { cluster };
                 let sample = self.node_sample(cluster, node, before);
                 let (t_ms, variant) = (self.journal.t_ms(), Some(variant.to_owned()));
@@ -49,6 +49,10 @@ impl<T: Target> Runner<'_, T> {
             }
         }
         self.sample_link(variant, lap, before)
+    }
+
+    fn is_of_follower(&self, node: &Value) -> bool {
+        self.target.nodes(FOLLOWER).iter().any(|far| *node == far.name.as_str())
     }
 
     fn node_sample(&self, cluster: &str, stats: &Value, before: &Before) -> NodeSample {
@@ -87,11 +91,6 @@ impl<T: Target> Runner<'_, T> {
         let (t_ms, variant) = (self.journal.t_ms(), Some(variant.to_owned()));
         self.journal.line(&Line::Link { t_ms, variant, lap, sample })
     }
-}
-
-/// Whether a node's name is one of the second site's: `follower-0`.
-fn is_of_follower(node: &str) -> bool {
-    node.strip_prefix(FOLLOWER).is_some_and(|rest| rest.starts_with('-'))
 }
 
 /// Which copies' recoveries are meant.

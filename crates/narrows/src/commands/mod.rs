@@ -2,11 +2,13 @@
 
 mod cluster;
 mod completions;
+mod explain;
 mod link;
 mod plans;
 mod report;
 mod run;
 mod show;
+mod watch;
 
 use clap::Subcommand;
 
@@ -21,6 +23,10 @@ pub(crate) enum Command {
     Show(show::Args),
     /// Write the HTML page of an earlier run again.
     Report(report::Args),
+    /// Watch a live cluster: recoveries, nodes, followers, what waits, and what holds them. Read-only.
+    Watch(watch::Args),
+    /// Say what holds a live cluster or a recorded run back, with the evidence and what lifts it. Read-only.
+    Explain(explain::Args),
     /// Start a cluster of the embedded engine, for any client or tool to be pointed at.
     Cluster(cluster::Args),
     /// A link with delay, rate and window between two addresses.
@@ -38,6 +44,8 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
         Command::Plans(args) => plans::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Watch(args) => watch::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Cluster(args) => cluster::run(&args),
         Command::Link(args) => link::run(&args),
         Command::Completions(args) => completions::run(&args, cli),

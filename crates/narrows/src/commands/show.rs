@@ -66,11 +66,8 @@ pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
         .map_err(|error| anyhow::anyhow!("write {}: {error}", to.display()))
 }
 
-fn terminal_width() -> Option<u16> {
-    let (_, columns) = indicatif_size()?;
+/// Columns of the terminal on standard output.
+pub(crate) fn terminal_width() -> Option<u16> {
+    let (_, columns) = console::Term::stdout().size_checked()?;
     Some(columns)
-}
-
-fn indicatif_size() -> Option<(u16, u16)> {
-    console::Term::stdout().size_checked()
 }

@@ -1,0 +1,155 @@
+//! Addresses of live clusters, as people write them.
+
+use std::fmt;
+
+use crate::Error;
+
+/// The port that Elasticsearch and OpenSearch listen on, with and without TLS.
+const DEFAULT_PORT: u16 = 9200;
+
+/// One host of a cluster: `http://a:9200`, `https://search.example.org/behind/a/proxy`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Whether TLS is spoken.
+    pub tls: bool,
+    /// Name or address of the host, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// What stands before every path: empty, or `/prefix` without a slash at its end.
+    pub prefix: String,
+}
+
+impl Address {
+    /// Reads one address. Without a scheme it is plain HTTP, and without a port 9200; `https` without a port is
+    /// 9200 too, as clients of the field have it.
+    pub fn parse(text: &str) -> Result<Address, Error> {
+        // A password must not be repeated in the message that refuses it.
+        let refuse =
+            |why: &str| Err(Error::Address { what: without_user(text), why: why.to_owned() });
+        let (tls, rest) = match text.split_once("://") {
+            None => (false, text),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
+            Some(_) => return refuse("only http:// and https:// are spoken"),
+        };
+        let (authority, path) = match rest.find(['/', '?', '#']) {
+            Some(at) => rest.split_at(at),
+            None => (rest, ""),
+        };
+        if authority.contains('@') {
+            return refuse(
+                "a user and password in a URL end up in histories and logs; put them into \
+                 NARROWS_USER and NARROWS_PASSWORD, or into a file given with --credentials",
+            );
+        }
+        if path.contains(['?', '#']) {
+            return refuse("it has a query; give scheme, host, port and path alone");
+        }
+        let (host, port) = match split_port(authority) {
+            Some(found) => found,
+            None => return refuse("its port is no number from 1 to 65535"),
+        };
+        let valid = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
+        if host.is_empty() || !host.chars().all(valid) {
+            return refuse("it names no host; write http://host:9200 or https://host:9200");
+        }
+        let is_plain = |c: char| c.is_ascii_graphic();
+        if !path.chars().all(is_plain) {
+            return refuse("its path holds a character that a URL cannot hold");
+        }
+        let prefix = path.trim_end_matches('/').to_owned();
+        Ok(Address { tls, host: host.to_owned(), port, prefix })
+    }
+
+    /// Reads several: each text may hold some, joined by commas.
+    pub fn parse_all<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<Address>, Error> {
+        let one = |text: &'a str| text.split(',').map(str::trim).filter(|text| !text.is_empty());
+        let addresses: Vec<Address> =
+            texts.into_iter().flat_map(one).map(Address::parse).collect::<Result<_, _>>()?;
+        if addresses.is_empty() {
+            let why = "no host is given; write http://host:9200".to_owned();
+            return Err(Error::Address { what: String::new(), why });
+        }
+        Ok(addresses)
+    }
+
+    /// `host:port`, with brackets where the host is an IPv6 address.
+    pub fn authority(&self) -> String {
+        let port = self.port;
+        if self.host.contains(':') {
+            format!("[{}]:{port}", self.host)
+        } else {
+            format!("{}:{port}", self.host)
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.authority(), self.prefix)
+    }
+}
+
+fn split_port(authority: &str) -> Option<(&str, u16)> {
+    let port = |text: &str| text.parse().ok().filter(|port| *port > 0);
+    if let Some(rest) = authority.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']')?;
+        return match rest.strip_prefix(':') {
+            Some(text) => Some((host, port(text)?)),
+            None if rest.is_empty() => Some((host, DEFAULT_PORT)),
+            None => None,
+        };
+    }
+    match authority.split_once(':') {
+        Some((host, text)) => Some((host, port(text)?)),
+        None => Some((authority, DEFAULT_PORT)),
+    }
+}
+
+/// The text without what stands before an `@`.
+fn without_user(text: &str) -> String {
+    let Some((before, after)) = text.rsplit_once('@') else { return text.to_owned() };
+    let scheme = before.split_once("://").map_or("", |(scheme, _)| scheme);
+    if scheme.is_empty() { after.to_owned() } else { format!("{scheme}://{after}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (text, shown) in [
+            ("localhost", "http://localhost:9200"),
+            ("10.0.0.1:9201", "http://10.0.0.1:9201"),
+            ("https://es.example.org", "https://es.example.org:9200"),
+            ("HTTPS://es:443/behind/proxy/", "https://es:443/behind/proxy"),
+            ("http://[::1]:9200", "http://[::1]:9200"),
+        ] {
+            assert_eq!(Address::parse(text).unwrap().to_string(), shown);
+        }
+        let all = Address::parse_all(["a, b:1,", "https://c"]).unwrap();
+        let shown: Vec<String> = all.iter().map(Address::to_string).collect();
+        assert_eq!(shown, ["http://a:9200", "http://b:1", "https://c:9200"]);
+    }
+
+    #[test]
+    fn a_password_in_a_url_is_refused_and_not_repeated() {
+        for text in ["https://elastic:s3cret@host:9200", "elastic:s3cret@host", "a:s3cret@b@c"] {
+            let said = Address::parse(text).unwrap_err().to_string();
+            assert!(said.contains("NARROWS_PASSWORD") && !said.contains("s3cret"), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_with_an_example() {
+        for text in
+            ["ftp://a", "http://", "a:0", "a:99999", "http://a:b", "http://a/?q", "a b", "[::1"]
+        {
+            assert!(matches!(Address::parse(text), Err(Error::Address { .. })), "{text}");
+        }
+        assert!(Address::parse_all([" , "]).is_err());
+    }
+}

@@ -1,0 +1,364 @@
+//! Asking a cluster that we did not start: several hosts, patience, and errors that say what to do.
+
+use std::cell::Cell;
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::HeaderValue;
+use rustls::CertificateError;
+use serde_json::Value;
+use world::Env;
+
+use super::{Address, Credentials, TlsOptions};
+use crate::{Answer, Error};
+use crate::http::HttpClient;
+use crate::kept::Failure;
+use crate::rest::words_of;
+
+/// An answer of a live cluster that is larger than this is refused.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// Pauses before a cluster that says it is busy is asked again.
+const BUSY_PAUSES: [Duration; 3] =
+    [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
+const CERTIFICATE_WANTED: &str =
+    "asks for a client certificate that it knows; give it with --cert FILE and --key FILE";
+/// How much of something that is no JSON is shown.
+const SHOWN_CHARS: usize = 60;
+
+/// How to reach a cluster.
+#[derive(Clone, Debug)]
+pub struct LiveOptions {
+    /// Its hosts; any of them may answer.
+    pub addresses: Vec<Address>,
+    /// Who we are.
+    pub credentials: Credentials,
+    /// How TLS is spoken.
+    pub tls: TlsOptions,
+    /// How long one answer may take.
+    pub timeout: Duration,
+}
+
+/// Asks a live cluster.
+pub struct LiveClient {
+    env: Env,
+    plain: HttpClient,
+    secure: Option<HttpClient>,
+    hosts: Vec<Address>,
+    current: Cell<usize>,
+    sent: &'static str,
+    timeout: Duration,
+    requests: Cell<u32>,
+    answer_bytes: Cell<u64>,
+}
+
+impl LiveClient {
+    /// Reads certificates and keys; connects to nothing yet.
+    pub fn new(env: &Env, options: &LiveOptions) -> Result<Self, Error> {
+        let client = |client: HttpClient| -> Result<HttpClient, Error> {
+            let client = client.with_answer_bytes_max(ANSWER_BYTES_MAX);
+            let Some(header) = options.credentials.header() else { return Ok(client) };
+            let value = HeaderValue::try_from(header).map_err(|_| Error::Credentials {
+                source_name: options.credentials.kind().to_owned(),
+                why: "has a character that a header cannot hold".to_owned(),
+            })?;
+            Ok(client.with_authorization(value))
+        };
+        let secure = match options.addresses.iter().any(|address| address.tls) {
+            true => {
+                let config = options.tls.config()?;
+                Some(client(HttpClient::new(env.clone()).with_tls(config))?)
+            }
+            false => None,
+        };
+        Ok(LiveClient {
+            env: env.clone(),
+            plain: client(HttpClient::new(env.clone()))?,
+            secure,
+            hosts: options.addresses.clone(),
+            current: Cell::new(0),
+            sent: options.credentials.kind(),
+            timeout: options.timeout,
+            requests: Cell::new(0),
+            answer_bytes: Cell::new(0),
+        })
+    }
+
+    /// The hosts, as they were given.
+    pub fn hosts(&self) -> &[Address] {
+        &self.hosts
+    }
+
+    /// Requests and bytes of answers so far.
+    pub fn cost(&self) -> (u32, u64) {
+        (self.requests.get(), self.answer_bytes.get())
+    }
+
+    /// Asks the host that answered last, or the next where that one does not answer.
+    pub async fn get(&self, path: &str) -> Result<Value, Error> {
+        json_of(path, &self.send("GET", path, Bytes::new()).await?)
+    }
+
+    /// As [`LiveClient::get`], with a body.
+    pub async fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value, Error> {
+        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+        json_of(path, &self.send(method, path, body).await?)
+    }
+
+    /// As [`LiveClient::get`], for what is answered in text.
+    pub async fn text(&self, path: &str) -> Result<String, Error> {
+        let body = self.send("GET", path, Bytes::new()).await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// As [`LiveClient::get`], for any method and any body: the whole answer.
+    pub async fn request(&self, method: &str, path: &str, body: Bytes) -> Result<Answer, Error> {
+        let body = self.send(method, path, body).await?;
+        Ok(Answer { path: path.to_owned(), status: 200, body })
+    }
+
+    /// Asks one host and no other.
+    pub async fn get_from(&self, host: usize, path: &str) -> Result<Value, Error> {
+        let Some(address) = self.hosts.get(host) else {
+            let why = format!("there are {} hosts", self.hosts.len());
+            return Err(Error::Address { what: host.to_string(), why });
+        };
+        json_of(path, &self.exchange(address, "GET", path, Bytes::new()).await?)
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Bytes) -> Result<Bytes, Error> {
+        let mut tried = Vec::new();
+        for _ in 0..self.hosts.len() {
+            let index = self.current.get() % self.hosts.len();
+            match self.patiently(&self.hosts[index], method, path, body.clone()).await {
+                Err(error) if is_elsewhere_worth(&error, method) => {
+                    self.current.set((index + 1) % self.hosts.len());
+                    tried.push(error);
+                }
+                answer => return answer,
+            }
+        }
+        match tried.len() {
+            1 => Err(tried.remove(0)),
+            _ => Err(Error::NoHost { tried: tried.iter().map(Error::to_string).collect() }),
+        }
+    }
+
+    /// Waits and asks again where the cluster says that it is busy.
+    async fn patiently(
+        &self,
+        address: &Address,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Bytes, Error> {
+        for pause in BUSY_PAUSES {
+            match self.exchange(address, method, path, body.clone()).await {
+                Err(Error::Refused { status: 429, .. }) => self.env.sleep(pause).await,
+                answer => return answer,
+            }
+        }
+        self.exchange(address, method, path, body).await
+    }
+
+    async fn exchange(
+        &self,
+        address: &Address,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Bytes, Error> {
+        let client = match &self.secure {
+            Some(client) if address.tls => client,
+            _ => &self.plain,
+        };
+        let whole = format!("{}{path}", address.prefix);
+        let authority = address.authority();
+        self.requests.set(self.requests.get() + 1);
+        let asking = client.send(&authority, method, &whole, body);
+        match self.env.timeout(self.timeout, asking).await {
+            Ok(Ok((status, body))) => {
+                self.answer_bytes.set(self.answer_bytes.get() + body.len() as u64);
+                self.judge(address, method, path, status, body)
+            }
+            Ok(Err(Failure::TooLarge(limit_bytes))) => Err(Error::TooLarge {
+                address: address.to_string(),
+                method: method.to_owned(),
+                path: path.to_owned(),
+                limit_bytes,
+            }),
+            Ok(Err(Failure::Unread(source) | Failure::Broken(source))) => {
+                Err(self.why_not(address, source).await)
+            }
+            Err(elapsed) => Err(Error::Timeout {
+                address: address.to_string(),
+                method: method.to_owned(),
+                path: path.to_owned(),
+                limit: elapsed.0,
+            }),
+        }
+    }
+
+    fn judge(
+        &self,
+        address: &Address,
+        method: &str,
+        path: &str,
+        status: u16,
+        body: Bytes,
+    ) -> Result<Bytes, Error> {
+        if (200..300).contains(&status) {
+            return Ok(body);
+        }
+        let (kind, reason) = words_of(&body);
+        match status {
+            401 => {
+                Err(Error::Unauthorized { address: address.to_string(), sent: self.sent, reason })
+            }
+            403 => Err(Error::Forbidden {
+                method: method.to_owned(),
+                path: path.to_owned(),
+                reason,
+                needs: "the cluster privilege \"monitor\" allows what narrows reads",
+            }),
+            _ if looks_like_html(&body) => Err(Error::Peer {
+                address: address.to_string(),
+                why: format!(
+                    "answered {path} with {status} and a page of HTML ({}): a proxy or another server is \
+                     there; give the address of a node, or the path that the proxy forwards",
+                    excerpt(&body)
+                ),
+            }),
+            _ => Err(Error::Refused {
+                method: method.to_owned(),
+                path: path.to_owned(),
+                status,
+                kind,
+                reason,
+            }),
+        }
+    }
+
+    /// A connection that failed, in words; asks once more in the other protocol, as that is the usual mistake.
+    async fn why_not(&self, address: &Address, source: io::Error) -> Error {
+        if let Some(error) = tls_error(&source)
+            && let Some(why) = untrusted(error, &address.host)
+        {
+            return Error::Peer { address: address.to_string(), why };
+        }
+        // In TLS 1.3 a server refuses a client only after the client believes that all went well.
+        if source.to_string().contains("CertificateRequired") {
+            return Error::Peer {
+                address: address.to_string(),
+                why: CERTIFICATE_WANTED.to_owned(),
+            };
+        }
+        let is_refused = matches!(
+            source.kind(),
+            io::ErrorKind::ConnectionRefused
+                | io::ErrorKind::AddrNotAvailable
+                | io::ErrorKind::HostUnreachable
+                | io::ErrorKind::NetworkUnreachable
+                | io::ErrorKind::TimedOut
+        );
+        if !is_refused && self.speaks_the_other(address).await {
+            let why = if address.tls {
+                "answers in plain HTTP where TLS was spoken; write http://"
+            } else {
+                "speaks TLS where plain HTTP was spoken; write https:// (and --ca FILE if its authority is your own)"
+            };
+            return Error::Peer { address: address.to_string(), why: why.to_owned() };
+        }
+        Error::Connection { address: address.to_string(), source }
+    }
+
+    /// Whether a host answers in HTTP where we spoke TLS, or the reverse. No credentials are sent.
+    async fn speaks_the_other(&self, address: &Address) -> bool {
+        let client = HttpClient::new(self.env.clone()).with_answer_bytes_max(1 << 20);
+        let client = if address.tls {
+            client
+        } else {
+            let anyone = TlsOptions { insecure: true, ..TlsOptions::default() };
+            let Ok(config) = anyone.config() else { return false };
+            client.with_tls(config)
+        };
+        let authority = address.authority();
+        let asking = client.send(&authority, "GET", "/", Bytes::new());
+        matches!(
+            self.env.timeout(self.timeout.min(Duration::from_secs(3)), asking).await,
+            Ok(Ok(_))
+        )
+    }
+}
+
+/// Whether another host may answer what this one did not.
+fn is_elsewhere_worth(error: &Error, method: &str) -> bool {
+    match error {
+        Error::Connection { .. } | Error::Peer { .. } => true,
+        Error::Timeout { .. } => crate::kept::is_idempotent(method),
+        Error::Refused { status, .. } => matches!(status, 429 | 502 | 503 | 504),
+        _ => false,
+    }
+}
+
+fn json_of(path: &str, body: &Bytes) -> Result<Value, Error> {
+    if body.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_slice(body).map_err(|error| {
+        let reason = if looks_like_html(body) {
+            format!(
+                "a page of HTML ({}): a proxy or another server answers there; give the address of a node",
+                excerpt(body)
+            )
+        } else {
+            format!("{error}; it begins with \"{}\"", excerpt(body))
+        };
+        Error::NotJson { path: path.to_owned(), reason }
+    })
+}
+
+fn looks_like_html(body: &[u8]) -> bool {
+    let start = body.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
+    body.get(start) == Some(&b'<')
+}
+
+fn excerpt(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(4 * SHOWN_CHARS)]);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().filter(|c| !c.is_control()).take(SHOWN_CHARS).collect()
+}
+
+fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+/// Why a TLS peer is not trusted, or does not trust us, and what to do; none where TLS itself went wrong.
+fn untrusted(error: &rustls::Error, host: &str) -> Option<String> {
+    use rustls::{AlertDescription as Alert, Error as Tls};
+    Some(match error {
+        Tls::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "shows a certificate that none of the trusted authorities signed; give its authority's \
+             certificate with --ca FILE"
+                .to_owned()
+        }
+        Tls::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => format!(
+            "shows a certificate that is not for \"{host}\"; use the name that it was made for"
+        ),
+        Tls::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. },
+        ) => "shows a certificate that has expired; renew it, or say --insecure to look regardless"
+            .to_owned(),
+        Tls::InvalidCertificate(other) => {
+            format!(
+                "shows a certificate that cannot be trusted ({other}); give its authority with --ca FILE"
+            )
+        }
+        Tls::AlertReceived(
+            Alert::CertificateRequired | Alert::BadCertificate | Alert::UnknownCA,
+        ) => CERTIFICATE_WANTED.to_owned(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,223 @@
+//! Who we are to a cluster. A secret is never shown: not in messages, not in records, not by `Debug`.
+
+use std::fmt;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use crate::Error;
+
+/// Names of the environment variables that hold credentials.
+pub const VARIABLES: [&str; 4] =
+    ["NARROWS_USER", "NARROWS_PASSWORD", "NARROWS_API_KEY", "NARROWS_TOKEN"];
+
+/// Credentials of one kind.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum Credentials {
+    /// Nobody in particular.
+    #[default]
+    None,
+    /// HTTP basic authentication.
+    Basic {
+        /// User.
+        user: String,
+        /// Password.
+        password: String,
+    },
+    /// An API key of Elasticsearch, as it is handed out (`encoded`) or as `id:api_key`.
+    ApiKey(String),
+    /// A bearer token.
+    Token(String),
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())
+    }
+}
+
+/// The file of `--credentials`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    user: Option<String>,
+    password: Option<String>,
+    api_key: Option<String>,
+    token: Option<String>,
+}
+
+impl Credentials {
+    /// Reads them from the environment; `get` looks a variable up. Empty ones count as not set.
+    pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        let [user, password, api_key, token] =
+            VARIABLES.map(|name| get(name).filter(|value| !value.is_empty()));
+        Self::of(File { user, password, api_key, token }, "the environment", VARIABLES)
+    }
+
+    /// Reads them from a TOML file with `user` and `password`, `api_key` or `token`. A file that others may
+    /// read is refused.
+    pub fn from_file(path: &Path) -> Result<Self, Error> {
+        let io = |source| Error::Io { what: "read", path: path.to_owned(), source };
+        refuse_if_readable_by_others(path)?;
+        let text = std::fs::read_to_string(path).map_err(io)?;
+        // What the parser shows of the text could be the secret.
+        let file: File =
+            toml::from_str(&text).map_err(|error: toml::de::Error| Error::Credentials {
+                source_name: path.display().to_string(),
+                why: format!(
+                    "is not right{}: it holds user and password, or api_key, or token, each = \"...\"",
+                    line_of(&text, error.span())
+                ),
+            })?;
+        let names = ["user", "password", "api_key", "token"];
+        Self::of(file, &path.display().to_string(), names)
+    }
+
+    fn of(
+        file: File,
+        source_name: &str,
+        [user_name, password_name, key_name, token_name]: [&str; 4],
+    ) -> Result<Self, Error> {
+        let refuse =
+            |why: String| Err(Error::Credentials { source_name: source_name.to_owned(), why });
+        let found = match (file.user, file.password, file.api_key, file.token) {
+            (None, None, None, None) => Credentials::None,
+            (Some(user), Some(password), None, None) => Credentials::Basic { user, password },
+            (None, None, Some(key), None) => Credentials::ApiKey(key),
+            (None, None, None, Some(token)) => Credentials::Token(token),
+            (Some(_), None, None, None) => {
+                return refuse(format!("has {user_name} but no {password_name}"));
+            }
+            (None, Some(_), None, None) => {
+                return refuse(format!("has {password_name} but no {user_name}"));
+            }
+            _ => {
+                return refuse(format!(
+                    "has credentials of more than one kind; keep one of {user_name} with \
+                     {password_name}, {key_name}, {token_name}"
+                ));
+            }
+        };
+        let is_odd = found.secrets().iter().any(|text| text.chars().any(char::is_control));
+        if is_odd {
+            return refuse("has a control character in a credential".to_owned());
+        }
+        Ok(found)
+    }
+
+    /// The kind, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Credentials::None => "no credentials",
+            Credentials::Basic { .. } => "user and password",
+            Credentials::ApiKey(_) => "an API key",
+            Credentials::Token(_) => "a bearer token",
+        }
+    }
+
+    fn secrets(&self) -> Vec<&str> {
+        match self {
+            Credentials::None => Vec::new(),
+            Credentials::Basic { user, password } => vec![user, password],
+            Credentials::ApiKey(text) | Credentials::Token(text) => vec![text],
+        }
+    }
+
+    /// The value of the `Authorization` header.
+    pub(crate) fn header(&self) -> Option<String> {
+        Some(match self {
+            Credentials::None => return None,
+            Credentials::Basic { user, password } => {
+                format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
+            }
+            // A key with a colon is id and key as they are; else it is encoded already.
+            Credentials::ApiKey(key) if key.contains(':') => {
+                format!("ApiKey {}", STANDARD.encode(key))
+            }
+            Credentials::ApiKey(key) => format!("ApiKey {key}"),
+            Credentials::Token(token) => format!("Bearer {token}"),
+        })
+    }
+}
+
+fn line_of(text: &str, span: Option<std::ops::Range<usize>>) -> String {
+    let Some(before) = span.and_then(|span| text.get(..span.start)) else { return String::new() };
+    format!(" at line {}", before.matches('\n').count() + 1)
+}
+
+#[cfg(unix)]
+fn refuse_if_readable_by_others(path: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::PermissionsExt;
+    let io = |source| Error::Io { what: "read", path: path.to_owned(), source };
+    let mode = std::fs::metadata(path).map_err(io)?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    Err(Error::Credentials {
+        source_name: path.display().to_string(),
+        why: format!("can be read by others (mode {:o}); chmod 600 it", mode & 0o777),
+    })
+}
+
+#[cfg(not(unix))]
+fn refuse_if_readable_by_others(_path: &Path) -> Result<(), Error> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(pairs: &[(&str, &str)]) -> Result<Credentials, Error> {
+        Credentials::from_environment(|name| {
+            pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn each_kind_has_its_header() {
+        let header = |pairs: &[(&str, &str)]| from(pairs).unwrap().header();
+        let basic = header(&[("NARROWS_USER", "elastic"), ("NARROWS_PASSWORD", "changeme")]);
+        assert_eq!(basic.unwrap(), "Basic ZWxhc3RpYzpjaGFuZ2VtZQ==");
+        assert_eq!(header(&[("NARROWS_API_KEY", "aWQ6a2V5")]).unwrap(), "ApiKey aWQ6a2V5");
+        assert_eq!(header(&[("NARROWS_API_KEY", "id:key")]).unwrap(), "ApiKey aWQ6a2V5");
+        assert_eq!(header(&[("NARROWS_TOKEN", "t")]).unwrap(), "Bearer t");
+        assert_eq!(header(&[("NARROWS_TOKEN", "")]), None);
+    }
+
+    #[test]
+    fn halves_and_mixtures_are_refused_without_the_secret() {
+        for pairs in [
+            &[("NARROWS_USER", "hush")][..],
+            &[("NARROWS_PASSWORD", "hush")],
+            &[("NARROWS_TOKEN", "hush"), ("NARROWS_API_KEY", "hush")],
+            &[("NARROWS_TOKEN", "hush\r\nX: y")],
+        ] {
+            let said = from(pairs).unwrap_err().to_string();
+            assert!(!said.contains("hush"), "{said}");
+        }
+        let debug = format!("{:?}", from(&[("NARROWS_TOKEN", "hush")]).unwrap());
+        assert_eq!(debug, "a bearer token");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_may_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("credentials.toml");
+        let write = |text: &str, mode| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            Credentials::from_file(&path)
+        };
+        let said = write("token = \"hush\"", 0o644).unwrap_err().to_string();
+        assert!(said.contains("chmod 600") && !said.contains("hush"), "{said}");
+        assert_eq!(write("token = \"hush\"", 0o600).unwrap(), Credentials::Token("hush".into()));
+        let said = write("\ntoken = hush", 0o600).unwrap_err().to_string();
+        assert!(said.contains("line 2") && !said.contains("hush"), "{said}");
+        assert!(write("tocken = \"hush\"", 0o600).is_err());
+    }
+}

@@ -1,0 +1,130 @@
+//! `/`, `_cluster/health`, `_cluster/settings` and `_remote/info`.
+
+use std::collections::BTreeMap;
+
+use record::observation::{Health, Identity, Remote, Scope, Setting};
+use serde_json::Value;
+
+use super::{count, count_at, entries, text_at};
+
+/// What is sent of the settings: those that rule transfers, allocation and links.
+pub(crate) const SETTINGS_FILTER: &str =
+    "*.indices*,*.ccr*,*.cluster*,*.transport*,*.plugins*,*.indexing_pressure*,*.narrows*";
+
+/// The settings that are kept of what is sent.
+const KEPT: [&str; 9] = [
+    "indices.recovery.",
+    "ccr.indices.recovery.",
+    "cluster.routing.",
+    "cluster.remote.",
+    "transport.compress",
+    "transport.connections_per_node.",
+    "plugins.replication.follower.",
+    "indexing_pressure.memory.",
+    "narrows.recovery.",
+];
+
+/// Who answers `/`. Elasticsearch does not name its distribution; the others do.
+pub(crate) fn identity(answer: &Value) -> Option<Identity> {
+    let version = text_at(answer, "/version/number")?;
+    let tagline = text_at(answer, "/tagline").unwrap_or_default();
+    let flavour = match text_at(answer, "/version/distribution") {
+        Some(name) => name.to_lowercase(),
+        None if tagline.contains("for Search") => "elasticsearch".to_owned(),
+        None => "unknown".to_owned(),
+    };
+    let name = text_at(answer, "/cluster_name").unwrap_or_default();
+    Some(Identity { name, flavour, version })
+}
+
+/// The cluster's health.
+pub(crate) fn health(answer: &Value) -> Option<Health> {
+    let at = |key: &str| count(answer.get(key));
+    Some(Health {
+        status: text_at(answer, "/status")?,
+        nodes: at("number_of_nodes"),
+        initializing: at("initializing_shards"),
+        relocating: at("relocating_shards"),
+        unassigned: at("unassigned_shards"),
+        delayed: at("delayed_unassigned_shards"),
+        pending_tasks: at("number_of_pending_tasks"),
+    })
+}
+
+/// The settings that matter, the one of highest rank of each.
+pub(crate) fn settings(answer: &Value) -> BTreeMap<String, Setting> {
+    let mut all = BTreeMap::new();
+    let ranks = [
+        ("defaults", Scope::Default),
+        ("persistent", Scope::Persistent),
+        ("transient", Scope::Transient),
+    ];
+    for (key, scope) in ranks {
+        for (name, value) in entries(answer.get(key)) {
+            // What stands in a remote's address or in a proxy's is nobody's business here.
+            let kept = KEPT.iter().any(|start| name.starts_with(start));
+            let value = match value {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                Value::Bool(flag) => flag.to_string(),
+                _ => continue,
+            };
+            if kept {
+                all.insert(name.clone(), Setting { value, scope });
+            }
+        }
+    }
+    all
+}
+
+/// Other clusters, by alias.
+pub(crate) fn remotes(answer: &Value) -> Vec<Remote> {
+    let remote = |(alias, value): (&String, &Value)| Remote {
+        alias: alias.clone(),
+        connected: value.get("connected").and_then(Value::as_bool),
+        mode: text_at(value, "/mode"),
+        proxy_sockets: count_at(value, "/num_proxy_sockets_connected"),
+        proxy_sockets_max: count_at(value, "/max_proxy_socket_connections"),
+    };
+    entries(Some(answer)).filter(|(_, value)| value.is_object()).map(remote).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tells_the_flavours_apart() {
+        let of = |version: Value, tagline: &str| {
+            let answer = json!({"cluster_name": "c", "version": version, "tagline": tagline});
+            identity(&answer).map(|id| (id.flavour, id.version))
+        };
+        let pair = |flavour: &str, version: &str| Some((flavour.to_owned(), version.to_owned()));
+        let elastic =
+            of(json!({"number": "8.15.0", "build_flavor": "default"}), "You Know, for Search");
+        assert_eq!(elastic, pair("elasticsearch", "8.15.0"));
+        let open =
+            of(json!({"distribution": "opensearch", "number": "2.19.1"}), "The OpenSearch Project");
+        assert_eq!(open, pair("opensearch", "2.19.1"));
+        assert_eq!(of(json!({"number": "1.0"}), "Hello"), pair("unknown", "1.0"));
+        assert_eq!(of(json!({}), ""), None);
+    }
+
+    #[test]
+    fn the_highest_rank_counts() {
+        let found = settings(&json!({
+            "persistent": {"indices.recovery.max_bytes_per_sec": "80mb"},
+            "transient": {"indices.recovery.max_bytes_per_sec": "1mb"},
+            "defaults": {
+                "indices.recovery.max_concurrent_file_chunks": "2", "cluster.name": "x",
+                "cluster.remote.a.seeds": ["10.0.0.1:9300"],
+            },
+        }));
+        let rate = &found["indices.recovery.max_bytes_per_sec"];
+        assert_eq!((rate.value.as_str(), rate.scope), ("1mb", Scope::Transient));
+        assert_eq!(found["indices.recovery.max_concurrent_file_chunks"].scope, Scope::Default);
+        assert_eq!(found.len(), 2);
+    }
+}

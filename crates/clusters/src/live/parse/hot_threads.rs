@@ -1,0 +1,89 @@
+//! `_nodes/hot_threads`: a text for people, of which frames in the stacks are told.
+
+use std::collections::BTreeMap;
+
+use record::observation::HotThreads;
+
+/// What a stack is about: the first whose frames it shows.
+const KINDS: [(&str, &[&str]); 7] = [
+    ("rate_limiter", &["RateLimiter.pause", "SimpleRateLimiter", "RateLimiter$"]),
+    ("tls", &["SSLEngine", "SslHandler", "javax.crypto", "sun.security.ssl", "GaloisCounterMode"]),
+    (
+        "compression",
+        &["LZ4", "java.util.zip.Deflater", "java.util.zip.Inflater", "Zstd", "DeflateCompressor"],
+    ),
+    ("merge", &["ConcurrentMergeScheduler", "Lucene Merge Thread", "SegmentMerger"]),
+    (
+        "disk",
+        &[
+            "FileChannelImpl.force",
+            "FileDispatcherImpl.force",
+            "FileDispatcherImpl.pread",
+            "FileDispatcherImpl.write",
+        ],
+    ),
+    ("search", &["QueryPhase", "FetchPhase", "SearchService.execute"]),
+    (
+        "indexing",
+        &["InternalEngine.index", "IndexWriter.updateDocument", "IndexWriter.addDocument"],
+    ),
+];
+
+/// Threads of each node by what their stacks show. Whatever else is running is not counted.
+pub(crate) fn hot_threads(text: &str) -> Vec<HotThreads> {
+    let mut nodes: Vec<HotThreads> = Vec::new();
+    let mut stack = String::new();
+    for line in text.lines() {
+        if let Some(node) = line.strip_prefix("::: {") {
+            close(&mut nodes, &mut stack);
+            let node = node.split('}').next().unwrap_or_default().to_owned();
+            nodes.push(HotThreads { node, threads: BTreeMap::new() });
+        } else if line.contains("usage by thread") {
+            close(&mut nodes, &mut stack);
+            stack.push_str(line);
+        } else {
+            stack.push_str(line);
+            stack.push('\n');
+        }
+    }
+    close(&mut nodes, &mut stack);
+    nodes
+}
+
+fn close(nodes: &mut [HotThreads], stack: &mut String) {
+    let text = std::mem::take(stack);
+    let kind = KINDS.iter().find(|(_, frames)| frames.iter().any(|frame| text.contains(frame)));
+    if let (Some(node), Some((kind, _))) = (nodes.last_mut(), kind) {
+        *node.threads.entry((*kind).to_owned()).or_default() += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_threads_by_what_they_do() {
+        let text = "\
+::: {es-1}{aaa}{x}{10.0.0.1}{10.0.0.1:9300}{dimr}
+   Hot threads at 2026-11-21T04:30:00Z, interval=500ms, busiestThreads=3, ignoreIdleThreads=true:
+
+   12.0% [cpu=1.0%, other=11.0%] (60ms out of 500ms) cpu usage by thread 'es[es-1][generic][T#3]'
+     10/10 snapshots sharing following 9 elements
+       app//org.apache.lucene.store.RateLimiter$SimpleRateLimiter.pause(RateLimiter.java:150)
+       app//org.elasticsearch.indices.recovery.MultiFileWriter.writeFileChunk(MultiFileWriter.java:1)
+
+    9.0% (45ms out of 500ms) cpu usage by thread 'es[es-1][transport_worker][T#1]'
+       java.base@17/sun.security.ssl.SSLEngineImpl.unwrap(SSLEngineImpl.java:1)
+::: {es-2}{bbb}
+   Hot threads at 2026-11-21T04:30:00Z
+";
+        let found = hot_threads(text);
+        let counts: Vec<(&str, Vec<(&str, u32)>)> = found
+            .iter()
+            .map(|n| (n.node.as_str(), n.threads.iter().map(|(k, c)| (k.as_str(), *c)).collect()))
+            .collect();
+        assert_eq!(counts, [("es-1", vec![("rate_limiter", 1), ("tls", 1)]), ("es-2", vec![])]);
+        assert!(hot_threads("{\"nodes\":{}}").is_empty());
+    }
+}

@@ -1,0 +1,164 @@
+//! What a cluster answers, as typed observations.
+//!
+//! The one rule: any JSON goes in, and nothing panics. What is missing or of another kind is none; an object
+//! without its name is left out.
+
+mod allocation;
+mod cluster;
+mod followers;
+mod hot_threads;
+mod nodes;
+mod recovery;
+
+pub(crate) use allocation::{explain_into, waiting};
+pub(crate) use cluster::{SETTINGS_FILTER, health, identity, remotes, settings};
+pub(crate) use followers::{ccr, replication};
+pub(crate) use hot_threads::hot_threads;
+pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, cores, names, nodes};
+pub(crate) use recovery::recoveries;
+
+use serde_json::{Map, Value};
+
+/// A count that is zero or more; `_cat` and some versions write numbers as texts. Minus one means unknown.
+fn count(value: Option<&Value>) -> Option<u64> {
+    match value? {
+        Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+fn whole(number: f64) -> Option<u64> {
+    (number >= 0.0 && number < 1.8e19).then_some(number as u64)
+}
+
+/// A count somewhere below `value`, by JSON pointer.
+fn count_at(value: &Value, pointer: &str) -> Option<u64> {
+    count(value.pointer(pointer))
+}
+
+/// A text of some length somewhere below `value`.
+fn text_at(value: &Value, pointer: &str) -> Option<String> {
+    let text = value.pointer(pointer)?.as_str()?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The entries of an object; none where it is something else.
+fn entries(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    value.and_then(Value::as_object).into_iter().flat_map(Map::iter)
+}
+
+/// The elements of an array; none where it is something else.
+fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+    value.and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The sum of some counts; none only if all of them are.
+fn sum(counts: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
+    let known = counts.into_iter().flatten();
+    known.fold(None, |sum, count| Some(sum.unwrap_or(0u64).saturating_add(count)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counts_are_numbers_or_texts_and_never_negative() {
+        for (value, found) in [
+            (json!(5), Some(5)),
+            (json!("5"), Some(5)),
+            (json!(5.0), Some(5)),
+            (json!(-1), None),
+            (json!("a"), None),
+            (json!(null), None),
+            (json!([5]), None),
+            (json!(1e300), None),
+        ] {
+            assert_eq!(count(Some(&value)), found, "{value}");
+        }
+        assert_eq!(sum([None, Some(1), Some(u64::MAX)]), Some(u64::MAX));
+        assert_eq!(sum([None, None]), None);
+    }
+
+    /// Whole answers of the shapes that the parsers know.
+    fn samples() -> Vec<Value> {
+        [
+            include_str!("samples/recovery.json"),
+            include_str!("samples/nodes_stats.json"),
+            include_str!("samples/explain.json"),
+            include_str!("samples/ccr_stats.json"),
+        ]
+        .iter()
+        .map(|text| serde_json::from_str(text).unwrap())
+        .collect()
+    }
+
+    fn every_parser(value: &Value) {
+        let mut copy = record::observation::WaitingCopy::default();
+        explain_into(&mut copy, value);
+        let _ = (identity(value), health(value), settings(value), remotes(value), waiting(value));
+        let _ = (ccr(value), replication(value), nodes(value), cores(value), names(value));
+        let _ = (recoveries(value), hot_threads(&value.to_string()));
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".{0,8}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-z_]{1,9}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// Replaces the value at the n-th place, counted in depth-first order.
+    fn mangle(value: &mut Value, at: &mut usize, with: &Value) {
+        if *at == 0 {
+            *value = with.clone();
+            *at = usize::MAX;
+            return;
+        }
+        if *at == usize::MAX {
+            return;
+        }
+        *at -= 1;
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| mangle(item, at, with)),
+            Value::Object(map) => map.values_mut().for_each(|item| mangle(item, at, with)),
+            _ => {}
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn nothing_panics_on_mangled_answers(sample in 0usize..4, at in 0usize..120, with in any_json()) {
+            let mut value = samples().swap_remove(sample);
+            let mut at = at;
+            mangle(&mut value, &mut at, &with);
+            every_parser(&value);
+        }
+
+        #[test]
+        fn nothing_panics_on_any_json(value in any_json()) {
+            every_parser(&value);
+        }
+
+        #[test]
+        fn nothing_panics_on_any_text(text in ".{0,400}") {
+            let _ = hot_threads(&text);
+        }
+    }
+}

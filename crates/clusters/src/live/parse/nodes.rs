@@ -1,0 +1,153 @@
+//! `_nodes/stats` and `_nodes/os`.
+
+use std::collections::BTreeMap;
+
+use record::observation::{Node, Pool, Selection};
+use serde_json::Value;
+
+use super::{count, count_at, entries, sum, text_at};
+
+/// The parts of `_nodes/stats` that a look asks for. Of `indices` only those that cost little: the others walk
+/// through every segment.
+pub(crate) const METRICS: [&str; 9] = [
+    "os",
+    "process",
+    "fs",
+    "jvm",
+    "transport",
+    "breaker",
+    "indexing_pressure",
+    "thread_pool",
+    "indices",
+];
+
+/// The parts of `indices`.
+pub(crate) const INDEX_METRICS: &str = "recovery,indexing,search,merge";
+
+/// What is sent of them.
+pub(crate) const FILTER: &str = "nodes.*.name,nodes.*.timestamp,nodes.*.os.cpu.percent,\
+    nodes.*.os.cgroup.cpu.stat.time_throttled_nanos,nodes.*.process.cpu.total_in_millis,\
+    nodes.*.process.mem.resident_in_bytes,nodes.*.fs.total.total_in_bytes,\
+    nodes.*.fs.total.available_in_bytes,nodes.*.fs.io_stats.total.*_kilobytes,\
+    nodes.*.fs.io_stats.total.io_time_in_millis,nodes.*.jvm.uptime_in_millis,\
+    nodes.*.jvm.mem.heap_used_percent,nodes.*.jvm.gc.collectors.*.collection_time_in_millis,\
+    nodes.*.transport.*x_size_in_bytes,nodes.*.breakers.*.tripped,\
+    nodes.*.indexing_pressure.memory.limit_in_bytes,\
+    nodes.*.indexing_pressure.memory.total.*_rejections,nodes.*.thread_pool.write,\
+    nodes.*.thread_pool.search,nodes.*.thread_pool.generic,nodes.*.indices.recovery,\
+    nodes.*.indices.indexing.index_total,nodes.*.indices.indexing.is_throttled,\
+    nodes.*.indices.search.query_total,nodes.*.indices.merges.total_throttled_time_in_millis,\
+    nodes.*.adaptive_selection";
+
+/// Every node of an answer, by name.
+pub(crate) fn nodes(answer: &Value) -> Vec<Node> {
+    let mut all: Vec<Node> =
+        entries(answer.get("nodes")).map(|(id, value)| node(id, value)).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+/// Cores by node id, from `_nodes/os`.
+pub(crate) fn cores(answer: &Value) -> BTreeMap<String, u64> {
+    let cores = |(id, value): (&String, &Value)| {
+        Some((id.clone(), count_at(value, "/os/allocated_processors")?))
+    };
+    entries(answer.get("nodes")).filter_map(cores).collect()
+}
+
+/// Ids and names of an answer's nodes.
+pub(crate) fn names(answer: &Value) -> Vec<(String, String)> {
+    let name = |(id, value): (&String, &Value)| (id.clone(), name_of(id, value));
+    entries(answer.get("nodes")).map(name).collect()
+}
+
+fn name_of(id: &str, value: &Value) -> String {
+    text_at(value, "/name").unwrap_or_else(|| id.to_owned())
+}
+
+fn node(id: &str, value: &Value) -> Node {
+    let at = |pointer: &str| count_at(value, pointer);
+    let tripped =
+        |(name, breaker): (&String, &Value)| Some((name.clone(), count_at(breaker, "/tripped")?));
+    let collections = entries(value.pointer("/jvm/gc/collectors"))
+        .map(|(_, collector)| count_at(collector, "/collection_time_in_millis"));
+    let rejections = entries(value.pointer("/indexing_pressure/memory/total"))
+        .map(|(name, rejected)| count(Some(rejected)).filter(|_| name.ends_with("_rejections")));
+    Node {
+        id: id.to_owned(),
+        name: name_of(id, value),
+        timestamp_ms: at("/timestamp"),
+        uptime_ms: at("/jvm/uptime_in_millis"),
+        as_source: at("/indices/recovery/current_as_source"),
+        as_target: at("/indices/recovery/current_as_target"),
+        throttle_ms: at("/indices/recovery/throttle_time_in_millis"),
+        cores: None,
+        os_cpu_percent: at("/os/cpu/percent").filter(|percent| *percent <= 100),
+        process_cpu_ms: at("/process/cpu/total_in_millis"),
+        cgroup_throttled_ns: at("/os/cgroup/cpu/stat/time_throttled_nanos"),
+        read_kib: at("/fs/io_stats/total/read_kilobytes"),
+        write_kib: at("/fs/io_stats/total/write_kilobytes"),
+        io_time_ms: at("/fs/io_stats/total/io_time_in_millis"),
+        disk_total_bytes: at("/fs/total/total_in_bytes"),
+        disk_available_bytes: at("/fs/total/available_in_bytes"),
+        transport_rx_bytes: at("/transport/rx_size_in_bytes"),
+        transport_tx_bytes: at("/transport/tx_size_in_bytes"),
+        heap_used_percent: at("/jvm/mem/heap_used_percent"),
+        resident_bytes: at("/process/mem/resident_in_bytes"),
+        gc_ms: sum(collections),
+        breakers_tripped: entries(value.get("breakers")).filter_map(tripped).collect(),
+        pressure_rejections: sum(rejections),
+        pressure_limit_bytes: at("/indexing_pressure/memory/limit_in_bytes"),
+        indexed_ops: at("/indices/indexing/index_total"),
+        indexing_throttled: value
+            .pointer("/indices/indexing/is_throttled")
+            .and_then(Value::as_bool),
+        searches: at("/indices/search/query_total"),
+        merge_throttled_ms: at("/indices/merges/total_throttled_time_in_millis"),
+        pools: entries(value.get("thread_pool")).map(pool).collect(),
+        adaptive_selection: entries(value.get("adaptive_selection")).map(selection).collect(),
+    }
+}
+
+fn pool((name, value): (&String, &Value)) -> (String, Pool) {
+    let at = |key: &str| count(value.get(key));
+    (name.clone(), Pool { active: at("active"), queue: at("queue"), rejected: at("rejected") })
+}
+
+fn selection((id, value): (&String, &Value)) -> (String, Selection) {
+    let float = |key: &str| match value.get(key)? {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_f64(),
+    };
+    let selection = Selection {
+        rank: float("rank").filter(|rank: &f64| rank.is_finite()),
+        queue: float("avg_queue_size").filter(|queue: &f64| queue.is_finite()),
+        service_ns: count(value.get("avg_service_time_ns")),
+        response_ns: count(value.get("avg_response_time_ns")),
+    };
+    (id.clone(), selection)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn reads_what_is_there_and_makes_up_nothing() {
+        let answer = serde_json::from_str(include_str!("samples/nodes_stats.json")).unwrap();
+        let found = nodes(&answer);
+        let [node] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(
+            (node.name.as_str(), node.gc_ms, node.os_cpu_percent),
+            ("es-1", Some(100), Some(17))
+        );
+        assert_eq!((node.io_time_ms, node.throttle_ms), (Some(300), Some(1200)));
+        assert_eq!((node.pressure_rejections, node.breakers_tripped["request"]), (Some(5), 2));
+        assert_eq!(node.adaptive_selection["bbb"].rank, Some(41.2));
+        let bare = nodes(&json!({ "nodes": { "n": {} } }));
+        assert_eq!(bare, [Node { id: "n".into(), name: "n".into(), ..Node::default() }]);
+        assert_eq!(cores(&json!({"nodes": {"a": {"os": {"allocated_processors": 8}}}}))["a"], 8);
+    }
+}

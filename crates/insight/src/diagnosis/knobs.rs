@@ -1,0 +1,97 @@
+//! The settings that rule a recovery, and what they are today.
+
+use record::observation::{Recovery, Scope, Setting};
+use record::units;
+
+use super::series::Series;
+
+/// Settings of one kind of recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Knobs {
+    /// The limiter, and its default.
+    pub rate: Option<(&'static str, &'static str)>,
+    /// Chunk size: its setting, where it can be set, and its default.
+    pub chunk: (Option<&'static str>, &'static str),
+    /// Chunks in flight, their default, and how many there may be.
+    pub chunks: (&'static str, &'static str, u32),
+}
+
+impl Knobs {
+    /// Those of a recovery.
+    pub fn of(recovery: &Recovery, flavour: &str) -> Knobs {
+        let repository = recovery.repository.as_deref().unwrap_or_default();
+        if repository.starts_with("_ccr_") {
+            return Knobs {
+                rate: Some(("ccr.indices.recovery.max_bytes_per_sec", "40mb")),
+                chunk: (Some("ccr.indices.recovery.chunk_size"), "1mb"),
+                chunks: ("ccr.indices.recovery.max_concurrent_file_chunks", "5", 10),
+            };
+        }
+        if repository.starts_with("replication-remote-repo") {
+            return Knobs {
+                rate: None,
+                chunk: (Some("plugins.replication.follower.index.recovery.chunk_size"), "10mb"),
+                chunks: (
+                    "plugins.replication.follower.index.recovery.max_concurrent_file_chunks",
+                    "5",
+                    10,
+                ),
+            };
+        }
+        let is_elasticsearch = flavour == "elasticsearch";
+        Knobs {
+            rate: Some(("indices.recovery.max_bytes_per_sec", "40mb")),
+            chunk: ((!is_elasticsearch).then_some("indices.recovery.chunk_size"), "512kb"),
+            chunks: (
+                "indices.recovery.max_concurrent_file_chunks",
+                "2",
+                if flavour == "opensearch" { 5 } else { 8 },
+            ),
+        }
+    }
+
+    /// Bytes a second that the limiter of a node lets through; none without a limit.
+    pub fn rate_bytes_per_s(&self, series: &Series<'_>) -> Option<f64> {
+        let (name, default) = self.rate?;
+        let value = today(series, name, default).value;
+        Some(units::parse_throttle(&value).ok().flatten()? as f64)
+    }
+
+    /// Bytes of a chunk; none where a scheduler chooses them.
+    pub fn chunk_bytes(&self, series: &Series<'_>) -> Option<f64> {
+        if scheduler(series) == Some("adaptive") {
+            return None;
+        }
+        let (name, default) = self.chunk;
+        let value =
+            name.map_or_else(|| default.to_owned(), |name| today(series, name, default).value);
+        Some(units::parse_size(&value).ok().filter(|bytes| *bytes > 0)? as f64)
+    }
+
+    /// Chunks in flight; none where a scheduler chooses them.
+    pub fn chunk_count(&self, series: &Series<'_>) -> Option<f64> {
+        match scheduler(series) {
+            Some("adaptive") => None,
+            Some("sequential") => Some(1.0),
+            _ => {
+                today(series, self.chunks.0, self.chunks.1).value.parse().ok().filter(|n| *n >= 1.0)
+            }
+        }
+    }
+
+    /// Bytes in flight by these settings.
+    pub fn in_flight_bytes(&self, series: &Series<'_>) -> Option<f64> {
+        Some(self.chunk_bytes(series)? * self.chunk_count(series)?)
+    }
+}
+
+/// The embedded engine's scheduler.
+fn scheduler<'a>(series: &Series<'a>) -> Option<&'a str> {
+    series.setting("narrows.recovery.scheduler").map(|setting| setting.value.as_str())
+}
+
+/// A setting as it is, or its default where the cluster does not say.
+pub(crate) fn today(series: &Series<'_>, name: &str, default: &str) -> Setting {
+    let assumed = || Setting { value: default.to_owned(), scope: Scope::Default };
+    series.setting(name).cloned().unwrap_or_else(assumed)
+}

@@ -1,0 +1,148 @@
+//! How fast a recovery goes, and when it will be done: an interval, never a point.
+
+use serde::Serialize;
+
+use super::series::{Series, Transfer};
+
+/// A rate that differs from the ones after it by more than this factor is of another time.
+const CHANGE: f64 = 1.5;
+/// Steps that the present is judged by.
+const PRESENT_STEPS: usize = 3;
+
+/// The pace of one recovery.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pace {
+    /// Index.
+    pub index: String,
+    /// Shard number.
+    pub shard: u32,
+    /// Node that is read, or the repository.
+    pub source: Option<String>,
+    /// Node that recovers.
+    pub target: Option<String>,
+    /// `PEER`, `SNAPSHOT`, ...
+    pub kind: String,
+    /// Stage.
+    pub stage: String,
+    /// Whether it is no longer active.
+    pub ended: bool,
+    /// Bytes that are there, those that were there before included.
+    pub done_bytes: Option<u64>,
+    /// Bytes to recover.
+    pub total_bytes: Option<u64>,
+    /// Operations replayed.
+    pub done_ops: Option<u64>,
+    /// Operations to replay.
+    pub total_ops: Option<u64>,
+    /// Bytes a second between the last two looks.
+    pub now_bytes_per_s: Option<f64>,
+    /// Bytes a second since the rate last changed.
+    pub bytes_per_s: Option<f64>,
+    /// Operations a second between the last two looks.
+    pub ops_per_s: Option<f64>,
+    /// Share of the time paused by limiters, source and target summed; may exceed 1.
+    pub paused_share: Option<f64>,
+    /// When its stage will be done, in seconds from the last look: earliest and latest.
+    pub eta_s: Option<(f64, f64)>,
+}
+
+/// The pace of every recovery of the last look.
+pub fn paces(series: &Series<'_>) -> Vec<Pace> {
+    let Some(last) = series.last() else { return Vec::new() };
+    let transfers = series.transfers();
+    let pace = |recovery: &record::observation::Recovery| {
+        let transfer = transfers.iter().find(|transfer| transfer.last().key() == recovery.key());
+        let rates = transfer.map(Transfer::step_rates).unwrap_or_default();
+        let since = since_change(&rates);
+        let done = match (recovery.recovered_bytes, recovery.reused_bytes) {
+            (Some(recovered), reused) => Some(recovered + reused.unwrap_or(0)),
+            (None, _) => None,
+        };
+        let is_copying = recovery.stage == "INDEX" && !recovery.ended;
+        let left =
+            recovery.total_bytes.zip(done).map(|(total, done)| total.saturating_sub(done) as f64);
+        let is_replaying = recovery.stage == "TRANSLOG" && !recovery.ended;
+        let ops_per_s = transfer.filter(|_| is_replaying).and_then(Transfer::ops_per_s);
+        let ops_left =
+            recovery.total_ops.zip(recovery.recovered_ops).map(|(a, b)| a.saturating_sub(b) as f64);
+        let eta_s = match is_replaying {
+            true => ops_left.zip(ops_per_s).filter(|(_, rate)| *rate > 0.0).map(|(left, rate)| {
+                // One rate over all: half and double of it is all that can be promised.
+                (left / rate / 2.0, left / rate * 2.0)
+            }),
+            false => left.filter(|_| is_copying).and_then(|left| interval(left, since)),
+        };
+        Pace {
+            index: recovery.index.clone(),
+            shard: recovery.shard,
+            source: recovery.source.clone().or_else(|| recovery.repository.clone()),
+            target: recovery.target.clone(),
+            kind: recovery.kind.clone(),
+            stage: recovery.stage.clone(),
+            ended: recovery.ended,
+            done_bytes: done,
+            total_bytes: recovery.total_bytes,
+            done_ops: recovery.recovered_ops,
+            total_ops: recovery.total_ops,
+            now_bytes_per_s: rates.last().copied().filter(|_| is_copying),
+            bytes_per_s: mean(since).filter(|_| is_copying),
+            ops_per_s,
+            paused_share: transfer.and_then(|t| Some(t.paused_ms()? as f64 / t.wall_ms())),
+            eta_s,
+        }
+    };
+    last.recoveries.iter().map(pace).collect()
+}
+
+fn mean(rates: &[f64]) -> Option<f64> {
+    (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+}
+
+/// The rates at the end that belong together.
+fn since_change(rates: &[f64]) -> &[f64] {
+    let present = &rates[rates.len().saturating_sub(PRESENT_STEPS)..];
+    let Some(level) = crate::stats::median(present).filter(|level| *level > 0.0) else {
+        return present;
+    };
+    let differs = |rate: &f64| *rate > level * CHANGE || *rate < level / CHANGE;
+    let from = rates.iter().rposition(differs).map_or(0, |last| last + 1);
+    // A single odd step at the very end is no new time yet.
+    if from == rates.len() { present } else { &rates[from..] }
+}
+
+/// From the fastest to the slowest that the rates make likely: two standard errors, and never closer than 10 %.
+fn interval(left: f64, rates: &[f64]) -> Option<(f64, f64)> {
+    let mean = mean(rates).filter(|mean| *mean > 0.0)?;
+    let count = rates.len() as f64;
+    let spread = match rates.len() {
+        1 => 0.5,
+        _ => {
+            let variance =
+                rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0);
+            (2.0 * (variance / count).sqrt() / mean).clamp(0.1, 0.9)
+        }
+    };
+    Some((left / (mean * (1.0 + spread)), left / (mean * (1.0 - spread))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_present_begins_where_the_rate_changed() {
+        assert_eq!(since_change(&[10.0, 11.0, 40.0, 41.0, 39.0]), [40.0, 41.0, 39.0]);
+        assert_eq!(since_change(&[10.0, 11.0, 10.0]), [10.0, 11.0, 10.0]);
+        assert_eq!(since_change(&[10.0, 10.0, 10.0, 40.0]), [10.0, 10.0, 40.0]);
+        assert!(since_change(&[]).is_empty());
+    }
+
+    #[test]
+    fn an_eta_is_an_interval_around_the_mean() {
+        let (soon, late) = interval(100.0, &[10.0, 10.0, 10.0]).unwrap();
+        assert!(soon < 10.0 && 10.0 < late && late < 11.2, "{soon} {late}");
+        let (soon, late) = interval(100.0, &[5.0, 15.0]).unwrap();
+        assert!(soon < 7.0 && late > 20.0, "{soon} {late}");
+        assert_eq!(interval(100.0, &[0.0]), None);
+    }
+}

@@ -1,0 +1,244 @@
+//! Observations in the order of time, and what changed between them.
+
+use std::collections::BTreeMap;
+
+use record::observation::{Node, Observation, Recovery, Setting};
+
+/// Looks at one cluster, with milliseconds since the first.
+#[derive(Clone, Debug)]
+pub struct Series<'a> {
+    looks: Vec<(f64, &'a Observation)>,
+}
+
+impl<'a> Series<'a> {
+    /// Takes looks in the order of time; one that is no later than the one before is left out.
+    pub fn new(looks: impl IntoIterator<Item = (f64, &'a Observation)>) -> Self {
+        let mut kept: Vec<(f64, &'a Observation)> = Vec::new();
+        for (t_ms, look) in looks {
+            if t_ms.is_finite() && kept.last().is_none_or(|(last, _)| t_ms > *last) {
+                kept.push((t_ms, look));
+            }
+        }
+        Series { looks: kept }
+    }
+
+    /// The looks.
+    pub fn looks(&self) -> &[(f64, &'a Observation)] {
+        &self.looks
+    }
+
+    /// The last look.
+    pub fn last(&self) -> Option<&'a Observation> {
+        self.looks.last().map(|(_, look)| *look)
+    }
+
+    /// From the first look to the last.
+    pub fn span_ms(&self) -> f64 {
+        match (self.looks.first(), self.looks.last()) {
+            (Some((first, _)), Some((last, _))) => last - first,
+            _ => 0.0,
+        }
+    }
+
+    /// A setting as the last look that asked found it.
+    pub fn setting(&self, name: &str) -> Option<&'a Setting> {
+        let asked = self.looks.iter().rev().find_map(|(_, look)| look.settings.as_ref())?;
+        asked.get(name)
+    }
+
+    /// What the cluster calls itself.
+    pub fn flavour(&self) -> &'a str {
+        self.last().map_or("", |look| look.cluster.flavour.as_str())
+    }
+
+    /// Every recovery that was seen in at least two looks, by key.
+    pub(crate) fn transfers(&self) -> Vec<Transfer<'a>> {
+        let mut seen: BTreeMap<_, Vec<(f64, &'a Recovery)>> = BTreeMap::new();
+        for (t_ms, look) in &self.looks {
+            for recovery in &look.recoveries {
+                seen.entry(recovery.key()).or_default().push((*t_ms, recovery));
+            }
+        }
+        let twice =
+            |steps: Vec<(f64, &'a Recovery)>| (steps.len() >= 2).then_some(Transfer { steps });
+        seen.into_values().filter_map(twice).collect()
+    }
+
+    /// Shortest round trip between two places, as measured; none if it was not.
+    pub(crate) fn rtt_ms(&self, a: &str, b: &str) -> Option<f64> {
+        let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
+        let between =
+            all.filter(|trip| (trip.from == a && trip.to == b) || (trip.from == b && trip.to == a));
+        between.map(|trip| trip.rtt_ms).reduce(f64::min)
+    }
+
+    /// Shortest round trip to a remote cluster, from any node.
+    pub(crate) fn remote_rtt_ms(&self, alias: &str) -> Option<f64> {
+        let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
+        all.filter(|trip| trip.to == alias).map(|trip| trip.rtt_ms).reduce(f64::min)
+    }
+
+    /// The last looks alone.
+    pub fn tail(&self, looks: usize) -> Series<'a> {
+        Series { looks: self.looks[self.looks.len().saturating_sub(looks)..].to_vec() }
+    }
+
+    /// What a node did, since it last started.
+    pub(crate) fn node(&self, name: &str) -> Option<NodeSpan<'a>> {
+        let mut steps: Vec<(f64, &'a Node)> = Vec::new();
+        for (t_ms, look) in &self.looks {
+            let Some(node) = look.nodes.iter().find(|node| node.name == name) else { continue };
+            // A node that started again counts from zero.
+            let restarted = |before: &Node| {
+                node.uptime_ms.zip(before.uptime_ms).is_some_and(|(now, then)| now < then)
+            };
+            if steps.last().is_some_and(|(_, before)| restarted(before)) {
+                steps.clear();
+            }
+            steps.push((*t_ms, node));
+        }
+        (steps.len() >= 2).then_some(NodeSpan { steps })
+    }
+
+    /// Names of every node seen.
+    pub(crate) fn node_names(&self) -> Vec<&'a str> {
+        let mut names: Vec<&str> = self
+            .looks
+            .iter()
+            .flat_map(|(_, look)| &look.nodes)
+            .map(|node| node.name.as_str())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+/// One recovery over several looks.
+#[derive(Clone, Debug)]
+pub(crate) struct Transfer<'a> {
+    steps: Vec<(f64, &'a Recovery)>,
+}
+
+impl<'a> Transfer<'a> {
+    pub fn first(&self) -> &'a Recovery {
+        self.steps[0].1
+    }
+
+    pub fn last(&self) -> &'a Recovery {
+        self.steps[self.steps.len() - 1].1
+    }
+
+    /// `logs[3] to es-2`.
+    pub fn name(&self) -> String {
+        let last = self.last();
+        match &last.target {
+            Some(target) => format!("{} to {target}", last.shard_name()),
+            None => last.shard_name(),
+        }
+    }
+
+    /// How long it was watched: by its own clock, which also ends when it ends.
+    pub fn wall_ms(&self) -> f64 {
+        let watched = self.steps[self.steps.len() - 1].0 - self.steps[0].0;
+        match self.last().total_ms.zip(self.first().total_ms) {
+            Some((now, then)) if now > then => (now - then) as f64,
+            _ => watched,
+        }
+    }
+
+    /// Bytes that came while it was watched.
+    pub fn bytes(&self) -> Option<u64> {
+        self.last().recovered_bytes?.checked_sub(self.first().recovered_bytes?)
+    }
+
+    /// Bytes a second.
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        let wall_s = self.wall_ms() / 1e3;
+        (wall_s > 0.0).then_some(self.bytes()? as f64 / wall_s)
+    }
+
+    /// Operations a second.
+    pub fn ops_per_s(&self) -> Option<f64> {
+        let ops = self.last().recovered_ops?.checked_sub(self.first().recovered_ops?)?;
+        let wall_s = self.wall_ms() / 1e3;
+        (wall_s > 0.0).then_some(ops as f64 / wall_s)
+    }
+
+    /// Time that source and target paused, summed. The first limiter that binds hides the other, so one alone
+    /// says nothing.
+    pub fn paused_ms(&self) -> Option<u64> {
+        let sum = |recovery: &Recovery| match (
+            recovery.source_throttle_ms,
+            recovery.target_throttle_ms,
+        ) {
+            (None, None) => None,
+            (source, target) => Some(source.unwrap_or(0) + target.unwrap_or(0)),
+        };
+        sum(self.last())?.checked_sub(sum(self.first())?)
+    }
+
+    /// Share of the looks in a stage.
+    pub fn share_in(&self, stage: &str) -> f64 {
+        let active: Vec<&Recovery> =
+            self.steps.iter().map(|(_, r)| *r).filter(|r| !r.ended).collect();
+        let within = active.iter().filter(|recovery| recovery.stage == stage).count();
+        if active.is_empty() { 0.0 } else { within as f64 / active.len() as f64 }
+    }
+
+    /// Rates between looks that followed each other, as long as files came.
+    pub fn step_rates(&self) -> Vec<f64> {
+        let rate = |pair: &[(f64, &Recovery)]| {
+            let bytes = pair[1].1.recovered_bytes?.checked_sub(pair[0].1.recovered_bytes?)?;
+            let is_copying = pair[1].1.stage == "INDEX" && !pair[1].1.ended;
+            is_copying.then_some(bytes as f64 / ((pair[1].0 - pair[0].0) / 1e3))
+        };
+        self.steps.windows(2).filter_map(rate).collect()
+    }
+}
+
+/// One node over several looks of one life.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeSpan<'a> {
+    steps: Vec<(f64, &'a Node)>,
+}
+
+impl<'a> NodeSpan<'a> {
+    pub fn first(&self) -> &'a Node {
+        self.steps[0].1
+    }
+
+    pub fn last(&self) -> &'a Node {
+        self.steps[self.steps.len() - 1].1
+    }
+
+    /// How long it was watched, by its own clock where it has one.
+    pub fn wall_ms(&self) -> f64 {
+        match self.last().timestamp_ms.zip(self.first().timestamp_ms) {
+            Some((now, then)) if now > then => (now - then) as f64,
+            _ => self.steps[self.steps.len() - 1].0 - self.steps[0].0,
+        }
+    }
+
+    /// By how much a counter rose; none if it is not told, or fell.
+    pub fn rise(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<u64> {
+        counter(self.last())?.checked_sub(counter(self.first())?)
+    }
+
+    /// A counter of milliseconds as a share of the time.
+    pub fn share(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
+        Some(self.rise(counter)? as f64 / self.wall_ms())
+    }
+
+    /// A counter a second.
+    pub fn per_s(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
+        Some(self.rise(counter)? as f64 / (self.wall_ms() / 1e3))
+    }
+
+    /// The mean of a gauge over the looks that told it.
+    pub fn mean(&self, gauge: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
+        let told: Vec<u64> = self.steps.iter().filter_map(|(_, node)| gauge(node)).collect();
+        let sum: u64 = told.iter().sum();
+        (!told.is_empty()).then(|| sum as f64 / told.len() as f64)
+    }
+}

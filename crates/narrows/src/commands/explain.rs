@@ -1,0 +1,192 @@
+//! `narrows explain`
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clusters::live::Depth;
+use insight::Summary;
+use insight::diagnosis::{Diagnosis, RULES, Series, diagnose};
+use record::units::{parse_duration, show_seconds};
+use record::{Line, RunDir};
+use report::Style;
+use serde_json::json;
+use world::Env;
+
+use super::show::terminal_width;
+use crate::exit::Usage;
+use crate::live::{ConnectArgs, History, connect, title, usage};
+use crate::runs;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A cluster (its hosts, repeated or joined by commas: http://a:9200,http://b:9200), or a run: its id, its
+    /// directory, or "last".
+    #[arg(value_name = "URL|RUN", required_unless_present = "rules")]
+    what: Vec<String>,
+    /// How long to look at a cluster.
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    span: Duration,
+    /// Time from one look to the next.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    interval: Duration,
+    /// One JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+    /// Print the rules: what is recognised by what, with thresholds, and what lifts it.
+    #[arg(long)]
+    rules: bool,
+    /// Where runs are kept.
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
+    runs: PathBuf,
+    #[command(flatten)]
+    connect: ConnectArgs,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if args.rules {
+        return print_rules();
+    }
+    if let [one] = &args.what[..]
+        && !is_address(one)
+    {
+        return of_run(args, one);
+    }
+    if args.span < args.interval || args.interval < Duration::from_millis(100) {
+        let text = "--for must be at least --interval, and --interval at least 100ms: two looks are needed";
+        return Err(Usage(text.to_owned()).into());
+    }
+    world::real_world::run(0, async |env| of_cluster(&env, args).await)
+}
+
+/// Whether an argument is a cluster's address and not the name of a run.
+fn is_address(text: &str) -> bool {
+    let has_port = |text: &str| {
+        text.rsplit_once(':')
+            .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
+    };
+    text.contains("://")
+        || text.contains(',')
+        || text.contains('@')
+        || has_port(text)
+        || text == "localhost"
+}
+
+async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
+    let mut sampler = connect(env, &args.what, &args.connect).await?;
+    if !args.json {
+        eprintln!(
+            "looking at {} for {}",
+            title(sampler.identity()),
+            show_seconds(args.span.as_secs_f64())
+        );
+    }
+    let mut history = History::default();
+    let began = env.now();
+    let ends = began + args.span;
+    let mut next = began;
+    let mut depth = Depth::Deep;
+    loop {
+        let t_ms = (env.now() - began).as_secs_f64() * 1e3;
+        let look = sampler.look(depth).await.map_err(|error| usage(&error))?;
+        history.push(t_ms, look);
+        depth = Depth::Light;
+        next = next + args.interval;
+        let now = env.now();
+        if now >= ends {
+            break;
+        }
+        // A slow answer is followed by a pause all the same: the cluster has better things to do.
+        next = next.max(now + args.interval / 4).min(ends);
+        env.sleep_until(next).await;
+    }
+    let series = history.series();
+    write(args, &diagnose(&series), &title(sampler.identity()))
+}
+
+fn of_run(args: &Args, name: &str) -> anyhow::Result<()> {
+    let dir = runs::find(&args.runs, name)?;
+    let run = RunDir::open(&dir)?;
+    let looks = run.lines.iter().filter_map(|line| match line {
+        Line::Observation { t_ms, observation } => Some((*t_ms, &**observation)),
+        _ => None,
+    });
+    let series = Series::new(looks);
+    if !series.looks().is_empty() {
+        let identity = series.last().map(|look| title(&look.cluster)).unwrap_or_default();
+        return write(args, &diagnose(&series), &format!("{identity}, run {}", run.manifest.run));
+    }
+    of_measured(args, &run)
+}
+
+/// A run that measured: its accounting already says what held each variant.
+fn of_measured(args: &Args, run: &RunDir) -> anyhow::Result<()> {
+    let summary = Summary::of(run);
+    let mut out = io::stdout().lock();
+    if args.json {
+        let rows: Vec<_> = summary
+            .finished()
+            .map(|(variant, figures)| {
+                json!({
+                    "variant": variant.name,
+                    "limit": figures.verdict.limit,
+                    "share": figures.verdict.share,
+                    "sentence": figures.verdict.text,
+                })
+            })
+            .collect();
+        writeln!(
+            out,
+            "{}",
+            json!({ "run": run.manifest.run, "headline": summary.headline, "variants": rows })
+        )?;
+        return Ok(());
+    }
+    writeln!(out, "{}", summary.headline)?;
+    for (variant, figures) in summary.finished() {
+        writeln!(out, "\n{}\n  {}", variant.name, figures.verdict.text)?;
+    }
+    for gap in &summary.gaps {
+        writeln!(out, "\nmissing: {gap}")?;
+    }
+    Ok(())
+}
+
+fn write(args: &Args, diagnosis: &Diagnosis, title: &str) -> anyhow::Result<()> {
+    if diagnosis.looks < 2 {
+        return Err(Usage(format!("{title}: {}; give a longer --for", diagnosis.headline)).into());
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        let mut value = serde_json::to_value(diagnosis)?;
+        value["cluster"] = json!(title);
+        writeln!(out, "{value}")?;
+    } else {
+        let no_color = std::env::var_os("NO_COLOR");
+        let style = Style::detect(out.is_terminal(), no_color.as_deref(), terminal_width());
+        write!(out, "{}", report::screen::findings(diagnosis, title, style))?;
+    }
+    Ok(())
+}
+
+fn print_rules() -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    for rule in &RULES {
+        writeln!(out, "{}", rule.class.label())?;
+        writeln!(out, "  shows      {}", rule.signature)?;
+        writeln!(out, "  read from  {}", rule.reads)?;
+        for threshold in rule.thresholds {
+            writeln!(out, "  threshold  {}: {}", threshold.what, threshold.value)?;
+        }
+        let default = if rule.default.is_empty() {
+            String::new()
+        } else {
+            format!(" (default {})", rule.default)
+        };
+        writeln!(out, "  lifted by  {}{default}", rule.lift)?;
+        if !rule.probe.is_empty() {
+            writeln!(out, "  told apart {}", rule.probe)?;
+        }
+    }
+    Ok(())
+}

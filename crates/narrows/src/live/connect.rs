@@ -1,0 +1,84 @@
+//! Reaching a cluster that we did not start.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clusters::live::{Address, Credentials, LiveClient, LiveOptions, Sampler, TlsOptions};
+use record::units::parse_duration;
+use world::Env;
+
+use crate::exit::Usage;
+
+/// How to reach a cluster. Credentials come from NARROWS_USER and NARROWS_PASSWORD, NARROWS_API_KEY or
+/// NARROWS_TOKEN, or from a file; never from the command line, which others can see.
+#[derive(clap::Args)]
+pub(crate) struct ConnectArgs {
+    /// TOML file with user and password, api_key or token, which nobody else may read; instead of the environment
+    /// (NARROWS_USER and NARROWS_PASSWORD, NARROWS_API_KEY, NARROWS_TOKEN).
+    #[arg(long, value_name = "FILE")]
+    credentials: Option<PathBuf>,
+    /// Certificate of the authority that signed the cluster's, PEM; the system's authorities without it.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Our own certificate, PEM, where the cluster asks for one.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// The key of our own certificate, PEM.
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// Do not look at the cluster's certificate: whoever answers is trusted with the credentials.
+    #[arg(long, conflicts_with = "ca")]
+    insecure: bool,
+    /// How long one answer may take.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    timeout: Duration,
+}
+
+/// Everything that is wrong with reaching a cluster is for whoever asked to put right: exit code 2.
+pub(crate) fn usage(error: &clusters::Error) -> anyhow::Error {
+    Usage(error.to_string()).into()
+}
+
+/// Connects, and says aloud what is not as safe as it could be.
+pub(crate) async fn connect(
+    env: &Env,
+    urls: &[String],
+    args: &ConnectArgs,
+) -> anyhow::Result<Sampler> {
+    let options = options(urls, args).map_err(|error| usage(&error))?;
+    if args.insecure {
+        eprintln!("narrows: --insecure: the cluster's certificate is not looked at");
+    }
+    if options.credentials != Credentials::None {
+        for address in options.addresses.iter().filter(|address| !address.tls) {
+            eprintln!("narrows: {address} is plain HTTP: the credentials can be read on the way");
+        }
+    }
+    let client = LiveClient::new(env, &options).map_err(|error| usage(&error))?;
+    let sampler = Sampler::connect(env, client).await.map_err(|error| usage(&error))?;
+    if let Some(sentence) = sampler.unfamiliar() {
+        eprintln!("narrows: {sentence}");
+    }
+    Ok(sampler)
+}
+
+fn options(urls: &[String], args: &ConnectArgs) -> Result<LiveOptions, clusters::Error> {
+    let addresses = Address::parse_all(urls.iter().map(String::as_str))?;
+    let credentials = match &args.credentials {
+        Some(path) => Credentials::from_file(path)?,
+        None => Credentials::from_environment(|name| std::env::var(name).ok())?,
+    };
+    let tls = TlsOptions {
+        ca: args.ca.clone(),
+        cert: args.cert.clone(),
+        key: args.key.clone(),
+        insecure: args.insecure,
+    };
+    Ok(LiveOptions { addresses, credentials, tls, timeout: args.timeout })
+}
+
+/// The cluster in words: `logs, opensearch 2.19.1`.
+pub(crate) fn title(identity: &record::observation::Identity) -> String {
+    let record::observation::Identity { name, flavour, version } = identity;
+    format!("{name}, {flavour} {version}")
+}

@@ -1,0 +1,52 @@
+//! The last looks at a cluster.
+
+use std::collections::VecDeque;
+
+use insight::diagnosis::Series;
+use record::observation::Observation;
+
+/// Looks that are kept: two minutes at one a second.
+const LOOKS_MAX: usize = 120;
+/// Looks that a verdict rests on while one watches: recent enough to be of now.
+const RECENT: usize = 15;
+
+/// Looks in order of time, the oldest forgotten first.
+#[derive(Default)]
+pub(crate) struct History {
+    looks: VecDeque<(f64, Observation)>,
+}
+
+impl History {
+    pub(crate) fn push(&mut self, t_ms: f64, mut look: Observation) {
+        // Settings and round trips come with every tenth look; with what is forgotten they would go too.
+        if look.settings.is_none() && self.looks.len() >= RECENT {
+            look.settings = self.looks.iter().rev().find_map(|(_, look)| look.settings.clone());
+        }
+        if look.round_trips.is_empty() {
+            let last = self.looks.back().map(|(_, look)| look.round_trips.clone());
+            look.round_trips = last.unwrap_or_default();
+        }
+        if look.remotes.is_empty() {
+            let last = self.looks.back().map(|(_, look)| look.remotes.clone());
+            look.remotes = last.unwrap_or_default();
+        }
+        if self.looks.len() == LOOKS_MAX {
+            self.looks.pop_front();
+        }
+        self.looks.push_back((t_ms, look));
+    }
+
+    /// All looks.
+    pub(crate) fn series(&self) -> Series<'_> {
+        Series::new(self.looks.iter().map(|(t_ms, look)| (*t_ms, look)))
+    }
+
+    /// Those that speak of now.
+    pub(crate) fn recent(&self) -> Series<'_> {
+        self.series().tail(RECENT)
+    }
+
+    pub(crate) fn last(&self) -> Option<&(f64, Observation)> {
+        self.looks.back()
+    }
+}

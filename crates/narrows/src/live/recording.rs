@@ -1,0 +1,156 @@
+//! A run directory of what was seen: one variant called "watch", which report and show open like any other.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use insight::diagnosis::{NodePace, Series, node_paces};
+use record::observation::{Observation, Recovery, Scope};
+use record::{
+    FORMAT, Line, Manifest, NodeInfo, NodeSample, Phase, RecoverySample, Status, VariantInfo,
+    Writer,
+};
+
+use crate::{machine, runs};
+
+const VARIANT: &str = "watch";
+const LAP: u32 = 1;
+
+/// Writes looks as they come.
+pub(crate) struct Recording {
+    writer: Writer,
+    manifest: Manifest,
+    began: bool,
+    /// Bytes of recoveries that are over and no longer told.
+    over: BTreeMap<String, Recovery>,
+}
+
+impl Recording {
+    /// Creates a run directory below `dir`.
+    pub(crate) fn create(dir: &Path, hosts: &str, first: &Observation) -> anyhow::Result<Self> {
+        let (run, path) = runs::fresh(dir, VARIANT);
+        let nodes = first
+            .nodes
+            .iter()
+            .map(|node| NodeInfo { cluster: first.cluster.name.clone(), name: node.name.clone() });
+        let set = first.settings.iter().flatten().filter(|(_, s)| s.scope != Scope::Default);
+        let manifest = Manifest {
+            format: FORMAT,
+            run,
+            plan: VARIANT.to_owned(),
+            about: format!("{} as seen from outside.", super::title(&first.cluster)),
+            plan_text: String::new(),
+            target: hosts.to_owned(),
+            started: runs::now(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: 0,
+            scale: 1.0,
+            status: Status::Running,
+            machine: machine::describe(),
+            link: None,
+            nodes: nodes.collect(),
+            variants: vec![VariantInfo {
+                name: VARIANT.to_owned(),
+                settings: set.map(|(name, s)| (name.clone(), s.value.clone())).collect(),
+                published_s: None,
+            }],
+        };
+        let writer = Writer::create(&path, &manifest)?;
+        Ok(Recording { writer, manifest, began: false, over: BTreeMap::new() })
+    }
+
+    /// Where it is.
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.writer.dir().to_owned()
+    }
+
+    /// Appends a look, and what charts draw of it. `series` ends with it.
+    pub(crate) fn look(
+        &mut self,
+        t_ms: f64,
+        look: &Observation,
+        series: &Series<'_>,
+    ) -> anyhow::Result<()> {
+        let variant = || Some(VARIANT.to_owned());
+        if !self.began {
+            self.began = true;
+            self.phase(t_ms, true)?;
+        }
+        self.writer.line(&Line::Observation { t_ms, observation: Box::new(look.clone()) })?;
+        let sample = self.recovery_sample(look);
+        self.writer.line(&Line::Recovery {
+            t_ms,
+            variant: VARIANT.to_owned(),
+            lap: LAP,
+            sample,
+        })?;
+        for pace in node_paces(series) {
+            let Some(sample) = node_sample(look, &pace) else { continue };
+            self.writer.line(&Line::Node { t_ms, variant: variant(), lap: LAP, sample })?;
+        }
+        Ok(())
+    }
+
+    /// Notes something worth telling.
+    pub(crate) fn note(&mut self, t_ms: f64, text: &str) -> anyhow::Result<()> {
+        let variant = Some(VARIANT.to_owned());
+        Ok(self.writer.line(&Line::Note { t_ms, variant, text: text.to_owned() })?)
+    }
+
+    /// Ends it in order.
+    pub(crate) fn end(mut self, t_ms: f64) -> anyhow::Result<PathBuf> {
+        if self.began {
+            self.phase(t_ms, false)?;
+        }
+        self.manifest.status = Status::Complete;
+        self.writer.manifest(&self.manifest)?;
+        Ok(self.dir())
+    }
+
+    fn phase(&mut self, t_ms: f64, begins: bool) -> anyhow::Result<()> {
+        let phase = Phase { name: "recover".to_owned(), begins };
+        Ok(self.writer.line(&Line::Phase {
+            t_ms,
+            variant: Some(VARIANT.to_owned()),
+            lap: LAP,
+            phase,
+        })?)
+    }
+
+    /// All recoveries together. Those that are over stay in the sum, or bytes would seem to vanish.
+    fn recovery_sample(&mut self, look: &Observation) -> RecoverySample {
+        let key = |recovery: &Recovery| {
+            let (index, shard, target, start_ms) = recovery.key();
+            format!("{index} {shard} {} {}", target.unwrap_or_default(), start_ms.unwrap_or(0))
+        };
+        for recovery in &look.recoveries {
+            self.over.insert(key(recovery), recovery.clone());
+        }
+        let mut sample = RecoverySample::default();
+        for recovery in self.over.values() {
+            sample.recovered_bytes += recovery.recovered_bytes.unwrap_or(0);
+            let reused = recovery.reused_bytes.unwrap_or(0);
+            sample.total_bytes += recovery.total_bytes.unwrap_or(0).saturating_sub(reused);
+            sample.recovered_files += recovery.recovered_files.unwrap_or(0);
+            sample.total_files += recovery.total_files.unwrap_or(0);
+            *sample.stages.entry(recovery.stage.clone()).or_default() += 1;
+            for (limit, ns) in &recovery.charged_ns {
+                *sample.charged_s.entry(*limit).or_default() += *ns as f64 / 1e9;
+            }
+        }
+        sample
+    }
+}
+
+fn node_sample(look: &Observation, pace: &NodePace) -> Option<NodeSample> {
+    let node = look.nodes.iter().find(|node| node.name == pace.name)?;
+    let cores = node.cores.unwrap_or(1) as f64;
+    Some(NodeSample {
+        cluster: look.cluster.name.clone(),
+        node: node.name.clone(),
+        cpu_cores: pace.cpu.map_or(0.0, |cpu| if pace.cpu_of_all { cpu * cores } else { cpu }),
+        resident_bytes: node.resident_bytes.unwrap_or(0),
+        transport_rx_bytes: node.transport_rx_bytes.unwrap_or(0),
+        transport_tx_bytes: node.transport_tx_bytes.unwrap_or(0),
+        throttle_ms: node.throttle_ms.unwrap_or(0),
+    })
+}

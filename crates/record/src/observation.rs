@@ -1,0 +1,414 @@
+//! What a live cluster says of itself at one moment, in the units in which it says it.
+//!
+//! The one rule: what was not asked, or was not said, is none and never zero. Counters are since the start of
+//! the node that says them, so only differences mean anything, and only while that node lives.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::row::Limit;
+
+/// One look at a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Observation {
+    /// Who answered.
+    pub cluster: Identity,
+    /// Recoveries that are active, and those that were when last looked.
+    pub recoveries: Vec<Recovery>,
+    /// The nodes that answered, by name.
+    pub nodes: Vec<Node>,
+    /// Names of nodes that answered before and did not now.
+    pub gone: Vec<String>,
+    /// The cluster's health.
+    pub health: Option<Health>,
+    /// Cluster settings by their flat names, defaults included; none where this look did not ask.
+    pub settings: Option<BTreeMap<String, Setting>>,
+    /// Copies that are on no node or coming up.
+    pub waiting: Vec<WaitingCopy>,
+    /// Shards that follow another cluster.
+    pub followers: Vec<Follower>,
+    /// Other clusters that this one knows.
+    pub remotes: Vec<Remote>,
+    /// Round trips between nodes, and from a node to a remote cluster.
+    pub round_trips: Vec<RoundTrip>,
+    /// What threads were doing; only looks that ask for it have it.
+    pub hot_threads: Vec<HotThreads>,
+    /// What could not be asked, and what is lost without it.
+    pub gaps: Vec<Gap>,
+    /// What this look cost.
+    pub cost: Cost,
+}
+
+/// Who answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Identity {
+    /// The cluster's name.
+    pub name: String,
+    /// `elasticsearch`, `opensearch`, `narrows`, or what it calls itself.
+    pub flavour: String,
+    /// Its version, as it says it.
+    pub version: String,
+}
+
+/// One recovery, as `_recovery` tells it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recovery {
+    /// Index.
+    pub index: String,
+    /// Shard number.
+    pub shard: u32,
+    /// `PEER`, `SNAPSHOT`, `EXISTING_STORE`, ...
+    pub kind: String,
+    /// `INIT`, `INDEX`, `VERIFY_INDEX`, `TRANSLOG`, `FINALIZE`, `DONE`.
+    pub stage: String,
+    /// Whether the primary recovers.
+    pub primary: bool,
+    /// Name of the node that is read.
+    pub source: Option<String>,
+    /// Repository of a restore; `_ccr_<alias>` for a recovery from remote.
+    pub repository: Option<String>,
+    /// Name of the node that recovers.
+    pub target: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub start_ms: Option<u64>,
+    /// How long it has taken.
+    pub total_ms: Option<u64>,
+    /// Bytes of its files.
+    pub total_bytes: Option<u64>,
+    /// Bytes that were there already.
+    pub reused_bytes: Option<u64>,
+    /// Bytes that came.
+    pub recovered_bytes: Option<u64>,
+    /// Files to recover.
+    pub total_files: Option<u64>,
+    /// Files that came.
+    pub recovered_files: Option<u64>,
+    /// Time that the source paused for its limiter.
+    pub source_throttle_ms: Option<u64>,
+    /// Time that the target paused for its limiter.
+    pub target_throttle_ms: Option<u64>,
+    /// Operations to replay; none while that is not known.
+    pub total_ops: Option<u64>,
+    /// Operations replayed.
+    pub recovered_ops: Option<u64>,
+    /// Whether it was no longer active: this is what was known of it last.
+    pub ended: bool,
+    /// What the embedded engine charged its time to; empty elsewhere.
+    pub charged_ns: BTreeMap<Limit, u64>,
+}
+
+impl Recovery {
+    /// What tells it from others, also from a later one of the same copy.
+    pub fn key(&self) -> (&str, u32, Option<&str>, Option<u64>) {
+        (&self.index, self.shard, self.target.as_deref(), self.start_ms)
+    }
+
+    /// `index[shard]`.
+    pub fn shard_name(&self) -> String {
+        format!("{}[{}]", self.index, self.shard)
+    }
+
+    /// Whether files come from another cluster.
+    pub fn is_from_remote(&self) -> bool {
+        self.repository.as_deref().is_some_and(|name| {
+            name.starts_with("_ccr_") || name.starts_with("replication-remote-repo")
+        })
+    }
+}
+
+/// One node, as `_nodes/stats` tells it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Node {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// When it counted, in milliseconds since 1970.
+    pub timestamp_ms: Option<u64>,
+    /// How long it has run.
+    pub uptime_ms: Option<u64>,
+    /// Recoveries that read from it.
+    pub as_source: Option<u64>,
+    /// Recoveries onto it.
+    pub as_target: Option<u64>,
+    /// Time that its recoveries paused for the limiter, summed over their threads.
+    pub throttle_ms: Option<u64>,
+    /// Cores that it may use.
+    pub cores: Option<u64>,
+    /// CPU of its machine, in percent of all cores.
+    pub os_cpu_percent: Option<u64>,
+    /// CPU time of its process.
+    pub process_cpu_ms: Option<u64>,
+    /// Time that its control group kept it from running.
+    pub cgroup_throttled_ns: Option<u64>,
+    /// What its disks read, in KiB.
+    pub read_kib: Option<u64>,
+    /// What its disks wrote, in KiB.
+    pub write_kib: Option<u64>,
+    /// Time that its disks were busy.
+    pub io_time_ms: Option<u64>,
+    /// Size of its disks.
+    pub disk_total_bytes: Option<u64>,
+    /// Room on its disks.
+    pub disk_available_bytes: Option<u64>,
+    /// Bytes received by transport.
+    pub transport_rx_bytes: Option<u64>,
+    /// Bytes sent by transport.
+    pub transport_tx_bytes: Option<u64>,
+    /// Heap in use, in percent.
+    pub heap_used_percent: Option<u64>,
+    /// Resident memory.
+    pub resident_bytes: Option<u64>,
+    /// Time spent in garbage collections, over all collectors.
+    pub gc_ms: Option<u64>,
+    /// How often each breaker tripped.
+    pub breakers_tripped: BTreeMap<String, u64>,
+    /// Requests that indexing pressure refused.
+    pub pressure_rejections: Option<u64>,
+    /// `indexing_pressure.memory.limit` in bytes.
+    pub pressure_limit_bytes: Option<u64>,
+    /// Operations indexed.
+    pub indexed_ops: Option<u64>,
+    /// Whether merges hold indexing back now.
+    pub indexing_throttled: Option<bool>,
+    /// Searches.
+    pub searches: Option<u64>,
+    /// Time that merges were throttled.
+    pub merge_throttled_ms: Option<u64>,
+    /// Thread pools that matter to transfers.
+    pub pools: BTreeMap<String, Pool>,
+    /// How it sees the others when it chooses a copy to search, by node id.
+    pub adaptive_selection: BTreeMap<String, Selection>,
+}
+
+/// A thread pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pool {
+    /// Threads at work.
+    pub active: Option<u64>,
+    /// Tasks that wait.
+    pub queue: Option<u64>,
+    /// Tasks refused.
+    pub rejected: Option<u64>,
+}
+
+/// What one node knows of another as a place to search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Selection {
+    /// Its rank; the lowest is chosen.
+    pub rank: Option<f64>,
+    /// Length of its queue.
+    pub queue: Option<f64>,
+    /// Time that it works on a search.
+    pub service_ns: Option<u64>,
+    /// Time until its answer is here.
+    pub response_ns: Option<u64>,
+}
+
+/// The cluster's health.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Health {
+    /// `green`, `yellow`, `red`.
+    pub status: String,
+    /// Nodes.
+    pub nodes: Option<u64>,
+    /// Copies coming up.
+    pub initializing: Option<u64>,
+    /// Copies moving.
+    pub relocating: Option<u64>,
+    /// Copies on no node.
+    pub unassigned: Option<u64>,
+    /// Copies that wait for a node to come back.
+    pub delayed: Option<u64>,
+    /// Tasks that wait for the manager.
+    pub pending_tasks: Option<u64>,
+}
+
+/// The rank at which a setting is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Nobody set it, or a node's file did.
+    Default,
+    /// For good.
+    Persistent,
+    /// Until the cluster restarts.
+    Transient,
+}
+
+/// A setting as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Its value, as the cluster writes it.
+    pub value: String,
+    /// Where it is set.
+    pub scope: Scope,
+}
+
+/// A copy that is not started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WaitingCopy {
+    /// Index.
+    pub index: String,
+    /// Shard number.
+    pub shard: u32,
+    /// Whether it is the primary.
+    pub primary: bool,
+    /// `UNASSIGNED` or `INITIALIZING`.
+    pub state: String,
+    /// How it came to be unassigned: `REPLICA_ADDED`, `NODE_LEFT`, ...
+    pub reason: Option<String>,
+    /// Node it comes up on.
+    pub node: Option<String>,
+    /// `no`, `throttled`, `yes`, `awaiting_info`, ...; none where nobody asked for an explanation.
+    pub can_allocate: Option<String>,
+    /// The cluster's own sentence.
+    pub explanation: Option<String>,
+    /// Deciders that say no or throttle, on every node.
+    pub decisions: Vec<Decision>,
+}
+
+/// What one decider says of one node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Decision {
+    /// The node.
+    pub node: String,
+    /// The decider: `throttling`, `disk_threshold`, `filter`, ...
+    pub decider: String,
+    /// `NO` or `THROTTLE`.
+    pub decision: String,
+    /// Why, in the cluster's words.
+    pub explanation: String,
+}
+
+/// A shard that follows another cluster's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Follower {
+    /// The following index.
+    pub index: String,
+    /// Shard number; none where only the index is told.
+    pub shard: Option<u32>,
+    /// Alias of the leader's cluster.
+    pub remote: Option<String>,
+    /// `SYNCING`, `BOOTSTRAPPING`, `PAUSED`, `FAILED`; OpenSearch alone says it.
+    pub status: Option<String>,
+    /// The leader's global checkpoint.
+    pub leader_checkpoint: Option<i64>,
+    /// The follower's global checkpoint.
+    pub follower_checkpoint: Option<i64>,
+    /// Reads under way.
+    pub outstanding_reads: Option<u64>,
+    /// Writes under way.
+    pub outstanding_writes: Option<u64>,
+    /// Operations read and not yet written.
+    pub write_buffer_ops: Option<u64>,
+    /// Bytes read and not yet written.
+    pub write_buffer_bytes: Option<u64>,
+    /// Time spent in reads, summed over them.
+    pub read_ms: Option<u64>,
+    /// The part of it that the leader worked.
+    pub read_remote_ms: Option<u64>,
+    /// Time spent in writes, summed over them.
+    pub write_ms: Option<u64>,
+    /// Operations read.
+    pub ops_read: Option<u64>,
+    /// Bytes read.
+    pub bytes_read: Option<u64>,
+    /// Operations written.
+    pub ops_written: Option<u64>,
+    /// Reads that succeeded.
+    pub reads: Option<u64>,
+    /// Reads that failed.
+    pub failed_reads: Option<u64>,
+    /// Why it stopped for good.
+    pub fatal: Option<String>,
+}
+
+impl Follower {
+    /// Operations that the follower is behind.
+    pub fn lag_ops(&self) -> Option<u64> {
+        let behind = self.leader_checkpoint?.saturating_sub(self.follower_checkpoint?);
+        Some(u64::try_from(behind).unwrap_or(0))
+    }
+
+    /// `index[shard]`, or the index alone.
+    pub fn shard_name(&self) -> String {
+        match self.shard {
+            Some(shard) => format!("{}[{shard}]", self.index),
+            None => self.index.clone(),
+        }
+    }
+}
+
+/// Another cluster that this one knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Remote {
+    /// Its alias.
+    pub alias: String,
+    /// Whether it is reached.
+    pub connected: Option<bool>,
+    /// `sniff` or `proxy`.
+    pub mode: Option<String>,
+    /// Sockets that are open to a proxy.
+    pub proxy_sockets: Option<u64>,
+    /// Sockets that should be.
+    pub proxy_sockets_max: Option<u64>,
+}
+
+/// A round trip, measured by asking the same small thing with and without it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RoundTrip {
+    /// Node that was asked.
+    pub from: String,
+    /// Node or remote cluster that it had to ask.
+    pub to: String,
+    /// The shortest seen.
+    pub rtt_ms: f64,
+}
+
+/// What the threads of a node were doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HotThreads {
+    /// The node.
+    pub node: String,
+    /// Threads by what their stacks show: `rate_limiter`, `tls`, `compression`, `merge`, `search`, `indexing`.
+    pub threads: BTreeMap<String, u32>,
+}
+
+/// Something that could not be asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gap {
+    /// What was asked.
+    pub path: String,
+    /// What came instead.
+    pub found: String,
+    /// What cannot be told without it.
+    pub lost: String,
+}
+
+/// What a look cost the cluster and the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cost {
+    /// Requests.
+    pub requests: u32,
+    /// Bytes of answers.
+    pub bytes: u64,
+    /// Time from first question to last answer.
+    pub took_ms: f64,
+}

@@ -1,0 +1,112 @@
+//! A diagnosis in words.
+
+use insight::diagnosis::{Diagnosis, Finding, Lift};
+use insight::words;
+use record::observation::Scope;
+use record::units::show_seconds;
+
+use crate::style::{Paint, Style, plain, wrap};
+
+/// Width of the labels on the left.
+const LABEL: usize = 10;
+/// Subjects that are named; the others are counted.
+const SUBJECTS_MAX: usize = 6;
+
+/// The text of a diagnosis. `title` says of what.
+pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
+    let looked = show_seconds(diagnosis.looked_ms / 1e3);
+    let head = format!("{title}, {} looks in {looked}", diagnosis.looks);
+    let mut text = style.paint(Some(Paint::Dim), &plain(&head));
+    text.push('\n');
+    if diagnosis.findings.is_empty() {
+        text.push('\n');
+        text.push_str(&style.paint(Some(Paint::Bold), &plain(&diagnosis.headline)));
+        text.push('\n');
+    }
+    for finding in &diagnosis.findings {
+        text.push('\n');
+        text.push_str(&one(finding, style));
+    }
+    if !diagnosis.findings.is_empty() && !diagnosis.healthy.is_empty() {
+        text.push('\n');
+    }
+    for sentence in &diagnosis.healthy {
+        text.push_str(&row("well", sentence, style));
+    }
+    for gap in &diagnosis.gaps {
+        text.push_str(&row("missing", gap, style));
+    }
+    text
+}
+
+fn one(finding: &Finding, style: Style) -> String {
+    let head = wrap(
+        &format!("{}: {}", finding.class.label(), plain(&finding.sentence)),
+        usize::from(style.width),
+        2,
+    );
+    let mut text = format!("{}\n", style.paint(Some(Paint::Bold), &head));
+    let more = finding.subjects.len().saturating_sub(SUBJECTS_MAX);
+    let mut subjects = finding.subjects[..finding.subjects.len() - more].join(", ");
+    if more > 0 {
+        subjects.push_str(&format!(" and {more} more"));
+    }
+    text.push_str(&row("holds", &subjects, style));
+    if finding.strength > 0.0 {
+        text.push_str(&row("strength", &words::percent(finding.strength), style));
+    }
+    for (index, line) in finding.evidence.iter().enumerate() {
+        let label = if index == 0 { "evidence" } else { "" };
+        text.push_str(&row(label, &format!("{} {}: {}", line.api, line.field, line.value), style));
+    }
+    if let Some(lift) = &finding.lift {
+        for (label, words) in lift_rows(lift) {
+            text.push_str(&row(label, &words, style));
+        }
+    }
+    if let Some(gain) = &finding.gain {
+        let sentence = format!("up to {} the rate ({})", words::times(gain.factor), gain.formula);
+        text.push_str(&row("gain", &sentence, style));
+    }
+    if let Some(next) = &finding.next {
+        text.push_str(&row("next", next, style));
+    }
+    if let Some(doubt) = &finding.doubt {
+        text.push_str(&row("doubt", doubt, style));
+    }
+    text
+}
+
+fn lift_rows(lift: &Lift) -> Vec<(&'static str, String)> {
+    let Some(setting) = &lift.setting else { return vec![("do", lift.action.clone())] };
+    let scope = match lift.set_by {
+        Some(Scope::Default) => " (default)",
+        Some(Scope::Persistent) => " (persistent)",
+        Some(Scope::Transient) => " (transient)",
+        None => "",
+    };
+    let now = lift.now.as_deref().map_or_else(String::new, |now| format!(" = {now}{scope}"));
+    let to = lift.to.as_deref().map_or_else(String::new, |to| format!(", try {to}"));
+    let mut rows = vec![("setting", format!("{setting}{now}{to}")), ("do", lift.action.clone())];
+    if let Some(to) = &lift.to {
+        // Where it is set today is where it has to be set again: a transient value hides a persistent one.
+        let rank = if lift.set_by == Some(Scope::Transient) { "transient" } else { "persistent" };
+        rows.push((
+            "how",
+            format!("PUT _cluster/settings {{\"{rank}\":{{\"{setting}\":\"{to}\"}}}}"),
+        ));
+    }
+    rows
+}
+
+fn row(label: &str, words: &str, style: Style) -> String {
+    let width = usize::from(style.width).saturating_sub(LABEL + 2).max(30);
+    let lines = wrap(&plain(words), width, 0);
+    let mut text = String::new();
+    for (index, line) in lines.lines().enumerate() {
+        let label = if index == 0 { label } else { "" };
+        let label = style.paint(Some(Paint::Dim), &format!("{label:LABEL$}"));
+        text.push_str(&format!("  {label}{line}\n"));
+    }
+    text
+}

@@ -1,0 +1,18 @@
+//! Live clusters in a terminal: a screen that is drawn again and again, plain lines, and findings as text.
+//!
+//! | module | makes |
+//! | --- | --- |
+//! | `view` | what is shown, from a series of looks; nothing here knows where it is shown |
+//! | `draw` | a screen of it |
+//! | `plain` | lines of it |
+//! | `findings` | a diagnosis in words |
+
+mod draw;
+mod findings;
+mod plain;
+mod view;
+
+pub use draw::draw;
+pub use findings::findings;
+pub use plain::plain_lines;
+pub use view::{Place, View};

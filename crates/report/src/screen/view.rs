@@ -1,0 +1,206 @@
+//! What is shown of a live cluster.
+
+use insight::diagnosis::{Diagnosis, NodePace, Pace, Series, node_paces, paces};
+use insight::words;
+use record::observation::{Follower, WaitingCopy};
+use record::units::{show_bytes, show_seconds};
+
+/// Where and how one looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The hosts, as they were given.
+    pub hosts: String,
+    /// What went wrong at the last look, if it did.
+    pub trouble: Option<String>,
+    /// Where it is recorded, if it is.
+    pub record: Option<String>,
+}
+
+/// One moment of a cluster, ready to be shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// Cluster, version, health.
+    pub title: String,
+    /// Hosts, what a look costs, where it is recorded.
+    pub about: String,
+    /// What went wrong at the last look.
+    pub trouble: Option<String>,
+    /// Recoveries, active ones first.
+    pub recoveries: Vec<Pace>,
+    /// Nodes by name.
+    pub nodes: Vec<NodePace>,
+    /// A line for each follower.
+    pub followers: Vec<String>,
+    /// A line for each waiting copy.
+    pub waiting: Vec<String>,
+    /// The verdict in a sentence.
+    pub verdict: String,
+    /// Whether something is found.
+    pub has_findings: bool,
+}
+
+impl View {
+    /// The view of the last look of a series.
+    pub fn of(series: &Series<'_>, diagnosis: &Diagnosis, place: &Place) -> View {
+        let last = series.last();
+        let health = last.and_then(|look| look.health.as_ref());
+        let identity = last.map(|look| &look.cluster);
+        let title = identity.map_or_else(String::new, |id| {
+            let health = health.map_or("unknown", |health| health.status.as_str());
+            format!("{}  {} {}  health {health}", id.name, id.flavour, id.version)
+        });
+        let cost = last.map(|look| look.cost).unwrap_or_default();
+        let mut about = format!(
+            "{}  a look: {} requests, {}, {:.0} ms",
+            place.hosts,
+            cost.requests,
+            show_bytes(cost.bytes),
+            cost.took_ms
+        );
+        if let Some(record) = &place.record {
+            about.push_str(&format!("  recorded in {record}"));
+        }
+        let mut recoveries = paces(series);
+        recoveries.sort_by_key(|pace| pace.ended);
+        View {
+            title,
+            about,
+            trouble: place.trouble.clone(),
+            recoveries,
+            nodes: node_paces(series),
+            followers: last.map(|look| followers(&look.followers)).unwrap_or_default(),
+            waiting: last.map(|look| waiting(&look.waiting)).unwrap_or_default(),
+            verdict: diagnosis.headline.clone(),
+            has_findings: !diagnosis.findings.is_empty(),
+        }
+    }
+}
+
+/// Followers that are behind first.
+fn followers(all: &[Follower]) -> Vec<String> {
+    let mut sorted: Vec<&Follower> = all.iter().collect();
+    sorted.sort_by_key(|follower| std::cmp::Reverse(follower.lag_ops()));
+    let line = |follower: &&Follower| {
+        let lag = match follower.lag_ops() {
+            Some(0) => "up to date".to_owned(),
+            Some(lag) => format!("{lag} operations behind"),
+            None => "lag not told".to_owned(),
+        };
+        let remote =
+            follower.remote.as_deref().map_or_else(String::new, |name| format!(" of {name}"));
+        let status =
+            follower.status.as_deref().map_or_else(String::new, |name| format!(", {name}"));
+        let fatal =
+            follower.fatal.as_deref().map_or_else(String::new, |why| format!(", stopped: {why}"));
+        format!("{}{remote}: {lag}{status}{fatal}", follower.shard_name())
+    };
+    sorted.iter().map(line).collect()
+}
+
+/// Why each copy waits, on one line.
+fn waiting(all: &[WaitingCopy]) -> Vec<String> {
+    let unassigned = all.iter().filter(|copy| copy.state == "UNASSIGNED");
+    let line = |copy: &WaitingCopy| {
+        let kind = if copy.primary { "primary" } else { "replica" };
+        let why = copy
+            .decisions
+            .first()
+            .map(|decision| format!("{}: {}", decision.decider, decision.explanation))
+            .or_else(|| copy.explanation.clone())
+            .or_else(|| copy.reason.clone())
+            .unwrap_or_else(|| "not asked why".to_owned());
+        format!("{kind} of {}[{}]: {why}", copy.index, copy.shard)
+    };
+    unassigned.map(line).collect()
+}
+
+/// What stands on the line of a recovery, by column.
+pub(super) struct RecoveryCells {
+    pub name: String,
+    pub path: String,
+    pub stage: String,
+    /// Share that is done, 0 to 1, where it is known.
+    pub done: Option<f64>,
+    pub amount: String,
+    pub now: String,
+    pub since: String,
+    pub eta: String,
+}
+
+pub(super) fn recovery_cells(pace: &Pace) -> RecoveryCells {
+    let replaying = pace.stage == "TRANSLOG";
+    let (done, total) = if replaying {
+        (pace.done_ops, pace.total_ops)
+    } else {
+        (pace.done_bytes, pace.total_bytes)
+    };
+    let share = done
+        .zip(total)
+        .filter(|(_, total)| *total > 0)
+        .map(|(done, total)| done as f64 / total as f64);
+    let amount = match (done, total, replaying) {
+        (Some(done), Some(total), false) => {
+            format!("{} of {}", show_bytes(done), show_bytes(total))
+        }
+        (Some(done), Some(total), true) => format!("{done} of {total} ops"),
+        (Some(done), None, true) => format!("{done} ops"),
+        _ => "-".to_owned(),
+    };
+    let rate = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), words::rate);
+    let ops = |rate: Option<f64>| {
+        rate.map_or_else(|| "-".to_owned(), |rate| format!("{} ops/s", words::three_digits(rate)))
+    };
+    let eta = match pace.eta_s {
+        Some((soon, late)) => format!("{} to {}", show_seconds(soon), show_seconds(late)),
+        None if pace.ended => "over".to_owned(),
+        None => "-".to_owned(),
+    };
+    RecoveryCells {
+        name: format!("{}[{}]", pace.index, pace.shard),
+        path: format!(
+            "{} > {}",
+            pace.source.as_deref().unwrap_or("?"),
+            pace.target.as_deref().unwrap_or("?")
+        ),
+        stage: if pace.ended { format!("{} (over)", pace.stage) } else { pace.stage.clone() },
+        done: share.map(|share| share.clamp(0.0, 1.0)),
+        amount,
+        now: if replaying { ops(pace.ops_per_s) } else { rate(pace.now_bytes_per_s) },
+        since: if replaying { "-".to_owned() } else { rate(pace.bytes_per_s) },
+        eta,
+    }
+}
+
+/// What stands on the line of a node: CPU, disk, network, pauses, recoveries, heap.
+pub(super) fn node_cells(node: &NodePace) -> [String; 7] {
+    let dash = || "-".to_owned();
+    if node.gone {
+        return [node.name.clone(), "gone".into(), dash(), dash(), dash(), dash(), dash()];
+    }
+    let cpu = match (node.cpu, node.cpu_of_all) {
+        (Some(share), true) => words::percent(share),
+        (Some(cores), false) => format!("{} cores", words::cores(cores)),
+        (None, _) => dash(),
+    };
+    let pair = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (None, None) => dash(),
+        (a, b) => {
+            let one = |rate: Option<f64>| rate.map_or_else(dash, words::mb_per_s);
+            format!("{} / {}", one(a), one(b))
+        }
+    };
+    let busy = node
+        .disk_busy
+        .map_or_else(String::new, |busy| format!(" ({})", words::percent(busy.min(1.0))));
+    let disk = format!("{}{busy}", pair(node.read_bytes_per_s, node.write_bytes_per_s));
+    let count = |count: Option<u64>| count.map_or_else(dash, |count| count.to_string());
+    [
+        node.name.clone(),
+        cpu,
+        disk,
+        pair(node.rx_bytes_per_s, node.tx_bytes_per_s),
+        node.paused.map_or_else(dash, words::percent),
+        format!("{} / {}", count(node.as_source), count(node.as_target)),
+        node.heap.map_or_else(dash, words::percent),
+    ]
+}
