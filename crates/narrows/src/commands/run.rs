@@ -1,30 +1,43 @@
 //! `narrows run`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::ValueEnum;
-use clusters::{DEFAULT_HEAP, EmbeddedTarget, OpenSearchTarget, Target, VirtualTarget};
+use clusters::{
+    ClusterIdentity, DEFAULT_HEAP, EmbeddedTarget, NodeHandle, OpenSearchTarget, Target, UrlTarget,
+    VirtualTarget,
+};
 use lab::plan::{Plan, Resolved, Variant};
 use lab::runner::{self, Runner, Watch};
 use record::units::{parse_duration, parse_rate};
 use record::{FORMAT, LinkInfo, Manifest, NodeInfo, RunDir, Status, VariantInfo, Writer};
+use tokio::signal::unix::{SignalKind, signal};
 use world::Env;
 
+use super::restore;
 use super::show::{Form, write_page, write_table};
 use crate::exit::Usage;
+use crate::live::{ConnectArgs, client, usage};
+use crate::on::On;
 use crate::progress::Progress;
 use crate::{machine, runs};
+
+/// How long a live cluster may take to answer: a wait for health is one answer.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(300);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// A plan that comes with narrows (see `narrows plans`), or a path that ends in .toml.
     plan: String,
-    /// Where the clusters live: real processes on this machine, simulated in virtual time, or OpenSearch,
-    /// one JVM a node.
-    #[arg(long, value_enum, default_value_t = On::Embedded)]
+    /// Where the clusters live: embedded (real processes on this machine), virtual (the same, simulated),
+    /// opensearch (started for the run, one JVM a node; the first use fetches it with mvn), or the URL of a
+    /// cluster that is already there, with its hosts joined by commas.
+    #[arg(long, value_name = "WHERE", default_value_t = On::Embedded, value_parser = On::parse)]
     on: On,
+    /// With a URL: make an index and change settings there. Both are taken back at the end.
+    #[arg(long)]
+    allow_changes: bool,
     /// Heap of each OpenSearch node, as Java writes it: 512m, 1g.
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_HEAP, value_parser = parse_heap)]
     heap: String,
@@ -54,27 +67,8 @@ pub(crate) struct Args {
     runs: PathBuf,
     #[command(flatten)]
     form: Form,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum On {
-    /// The embedded engine: real sockets and files, one process a node, loopback.
-    Embedded,
-    /// The same engine, simulated.
-    Virtual,
-    /// OpenSearch on this machine, started for the run; the first use fetches it with mvn.
-    #[value(name = "opensearch")]
-    OpenSearch,
-}
-
-impl On {
-    fn name(self) -> &'static str {
-        match self {
-            On::Embedded => "embedded",
-            On::Virtual => "virtual",
-            On::OpenSearch => "opensearch",
-        }
-    }
+    #[command(flatten)]
+    connect: ConnectArgs,
 }
 
 /// A heap as Java takes it. What is not a size would end the node with Java's own words only.
@@ -88,13 +82,23 @@ fn parse_heap(text: &str) -> Result<String, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if matches!(args.on, On::Url(_)) && !args.allow_changes {
+        let text = "a run makes an index and changes settings on that cluster, and takes both back at the end; \
+                    say --allow-changes if it may";
+        return Err(Usage(text.to_owned()).into());
+    }
     let plan = Plan::open(&args.plan)?;
-    let resolved = resolve(args, &plan)?;
+    let mut resolved = resolve(args, &plan)?;
     let (id, dir) = runs::fresh(&args.runs, &resolved.name);
+    if matches!(args.on, On::Url(_)) {
+        // Nobody else has an index of this name.
+        resolved.index.name = format!("narrows-{id}");
+    }
     let mut manifest = describe(args, &plan, &resolved, id);
     // Before anything is started: a directory that cannot be written is found now.
     let mut writer = Writer::create(&dir, &manifest)?;
-    let ended = match args.on {
+    let ended = match &args.on {
+        On::Url(hosts) => on_url(args, hosts, &dir, &resolved, &mut writer, &mut manifest),
         On::Embedded => on_real(&resolved, &mut writer, &mut manifest, |env| {
             Ok(EmbeddedTarget::new(env, std::env::current_exe()?))
         }),
@@ -109,9 +113,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// The plan with what the command line says otherwise.
 fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
+    let foreign = matches!(args.on, On::OpenSearch | On::Url(_));
     let mut resolved = plan.resolve(args.scale, |name, value| match args.on {
         // It knows its settings itself; what it refuses it says.
-        On::OpenSearch if !is_our_own(name) => Ok(()),
+        On::OpenSearch | On::Url(_) if !is_our_own(name) => Ok(()),
         _ => engine::settings::check(name, value).map(drop).map_err(|error| error.to_string()),
     })?;
     if args.laps == Some(0) {
@@ -131,7 +136,7 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
             return Err(Usage(text).into());
         }
     }
-    if args.on == On::OpenSearch {
+    if foreign {
         leave_out_our_own(&mut resolved, &args.variants)?;
     }
     if !args.variants.is_empty() {
@@ -173,6 +178,8 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
             name: format!("{}-{n}", cluster.name),
         })
     });
+    // Its nodes and its network are its own.
+    let elsewhere = matches!(args.on, On::Url(_));
     let variants = resolved.variants.iter().map(|variant| VariantInfo {
         name: variant.name.clone(),
         settings: variant.settings.clone(),
@@ -184,20 +191,20 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
         plan: resolved.name.clone(),
         about: resolved.about.clone(),
         plan_text: plan.text().to_owned(),
-        target: args.on.name().to_owned(),
+        target: args.on.to_string(),
         started: runs::now(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: resolved.seed,
         scale: resolved.scale,
         status: Status::Running,
         machine: machine::describe(),
-        link: Some(LinkInfo {
+        link: (!elsewhere).then(|| LinkInfo {
             rtt_ms: resolved.link.rtt.as_secs_f64() * 1e3,
             rate_bytes_per_s: resolved.link.rate_bytes_per_s,
             window_bytes: resolved.link.window_bytes,
             ceiling_bytes_per_s: None,
         }),
-        nodes: nodes.collect(),
+        nodes: if elsewhere { Vec::new() } else { nodes.collect() },
         variants: variants.collect(),
     }
 }
@@ -222,17 +229,62 @@ fn on_real<T: Target>(
         }
         writer.manifest(manifest)?;
         let mut target = target(&env)?;
-        let ended = tokio::select! {
-            biased;
-            result = work(&env, plan, &mut target, writer, &progress) => {
-                result.map(|()| Ended::Complete)
-            }
-            _ = tokio::signal::ctrl_c() => Ok(Ended::Interrupted),
-        };
+        let ended = until_told(work(&env, plan, &mut target, writer, &progress)).await;
         progress.clear();
         target.stop().await;
         ended
     })
+}
+
+/// On a cluster that is already there: whatever the end, it is left as it was.
+fn on_url(
+    args: &Args,
+    hosts: &[String],
+    dir: &Path,
+    plan: &Resolved,
+    writer: &mut Writer,
+    manifest: &mut Manifest,
+) -> anyhow::Result<Ended> {
+    world::real_world::run(plan.seed, async |env| {
+        let client = client(&env, hosts, &args.connect, ANSWER_PATIENCE)?;
+        let asked = ClusterIdentity::ask(&client).await;
+        let identity = asked.map_err(|error| usage(&error))?;
+        let journal = restore::journal(dir, &identity.uuid, hosts.to_vec())?;
+        let mut target = UrlTarget::new(client, identity, journal);
+        let progress = Progress::new();
+        let ended = until_told(work(&env, plan, &mut target, writer, &progress)).await;
+        progress.clear();
+        let nodes = [runner::LEADER, runner::FOLLOWER].into_iter().flat_map(|site| {
+            let name = |node: NodeHandle| NodeInfo { cluster: site.to_owned(), name: node.name };
+            target.nodes(site).into_iter().map(name)
+        });
+        manifest.nodes = nodes.collect();
+        target.stop().await;
+        match target.ended() {
+            Some(Err(error)) => Err(anyhow::Error::from(error).context(format!(
+                "the cluster could not be put back as it was; once it answers, say `narrows restore {}`",
+                dir.display()
+            ))),
+            Some(Ok(left)) => {
+                restore::tell(&left);
+                ended
+            }
+            None => ended,
+        }
+    })
+}
+
+/// Works until it is done, or until someone says stop (Ctrl-C, SIGTERM, a terminal that is closed).
+async fn until_told(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<Ended> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::select! {
+        biased;
+        result = work => result.map(|()| Ended::Complete),
+        _ = tokio::signal::ctrl_c() => Ok(Ended::Interrupted),
+        _ = terminate.recv() => Ok(Ended::Interrupted),
+        _ = hang_up.recv() => Ok(Ended::Interrupted),
+    }
 }
 
 fn on_virtual(plan: &Resolved, writer: Writer, _manifest: &mut Manifest) -> anyhow::Result<Ended> {

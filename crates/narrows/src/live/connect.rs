@@ -45,7 +45,22 @@ pub(crate) async fn connect(
     urls: &[String],
     args: &ConnectArgs,
 ) -> anyhow::Result<Sampler> {
-    let options = options(urls, args).map_err(|error| usage(&error))?;
+    let client = client(env, urls, args, args.timeout)?;
+    let sampler = Sampler::connect(env, client).await.map_err(|error| usage(&error))?;
+    if let Some(sentence) = sampler.unfamiliar() {
+        eprintln!("narrows: {sentence}");
+    }
+    Ok(sampler)
+}
+
+/// A client that has asked nothing yet; says aloud what is not as safe as it could be.
+pub(crate) fn client(
+    env: &Env,
+    urls: &[String],
+    args: &ConnectArgs,
+    timeout: Duration,
+) -> anyhow::Result<LiveClient> {
+    let options = options(urls, args, timeout).map_err(|error| usage(&error))?;
     if args.insecure {
         eprintln!("narrows: --insecure: the cluster's certificate is not looked at");
     }
@@ -54,15 +69,14 @@ pub(crate) async fn connect(
             eprintln!("narrows: {address} is plain HTTP: the credentials can be read on the way");
         }
     }
-    let client = LiveClient::new(env, &options).map_err(|error| usage(&error))?;
-    let sampler = Sampler::connect(env, client).await.map_err(|error| usage(&error))?;
-    if let Some(sentence) = sampler.unfamiliar() {
-        eprintln!("narrows: {sentence}");
-    }
-    Ok(sampler)
+    LiveClient::new(env, &options).map_err(|error| usage(&error))
 }
 
-fn options(urls: &[String], args: &ConnectArgs) -> Result<LiveOptions, clusters::Error> {
+fn options(
+    urls: &[String],
+    args: &ConnectArgs,
+    timeout: Duration,
+) -> Result<LiveOptions, clusters::Error> {
     let addresses = Address::parse_all(urls.iter().map(String::as_str))?;
     let credentials = match &args.credentials {
         Some(path) => Credentials::from_file(path)?,
@@ -74,7 +88,7 @@ fn options(urls: &[String], args: &ConnectArgs) -> Result<LiveOptions, clusters:
         key: args.key.clone(),
         insecure: args.insecure,
     };
-    Ok(LiveOptions { addresses, credentials, tls, timeout: args.timeout })
+    Ok(LiveOptions { addresses, credentials, tls, timeout })
 }
 
 /// The cluster in words: `logs, opensearch 2.19.1`.
