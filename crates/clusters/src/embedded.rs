@@ -172,8 +172,7 @@ impl EmbeddedTarget {
         ready: Ready,
     ) -> Result<(), Error> {
         let link = self.link.as_ref();
-        let through_link =
-            link.map(|link| link.route(cluster, &ready.transport)).transpose()?;
+        let through_link = link.map(|link| link.route(cluster, &ready.transport)).transpose()?;
         // A restart takes the same addresses, which others know by now.
         (config.transport, config.http) = (ready.transport.clone(), ready.http.clone());
         let handle = NodeHandle { name: ready.name, http: ready.http, transport: ready.transport };

@@ -115,7 +115,9 @@ pub enum Error {
         nodes: usize,
     },
     /// A program that is needed is not there, or too old.
-    #[error("OpenSearch needs {what} {oldest} or later: {found}; `{install}` installs it on Debian")]
+    #[error(
+        "OpenSearch needs {what} {oldest} or later: {found}; `{install}` installs it on Debian"
+    )]
     Missing {
         /// Its name.
         what: &'static str,

@@ -204,7 +204,10 @@ mod tests {
 
     fn settings(before: &[(&str, Option<&str>)], set: &[(&str, Option<&str>)]) -> Change {
         let map = |pairs: &[(&str, Option<&str>)]| {
-            pairs.iter().map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned))).collect()
+            pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned)))
+                .collect()
         };
         Change::Settings { before: map(before), set: map(set) }
     }

@@ -41,6 +41,15 @@ pub struct NodeHandle {
     pub transport: String,
 }
 
+/// Where a cluster keeps snapshots, and where another one reads them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    /// The directory, for a repository of type `fs` on the cluster itself.
+    pub location: String,
+    /// The same through the link, for one of type `url` on the other cluster.
+    pub url: String,
+}
+
 /// The link while it runs.
 pub trait LinkControl {
     /// What it carried; [`Direction::Out`] is towards the cluster whose addresses are routed.
@@ -82,6 +91,11 @@ pub trait Target {
 
     /// The link, where there is one.
     fn link(&self) -> Option<&dyn LinkControl>;
+
+    /// Where the cluster keeps snapshots; none where the target has no snapshots.
+    fn repository(&self, _cluster: &str) -> Option<Repository> {
+        None
+    }
 
     /// Whether `index.routing.allocation.include._name` says where an index is placed. Where it does not, a
     /// single shard is placed on the first node.

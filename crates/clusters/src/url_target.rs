@@ -112,7 +112,9 @@ impl UrlTarget {
     fn record(&self, change: Change) -> Result<(), Error> {
         match self.journal.borrow_mut().as_mut() {
             Some(journal) => journal.record(change),
-            None => Err(Error::NotOurs { method: "PUT".to_owned(), path: "it has ended".to_owned() }),
+            None => {
+                Err(Error::NotOurs { method: "PUT".to_owned(), path: "it has ended".to_owned() })
+            }
         }
     }
 

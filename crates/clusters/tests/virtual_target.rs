@@ -17,7 +17,11 @@ fn topology() -> TopologySpec {
         rate_bytes_per_s: Some(10_000_000),
         window_bytes: None,
     };
-    TopologySpec { clusters: vec![cluster("leader", 3), cluster("follower", 1)], link: Some(link), joined: false }
+    TopologySpec {
+        clusters: vec![cluster("leader", 3), cluster("follower", 1)],
+        link: Some(link),
+        joined: false,
+    }
 }
 
 async fn ask(target: &impl Target, method: &str, path: &str, body: &str) -> Result<Answer, Error> {

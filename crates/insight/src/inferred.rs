@@ -46,9 +46,10 @@ fn unknown(why: String) -> Verdict {
 fn seen(trace: &Trace<'_>) -> Option<Seen> {
     let moving = |sample: &record::RecoverySample| sample.recovered_bytes > 0;
     let first = trace.recovery.iter().position(|(_, sample)| moving(sample))?;
-    let last = trace.recovery.iter().position(|(_, sample)| {
-        moving(sample) && sample.recovered_bytes >= sample.total_bytes
-    });
+    let last = trace
+        .recovery
+        .iter()
+        .position(|(_, sample)| moving(sample) && sample.recovered_bytes >= sample.total_bytes);
     let last = last.unwrap_or(trace.recovery.len() - 1);
     if last < first + SAMPLES_MIN - 1 {
         return None;

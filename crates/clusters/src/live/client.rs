@@ -11,10 +11,10 @@ use serde_json::Value;
 use world::Env;
 
 use super::{Address, Credentials, TlsOptions};
-use crate::{Answer, Error};
 use crate::http::HttpClient;
 use crate::kept::Failure;
 use crate::rest::words_of;
+use crate::{Answer, Error};
 
 /// An answer of a live cluster that is larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 64 << 20;

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `installation` | the jars, fetched once with `mvn`, or an unpacked distribution |
+//! | `file_server` | a snapshot repository over HTTP, which the other cluster reads through the link |
 //! | `node` | a node's settings, its directory, its process |
 //! | `OpenSearchNode.java`, `pom.xml` | the class that starts a node; what it needs |
 //!
@@ -10,10 +11,12 @@
 //! sites ([`TopologySpec::joined`]) is put on the link by `transport.publish_port`: every node tells the others the
 //! port of the link that leads to it.
 
+mod file_server;
 mod installation;
 mod node;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,8 +26,9 @@ use world::Env;
 use crate::embedded::ask_in_turn;
 use crate::process::NodeProcess;
 use crate::site_link::SiteLink;
-use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
+use crate::target::{ClusterSpec, LinkControl, NodeHandle, Repository, Target, TopologySpec};
 use crate::{Answer, Error, RestClient};
+use file_server::FileServer;
 use installation::Installation;
 use node::NodePlan;
 
@@ -56,6 +60,8 @@ pub struct OpenSearchTarget {
     installation: Option<Installation>,
     nodes: Vec<RunningNode>,
     link: Option<SiteLink>,
+    /// The snapshots of each cluster, and what serves them to others.
+    repositories: BTreeMap<String, (Repository, FileServer)>,
     /// Below `nodes`: dropped after the processes that write there have ended.
     root: Option<tempfile::TempDir>,
     turn: Cell<usize>,
@@ -72,6 +78,7 @@ impl OpenSearchTarget {
             installation: None,
             nodes: Vec::new(),
             link: None,
+            repositories: BTreeMap::new(),
             root: None,
             turn: Cell::new(0),
         }
@@ -101,12 +108,6 @@ impl OpenSearchTarget {
         Ok(())
     }
 
-    /// The directory that snapshots of a cluster go to, and its name as a cluster sees it.
-    pub fn repository(&self, cluster: &str) -> Option<&Path> {
-        let node = self.nodes.iter().find(|node| node.site == cluster)?;
-        Some(&node.plan.repository)
-    }
-
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
         self.install().await?;
         if topology.joined && topology.clusters.iter().any(|site| site.nodes != 1) {
@@ -119,6 +120,9 @@ impl OpenSearchTarget {
         if let Some(config) = &topology.link {
             let near = topology.clusters.first().map_or("", |cluster| &cluster.name);
             self.link = Some(SiteLink::open(config.clone(), near, topology.joined)?);
+        }
+        if !topology.joined {
+            self.serve_repositories(&topology.clusters)?;
         }
         let mut manager: Option<NodePlan> = None;
         for cluster in &topology.clusters {
@@ -136,6 +140,27 @@ impl OpenSearchTarget {
             self.wait_for_nodes(&cluster.name, nodes).await?;
         }
         Ok(())
+    }
+
+    /// Other clusters read a cluster's snapshots through the link. Nodes are told the addresses when they start.
+    fn serve_repositories(&mut self, clusters: &[ClusterSpec]) -> Result<(), Error> {
+        for cluster in clusters {
+            let dir = self.repository_dir(&format!("{}-0", cluster.name));
+            let server = FileServer::start(&dir)?;
+            let address = match &self.link {
+                Some(link) => link.route(&cluster.name, &server.address())?,
+                None => server.address(),
+            };
+            let location = dir.to_string_lossy().into_owned();
+            let repository = Repository { location, url: format!("http://{address}/") };
+            self.repositories.insert(cluster.name.clone(), (repository, server));
+        }
+        Ok(())
+    }
+
+    /// Below the manager's own directory, so that it goes when that goes.
+    fn repository_dir(&self, manager: &str) -> PathBuf {
+        self.root.as_ref().expect("it was made").path().join(manager).join("repository")
     }
 
     /// Starts a node; on other ports where those that were free are not any more.
@@ -185,16 +210,19 @@ impl OpenSearchTarget {
             self.link.as_ref().map(|link| link.route(&cluster.name, &transport)).transpose()?;
         let published = through_link.as_ref().filter(|_| joined).unwrap_or(&transport);
         let publish_port = published.rsplit(':').next().and_then(|port| port.parse().ok());
-        let manager_dir = root.join(manager.map_or(&name, |manager| &manager.name));
+        let allowed =
+            self.repositories.values().map(|(repository, _)| repository.url.clone() + "*");
+        let manager_name = manager.map_or(&name, |manager| &manager.name);
         let plan = NodePlan {
             cluster: manager.map_or(&cluster.name, |manager| &manager.cluster).clone(),
-            manager: manager.map_or(&name, |manager| &manager.name).clone(),
+            manager: manager_name.clone(),
             seed: manager.map_or(published, |manager| &manager.seed).clone(),
             http_port: ports[0],
             transport_port: ports[1],
             publish_port: publish_port.expect("a route is an address with a port"),
             dir: root.join(&name),
-            repository: manager_dir.join("repository"),
+            repository: self.repository_dir(manager_name),
+            allowed_urls: allowed.collect::<Vec<_>>().join(","),
             heap: self.heap.clone(),
             settings: cluster.settings.clone(),
             name,
@@ -271,6 +299,10 @@ impl Target for OpenSearchTarget {
         self.link.as_ref().map(|link| link as &dyn LinkControl)
     }
 
+    fn repository(&self, cluster: &str) -> Option<Repository> {
+        self.repositories.get(cluster).map(|(repository, _)| repository.clone())
+    }
+
     fn places_by_setting(&self) -> bool {
         true
     }
@@ -301,6 +333,7 @@ impl Target for OpenSearchTarget {
                 process.stop().await;
             }
         }
+        self.repositories.clear();
         self.link = None;
         self.root = None;
     }

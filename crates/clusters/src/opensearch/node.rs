@@ -29,6 +29,8 @@ pub(super) struct NodePlan {
     pub(super) dir: PathBuf,
     /// Where snapshots may be kept: shared by all nodes.
     pub(super) repository: PathBuf,
+    /// Where snapshots of other clusters may be read: patterns, joined by commas.
+    pub(super) allowed_urls: String,
     pub(super) heap: String,
     /// Settings from the plan.
     pub(super) settings: BTreeMap<String, String>,
@@ -46,7 +48,7 @@ impl NodePlan {
         set("path.data", path(&self.dir.join("data")));
         set("path.logs", path(&self.dir.join("logs")));
         set("path.repo", path(&self.repository));
-        set("repositories.url.allowed_urls", "http://127.0.0.1:*".to_owned());
+        set("repositories.url.allowed_urls", self.allowed_urls.clone());
         set("network.host", "127.0.0.1".to_owned());
         set("http.port", self.http_port.to_string());
         set("transport.port", self.transport_port.to_string());
@@ -115,6 +117,7 @@ mod tests {
             publish_port: 9301,
             dir: "/d/c-0".into(),
             repository: "/d/repository".into(),
+            allowed_urls: "http://127.0.0.1:9/*".to_owned(),
             heap: "512m".to_owned(),
             settings: BTreeMap::from([("indices.recovery.chunk_size".into(), "1mb".into())]),
         }

@@ -13,7 +13,7 @@ pub struct Bundled {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 2] = [
+const BUNDLED: [Bundled; 3] = [
     Bundled {
         name: "remote-recovery",
         text: include_str!("../../../../plans/remote-recovery.toml"),
@@ -21,6 +21,10 @@ const BUNDLED: [Bundled; 2] = [
     Bundled {
         name: "replica-over-link",
         text: include_str!("../../../../plans/replica-over-link.toml"),
+    },
+    Bundled {
+        name: "restore-over-link",
+        text: include_str!("../../../../plans/restore-over-link.toml"),
     },
 ];
 

@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn an_unknown_plan_offers_the_nearest() {
         let said = |name: &str| Plan::open(name).unwrap_err().to_string();
-        insta::assert_snapshot!(said("remote-recvery"), @r#"no plan is called "remote-recvery"; did you mean "remote-recovery"? Plans: remote-recovery, replica-over-link; `narrows plans` says more, and a path that ends in .toml is read"#);
-        insta::assert_snapshot!(said("zzz"), @r#"no plan is called "zzz". Plans: remote-recovery, replica-over-link; `narrows plans` says more, and a path that ends in .toml is read"#);
+        insta::assert_snapshot!(said("remote-recvery"), @r#"no plan is called "remote-recvery"; did you mean "remote-recovery"? Plans: remote-recovery, replica-over-link, restore-over-link; `narrows plans` says more, and a path that ends in .toml is read"#);
+        insta::assert_snapshot!(said("zzz"), @r#"no plan is called "zzz". Plans: remote-recovery, replica-over-link, restore-over-link; `narrows plans` says more, and a path that ends in .toml is read"#);
         insta::assert_snapshot!(said("no/such/plan.toml"), @"cannot read plan no/such/plan.toml: No such file or directory (os error 2)");
     }
 

@@ -133,8 +133,8 @@ impl Plan {
                     "add_replica needs nodes of the same cluster across the link; write \
                      joins = \"leader\" below [follower]"
                 }
-                "recover" if joins.is_some() => {
-                    "recover needs two clusters; take joins out of [follower], or use add_replica"
+                "recover" | "restore" if joins.is_some() => {
+                    "this step needs two clusters; take joins out of [follower], or use add_replica"
                 }
                 _ => continue,
             };
@@ -348,7 +348,7 @@ mod tests {
         "#);
         let joins = |cluster: &str| format!("[follower]\njoins = \"{cluster}\"");
         insta::assert_snapshot!(said("[follower]", &joins("leader")), @r#"
-        my.toml:7:28: recover needs two clusters; take joins out of [follower], or use add_replica
+        my.toml:7:28: this step needs two clusters; take joins out of [follower], or use add_replica
           |
         7 | steps = ["start", "index", "recover", "verify"]
           |                            ^^^^^^^^^
@@ -489,7 +489,7 @@ mod tests {
            |            ^
         ");
         insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
-        my.toml:7:28: unknown step "recovery"; did you mean "recover"? Steps: start, index, recover, add_replica, verify
+        my.toml:7:28: unknown step "recovery"; did you mean "recover"? Steps: start, index, recover, add_replica, restore, verify
           |
         7 | steps = ["start", "index", "recovery", "verify"]
           |                            ^^^^^^^^^^

@@ -40,6 +40,14 @@ pub struct Resolved {
     pub variants: Vec<Variant>,
 }
 
+impl Resolved {
+    /// The step that each variant is measured in; none where the plan measures nothing.
+    pub fn way(&self) -> Option<Step> {
+        let measured = [Step::Recover, Step::AddReplica, Step::Restore];
+        self.steps.iter().copied().find(|step| measured.contains(step))
+    }
+}
+
 /// What is done, in the words of the progress display and the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
@@ -51,22 +59,25 @@ pub enum Step {
     Recover,
     /// Add a copy of the index on the second site, for each variant.
     AddReplica,
+    /// Restore a snapshot of the index on the follower, for each variant.
+    Restore,
     /// Compare both sides.
     Verify,
 }
 
 impl Step {
     /// Every step.
-    pub const ALL: [Step; 5] =
-        [Step::Start, Step::Index, Step::Recover, Step::AddReplica, Step::Verify];
+    pub const ALL: [Step; 6] =
+        [Step::Start, Step::Index, Step::Recover, Step::AddReplica, Step::Restore, Step::Verify];
 
-    /// The name in plans: `start`, `index`, `recover`, `add_replica`, `verify`.
+    /// The name in plans: `start`, `index`, `recover`, `add_replica`, `restore`, `verify`.
     pub fn name(self) -> &'static str {
         match self {
             Step::Start => "start",
             Step::Index => "index",
             Step::Recover => "recover",
             Step::AddReplica => "add_replica",
+            Step::Restore => "restore",
             Step::Verify => "verify",
         }
     }

@@ -6,6 +6,7 @@
 //! | `indexing` | the bulk clients |
 //! | `recovering` | one variant: settings, follow, samples, end |
 //! | `replicating` | the same for `add_replica` |
+//! | `restoring` | the same for `restore` |
 //! | `sampling` | telemetry into lines of the record |
 //! | `verifying` | the checker: both sides hold the same documents |
 //! | `reading` | a digest for clusters that have none: every document read through `_search` |
@@ -16,6 +17,7 @@ mod journal;
 mod reading;
 mod recovering;
 mod replicating;
+mod restoring;
 mod sampling;
 mod verifying;
 mod watch;
@@ -80,19 +82,23 @@ impl<'a, T: Target> Runner<'a, T> {
     /// them. A variant whose copy is not right is an error, after its row was written.
     pub async fn run(&self) -> Result<Vec<Row>, Error> {
         let mut rows = Vec::new();
+        if self.plan.way() == Some(Step::Restore) && self.target.repository(LEADER).is_none() {
+            return Err(Error::NoRepository { target: self.target.name() });
+        }
         if self.plan.steps.contains(&Step::Index) {
             self.index().await?;
         }
-        if ![Step::Recover, Step::AddReplica].iter().any(|step| self.plan.steps.contains(step)) {
-            return Ok(rows);
+        let Some(way) = self.plan.way() else { return Ok(rows) };
+        if way == Step::Restore {
+            self.take_snapshot().await?;
         }
         let leader = self.digest_leader().await?;
         for lap in 1..=self.plan.laps {
             for variant in &self.plan.variants {
-                let mut row = if self.plan.joined {
-                    self.add_replica(variant, lap).await?
-                } else {
-                    self.recover(variant, lap).await?
+                let mut row = match way {
+                    Step::AddReplica => self.add_replica(variant, lap).await?,
+                    Step::Restore => self.restore(variant, lap).await?,
+                    _ => self.recover(variant, lap).await?,
                 };
                 if self.plan.steps.contains(&Step::Verify) {
                     self.verify(variant, lap, &leader, &mut row).await?;
@@ -104,10 +110,9 @@ impl<'a, T: Target> Runner<'a, T> {
                 if !verified && self.plan.steps.contains(&Step::Verify) {
                     return Err(Error::NotTheSame { variant: variant.name.clone() });
                 }
-                if self.plan.joined {
-                    self.remove_replica().await?;
-                } else {
-                    self.forget_follower().await?;
+                match way {
+                    Step::AddReplica => self.remove_replica().await?,
+                    _ => self.forget_follower().await?,
                 }
             }
         }

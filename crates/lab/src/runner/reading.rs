@@ -9,8 +9,8 @@ use record::ShardDigest;
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::sampling::Copies;
 use super::Runner;
+use super::sampling::Copies;
 use crate::Error;
 
 /// Documents of a page: the most that `index.max_result_window` lets through by default.
@@ -146,7 +146,8 @@ mod tests {
 
     #[test]
     fn order_and_pages_do_not_matter_but_every_byte_does() {
-        let (a, b) = (json!({"_id": "1", "_source": {"x": 1, "y": 2}}), json!({"_id": "2", "_source": {}}));
+        let (a, b) =
+            (json!({"_id": "1", "_source": {"x": 1, "y": 2}}), json!({"_id": "2", "_source": {}}));
         let whole = sum(&[page(json!([a, b]))]);
         assert_eq!(whole, sum(&[page(json!([b])), page(json!([a]))]));
         assert_eq!(whole.documents, 2);
@@ -154,7 +155,8 @@ mod tests {
         assert_eq!(whole, sum(&[page(json!([keys, b]))]));
         let other = json!({"_id": "1", "_source": {"x": 1, "y": 3}});
         assert_ne!(whole, sum(&[page(json!([other, b]))]));
-        let swapped = [json!({"_id": "2", "_source": {"x": 1, "y": 2}}), json!({"_id": "1", "_source": {}})];
+        let swapped =
+            [json!({"_id": "2", "_source": {"x": 1, "y": 2}}), json!({"_id": "1", "_source": {}})];
         assert_ne!(whole, sum(&[page(json!(swapped))]));
     }
 

@@ -116,7 +116,13 @@ impl<T: Target> Runner<'_, T> {
         }
     }
 
-    pub(super) fn row(&self, variant: &Variant, lap: u32, began_epoch_ms: u64, end: &Recoveries) -> Row {
+    pub(super) fn row(
+        &self,
+        variant: &Variant,
+        lap: u32,
+        began_epoch_ms: u64,
+        end: &Recoveries,
+    ) -> Row {
         let seconds = end.stopped_epoch_ms.saturating_sub(began_epoch_ms).max(1) as f64 / 1e3;
         let bytes = end.sample.recovered_bytes + end.operations_bytes;
         let bytes_per_s = bytes as f64 / seconds;

@@ -32,10 +32,7 @@ impl<T: Target> Runner<'_, T> {
             // One cluster: either site answers for both.
             (self.ask(LEADER, "GET", path, None).await, Ok(Value::Null))
         } else {
-            tokio::join!(
-                self.ask(LEADER, "GET", path, None),
-                self.ask(FOLLOWER, "GET", path, None)
-            )
+            tokio::join!(self.ask(LEADER, "GET", path, None), self.ask(FOLLOWER, "GET", path, None))
         };
         for (cluster, stats) in [(LEADER, leader), (FOLLOWER, follower)] {
             // A cluster that does not answer is a gap in the telemetry, not the end of the run.
@@ -139,8 +136,7 @@ impl Recoveries {
         let reused = number("/index/size/reused_in_bytes");
         let sample = &mut self.sample;
         sample.recovered_bytes += number("/index/size/recovered_in_bytes");
-        sample.total_bytes +=
-            number("/index/size/total_in_bytes").saturating_sub(reused);
+        sample.total_bytes += number("/index/size/total_in_bytes").saturating_sub(reused);
         sample.recovered_files += number("/index/files/recovered");
         sample.total_files += number("/index/files/total");
         let stage = row["stage"].as_str().unwrap_or("?").to_owned();

@@ -58,7 +58,8 @@ pub(crate) fn journal(
     hosts: Vec<String>,
 ) -> anyhow::Result<Journal> {
     if cluster_uuid.is_empty() {
-        let text = "the cluster does not say its cluster_uuid, so changes could not be put back for sure";
+        let text =
+            "the cluster does not say its cluster_uuid, so changes could not be put back for sure";
         return Err(Usage(text.to_owned()).into());
     }
     Ok(Journal::create(&dir.join(JOURNAL), clusters::Head::new(cluster_uuid.to_owned(), hosts))?)

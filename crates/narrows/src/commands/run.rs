@@ -8,7 +8,7 @@ use clusters::{
     ClusterIdentity, DEFAULT_HEAP, EmbeddedTarget, NodeHandle, OpenSearchTarget, Target, UrlTarget,
     VirtualTarget,
 };
-use lab::plan::{Plan, Resolved, Variant};
+use lab::plan::{Plan, Resolved, Step, Variant};
 use lab::runner::{self, Runner, Watch};
 use record::units::{parse_duration, parse_rate};
 use record::{FORMAT, LinkInfo, Manifest, NodeInfo, RunDir, Status, VariantInfo, Writer};
@@ -117,6 +117,8 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
     let mut resolved = plan.resolve(args.scale, |name, value| match args.on {
         // It knows its settings itself; what it refuses it says.
         On::OpenSearch | On::Url(_) if !is_our_own(name) => Ok(()),
+        // Of a snapshot's repository; the target says that it has none.
+        _ if name.starts_with("repository.") => Ok(()),
         _ => engine::settings::check(name, value).map(drop).map_err(|error| error.to_string()),
     })?;
     if args.laps == Some(0) {
@@ -136,6 +138,9 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
             return Err(Usage(text).into());
         }
     }
+    if foreign && resolved.way() == Some(Step::Recover) {
+        return Err(Usage(no_ccr(&args.on)).into());
+    }
     if foreign {
         leave_out_our_own(&mut resolved, &args.variants)?;
     }
@@ -143,6 +148,18 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
         resolved.variants.retain(|variant| args.variants.contains(&variant.name));
     }
     Ok(resolved)
+}
+
+/// Why a plan that recovers from remote does not run there.
+fn no_ccr(on: &On) -> String {
+    let why = match on {
+        On::Url(_) => "needs two clusters, and a URL gives one",
+        _ => "OpenSearch has in a plugin that is not on Maven Central",
+    };
+    format!(
+        "this plan recovers through cross-cluster replication, which {why}; \"restore-over-link\" does it \
+         through a snapshot (--on opensearch), and \"replica-over-link\" adds a replica inside one cluster"
+    )
 }
 
 /// Settings that the embedded engine alone has.
@@ -165,7 +182,8 @@ fn leave_out_our_own(plan: &mut Resolved, asked_for: &[String]) -> anyhow::Resul
     }
     plan.variants.retain(|variant| !own(variant));
     if plan.variants.is_empty() {
-        let text = "every variant has settings of the embedded engine alone; run it with --on embedded";
+        let text =
+            "every variant has settings of the embedded engine alone; run it with --on embedded";
         return Err(Usage(text.to_owned()).into());
     }
     Ok(())
