@@ -116,11 +116,13 @@ impl Journal {
 
     /// The indices that were made.
     pub fn indices(&self) -> BTreeSet<&str> {
-        let name = |change| match change {
-            &Change::Index { ref name } if name.starts_with(INDEX_PREFIX) => Some(name.as_str()),
-            _ => None,
-        };
-        self.changes.iter().filter_map(name).collect()
+        self.changes
+            .iter()
+            .filter_map(|change| match change {
+                Change::Index { name } if name.starts_with(INDEX_PREFIX) => Some(name.as_str()),
+                _ => None,
+            })
+            .collect()
     }
 
     /// How the settings go back, given what they are now.
