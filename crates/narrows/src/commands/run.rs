@@ -216,7 +216,7 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
         scale: resolved.scale,
         status: Status::Running,
         machine: machine::describe(),
-        link: (!elsewhere).then(|| LinkInfo {
+        link: (!elsewhere).then_some(LinkInfo {
             rtt_ms: resolved.link.rtt.as_secs_f64() * 1e3,
             rate_bytes_per_s: resolved.link.rate_bytes_per_s,
             window_bytes: resolved.link.window_bytes,
