@@ -489,7 +489,7 @@ mod tests {
            |            ^
         ");
         insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
-        my.toml:7:28: unknown step "recovery"; did you mean "recover"? Steps: start, index, recover, add_replica, restore, verify
+        my.toml:7:28: unknown step "recovery"; did you mean "recover" or "restore"? Steps: start, index, recover, add_replica, restore, verify
           |
         7 | steps = ["start", "index", "recovery", "verify"]
           |                            ^^^^^^^^^^
