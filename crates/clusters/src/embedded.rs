@@ -1,46 +1,46 @@
 //! The embedded engine on this machine: one process a node, the link on a thread of its own.
 
-use std::cell::Cell;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use engine::NodeConfig;
+use engine::rest::BasicAuth;
+use tokio::sync::Notify;
 use world::Env;
 
-use crate::kept::is_idempotent;
+use crate::members::{self, Members, Place};
 use crate::opensearch::free_ports;
-use crate::process::{NodeProcess, Ready};
+use crate::process::{NodeProcess, NodeReady, NodeStart, first_ended};
 use crate::site_link::SiteLink;
-use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
-use crate::{Answer, Error, RestClient};
+use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec, remove_copies};
+use crate::temporary::TemporaryDir;
+use crate::{Answer, Credentials, Error, RestClient};
 
 /// Transport ports lie so far above the HTTP ports.
 const TRANSPORT_ABOVE: u16 = 100;
-/// How often it is looked whether a node has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-struct RunningNode {
-    cluster: String,
-    config: NodeConfig,
-    process: Option<NodeProcess>,
-    handle: NodeHandle,
-    /// The address that leads to its transport through the link.
-    through_link: Option<String>,
-}
+/// Pauses before a restarted node tries again to listen where it listened before: other processes are given
+/// such ports for a connection, often a short one.
+const TAKEN_PAUSES_MS: [u64; 6] = [50, 100, 200, 500, 1000, 2000];
 
 /// Embedded clusters as processes.
 pub struct EmbeddedTarget {
     env: Env,
     program: PathBuf,
     port: Option<u16>,
+    http_ip: IpAddr,
+    credentials: Option<BasicAuth>,
     data: Option<PathBuf>,
     client: RestClient,
-    nodes: Vec<RunningNode>,
+    nodes: Members<NodeProcess>,
+    /// Told when a node ends by itself.
+    ends: Rc<Notify>,
     link: Option<SiteLink>,
     /// Below `nodes`: dropped after the processes that write there have ended.
-    own_data: Option<tempfile::TempDir>,
-    turn: Cell<usize>,
+    own_data: Option<TemporaryDir>,
 }
 
 impl EmbeddedTarget {
@@ -50,12 +50,14 @@ impl EmbeddedTarget {
             env: env.clone(),
             program,
             port: None,
+            http_ip: Ipv4Addr::LOCALHOST.into(),
+            credentials: None,
             data: None,
-            own_data: None,
             client: RestClient::new(env),
-            nodes: Vec::new(),
+            nodes: Members::default(),
+            ends: Rc::default(),
             link: None,
-            turn: Cell::new(0),
+            own_data: None,
         }
     }
 
@@ -63,6 +65,23 @@ impl EmbeddedTarget {
     pub fn with_port(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
+    }
+
+    /// Serves REST on another address than 127.0.0.1; transport stays there. Nodes refuse what is no loopback
+    /// address, unless they have credentials to ask for.
+    pub fn with_http_ip(mut self, ip: IpAddr) -> Self {
+        self.http_ip = ip;
+        self
+    }
+
+    /// Has the nodes ask for a user and his password.
+    ///
+    /// # Errors
+    /// If the credentials are of a kind that nodes do not ask for.
+    pub fn with_credentials(mut self, credentials: &Credentials) -> Result<Self, Error> {
+        self.credentials = credentials.basic()?;
+        self.client = RestClient::new(&self.env).with_credentials(credentials);
+        Ok(self)
     }
 
     /// Keeps data there. In a directory that goes with the target otherwise.
@@ -76,138 +95,76 @@ impl EmbeddedTarget {
             return Ok(dir.clone());
         }
         if self.own_data.is_none() {
-            let made = tempfile::Builder::new().prefix("narrows-").tempdir();
-            let path = std::env::temp_dir();
-            let made =
-                made.map_err(|source| Error::Io { what: "make a directory in", path, source })?;
-            self.own_data = Some(made);
+            self.own_data = Some(TemporaryDir::make()?);
         }
         Ok(self.own_data.as_ref().expect("just made").path().to_owned())
     }
 
     fn configs(&mut self, cluster: &ClusterSpec) -> Result<Vec<NodeConfig>, Error> {
         let data = self.data_dir()?;
-        let first = self.nodes.len();
-        let members: Vec<String> =
-            (0..cluster.nodes).map(|n| format!("{}-{n}", cluster.name)).collect();
-        let address = |above: u16, n: usize| match self.port {
-            Some(port) => format!("127.0.0.1:{}", port.saturating_add(above + (first + n) as u16)),
-            None => "127.0.0.1:0".to_owned(),
+        let (first, port) = (self.nodes.len(), self.port);
+        let address = |ip: IpAddr, above: u16, n: usize| {
+            let port = port.map_or(0, |port| port.saturating_add(above + (first + n) as u16));
+            SocketAddr::new(ip, port).to_string()
         };
-        let config = |(n, name): (usize, &String)| NodeConfig {
-            name: name.clone(),
-            cluster: cluster.name.clone(),
-            members: members.clone(),
-            manager: None,
-            transport: address(TRANSPORT_ABOVE, n),
-            http: address(0, n),
+        let mut configs = members::configs(cluster, |n, name| Place {
+            transport: address(Ipv4Addr::LOCALHOST.into(), TRANSPORT_ABOVE, n),
+            http: address(self.http_ip, 0, n),
             data: data.join(name),
-            settings: cluster.settings.clone(),
-            publish: None,
-        };
-        Ok(members.iter().enumerate().map(config).collect())
-    }
-
-    async fn start_cluster(&mut self, cluster: &ClusterSpec) -> Result<(), Error> {
-        let mut manager = None;
-        for mut config in self.configs(cluster)? {
-            config.manager = manager.clone();
-            let (process, ready) = NodeProcess::start(&self.env, &self.program, &config).await?;
-            manager.get_or_insert_with(|| ready.transport.clone());
-            self.add(&cluster.name, config, process, ready)?;
+        });
+        for config in &mut configs {
+            config.credentials.clone_from(&self.credentials);
         }
-        self.wait_for_nodes(&cluster.name, cluster.nodes).await
+        Ok(configs)
     }
 
-    /// Starts one cluster on several sites: every node tells the others the link's address of itself.
-    async fn start_sites(&mut self, sites: &[ClusterSpec]) -> Result<(), Error> {
-        if sites.iter().any(|site| site.nodes != 1) {
-            return Err(Error::SitesOfOne);
-        }
-        let Some(first) = sites.first() else { return Ok(()) };
-        let members: Vec<String> = sites.iter().map(|site| format!("{}-0", site.name)).collect();
-        let mut manager = None;
-        for site in sites {
-            let mut config = self.configs(site)?.remove(0);
-            config.cluster = first.name.clone();
-            config.members = members.clone();
-            if self.port.is_none() {
-                config.transport = format!("127.0.0.1:{}", free_ports(1)?[0]);
-            }
-            let link = self.link.as_ref();
-            let published =
-                link.map(|link| link.route(&site.name, &config.transport)).transpose()?;
-            config.manager = manager.clone();
-            config.publish = published.clone();
-            let (process, ready) = NodeProcess::start(&self.env, &self.program, &config).await?;
-            manager.get_or_insert(ready.transport);
-            let handle = NodeHandle {
-                name: ready.name,
-                http: ready.http.clone(),
-                transport: config.transport.clone(),
-            };
-            config.http = ready.http;
-            let (cluster, process) = (site.name.clone(), Some(process));
-            let through_link = published;
-            self.nodes.push(RunningNode { cluster, config, process, handle, through_link });
-        }
-        self.wait_for_nodes(&first.name, sites.len()).await
-    }
-
-    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<(), Error> {
-        let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=30s");
-        let health = self.request(cluster, "GET", &path, Bytes::new()).await?.json()?;
-        if health["timed_out"] == true {
-            let joined = health["number_of_nodes"].as_u64().unwrap_or(0);
-            return Err(Error::NotJoined { cluster: cluster.to_owned(), joined, nodes });
-        }
-        Ok(())
-    }
-
-    fn add(
-        &mut self,
-        cluster: &str,
-        mut config: NodeConfig,
-        process: NodeProcess,
-        ready: Ready,
-    ) -> Result<(), Error> {
-        let link = self.link.as_ref();
-        let through_link = link.map(|link| link.route(cluster, &ready.transport)).transpose()?;
-        // A restart takes the same addresses, which others know by now.
-        (config.transport, config.http) = (ready.transport.clone(), ready.http.clone());
-        let handle = NodeHandle { name: ready.name, http: ready.http, transport: ready.transport };
-        let process = Some(process);
-        let cluster = cluster.to_owned();
-        self.nodes.push(RunningNode { cluster, config, process, handle, through_link });
-        Ok(())
-    }
-
-    fn find(&self, node: &str) -> Result<usize, Error> {
-        let found = self.nodes.iter().position(|running| running.handle.name == node);
-        found.ok_or_else(|| Error::Unknown { what: "node", name: node.to_owned() })
-    }
-
-    /// Waits until a node ends by itself; what it said.
-    pub async fn wait_for_exit(&mut self) -> Error {
-        loop {
-            for node in &mut self.nodes {
-                if let Some(process) = &mut node.process
-                    && let Some(error) = process.ended().await
-                {
-                    return error;
+    /// As [`EmbeddedTarget::configs`], for one cluster on several sites: every node tells the others the link's address
+    /// of itself.
+    fn site_configs(&mut self, sites: &[ClusterSpec]) -> Result<Vec<NodeConfig>, Error> {
+        let mut configs = Vec::new();
+        for (n, site) in sites.iter().enumerate() {
+            let mut of_site = self.configs(site)?;
+            for config in &mut of_site {
+                // The link is told where it leads before the node listens there.
+                let port = match self.port {
+                    Some(port) => port.saturating_add(TRANSPORT_ABOVE + n as u16),
+                    None => free_ports(1)?[0],
+                };
+                config.transport = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port).to_string();
+                if let Some(port) = self.port {
+                    let port = port.saturating_add(n as u16);
+                    config.http = SocketAddr::new(self.http_ip, port).to_string();
                 }
+                let link = self.link.as_ref();
+                config.publish =
+                    link.map(|link| link.route(&site.name, &config.transport)).transpose()?;
             }
-            self.env.sleep(LOOK_EVERY).await;
+            configs.append(&mut of_site);
+        }
+        members::join_sites(&mut configs);
+        Ok(configs)
+    }
+
+    async fn start_process(&self, config: &NodeConfig) -> Result<(NodeProcess, NodeReady), Error> {
+        let temporary = self.own_data.as_ref().map(|dir| dir.path().to_owned());
+        let start = NodeStart { config: config.clone(), temporary };
+        NodeProcess::start(&self.env, &self.program, &start, &self.ends).await
+    }
+
+    /// Starts a node where it was before; tries again for some seconds where another process listens there.
+    async fn start_again(&self, config: &NodeConfig) -> Result<NodeProcess, Error> {
+        let mut pauses = TAKEN_PAUSES_MS.iter();
+        loop {
+            match (self.start_process(config).await, pauses.next()) {
+                (Err(Error::AddressTaken { .. }), Some(pause)) => {
+                    self.env.sleep(Duration::from_millis(*pause)).await;
+                }
+                (started, _) => return started.map(|(process, _)| process),
+            }
         }
     }
-}
 
-impl Target for EmbeddedTarget {
-    fn name(&self) -> &'static str {
-        "embedded"
-    }
-
-    async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
         if let Some(config) = &topology.link {
             let near = topology.clusters.first().map_or("", |cluster| &cluster.name);
             self.link = Some(SiteLink::open(config.clone(), near, topology.joined)?);
@@ -221,6 +178,76 @@ impl Target for EmbeddedTarget {
         Ok(())
     }
 
+    async fn start_cluster(&mut self, cluster: &ClusterSpec) -> Result<(), Error> {
+        let mut manager = None;
+        for mut config in self.configs(cluster)? {
+            config.manager = manager.clone();
+            let (process, ready) = self.start_process(&config).await?;
+            manager.get_or_insert_with(|| ready.transport.clone());
+            let link = self.link.as_ref();
+            let through_link =
+                link.map(|link| link.route(&cluster.name, &ready.transport)).transpose()?;
+            self.nodes.add_started(&cluster.name, config, handle(ready), through_link, process);
+        }
+        self.wait_for_nodes(&cluster.name, cluster.nodes).await
+    }
+
+    async fn start_sites(&mut self, sites: &[ClusterSpec]) -> Result<(), Error> {
+        let mut manager = None;
+        for (mut config, site) in self.site_configs(sites)?.into_iter().zip(sites) {
+            config.manager = manager.clone();
+            let (process, ready) = self.start_process(&config).await?;
+            manager.get_or_insert_with(|| ready.transport.clone());
+            let handle = NodeHandle { transport: config.transport.clone(), ..handle(ready) };
+            let through_link = config.publish.clone();
+            self.nodes.add_started(&site.name, config, handle, through_link, process);
+        }
+        match sites.first() {
+            Some(first) => self.wait_for_nodes(&first.name, sites.len()).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<(), Error> {
+        let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=30s");
+        let health = self.request(cluster, "GET", &path, Bytes::new()).await?.json()?;
+        if health["timed_out"] == true {
+            let joined = health["number_of_nodes"].as_u64().unwrap_or(0);
+            return Err(Error::NotJoined { cluster: cluster.to_owned(), joined, nodes });
+        }
+        Ok(())
+    }
+}
+
+/// How a node is reached: one that listens everywhere, on loopback.
+fn handle(ready: NodeReady) -> NodeHandle {
+    let http = match ready.http.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_unspecified() => {
+            let ip = match address.ip() {
+                IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+                IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            };
+            SocketAddr::new(ip, address.port()).to_string()
+        }
+        _ => ready.http,
+    };
+    NodeHandle { name: ready.name, http, transport: ready.transport }
+}
+
+impl Target for EmbeddedTarget {
+    fn name(&self) -> &'static str {
+        "embedded"
+    }
+
+    async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+        topology.check()?;
+        let started = self.start_all(topology).await;
+        if started.is_err() {
+            self.stop().await;
+        }
+        started
+    }
+
     async fn request(
         &self,
         cluster: &str,
@@ -228,20 +255,15 @@ impl Target for EmbeddedTarget {
         path: &str,
         body: Bytes,
     ) -> Result<Answer, Error> {
-        let nodes = self.nodes(cluster);
-        ask_in_turn(&self.client, &nodes, &self.turn, cluster, (method, path, body)).await
+        self.nodes.ask(&self.client, cluster, (method, path, body)).await
     }
 
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {
-        let running = |node: &&RunningNode| node.cluster == cluster && node.process.is_some();
-        self.nodes.iter().filter(running).map(|node| node.handle.clone()).collect()
+        self.nodes.running(cluster)
     }
 
     fn seeds_through_link(&self, cluster: &str) -> Vec<String> {
-        let nodes = self.nodes.iter().filter(|node| node.cluster == cluster);
-        nodes
-            .map(|node| node.through_link.as_ref().unwrap_or(&node.handle.transport).clone())
-            .collect()
+        self.nodes.seeds(cluster)
     }
 
     fn link(&self) -> Option<&dyn LinkControl> {
@@ -249,55 +271,46 @@ impl Target for EmbeddedTarget {
     }
 
     async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
-        let place = self.find(node)?;
-        if let Some(process) = self.nodes[place].process.take() {
+        if let Some(process) = self.nodes.find(node)?.running.take() {
             process.kill().await;
         }
         Ok(())
     }
 
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {
-        let place = self.find(node)?;
-        if self.nodes[place].process.is_none() {
-            let config = &self.nodes[place].config;
-            let (process, _) = NodeProcess::start(&self.env, &self.program, config).await?;
-            self.nodes[place].process = Some(process);
+        let member = self.nodes.find(node)?;
+        if member.running.is_none() {
+            let config = member.config.clone();
+            let process = self.start_again(&config).await?;
+            self.nodes.find(node)?.running = Some(process);
         }
         Ok(())
     }
 
+    async fn wipe_node(&mut self, node: &str) -> Result<(), Error> {
+        let member = self.nodes.find(node)?;
+        if member.running.is_some() {
+            return Err(Error::Unknown { what: "killed node", name: node.to_owned() });
+        }
+        remove_copies(member.config.data.join("indices"))
+    }
+
+    fn node_ended(&self) -> Pin<Box<dyn Future<Output = ()>>> {
+        let ends = self.ends.clone();
+        Box::pin(async move { ends.notified().await })
+    }
+
+    async fn first_ended(&mut self) -> Option<Error> {
+        first_ended(&mut self.nodes).await
+    }
+
     async fn stop(&mut self) {
-        // The manager, which comes first, goes last.
-        while let Some(mut node) = self.nodes.pop() {
-            if let Some(process) = node.process.take() {
+        while let Some(node) = self.nodes.pop() {
+            if let Some(process) = node.running {
                 process.stop().await;
             }
         }
         self.link = None;
         self.own_data = None;
     }
-}
-
-/// Asks the next node in turn; the others where it does not answer.
-pub(crate) async fn ask_in_turn(
-    client: &RestClient,
-    nodes: &[NodeHandle],
-    turn: &Cell<usize>,
-    cluster: &str,
-    (method, path, body): (&str, &str, Bytes),
-) -> Result<Answer, Error> {
-    let first = turn.get();
-    turn.set(first.wrapping_add(1));
-    let mut failure = Error::NoNode { cluster: cluster.to_owned() };
-    for n in 0..nodes.len() {
-        let node = &nodes[first.wrapping_add(n) % nodes.len()];
-        match client.send(&node.http, method, path, body.clone()).await {
-            Err(error @ Error::Connection { .. }) => failure = error,
-            // Another node may be asked the same only if doing it twice does no harm: a bulk request would
-            // index its documents twice.
-            Err(error @ Error::Broken { .. }) if is_idempotent(method) => failure = error,
-            other => return other,
-        }
-    }
-    Err(failure)
 }

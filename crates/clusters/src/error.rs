@@ -101,7 +101,32 @@ pub enum Error {
         /// The last lines that it wrote to standard error.
         stderr: Vec<String>,
     },
-    /// A node of the virtual world did not start.
+    /// Another process listens where a node was to listen.
+    #[error("the address of node {node} is taken{}", said(.stderr))]
+    AddressTaken {
+        /// The node.
+        node: String,
+        /// The last lines that it wrote to standard error.
+        stderr: Vec<String>,
+    },
+    /// A cluster's name cannot be a part of file names and addresses.
+    #[error(
+        "a cluster cannot be called \"{name}\": its name begins with a letter or a digit and has up to 64 \
+         letters, digits, '-', '_' and '.'"
+    )]
+    ClusterName {
+        /// The name.
+        name: String,
+    },
+    /// Credentials that cannot be used. Says where they were found, never what they are.
+    #[error("{source_name} {why}")]
+    Credentials {
+        /// The file, or the environment.
+        source_name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A node did not start in this process, or was given what no node takes.
     #[error(transparent)]
     Engine(#[from] engine::Error),
     /// The nodes did not find each other.
@@ -220,14 +245,6 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// Credentials that cannot be used.
-    #[error("{source_name} {why}")]
-    Credentials {
-        /// The file, or the environment.
-        source_name: String,
-        /// What is wrong with it.
-        why: String,
-    },
     /// TLS cannot be set up as it was asked for.
     #[error("{0}")]
     Tls(String),
@@ -273,6 +290,26 @@ pub enum Error {
     /// The link could not be opened.
     #[error("the link cannot {0}")]
     Link(io::Error),
+    /// Only the virtual world has it.
+    #[error("{target} cannot {what}; run it with --on virtual")]
+    VirtualOnly {
+        /// The target.
+        target: &'static str,
+        /// What was asked.
+        what: &'static str,
+    },
+    /// Documents could not be loaded.
+    #[error("{node} cannot load shard {shard} of {index}: {reason}")]
+    Load {
+        /// The node.
+        node: String,
+        /// The index.
+        index: String,
+        /// The shard.
+        shard: u32,
+        /// What it says.
+        reason: String,
+    },
     /// An address that others could reach.
     #[error(
         "{address} is not a loopback address; say --allow-remote if others may reach what is behind"

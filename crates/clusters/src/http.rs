@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use world::{Env, Task};
 
+use crate::Credentials;
 use crate::kept::{Failure, Kept};
 
 /// An answer larger than this is refused.
@@ -51,17 +52,20 @@ impl HttpClient {
         self
     }
 
-    /// The same with this value of `Authorization` in every question; it is shown nowhere.
-    pub(crate) fn with_authorization(mut self, mut value: HeaderValue) -> Self {
-        value.set_sensitive(true);
-        self.authorization = Some(value);
-        self
-    }
-
     /// The same with another bound on answers.
     pub(crate) fn with_answer_bytes_max(mut self, bytes: usize) -> Self {
         self.answer_bytes_max = bytes;
         self
+    }
+
+    /// Shows credentials with every question from now on.
+    pub(crate) fn show(&mut self, credentials: &Credentials) {
+        self.authorization = credentials.header().map(|text| {
+            let mut value = HeaderValue::from_bytes(text.as_bytes())
+                .expect("credentials have no control characters");
+            value.set_sensitive(true);
+            value
+        });
     }
 
     /// Asks, and reads the whole answer: status and body. Asks once more, on a fresh connection, where a kept

@@ -9,14 +9,17 @@
 //! | `url_target` | a cluster that is already there, changed only with a journal |
 //! | `journal` | what was changed there, written before it is changed; how it goes back |
 //! | `site_link` | the link between two sites of one cluster |
-//! | `process` | a node as a child process |
+//! | `members` | the nodes of a target, and which is asked next |
+//! | `process`, `temporary` | a node as a child process; a directory that goes with the last of them |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
 //! | [`live`] | clusters that we did not start: asking and observing them |
+//! | `credentials` | what a cluster is shown that asks who we are |
 //! | `rest`, `http`, `kept` | asking a node, in either world; connections that are kept for it |
 //!
 //! The one rule: whatever a target starts, it stops: when it is told to, when it is dropped, and when the
 //! process that holds it is killed.
 
+mod credentials;
 mod embedded;
 mod error;
 mod http;
@@ -24,20 +27,28 @@ mod journal;
 mod kept;
 mod link_thread;
 pub mod live;
+mod members;
 mod opensearch;
 mod process;
 mod rest;
 mod site_link;
 mod target;
+mod temporary;
 mod url_target;
 mod virtual_target;
 
+pub use credentials::Credentials;
 pub use embedded::EmbeddedTarget;
 pub use error::Error;
 pub use journal::{Change, Head, Journal, SettingValue, SettingsBack};
 pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
 pub use opensearch::{DEFAULT_HEAP, OpenSearchTarget};
+pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, STOP, end_process_on_panic};
 pub use rest::{Answer, RestClient};
-pub use target::{ClusterSpec, LinkControl, NodeHandle, Repository, Target, TopologySpec};
+pub use target::{
+    ClusterSpec, LinkControl, Load, NodeHandle, Repository, Target, TopologySpec,
+    check_cluster_name,
+};
+pub use temporary::TemporaryUse;
 pub use url_target::{ClusterIdentity, UrlTarget, restore};
 pub use virtual_target::VirtualTarget;

@@ -92,8 +92,10 @@ impl LinkControl for LinkThread {
         self.tell(Command::Damage(chunks));
     }
 
-    fn configure(&self, config: LinkConfig) {
+    fn configure(&self, config: LinkConfig) -> io::Result<()> {
+        config.check_real()?;
         self.tell(Command::Configure(config));
+        Ok(())
     }
 }
 
@@ -122,7 +124,10 @@ async fn serve(
             Some(Command::Cut) => link.cut(),
             Some(Command::Heal) => link.heal(),
             Some(Command::Damage(chunks)) => link.damage_next(chunks),
-            Some(Command::Configure(config)) => link.configure(config),
+            Some(Command::Configure(config)) => {
+                // It was checked before it came here.
+                let _ = link.configure(config);
+            }
         }
     }
 }
@@ -131,7 +136,7 @@ async fn serve(
 /// over loopback for a third of a second. Blocks for as long.
 pub fn measure_ceiling() -> Result<u64, Error> {
     const FOR: Duration = Duration::from_millis(300);
-    let config = LinkConfig { rtt: Duration::ZERO, rate_bytes_per_s: None, window_bytes: None };
+    let config = LinkConfig::default();
     let link = LinkThread::open(config)?;
     let sink = TcpListener::bind("127.0.0.1:0").map_err(Error::Link)?;
     let address = sink.local_addr().map_err(Error::Link)?.to_string();
@@ -229,7 +234,7 @@ mod tests {
 
     #[test]
     fn only_loopback_is_listened_on_unasked() {
-        let config = LinkConfig { rtt: Duration::ZERO, rate_bytes_per_s: None, window_bytes: None };
+        let config = LinkConfig::default();
         for address in ["0.0.0.0:0", "192.0.2.1:9", "example.org:1", ":9200"] {
             let refused = standalone_link(address, "127.0.0.1:1", config.clone(), false);
             assert!(matches!(refused, Err(Error::NotLoopback { .. })), "{address}");

@@ -1,22 +1,25 @@
 //! A node as a child process.
 //!
-//! The child reads its configuration from standard input and ends when that input ends. So no node outlives
-//! the process that started it, even if that is killed.
+//! The child reads what it is started with from the first line of standard input, and ends when that input
+//! ends. So no node outlives the process that started it, even if that is killed. Before an end in order comes
+//! a line [`STOP`]; without it, the runner has vanished, and what is temporary is the nodes' to remove.
 
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
 use engine::NodeConfig;
 use serde::{Deserialize, Serialize};
-use std::cell::RefCell;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, Command};
+use tokio::sync::Notify;
 use world::{Env, Task};
 
-use crate::Error;
+use crate::members::Members;
+use crate::{Error, credentials};
 
 /// How long a node may take to listen and to join.
 const START_PATIENCE: Duration = Duration::from_secs(60);
@@ -27,12 +30,42 @@ const KILL_PATIENCE: Duration = Duration::from_secs(2);
 /// Lines of standard error that are kept.
 const STDERR_LINES: usize = 20;
 
-/// The line that a node prints when it is ready.
+/// The line on standard input that announces an end in order.
+pub const STOP: &str = "stop";
+/// Exit code of a node whose address another process has taken: it may be free again soon (`EX_TEMPFAIL` of
+/// `sysexits.h`).
+pub const ADDRESS_TAKEN: u8 = 75;
+/// Exit code of a process with a thread that panicked, as Rust has it.
+const PANICKED: i32 = 101;
+
+/// What a node's process is started with: the first line on its standard input, as JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NodeStart {
+    /// The node.
+    pub config: NodeConfig,
+    /// A directory of the runner's above its data, that goes with the last process that uses it.
+    pub temporary: Option<PathBuf>,
+}
+
+/// What a node prints, as a line of JSON, when it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ready {
-    pub(crate) name: String,
-    pub(crate) transport: String,
-    pub(crate) http: String,
+pub struct NodeReady {
+    /// Its name.
+    pub name: String,
+    /// Its transport address.
+    pub transport: String,
+    /// Its REST address.
+    pub http: String,
+}
+
+/// Makes every panic of this process, in whatever thread or task, its end. A node that has lost a task would
+/// neither work nor be seen to be gone.
+pub fn end_process_on_panic() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::exit(PANICKED);
+    }));
 }
 
 /// A running node.
@@ -43,22 +76,30 @@ pub(crate) struct NodeProcess {
     stdin: Option<ChildStdin>,
     stderr: Rc<RefCell<VecDeque<String>>>,
     reader: Task<()>,
+    /// Whether its end is news: it has been ready, and nobody has told it to end.
+    watched: Rc<Cell<bool>>,
+    ends: Rc<Notify>,
 }
 
 impl NodeProcess {
-    /// Starts `program node` and waits until it is ready.
+    /// Starts `program node` and waits until it is ready. `ends` is told when it ends by itself after that.
     pub(crate) async fn start(
         env: &Env,
         program: &Path,
-        config: &NodeConfig,
-    ) -> Result<(NodeProcess, Ready), Error> {
+        start: &NodeStart,
+        ends: &Rc<Notify>,
+    ) -> Result<(NodeProcess, NodeReady), Error> {
         let mut command = Command::new(program);
         command.arg("node");
-        let mut line = serde_json::to_string(config).expect("a configuration is plain data");
+        let mut line = serde_json::to_string(start).expect("a configuration is plain data");
         line.push('\n');
-        let (mut process, first) = NodeProcess::spawn(env, &config.name, command, &line).await?;
+        let name = &start.config.name;
+        let (mut process, first) = NodeProcess::spawn(env, name, command, &line, ends).await?;
         match serde_json::from_str(&first) {
-            Ok(ready) => Ok((process, ready)),
+            Ok(ready) => {
+                process.watch();
+                Ok((process, ready))
+            }
             Err(_) => {
                 let what = format!("printed {:?} where its addresses should be", first.trim_end());
                 Err(process.failed(&what).await)
@@ -66,14 +107,20 @@ impl NodeProcess {
         }
     }
 
-    /// Starts a command, gives it `input`, which stays open, and waits for its first line.
+    /// Starts a command, gives it `input`, which stays open, and waits for its first line. Its end is news from
+    /// [`NodeProcess::watch`] on.
     pub(crate) async fn spawn(
         env: &Env,
         name: &str,
         mut command: Command,
         input: &str,
+        ends: &Rc<Notify>,
     ) -> Result<(NodeProcess, String), Error> {
         let path = command.as_std().get_program().into();
+        // What a node needs to know of them comes with its configuration.
+        for name in credentials::VARIABLES {
+            command.env_remove(name);
+        }
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -87,9 +134,24 @@ impl NodeProcess {
         let stdout = child.stdout.take().expect("it is piped");
         let errors = child.stderr.take().expect("it is piped");
         let stderr = Rc::new(RefCell::new(VecDeque::new()));
-        let reader = env.spawn("reads a node's errors", keep_last_lines(errors, stderr.clone()));
-        let (env, name) = (env.clone(), name.to_owned());
-        let mut process = NodeProcess { env, name, child, stdin: Some(stdin), stderr, reader };
+        let watched = Rc::new(Cell::new(false));
+        let (kept, is_news, told) = (stderr.clone(), watched.clone(), ends.clone());
+        let reader = env.spawn("reads a node's errors", async move {
+            keep_last_lines(errors, kept).await;
+            if is_news.get() {
+                told.notify_one();
+            }
+        });
+        let mut process = NodeProcess {
+            env: env.clone(),
+            name: name.to_owned(),
+            child,
+            stdin: Some(stdin),
+            stderr,
+            reader,
+            watched,
+            ends: ends.clone(),
+        };
         let stdin = process.stdin.as_mut().expect("it was just put there");
         // It fails where the child has ended already; why, it said on standard error.
         let _ = stdin.write_all(input.as_bytes()).await;
@@ -102,6 +164,15 @@ impl NodeProcess {
         }
     }
 
+    /// Its end is news from now on, unless it is told to end.
+    pub(crate) fn watch(&self) {
+        self.watched.set(true);
+        // It may have ended before anybody watched.
+        if self.reader.is_finished() {
+            self.ends.notify_one();
+        }
+    }
+
     async fn failed(&mut self, what: &str) -> Error {
         // What it still has to say comes before its end.
         let _ = self.env.timeout(Duration::from_secs(1), self.child.wait()).await;
@@ -109,11 +180,20 @@ impl NodeProcess {
             let _ = self.env.timeout(Duration::from_millis(200), &mut self.reader).await;
         }
         let stderr = self.stderr.borrow().iter().cloned().collect();
+        if let Ok(Some(status)) = self.child.try_wait()
+            && status.code() == Some(ADDRESS_TAKEN.into())
+        {
+            return Error::AddressTaken { node: self.name.clone(), stderr };
+        }
         Error::Node { node: self.name.clone(), what: what.to_owned(), stderr }
     }
 
     /// Whether it has ended by itself; if so, what it said.
     pub(crate) async fn ended(&mut self) -> Option<Error> {
+        if self.reader.is_finished() {
+            // It has closed its standard error, and so is about to end.
+            let _ = self.env.timeout(Duration::from_secs(1), self.child.wait()).await;
+        }
         match self.child.try_wait() {
             Ok(Some(status)) => Some(self.failed(&format!("ended by itself ({status})")).await),
             _ => None,
@@ -122,6 +202,7 @@ impl NodeProcess {
 
     /// Ends it now.
     pub(crate) async fn kill(mut self) {
+        self.watched.set(false);
         // It fails only where the process is gone already.
         let _ = self.child.kill().await;
     }
@@ -135,9 +216,25 @@ impl NodeProcess {
 
     /// Ends its input, and waits for what it makes of that; none where that takes too long.
     async fn end_in_order(&mut self) -> Option<ExitStatus> {
-        drop(self.stdin.take());
+        self.watched.set(false);
+        if let Some(mut stdin) = self.stdin.take() {
+            // It fails where the node has ended already.
+            let _ = stdin.write_all(format!("{STOP}\n").as_bytes()).await;
+        }
         self.env.timeout(STOP_PATIENCE, self.child.wait()).await.ok()?.ok()
     }
+}
+
+/// The first of several nodes that has ended by itself, and what it said last.
+pub(crate) async fn first_ended<C>(nodes: &mut Members<NodeProcess, C>) -> Option<Error> {
+    for node in nodes.iter_mut() {
+        if let Some(process) = &mut node.running
+            && let Some(error) = process.ended().await
+        {
+            return Some(error);
+        }
+    }
+    None
 }
 
 async fn keep_last_lines(errors: ChildStderr, kept: Rc<RefCell<VecDeque<String>>>) {
@@ -155,6 +252,7 @@ async fn keep_last_lines(errors: ChildStderr, kept: Rc<RefCell<VecDeque<String>>
 /// Ends it as `kill -9` does and waits for that, so that nothing writes to its data from here on.
 impl Drop for NodeProcess {
     fn drop(&mut self) {
+        self.watched.set(false);
         // Fails where its end has been waited for already.
         if self.child.start_kill().is_err() {
             return;
@@ -173,23 +271,33 @@ mod tests {
     use super::*;
 
     /// What the fake node does depends on its name.
-    fn config(name: &str) -> NodeConfig {
-        NodeConfig {
+    fn config(name: &str) -> NodeStart {
+        let config = NodeConfig {
             name: name.to_owned(),
             cluster: "c".to_owned(),
             members: vec![name.to_owned()],
             manager: None,
             transport: "127.0.0.1:0".to_owned(),
             http: "127.0.0.1:0".to_owned(),
+            credentials: None,
             data: "/nowhere".into(),
             settings: Default::default(),
             publish: None,
-        }
+        };
+        NodeStart { config, temporary: None }
     }
 
-    async fn start(env: &Env, name: &str) -> Result<(NodeProcess, Ready), Error> {
+    async fn start(env: &Env, name: &str) -> Result<(NodeProcess, NodeReady), Error> {
+        start_noting(env, name, &Rc::default()).await
+    }
+
+    async fn start_noting(
+        env: &Env,
+        name: &str,
+        ends: &Rc<Notify>,
+    ) -> Result<(NodeProcess, NodeReady), Error> {
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_node.sh");
-        NodeProcess::start(env, &program, &config(name)).await
+        NodeProcess::start(env, &program, &config(name), ends).await
     }
 
     fn is_there(pid: u32) -> bool {
@@ -213,7 +321,7 @@ mod tests {
             while !process.reader.is_finished() {
                 env.sleep(Duration::from_millis(1)).await;
             }
-            assert_eq!(*process.stderr.borrow(), ["input ended"]);
+            assert_eq!(*process.stderr.borrow(), ["told to stop", "input ended"]);
             let (process, _) = start(&env, "good").await.unwrap();
             let pid = process.child.id().unwrap();
             process.stop().await;
@@ -253,11 +361,16 @@ mod tests {
             let error = start(&env, "chatty").await.err().unwrap().to_string();
             assert!(error.contains("\"hello\" where its addresses should be"), "{error}");
             // It may be gone before it is told anything.
-            let gone =
-                NodeProcess::start(&env, Path::new("false"), &config("x")).await.err().unwrap();
+            let start = async |program| {
+                let ends = Rc::default();
+                NodeProcess::start(&env, Path::new(program), &config("x"), &ends)
+                    .await
+                    .err()
+                    .unwrap()
+            };
+            let gone = start("false").await;
             assert!(gone.to_string().contains("ended before it was ready"), "{gone}");
-            let none =
-                NodeProcess::start(&env, Path::new("/none"), &config("x")).await.err().unwrap();
+            let none = start("/none").await;
             assert!(none.to_string().contains("cannot start /none"), "{none}");
         });
     }
@@ -265,16 +378,48 @@ mod tests {
     #[test]
     fn a_node_that_ends_by_itself_is_noticed() {
         real(async |env| {
-            let (mut process, _) = start(&env, "good").await.unwrap();
+            let ends = Rc::default();
+            // An end that was ordered is no news.
+            start_noting(&env, "good", &ends).await.unwrap().0.stop().await;
+            start_noting(&env, "good", &ends).await.unwrap().0.kill().await;
+            drop(start_noting(&env, "good", &ends).await.unwrap());
+            start_noting(&env, "broken", &ends).await.err().unwrap();
+            assert!(env.timeout(Duration::from_millis(50), ends.notified()).await.is_err());
+            let (mut process, _) = start_noting(&env, "good", &ends).await.unwrap();
             assert!(process.ended().await.is_none());
             process.child.start_kill().unwrap();
-            let error = loop {
-                if let Some(error) = process.ended().await {
-                    break error.to_string();
-                }
-                env.sleep(Duration::from_millis(1)).await;
-            };
+            ends.notified().await;
+            let error = process.ended().await.unwrap().to_string();
             assert!(error.contains("ended by itself (signal: 9"), "{error}");
         });
+    }
+
+    #[test]
+    fn a_taken_address_is_told_apart() {
+        real(async |env| {
+            let error = start(&env, "taken").await.err().unwrap();
+            assert!(matches!(error, Error::AddressTaken { .. }), "{error}");
+            assert!(error.to_string().contains("address in use"), "{error}");
+        });
+    }
+
+    /// Runs in a process of its own: with the variable it is the one that panics.
+    #[test]
+    fn a_panic_in_a_task_ends_the_process() {
+        const VARIABLE: &str = "NARROWS_TEST_PANICS";
+        if std::env::var_os(VARIABLE).is_some() {
+            end_process_on_panic();
+            real(async |env| {
+                let _task = env.spawn("panics", async { panic!("a task is lost") });
+                env.sleep(Duration::from_secs(3600)).await;
+            });
+        }
+        let name = "process::tests::a_panic_in_a_task_ends_the_process";
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let output =
+            again.args(["--exact", name, "--nocapture"]).env(VARIABLE, "1").output().unwrap();
+        assert_eq!(output.status.code(), Some(PANICKED), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("a task is lost"), "{said}");
     }
 }

@@ -8,9 +8,9 @@ use engine::rest::{RestMessage, RestRequest};
 use serde_json::Value;
 use world::{Connection, Env};
 
-use crate::Error;
 use crate::http::HttpClient;
 use crate::kept::{Failure, Kept};
+use crate::{Credentials, Error};
 
 /// How long an answer may take: longer than anything that a cluster waits for by itself.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
@@ -65,6 +65,14 @@ impl RestClient {
             Arm::Http(HttpClient::new(env.clone()))
         };
         RestClient { env: env.clone(), arm, limit: ANSWER_TIMEOUT }
+    }
+
+    /// The same, showing credentials to everybody that is asked. In the virtual world nobody wants to see them.
+    pub fn with_credentials(mut self, credentials: &Credentials) -> Self {
+        if let Arm::Http(client) = &mut self.arm {
+            client.show(credentials);
+        }
+        self
     }
 
     /// The same with another limit for every answer.

@@ -62,7 +62,7 @@ impl LinkControl for SiteLink {
         self.to_near.damage_next(chunks);
     }
 
-    fn configure(&self, config: LinkConfig) {
-        self.each().for_each(|link| link.configure(config.clone()));
+    fn configure(&self, config: LinkConfig) -> std::io::Result<()> {
+        self.each().try_for_each(|link| link.configure(config.clone()))
     }
 }

@@ -1,8 +1,11 @@
 //! What a plan runs on.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::pin::Pin;
 
 use bytes::Bytes;
+use world::model::Host;
 use world::{Direction, LinkConfig, LinkStats};
 
 use crate::{Answer, Error};
@@ -18,6 +21,16 @@ pub struct ClusterSpec {
     pub settings: BTreeMap<String, String>,
 }
 
+/// Checks a cluster's name, which becomes part of its nodes' names and of their directories'.
+pub fn check_cluster_name(name: &str) -> Result<(), Error> {
+    let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if first && name.len() <= 64 && name.chars().all(allowed) {
+        return Ok(());
+    }
+    Err(Error::ClusterName { name: name.to_owned() })
+}
+
 /// Clusters, and the link between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopologySpec {
@@ -28,6 +41,17 @@ pub struct TopologySpec {
     /// Whether the clusters are sites of one cluster, called as the first: its nodes see those of the others
     /// through the link. Each is asked under its own name all the same.
     pub joined: bool,
+}
+
+impl TopologySpec {
+    /// Checks what every target needs to be right before it starts anything.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.clusters.iter().try_for_each(|cluster| check_cluster_name(&cluster.name))?;
+        match self.joined && self.clusters.iter().any(|site| site.nodes != 1) {
+            true => Err(Error::SitesOfOne),
+            false => Ok(()),
+        }
+    }
 }
 
 /// A running node and where it is reached.
@@ -41,6 +65,16 @@ pub struct NodeHandle {
     pub transport: String,
 }
 
+/// Removes the shard copies of a node that is down.
+pub(crate) fn remove_copies(path: PathBuf) -> Result<(), Error> {
+    match std::fs::remove_dir_all(&path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::Io { what: "remove", path, source })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Where a cluster keeps snapshots, and where another one reads them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository {
@@ -48,6 +82,22 @@ pub struct Repository {
     pub location: String,
     /// The same through the link, for one of type `url` on the other cluster.
     pub url: String,
+}
+
+/// Documents that exist only as a number, for a corpus too large to index: what a virtual target takes in place
+/// of bulk requests. Each figure is that of the whole index, without replicas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// The index, which is there already.
+    pub index: String,
+    /// Documents.
+    pub documents: u64,
+    /// Bytes of segment files.
+    pub bytes: u64,
+    /// Segments over all shards.
+    pub segments: u32,
+    /// How large each of a shard's segments is beside the one before; 1 where all are equal.
+    pub segment_ratio: f64,
 }
 
 /// The link while it runs.
@@ -60,8 +110,8 @@ pub trait LinkControl {
     fn heal(&self);
     /// Damages each of the next large pieces on the way back.
     fn damage_next(&self, chunks: u32);
-    /// Changes what it is like.
-    fn configure(&self, config: LinkConfig);
+    /// Changes what it is like; refuses by name what this target's world does not have.
+    fn configure(&self, config: LinkConfig) -> std::io::Result<()>;
 }
 
 /// Something that runs clusters. Runners know no more of it than this.
@@ -70,7 +120,7 @@ pub trait Target {
     /// `embedded`, `virtual`, ...
     fn name(&self) -> &'static str;
 
-    /// Starts the clusters; returns when every node has joined.
+    /// Starts the clusters; returns when every node has joined. Where that fails, nothing is left running.
     async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error>;
 
     /// Asks any node of a cluster: the next in turn, or another where that one does not answer. An answer
@@ -109,6 +159,71 @@ pub trait Target {
     /// Starts a node again, on its data and its addresses.
     async fn start_node(&mut self, node: &str) -> Result<(), Error>;
 
+    /// Takes away the shard copies on the disk of a node that was killed.
+    async fn wipe_node(&mut self, node: &str) -> Result<(), Error>;
+
+    /// Whether [`Target::load`] works here.
+    fn is_virtual(&self) -> bool {
+        false
+    }
+
+    /// What the hosts of a cluster are like from now on. Targets with real machines refuse.
+    fn set_hosts(&self, _cluster: &str, _host: &Host) -> Result<(), Error> {
+        Err(self.virtual_only("change what its machines are like"))
+    }
+
+    /// Fills every copy of an index with documents that exist only as a number. It takes no time:
+    /// what is loaded was indexed before the experiment began. Targets with real disks refuse.
+    async fn load(&self, _cluster: &str, _load: &Load) -> Result<(), Error> {
+        Err(self.virtual_only("load documents that exist only as a number"))
+    }
+
+    /// Indexes such documents, `source_bytes` together, with the work that bulk requests of them cost. Targets
+    /// with real disks refuse.
+    async fn index_load(
+        &self,
+        _cluster: &str,
+        _index: &str,
+        _documents: u64,
+        _source_bytes: u64,
+    ) -> Result<(), Error> {
+        Err(self.virtual_only("index documents that exist only as a number"))
+    }
+
+    /// The refusal of what only the virtual world has.
+    fn virtual_only(&self, what: &'static str) -> Error {
+        Error::VirtualOnly { target: self.name(), what }
+    }
+
+    /// Ends when a node has ended by itself; [`Target::first_ended`] says which. Borrows nothing, so that it can be
+    /// waited for beside anything that uses the target. Never where the nodes are no processes of ours.
+    fn node_ended(&self) -> Pin<Box<dyn Future<Output = ()>>> {
+        Box::pin(std::future::pending())
+    }
+
+    /// The first node that has ended by itself, and what it said last.
+    async fn first_ended(&mut self) -> Option<Error> {
+        None
+    }
+
     /// Stops everything, and takes away what was made for it.
     async fn stop(&mut self);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for name in ["leader", "a", "Logs-2_b.c", "9"] {
+            check_cluster_name(name).unwrap();
+        }
+        let long = "x".repeat(65);
+        for name in ["", "..", ".", "../x", "a/b", "a b", "-a", ".a", "a:b", "a,b", "\u{e4}", &long]
+        {
+            let refused = check_cluster_name(name).unwrap_err().to_string();
+            assert!(refused.contains("letters, digits"), "{refused}");
+        }
+    }
 }

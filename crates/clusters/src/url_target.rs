@@ -238,6 +238,10 @@ impl Target for UrlTarget {
         Err(Error::NotOurs { method: "start".to_owned(), path: node.to_owned() })
     }
 
+    async fn wipe_node(&mut self, node: &str) -> Result<(), Error> {
+        Err(Error::NotOurs { method: "wipe".to_owned(), path: node.to_owned() })
+    }
+
     async fn stop(&mut self) {
         if let Some(journal) = self.journal.take() {
             self.ended = Some(restore(&self.client, journal).await);

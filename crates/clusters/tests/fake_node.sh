@@ -4,12 +4,16 @@ read -r config
 case $config in
 *'"name":"good"'*)
     echo '{"name":"good","transport":"127.0.0.1:1","http":"127.0.0.1:2"}'
-    while read -r _; do :; done
+    while read -r line; do echo "told to $line" >&2; done
     echo "input ended" >&2
     ;;
 *'"name":"broken"'*)
     for n in $(seq 30); do echo "line $n" >&2; done
     exit 3
+    ;;
+*'"name":"taken"'*)
+    echo "address in use" >&2
+    exit 75
     ;;
 *'"name":"chatty"'*)
     echo hello

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rest::BasicAuth;
 use crate::settings::SettingsMap;
 
 /// What a node is started with. The rest comes from the cluster's manager.
@@ -22,8 +23,11 @@ pub struct NodeConfig {
     /// The address that other nodes are told, where something lies in between; `transport` otherwise.
     #[serde(default)]
     pub publish: Option<String>,
-    /// Where to serve REST.
+    /// Where to serve REST. Other than loopback only with credentials.
     pub http: String,
+    /// What clients of REST must show in the real world; nothing where there is none. In the virtual one there are no
+    /// strangers.
+    pub credentials: Option<BasicAuth>,
     /// Where to keep data.
     pub data: PathBuf,
     /// Cluster settings of lowest rank.

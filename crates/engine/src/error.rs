@@ -49,9 +49,15 @@ pub enum Error {
         /// What the manager said.
         reason: String,
     },
+    /// Credentials that cannot be used.
+    #[error("these credentials cannot be used: {reason}")]
+    Credentials {
+        /// Why not; never what they are.
+        reason: &'static str,
+    },
     /// Not loopback, and nobody is asked who he is.
     #[error(
-        "node {node} will not listen on {address}: only loopback addresses are allowed without credentials"
+        "node {node} will not listen on {address}: only loopback addresses are allowed, but for REST with credentials"
     )]
     NotLoopback {
         /// The node.

@@ -7,10 +7,7 @@ use store::Mapping;
 use crate::node::{Node, unexpected};
 use crate::settings::Update;
 use crate::state::{Event, FollowOrigin};
-use crate::transport::{
-    CallError, Class, Failure, NodeRow, Request, Response, SessionKind, SessionOpened,
-    ShardLocation,
-};
+use crate::transport::{CallError, Class, Failure, NodeRow, Request, Response, ShardLocation};
 
 /// How long a remote cluster may take to answer.
 const REMOTE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -33,7 +30,8 @@ pub(crate) fn describe(node: &Node, index: &str) -> Result<Response, Failure> {
     })
 }
 
-fn seeds(node: &Node, alias: &str) -> Result<Vec<String>, Failure> {
+/// Where the nodes of a remote cluster are reached.
+pub(crate) fn seeds(node: &Node, alias: &str) -> Result<Vec<String>, Failure> {
     let settings = node.settings();
     let remote = settings.remotes().get(alias).ok_or_else(|| {
         let known: Vec<&str> = settings.remotes().keys().map(String::as_str).collect();
@@ -95,48 +93,6 @@ pub(crate) async fn remote_nodes(
         rows.push((seed, call.await.unwrap_or_else(|_| Err(CallError::Failed(unexpected())))));
     }
     Ok(rows)
-}
-
-/// Opens a session on the node of the remote cluster that has the primary of a shard. Every seed is asked at
-/// once, and only that node can say yes: this costs one round trip, where asking for the place first would
-/// cost two.
-pub(crate) async fn open_remote_session(
-    node: &Node,
-    alias: &str,
-    index: &str,
-    shard: u32,
-) -> Result<(String, SessionOpened), CallError> {
-    let seeds = seeds(node, alias)?;
-    let (answers, mut answered) = tokio::sync::mpsc::unbounded_channel();
-    let calls: Vec<_> = seeds
-        .into_iter()
-        .map(|seed| {
-            let (node2, index, answers) = (node.clone(), index.to_owned(), answers.clone());
-            node.env.spawn("opens a session", async move {
-                let kind = SessionKind::Remote;
-                let request = Request::OpenSession { index, shard, kind };
-                let answer = node2.call(&seed, Class::Control, request, REMOTE_TIMEOUT).await;
-                let _ = answers.send((seed, answer));
-            })
-        })
-        .collect();
-    drop(answers);
-    let mut failure = None;
-    while let Some((seed, answer)) = answered.recv().await {
-        match answer {
-            Ok(Response::Session(opened)) => return Ok((seed, *opened)),
-            Ok(_) => failure = Some(CallError::Failed(unexpected())),
-            // "Not here" says less than any other answer.
-            Err(error) if failure.is_none() || !is_elsewhere(&error) => failure = Some(error),
-            Err(_) => {}
-        }
-    }
-    drop(calls);
-    Err(failure.unwrap_or_else(|| CallError::Failed(unexpected())))
-}
-
-fn is_elsewhere(error: &CallError) -> bool {
-    matches!(error, CallError::Failed(failure) if failure.kind == "unavailable_shards_exception")
 }
 
 /// `PUT {index}/_ccr/follow`: makes an index whose primaries recover from the leader's.

@@ -32,3 +32,4 @@ pub mod transport;
 pub use config::NodeConfig;
 pub use error::Error;
 pub use node::{LocalShard, Node};
+pub use store::Segments;

@@ -111,6 +111,7 @@ pub(crate) async fn write(node: &Node, write: Write) -> Result<Response, Failure
     let began = node.env.now();
     let shard = node.local_shard(&write.index, write.shard)?;
     let store = shard.primary_store()?;
+    shard.follow_mapping(node, &store).await?;
     let outcomes = store.index(write.requests).await?;
     let primary_term = shard.term();
     let mut ops = Vec::with_capacity(outcomes.len());
@@ -278,6 +279,7 @@ pub(crate) async fn replicate(
         return Err(Failure::new(409, "no_longer_primary_shard_exception", reason));
     }
     let store = shard.store()?;
+    shard.follow_mapping(node, &store).await?;
     let ops = Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared));
     store.apply(ops).await?;
     if store.durability() == store::Durability::Request {

@@ -10,6 +10,7 @@ use world::{Env, Link, LinkConfig};
 
 both_worlds!(
     a_follower_recovers_with_every_scheduler,
+    the_first_chunks_come_with_the_session,
     damaged_chunks_are_fetched_again,
     a_damaged_source_file_is_named_and_not_copied,
     a_cut_link_is_survived,
@@ -37,6 +38,7 @@ async fn pair(env: &Env, rtt_ms: u64, rate: u64, documents: u64) -> Pair {
         rtt: Duration::from_millis(rtt_ms),
         rate_bytes_per_s: Some(rate),
         window_bytes: None,
+        ..LinkConfig::default()
     };
     let link = Link::open(env, config);
     let mut seeds = Vec::new();
@@ -119,6 +121,31 @@ async fn a_follower_recovers_with_every_scheduler(env: Env) {
     }
     let stats = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
     assert_eq!(stats.0, 404);
+    pair.stop().await;
+}
+
+/// A session and its first chunks take one round trip together, so a shard whose files all fit the opening takes little
+/// more. Each has seven: with a window of five, two wait for the second round trip.
+async fn the_first_chunks_come_with_the_session(env: Env) {
+    let rtt_ms = 100;
+    let pair = pair(&env, rtt_ms, 12_500_000, 3000).await;
+    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    // Until connections are warm.
+    env.sleep(Duration::from_secs(1)).await;
+    for (name, scheduler, trips) in [("b", "adaptive", 1), ("c", "file_window", 2)] {
+        pair.set(json!({ "narrows.recovery.scheduler": scheduler })).await;
+        pair.follow(name).await;
+        pair.complete(&env, name).await;
+        let rows = pair.recoveries(name).await;
+        for row in rows.iter().filter(|row| row["primary"] == true) {
+            assert_eq!(row["narrows"]["refetched_chunks"], 0, "{row}");
+            if env.is_virtual() {
+                let took_ms = row["total_time_in_millis"].as_u64().unwrap();
+                let least_ms = trips * rtt_ms;
+                assert!((least_ms..least_ms + rtt_ms / 2).contains(&took_ms), "{scheduler}: {row}");
+            }
+        }
+    }
     pair.stop().await;
 }
 

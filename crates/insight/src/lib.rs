@@ -7,6 +7,7 @@
 //! | [`Verdict`] | which limit held a variant, why in numbers, which limit would be next |
 //! | [`Bounds`] | what the settings and the link allow at most |
 //! | [`Curves`] | bytes, link rate and CPU over time, thinned to what a chart can show |
+//! | [`published`] | published figures beside ours, over several runs |
 //! | [`diagnosis`] | what holds a live cluster back, told from observations |
 //! | [`stats`] | median, bootstrap intervals |
 //! | [`words`] | numbers and limits as people read them |
@@ -20,6 +21,7 @@ pub mod diagnosis;
 mod finding;
 mod gaps;
 mod inferred;
+pub mod published;
 pub mod stats;
 mod summary;
 mod trace;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use record::{Limit, LimitShare, Manifest, Row, RunDir};
 
 use crate::bounds::Bounds;
+use crate::diagnosis::{self, Diagnosis, diagnose};
 use crate::stats::{self, Interval};
 use crate::trace::{Trace, Traces, traces};
 use crate::verdict::{Verdict, verdict};
@@ -25,6 +26,8 @@ pub struct Summary<'a> {
     pub comparison: Option<String>,
     /// What is missing or wrong, a sentence each; empty for a complete and verified run.
     pub gaps: Vec<String>,
+    /// What a live cluster showed, where the run watched one instead of measuring.
+    pub watched: Option<Diagnosis>,
 }
 
 /// One combination of settings.
@@ -77,6 +80,8 @@ pub struct Finished {
     pub bytes: u64,
     /// Bytes a second.
     pub bytes_per_s: f64,
+    /// Bytes a second of each node that received; none where that was not told apart.
+    pub node_bytes_per_s: Option<f64>,
     /// Share of the link's rate, 0 to 1; none without a link.
     pub link_share: Option<f64>,
     /// Seconds of the baseline over seconds of this variant.
@@ -115,11 +120,20 @@ impl<'a> Summary<'a> {
         if let Some(baseline) = baseline {
             add_gains(&mut variants, baseline, run.manifest.seed);
         }
+        let looks = diagnosis::recorded(run);
+        let watched = (!looks.looks().is_empty()).then(|| diagnose(&looks));
         Summary {
             manifest: &run.manifest,
-            headline: finding::headline(&run.manifest, &variants),
+            headline: match &watched {
+                Some(diagnosis) => diagnosis.headline.clone(),
+                None => finding::headline(&run.manifest, &variants),
+            },
             comparison: finding::comparison(&variants),
-            gaps: gaps::gaps(run, &traces, &variants),
+            gaps: match &watched {
+                Some(diagnosis) => diagnosis.gaps.clone(),
+                None => gaps::gaps(run, &traces, &variants),
+            },
+            watched,
             baseline: baseline.map(|index| variants[index].name.clone()),
             variants,
         }
@@ -203,6 +217,7 @@ fn finished(
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
         .expect("a finished variant has a row");
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.link_share).collect();
+    let node_rates: Vec<f64> = rows.iter().filter_map(|row| row.node_bytes_per_s).collect();
     let (bytes_per_s, link_share) = (over(|row| row.bytes_per_s), stats::median(&shares));
     let limits = mean_limits(rows);
     let trace = traces.get(&(shown.variant.as_str(), shown.lap));
@@ -213,6 +228,7 @@ fn finished(
         seconds_interval: stats::median_interval(&laps_s, run.manifest.seed),
         bytes: over(|row| row.bytes as f64) as u64,
         bytes_per_s,
+        node_bytes_per_s: stats::median(&node_rates),
         link_share,
         gain: None,
         gain_interval: None,

@@ -13,6 +13,8 @@ fn manifest(variants: &[&str], status: Status) -> Manifest {
         name: (*name).to_owned(),
         settings: BTreeMap::new(),
         published_s: None,
+        published: None,
+        models: Vec::new(),
     };
     Manifest {
         format: FORMAT,
@@ -50,6 +52,7 @@ fn row(variant: &str, lap: u32, seconds: f64, limit: Limit) -> Row {
         verified: true,
         documents: 10,
         refetched_chunks: 0,
+        node_bytes_per_s: None,
         published_s: None,
         published_bytes: None,
     }

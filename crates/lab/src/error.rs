@@ -28,6 +28,14 @@ pub enum Error {
         /// What was asked for.
         scale: f64,
     },
+    /// A measurement of this machine did not work.
+    #[error("cannot {what}: {reason}")]
+    Calibration {
+        /// What was tried.
+        what: &'static str,
+        /// What was found.
+        reason: String,
+    },
     /// The file system said no.
     #[error("cannot {what} {path}: {source}")]
     Io {
@@ -75,6 +83,22 @@ pub enum Error {
     /// The record cannot be written.
     #[error(transparent)]
     Record(#[from] record::Error),
+    /// A plan for the virtual world on real disks.
+    #[error(
+        "plan {plan} indexes {} of documents, too much for {target}; run it with --on virtual, or smaller: \
+         --scale {scale}",
+        record::units::show_bytes(*bytes)
+    )]
+    TooLarge {
+        /// The plan.
+        plan: String,
+        /// The target.
+        target: &'static str,
+        /// Bytes of documents.
+        bytes: u64,
+        /// A scale at which it is a GB or less.
+        scale: f64,
+    },
     /// A document was refused.
     #[error("the leader refused a document: {why}; check that the corpus fits its mapping")]
     Rejected {
@@ -105,10 +129,12 @@ pub enum Error {
         nodes: u32,
     },
     /// A recovery stands still.
-    #[error("{variant}: nothing has moved for 180 s after {bytes} bytes: {why}")]
+    #[error("{variant}: nothing has moved for {seconds} s after {bytes} bytes: {why}")]
     Stuck {
         /// The variant.
         variant: String,
+        /// How long nothing has moved.
+        seconds: u64,
         /// Bytes that were recovered.
         bytes: u64,
         /// What the recovery says of itself.
@@ -152,6 +178,7 @@ impl Error {
             Error::UnknownPlan { .. }
             | Error::Plan(_)
             | Error::Scale { .. }
+            | Error::TooLarge { .. }
             | Error::NoRepository { .. } => true,
             Error::Target(error) => error.is_usage(),
             _ => false,

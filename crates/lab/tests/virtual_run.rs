@@ -1,7 +1,9 @@
 //! The runner on the virtual world: the same steps, record and checker as on real processes.
 
+use std::path::PathBuf;
+
 use clusters::{Target, VirtualTarget};
-use lab::plan::Plan;
+use lab::plan::{Full, Peers, Plan, Resolved, Step};
 use lab::runner::{Quiet, Runner, topology};
 use record::{FORMAT, Limit, Manifest, Row, RunDir, Status, Writer};
 
@@ -30,13 +32,20 @@ fn manifest() -> Manifest {
     }
 }
 
-fn run(dir: std::path::PathBuf) -> (Vec<Row>, u64) {
+/// Runs a plan, changed by `change`, at a small scale.
+fn run_plan(
+    plan: Plan,
+    scale: f64,
+    dir: PathBuf,
+    change: impl Fn(&mut Resolved) + 'static,
+) -> (Vec<Row>, world::Trace) {
     let (rows, trace) = world::virtual_world::run_traced(5, async move |env| {
-        let plan = Plan::open("remote-recovery").unwrap().resolve(0.01, |_, _| Ok(())).unwrap();
+        let mut plan = plan.resolve(scale, |_, _| Ok(())).unwrap();
+        change(&mut plan);
         let mut writer = Writer::create(&dir, &manifest()).unwrap();
         let mut target = VirtualTarget::new(&env);
         target.start(&topology(&plan)).await.unwrap();
-        let rows = Runner::new(&env, &plan, &target, &mut writer, &Quiet).run().await.unwrap();
+        let rows = Runner::new(&env, &plan, &mut target, &mut writer, &Quiet).run().await.unwrap();
         target.stop().await;
         rows
     })
@@ -44,16 +53,127 @@ fn run(dir: std::path::PathBuf) -> (Vec<Row>, u64) {
     (rows, trace)
 }
 
+fn run(name: &str, scale: f64, change: impl Fn(&mut Resolved) + 'static) -> Vec<Row> {
+    let dir = tempfile::tempdir().unwrap();
+    run_plan(Plan::open(name).unwrap(), scale, dir.path().join("run"), change).0
+}
+
+fn keep(names: &'static [&'static str]) -> impl Fn(&mut Resolved) {
+    move |plan| plan.variants.retain(|variant| names.contains(&variant.name.as_str()))
+}
+
 #[test]
 fn the_same_seed_gives_the_same_rows_and_the_same_trace() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let (first, trace) = run(dirs[0].path().join("run"));
-    let again = run(dirs[1].path().join("run"));
-    assert_eq!((&first, trace), (&again.0, again.1));
+    let plan = || Plan::open("remote-recovery").unwrap();
+    let once = |dir: &tempfile::TempDir| run_plan(plan(), 0.001, dir.path().join("run"), |_| ());
+    let (first, trace) = once(&dirs[0]);
+    let again = once(&dirs[1]);
+    assert_eq!((&first, &trace), (&again.0, &again.1));
     assert_eq!(first.len(), 5);
     assert!(first.iter().all(|row| row.verified && row.documents == first[0].documents));
-    assert_eq!(first[0].held_by().unwrap().limit, Limit::Latency);
+    assert_eq!(first[1].held_by().unwrap().limit, Limit::Latency);
     let read = RunDir::open(&dirs[0].path().join("run")).unwrap();
     assert_eq!(read.rows.len(), 5);
     assert!(read.lines.len() > 100);
+}
+
+#[test]
+fn indices_have_their_published_size_and_documents() {
+    let rows = run("remote-recovery", 1.0, keep(&["adaptive"]));
+    let published = 4.9 * f64::from(1 << 30);
+    assert!((rows[0].bytes as f64 / published - 1.0).abs() < 0.01, "{}", rows[0].bytes);
+    assert_eq!(rows[0].documents, 60_844_404);
+    assert!(rows[0].verified);
+}
+
+#[test]
+fn three_indices_recover_at_once_and_compressed() {
+    let rows = run("remote-recovery-http-logs", 0.002, |_| ());
+    assert_eq!(rows.len(), 10);
+    assert!(rows.iter().all(|row| row.verified && row.documents > 490_000), "{rows:?}");
+    let small = run("small-nodes-compression", 0.002, |_| ());
+    assert!(small.len() == 2 && small.iter().all(|row| row.verified), "{small:?}");
+}
+
+#[test]
+fn what_is_indexed_beside_is_not_in_the_copy() {
+    let rows = run("recover-while-indexing", 0.01, |_| ());
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row.verified && row.documents == 1_190_000), "{rows:?}");
+}
+
+#[test]
+fn nodes_restart_in_turn_and_copy_what_they_held() {
+    let rows = run("shard-recovery", 5e-5, keep(&["2gb", "2gb, noop"]));
+    // Half of all 256 copies, each a 128th of the primaries.
+    let whole = 12.8e12 * 5e-5;
+    for row in &rows {
+        assert!(row.verified && (row.bytes as f64 / whole - 1.0).abs() < 0.01, "{row:?}");
+        assert!(row.node_bytes_per_s > Some(0.0) && row.link_share.is_none());
+    }
+    assert!(rows[1].seconds < rows[0].seconds, "noop removes the limit");
+}
+
+#[test]
+fn replicas_that_appear_recover_from_their_primaries() {
+    let rows = run("shard-recovery", 5e-5, |plan| {
+        plan.steps[2] = Step::RecoverPeers(Peers::Replicas);
+        plan.indices[0].replicas = 0;
+        plan.variants.truncate(1);
+    });
+    assert!(rows[0].verified && rows[0].bytes as f64 > 0.99 * 12.8e12 * 5e-5, "{rows:?}");
+    let throttle = f64::from(20 << 20);
+    assert!(rows[0].node_bytes_per_s.unwrap() < throttle * 1.05, "{rows:?}");
+}
+
+/// Why the plan may use chunks 64 times as large as the field's.
+#[test]
+fn chunks_of_512kb_and_of_32mb_take_the_same_time_where_throttle_or_disk_hold() {
+    for name in ["20mb, the default", "2gb"] {
+        let seconds = |chunk: &'static str| {
+            let rows = run("shard-recovery", 1.0, move |plan| {
+                plan.variants.retain(|variant| variant.name == name);
+                let settings = &mut plan.variants[0].settings;
+                settings.insert("indices.recovery.chunk_size".to_owned(), chunk.to_owned());
+                plan.steps[2] = Step::RecoverPeers(Peers::Replicas);
+                plan.leader.nodes = 2;
+                let index = &mut plan.indices[0];
+                (index.shards, index.replicas) = (1, 0);
+                index.full = Some(Full {
+                    documents: 1_000_000,
+                    bytes: 4 << 30,
+                    segments: 2,
+                    segment_ratio: 0.5,
+                });
+            });
+            rows[0].seconds
+        };
+        let (small, large) = (seconds("512kb"), seconds("32mb"));
+        assert!((small / large - 1.0).abs() < 0.02, "{name}: {small} s and {large} s");
+    }
+}
+
+#[test]
+fn a_replica_crosses_the_link_within_one_cluster() {
+    let rows = run("replica-over-link", 0.01, |_| ());
+    assert_eq!(rows.len(), 6);
+    assert!(rows.iter().all(|row| row.verified && row.documents == 10_000), "{rows:?}");
+    assert!(rows.iter().all(|row| row.bytes == rows[0].bytes && row.link_share > Some(0.0)));
+    let (throttled, adaptive) = (rows[0].seconds, rows[5].seconds);
+    assert!(adaptive < throttled, "{adaptive} s and {throttled} s");
+}
+
+#[test]
+fn a_target_without_snapshots_refuses_a_restore_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = world::virtual_world::run_traced(5, async move |env| {
+        let plan = Plan::open("restore-over-link").unwrap().resolve(0.01, |_, _| Ok(())).unwrap();
+        let mut writer = Writer::create(&dir.path().join("run"), &manifest()).unwrap();
+        let mut target = VirtualTarget::new(&env);
+        target.start(&topology(&plan)).await.unwrap();
+        Runner::new(&env, &plan, &mut target, &mut writer, &Quiet).run().await.unwrap_err()
+    });
+    let error = refused.unwrap().0;
+    assert!(error.is_usage() && error.to_string().contains("virtual"), "{error}");
 }

@@ -1,8 +1,8 @@
 //! What share of a link the adaptive scheduler carries, start-up included, beside fixed settings.
 //!
 //! `cargo bench -p narrows --bench adaptive`: real sockets and files, every combination of round trip and rate,
-//! transfers of at least 20 bandwidth-delay products. "of link" counts from the follow request, "files" from the
-//! first request for a chunk.
+//! transfers of at least 20 bandwidth-delay products. "of link" counts from the follow request, "files" from when
+//! the files were known, their first chunks already under way, until the last was verified and synced.
 //! NARROWS_LAPS sets the repetitions (the best of them counts for each setting alike).
 
 mod common;
@@ -43,6 +43,7 @@ async fn one_link(env: &Env, rate_name: &str, rate: u64, rtt_ms: u64, laps: u64)
         rtt: Duration::from_millis(rtt_ms),
         rate_bytes_per_s: Some(rate),
         window_bytes: None,
+        ..LinkConfig::default()
     };
     let bytes = 21 * rate * rtt_ms / 1000;
     // A document takes some 45 bytes in the files.
@@ -90,7 +91,7 @@ async fn one_link(env: &Env, rate_name: &str, rate: u64, rtt_ms: u64, laps: u64)
 struct Recovered {
     /// From the follow request until the follower was complete.
     seconds: f64,
-    /// From the first request for a chunk until the last file was verified.
+    /// From when the files were known until the last was verified.
     files_s: f64,
     bytes: f64,
 }

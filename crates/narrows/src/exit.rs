@@ -1,4 +1,5 @@
-//! Exit codes: 0 done, 1 failed, 2 asked wrongly. A reader that went away (`| head`) is no failure.
+//! Exit codes: 0 done, 1 failed, 2 asked wrongly. A reader that went away (`| head`) is no failure. A node's process
+//! has one more, for its runner alone: [`clusters::ADDRESS_TAKEN`].
 
 use std::io;
 use std::process::ExitCode;
@@ -20,12 +21,24 @@ pub(crate) fn of(result: anyhow::Result<()>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     eprintln!("narrows: {error:#}");
-    ExitCode::from(if error.chain().any(is_usage) { 2 } else { 1 })
+    ExitCode::from(match () {
+        () if error.chain().any(is_usage) => 2,
+        () if error.chain().any(is_taken) => clusters::ADDRESS_TAKEN,
+        () => 1,
+    })
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
     let io = cause.downcast_ref::<io::Error>();
     io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// A node could not listen because another process does.
+fn is_taken(cause: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(
+        cause.downcast_ref(),
+        Some(engine::Error::Listen { source, .. }) if source.kind() == io::ErrorKind::AddrInUse
+    )
 }
 
 fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {

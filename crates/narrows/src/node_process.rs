@@ -1,7 +1,8 @@
 //! `narrows node`: one node of an embedded cluster, as a child of whoever started it.
 //!
-//! The first line of standard input is its configuration; when that input ends, so does the node. It prints
-//! one line when it is ready.
+//! The first line of standard input is what it is started with ([`NodeStart`]); when that input ends, so does
+//! the node. It prints one line when it is ready. If the input ends without the word that announces an end in
+//! order, the runner has vanished, and the last node takes the temporary directory away.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, Read, Write};
@@ -9,62 +10,89 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context;
+use clusters::{NodeReady, NodeStart, STOP, TemporaryUse};
 use engine::{Node, NodeConfig};
-use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// A configuration is no longer than this.
-const CONFIG_BYTES_MAX: u64 = 1 << 20;
+/// What it is started with is no longer than this.
+const START_BYTES_MAX: u64 = 1 << 20;
 /// How long copies may take to close. Nobody may be left to end a node that hangs.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
+/// Why the node ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Ordered,
+    RunnerVanished,
+}
+
 pub(crate) fn run() -> anyhow::Result<()> {
+    clusters::end_process_on_panic();
     let mut line = String::new();
     io::stdin()
         .lock()
-        .take(CONFIG_BYTES_MAX)
+        .take(START_BYTES_MAX)
         .read_line(&mut line)
         .context("read the node's configuration")?;
-    let config: NodeConfig = serde_json::from_str(&line)
+    let start: NodeStart = serde_json::from_str(&line)
         .context("standard input holds no node configuration; `narrows cluster` starts nodes")?;
+    let temporary = match &start.temporary {
+        Some(dir) => {
+            let what = || format!("use the temporary directory {}", dir.display());
+            Some(TemporaryUse::begin(dir).with_context(what)?)
+        }
+        None => None,
+    };
     // A fresh one at every start, or ids would be given out twice over the same data.
-    let seed = RandomState::new().hash_one(&config.name);
-    world::real_world::run(seed, async |env| {
-        let mut stdin_ended = pin!(stdin_ended());
-        let node = tokio::select! {
-            biased;
-            node = Node::start(&env, config) => node?,
-            () = &mut stdin_ended => return Ok(()),
-        };
-        let ready = json!({
-            "name": node.name(),
-            "transport": node.transport_address(),
-            "http": node.http_address(),
-        });
-        let mut out = io::stdout();
-        writeln!(out, "{ready}")
-            .and_then(|()| out.flush())
-            .context("say that the node is ready")?;
+    let seed = RandomState::new().hash_one(&start.config.name);
+    let ended = world::real_world::run(seed, |env| serve(env, start.config));
+    if let (Ok(End::RunnerVanished), Some(temporary)) = (&ended, temporary) {
+        temporary.end_without_runner().context("remove the temporary directory")?;
+    }
+    ended.map(drop)
+}
+
+async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
+    let mut stdin_ended = pin!(stdin_ended());
+    let node = tokio::select! {
+        biased;
+        node = Node::start(&env, config) => node?,
+        end = &mut stdin_ended => return Ok(end),
+    };
+    let ready = NodeReady {
+        name: node.name().to_owned(),
+        transport: node.transport_address().to_owned(),
+        http: node.http_address().to_owned(),
+    };
+    let ready = serde_json::to_string(&ready).expect("it is plain data");
+    let mut out = io::stdout();
+    let said = writeln!(out, "{ready}").and_then(|()| out.flush());
+    let end = if said.is_ok() {
         let mut terminate = signal(SignalKind::terminate())?;
         tokio::select! {
             biased;
-            () = stdin_ended => {}
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
+            end = stdin_ended => end,
+            _ = tokio::signal::ctrl_c() => End::Ordered,
+            _ = terminate.recv() => End::Ordered,
         }
-        // Copies that cannot be closed in order are recovered from their logs.
-        let _ = env.timeout(STOP_PATIENCE, node.stop()).await;
-        Ok(())
-    })
+    } else {
+        // Nobody is there to hear it; the input tells how that came.
+        stdin_ended.await
+    };
+    // Copies that cannot be closed in order are recovered from their logs.
+    let _ = env.timeout(STOP_PATIENCE, node.stop()).await;
+    Ok(end)
 }
 
 /// Waits for the end of standard input on a thread of its own.
-async fn stdin_ended() {
+async fn stdin_ended() -> End {
     let (ended, end) = oneshot::channel();
     std::thread::spawn(move || {
-        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-        let _ = ended.send(());
+        let lines = io::stdin().lock().lines().map_while(Result::ok);
+        let last = lines.last();
+        let ordered = last.is_some_and(|line| line == STOP);
+        let _ = ended.send(if ordered { End::Ordered } else { End::RunnerVanished });
     });
-    let _ = end.await;
+    end.await.unwrap_or(End::Ordered)
 }

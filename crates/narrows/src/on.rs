@@ -41,13 +41,23 @@ impl On {
     }
 }
 
+impl On {
+    /// The target's name.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            On::Embedded => NAMES[0],
+            On::Virtual => NAMES[1],
+            On::OpenSearch => NAMES[2],
+            On::Url(_) => "url",
+        }
+    }
+}
+
 impl fmt::Display for On {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            On::Embedded => f.write_str("embedded"),
-            On::Virtual => f.write_str("virtual"),
-            On::OpenSearch => f.write_str("opensearch"),
             On::Url(hosts) => f.write_str(&hosts.join(",")),
+            named => f.write_str(named.name()),
         }
     }
 }

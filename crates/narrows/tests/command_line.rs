@@ -38,11 +38,17 @@ fn what_is_asked_wrongly_is_exit_code_2_and_offers_the_nearest() {
     refused(&["run", "remote-recovery", "--variant", "1 MB x 6"], 2, &["1 MB x 5"]);
     refused(&["run", "remote-recovery", "--scale", "0"], 2, &["scale"]);
     refused(&["run", "remote-recovery", "--rate", "fast"], 2, &["1gbit"]);
+    refused(&["run", "shard-recovery", "--rtt", "1ms"], 2, &["no link"]);
+    refused(&["run", "shard-recovery"], 2, &["12.9 TB", "--on virtual", "--scale"]);
+    refused(&["published", "remote-recvery"], 2, &["remote-recovery"]);
     refused(
         &["cluster", "--set", "indices.recovery.max_byte_per_sec=1mb"],
         2,
         &["max_bytes_per_sec"],
     );
+    for name in ["../up", "a/b", ""] {
+        refused(&["cluster", "--name", name], 2, &["letters, digits"]);
+    }
     refused(&["show", "nothing-like-it", "--runs", "no-such-directory"], 2, &["nothing-like-it"]);
 }
 
@@ -79,7 +85,9 @@ fn plans_are_listed_in_words_and_in_json() {
     assert!(text(&narrows(&["plans"]).stdout).contains("remote-recovery"));
     let json: serde_json::Value =
         serde_json::from_slice(&narrows(&["plans", "--json"]).stdout).unwrap();
-    assert_eq!(json["plans"][0]["name"], "remote-recovery");
+    let names: Vec<&str> =
+        json["plans"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"remote-recovery") && names.contains(&"shard-recovery"), "{names:?}");
 }
 
 #[test]
@@ -94,6 +102,32 @@ fn completions_are_written_for_every_shell() {
 fn only_loopback_is_listened_on() {
     let args = ["link", "--listen", "0.0.0.0:0", "--to", "127.0.0.1:1"];
     refused(&args, 1, &["loopback", "--allow-remote"]);
+}
+
+#[test]
+fn a_calibration_is_a_table_that_plans_can_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, file) = (dir.path().to_str().unwrap(), dir.path().join("virtual.toml"));
+    let args =
+        ["calibrate", "--laps", "1", "--dir", disk, "--json", "--write", file.to_str().unwrap()];
+    let output = narrows(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let figures = json["parameters"].as_array().unwrap();
+    let written = std::fs::read_to_string(&file).unwrap();
+    let plan: toml::Table = written.parse().unwrap();
+    let table = plan["virtual"].as_table().unwrap();
+    assert_eq!(table.len(), figures.len());
+    let mut models = world::model::Models::default();
+    for figure in figures {
+        let entry = &table[figure["name"].as_str().unwrap()];
+        assert_eq!(entry["value"].as_str(), figure["value"].as_str());
+        assert!(entry["source"].as_str().unwrap().starts_with("measured on "));
+        models.set(figure["name"].as_str().unwrap(), entry["value"].as_str().unwrap()).unwrap();
+    }
+    assert_ne!(models, world::model::Models::default());
+    refused(&["calibrate", "--write", "/no/such/directory/x"], 1, &["/no/such/directory/x"]);
+    refused(&["calibrate", "--laps", "0"], 2, &["1..=100"]);
 }
 
 /// The whole way: real processes, a real link, a run small enough for a test; then the record again.

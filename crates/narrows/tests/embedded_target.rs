@@ -1,38 +1,20 @@
 //! The target on this machine: real processes, real sockets.
 
+#[path = "../../clusters/tests/common/mod.rs"]
+mod common;
+
 use std::collections::BTreeSet;
 use std::future::poll_fn;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
-use clusters::{Answer, ClusterSpec, EmbeddedTarget, Error, Target, TopologySpec};
-use world::{Direction, Env, LinkConfig};
+use clusters::{EmbeddedTarget, Error, Target};
+use common::{ask, connect_follower, count, follower_is_connected, index_some, topology};
+use world::{Direction, Env};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
-
-fn topology() -> TopologySpec {
-    let cluster = |name: &str, nodes| ClusterSpec {
-        name: name.to_owned(),
-        nodes,
-        settings: Default::default(),
-    };
-    let link = LinkConfig {
-        rtt: Duration::from_millis(10),
-        rate_bytes_per_s: Some(100_000_000),
-        window_bytes: None,
-    };
-    TopologySpec {
-        clusters: vec![cluster("leader", 2), cluster("follower", 1)],
-        link: Some(link),
-        joined: false,
-    }
-}
-
-async fn ask(target: &impl Target, method: &str, path: &str, body: &str) -> Result<Answer, Error> {
-    target.request("leader", method, path, Bytes::from(body.to_owned())).await
-}
 
 /// The nodes that this process has started and not yet reaped.
 fn children() -> BTreeSet<u32> {
@@ -57,47 +39,67 @@ fn data_of(pid: u32) -> PathBuf {
 
 async fn kills_and_starts_again(target: &mut EmbeddedTarget) {
     let before = target.nodes("leader");
-    let settings = r#"{"settings":{"number_of_shards":2,"number_of_replicas":1}}"#;
-    ask(target, "PUT", "/a", settings).await.unwrap();
-    let green = "/_cluster/health/a?wait_for_nodes=2&wait_for_status=green&timeout=60s";
-    assert_eq!(ask(target, "GET", green, "").await.unwrap().status, 200);
-    let bulk: String = (0..200).map(|n| format!("{{\"index\":{{}}}}\n{{\"n\":{n}}}\n")).collect();
-    let answer = ask(target, "POST", "/a/_bulk", &bulk).await.unwrap();
-    assert_eq!(answer.json().unwrap()["errors"], false);
+    index_some(target).await;
     target.kill_node("leader-1").await.unwrap();
     for _ in 0..4 {
         ask(target, "GET", "/_cluster/health", "").await.unwrap();
     }
     target.start_node("leader-1").await.unwrap();
     assert_eq!(target.nodes("leader"), before);
+    let green = "/_cluster/health/a?wait_for_nodes=2&wait_for_status=green&timeout=60s";
     assert_eq!(ask(target, "GET", green, "").await.unwrap().status, 200);
-    ask(target, "POST", "/a/_refresh", "").await.unwrap();
     // On the restarted node too, over connections that were kept from before.
     for _ in 0..4 {
-        let count = ask(target, "GET", "/a/_count", "").await.unwrap().json().unwrap();
-        assert_eq!(count["count"], 200);
+        assert_eq!(count(target).await, 200);
     }
 }
 
-async fn sees_the_leader_through_the_link(env: &Env, target: &EmbeddedTarget) {
-    let seeds = target.seeds_through_link("leader").join(",");
-    let body = format!(r#"{{"persistent":{{"cluster.remote.leader.seeds":"{seeds}"}}}}"#);
-    let ask = async |method, path, body: String| {
-        target.request("follower", method, path, Bytes::from(body)).await.unwrap().json().unwrap()
+/// The system may give the port of a node that is down to another process, mostly for a moment.
+async fn waits_for_a_taken_port(env: &Env, target: &mut EmbeddedTarget) {
+    let before = target.nodes("leader");
+    target.kill_node("leader-1").await.unwrap();
+    let taken = TcpListener::bind(&before[1].http).unwrap();
+    let given_up = async {
+        env.sleep(Duration::from_millis(400)).await;
+        drop(taken);
     };
-    ask("PUT", "/_cluster/settings", body).await;
-    let info = ask("GET", "/_remote/info", String::new()).await;
-    assert_eq!(info["leader"]["connected"], true);
+    let (started, ()) = tokio::join!(target.start_node("leader-1"), given_up);
+    started.unwrap();
+    assert_eq!(target.nodes("leader"), before);
+}
+
+async fn sees_the_leader_through_the_link(env: &Env, target: &EmbeddedTarget) {
+    assert!(connect_follower(target).await);
     let link = target.link().unwrap();
     while link.stats(Direction::Back).bytes == 0 || link.stats(Direction::Out).bytes == 0 {
         env.sleep(Duration::from_millis(1)).await;
     }
     link.cut();
-    let info = ask("GET", "/_remote/info", String::new()).await;
-    assert_eq!(info["leader"]["connected"], false);
+    assert!(!follower_is_connected(target).await);
     link.heal();
-    let info = ask("GET", "/_remote/info", String::new()).await;
-    assert_eq!(info["leader"]["connected"], true);
+    assert!(follower_is_connected(target).await);
+}
+
+async fn a_start_that_fails_leaves_no_node(env: &Env) {
+    // The third node finds its port taken.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let mut target = EmbeddedTarget::new(env, PathBuf::from(BINARY)).with_port(port - 2);
+    let failed = target.start(&topology(3)).await.unwrap_err();
+    assert!(matches!(&failed, Error::AddressTaken { node, .. } if node == "leader-2"), "{failed}");
+    assert_eq!(children().len(), 0);
+    assert!(target.nodes("leader").is_empty());
+}
+
+async fn a_node_that_ends_by_itself_is_told(env: &Env, target: &mut EmbeddedTarget) {
+    assert!(target.first_ended().await.is_none());
+    let ended = target.node_ended();
+    let victim = children().last().copied().unwrap();
+    let kill = std::process::Command::new("kill").args(["-9", &victim.to_string()]).status();
+    assert!(kill.unwrap().success());
+    env.timeout(Duration::from_secs(30), ended).await.unwrap();
+    let told = target.first_ended().await.unwrap().to_string();
+    assert!(told.contains("ended by itself (signal: 9"), "{told}");
 }
 
 /// One test, for what it looks at is of the whole process.
@@ -105,27 +107,31 @@ async fn sees_the_leader_through_the_link(env: &Env, target: &EmbeddedTarget) {
 fn clusters_of_processes_from_start_to_end() {
     world::real_world::run(1, async |env| {
         let mut target = EmbeddedTarget::new(&env, PathBuf::from(BINARY));
-        target.start(&topology()).await.unwrap();
+        target.start(&topology(2)).await.unwrap();
         assert_eq!(children().len(), 3);
         let data = data_of(*children().first().unwrap());
         kills_and_starts_again(&mut target).await;
+        waits_for_a_taken_port(&env, &mut target).await;
         sees_the_leader_through_the_link(&env, &target).await;
         target.stop().await;
         assert_eq!(children().len(), 0);
         assert!(!data.exists());
 
         // The same without a word, as on a failure.
-        target.start(&topology()).await.unwrap();
+        target.start(&topology(2)).await.unwrap();
         let data = data_of(*children().first().unwrap());
+        a_node_that_ends_by_itself_is_told(&env, &mut target).await;
         drop(target);
         assert_eq!(children().len(), 0);
         assert!(!data.exists());
+
+        a_start_that_fails_leaves_no_node(&env).await;
 
         // A start that is given up half-way.
         let mut target = EmbeddedTarget::new(&env, PathBuf::from(BINARY));
         let begun =
             poll_fn(|_| if children().is_empty() { Poll::Pending } else { Poll::Ready(()) });
-        let topology = topology();
+        let topology = topology(2);
         tokio::select! {
             biased;
             () = begun => {}

@@ -1,8 +1,10 @@
-//! What is started is stopped: by order, by Ctrl-C, and when the runner is killed.
+//! What is started is stopped: by order, by Ctrl-C, and when the runner is killed. Who asks a guarded cluster.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
@@ -21,14 +23,14 @@ impl Drop for Cluster {
 }
 
 fn start(nodes: usize, port: u16, data: &Path) -> Cluster {
-    let mut child = Command::new(BINARY)
-        .args(["cluster", "--nodes", &nodes.to_string(), "--port", &port.to_string()])
-        .arg("--data")
-        .arg(data)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    start_with(nodes, port, |command| command.arg("--data").arg(data))
+}
+
+fn start_with(nodes: usize, port: u16, more: impl FnOnce(&mut Command) -> &mut Command) -> Cluster {
+    let mut command = Command::new(BINARY);
+    command.args(["cluster", "--nodes", &nodes.to_string(), "--port", &port.to_string()]);
+    let mut child =
+        more(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut urls = Vec::new();
     for _ in 0..nodes {
@@ -44,21 +46,34 @@ fn start(nodes: usize, port: u16, data: &Path) -> Cluster {
     Cluster { child, urls }
 }
 
-/// A port with room for a few more above it, most likely free.
+/// A port with room for a few more above it, and 100 above: below the range from which the system gives out
+/// ports for connections, and another one for every test.
 fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    if port > 60_000 { port - 20_000 } else { port }
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + std::process::id() % 97 * 200;
+    loop {
+        let number = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(10_000 + (first + number * 200) % 20_000).unwrap();
+        let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+        if (port..port + 4).all(|port| is_free(port) && is_free(port + 100)) {
+            return port;
+        }
+    }
 }
 
 /// A request without a client library: status line and body.
 fn http(url: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+    http_with(url, method, path, "", body)
+}
+
+/// With more headers, a line each.
+fn http_with(url: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
     let address = url.strip_prefix("http://").unwrap();
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{headers}connection: close\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     )
@@ -128,6 +143,151 @@ fn no_node_outlives_a_killed_runner_and_data_is_kept() {
     all_end(&nodes);
 }
 
+/// What is in a directory.
+fn entries(dir: &Path) -> Vec<std::ffi::OsString> {
+    std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+}
+
+#[test]
+fn temporary_data_goes_with_a_killed_runner_and_its_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    // Neither of these is a runner's, though one looks like it.
+    std::fs::create_dir(dir.path().join("narrows-other")).unwrap();
+    std::fs::write(dir.path().join("narrows-other/file"), "").unwrap();
+    let cluster = start_with(3, free_port(), |command| command.env("TMPDIR", dir.path()));
+    assert_eq!(http(&cluster.urls[0], "PUT", "/a", "{}").0, 200);
+    let runner = cluster.child.id();
+    let nodes = children_of(runner);
+    // A node that goes while the runner lives takes nothing with it.
+    assert_eq!(nodes.len(), 3);
+    assert_eq!(entries(dir.path()).len(), 2);
+    signal(runner, "KILL");
+    all_end(&nodes);
+    assert_eq!(entries(dir.path()), ["narrows-other"]);
+    // With all of them killed at once nobody is left to do it, until somebody starts the next.
+    let cluster = start_with(2, free_port(), |command| command.env("TMPDIR", dir.path()));
+    let nodes = children_of(cluster.child.id());
+    for pid in nodes.iter().copied().chain([cluster.child.id()]) {
+        signal(pid, "KILL");
+    }
+    all_end(&nodes);
+    drop(cluster);
+    assert_eq!(entries(dir.path()).len(), 2);
+    let mut cluster = start_with(1, free_port(), |command| command.env("TMPDIR", dir.path()));
+    assert_eq!(entries(dir.path()).len(), 2, "the new one's, and the one that is nobody's");
+    signal(cluster.child.id(), "INT");
+    assert!(cluster.child.wait().unwrap().success());
+    assert_eq!(entries(dir.path()), ["narrows-other"]);
+    assert!(dir.path().join("narrows-other/file").exists());
+}
+
+#[test]
+fn temporary_data_goes_with_a_cluster_that_ends_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = start_with(2, free_port(), |command| command.env("TMPDIR", dir.path()));
+    signal(cluster.child.id(), "INT");
+    assert!(cluster.child.wait().unwrap().success());
+    assert_eq!(entries(dir.path()).len(), 0);
+}
+
+#[test]
+fn a_cluster_ends_with_a_node_that_ends_and_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = start(2, free_port(), dir.path());
+    let nodes = children_of(cluster.child.id());
+    signal(nodes[1], "KILL");
+    assert_eq!(cluster.child.wait().unwrap().code(), Some(1));
+    all_end(&nodes);
+    let mut said = String::new();
+    cluster.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("node narrows-1 ended by itself (signal: 9"), "{said}");
+}
+
+const PASSWORD: &str = "correct horse battery staple";
+
+#[test]
+fn a_guarded_cluster_asks_everybody() {
+    let dir = tempfile::tempdir().unwrap();
+    let cluster = start_with(2, free_port(), |command| {
+        command.env("NARROWS_USER", "anna").env("NARROWS_PASSWORD", PASSWORD);
+        command.args(["--http-host", "0.0.0.0", "--data"]).arg(dir.path())
+    });
+    // printf 'anna:correct horse battery staple' | base64
+    let right = "authorization: Basic YW5uYTpjb3JyZWN0IGhvcnNlIGJhdHRlcnkgc3RhcGxl\r\n";
+    let wrong = "authorization: Basic YW5uYTp3cm9uZw==\r\n";
+    for url in &cluster.urls {
+        for headers in ["", wrong] {
+            let (status, body) = http_with(url, "GET", "/_cat/nodes", headers, "");
+            assert_eq!(status, 401, "{body}");
+            assert!(body.contains("security_exception"), "{body}");
+        }
+        let (status, body) = http_with(url, "GET", "/_cat/nodes?h=name", right, "");
+        assert_eq!(status, 200);
+        assert!(body.contains("narrows-0") && body.contains("narrows-1"), "{body}");
+    }
+    // What anybody on this machine may look at says nothing of it; nor do the nodes' environments.
+    let pids = children_of(cluster.child.id());
+    for pid in pids.iter().chain([&cluster.child.id()]) {
+        let read = |name: &str| {
+            let bytes = std::fs::read(format!("/proc/{pid}/{name}")).unwrap();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        assert!(!read("cmdline").contains(PASSWORD));
+        let is_runner = *pid == cluster.child.id();
+        assert_eq!(read("environ").contains(PASSWORD), is_runner);
+    }
+    let mut cluster = cluster;
+    signal(cluster.child.id(), "INT");
+    assert!(cluster.child.wait().unwrap().success());
+    let mut said = String::new();
+    cluster.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("plain HTTP") && said.contains("basic authentication"), "{said}");
+    assert!(!said.contains("horse"), "{said}");
+    assert!(!holds(dir.path(), "horse"), "a secret was written to disk");
+}
+
+/// Whether a file below a directory holds a text.
+fn holds(dir: &Path, text: &str) -> bool {
+    entries(dir).into_iter().map(|name| dir.join(name)).any(|path| {
+        if path.is_dir() {
+            return holds(&path, text);
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    })
+}
+
+#[test]
+fn a_cluster_that_others_can_reach_needs_credentials() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("credentials.toml");
+    std::fs::write(&file, format!("user = \"anna\"\npassword = \"{PASSWORD}\"\n")).unwrap();
+    let refused = |args: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(BINARY);
+        command.arg("cluster").args(args).envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(!said.contains("horse"), "{said}");
+        said
+    };
+    let said = refused(&["--http-host", "0.0.0.0"], &[]);
+    assert!(said.contains("--credentials") && said.contains("NARROWS_PASSWORD"), "{said}");
+    let said = refused(&["--http-host", "0.0.0.0"], &[("NARROWS_PASSWORD", PASSWORD)]);
+    assert!(said.contains("NARROWS_USER"), "{said}");
+    let variables = [("NARROWS_USER", "an:na"), ("NARROWS_PASSWORD", PASSWORD)];
+    assert!(refused(&["--http-host", "0.0.0.0"], &variables).contains("colon"));
+    let said = refused(&["--http-host", "0.0.0.0"], &[("NARROWS_TOKEN", PASSWORD)]);
+    assert!(said.contains("user and password"), "{said}");
+    let path = file.to_str().unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    assert!(refused(&["--credentials", path], &[]).contains("read by others"));
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let cluster = start_with(1, free_port(), |command| command.args(["--credentials", path]));
+    assert_eq!(http(&cluster.urls[0], "GET", "/", "").0, 401);
+}
+
 #[test]
 fn ctrl_c_stops_a_cluster_in_order() {
     let dir = tempfile::tempdir().unwrap();
@@ -140,7 +300,7 @@ fn ctrl_c_stops_a_cluster_in_order() {
 
 #[test]
 fn a_port_that_is_taken_is_said() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let output = Command::new(BINARY)
         .args(["cluster", "--nodes", "1", "--port", &port.to_string()])
@@ -152,29 +312,50 @@ fn a_port_that_is_taken_is_said() {
     assert!(said.contains("--port"), "{said}");
 }
 
-#[test]
-fn an_interrupted_run_leaves_a_readable_record_and_no_node() {
-    let dir = tempfile::tempdir().unwrap();
-    let runs = dir.path().to_str().unwrap();
+/// A run whose first variant is under way: long enough to be disturbed.
+fn run_that_recovers(runs: &Path) -> (Child, impl Iterator<Item = String>, Vec<u32>) {
     let mut run = Command::new(BINARY)
-        .args(["run", "remote-recovery", "--scale", "0.05", "--runs", runs])
+        .args(["run", "remote-recovery", "--scale", "0.05", "--runs"])
+        .arg(runs)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The first variant takes long enough to be interrupted.
-    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
-    let begun = lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("recover 64 KB"));
-    assert!(begun);
+    let lines = BufReader::new(run.stderr.take().unwrap()).lines();
+    let mut lines = lines.map_while(Result::ok);
+    assert!(lines.by_ref().any(|line| line.starts_with("recover 64 KB")));
     std::thread::sleep(Duration::from_millis(500));
     let nodes = children_of(run.id());
     assert_eq!(nodes.len(), 6);
+    (run, lines, nodes)
+}
+
+fn shown(runs: &Path) -> String {
+    let shown = Command::new(BINARY).args(["show", "--runs"]).arg(runs).output().unwrap();
+    String::from_utf8_lossy(&shown.stdout).into_owned()
+}
+
+#[test]
+fn an_interrupted_run_leaves_a_readable_record_and_no_node() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut run, lines, nodes) = run_that_recovers(dir.path());
     signal(run.id(), "INT");
-    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    let rest: Vec<String> = lines.collect();
     assert_eq!(run.wait().unwrap().code(), Some(1), "{rest:?}");
     all_end(&nodes);
-    let shown = Command::new(BINARY).args(["show", "--runs", runs]).output().unwrap();
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let shown = shown(dir.path());
     assert!(shown.contains("64 KB x 1"), "{shown}");
     assert!(shown.to_lowercase().contains("interrupted"), "{shown}");
+}
+
+#[test]
+fn a_run_ends_with_a_node_that_ends_and_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut run, lines, nodes) = run_that_recovers(dir.path());
+    signal(*nodes.last().unwrap(), "KILL");
+    let rest = lines.collect::<Vec<_>>().join("\n");
+    assert_eq!(run.wait().unwrap().code(), Some(1), "{rest}");
+    assert!(rest.contains("node follower-2 ended by itself (signal: 9"), "{rest}");
+    all_end(&nodes);
+    assert!(shown(dir.path()).contains("64 KB x 1"));
 }

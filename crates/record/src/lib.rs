@@ -18,7 +18,9 @@ mod run_dir;
 pub mod units;
 
 pub use line::{Line, LinkSample, NodeSample, Phase, RecoverySample};
-pub use manifest::{LinkInfo, Machine, Manifest, NodeInfo, Status, VariantInfo};
+pub use manifest::{
+    LinkInfo, Machine, Manifest, ModelInfo, NodeInfo, PublishedInfo, Status, VariantInfo,
+};
 pub use row::{Limit, LimitShare, Row, ShardDigest};
 pub use run_dir::{Error, RunDir, Writer, replace_manifest};
 

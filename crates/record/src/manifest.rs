@@ -62,6 +62,44 @@ pub struct VariantInfo {
     pub settings: BTreeMap<String, String>,
     /// Published seconds, where a row is published.
     pub published_s: Option<f64>,
+    /// The published row that it stands beside.
+    #[serde(default)]
+    pub published: Option<PublishedInfo>,
+    /// What the virtual world was like; empty in the real one.
+    #[serde(default)]
+    pub models: Vec<ModelInfo>,
+}
+
+/// A published row beside a variant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublishedInfo {
+    /// File and column of the figure.
+    pub figure: String,
+    /// The columns that tell the row from others.
+    pub row: String,
+    /// The figure as it is printed.
+    pub text: String,
+    /// Bytes a second of a node, where that is published.
+    pub node_bytes_per_s: Option<f64>,
+    /// Whether the virtual world was fitted to this row; otherwise it is predicted.
+    pub calibrated: bool,
+}
+
+/// A parameter of the virtual world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    /// Which hosts it is for: `all`, `leader`, `follower`.
+    pub hosts: String,
+    /// Name.
+    pub name: String,
+    /// Value, with its unit where it has one.
+    pub value: String,
+    /// Unit.
+    pub unit: String,
+    /// Where the value comes from.
+    pub source: String,
+    /// The published rows that it was fitted to.
+    pub calibrated_on: Option<String>,
 }
 
 /// `manifest.json`.

@@ -101,6 +101,9 @@ pub struct Row {
     pub documents: u64,
     /// Chunks that arrived damaged and were fetched again.
     pub refetched_chunks: u64,
+    /// Bytes a second of each node that received, while it did; none where that was not told apart.
+    #[serde(default)]
+    pub node_bytes_per_s: Option<f64>,
     /// Seconds that the source documents publish for this variant.
     pub published_s: Option<f64>,
     /// Bytes that the published figure moved.

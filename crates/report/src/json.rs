@@ -4,12 +4,13 @@ use insight::{Finished, Outcome, Summary, Variant, stats::Interval};
 use serde_json::{Value, json};
 
 /// One object: `run`, `plan`, `target`, `status`, `headline`, `rows` (one for each variant that
-/// finished, medians over its laps), `unfinished` and `gaps`. Rates are bytes a second, shares are 0
+/// finished, medians over its laps), `unfinished` and `gaps`; for a
+/// run that watched a live cluster also `watched`, its diagnosis. Rates are bytes a second, shares are 0
 /// to 1, what is not known is `null`.
 pub fn json(summary: &Summary<'_>) -> Value {
     let manifest = summary.manifest;
     let unfinished: Vec<Value> = summary.variants.iter().filter_map(unfinished).collect();
-    json!({
+    let mut object = json!({
         "run": manifest.run,
         "plan": manifest.plan,
         "target": manifest.target,
@@ -20,7 +21,11 @@ pub fn json(summary: &Summary<'_>) -> Value {
             .collect::<Vec<Value>>(),
         "unfinished": unfinished,
         "gaps": summary.gaps,
-    })
+    });
+    if let Some(diagnosis) = &summary.watched {
+        object["watched"] = json!(diagnosis);
+    }
+    object
 }
 
 fn row(variant: &Variant, figures: &Finished) -> Value {

@@ -6,6 +6,7 @@
 //! | [`json`] | one object for scripts |
 //! | [`csv`] | one line a lap for spreadsheets |
 //! | [`html`] | the page: no scripts, nothing from outside, light and dark, for screen and paper |
+//! | [`published`] | published figures beside ours, over several runs |
 //! | [`screen`] | a live cluster, drawn or in lines; a diagnosis in words |
 //!
 //! The one rule: a report reads a [`record::RunDir`] or observations and asks nobody, so it can be rebuilt from
@@ -14,6 +15,7 @@
 mod csv;
 mod json;
 mod page;
+pub mod published;
 pub mod screen;
 mod style;
 mod svg;

@@ -96,6 +96,10 @@ fn held_by(variant: &Variant) -> String {
 /// Ends with a line break.
 pub fn table(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String {
     let manifest = summary.manifest;
+    if let Some(diagnosis) = &summary.watched {
+        let title = format!("{} {}", manifest.about.trim_end_matches('.'), manifest.run);
+        return crate::screen::findings(diagnosis, &title, style);
+    }
     let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
     let mut blocks = vec![paragraph(style, Some(Paint::Bold), &plain(&summary.headline), 0)];
     blocks.push(paragraph(style, Some(Paint::Dim), &plain(&run), 0));

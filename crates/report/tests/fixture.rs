@@ -25,6 +25,20 @@ fn the_record_of_format_1_still_opens() {
     assert!(curves.iter().all(|c| c.cpu.len() == 6 && c.link.len() > 20 && c.recovered.len() > 20));
 }
 
+/// A watched cluster (format 2): OpenSearch 2.19.1, two nodes, a replica that comes at a throttle of 3mb.
+#[test]
+fn the_record_of_a_watched_cluster_opens_and_is_explained() {
+    let run = RunDir::open(&stored("run-v2")).unwrap();
+    assert_eq!(run.manifest.format, 2);
+    let summary = insight::Summary::of(&run);
+    let found = summary.watched.as_ref().unwrap();
+    assert_eq!(found.findings[0].class, insight::diagnosis::Class::RateLimit);
+    let page = report::html(&run);
+    assert!(page.contains("Findings") && page.contains("indices.recovery.max_bytes_per_sec"));
+    assert!(report::json(&summary)["watched"]["findings"][0]["evidence"].is_array());
+    assert_eq!(insight::curves(&run, &summary).len(), 1);
+}
+
 /// Run by hand with `--ignored` when the format has a new version; refuses to touch a stored one.
 #[test]
 #[ignore = "writes a fixture"]

@@ -89,6 +89,13 @@ pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     }
 }
 
+pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
+    match env.virtual_disk() {
+        Some(disk) => Ok(disk.contains(&synthetic::disk_path(dir))),
+        None => tantivy_arm::holds_anything(env, dir).await,
+    }
+}
+
 pub(crate) async fn destroy(env: &Env, dir: &Path) -> Result<()> {
     match env.virtual_disk() {
         Some(disk) => {
@@ -172,6 +179,16 @@ impl Arm {
     /// Makes what was indexed searchable.
     pub(crate) async fn refresh(&self) -> Result<()> {
         either!(self, arm => arm.refresh().await)
+    }
+
+    /// Indexes by another mapping from now on, while nothing is written, merged or committed.
+    pub(crate) async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
+        either!(self, arm => arm.set_mapping(mapping).await)
+    }
+
+    /// Documents of the refreshed index with a value in a field; none where that cannot be told.
+    pub(crate) async fn count_with(&self, path: &str) -> Result<Option<u64>> {
+        either!(self, arm => arm.count_with(path).await)
     }
 
     pub(crate) async fn digest(&self) -> Result<Digest> {

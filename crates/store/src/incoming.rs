@@ -85,11 +85,19 @@ impl Incoming {
             return Err(Error::OutOfRange { dir: inner.dir.clone(), file, offset, end });
         }
         let this = self.clone();
-        let write = async move { either!(this, arm => arm.write(file, offset, chunk).await) };
+        let write = async move {
+            either!(this, arm => arm.write(file, offset, chunk).await)?;
+            if either!(this, arm => arm.is_sync_due(file)) {
+                let sync = this.clone();
+                let sync = async move { either!(sync, arm => arm.sync_part(file).await) };
+                this.inner.env.spawn("syncs what came", sync).detach();
+            }
+            Ok(())
+        };
         to_its_end(&inner.env, &inner.dir, "write a chunk", write).await
     }
 
-    /// Says that all of file number `file` was written. [`Error::ReceivedDamaged`] if its hash is not the
+    /// Says that all of file number `file` was written, and makes it durable. [`Error::ReceivedDamaged`] if its hash is not the
     /// commit's: the file is dropped, to be fetched again. [`Error::Incomplete`] if bytes are missing.
     pub async fn finish_file(&self, file: usize) -> Result<()> {
         let inner = &self.inner;

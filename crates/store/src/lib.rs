@@ -37,6 +37,7 @@ mod mapping;
 mod operation;
 mod plan;
 mod retention;
+mod segments;
 mod shard;
 mod snapshot;
 mod synthetic;
@@ -52,8 +53,10 @@ pub use error::{Error, Result};
 pub use incoming::Incoming;
 pub use mapping::{Field, FieldType, Mapping};
 pub use operation::{OpKind, Operation};
+pub use segments::Segments;
 pub use shard::{
     Durability, GetResult, Opened, Options, Outcome, Rejection, Shard, ShardStats, WriteRequest,
-    WriteResult, committed, damage_largest_file, destroy,
+    WriteResult, committed, damage_largest_file, destroy, holds_anything,
 };
 pub use snapshot::Snapshot;
+pub use synthetic::set_disk_free_bytes;

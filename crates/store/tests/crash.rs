@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use common::*;
-use store::{Error, OpKind, Shard};
+use store::{Error, OpKind, Segments, Shard};
 use world::{Env, real_world, virtual_world};
 
 const DIR: &str = "NARROWS_TEST_KILLED_DIR";
@@ -322,7 +322,7 @@ fn a_synthesized_corpus_is_recovered_as_a_real_one_would_be() {
         let (from, to) = (PathBuf::from("/from"), PathBuf::from("/to"));
         let shard = create(&env, &from).await;
         write(&shard, vec![put("a", 1)]).await;
-        shard.synthesize(10_000_000, 400_000_000, 4).await.unwrap();
+        shard.synthesize(10_000_000, 400_000_000, Segments::halving(4)).await.unwrap();
         write(&shard, vec![put("b", 2)]).await;
         assert_eq!(shard.count().await.unwrap(), 10_000_002);
         assert_eq!((shard.max_seq_no(), shard.log_complete_from()), (Some(10_000_001), 10_000_001));
@@ -331,6 +331,44 @@ fn a_synthesized_corpus_is_recovered_as_a_real_one_would_be() {
         assert_eq!(copy.digest().await.unwrap(), shard.digest().await.unwrap());
         let lens: Vec<u64> = commit.files.iter().map(|file| file.len).collect();
         assert!(lens.iter().max() > lens.iter().min(), "{lens:?}");
+    });
+}
+
+#[test]
+fn a_corpus_is_synthesized_to_the_size_of_its_files() {
+    virtual_world::run(3, |env| async move {
+        // geopoint and http_logs as published: documents, bytes of the index, segments of a shard.
+        let published =
+            [(20_281_468, 1_753_786_641, 8), (64_474_988, 3_543_348_019, 8), (1_000, 60_000, 1)];
+        for (number, (documents, bytes, segments)) in published.into_iter().enumerate() {
+            let shard = create(&env, &PathBuf::from(format!("/{number}"))).await;
+            shard.synthesize_stored(documents, bytes, Segments::halving(segments)).await.unwrap();
+            let off = shard.commit().bytes() as f64 / bytes as f64 - 1.0;
+            assert!(off.abs() < 0.005 + 2_000.0 / bytes as f64, "{documents}: {off}");
+            assert_eq!(shard.count().await.unwrap(), documents);
+        }
+        let shard = create(&env, &PathBuf::from("/small")).await;
+        let error = shard
+            .synthesize_stored(1_000, 10_000, Segments::halving(1))
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("1000 documents in 1 segments take more than 10000 bytes"),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn indexing_synthetic_documents_takes_time_and_they_are_searchable_after_a_refresh() {
+    virtual_world::run(3, |env| async move {
+        let shard = create(&env, &PathBuf::from("/bulk")).await;
+        let began = env.now();
+        shard.index_synthetic(80_000, 10_800_000).await.unwrap();
+        assert!(env.now() - began > Duration::from_millis(100));
+        shard.refresh().await.unwrap();
+        assert_eq!(shard.count().await.unwrap(), 80_000);
     });
 }
 

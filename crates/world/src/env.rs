@@ -7,9 +7,10 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::model;
 use crate::net::{Connection, Listener};
 use crate::task::Task;
-use crate::{Costs, Message, Time, VirtualDisk, Work, real_world, virtual_world};
+use crate::{Message, Time, VirtualDisk, Work, real_world, virtual_world};
 
 /// A limit of time ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,7 +101,8 @@ impl Env {
         future: impl Future<Output = T> + 'static,
     ) -> Task<T> {
         let (joint, finisher) = Task::joint();
-        let whole = async move { finisher.finish(future.await) };
+        // In its box at once: a future may be large, and each move copies it.
+        let whole = Box::pin(async move { finisher.finish(future.await) });
         let abort = match &self.arm {
             Arm::Real(_) => real_world::spawn(whole),
             Arm::Virtual(host) => host.spawn(name, whole),
@@ -190,10 +192,11 @@ impl Env {
         }
     }
 
-    /// Sets what work costs on this host, in the virtual world.
-    pub fn set_costs(&self, costs: Costs) {
+    /// Sets what this host's cores, disk and card are like from now on, in the virtual world. In the real one
+    /// the machine is what it is, and nothing changes.
+    pub fn set_host_model(&self, model: model::Host) {
         if let Arm::Virtual(host) = &self.arm {
-            host.set_costs(costs);
+            host.set_model(model);
         }
     }
 

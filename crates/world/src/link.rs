@@ -5,10 +5,11 @@ use std::io;
 use std::time::Duration;
 
 use crate::env::Arm;
+use crate::model::{Tcp, at_rate};
 use crate::{Env, real_world, virtual_world};
 
 /// What a link is like.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkConfig {
     /// Round-trip time; half of it each way.
     pub rtt: Duration,
@@ -16,17 +17,33 @@ pub struct LinkConfig {
     pub rate_bytes_per_s: Option<u64>,
     /// Bytes that one connection may have sent and not yet acknowledged; none is unlimited.
     pub window_bytes: Option<u64>,
+    /// Bytes that wait in front of the line, in the virtual world; what comes on top is lost. None is without
+    /// bound.
+    pub queue_bytes: Option<u64>,
+    /// TCP of its connections, in the virtual world; none sends as fast as the window and the rate let it.
+    pub tcp: Option<Tcp>,
 }
 
 impl LinkConfig {
     /// How long the link takes to send `bytes`.
     pub fn service(&self, bytes: u64) -> Duration {
         match self.rate_bytes_per_s {
-            Some(rate) => Duration::from_nanos(
-                (u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1))) as u64,
-            ),
+            Some(rate) => at_rate(bytes, rate),
             None => Duration::ZERO,
         }
+    }
+
+    /// Refuses what only the virtual world has.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`], naming it.
+    pub fn check_real(&self) -> io::Result<()> {
+        let set = [("tcp", self.tcp.is_some()), ("queue_bytes", self.queue_bytes.is_some())];
+        let Some((name, _)) = set.into_iter().find(|(_, set)| *set) else { return Ok(()) };
+        let text = format!(
+            "the link's {name} is modelled in virtual time alone: the kernel's own TCP runs in the real world"
+        );
+        Err(io::Error::new(io::ErrorKind::Unsupported, text))
     }
 
     /// Half a round trip.
@@ -70,7 +87,7 @@ impl Link {
         }
     }
 
-    /// An address that leads to `to` through the link.
+    /// An address that leads to `to` through the link. In the real world, as [`LinkConfig::check_real`].
     pub async fn route(&self, to: &str) -> io::Result<String> {
         self.route_from("127.0.0.1:0", to).await
     }
@@ -83,12 +100,19 @@ impl Link {
         }
     }
 
-    /// Changes round trip, rate and window for what comes from now on.
-    pub fn configure(&self, config: LinkConfig) {
+    /// Changes round trip, rate, window and queue for what comes from now on, and TCP for new connections.
+    ///
+    /// # Errors
+    /// As [`LinkConfig::check_real`]; nothing changes then.
+    pub fn configure(&self, config: LinkConfig) -> io::Result<()> {
         match &self.0 {
-            LinkArm::Real(emulator) => emulator.configure(config),
+            LinkArm::Real(emulator) => {
+                config.check_real()?;
+                emulator.configure(config);
+            }
             LinkArm::Virtual(link) => link.configure(config),
         }
+        Ok(())
     }
 
     /// Cuts the link: nothing passes, nothing is lost.

@@ -54,6 +54,7 @@ both_worlds!(
     damage_reaches_the_payload,
     a_closed_connection_ends,
     nobody_listens,
+    what_only_virtual_time_has_is_refused_by_name,
     work_gives_its_value,
 );
 
@@ -114,6 +115,7 @@ fn link(rtt_ms: u64, rate: u64, window: Option<u64>) -> LinkConfig {
         rtt: Duration::from_millis(rtt_ms),
         rate_bytes_per_s: Some(rate),
         window_bytes: window,
+        ..LinkConfig::default()
     }
 }
 
@@ -193,13 +195,32 @@ async fn nobody_listens(env: Env) {
     assert!(error.to_string().contains(&address));
 }
 
+async fn what_only_virtual_time_has_is_refused_by_name(env: Env) {
+    let (address, _server) = echo(&env).await;
+    let plain = link(2, 100_000_000, None);
+    let slow = LinkConfig { tcp: Some(world::model::Tcp::default()), ..plain.clone() };
+    let short = LinkConfig { queue_bytes: Some(100_000), ..plain.clone() };
+    for (name, config) in [("tcp", slow), ("queue_bytes", short)] {
+        let opened = Link::open(&env, config.clone()).route(&address).await;
+        let changed = Link::open(&env, plain.clone()).configure(config);
+        if env.is_virtual() {
+            assert!(opened.is_ok() && changed.is_ok());
+            continue;
+        }
+        for error in [opened.unwrap_err(), changed.unwrap_err()] {
+            assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+            assert!(error.to_string().contains(&format!("the link's {name} ")), "{error}");
+        }
+    }
+}
+
 async fn work_gives_its_value(env: Env) {
     let before = env.now();
     let sum = env.work(Work::DiskRead { bytes: 2_000_000 }, || (1..=4).sum::<u32>()).await;
     assert_eq!(sum, 10);
     if env.is_virtual() {
-        // 2 MB at 2 GB/s and one operation.
-        assert_eq!(env.now() - before, Duration::from_micros(1020));
+        // 2 MB at 2 GB/s and two requests of up to 1280 KB.
+        assert_eq!(env.now() - before, Duration::from_micros(1040));
     }
 }
 

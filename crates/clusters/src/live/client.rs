@@ -5,16 +5,15 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::HeaderValue;
 use rustls::CertificateError;
 use serde_json::Value;
 use world::Env;
 
-use super::{Address, Credentials, TlsOptions};
+use super::{Address, TlsOptions};
 use crate::http::HttpClient;
-use crate::kept::Failure;
+use crate::kept::{Failure, is_idempotent};
 use crate::rest::words_of;
-use crate::{Answer, Error};
+use crate::{Answer, Credentials, Error};
 
 /// An answer of a live cluster that is larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -55,25 +54,21 @@ pub struct LiveClient {
 impl LiveClient {
     /// Reads certificates and keys; connects to nothing yet.
     pub fn new(env: &Env, options: &LiveOptions) -> Result<Self, Error> {
-        let client = |client: HttpClient| -> Result<HttpClient, Error> {
-            let client = client.with_answer_bytes_max(ANSWER_BYTES_MAX);
-            let Some(header) = options.credentials.header() else { return Ok(client) };
-            let value = HeaderValue::try_from(header).map_err(|_| Error::Credentials {
-                source_name: options.credentials.kind().to_owned(),
-                why: "has a character that a header cannot hold".to_owned(),
-            })?;
-            Ok(client.with_authorization(value))
+        let client = |client: HttpClient| {
+            let mut client = client.with_answer_bytes_max(ANSWER_BYTES_MAX);
+            client.show(&options.credentials);
+            client
         };
         let secure = match options.addresses.iter().any(|address| address.tls) {
             true => {
                 let config = options.tls.config()?;
-                Some(client(HttpClient::new(env.clone()).with_tls(config))?)
+                Some(client(HttpClient::new(env.clone()).with_tls(config)))
             }
             false => None,
         };
         Ok(LiveClient {
             env: env.clone(),
-            plain: client(HttpClient::new(env.clone()))?,
+            plain: client(HttpClient::new(env.clone())),
             secure,
             hosts: options.addresses.clone(),
             current: Cell::new(0),
@@ -187,6 +182,13 @@ impl LiveClient {
                 path: path.to_owned(),
                 limit_bytes,
             }),
+            // It may have been done: only what may be done twice is worth asking another host.
+            Ok(Err(Failure::Broken(source))) if !is_idempotent(method) => Err(Error::Broken {
+                address: address.to_string(),
+                method: method.to_owned(),
+                path: path.to_owned(),
+                source,
+            }),
             Ok(Err(Failure::Unread(source) | Failure::Broken(source))) => {
                 Err(self.why_not(address, source).await)
             }
@@ -295,7 +297,7 @@ impl LiveClient {
 fn is_elsewhere_worth(error: &Error, method: &str) -> bool {
     match error {
         Error::Connection { .. } | Error::Peer { .. } => true,
-        Error::Timeout { .. } => crate::kept::is_idempotent(method),
+        Error::Timeout { .. } => is_idempotent(method),
         Error::Refused { status, .. } => matches!(status, 429 | 502 | 503 | 504),
         _ => false,
     }

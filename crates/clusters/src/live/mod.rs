@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `address`, `credentials`, `tls` | where they are, who we are, whom we trust |
+//! | `address`, `tls` | where they are, whom we trust; who we are: [`crate::Credentials`] |
 //! | `client` | [`LiveClient`]: several hosts, patience, errors that say what to do |
 //! | `parse` | answers as typed observations; pure |
 //! | `sampler` | [`Sampler`]: one look at a time, as cheap as the moment allows |
@@ -11,7 +11,6 @@
 
 mod address;
 mod client;
-mod credentials;
 mod parse;
 mod round_trips;
 mod sampler;
@@ -19,6 +18,5 @@ mod tls;
 
 pub use address::Address;
 pub use client::{LiveClient, LiveOptions};
-pub use credentials::{Credentials, VARIABLES};
 pub use sampler::{Depth, Sampler};
 pub use tls::TlsOptions;

@@ -116,10 +116,10 @@ impl Sampler {
     pub fn unfamiliar(&self) -> Option<String> {
         let major =
             self.identity.version.split('.').next().and_then(|text| text.parse::<u32>().ok());
-        let known = match (self.identity.flavour.as_str(), major) {
-            ("elasticsearch", Some(7..=9)) | ("opensearch", Some(1..=3)) | ("narrows", _) => true,
-            _ => false,
-        };
+        let known = matches!(
+            (self.identity.flavour.as_str(), major),
+            ("elasticsearch", Some(7..=9)) | ("opensearch", Some(1..=3)) | ("narrows", _)
+        );
         let Identity { flavour, version, .. } = &self.identity;
         (!known).then(|| {
             format!(
@@ -297,11 +297,12 @@ impl Sampler {
             let answer = self.ask("/_cat/shards", &path).await?;
             self.waiting = answer.as_ref().map(parse::waiting).unwrap_or_default();
             self.counted = Some(counts);
-            let unassigned: Vec<usize> = (0..self.waiting.len())
+            let mut unassigned: Vec<usize> = (0..self.waiting.len())
                 .filter(|index| self.waiting[*index].state == "UNASSIGNED")
-                .take(EXPLAINED_MAX)
                 .collect();
-            for index in unassigned {
+            // Replicas mostly wait for their primaries.
+            unassigned.sort_by_key(|index| !self.waiting[*index].primary);
+            for index in unassigned.into_iter().take(EXPLAINED_MAX) {
                 self.explain(index).await?;
             }
         }

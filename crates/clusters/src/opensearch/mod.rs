@@ -15,18 +15,22 @@ mod file_server;
 mod installation;
 mod node;
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::Notify;
 use world::Env;
 
-use crate::embedded::ask_in_turn;
-use crate::process::NodeProcess;
+use crate::members::Members;
+use crate::process::{NodeProcess, first_ended};
 use crate::site_link::SiteLink;
-use crate::target::{ClusterSpec, LinkControl, NodeHandle, Repository, Target, TopologySpec};
+use crate::target::{
+    ClusterSpec, LinkControl, NodeHandle, Repository, Target, TopologySpec, remove_copies,
+};
 use crate::{Answer, Error, RestClient};
 use file_server::FileServer;
 use installation::Installation;
@@ -41,16 +45,6 @@ const JOIN_PATIENCE: Duration = Duration::from_secs(30);
 /// How often a node is started when its ports were taken in the meantime.
 const STARTS_MAX: u32 = 3;
 
-struct RunningNode {
-    /// The plan's name of its cluster, or of its site.
-    site: String,
-    plan: NodePlan,
-    process: Option<NodeProcess>,
-    handle: NodeHandle,
-    /// The address that leads to its transport through the link.
-    through_link: Option<String>,
-}
-
 /// OpenSearch nodes as processes.
 pub struct OpenSearchTarget {
     env: Env,
@@ -58,13 +52,14 @@ pub struct OpenSearchTarget {
     heap: String,
     home: Option<PathBuf>,
     installation: Option<Installation>,
-    nodes: Vec<RunningNode>,
+    nodes: Members<NodeProcess, NodePlan>,
+    /// Told when a node ends by itself.
+    ends: Rc<Notify>,
     link: Option<SiteLink>,
     /// The snapshots of each cluster, and what serves them to others.
     repositories: BTreeMap<String, (Repository, FileServer)>,
     /// Below `nodes`: dropped after the processes that write there have ended.
     root: Option<tempfile::TempDir>,
-    turn: Cell<usize>,
 }
 
 impl OpenSearchTarget {
@@ -76,11 +71,11 @@ impl OpenSearchTarget {
             heap: DEFAULT_HEAP.to_owned(),
             home: None,
             installation: None,
-            nodes: Vec::new(),
+            nodes: Members::default(),
+            ends: Rc::default(),
             link: None,
             repositories: BTreeMap::new(),
             root: None,
-            turn: Cell::new(0),
         }
     }
 
@@ -110,9 +105,6 @@ impl OpenSearchTarget {
 
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
         self.install().await?;
-        if topology.joined && topology.clusters.iter().any(|site| site.nodes != 1) {
-            return Err(Error::SitesOfOne);
-        }
         let root = tempfile::Builder::new().prefix("narrows-opensearch-").tempdir();
         let path = std::env::temp_dir();
         let io = |source| Error::Io { what: "make a directory in", path, source };
@@ -175,7 +167,7 @@ impl OpenSearchTarget {
         loop {
             let (plan, through_link) = self.plan(cluster, n, manager, joined)?;
             let installation = self.installation.as_ref().expect("it is installed");
-            match plan.start(&self.env, installation).await {
+            match plan.start(&self.env, installation, &self.ends).await {
                 Ok(process) => {
                     let address = |port: u16| format!("127.0.0.1:{port}");
                     let handle = NodeHandle {
@@ -183,9 +175,8 @@ impl OpenSearchTarget {
                         http: address(plan.http_port),
                         transport: address(plan.transport_port),
                     };
-                    let (site, process) = (cluster.name.clone(), Some(process));
-                    let kept = plan.clone();
-                    self.nodes.push(RunningNode { site, plan, process, handle, through_link });
+                    let (site, kept) = (&cluster.name, plan.clone());
+                    self.nodes.add(site, plan, handle, through_link, process);
                     return Ok(kept);
                 }
                 Err(error) if is_port_taken(&error) && tries < STARTS_MAX => tries += 1,
@@ -247,11 +238,6 @@ impl OpenSearchTarget {
         }
         Err(Error::NotJoined { cluster: cluster.to_owned(), joined, nodes })
     }
-
-    fn find(&self, node: &str) -> Result<usize, Error> {
-        let found = self.nodes.iter().position(|running| running.handle.name == node);
-        found.ok_or_else(|| Error::Unknown { what: "node", name: node.to_owned() })
-    }
 }
 
 fn is_port_taken(error: &Error) -> bool {
@@ -265,6 +251,7 @@ impl Target for OpenSearchTarget {
     }
 
     async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+        topology.check()?;
         let started = self.start_all(topology).await;
         if started.is_err() {
             self.stop().await;
@@ -279,20 +266,15 @@ impl Target for OpenSearchTarget {
         path: &str,
         body: Bytes,
     ) -> Result<Answer, Error> {
-        let nodes = self.nodes(cluster);
-        ask_in_turn(&self.client, &nodes, &self.turn, cluster, (method, path, body)).await
+        self.nodes.ask(&self.client, cluster, (method, path, body)).await
     }
 
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {
-        let running = |node: &&RunningNode| node.site == cluster && node.process.is_some();
-        self.nodes.iter().filter(running).map(|node| node.handle.clone()).collect()
+        self.nodes.running(cluster)
     }
 
     fn seeds_through_link(&self, cluster: &str) -> Vec<String> {
-        let nodes = self.nodes.iter().filter(|node| node.site == cluster);
-        nodes
-            .map(|node| node.through_link.as_ref().unwrap_or(&node.handle.transport).clone())
-            .collect()
+        self.nodes.seeds(cluster)
     }
 
     fn link(&self) -> Option<&dyn LinkControl> {
@@ -308,28 +290,43 @@ impl Target for OpenSearchTarget {
     }
 
     async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
-        let place = self.find(node)?;
-        if let Some(process) = self.nodes[place].process.take() {
+        if let Some(process) = self.nodes.find(node)?.running.take() {
             process.kill().await;
         }
         Ok(())
     }
 
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {
-        let place = self.find(node)?;
-        if self.nodes[place].process.is_none()
+        let member = self.nodes.find(node)?;
+        if member.running.is_none()
             && let Some(installation) = &self.installation
         {
-            let process = self.nodes[place].plan.start(&self.env, installation).await?;
-            self.nodes[place].process = Some(process);
+            member.running = Some(member.config.start(&self.env, installation, &self.ends).await?);
         }
         Ok(())
     }
 
+    async fn wipe_node(&mut self, node: &str) -> Result<(), Error> {
+        let member = self.nodes.find(node)?;
+        if member.running.is_some() {
+            return Err(Error::Unknown { what: "killed node", name: node.to_owned() });
+        }
+        remove_copies(member.config.dir.join("data/nodes/0/indices"))
+    }
+
+    fn node_ended(&self) -> Pin<Box<dyn Future<Output = ()>>> {
+        let ends = self.ends.clone();
+        Box::pin(async move { ends.notified().await })
+    }
+
+    async fn first_ended(&mut self) -> Option<Error> {
+        first_ended(&mut self.nodes).await
+    }
+
     async fn stop(&mut self) {
         // The manager, which comes first, goes last.
-        while let Some(mut node) = self.nodes.pop() {
-            if let Some(process) = node.process.take() {
+        while let Some(node) = self.nodes.pop() {
+            if let Some(process) = node.running {
                 process.stop().await;
             }
         }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use tokio::sync::Notify;
 use world::Env;
 
 use super::installation::Installation;
@@ -71,6 +73,7 @@ impl NodePlan {
         &self,
         env: &Env,
         installation: &Installation,
+        ends: &Rc<Notify>,
     ) -> Result<NodeProcess, Error> {
         for name in ["config", "tmp"] {
             let path = self.dir.join(name);
@@ -86,7 +89,9 @@ impl NodePlan {
         }
         input.push('\n');
         let command = installation.command(&self.heap, &self.dir);
-        Ok(NodeProcess::spawn(env, &self.name, command, &input).await?.0)
+        let (process, _) = NodeProcess::spawn(env, &self.name, command, &input, ends).await?;
+        process.watch();
+        Ok(process)
     }
 }
 

@@ -14,13 +14,14 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use world::{Env, Work};
 
 use crate::config::NodeConfig;
 use crate::error::Error;
-use crate::state::FoundCopy;
+use crate::state::{ClusterState, FoundCopy};
 
 /// What is written beside a copy's files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,12 +72,43 @@ impl NodeDisk {
         self.root.join("indices").join(index_uuid).join(format!("{shard}.copy.json"))
     }
 
-    pub(crate) fn state_path(&self) -> PathBuf {
+    fn state_path(&self) -> PathBuf {
         self.root.join("state.json")
     }
 
+    /// Stores the cluster state. The virtual disk holds the state itself, as it has no use for its text.
+    pub(crate) async fn write_state(&self, state: &Arc<ClusterState>) -> io::Result<()> {
+        let path = self.state_path();
+        if let Some(disk) = self.env.virtual_disk() {
+            self.env.work(Work::DiskWrite { bytes: state.wire_bytes() }, || ()).await;
+            self.env.work(Work::DiskSync, || ()).await;
+            let place = disk.get::<Option<Arc<ClusterState>>>(&path.to_string_lossy());
+            place.replace(Some(state.clone()));
+            return Ok(());
+        }
+        let text = serde_json::to_string(&**state).expect("a state is plain data");
+        self.write(path, text).await
+    }
+
+    /// The stored cluster state of node `name`; none if there is none yet.
+    pub(crate) async fn read_state(&self, name: &str) -> Result<Option<Arc<ClusterState>>, Error> {
+        let path = self.state_path();
+        if let Some(disk) = self.env.virtual_disk() {
+            let place = disk.get::<Option<Arc<ClusterState>>>(&path.to_string_lossy());
+            return Ok(place.borrow().clone());
+        }
+        let read = self.read(path.clone()).await;
+        let text = read.map_err(|source| {
+            let (node, path) = (name.to_owned(), path.clone());
+            Error::Data { node, what: "read", path, source }
+        })?;
+        let unreadable =
+            |error: serde_json::Error| Error::State { path, reason: error.to_string() };
+        text.map(|text| serde_json::from_str(&text)).transpose().map_err(unreadable)
+    }
+
     /// Writes a small file so that it is there whole, or not at all.
-    pub(crate) async fn write(&self, path: PathBuf, text: String) -> io::Result<()> {
+    async fn write(&self, path: PathBuf, text: String) -> io::Result<()> {
         if let Some(disk) = self.env.virtual_disk() {
             self.env.work(Work::DiskSync, || ()).await;
             *disk.get::<String>(&path.to_string_lossy()).borrow_mut() = text;
@@ -85,7 +117,7 @@ impl NodeDisk {
         self.env.work(Work::DiskSync, move || replace(&path, &text)).await
     }
 
-    pub(crate) async fn read(&self, path: PathBuf) -> io::Result<Option<String>> {
+    async fn read(&self, path: PathBuf) -> io::Result<Option<String>> {
         if let Some(disk) = self.env.virtual_disk() {
             let name = path.to_string_lossy();
             let text: Option<Rc<RefCell<String>>> = disk.contains(&name).then(|| disk.get(&name));

@@ -8,7 +8,7 @@ use crate::replication;
 use crate::state::{self, Event};
 use crate::transport::{Failure, Reply, Request, Response, ShardAction, ShardAnswer};
 
-use super::Node;
+use super::{Manager, Node};
 
 pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failure> {
     let response = match request {
@@ -20,14 +20,20 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
                 transport_address: row.transport,
                 http_address: row.http,
             };
-            submit(node, Event::NodeJoined { node: joined, found }).await?
+            Response::State(manager(node)?.submit(Event::NodeJoined { node: joined, found }).await?)
         }
         Request::Heartbeat(name) => heartbeat(node, &name)?,
-        Request::Publish(state) => {
-            node.accept_state(state);
+        Request::FollowerCheck => {
+            node.heard_manager();
             Response::Done
         }
-        Request::Submit(event) => submit(node, *event).await?,
+        Request::Publish(publication) => {
+            node.heard_manager();
+            node.accept(publication)?;
+            Response::Done
+        }
+        Request::Submit(event) => Response::Version(manager(node)?.submit(*event).await?.version),
+        Request::State => Response::State(manager(node)?.state()),
         Request::Write(write) => replication::write(node, write).await?,
         Request::Replicate {
             index_uuid,
@@ -46,8 +52,12 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         Request::NodeStats => Response::Json(node.stats().to_string()),
         Request::Recoveries => Response::Json(recovery::recoveries(node).to_string()),
         Request::RemoteIndex(index) => following::describe(node, &index)?,
-        Request::OpenSession { index, shard, kind } => {
-            recovery::open_session(node, &index, shard, kind).await?
+        Request::OpenSession { index, shard, kind, key } => {
+            recovery::open_session(node, &index, shard, kind, key).await?
+        }
+        Request::ReadOpening { index, shard, key, number, chunk_bytes, compress } => {
+            let session = recovery::awaited_session(node, &index, shard, key).await?;
+            return recovery::read_opening(node, session, (number, chunk_bytes), compress).await;
         }
         Request::ReadChunk { session, file, offset, len, compress } => {
             return recovery::read_chunk(node, session, (file, offset, len), compress).await;
@@ -68,14 +78,11 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
     Ok(response.into())
 }
 
-async fn submit(node: &Node, event: Event) -> Result<Response, Failure> {
-    match &node.manager {
-        Some(manager) => Ok(Response::State(manager.submit(node, event).await?)),
-        None => {
-            let reason = format!("[{}] is not the cluster manager", node.config.name);
-            Err(Failure::new(503, "not_master_exception", reason))
-        }
-    }
+fn manager(node: &Node) -> Result<&Manager, Failure> {
+    node.manager.as_ref().ok_or_else(|| {
+        let reason = format!("[{}] is not the cluster manager", node.config.name);
+        Failure::new(503, "not_master_exception", reason)
+    })
 }
 
 fn heartbeat(node: &Node, name: &str) -> Result<Response, Failure> {
@@ -96,12 +103,24 @@ async fn on_shard(
     let store = node.local_shard(index, number)?.store()?;
     Ok(match action {
         ShardAction::Get { id } => {
+            let began = node.env.now();
             let found = store.get(&Arc::from(id)).await?;
+            node.served_in(node.env.now() - began);
             ShardAnswer::Get(
                 found.map(|doc| (doc.version, doc.seq_no, doc.source.unwrap_or_default())),
             )
         }
         ShardAction::Count => ShardAnswer::Count(store.count().await?),
+        ShardAction::CountWith { field } => match store.count_with(&field).await? {
+            Some(documents) => ShardAnswer::Count(documents),
+            None => {
+                let reason = format!(
+                    "[{field}] cannot be counted: it is not indexed, or as text, or documents are not parsed \
+                     here; ask for another field"
+                );
+                return Err(Failure::new(400, "illegal_argument_exception", reason));
+            }
+        },
         ShardAction::Digest => {
             let digest = store.digest().await?;
             ShardAnswer::Digest(digest.documents, digest.hash)

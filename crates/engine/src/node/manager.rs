@@ -1,29 +1,37 @@
 //! The manager's side: one node changes the state, stores it, and publishes it.
+//!
+//! Events that come while a publication is under way wait, and are handled together: what a rack's failure
+//! brings costs a few publications, not one for each copy. A node that has the state before is sent what
+//! changed, as Elasticsearch does it; others are sent the whole.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::{Notify, oneshot};
 use world::Env;
 
 use super::{Node, NodeDisk};
 use crate::config::NodeConfig;
 use crate::error::Error;
-use crate::state::{self, ClusterState, Event};
-use crate::transport::{Class, Failure, Request, Response};
+use crate::state::{self, ClusterState, Event, StateDiff};
+use crate::transport::{CallError, Class, Failure, Publication, Request, Response};
 
 /// How often the manager looks for nodes that are gone.
-const PING_EVERY: Duration = Duration::from_millis(500);
-const PING_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const CHECK_EVERY: Duration = Duration::from_millis(500);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pings without an answer in time after which a node counts as gone; a broken connection counts at once.
-const PINGS_LOST: u32 = 3;
+/// Checks without an answer in time after which a node counts as gone; a broken connection counts at once.
+const CHECKS_LOST: u32 = 3;
 
-/// The state, and the order in which events are handled.
+type Answer = Result<Arc<ClusterState>, Failure>;
+
+/// The state, and the events that wait for their turn.
 pub(crate) struct Manager {
     state: RefCell<Arc<ClusterState>>,
-    turn: tokio::sync::Mutex<()>,
+    waiting: RefCell<Vec<(Event, oneshot::Sender<Answer>)>>,
+    came: Notify,
 }
 
 impl Manager {
@@ -33,14 +41,7 @@ impl Manager {
         config: &NodeConfig,
         disk: &NodeDisk,
     ) -> Result<Manager, Error> {
-        let path = disk.state_path();
-        let stored = disk.read(path.clone()).await.map_err(|source| Error::Data {
-            node: config.name.clone(),
-            what: "read",
-            path: path.clone(),
-            source,
-        })?;
-        let mut state = match stored {
+        let mut state = match disk.read_state(&config.name).await? {
             None => {
                 let members = config.members.iter().map(|name| state::Node {
                     name: name.clone(),
@@ -49,55 +50,73 @@ impl Manager {
                 });
                 ClusterState::new(&config.cluster, members, || env.random_u64())
             }
-            Some(text) => serde_json::from_str(&text)
-                .map_err(|error| Error::State { path, reason: error.to_string() })?,
+            Some(state) => Arc::unwrap_or_clone(state),
         };
         let refused = |error: state::StateError| Error::Join {
             node: config.name.clone(),
             reason: error.to_string(),
         };
         state::apply(&mut state, env.epoch_ms(), Event::ManagerRestarted).map_err(refused)?;
-        Ok(Manager { state: RefCell::new(Arc::new(state)), turn: tokio::sync::Mutex::new(()) })
+        let state = RefCell::new(Arc::new(state));
+        Ok(Manager { state, waiting: RefCell::default(), came: Notify::new() })
     }
 
     /// Handles an event: changes the state, stores it, and publishes it to every node that is there.
-    pub(crate) async fn submit(
-        &self,
-        node: &Node,
-        event: Event,
-    ) -> Result<Arc<ClusterState>, Failure> {
-        let _turn = self.turn.lock().await;
-        let mut state = ClusterState::clone(&self.state.borrow());
-        let changes = state::apply(&mut state, node.env.epoch_ms(), event).map_err(|error| {
-            let (status, kind) = error.rest();
-            Failure::new(status, kind, error.to_string())
-        })?;
-        if changes.is_empty() {
-            return Ok(self.state.borrow().clone());
+    pub(crate) async fn submit(&self, event: Event) -> Answer {
+        self.put(event).await.unwrap_or_else(|_| {
+            let reason = "the cluster manager stopped before it handled this; try again";
+            Err(Failure::new(503, "node_closed_exception", reason))
+        })
+    }
+
+    fn put(&self, event: Event) -> oneshot::Receiver<Answer> {
+        let (done, answered) = oneshot::channel();
+        self.waiting.borrow_mut().push((event, done));
+        self.came.notify_one();
+        answered
+    }
+
+    async fn handle(&self, node: &Node, events: Vec<Event>) -> Vec<Answer> {
+        let old = self.state.borrow().clone();
+        let mut new = ClusterState::clone(&old);
+        let batch = state::apply_all(&mut new, node.env.epoch_ms(), events);
+        let answers = |state: &Arc<ClusterState>| -> Vec<Answer> {
+            let refused = |error: &state::StateError| {
+                let (status, kind) = error.rest();
+                Failure::new(status, kind, error.to_string())
+            };
+            let answer =
+                |one: &Result<(), _>| one.as_ref().map(|()| state.clone()).map_err(refused);
+            batch.accepted.iter().map(answer).collect()
+        };
+        if batch.changes.is_empty() {
+            return answers(&old);
         }
-        debug_assert_eq!(state::check(&state), Ok(()));
-        let text = serde_json::to_string(&state).expect("a state is plain data");
-        node.disk.write(node.disk.state_path(), text).await.map_err(|error| {
+        debug_assert_eq!(state::check(&new), Ok(()));
+        let new = Arc::new(new);
+        if let Err(error) = node.disk.write_state(&new).await {
             let reason = format!("cannot store the cluster state: {error}; nothing was changed");
-            Failure::new(500, "process_cluster_event_exception", reason)
-        })?;
-        let state = Arc::new(state);
-        *self.state.borrow_mut() = state.clone();
-        self.publish(node, &state).await;
-        Ok(state)
+            let failure = Failure::new(500, "process_cluster_event_exception", reason);
+            return batch.accepted.iter().map(|_| Err(failure.clone())).collect();
+        }
+        *self.state.borrow_mut() = new.clone();
+        self.publish(node, &old, &new).await;
+        answers(&new)
     }
 
     /// A node that does not answer is found by [`watch_nodes`]; publishing does not wait for it for long.
-    async fn publish(&self, node: &Node, state: &Arc<ClusterState>) {
-        node.accept_state(state.clone());
-        let others = state.present_nodes().filter(|other| other.name != node.config.name);
+    async fn publish(&self, node: &Node, old: &Arc<ClusterState>, new: &Arc<ClusterState>) {
+        node.accept_state(new.clone());
+        let diff = Arc::new(StateDiff::between(old, new));
+        let own = &node.config.name;
+        // Who has just joined is sent the state as the answer to that.
+        let others =
+            new.present_nodes().filter(|n| n.name != *own && old.present.contains(&n.name));
         let calls: Vec<_> = others
             .map(|other| {
                 let (from, address) = (node.clone(), other.transport_address.clone());
-                let request = Request::Publish(state.clone());
-                node.env.spawn("publishes", async move {
-                    from.pool.call(&address, Class::Control, request, PUBLISH_TIMEOUT).await
-                })
+                let (state, diff) = (new.clone(), diff.clone());
+                node.env.spawn("publishes", publish_to(from, address, state, diff))
             })
             .collect();
         for call in calls {
@@ -105,46 +124,90 @@ impl Manager {
         }
     }
 
+    pub(crate) fn state(&self) -> Arc<ClusterState> {
+        self.state.borrow().clone()
+    }
+
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.state.borrow().present.contains(name)
     }
 }
 
-/// Takes nodes that no longer answer out of the cluster.
+async fn publish_to(
+    from: Node,
+    address: String,
+    state: Arc<ClusterState>,
+    diff: Arc<StateDiff>,
+) -> Result<Response, CallError> {
+    let publish = async |publication| {
+        let request = Request::Publish(publication);
+        from.pool.call(&address, Class::Control, request, PUBLISH_TIMEOUT).await
+    };
+    match publish(Publication::diff(diff, &state)).await {
+        Err(CallError::Failed(_)) => publish(Publication::Whole(state)).await,
+        other => other,
+    }
+}
+
+/// Handles events, all that wait at once, until the node ends.
+pub(super) async fn run(node: Node) {
+    let manager = node.manager.as_ref().expect("only the manager manages");
+    loop {
+        manager.came.notified().await;
+        let waiting = std::mem::take(&mut *manager.waiting.borrow_mut());
+        let (events, waiters): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
+        if events.is_empty() {
+            continue;
+        }
+        let answers = manager.handle(&node, events).await;
+        for (waiter, answer) in waiters.into_iter().zip(answers) {
+            // Who asked may have gone meanwhile.
+            let _ = waiter.send(answer);
+        }
+    }
+}
+
+/// Takes nodes that no longer answer out of the cluster; those of one round together.
 pub(super) async fn watch_nodes(node: Node) {
     let manager = node.manager.as_ref().expect("only the manager watches");
     let mut lost: BTreeMap<String, u32> = BTreeMap::new();
     loop {
-        node.env.sleep(PING_EVERY).await;
-        let state = manager.state.borrow().clone();
+        node.env.sleep(CHECK_EVERY).await;
+        let state = manager.state();
         let others = state.present_nodes().filter(|other| other.name != node.config.name);
-        let pings: Vec<_> = others
+        let checks: Vec<_> = others
             .map(|other| {
                 let (from, address) = (node.clone(), other.transport_address.clone());
-                let ping = node.env.spawn("pings", async move {
-                    from.pool.call(&address, Class::Control, Request::Ping, PING_TIMEOUT).await
+                let check = node.env.spawn("checks a node", async move {
+                    let request = Request::FollowerCheck;
+                    from.pool.call(&address, Class::Control, request, CHECK_TIMEOUT).await
                 });
-                (other.name.clone(), ping)
+                (other.name.clone(), check)
             })
             .collect();
-        for (name, ping) in pings {
-            let gone = match ping.await {
+        let mut gone = Vec::new();
+        for (name, check) in checks {
+            let is_gone = match check.await {
                 Ok(Ok(Response::Done)) => {
                     lost.remove(&name);
                     false
                 }
-                Ok(Err(crate::transport::CallError::Broken { .. })) => true,
+                Ok(Err(CallError::Broken { .. })) => true,
                 _ => {
                     let count = lost.entry(name.clone()).or_default();
                     *count += 1;
-                    *count >= PINGS_LOST
+                    *count >= CHECKS_LOST
                 }
             };
-            if gone {
+            if is_gone {
                 lost.remove(&name);
-                // It fails only where the state cannot be stored; the next round tries again.
-                let _ = manager.submit(&node, Event::NodeLeft { node: name }).await;
+                gone.push(Event::NodeLeft { node: name });
             }
+        }
+        let left: Vec<_> = gone.into_iter().map(|event| manager.put(event)).collect();
+        for left in left {
+            // It fails only where the state cannot be stored; the next round tries again.
+            let _ = left.await;
         }
     }
 }

@@ -9,7 +9,7 @@ mod shards;
 mod stats;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +27,12 @@ use crate::routing::IdSource;
 use crate::settings::Settings;
 use crate::state::{ClusterState, Event};
 use crate::transport::{
-    self, CallError, Class, Envelope, Failure, NodeRow, Pool, Request, Response,
+    self, CallError, Class, Envelope, Failure, NodeRow, Pool, Publication, Request, Response,
 };
 
 pub(crate) use disk::{CopyNote, NodeDisk};
 pub(crate) use manager::Manager;
+use membership::ManagerSeen;
 pub use shards::LocalShard;
 pub(crate) use shards::ShardKey;
 
@@ -72,6 +73,9 @@ pub struct Inner {
     /// Shortest round trips seen, by address.
     pub(crate) round_trips: RefCell<BTreeMap<String, Duration>>,
     pub(crate) started: Time,
+    /// Copies on the disk that are not open: they may be deleted once nobody needs them.
+    kept: RefCell<BTreeSet<ShardKey>>,
+    manager_seen: Cell<ManagerSeen>,
     state: RefCell<Arc<ClusterState>>,
     settings: RefCell<Settings>,
     peer_limiter: RefCell<RateLimiter>,
@@ -86,8 +90,11 @@ pub struct Inner {
 impl Node {
     /// Starts a node: listens, joins its cluster, and brings up the copies that belong on it.
     pub async fn start(env: &Env, config: NodeConfig) -> Result<Node, Error> {
-        for address in [&config.transport, &config.http].into_iter().chain(&config.publish) {
+        for address in [&config.transport].into_iter().chain(&config.publish) {
             check_loopback(env, &config.name, address)?;
+        }
+        if config.credentials.is_none() {
+            check_loopback(env, &config.name, &config.http)?;
         }
         let disk = NodeDisk::open(env, &config).await?;
         let listen = |source| Error::Listen { node: config.name.clone(), source };
@@ -118,6 +125,8 @@ impl Node {
             pace_changed: Notify::new(),
             round_trips: RefCell::default(),
             started: env.now(),
+            kept: RefCell::default(),
+            manager_seen: Cell::new(ManagerSeen::At(env.now())),
             state: RefCell::new(state),
             peer_limiter: RefCell::new(RateLimiter::new(settings.recovery_max_bytes_per_sec())),
             ccr_limiter: RefCell::new(RateLimiter::new(settings.ccr_max_bytes_per_sec())),
@@ -141,6 +150,7 @@ impl Node {
         node.keep("maintains shards", shards::maintain(node.clone()));
         node.keep("ends idle sessions", crate::recovery::expire_sessions(node.clone()));
         if node.manager.is_some() {
+            node.keep("manages", manager::run(node.clone()));
             node.keep("watches nodes", manager::watch_nodes(node.clone()));
         }
         membership::join(&node).await?;
@@ -204,30 +214,58 @@ impl Node {
 
     /// Takes over a state, unless it is older than the one it has.
     pub(crate) fn accept_state(&self, state: Arc<ClusterState>) {
-        {
+        let before = {
             let mut current = self.inner.state.borrow_mut();
             let same = current.cluster_uuid == state.cluster_uuid;
             if same && state.version < current.version {
                 return;
             }
-            *current = state.clone();
-        }
-        let own = &self.config.settings;
-        let settings = Settings::resolve(&[&state.transient, &state.persistent, own]);
-        if *self.inner.settings.borrow() != settings {
-            let (peer, ccr) =
-                (settings.recovery_max_bytes_per_sec(), settings.ccr_max_bytes_per_sec());
-            self.inner.peer_limiter.borrow_mut().set_rate(peer);
-            self.inner.ccr_limiter.borrow_mut().set_rate(ccr);
-            let remotes_changed = self.inner.settings.borrow().remotes() != settings.remotes();
-            *self.inner.settings.borrow_mut() = settings;
-            self.pace_changed.notify_waiters();
-            if remotes_changed {
-                self.keep("connects remotes", crate::following::connect_remotes(self.clone()));
-            }
+            std::mem::replace(&mut *current, state.clone())
+        };
+        if (&before.transient, &before.persistent) != (&state.transient, &state.persistent) {
+            self.take_settings(&state);
         }
         self.inner.reconcile.notify_one();
         self.state_changed.notify_waiters();
+    }
+
+    fn take_settings(&self, state: &ClusterState) {
+        let own = &self.config.settings;
+        let settings = Settings::resolve(&[&state.transient, &state.persistent, own]);
+        if *self.inner.settings.borrow() == settings {
+            return;
+        }
+        let (peer, ccr) = (settings.recovery_max_bytes_per_sec(), settings.ccr_max_bytes_per_sec());
+        self.inner.peer_limiter.borrow_mut().set_rate(peer);
+        self.inner.ccr_limiter.borrow_mut().set_rate(ccr);
+        let remotes_changed = self.inner.settings.borrow().remotes() != settings.remotes();
+        *self.inner.settings.borrow_mut() = settings;
+        self.pace_changed.notify_waiters();
+        if remotes_changed {
+            self.keep("connects remotes", crate::following::connect_remotes(self.clone()));
+        }
+    }
+
+    /// Takes over what the manager publishes. Fails where this node lacks the state that a change follows.
+    fn accept(&self, publication: Publication) -> Result<(), Failure> {
+        let (diff, state) = match publication {
+            Publication::Whole(state) => {
+                self.accept_state(state);
+                return Ok(());
+            }
+            Publication::Diff { diff, state } => (diff, state),
+        };
+        let own = self.state();
+        diff.check_from(&own).map_err(|other| {
+            let kind = "incompatible_cluster_state_version_exception";
+            Failure::new(409, kind, other.to_string())
+        })?;
+        let state = match state {
+            Some(state) => state,
+            None => Arc::new(diff.apply(&own).expect("its version was checked")),
+        };
+        self.accept_state(state);
+        Ok(())
     }
 
     /// Waits until `done` says so of the state; `false` if that takes longer than `limit`.
@@ -246,19 +284,34 @@ impl Node {
 
     /// Tells the manager what happened, and waits until the new state is here.
     pub async fn submit(&self, event: Event) -> Result<(), Failure> {
-        let state = match (&self.manager, &self.config.manager) {
-            (Some(manager), _) => manager.submit(self, event).await?,
-            (None, Some(address)) => {
-                let request = Request::Submit(Box::new(event));
-                match self.call(address, Class::Control, request, MANAGER_TIMEOUT).await? {
-                    Response::State(state) => state,
-                    _ => return Err(unexpected()),
-                }
-            }
-            (None, None) => unreachable!("a node without a manager's address is the manager"),
+        let version = match &self.manager {
+            Some(manager) => manager.submit(event).await?.version,
+            None => match self.ask_manager(Request::Submit(Box::new(event))).await? {
+                Response::Version(version) => version,
+                _ => return Err(unexpected()),
+            },
         };
-        self.accept_state(state);
+        // It was published before the answer, unless that failed.
+        if self.state().version < version {
+            match self.ask_manager(Request::State).await? {
+                Response::State(state) => self.accept_state(state),
+                _ => return Err(unexpected()),
+            }
+        }
         Ok(())
+    }
+
+    async fn ask_manager(&self, request: Request) -> Result<Response, Failure> {
+        let address = self.config.manager.as_ref();
+        let address = address.expect("a node without a manager's address is the manager");
+        let answer = self.call(address, Class::Control, request, MANAGER_TIMEOUT).await;
+        answer.map_err(|error| match error {
+            CallError::Failed(failure) => failure,
+            CallError::Broken { reason, .. } => self.no_manager(&format!("is gone: {reason}")),
+            CallError::Timeout { limit, .. } => {
+                self.no_manager(&format!("did not answer within {limit:?}"))
+            }
+        })
     }
 
     /// Asks another node; itself where the address is its own.
@@ -278,9 +331,7 @@ impl Node {
 
     /// The transport address of a node that is there.
     pub(crate) fn address_of(&self, name: &str) -> Option<String> {
-        let state = self.state();
-        let node = state.present_nodes().find(|node| node.name == name)?;
-        Some(node.transport_address.clone())
+        self.state().present_node(name).map(|node| node.transport_address.clone())
     }
 
     /// Waits as a recovery must before it moves `bytes`; answers how long.

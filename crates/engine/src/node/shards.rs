@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use store::Shard;
+use store::{Mapping, Segments, Shard};
 use world::Task;
 
 use super::Node;
 use crate::recovery::Progress;
-use crate::settings::Durability;
-use crate::state::ShardCopy;
+use crate::replication::store_durability;
+use crate::settings::{Durability, IndexSettings};
+use crate::state::{IndexMeta, ShardCopy};
 use crate::transport::Failure;
 
 /// UUID of the index, and shard number.
@@ -36,8 +37,12 @@ pub struct LocalShard {
     /// A replica that becomes the primary first settles what it may differ in from the others.
     promoting: Cell<bool>,
     store: RefCell<Option<Shard>>,
+    /// Version of the cluster state whose mapping the store is known to have.
+    mapped_at: Cell<u64>,
     progress: RefCell<Option<Rc<Progress>>>,
     recovery: RefCell<Option<Task<()>>>,
+    /// The index's settings that the open store goes by, and their version.
+    settings: RefCell<Option<(u64, IndexSettings)>>,
     /// On a primary: copies that new writes go to though they are not in sync yet, and what every copy has.
     pub(crate) copies: RefCell<BTreeMap<String, Tracked>>,
 }
@@ -68,8 +73,10 @@ impl LocalShard {
             started: Cell::new(false),
             promoting: Cell::new(false),
             store: RefCell::default(),
+            mapped_at: Cell::new(0),
             progress: RefCell::default(),
             recovery: RefCell::default(),
+            settings: RefCell::default(),
             copies: RefCell::default(),
         }
     }
@@ -85,6 +92,22 @@ impl LocalShard {
         self.term.set(term);
         self.started.set(started);
         promoted
+    }
+
+    /// Takes over the settings of the index, where they are others than before; none until the store is open.
+    pub(super) fn take_settings(&self, meta: &IndexMeta) -> Option<IndexSettings> {
+        let mut taken = self.settings.borrow_mut();
+        if let Some((version, settings)) = taken.as_ref()
+            && *version == meta.settings_version
+        {
+            return Some(settings.clone());
+        }
+        let store = self.store.borrow();
+        let store = store.as_ref()?;
+        let settings = meta.typed_settings();
+        store.set_durability(store_durability(settings.translog_durability()));
+        *taken = Some((meta.settings_version, settings.clone()));
+        Some(settings)
     }
 
     pub(crate) fn promotion_is_settled(&self) {
@@ -111,6 +134,8 @@ impl LocalShard {
 
     pub(crate) fn set_store(&self, store: Shard) {
         *self.store.borrow_mut() = Some(store);
+        // They may have changed while it was opened with older ones.
+        self.settings.take();
     }
 
     pub(crate) fn set_progress(&self, progress: Rc<Progress>) {
@@ -128,6 +153,19 @@ impl LocalShard {
         store.ok_or_else(|| {
             Failure::unavailable(&self.index, self.number, "is still recovering; try again")
         })
+    }
+
+    /// Has the store index by the mapping that the state has now: before each write, so that a field that was
+    /// mapped is indexed in every document that comes after the answer.
+    pub(crate) async fn follow_mapping(&self, node: &Node, store: &Shard) -> Result<(), Failure> {
+        let state = node.state();
+        let Some(meta) = state.indices.get(&self.index) else { return Ok(()) };
+        if self.mapped_at.get() == state.version {
+            return Ok(());
+        }
+        store.set_mapping(&Mapping::parse(&meta.mappings)?).await?;
+        self.mapped_at.set(state.version);
+        Ok(())
     }
 
     /// The store of the started primary.
@@ -152,6 +190,33 @@ impl LocalShard {
 }
 
 impl Node {
+    /// Fills this node's copy of a shard with `documents` that exist only as a number and take `bytes` in the
+    /// files of so many segments. In the virtual world alone.
+    pub async fn synthesize(
+        &self,
+        index: &str,
+        shard: u32,
+        documents: u64,
+        bytes: u64,
+        segments: Segments,
+    ) -> Result<(), Failure> {
+        let store = self.local_shard(index, shard)?.store()?;
+        Ok(store.synthesize_stored(documents, bytes, segments).await?)
+    }
+
+    /// Indexes documents that exist only as a number into this node's copy of a shard, with the work that a bulk
+    /// request of them costs. In the virtual world alone.
+    pub async fn index_synthetic(
+        &self,
+        index: &str,
+        shard: u32,
+        documents: u64,
+        source_bytes: u64,
+    ) -> Result<(), Failure> {
+        let store = self.local_shard(index, shard)?.store()?;
+        Ok(store.index_synthetic(documents, source_bytes).await?)
+    }
+
     /// A copy on this node.
     pub(crate) fn local_shard(&self, index: &str, number: u32) -> Result<Rc<LocalShard>, Failure> {
         let state = self.state();
@@ -174,14 +239,15 @@ pub(super) async fn maintain(node: Node) {
         for shard in shards {
             let Some(meta) = state.indices.get(&shard.index) else { continue };
             let Ok(store) = shard.store() else { continue };
-            let settings = meta.typed_settings();
-            let key = (shard.index_uuid.clone(), shard.number);
-            let last = synced_at.entry(key).or_insert(node.env.now());
-            let due = node.env.now() - *last >= settings.translog_sync_interval();
-            // A copy that fails here is closed by the store, and says so at the next write.
-            if settings.translog_durability() == Durability::Async && due {
-                let _ = store.sync().await;
-                *last = node.env.now();
+            let Some(settings) = shard.take_settings(meta) else { continue };
+            if settings.translog_durability() == Durability::Async {
+                let key = (shard.index_uuid.clone(), shard.number);
+                let last = synced_at.entry(key).or_insert(node.env.now());
+                // A copy that fails here is closed by the store, and says so at the next write.
+                if node.env.now() - *last >= settings.translog_sync_interval() {
+                    let _ = store.sync().await;
+                    *last = node.env.now();
+                }
             }
             if store.stats().log_bytes >= settings.translog_flush_threshold_size() {
                 let _ = store.flush().await;

@@ -42,6 +42,9 @@ const OPENING_BYTES: u64 = 4 << 20;
 const OPENING_BYTES_PER_S: u64 = 128 << 20;
 /// Small enough to tell a rate soon.
 const OPENING_CHUNK_BYTES: u64 = 128 << 10;
+/// The pace ends then: whatever keeps the first chunk away so long is no link's round trip, and more requests
+/// would only queue behind it.
+const OPENING_MAX: Duration = Duration::from_millis(600);
 /// Opening in smaller steps than this is not worth waking for.
 const OPENING_STEP_BYTES: u64 = 512 << 10;
 
@@ -184,8 +187,12 @@ impl Adaptive {
         let step = OPENING_STEP_BYTES.max(u64::from(len) + REQUEST_COST_BYTES);
         let cost = bytes + chunks as u64 * REQUEST_COST_BYTES + step;
         let paced = cost.saturating_sub(OPENING_BYTES) as f64 / OPENING_BYTES_PER_S as f64;
+        let paced = Duration::from_secs_f64(paced);
+        if paced > OPENING_MAX {
+            return None;
+        }
         // A nanosecond more, or rounding could wake it just too early to do anything.
-        Some(self.began + Duration::from_secs_f64(paced) + Duration::from_nanos(1))
+        Some(self.began + paced + Duration::from_nanos(1))
     }
 
     /// Somebody else measured a round trip on the same path.
@@ -260,7 +267,7 @@ impl Adaptive {
             (Phase::Drain(drain), _) if drain.holds_back() => drain.window_bytes,
             (_, Some(knee)) => self.gain * knee.product_bytes() + knee.slack_bytes(),
             (_, None) => {
-                let open_s = (now - self.began).as_secs_f64();
+                let open_s = (now - self.began).min(OPENING_MAX).as_secs_f64();
                 OPENING_BYTES as f64 + open_s * OPENING_BYTES_PER_S as f64
             }
         };

@@ -3,6 +3,7 @@
 //! | file | decides |
 //! | --- | --- |
 //! | [`chunk_scheduler`] | which chunk of which file is fetched next, and how many at once |
+//! | [`opening`] | which chunks are asked for together with the session, before files are known |
 //! | [`rate_limiter`] | how long a recovery waits for its node's `max_bytes_per_sec` |
 //! | [`accounting`] | which limit each moment of a transfer is charged to |
 //! | [`backoff`] | how long a failed request waits before it is tried again |
@@ -19,6 +20,7 @@ mod file_window;
 pub mod foreground;
 mod give_way;
 mod knee;
+pub mod opening;
 mod parallel_files;
 mod path;
 mod pending;

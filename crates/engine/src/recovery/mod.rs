@@ -3,6 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `progress` | how a recovery goes, as `_recovery` shows it |
+//! | `opening` | the session, and the chunks that are asked for with it |
 //! | `source` | sessions on the copy that is read |
 //! | `target` | the copy that recovers: stages, retries |
 //! | `transfer` | files: chunks chosen by a scheduler, throttled, verified, accounted |
@@ -11,6 +12,7 @@
 //! its source, and a recovery from remote pulled by its target; what is in flight, and so the speed, is the
 //! same.
 
+mod opening;
 mod progress;
 mod source;
 mod target;
@@ -18,8 +20,8 @@ mod transfer;
 
 pub use progress::{Progress, Stage};
 pub(crate) use source::{
-    Sessions, close_session, expire_sessions, finalize, open_session, read_chunk, read_ops,
-    start_tracking, verify_file,
+    Sessions, awaited_session, close_session, expire_sessions, finalize, open_session, read_chunk,
+    read_opening, read_ops, start_tracking, verify_file,
 };
 pub(crate) use target::recover;
 

@@ -6,9 +6,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use store::Snapshot;
+use tokio::sync::Notify;
 use world::{Time, Work};
 
 use crate::node::{LocalShard, Node, Throttle};
+use crate::policy::chunk_scheduler::ChunkRequest;
+use crate::policy::opening::opening_chunk;
 use crate::replication::advance_global_checkpoint;
 use crate::transport::{
     Failure, Reply, Response, SessionKind, SessionOpened, SourcePhases, WireChunk, maybe_compress,
@@ -16,6 +19,8 @@ use crate::transport::{
 
 /// How often idle sessions are looked for.
 const EXPIRE_EVERY: Duration = Duration::from_secs(5);
+/// How long a source waits for a session that a target says is on its way: it may have to flush first.
+const OPENING_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a source waits for what it has numbered and not yet logged.
 const OPS_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -24,6 +29,8 @@ const OPS_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Sessions {
     next_id: Cell<u64>,
     open: RefCell<BTreeMap<u64, Rc<Session>>>,
+    /// A session was opened.
+    opened: Notify,
     /// Chunks that are asked for and not read yet.
     reading: Cell<usize>,
 }
@@ -32,6 +39,8 @@ struct Session {
     shard: Rc<LocalShard>,
     snapshot: Option<Snapshot>,
     kind: SessionKind,
+    /// Drawn by the target.
+    key: u64,
     lease: String,
     used: Cell<Time>,
 }
@@ -58,6 +67,21 @@ impl Sessions {
         })?;
         session.used.set(node.env.now());
         Ok(session)
+    }
+
+    /// Waits for the session with a key.
+    async fn keyed(&self, key: u64) -> u64 {
+        loop {
+            let opened = self.opened.notified();
+            let found = {
+                let open = self.open.borrow();
+                open.iter().find(|(_, session)| session.key == key).map(|(id, _)| *id)
+            };
+            match found {
+                Some(id) => return id,
+                None => opened.await,
+            }
+        }
     }
 
     /// Whether no session reads more than a chunk at a time, taken together.
@@ -106,6 +130,7 @@ pub(crate) async fn open_session(
     index: &str,
     number: u32,
     kind: SessionKind,
+    key: u64,
 ) -> Result<Response, Failure> {
     let shard = node.local_shard(index, number)?;
     let store = shard.primary_store()?;
@@ -144,9 +169,43 @@ pub(crate) async fn open_session(
         history_uuid: store.history_uuid().to_owned(),
     };
     let used = Cell::new(node.env.now());
-    let session = Rc::new(Session { shard, snapshot, kind, lease, used });
+    let session = Rc::new(Session { shard, snapshot, kind, key, lease, used });
     node.sessions.open.borrow_mut().insert(id, session);
+    node.sessions.opened.notify_waiters();
     Ok(Response::Session(Box::new(opened)))
+}
+
+/// The number of a session that its target asks for by key, because it is only being opened.
+pub(crate) async fn awaited_session(
+    node: &Node,
+    index: &str,
+    number: u32,
+    key: u64,
+) -> Result<u64, Failure> {
+    // A target asks every seed, and all but one of them can say no at once.
+    node.local_shard(index, number)?.primary_store()?;
+    let session = node.env.timeout(OPENING_PATIENCE, node.sessions.keyed(key)).await;
+    session.map_err(|_| Failure::unavailable(index, number, "no session was opened; try again"))
+}
+
+/// Reads a chunk by its number, for a target that does not know the files yet.
+pub(crate) async fn read_opening(
+    node: &Node,
+    session: u64,
+    (number, chunk_bytes): (u64, u32),
+    compress: u8,
+) -> Result<Reply, Failure> {
+    let chunk = {
+        let open = node.sessions.get(node, session)?;
+        let files = open.snapshot.iter().flat_map(|snapshot| snapshot.commit().files.iter());
+        opening_chunk(files.map(|file| file.len), chunk_bytes, number)
+    };
+    match chunk {
+        None => Ok(Response::Done.into()),
+        Some(ChunkRequest { file, offset, len }) => {
+            read_chunk(node, session, (file, offset, len), compress).await
+        }
+    }
 }
 
 /// Reads a chunk: waits for memory, reads, hashes, compresses, and waits for the throttle.

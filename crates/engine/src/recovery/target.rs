@@ -8,6 +8,7 @@ use record::Limit;
 use store::{Commit, Incoming, Mapping, Options, Shard};
 use world::Time;
 
+use super::opening::{self, Ahead, Wanted};
 use super::progress::{Ends, Progress, Stage};
 use super::transfer::{
     SourceSession, TransferError, WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_trip,
@@ -69,10 +70,11 @@ pub(crate) async fn recover(node: Node, shard: Rc<LocalShard>, from: RecoverySou
     report(&node, event).await;
 }
 
-/// Tells the manager, again if it is not there at the moment.
+/// Tells the manager, again if it is not there at the moment, or cannot store what it is told: its disk may be the full
+/// one.
 async fn report(node: &Node, event: Event) {
     while let Err(failure) = node.submit(event.clone()).await {
-        if failure.status != 503 {
+        if failure.status < 500 {
             return;
         }
         node.env.sleep(Duration::from_millis(200)).await;
@@ -176,16 +178,11 @@ impl Recovery {
         });
         let allocation_id = self.shard.allocation_id.clone();
         let kind = SessionKind::Peer { allocation_id, has };
-        let (index, number) = (self.shard.index.clone(), self.shard.number);
-        let request = Request::OpenSession { index, shard: number, kind };
+        let wanted = Wanted { index: self.shard.index.clone(), shard: self.shard.number, kind };
         let source = self.source(address, Throttle::Peer, None);
         let _pings = self.ping(&source);
-        let opened = match source.ask(&self.node, Class::Control, request).await? {
-            Response::Session(opened) => *opened,
-            _ => return Err(CallError::Failed(unexpected()).into()),
-        };
-        let source = SourceSession { session: opened.session, ..source };
-        let result = self.copy_and_follow(&source, &opened, own).await;
+        let (source, opened, ahead) = self.open(vec![source], wanted).await?;
+        let result = self.copy_and_follow(&source, &opened, ahead, own).await;
         self.end_session(&source);
         result
     }
@@ -194,6 +191,7 @@ impl Recovery {
         &self,
         source: &SourceSession,
         opened: &SessionOpened,
+        ahead: Ahead,
         own: &mut Option<Shard>,
     ) -> Result<(), TransferError> {
         let store = match &opened.commit {
@@ -201,7 +199,7 @@ impl Recovery {
                 if let Some(store) = own.take() {
                     store.close().await?;
                 }
-                self.copy_files(source, commit, &opened.history_uuid).await?
+                self.copy_files(source, commit, ahead, &opened.history_uuid).await?
             }
             None => own.clone().expect("operations alone are offered to who has a store"),
         };
@@ -243,13 +241,14 @@ impl Recovery {
         index: &str,
         number: u32,
     ) -> Result<(), TransferError> {
-        let (address, opened) =
-            following::open_remote_session(&self.node, cluster, index, number).await?;
-        self.progress.ends.borrow_mut().source_address = Some(address.clone());
-        let source = self.source(address, Throttle::Ccr, Some(cluster.to_owned()));
-        let source = SourceSession { session: opened.session, ..source };
+        let seeds = following::seeds(&self.node, cluster).map_err(CallError::Failed)?;
+        let source = |seed| self.source(seed, Throttle::Ccr, Some(cluster.to_owned()));
+        let sources = seeds.into_iter().map(source).collect();
+        let wanted = Wanted { index: index.to_owned(), shard: number, kind: SessionKind::Remote };
+        let (source, opened, ahead) = self.open(sources, wanted).await?;
+        self.progress.ends.borrow_mut().source_address = Some(source.address.clone());
         let _pings = self.ping(&source);
-        let result = self.copy_remote(&source, &opened).await;
+        let result = self.copy_remote(&source, &opened, ahead).await;
         self.end_session(&source);
         result
     }
@@ -258,15 +257,32 @@ impl Recovery {
         &self,
         source: &SourceSession,
         opened: &SessionOpened,
+        ahead: Ahead,
     ) -> Result<(), TransferError> {
         let commit = opened.commit.as_ref();
         let commit = commit.ok_or_else(|| CallError::Failed(unexpected()))?;
-        let store = self.copy_files(source, commit, &opened.history_uuid).await?;
+        let store = self.copy_files(source, commit, ahead, &opened.history_uuid).await?;
         self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
         self.copy_ops(source, &store, opened.max_seq_no).await?;
         self.progress.enter(self.now(), Stage::Finalize, Limit::DiskWrite);
         self.shard.set_store(store);
         self.sign(self.shard.term()).await.map_err(|f| CallError::Failed(f).into())
+    }
+
+    /// Opens a session; where nothing is here that could be kept, with the first chunks on its heels.
+    async fn open(
+        &self,
+        sources: Vec<SourceSession>,
+        wanted: Wanted,
+    ) -> Result<(SourceSession, SessionOpened, Ahead), TransferError> {
+        let node = &self.node;
+        let config = match sources.first() {
+            Some(source) if !store::holds_anything(&node.env, &self.dir()).await? => {
+                Some(source.scheduler(node))
+            }
+            _ => None,
+        };
+        opening::open(node, sources, wanted, config).await
     }
 
     fn source(&self, address: String, throttle: Throttle, remote: Option<String>) -> SourceSession {
@@ -294,12 +310,13 @@ impl Recovery {
         &self,
         source: &SourceSession,
         commit: &Commit,
+        ahead: Ahead,
         history_uuid: &str,
     ) -> Result<Shard, TransferError> {
         let env = &self.node.env;
         self.progress.enter(self.now(), Stage::Index, WAITS_FOR_ANSWER);
         let incoming = Rc::new(Incoming::begin(env, &self.dir(), commit.clone()).await?);
-        fetch_files(&self.node, source, &self.progress, commit, &incoming).await?;
+        fetch_files(&self.node, source, &self.progress, (commit, &incoming), ahead).await?;
         self.progress.enter(self.now(), Stage::VerifyIndex, Limit::DiskWrite);
         let failed = |failure| TransferError::Call(CallError::Failed(failure));
         let (mapping, options) = self.options(Some(history_uuid.to_owned())).map_err(failed)?;
@@ -331,6 +348,8 @@ impl Recovery {
             };
             let bytes: u64 = ops.iter().map(|op| op.encoded_bytes()).sum();
             self.progress.accounting.borrow_mut().set_idle(self.now(), Limit::Cpu);
+            let mapped = self.shard.follow_mapping(&self.node, store).await;
+            mapped.map_err(CallError::Failed)?;
             store.apply(ops).await?;
             if next(store) == from {
                 let reason =

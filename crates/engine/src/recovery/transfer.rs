@@ -10,6 +10,7 @@ use store::{Commit, Incoming};
 use tokio::sync::mpsc;
 use world::{Task, Time, Work};
 
+use super::opening::{Ahead, Answer, Asked, sleep_until};
 use super::progress::{FileProgress, Progress};
 use crate::node::{Node, Throttle, unexpected};
 use crate::policy::accounting::{SourcePhases, TargetPhases, Timeline};
@@ -70,7 +71,7 @@ impl SourceSession {
         node.call(&self.address, class, request, limit).await
     }
 
-    fn compress(&self, settings: &Settings) -> u8 {
+    pub(crate) fn compress(&self, settings: &Settings) -> u8 {
         let on = match &self.remote {
             Some(alias) => settings.remote_compress(alias),
             None => settings.transport_compress(),
@@ -82,7 +83,9 @@ impl SourceSession {
         }
     }
 
-    fn scheduler(&self, settings: &Settings, sharing: usize) -> SchedulerConfig {
+    /// How chunks are chosen, as the settings are now.
+    pub(crate) fn scheduler(&self, node: &Node) -> SchedulerConfig {
+        let (settings, sharing) = (node.settings(), running(node));
         let (chunk_bytes, max_concurrent) = match self.throttle {
             Throttle::Ccr => {
                 (settings.ccr_chunk_size(), settings.ccr_max_concurrent_file_chunks() as usize)
@@ -154,6 +157,8 @@ struct Transfer {
     progress: Rc<Progress>,
     incoming: Rc<Incoming>,
     scheduler: ChunkScheduler,
+    /// Chunks that were asked for before the files were known.
+    ahead: BTreeMap<ChunkRequest, Asked>,
     /// Bytes of each file that are still missing.
     missing: Vec<u64>,
     tasks: BTreeMap<ChunkRequest, Task<()>>,
@@ -170,8 +175,8 @@ pub(crate) async fn fetch_files(
     node: &Node,
     source: &SourceSession,
     progress: &Rc<Progress>,
-    commit: &Commit,
-    incoming: &Rc<Incoming>,
+    (commit, incoming): (&Commit, &Rc<Incoming>),
+    ahead: Ahead,
 ) -> Result<(), TransferError> {
     let have: BTreeMap<usize, u64> = incoming.have().into_iter().collect();
     let spans: Vec<FileSpan> = commit
@@ -181,15 +186,16 @@ pub(crate) async fn fetch_files(
         .map(|(i, file)| FileSpan { len: file.len, have: have.get(&i).copied().unwrap_or(0) })
         .collect();
     list_files(progress, commit, &spans);
-    let sharing = running(node);
-    let config = source.scheduler(&node.settings(), sharing);
+    let began = ahead.began().unwrap_or(node.env.now());
     let (tell, told) = mpsc::unbounded_channel();
     let mut transfer = Transfer {
         node: node.clone(),
         source: source.clone(),
         progress: progress.clone(),
         incoming: incoming.clone(),
-        scheduler: ChunkScheduler::new(config, &spans, node.env.now()),
+        // It began with what was asked for ahead.
+        scheduler: ChunkScheduler::new(source.scheduler(node), &spans, began),
+        ahead: ahead.by_chunk(&source.address, commit),
         missing: spans.iter().map(|span| span.len - span.have).collect(),
         tasks: BTreeMap::new(),
         checks: Vec::new(),
@@ -249,12 +255,6 @@ impl Transfer {
             }
             let wake_at = self.scheduler.wake_at();
             let node = self.node.clone();
-            let wake = async {
-                match wake_at {
-                    Some(at) => node.env.sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 first = told.recv() => {
@@ -264,14 +264,14 @@ impl Transfer {
                     }
                 }
                 () = node.pace_changed.notified() => self.reconfigure(),
-                () = wake => {}
+                () = sleep_until(&node.env, wake_at) => {}
             }
         }
         Ok(())
     }
 
     fn reconfigure(&mut self) {
-        let config = self.source.scheduler(&self.node.settings(), running(&self.node));
+        let config = self.source.scheduler(&self.node);
         self.scheduler.reconfigure(self.node.env.now(), config);
     }
 
@@ -284,11 +284,13 @@ impl Transfer {
             self.progress.accounting.borrow_mut().issued(now, request.into());
             let class = Class::Recovery(self.next_connection % connections);
             self.next_connection = self.next_connection.wrapping_add(1);
+            let asked =
+                self.ahead.remove(&request).unwrap_or_else(|| self.ask(request, class, compress));
             let fetch = fetch_chunk(
                 self.node.clone(),
                 self.source.clone(),
                 self.incoming.clone(),
-                (request, class, compress),
+                (request, asked),
                 self.tell.clone(),
             );
             self.tasks.insert(request, self.node.env.spawn("fetches a chunk", fetch));
@@ -299,6 +301,18 @@ impl Transfer {
         let max = self.progress.in_flight_bytes_max.get().max(in_flight);
         self.progress.in_flight_bytes_max.set(max);
         self.node.note_recovery_load();
+    }
+
+    fn ask(&self, request: ChunkRequest, class: Class, compress: u8) -> Asked {
+        let ChunkRequest { file, offset, len } = request;
+        let (node, source) = (self.node.clone(), self.source.clone());
+        let ask = Request::ReadChunk { session: source.session, file, offset, len, compress };
+        let at = node.env.now();
+        let answer = self.node.env.spawn("asks for a chunk", async move {
+            let answer = source.ask(&node, class, ask).await;
+            (node.env.now(), answer)
+        });
+        Asked { at, answer }
     }
 
     fn settle(&mut self, told: Told) -> Result<(), TransferError> {
@@ -411,24 +425,19 @@ async fn fetch_chunk(
     node: Node,
     source: SourceSession,
     incoming: Rc<Incoming>,
-    (request, class, compress): (ChunkRequest, Class, u8),
+    (request, asked): (ChunkRequest, Asked),
     tell: mpsc::UnboundedSender<Told>,
 ) {
-    let requested_at = node.env.now();
-    let ask = Request::ReadChunk {
-        session: source.session,
-        file: request.file,
-        offset: request.offset,
-        len: request.len,
-        compress,
-    };
-    let result = match source.ask(&node, class, ask).await {
-        Ok(Response::Chunk(chunk)) => {
-            let at = node.env.now();
+    let Asked { at: requested_at, answer } = asked;
+    let answer: Result<Answer, _> = answer.await;
+    let result = match answer {
+        Ok((at, Ok(Response::Chunk(chunk)))) => {
             store_chunk(&node, &source, &incoming, request, *chunk, at).await
         }
-        Ok(_) => Err(ChunkError::Call(CallError::Failed(unexpected()))),
-        Err(error) => Err(ChunkError::Call(error)),
+        Ok((_, Ok(_))) => Err(ChunkError::Call(CallError::Failed(unexpected()))),
+        Ok((_, Err(error))) => Err(ChunkError::Call(error)),
+        // The node is going down, and this task with it.
+        Err(_) => return,
     };
     // Nobody listens any more where the transfer has failed meanwhile.
     let _ = tell.send(Told::Chunk(Outcome { request, requested_at, result }));
@@ -448,7 +457,8 @@ async fn store_chunk(
     let chunk = match wire.plain_len {
         None => wire.chunk,
         Some(len) if len == u64::from(request.len) => {
-            decompress(env, wire.chunk, len).await.map_err(|_| ChunkError::Damaged)?
+            let asked = source.compress(&node.settings());
+            decompress(env, wire.chunk, len, asked).await.map_err(|_| ChunkError::Damaged)?
         }
         Some(_) => return Err(ChunkError::Damaged),
     };

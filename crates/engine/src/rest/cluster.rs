@@ -97,7 +97,10 @@ fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) ->
         let meta = state.indices.get(name)?;
         let shards = state.routing.get(name)?;
         let by_number = |of: &dyn Fn(&ShardRouting) -> Value| -> Value {
-            (0..).zip(shards).map(|(n, shard): (u32, _)| (n.to_string(), of(shard))).collect()
+            (0..)
+                .zip(shards.iter())
+                .map(|(n, shard): (u32, _)| (n.to_string(), of(shard)))
+                .collect()
         };
         let object = json!({
             "state": "open",
@@ -119,7 +122,7 @@ fn routing_json(state: &ClusterState, names: &[String]) -> Value {
     let one = |name: &String| {
         let shards = state.routing.get(name)?;
         let shards: Map<String, Value> = (0..)
-            .zip(shards)
+            .zip(shards.iter())
             .map(|(number, shard): (u32, _)| (number.to_string(), copies_json(name, number, shard)))
             .collect();
         Some((name.clone(), json!({ "shards": shards })))

@@ -26,7 +26,8 @@ pub(super) const KNOWN: &[&str] = &[
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// `GET /_cluster/health`: 200, or 408 if what is waited for did not come in time.
+/// `GET /_cluster/health`: 200, or 408 if what is waited for did not come in time; 503 where the manager does
+/// not answer, as what this node knows may no longer hold.
 pub(super) async fn health(call: Call) -> Result<Reply, Failure> {
     let limit = call.query.duration("timeout", PATIENCE)?;
     let level = call.query.get("level").unwrap_or("cluster");
@@ -36,7 +37,12 @@ pub(super) async fn health(call: Call) -> Result<Reply, Failure> {
     }
     let wanted = Wanted::read(&call.query)?;
     let expression = call.indices();
-    let met = call.node.wait_for_state(limit, |state| wanted.met(state, expression)).await;
+    let lost = || call.node.manager_missing();
+    let done = |state: &ClusterState| lost().is_some() || wanted.met(state, expression);
+    let met = call.node.wait_for_state(limit, done).await;
+    if let Some(failure) = lost() {
+        return Err(failure);
+    }
     let state = call.state();
     let (names, found) = select(&state, expression);
     let mut answer = health_json(&total(&state, &names));
@@ -205,7 +211,7 @@ fn index_json(state: &ClusterState, index: &str, with_shards: bool) -> Option<Va
     if with_shards {
         let shards = state.routing.get(index)?;
         let shards: Map<String, Value> = (0..)
-            .zip(shards)
+            .zip(shards.iter())
             .map(|(n, shard): (u32, _)| (n.to_string(), shard_json(shard)))
             .collect();
         object["shards"] = Value::Object(shards);

@@ -70,14 +70,14 @@ async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<
     Ok(json!({ "_shards": shards_json(total, &answers) }).into())
 }
 
-/// `GET /{index}/_count`. All documents: queries come with search.
+/// `GET /{index}/_count`. All documents, or those in which a field exists: other queries come with search.
 pub(super) async fn count(call: Call) -> Result<Reply, Failure> {
-    refuse_queries(&call)?;
+    let action = counted(&call)?;
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
     let places = primaries(&state, &names);
     let total = places.len();
-    let answers = on_shards(&call.node, places, &ShardAction::Count, SHORT).await;
+    let answers = on_shards(&call.node, places, &action, SHORT).await;
     let mut count = 0;
     for (_, answer) in &answers {
         if let Ok(ShardAnswer::Count(documents)) = answer {
@@ -87,6 +87,9 @@ pub(super) async fn count(call: Call) -> Result<Reply, Failure> {
     if let Some((_, Err(failure))) = answers.first()
         && answers.iter().all(|(_, answer)| answer.is_err())
     {
+        if failure.status == 400 {
+            return Err(failure.clone());
+        }
         let reason = format!("all shards failed: {}", failure.reason);
         return Err(Failure::new(503, "search_phase_execution_exception", reason));
     }
@@ -95,19 +98,29 @@ pub(super) async fn count(call: Call) -> Result<Reply, Failure> {
     Ok(json!({ "count": count, "_shards": shards }).into())
 }
 
-fn refuse_queries(call: &Call) -> Result<(), Failure> {
-    let instead = "send no query, or match_all, to count every document";
+/// What is to be counted. The only queries are `match_all` and `exists`.
+fn counted(call: &Call) -> Result<ShardAction, Failure> {
+    let instead =
+        "send no query, or match_all, to count every document, or {\"exists\": {\"field\": NAME}}";
     let is_set = |name: &&&str| **name != "preference" && call.query.get(name).is_some();
     if let Some(name) = COUNT.iter().find(is_set) {
         return Err(not_supported(&format!("counting with [{name}]"), instead));
     }
     let body = call.json()?;
-    let matches_all =
-        |query: &Value| query.as_object().is_some_and(|q| q.keys().all(|k| k == "match_all"));
-    let all = match &body {
-        Value::Null => true,
-        Value::Object(object) => object.iter().all(|(k, v)| k == "query" && matches_all(v)),
-        _ => false,
+    let query = match &body {
+        Value::Null => return Ok(ShardAction::Count),
+        Value::Object(object) if object.is_empty() => return Ok(ShardAction::Count),
+        Value::Object(object) if object.len() == 1 => {
+            object.get("query").and_then(Value::as_object)
+        }
+        _ => None,
     };
-    if all { Ok(()) } else { Err(not_supported("counting by a query", instead)) }
+    if query.is_some_and(|query| query.keys().all(|kind| kind == "match_all")) {
+        return Ok(ShardAction::Count);
+    }
+    let field = query.filter(|query| query.len() == 1).and_then(|query| query.get("exists"));
+    match field.and_then(|exists| exists["field"].as_str()) {
+        Some(field) => Ok(ShardAction::CountWith { field: field.to_owned() }),
+        None => Err(not_supported("counting by this query", instead)),
+    }
 }

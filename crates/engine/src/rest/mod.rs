@@ -3,6 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `server` | HTTP/1.1 in the real world, messages in the virtual one |
+//! | `basic_auth` | who may ask; what a stranger is told |
 //! | `message` | a request and an answer, and how they travel between simulated hosts |
 //! | `router` | the table of routes; from a request to its handler |
 //! | `query` | the parameters of a request |
@@ -22,6 +23,7 @@
 
 mod active;
 mod answer;
+mod basic_auth;
 mod bulk;
 mod bulk_answer;
 mod bulk_lines;
@@ -53,6 +55,7 @@ mod time_text;
 
 use crate::node::Node;
 
+pub use basic_auth::BasicAuth;
 pub use message::{RestMessage, RestRequest, RestResponse};
 pub use server::RestListener;
 pub(crate) use server::{listen, serve};

@@ -120,7 +120,7 @@ mod tests {
             created_ms: 0,
             leader: Some(leader),
         };
-        state.indices.insert("f".into(), meta);
+        state.indices.insert("f".into(), meta.into());
         state
     }
 

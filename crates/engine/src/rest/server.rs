@@ -11,7 +11,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::header::{ALLOW, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN};
+use hyper::header::{
+    ALLOW, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName,
+    ORIGIN, WWW_AUTHENTICATE,
+};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -20,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use world::{Connection, Env, Listener, Task, Time};
 
 use super::answer::Look;
-use super::{RestMessage, RestRequest, RestResponse, handle, router};
+use super::{RestMessage, RestRequest, RestResponse, basic_auth, handle, router};
 use crate::node::Node;
 use crate::transport::Failure;
 
@@ -189,6 +192,11 @@ async fn answer(
     request: hyper::Request<Incoming>,
     watch: &Watch,
 ) -> hyper::Response<Full<Bytes>> {
+    if let Some(refusal) = refuse_stranger(node, &request) {
+        let challenge = (WWW_AUTHENTICATE, basic_auth::CHALLENGE.to_owned());
+        // A stranger's body is not read, so the connection cannot go on.
+        return http_response(refusal, Some(challenge), true);
+    }
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let method = request.method().as_str().to_owned();
     let body = match check_head(&request) {
@@ -200,7 +208,8 @@ async fn answer(
         Ok(body) => {
             let allow = path.clone();
             let response = handle(node, RestRequest { method, path, body }).await;
-            let allow = (response.status == 405).then(|| router::allowed(&allow).join(", "));
+            let allow =
+                (response.status == 405).then(|| (ALLOW, router::allowed(&allow).join(", ")));
             http_response(response, allow, false)
         }
         // What is left of the body is not read, so the connection cannot go on.
@@ -208,17 +217,27 @@ async fn answer(
     }
 }
 
+/// The answer to a request that does not show the node's credentials.
+fn refuse_stranger(node: &Node, request: &hyper::Request<Incoming>) -> Option<RestResponse> {
+    let credentials = node.config.credentials.as_ref()?;
+    let given = request.headers().get(AUTHORIZATION);
+    match given {
+        Some(given) if credentials.admits(given.as_bytes()) => None,
+        _ => Some(basic_auth::refusal(request.uri().path(), given.is_some())),
+    }
+}
+
 fn http_response(
     response: RestResponse,
-    allow: Option<String>,
+    header: Option<(HeaderName, String)>,
     close: bool,
 ) -> hyper::Response<Full<Bytes>> {
     let mut built = hyper::Response::builder().status(response.status);
     if !response.body.is_empty() {
         built = built.header(CONTENT_TYPE, response.content_type);
     }
-    if let Some(allow) = allow {
-        built = built.header(ALLOW, allow);
+    if let Some((name, value)) = header {
+        built = built.header(name, value);
     }
     if close {
         built = built.header(CONNECTION, "close");

@@ -1,10 +1,15 @@
 //! Where copies go.
 //!
 //! As Elasticsearch's balanced allocation, with the number of copies as the only weight: lost primaries
-//! are replaced by replicas first, then primaries are placed, then replicas. Nothing that is assigned
-//! is ever moved.
+//! are replaced by replicas first, then primaries are placed, then replicas. A copy that waits for a node
+//! counts as if it were there, so that those behind it go elsewhere; without that, all that a rack held
+//! would wait for the few nodes that happen to be the emptiest. Nothing that is assigned is ever moved.
 
-use super::deciders::{Deciders, Loads, Slot, Verdict};
+use std::sync::Arc;
+
+use super::deciders::{Deciders, Slot, Verdict};
+use super::loads::Loads;
+use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, RecoverySource, ShardCopy, ShardRouting, UnassignedReason,
 };
@@ -12,57 +17,95 @@ use crate::settings::Settings;
 
 /// Places every copy that may be placed now; [`super::explain()`] says why others are not.
 ///
-/// Runs after each event, and changes nothing when run again.
-pub fn reroute(state: &mut ClusterState, now_ms: u64) -> Vec<Change> {
+/// Runs after each batch of events, and changes nothing when run again. `touched` are the shards that the
+/// events changed. Looks at every copy once to find those on no node; each of these costs a logarithm of the
+/// number of nodes.
+pub(super) fn reroute(state: &mut ClusterState, mut touched: Touched) -> Vec<Change> {
     let mut changes = Vec::new();
     let settings = state.settings();
-    promote(state, now_ms, &mut changes);
-    let mut loads = Loads::of(state);
-    for primaries in [true, false] {
-        place(state, &settings, primaries, &mut loads, &mut changes);
+    // What is placed after a copy that waits may change what that copy would wait for.
+    while has_unassigned(state) {
+        let (mut loads, before) = (Loads::of(state, &settings), changes.len());
+        for primaries in [true, false] {
+            place(state, &settings, primaries, &mut loads, &mut changes);
+        }
+        if changes.len() == before {
+            break;
+        }
     }
-    settle(state, &mut changes);
+    touched.add_changes(state, &changes);
+    settle(state, &touched, &mut changes);
     changes
 }
 
-/// Makes a started replica the primary where the primary was lost, and stops recoveries from it.
-fn promote(state: &mut ClusterState, now_ms: u64, changes: &mut Vec<Change>) {
-    let loads = Loads::of(state);
-    for (index, shards) in &mut state.routing {
-        for (number, shard) in (0..).zip(shards) {
-            if !shard.primary().is_assigned() {
-                let started = shard.copies.iter().enumerate().filter(|(_, copy)| copy.is_started());
-                let weigh = |(at, copy): (usize, &ShardCopy)| {
-                    let node = copy.node.clone()?;
-                    Some((loads.get(&node).copies, node, at))
-                };
-                let heir = started.filter_map(weigh).min();
-                if let Some((_, _, heir)) = heir {
-                    shard.copies.iter_mut().for_each(|copy| copy.primary = false);
-                    shard.copies[heir].primary = true;
-                    changes.push(Change::Promoted {
-                        index: index.clone(),
-                        shard: number,
-                        allocation_id: shard.copies[heir].allocation_id.clone(),
-                        primary_term: shard.primary_term,
-                    });
-                }
+/// Makes a started replica the primary where the primary was lost, and stops recoveries from it. Runs after
+/// each event, so that none is handled in a state without the heirs of the one before.
+pub(super) fn promote(state: &mut ClusterState, now_ms: u64, touched: &Touched) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let mut loads = None;
+    for (index, numbers) in touched.iter() {
+        for &number in numbers {
+            let Some(shard) = state.shard(index, number) else { continue };
+            if !shard.primary().is_assigned() && shard.copies.iter().any(ShardCopy::is_started) {
+                let loads = loads.get_or_insert_with(|| Loads::of(state, &state.settings()));
+                let heir = heir(shard, loads).expect("a copy is started");
+                changes.push(crown(state, index, number, heir));
             }
-            let source = shard.started_primary().and_then(|primary| primary.node.clone());
-            for at in 0..shard.copies.len() {
-                let Some(RecoverySource::Peer { from_node }) = shard.copies[at].recovery() else {
-                    continue;
-                };
-                if source.as_ref() == Some(from_node) {
-                    continue;
-                }
-                let reason = UnassignedReason::PrimaryFailed;
-                let allocation_id = shard.unassign(at, reason, now_ms);
-                let index = index.clone();
-                changes.push(Change::Unassigned { index, shard: number, allocation_id, reason });
-            }
+            stop_orphans(state, now_ms, index, number, &mut changes);
         }
     }
+    changes
+}
+
+/// The started copy on the emptiest node.
+fn heir(shard: &ShardRouting, loads: &Loads) -> Option<usize> {
+    let started = shard.copies.iter().enumerate().filter(|(_, copy)| copy.is_started());
+    let weigh = |(at, copy): (usize, &ShardCopy)| {
+        let node = copy.node.clone()?;
+        Some((loads.get(&node).copies, node, at))
+    };
+    started.filter_map(weigh).min().map(|(_, _, heir)| heir)
+}
+
+fn crown(state: &mut ClusterState, index: &str, number: u32, heir: usize) -> Change {
+    let shard = state.shard_mut(index, number).expect("it was looked at");
+    shard.copies.iter_mut().for_each(|copy| copy.primary = false);
+    shard.copies[heir].primary = true;
+    Change::Promoted {
+        index: index.to_owned(),
+        shard: number,
+        allocation_id: shard.copies[heir].allocation_id.clone(),
+        primary_term: shard.primary_term,
+    }
+}
+
+/// Stops recoveries from a node that has the started primary no more.
+fn stop_orphans(
+    state: &mut ClusterState,
+    now_ms: u64,
+    index: &str,
+    number: u32,
+    changes: &mut Vec<Change>,
+) {
+    let Some(shard) = state.shard(index, number) else { return };
+    let source = shard.started_primary().and_then(|primary| primary.node.as_deref());
+    let orphan = |copy: &ShardCopy| {
+        let peer = copy.recovery().and_then(RecoverySource::peer);
+        peer.is_some() && peer != source
+    };
+    let orphans: Vec<usize> =
+        (0..shard.copies.len()).filter(|at| orphan(&shard.copies[*at])).collect();
+    for at in orphans {
+        let shard = state.shard_mut(index, number).expect("it was looked at");
+        let reason = UnassignedReason::PrimaryFailed;
+        let allocation_id = shard.unassign(at, reason, now_ms);
+        let index = index.to_owned();
+        changes.push(Change::Unassigned { index, shard: number, allocation_id, reason });
+    }
+}
+
+fn has_unassigned(state: &ClusterState) -> bool {
+    state.shards().any(|(_, _, shard)| shard.copies.iter().any(|copy| !copy.is_assigned()))
 }
 
 /// Places the unassigned primaries, or the unassigned replicas, in the order of index and shard.
@@ -73,28 +116,34 @@ fn place(
     loads: &mut Loads,
     changes: &mut Vec<Change>,
 ) {
-    let wanted = unassigned(state, primaries);
-    for (index, number, at) in wanted {
-        let shard = &state.routing[&index][number as usize];
-        let slot = Slot { index: &index, number, shard, copy: &shard.copies[at] };
-        let deciders = Deciders { state, loads, settings, with_words: false };
-        if deciders.copy_verdict(slot) != Verdict::Yes {
-            continue;
+    let indices: Vec<String> = state.routing.keys().cloned().collect();
+    for index in indices {
+        for (number, at) in unassigned(&state.routing[&index], primaries) {
+            let shard = &state.routing[&index][number as usize];
+            let slot = Slot { index: &index, number, shard, copy: &shard.copies[at] };
+            let deciders = Deciders { state, loads, settings, with_words: false };
+            if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
+                continue;
+            }
+            let Some((node, verdict)) = deciders.best_node(slot) else { continue };
+            let node = node.to_owned();
+            if verdict != Verdict::Yes {
+                loads.add(&node, None);
+                continue;
+            }
+            let recovery = recovery_of(state, slot);
+            loads.add(&node, Some(&recovery));
+            changes.push(assign(state, &index, number, at, node, recovery));
         }
-        let Some((node, Verdict::Yes)) = deciders.best_node(slot) else { continue };
-        let node = node.to_owned();
-        let recovery = recovery_of(state, slot);
-        loads.add(&node, Some(&recovery));
-        changes.push(assign(state, &index, number, at, node, recovery));
     }
 }
 
-fn unassigned(state: &ClusterState, primaries: bool) -> Vec<(String, u32, usize)> {
+fn unassigned(shards: &[ShardRouting], primaries: bool) -> Vec<(u32, usize)> {
     let mut found = Vec::new();
-    for (index, number, shard) in state.shards() {
+    for (number, shard) in (0..).zip(shards) {
         for (at, copy) in shard.copies.iter().enumerate() {
             if !copy.is_assigned() && copy.primary == primaries {
-                found.push((index.to_owned(), number, at));
+                found.push((number, at));
             }
         }
     }
@@ -135,11 +184,10 @@ fn assign(
     };
     // From now on the node writes this id beside the files: what was there before is gone.
     let uuid = state.indices[index].uuid.clone();
-    let disk = state.disks.entry(node.clone()).or_default().entry(uuid).or_default();
-    disk.insert(number, allocation_id.clone());
+    state.disks.insert(&uuid, number, &node, allocation_id.clone());
 
-    let shards = state.routing.get_mut(index).expect("an index has a routing");
-    let copy = &mut shards[number as usize].copies[at];
+    let shard = state.shard_mut(index, number).expect("an index has a routing");
+    let copy = &mut shard.copies[at];
     copy.allocation_id.clone_from(&allocation_id);
     copy.node = Some(node.clone());
     copy.state = CopyState::Initializing { recovery: recovery.clone() };
@@ -155,23 +203,24 @@ fn assign(
 }
 
 /// Bounds the in-sync sets, brings the copies' flags up to date, and forgets what disks need not hold.
-fn settle(state: &mut ClusterState, changes: &mut Vec<Change>) {
-    for (index, shards) in &mut state.routing {
-        let meta = &state.indices[index];
-        for (number, shard) in (0..).zip(shards) {
+fn settle(state: &mut ClusterState, touched: &Touched, changes: &mut Vec<Change>) {
+    let ClusterState { indices, routing, disks, .. } = state;
+    for (index, numbers) in touched.iter() {
+        let (Some(meta), Some(shards)) = (indices.get(index), routing.get_mut(index)) else {
+            continue;
+        };
+        let shards = Arc::make_mut(shards);
+        for &number in numbers {
+            let Some(shard) = shards.get_mut(number as usize) else { continue };
             for allocation_id in bound_in_sync(shard, meta.replicas as usize + 1) {
-                let index = index.clone();
+                let index = index.to_owned();
                 changes.push(Change::OutOfSync { index, shard: number, allocation_id });
             }
             for copy in &mut shard.copies {
                 copy.in_sync = shard.in_sync.contains(&copy.allocation_id);
             }
-            if !shard.copies.iter().all(ShardCopy::is_started) {
-                continue;
-            }
-            for (node, disk) in &mut state.disks {
-                let found = disk.get_mut(&meta.uuid).filter(|_| shard.on_node(node).is_none());
-                found.and_then(|found| found.remove(&number));
+            if shard.copies.iter().all(ShardCopy::is_started) {
+                disks.retain(&meta.uuid, number, |node| shard.on_node(node).is_some());
             }
         }
     }
@@ -244,6 +293,28 @@ mod tests {
             lab.join(node);
         }
         assert_eq!(lab.initializing().len(), 2, "three could receive, one may send two");
+    }
+
+    /// What many nodes lost is not left to wait for the one that is the emptiest.
+    #[test]
+    fn copies_behind_one_that_waits_go_elsewhere() {
+        let mut lab = Lab::new(12);
+        lab.leave("n11");
+        lab.leave("n12");
+        lab.create("a", 40, 1);
+        lab.start_all();
+        lab.join("n11");
+        lab.leave("n1");
+        lab.leave("n2");
+        let lost = lab.state.shards().flat_map(|(_, _, shard)| &shard.copies);
+        assert_eq!(lost.filter(|copy| !copy.is_started()).count(), 16);
+        let to = |node: &str| {
+            let copies = lab.state.copies_on(node);
+            copies.filter(|(_, _, copy)| copy.recovery().is_some()).count()
+        };
+        assert_eq!(to("n11"), 2, "the empty node gets what it may receive");
+        let others: usize = (3..=10).map(|n| to(&format!("n{n}"))).sum();
+        assert!(others > 0, "the emptiest node is not waited for by all");
     }
 
     #[test]
@@ -337,7 +408,9 @@ mod tests {
         let mut lab = Lab::new(3);
         lab.create("a", 9, 2);
         let before = lab.state.clone();
-        assert_eq!(reroute(&mut lab.state, 99), []);
+        let all = Touched::all(&before);
+        assert_eq!(promote(&mut lab.state, 99, &all), []);
+        assert_eq!(reroute(&mut lab.state, all), []);
         assert_eq!(lab.state, before);
     }
 }

@@ -17,7 +17,7 @@ pub fn check(state: &ClusterState) -> Result<(), String> {
     for (index, meta) in &state.indices {
         let shards = &state.routing[index];
         check_meta(meta, shards.len()).map_err(|what| format!("[{index}]: {what}"))?;
-        for (number, shard) in (0..).zip(shards) {
+        for (number, shard) in (0..).zip(shards.iter()) {
             let place = |what: String| format!("[{index}][{number}]: {what}");
             check_shard(meta, shard).map_err(place)?;
             for copy in shard.assigned() {
@@ -121,7 +121,7 @@ mod tests {
         check(&lab.state).unwrap();
         type Break = fn(&mut ClusterState);
         fn shard(state: &mut ClusterState) -> &mut ShardRouting {
-            &mut state.routing.get_mut("a").unwrap()[0]
+            state.shard_mut("a", 0).unwrap()
         }
         let breaks: [(&str, Break); 8] = [
             ("not one primary", |s| shard(s).copies.iter_mut().for_each(|c| c.primary = true)),
@@ -132,7 +132,7 @@ mod tests {
                 shard(s).copies[1].node = node;
             }),
             ("node and state disagree", |s| shard(s).copies[1].node = None),
-            ("not present", |s| assert!(s.present.remove("n2"))),
+            ("not present", |s| assert!(std::sync::Arc::make_mut(&mut s.present).remove("n2"))),
             ("wrong number of copies", |s| drop(shard(s).copies.remove(1))),
             ("without a started primary", |s| {
                 let reason = UnassignedReason::NodeLeft;

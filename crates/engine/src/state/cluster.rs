@@ -1,9 +1,11 @@
 //! The state of a cluster: one value, which the manager changes and every node reads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+use super::disks::{Disks, Holders};
 use super::{IndexMeta, ShardCopy, ShardRouting};
 use crate::routing::IdSource;
 use crate::settings::{Settings, SettingsMap};
@@ -22,11 +24,52 @@ pub struct Node {
     pub http_address: String,
 }
 
-/// The copies that the disks of the present nodes hold: node, then uuid of the index, then shard, to
-/// the allocation id. Assigned copies are among them.
-pub(super) type Disks = BTreeMap<String, BTreeMap<String, BTreeMap<u32, String>>>;
+/// The shards that have a copy on each node: found once in a state, and asked for by every node.
+///
+/// A clone begins without it, and [`super::apply`] forgets it, so that it never outlives a change.
+#[derive(Debug, Default)]
+pub(super) struct ByNode(OnceLock<HashMap<String, Vec<Place>>>);
 
-/// The state of a cluster.
+/// Index and shard.
+type Place = (Arc<str>, u32);
+
+impl Clone for ByNode {
+    fn clone(&self) -> Self {
+        ByNode::default()
+    }
+}
+
+impl PartialEq for ByNode {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl ByNode {
+    fn of(&self, state: &ClusterState, node: &str) -> &[Place] {
+        let by_node = self.0.get_or_init(|| {
+            let mut by_node: HashMap<String, Vec<Place>> = HashMap::new();
+            for (index, shards) in &state.routing {
+                let index: Arc<str> = Arc::from(index.as_str());
+                for (number, shard) in (0..).zip(shards.iter()) {
+                    for node in shard.copies.iter().filter_map(|copy| copy.node.as_ref()) {
+                        match by_node.get_mut(node) {
+                            Some(places) => places.push((index.clone(), number)),
+                            None => {
+                                by_node.insert(node.clone(), vec![(index.clone(), number)]);
+                            }
+                        }
+                    }
+                }
+            }
+            by_node
+        });
+        by_node.get(node).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// The state of a cluster. What is large is shared between clones, and copied where it changes: each index
+/// with its shards, and the lists of nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClusterState {
     /// [`FORMAT`] when written by this build.
@@ -38,19 +81,21 @@ pub struct ClusterState {
     /// Counts the events that changed something.
     pub version: u64,
     /// The nodes that belong to the cluster, by name. No others may join.
-    pub members: BTreeMap<String, Node>,
+    pub members: Arc<BTreeMap<String, Node>>,
     /// Names of the members that are there now.
-    pub present: BTreeSet<String>,
+    pub present: Arc<BTreeSet<String>>,
     /// Indices by name.
-    pub indices: BTreeMap<String, IndexMeta>,
+    pub indices: BTreeMap<String, Arc<IndexMeta>>,
     /// Shards of each index, by number.
-    pub routing: BTreeMap<String, Vec<ShardRouting>>,
+    pub routing: BTreeMap<String, Arc<Vec<ShardRouting>>>,
     /// Settings kept over restarts.
     pub persistent: SettingsMap,
     /// Settings kept while the cluster runs.
     pub transient: SettingsMap,
     pub(super) disks: Disks,
     pub(super) ids: IdSource,
+    #[serde(skip)]
+    pub(super) by_node: ByNode,
 }
 
 impl ClusterState {
@@ -66,14 +111,15 @@ impl ClusterState {
             cluster_name: cluster_name.to_owned(),
             cluster_uuid: ids.next_id(),
             version: 0,
-            members: members.into_iter().map(|node| (node.name.clone(), node)).collect(),
-            present: BTreeSet::new(),
+            members: Arc::new(members.into_iter().map(|n| (n.name.clone(), n)).collect()),
+            present: Arc::default(),
             indices: BTreeMap::new(),
             routing: BTreeMap::new(),
             persistent: SettingsMap::new(),
             transient: SettingsMap::new(),
-            disks: Disks::new(),
+            disks: Disks::default(),
             ids,
+            by_node: ByNode::default(),
         }
     }
 
@@ -81,6 +127,11 @@ impl ClusterState {
     /// configuration below with [`Settings::resolve`].
     pub fn settings(&self) -> Settings {
         Settings::resolve(&[&self.transient, &self.persistent])
+    }
+
+    /// A member that is there now.
+    pub fn present_node(&self, name: &str) -> Option<&Node> {
+        self.members.get(name).filter(|_| self.present.contains(name))
     }
 
     /// The members that are there now.
@@ -95,19 +146,22 @@ impl ClusterState {
 
     /// The copies that belong on a node now: index, shard, copy. A node brings up those that it lacks
     /// and shuts down the others.
+    ///
+    /// The first question goes through all shards, the following ones only through those of the node.
     pub fn copies_on<'a>(
         &'a self,
         node: &'a str,
     ) -> impl Iterator<Item = (&'a str, u32, &'a ShardCopy)> {
-        self.shards().filter_map(move |(index, number, shard)| {
-            shard.on_node(node).map(|copy| (index, number, copy))
+        self.by_node.of(self, node).iter().filter_map(move |(index, number)| {
+            let copy = self.shard(index, *number)?.on_node(node)?;
+            Some((&**index, *number, copy))
         })
     }
 
     /// Every shard: index, number, shard.
     pub fn shards(&self) -> impl Iterator<Item = (&str, u32, &ShardRouting)> {
         self.routing.iter().flat_map(|(index, shards)| {
-            (0..).zip(shards).map(move |(number, shard)| (index.as_str(), number, shard))
+            (0..).zip(shards.iter()).map(move |(number, shard)| (index.as_str(), number, shard))
         })
     }
 
@@ -124,6 +178,21 @@ impl ClusterState {
 
     pub(super) fn on_disk(&self, node: &str, index: &str, shard: u32) -> Option<&str> {
         let uuid = &self.indices.get(index)?.uuid;
-        self.disks.get(node)?.get(uuid)?.get(&shard).map(String::as_str)
+        self.disks.holders(uuid, shard)?.get(node).map(String::as_str)
+    }
+
+    /// The present nodes whose disks hold a shard, with the allocation ids.
+    pub(super) fn holders(&self, index: &str, shard: u32) -> Option<&Holders> {
+        self.disks.holders(&self.indices.get(index)?.uuid, shard)
+    }
+
+    /// A shard, to be changed.
+    pub(super) fn shard_mut(&mut self, index: &str, shard: u32) -> Option<&mut ShardRouting> {
+        self.routing_mut(index)?.get_mut(shard as usize)
+    }
+
+    /// The shards of an index, to be changed.
+    pub(super) fn routing_mut(&mut self, index: &str) -> Option<&mut Vec<ShardRouting>> {
+        self.routing.get_mut(index).map(Arc::make_mut)
     }
 }

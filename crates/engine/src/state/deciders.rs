@@ -4,11 +4,11 @@
 //! `replica_after_primary_active`, `same_shard`, `throttling`; and `in_sync_store`, which there is
 //! part of the primary allocator.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
-use super::{ClusterState, RecoverySource, ShardCopy, ShardRouting};
+use super::loads::{Load, Loads};
+use super::{ClusterState, ShardCopy, ShardRouting};
+use crate::routing::hash;
 use crate::settings::{AllocationEnable, Settings};
 
 /// A copy that failed this often in a row is not placed again (`index.allocation.max_retries`).
@@ -37,57 +37,6 @@ pub enum Verdict {
     No(Reason),
 }
 
-/// What is on a node.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Load {
-    pub copies: u32,
-    /// Primaries that come up from disk, from nothing or from remote.
-    pub initial_primaries: u32,
-    /// Peer recoveries that it receives.
-    pub incoming: u32,
-    /// Peer recoveries that it sends.
-    pub outgoing: u32,
-}
-
-/// The load of each node.
-#[derive(Debug, Default)]
-pub(super) struct Loads(BTreeMap<String, Load>);
-
-impl Loads {
-    pub fn of(state: &ClusterState) -> Self {
-        let mut loads = Loads::default();
-        for (_, _, shard) in state.shards() {
-            for copy in &shard.copies {
-                if let Some(node) = &copy.node {
-                    loads.add(node, copy.recovery());
-                }
-            }
-        }
-        loads
-    }
-
-    /// Counts a copy on a node, and its recovery where it is one.
-    pub fn add(&mut self, node: &str, recovery: Option<&RecoverySource>) {
-        self.entry(node).copies += 1;
-        match recovery {
-            None => {}
-            Some(RecoverySource::Peer { from_node }) => {
-                self.entry(node).incoming += 1;
-                self.entry(from_node).outgoing += 1;
-            }
-            Some(_) => self.entry(node).initial_primaries += 1,
-        }
-    }
-
-    pub fn get(&self, node: &str) -> Load {
-        self.0.get(node).copied().unwrap_or_default()
-    }
-
-    fn entry(&mut self, node: &str) -> &mut Load {
-        self.0.entry(node.to_owned()).or_default()
-    }
-}
-
 /// A copy in its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot<'a> {
@@ -95,6 +44,15 @@ pub(super) struct Slot<'a> {
     pub number: u32,
     pub shard: &'a ShardRouting,
     pub copy: &'a ShardCopy,
+}
+
+impl Slot<'_> {
+    /// The node from which equals are gone through. Primaries go by name. Replicas begin elsewhere for each
+    /// index: by name alone, all shards of one node would have their replicas on one other, and when a node
+    /// fails, that one would have to send all that is to be recovered.
+    fn first_node(&self) -> usize {
+        if self.copy.primary { 0 } else { hash(self.index).unsigned_abs() as usize }
+    }
 }
 
 /// The deciders, with what they look at.
@@ -183,7 +141,7 @@ impl<'a> Deciders<'a> {
                 }
             }
         }
-        let limit = self.settings.node_initial_primaries_recoveries();
+        let limit = self.loads.limits().initial_primaries;
         let busy = load.initial_primaries;
         if busy < limit {
             return Verdict::Yes;
@@ -194,17 +152,17 @@ impl<'a> Deciders<'a> {
     }
 
     fn peer_to(&self, slot: Slot<'_>, load: Load) -> Verdict {
-        let limit = self.settings.node_concurrent_recoveries();
+        let limit = self.loads.limits().recoveries;
         let busy = load.incoming;
         if busy >= limit {
             return self.throttle(|| {
                 format!("the node receives {busy} recoveries, {RECOVERIES} is [{limit}]")
             });
         }
-        let source = slot.shard.primary().node.as_deref().unwrap_or_default();
-        let busy = self.loads.get(source).outgoing;
-        if busy >= limit {
+        if self.source_is_busy(slot) {
             return self.throttle(|| {
+                let source = slot.shard.primary().node.as_deref().unwrap_or_default();
+                let busy = self.loads.get(source).outgoing;
                 format!(
                     "[{source}] has the primary and sends {busy} recoveries, {RECOVERIES} is [{limit}]"
                 )
@@ -213,31 +171,45 @@ impl<'a> Deciders<'a> {
         Verdict::Yes
     }
 
+    /// Whether the copy would recover from a primary whose node sends as many recoveries as it may.
+    pub fn source_is_busy(&self, slot: Slot<'_>) -> bool {
+        let source = slot.shard.primary().node.as_deref().filter(|_| !slot.copy.primary);
+        source.is_some_and(|node| self.loads.get(node).outgoing >= self.loads.limits().recoveries)
+    }
+
     /// The node where the copy belongs, with `Yes` or `Throttle`; none if no node may hold it.
     ///
     /// Nodes that keep files of the shard come first, as recovery reuses them; then those with the
-    /// fewest copies; then by name. A throttled node is waited for, else the others would fill up. Only
-    /// a primary from disk takes the next node that can have it at once.
+    /// fewest copies; then those that need not wait; then by name (see [`Slot::first_node`]). A throttled node is waited for, else the
+    /// others would fill up (but who places counts the copy there, and so the next go elsewhere). Only a primary from disk takes the next node that can have it at once.
+    ///
+    /// Looks at the nodes that hold files of the shard and at the head of the nodes' order, not at all nodes.
     pub fn best_node(&self, slot: Slot<'_>) -> Option<(&'a str, Verdict)> {
         let from_disk = slot.copy.primary && slot.shard.was_started();
-        let candidates = self.state.present.iter().filter_map(|node| {
+        let holders = self.state.holders(slot.index, slot.number).into_iter().flatten();
+        let candidates = holders.filter_map(|(node, found)| {
+            let node = self.state.present.get(node)?.as_str();
             let verdict = self.node_verdict(slot, node);
             let throttled = match verdict {
                 Verdict::Yes => false,
                 Verdict::Throttle(_) => true,
                 Verdict::No(_) => return None,
             };
-            let found = self.state.on_disk(node, slot.index, slot.number);
-            let second_choice = if from_disk {
-                // The copy that was primary last; after it failed, rather another.
-                (found == Some(&slot.copy.allocation_id)) == (slot.copy.failures > 0)
-            } else {
-                found.is_none()
-            };
-            let rank = (from_disk && throttled, second_choice, self.loads.get(node).copies);
-            Some((rank, node.as_str(), verdict))
+            // The copy that was primary last; after it failed, rather another.
+            let second_choice =
+                from_disk && (*found == slot.copy.allocation_id) == (slot.copy.failures > 0);
+            let first = (from_disk && throttled, second_choice);
+            Some(((first, self.loads.get(node).copies, throttled), node, verdict))
         });
-        // The first of equals is the first by name: `present` is sorted.
-        candidates.min_by_key(|(rank, _, _)| *rank).map(|(_, node, verdict)| (node, verdict))
+        // The first of equals is the first by name: holders are sorted.
+        let with_files = candidates.min_by_key(|(rank, _, _)| *rank);
+        if from_disk || with_files.is_some() {
+            return with_files.map(|(_, node, verdict)| (node, verdict));
+        }
+        let mut free = self
+            .loads
+            .in_order(slot.copy.primary, slot.first_node())
+            .filter(|node| slot.shard.on_node(node).is_none());
+        free.next().map(|node| (node, self.node_verdict(slot, node)))
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::deciders::{Deciders, Loads, Slot};
+use super::deciders::{Deciders, Slot};
+use super::loads::Loads;
 use super::{ClusterState, CopyState, Reason, UnassignedReason, Verdict};
 
 /// What is said of one node.
@@ -33,7 +34,7 @@ pub struct Explanation {
     pub failed_allocation_attempts: u32,
     /// Why it failed last.
     pub last_failure: Option<String>,
-    /// `throttled` if it only has to wait, else `no`; `yes` only before [`super::reroute`] ran.
+    /// `throttled` if it only has to wait, else `no`; `yes` only before copies were placed.
     pub can_allocate: &'static str,
     /// The decider and the sentence that count.
     pub reason: Option<Reason>,
@@ -44,7 +45,7 @@ pub struct Explanation {
 /// An explanation for each copy that is on no node, in the order of index and shard.
 pub fn explain(state: &ClusterState) -> Vec<Explanation> {
     let settings = state.settings();
-    let loads = Loads::of(state);
+    let loads = Loads::of(state, &settings);
     let deciders = Deciders { state, loads: &loads, settings: &settings, with_words: true };
     let mut explanations = Vec::new();
     for (index, number, shard) in state.shards() {

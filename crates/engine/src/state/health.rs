@@ -59,7 +59,7 @@ pub fn health(state: &ClusterState) -> Health {
 
 /// The health of one index; none if there is no such index.
 pub fn health_of(state: &ClusterState, index: &str) -> Option<Health> {
-    Some(count(state, state.routing.get(index)?))
+    Some(count(state, state.routing.get(index)?.iter()))
 }
 
 fn count<'a>(state: &ClusterState, shards: impl IntoIterator<Item = &'a ShardRouting>) -> Health {

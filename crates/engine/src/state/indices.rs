@@ -1,8 +1,10 @@
 //! Indices: made, changed and deleted.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use super::deciders::Loads;
+use super::loads::Loads;
 use super::manager::Applied;
 use super::{
     Change, ClusterState, FollowOrigin, IndexMeta, ShardCopy, ShardRouting, StateError,
@@ -45,8 +47,8 @@ pub(super) fn create_index(
         created_ms: now_ms,
         leader,
     };
-    state.routing.insert(index.clone(), routing);
-    state.indices.insert(index.clone(), meta);
+    state.routing.insert(index.clone(), Arc::new(routing));
+    state.indices.insert(index.clone(), Arc::new(meta));
     Ok(vec![Change::IndexCreated { index }])
 }
 
@@ -108,16 +110,14 @@ pub(super) fn find<'a>(
         let hint = record::names::did_you_mean(index, state.indices.keys().map(String::as_str));
         return Err(StateError::NoSuchIndex { index: index.to_owned(), hint });
     }
-    Ok(state.indices.get_mut(index).expect("it is contained"))
+    Ok(Arc::make_mut(state.indices.get_mut(index).expect("it is contained")))
 }
 
 pub(super) fn delete_index(state: &mut ClusterState, index: String) -> Applied {
     let uuid = find(state, &index)?.uuid.clone();
     state.indices.remove(&index);
     state.routing.remove(&index);
-    for disk in state.disks.values_mut() {
-        disk.remove(&uuid);
-    }
+    state.disks.remove_index(&uuid);
     Ok(vec![Change::IndexDeleted { index, uuid }])
 }
 
@@ -156,20 +156,25 @@ pub(super) fn put_index_settings(
     }
     meta.settings_version += 1;
     meta.replicas = replicas;
+    if names.iter().all(|name| name != REPLICAS) {
+        return Ok(vec![Change::IndexSettingsChanged { index, names }]);
+    }
+    let shards = meta.shards;
+    let mut loads = Loads::of(state, &state.settings());
     let mut changes = vec![Change::IndexSettingsChanged { index: index.clone(), names }];
-    for number in 0..meta.shards {
+    for number in 0..shards {
         add_replicas(state, now_ms, &index, number, replicas);
-        remove_replicas(state, &index, number, replicas, &mut changes);
+        remove_replicas(state, &index, number, replicas, &mut loads, &mut changes);
     }
     Ok(changes)
 }
 
 fn add_replicas(state: &mut ClusterState, now_ms: u64, index: &str, number: u32, replicas: u32) {
-    let shards = state.routing.get_mut(index).expect("an index has a routing");
-    let shard = &mut shards[number as usize];
-    while shard.copies.len() < replicas as usize + 1 {
+    let has = state.routing[index][number as usize].copies.len();
+    for _ in has..replicas as usize + 1 {
         let reason = UnassignedReason::ReplicaAdded;
-        shard.copies.push(ShardCopy::new(state.ids.next_id(), false, reason, now_ms));
+        let copy = ShardCopy::new(state.ids.next_id(), false, reason, now_ms);
+        state.shard_mut(index, number).expect("the index has it").copies.push(copy);
     }
 }
 
@@ -180,12 +185,11 @@ fn remove_replicas(
     index: &str,
     number: u32,
     replicas: u32,
+    loads: &mut Loads,
     changes: &mut Vec<Change>,
 ) {
     while state.routing[index][number as usize].copies.len() > replicas as usize + 1 {
-        let loads = Loads::of(state);
-        let shards = state.routing.get_mut(index).expect("an index has a routing");
-        let shard = &mut shards[number as usize];
+        let shard = state.shard_mut(index, number).expect("the index has it");
         let use_of = |copy: &ShardCopy| {
             let load = copy.node.as_ref().map_or(0, |node| loads.get(node).copies);
             (copy.is_assigned(), copy.is_started(), std::cmp::Reverse(load))
@@ -193,6 +197,9 @@ fn remove_replicas(
         let removable = shard.copies.iter().enumerate().filter(|(_, copy)| !copy.primary);
         let least = removable.min_by_key(|(_, copy)| use_of(copy)).map(|(at, _)| at);
         let copy = shard.copies.remove(least.expect("there are more copies than the primary"));
+        if let Some(node) = &copy.node {
+            loads.remove(node, copy.recovery());
+        }
         let allocation_id = copy.allocation_id;
         changes.push(Change::Removed { index: index.to_owned(), shard: number, allocation_id });
     }

@@ -1,22 +1,75 @@
 //! The manager: an event in, changes out.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use super::allocation::{promote, reroute};
+use super::cluster::ByNode;
+use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, Event, FoundCopy, MAX_RETRIES, Node, ShardRouting, StateError,
-    UnassignedReason, indices, reroute,
+    UnassignedReason, indices,
 };
 use crate::settings::{self, Scope, Update, When, check_update};
 
 pub(super) type Applied = Result<Vec<Change>, StateError>;
+
+/// What came of a batch of events.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Of each event, in order, whether it was accepted.
+    pub accepted: Vec<Result<(), StateError>>,
+    /// What changed, in the order in which it was done; empty if nothing did.
+    pub changes: Vec<Change>,
+}
 
 /// Applies an event and places what can be placed after it.
 ///
 /// The state's version grows by one if anything changed. If the event is refused, the state is as it
 /// was.
 pub fn apply(state: &mut ClusterState, now_ms: u64, event: Event) -> Applied {
-    let mut changes = match event {
-        Event::NodeJoined { node, found } => node_joined(state, now_ms, node, found),
+    let batch = apply_all(state, now_ms, vec![event]);
+    batch.accepted.into_iter().collect::<Result<(), StateError>>()?;
+    Ok(batch.changes)
+}
+
+/// Applies events one after another, and places what can be placed after the last: what failed together is
+/// placed together, and none of it on a node that the next event takes away.
+///
+/// As [`apply`] otherwise: one version for all, and what is refused changes nothing. An event costs what it
+/// touches; those about nodes also look at each copy, and so does the placing after them, once.
+pub fn apply_all(state: &mut ClusterState, now_ms: u64, events: Vec<Event>) -> Batch {
+    let mut batch = Batch::default();
+    let mut touched = Touched::default();
+    state.by_node = ByNode::default();
+    for event in events {
+        let mut by_event = Touched::default();
+        let applied = apply_one(state, now_ms, event, &mut by_event).map(|changes| {
+            by_event.add_changes(state, &changes);
+            let promoted = promote(state, now_ms, &by_event);
+            by_event.add_changes(state, &promoted);
+            batch.changes.extend(changes.into_iter().chain(promoted));
+            touched.merge(by_event);
+        });
+        batch.accepted.push(applied);
+    }
+    if batch.accepted.iter().any(Result::is_ok) {
+        batch.changes.extend(reroute(state, touched));
+    }
+    if !batch.changes.is_empty() {
+        state.version += 1;
+    }
+    batch
+}
+
+fn apply_one(
+    state: &mut ClusterState,
+    now_ms: u64,
+    event: Event,
+    touched: &mut Touched,
+) -> Applied {
+    match event {
+        Event::NodeJoined { node, found } => node_joined(state, now_ms, node, found, touched),
         Event::NodeLeft { node } => Ok(node_left(state, now_ms, &node, UnassignedReason::NodeLeft)),
         Event::ManagerRestarted => Ok(manager_restarted(state, now_ms)),
         Event::CreateIndex { index, settings, mappings } => {
@@ -44,12 +97,7 @@ pub fn apply(state: &mut ClusterState, now_ms: u64, event: Event) -> Applied {
             copy_out_of_sync(state, now_ms, place, primary_term, reason)
         }
         Event::RetryFailed => Ok(retry_failed(state)),
-    }?;
-    changes.extend(reroute(state, now_ms));
-    if !changes.is_empty() {
-        state.version += 1;
     }
-    Ok(changes)
 }
 
 fn node_joined(
@@ -57,22 +105,34 @@ fn node_joined(
     now_ms: u64,
     node: Node,
     found: Vec<FoundCopy>,
+    touched: &mut Touched,
 ) -> Applied {
-    let Some(member) = state.members.get_mut(&node.name) else {
+    let Some(member) = state.members.get(&node.name) else {
         let members = state.members.keys().cloned().collect::<Vec<_>>().join(", ");
         return Err(StateError::NotAMember { node: node.name, members });
     };
     let name = node.name.clone();
-    *member = node;
+    if *member != node {
+        Arc::make_mut(&mut state.members).insert(name.clone(), node);
+    }
     // It may have started again before anyone noticed that it had gone.
     let mut changes = node_left(state, now_ms, &name, UnassignedReason::NodeLeft);
-    let known = |copy: &FoundCopy| state.indices.values().any(|meta| meta.uuid == copy.index_uuid);
-    let mut disk: BTreeMap<String, BTreeMap<u32, String>> = BTreeMap::new();
-    for copy in found.into_iter().filter(known) {
-        disk.entry(copy.index_uuid).or_default().insert(copy.shard, copy.allocation_id);
+    if !found.is_empty() {
+        let index_of = |uuid: &str| state.indices.iter().find(|(_, meta)| meta.uuid == uuid);
+        let uuids: BTreeSet<&str> = found.iter().map(|copy| copy.index_uuid.as_str()).collect();
+        let known: Vec<(String, String)> = uuids
+            .into_iter()
+            .filter_map(|uuid| Some((index_of(uuid)?.0.clone(), uuid.to_owned())))
+            .collect();
+        for copy in found {
+            let index = known.iter().find(|(_, uuid)| *uuid == copy.index_uuid);
+            if let Some((index, uuid)) = index {
+                touched.add(index, copy.shard);
+                state.disks.insert(uuid, copy.shard, &name, copy.allocation_id);
+            }
+        }
     }
-    state.disks.insert(name.clone(), disk);
-    state.present.insert(name.clone());
+    Arc::make_mut(&mut state.present).insert(name.clone());
     changes.push(Change::NodeJoined { node: name });
     Ok(changes)
 }
@@ -83,13 +143,17 @@ fn node_left(
     node: &str,
     reason: UnassignedReason,
 ) -> Vec<Change> {
-    if !state.present.remove(node) {
+    if !state.present.contains(node) {
         return Vec::new();
     }
-    state.disks.remove(node);
+    Arc::make_mut(&mut state.present).remove(node);
+    state.disks.remove_node(node);
     let mut changes = vec![Change::NodeLeft { node: node.to_owned() }];
     for (index, shards) in &mut state.routing {
-        for (number, shard) in (0..).zip(shards) {
+        if !shards.iter().any(|shard| shard.on_node(node).is_some()) {
+            continue;
+        }
+        for (number, shard) in (0..).zip(Arc::make_mut(shards)) {
             let Some(at) = shard.copies.iter().position(|copy| copy.is_on(node)) else { continue };
             let allocation_id = shard.unassign(at, reason, now_ms);
             let index = index.clone();
@@ -122,26 +186,19 @@ fn put_cluster_settings(
     Ok(vec![Change::ClusterSettingsChanged { names }])
 }
 
-fn shard_mut<'a>(
-    state: &'a mut ClusterState,
-    index: &str,
-    shard: u32,
-) -> Option<&'a mut ShardRouting> {
-    state.routing.get_mut(index)?.get_mut(shard as usize)
-}
-
 fn shard_started(
     state: &mut ClusterState,
     index: String,
     number: u32,
     allocation_id: String,
 ) -> Vec<Change> {
-    let Some(shard) = shard_mut(state, &index, number) else { return Vec::new() };
+    let Some(shard) = state.shard(&index, number) else { return Vec::new() };
     let Some(at) = shard.position(&allocation_id) else { return Vec::new() };
-    let copy = &mut shard.copies[at];
-    if copy.is_started() {
+    if shard.copies[at].is_started() {
         return Vec::new();
     }
+    let Some(shard) = state.shard_mut(&index, number) else { return Vec::new() };
+    let copy = &mut shard.copies[at];
     copy.state = CopyState::Started;
     copy.failures = 0;
     copy.last_failure = None;
@@ -157,7 +214,7 @@ fn shard_failed(
     allocation_id: &str,
     why: String,
 ) -> Vec<Change> {
-    let Some(shard) = shard_mut(state, &index, number) else { return Vec::new() };
+    let Some(shard) = state.shard_mut(&index, number) else { return Vec::new() };
     let Some(at) = shard.position(allocation_id) else { return Vec::new() };
     let reason = UnassignedReason::AllocationFailed;
     shard.copies[at].failures += 1;
@@ -174,7 +231,7 @@ fn copy_out_of_sync(
     why: String,
 ) -> Applied {
     let shards = indices::find(state, &index)?.shards;
-    let Some(shard) = shard_mut(state, &index, number) else {
+    let Some(shard) = state.shard_mut(&index, number) else {
         return Err(StateError::NoSuchShard { index, shard: number, shards });
     };
     if shard.primary_term != primary_term {
@@ -203,10 +260,11 @@ fn copy_out_of_sync(
 }
 
 fn retry_failed(state: &mut ClusterState) -> Vec<Change> {
-    let copies = state.routing.values_mut().flatten().flat_map(|shard| &mut shard.copies);
+    let gave_up = |shard: &ShardRouting| shard.copies.iter().any(|c| c.failures >= MAX_RETRIES);
     let mut changes = Vec::new();
-    for copy in copies.filter(|copy| copy.failures >= MAX_RETRIES) {
-        copy.failures = 0;
+    for shards in state.routing.values_mut().filter(|shards| shards.iter().any(gave_up)) {
+        let copies = Arc::make_mut(shards).iter_mut().flat_map(|shard| &mut shard.copies);
+        copies.filter(|copy| copy.failures >= MAX_RETRIES).for_each(|copy| copy.failures = 0);
         changes = vec![Change::RetriesReset];
     }
     changes

@@ -1,5 +1,7 @@
 //! Tests of the manager, and the small cluster that the tests of this folder share.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::super::indices::{REPLICAS, SHARDS};

@@ -6,9 +6,13 @@
 //! | `index` | [`IndexMeta`]: what an index is |
 //! | `shard` | [`ShardRouting`]: where the copies of a shard are, and which of them are in sync |
 //! | `event`, `change` | what may happen; what came of it |
-//! | `manager` | [`apply`]: an event in, changes out; members and copies |
+//! | `manager` | [`apply`], [`apply_all`]: events in, changes out; members and copies |
 //! | `indices` | the events about indices |
-//! | `allocation` | [`reroute`]: where copies go |
+//! | `allocation` | where copies go |
+//! | `loads` | what is on each node, and which is to be filled first |
+//! | `touched` | the shards that are left to look at after a batch |
+//! | `disks` | what the disks of the nodes hold |
+//! | `diff` | [`StateDiff`]: from one state to the next |
 //! | `deciders` | why a copy may go to a node, must wait, or must not |
 //! | `explain` | the same in words, for `_cluster/allocation/explain` |
 //! | `health` | green, yellow, red |
@@ -28,6 +32,8 @@ mod change;
 mod check;
 mod cluster;
 mod deciders;
+mod diff;
+mod disks;
 mod error;
 mod event;
 mod explain;
@@ -35,22 +41,24 @@ mod health;
 mod index;
 mod indices;
 mod json_text;
+mod loads;
 mod manager;
 mod mapping;
 #[cfg(test)]
 mod model_test;
 mod shard;
+mod touched;
 
-pub use allocation::reroute;
 pub use change::Change;
 pub use check::check;
 pub use cluster::{ClusterState, FORMAT, Node};
 pub use deciders::{MAX_RETRIES, Reason, Verdict};
+pub use diff::{OtherVersion, StateDiff};
 pub use error::StateError;
 pub use event::{Event, FoundCopy};
 pub use explain::{Explanation, NodeExplanation, explain};
 pub use health::{Health, Status, health, health_of};
 pub use index::{FollowOrigin, IndexMeta};
-pub use manager::apply;
+pub use manager::{Batch, apply, apply_all};
 pub use mapping::merge as merge_mappings;
 pub use shard::{CopyState, RecoverySource, ShardCopy, ShardRouting, UnassignedReason};

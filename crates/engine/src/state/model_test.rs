@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::{
-    Change, ClusterState, Event, FollowOrigin, FoundCopy, Node, RecoverySource, Status, apply,
-    check, explain, health,
+    Change, ClusterState, Event, FollowOrigin, FoundCopy, Node, RecoverySource, StateDiff, Status,
+    apply_all, check, explain, health,
 };
 use crate::settings::Update;
 
@@ -47,6 +47,35 @@ enum Act {
     Retry,
     /// A node deletes the files that it may delete.
     Clean(u8),
+    /// What happens while the manager is busy, and is handled at once. Whoever reports does not know yet
+    /// what comes of the others.
+    Together(Vec<Report>),
+}
+
+/// What a node or the manager's watch reports.
+#[derive(Clone, Debug)]
+enum Report {
+    Join(u8),
+    Leave(u8),
+    Start(u8),
+    Fail(u8),
+    Replicas(u8),
+    /// The n-th shard's primary takes its i-th copy out of sync.
+    OutOfSync {
+        shard: u8,
+        copy: u8,
+    },
+}
+
+fn report() -> impl Strategy<Value = Report> {
+    prop_oneof![
+        2 => (0..NODES).prop_map(Report::Join),
+        3 => (0..NODES).prop_map(Report::Leave),
+        6 => any::<u8>().prop_map(Report::Start),
+        2 => any::<u8>().prop_map(Report::Fail),
+        1 => (0..NODES).prop_map(Report::Replicas),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(shard, copy)| Report::OutOfSync { shard, copy }),
+    ]
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -71,6 +100,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0..4u8).prop_map(Act::Recoveries),
         1 => Just(Act::Retry),
         1 => (0..NODES).prop_map(Act::Clean),
+        4 => prop::collection::vec(report(), 1..6).prop_map(Act::Together),
     ]
 }
 
@@ -103,6 +133,16 @@ fn one(name: &str, value: Option<&str>) -> Update {
     [(name.to_owned(), value.map(str::to_owned))].into()
 }
 
+fn out_of_sync(place: &(String, u32), allocation_id: String, primary_term: u64) -> Event {
+    Event::CopyOutOfSync {
+        index: place.0.clone(),
+        shard: place.1,
+        allocation_id,
+        primary_term,
+        reason: "missed a write".to_owned(),
+    }
+}
+
 impl Model {
     fn new() -> Self {
         let mut state = ClusterState::new("model", (0..NODES).map(node), || 7);
@@ -115,25 +155,38 @@ impl Model {
 
     /// Applies an event; answers whether it was accepted.
     fn event(&mut self, event: Event) -> bool {
-        self.now_ms += 1;
-        let before = self.state.clone();
-        let applied = apply(&mut self.state, self.now_ms, event.clone());
-        check(&self.state).unwrap_or_else(|what| panic!("{what} after {event:?}"));
-        let Ok(changes) = applied else {
-            assert_eq!(self.state, before, "refused, and yet changed: {event:?}");
-            return false;
-        };
-        self.check_history(&before, &event);
-        self.write_disks(&changes);
-        self.check_primaries(&event);
-        for explanation in explain(&self.state) {
-            assert_ne!(explanation.can_allocate, "yes", "{explanation:?} after {event:?}");
-            assert!(explanation.reason.is_some(), "{explanation:?} after {event:?}");
-        }
-        true
+        self.events(vec![event])[0]
     }
 
-    fn check_history(&self, before: &ClusterState, event: &Event) {
+    /// Applies events at once; answers which were accepted.
+    fn events(&mut self, events: Vec<Event>) -> Vec<bool> {
+        self.now_ms += 1;
+        let before = self.state.clone();
+        let batch = apply_all(&mut self.state, self.now_ms, events.clone());
+        check(&self.state).unwrap_or_else(|what| panic!("{what} after {events:?}"));
+        let diff = StateDiff::between(&before, &self.state);
+        assert_eq!(diff.apply(&before).as_ref(), Ok(&self.state), "after {events:?}");
+        if batch.changes.is_empty() {
+            assert_eq!(self.state, before, "no change, and yet changed: {events:?}");
+        } else {
+            assert_eq!(self.state.version, before.version + 1, "{events:?}");
+        }
+        let accepted: Vec<bool> = batch.accepted.iter().map(Result::is_ok).collect();
+        if !accepted.contains(&true) {
+            assert_eq!(batch.changes, [], "refused, and yet changed: {events:?}");
+            return accepted;
+        }
+        self.check_history(&before, &events);
+        self.write_disks(&batch.changes);
+        self.check_primaries(&events);
+        for explanation in explain(&self.state) {
+            assert_ne!(explanation.can_allocate, "yes", "{explanation:?} after {events:?}");
+            assert!(explanation.reason.is_some(), "{explanation:?} after {events:?}");
+        }
+        accepted
+    }
+
+    fn check_history(&self, before: &ClusterState, event: &[Event]) {
         for (index, number, old) in before.shards() {
             let Some(new) = self.state.shard(index, number) else { continue };
             if before.indices[index].uuid != self.state.indices[index].uuid {
@@ -168,7 +221,7 @@ impl Model {
     }
 
     /// The promise: a started primary has every acknowledged write.
-    fn check_primaries(&self, event: &Event) {
+    fn check_primaries(&self, event: &[Event]) {
         for (index, number, shard) in self.state.shards() {
             let Some(primary) = shard.started_primary() else { continue };
             let key = (self.state.indices[index].uuid.clone(), number);
@@ -180,13 +233,17 @@ impl Model {
     }
 
     fn join(&mut self, n: u8) {
+        let event = self.joining(n);
+        assert!(self.event(event));
+    }
+
+    fn joining(&self, n: u8) -> Event {
         let found = self.disks[&name(n)].iter().map(|((uuid, shard), files)| FoundCopy {
             index_uuid: uuid.clone(),
             shard: *shard,
             allocation_id: files.allocation_id.clone(),
         });
-        let found = found.collect();
-        assert!(self.event(Event::NodeJoined { node: node(n), found }));
+        Event::NodeJoined { node: node(n), found: found.collect() }
     }
 
     /// The n-th copy that recovers: index, shard, id.
@@ -207,7 +264,13 @@ impl Model {
     }
 
     fn start(&mut self, n: u8) -> bool {
-        let Some((index, shard, allocation_id)) = self.recovering(n) else { return false };
+        let event = self.starting(n);
+        event.is_some_and(|event| self.event(event))
+    }
+
+    /// The n-th copy that recovers has all that its source has.
+    fn starting(&mut self, n: u8) -> Option<Event> {
+        let (index, shard, allocation_id) = self.recovering(n)?;
         let key = (self.state.indices[&index].uuid.clone(), shard);
         let routing = self.state.shard(&index, shard).unwrap();
         let copy = routing.copies.iter().find(|c| c.allocation_id == allocation_id).unwrap();
@@ -216,17 +279,35 @@ impl Model {
             let to = copy.node.clone().unwrap();
             self.disks.get_mut(&to).unwrap().get_mut(&key).unwrap().has = has;
         }
-        self.event(Event::ShardStarted { index, shard, allocation_id })
+        Some(Event::ShardStarted { index, shard, allocation_id })
+    }
+
+    fn failing(&self, n: u8) -> Option<Event> {
+        let (index, shard, allocation_id) = self.recovering(n)?;
+        Some(Event::ShardFailed { index, shard, allocation_id, reason: "disk".to_owned() })
+    }
+
+    fn report(&mut self, report: &Report) -> Option<Event> {
+        match *report {
+            Report::Join(n) => Some(self.joining(n)),
+            Report::Leave(n) => Some(Event::NodeLeft { node: name(n) }),
+            Report::Start(n) => self.starting(n),
+            Report::Fail(n) => self.failing(n),
+            Report::Replicas(n) => {
+                let settings = one("index.number_of_replicas", Some(&n.to_string()));
+                Some(Event::PutIndexSettings { index: "i0".to_owned(), settings })
+            }
+            Report::OutOfSync { shard, copy } => {
+                let place = self.nth_shard(shard)?;
+                let shard = self.state.shard(&place.0, place.1)?;
+                let id = shard.copies.get(usize::from(copy) % shard.copies.len())?;
+                Some(out_of_sync(&place, id.allocation_id.clone(), shard.primary_term))
+            }
+        }
     }
 
     fn out_of_sync(&mut self, place: &(String, u32), id: String, primary_term: u64) -> bool {
-        self.event(Event::CopyOutOfSync {
-            index: place.0.clone(),
-            shard: place.1,
-            allocation_id: id,
-            primary_term,
-            reason: "missed a write".to_owned(),
-        })
+        self.event(out_of_sync(place, id, primary_term))
     }
 
     fn write(&mut self, place: &(String, u32), missed_by: u8) {
@@ -284,10 +365,13 @@ impl Model {
             }
             Act::Start(n) => drop(self.start(n)),
             Act::Fail(n) => {
-                if let Some((index, shard, allocation_id)) = self.recovering(n) {
-                    let reason = "disk".to_owned();
-                    self.event(Event::ShardFailed { index, shard, allocation_id, reason });
+                if let Some(event) = self.failing(n) {
+                    self.event(event);
                 }
+            }
+            Act::Together(ref reports) => {
+                let events: Vec<Event> = reports.iter().filter_map(|r| self.report(r)).collect();
+                self.events(events);
             }
             Act::Write { shard, missed_by } => {
                 if let Some(place) = self.nth_shard(shard) {

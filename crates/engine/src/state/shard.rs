@@ -29,6 +29,14 @@ pub enum RecoverySource {
 }
 
 impl RecoverySource {
+    /// The node that it recovers from; none unless that is a peer.
+    pub(super) fn peer(&self) -> Option<&str> {
+        match self {
+            RecoverySource::Peer { from_node } => Some(from_node),
+            _ => None,
+        }
+    }
+
     /// The `type` that `_recovery` shows. From remote it is `SNAPSHOT`, as in Elasticsearch.
     pub fn kind(&self) -> &'static str {
         match self {

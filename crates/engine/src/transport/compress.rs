@@ -17,11 +17,7 @@ pub(crate) fn codec(number: u8) -> Option<Codec> {
 
 /// Compresses a chunk where that is asked for and makes it smaller; answers its length on the wire and its
 /// plain length if it was compressed. The first byte of compressed bytes names the codec.
-pub(crate) async fn maybe_compress(
-    env: &Env,
-    chunk: Chunk,
-    number: u8,
-) -> (Chunk, u64, Option<u64>) {
+pub async fn maybe_compress(env: &Env, chunk: Chunk, number: u8) -> (Chunk, u64, Option<u64>) {
     let len = chunk.len();
     let Some(codec) = codec(number) else { return (chunk, len, None) };
     let work = Work::Compress { bytes: len, codec };
@@ -51,11 +47,18 @@ fn pack(plain: &[u8], codec: Codec, number: u8) -> Option<Bytes> {
     Some(Bytes::from(packed))
 }
 
-/// The plain bytes of a chunk that was compressed. No more than `plain_len` bytes are made of it.
-pub(crate) async fn decompress(env: &Env, chunk: Chunk, plain_len: u64) -> Result<Chunk, Failure> {
+/// The plain bytes of a chunk that was compressed. No more than `plain_len` bytes are made of it. Bytes say
+/// themselves with which codec; where there are none, `asked` says what it was asked for.
+pub async fn decompress(
+    env: &Env,
+    chunk: Chunk,
+    plain_len: u64,
+    asked: u8,
+) -> Result<Chunk, Failure> {
     let Chunk::Bytes(packed) = chunk else {
-        let work = Work::Decompress { bytes: plain_len, codec: Codec::Lz4 };
-        env.work(work, || ()).await;
+        if let Some(codec) = codec(asked) {
+            env.work(Work::Decompress { bytes: plain_len, codec }, || ()).await;
+        }
         return Ok(chunk);
     };
     let number = packed.first().copied().unwrap_or(0);

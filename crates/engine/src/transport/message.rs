@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use store::{Commit, Operation, Outcome, ShardStats, WriteRequest};
 
-use crate::state::{ClusterState, Event, FoundCopy};
+use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 
 /// An error that crosses the wire: the field's type, its reason and its HTTP status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -79,6 +79,11 @@ pub enum ShardAction {
     },
     /// Counts live documents.
     Count,
+    /// Counts live documents with a value in a field.
+    CountWith {
+        /// Its dotted path.
+        field: String,
+    },
     /// Reads every live document and hashes it.
     Digest,
     /// Makes what was written visible.
@@ -99,7 +104,7 @@ pub enum ShardAction {
 pub enum ShardAnswer {
     /// To [`ShardAction::Get`]: version, sequence number, source; none if there is no such document.
     Get(Option<(u64, u64, Bytes)>),
-    /// To [`ShardAction::Count`].
+    /// To [`ShardAction::Count`] and [`ShardAction::CountWith`].
     Count(u64),
     /// To [`ShardAction::Digest`]: documents, and the wrapping sum of their hashes.
     Digest(u64, u64),
@@ -206,6 +211,36 @@ pub struct Written {
     pub outcome: Outcome,
 }
 
+/// A state on its way from the manager to a node.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Publication {
+    /// The state.
+    Whole(Arc<ClusterState>),
+    /// What changed since the version before.
+    Diff {
+        /// The change.
+        diff: Arc<StateDiff>,
+        /// What comes of it, where messages are moved and not encoded: the nodes of the virtual world share one
+        /// state instead of making it a thousand times.
+        #[serde(skip)]
+        state: Option<Arc<ClusterState>>,
+    },
+}
+
+impl Publication {
+    /// The change to a state.
+    pub fn diff(diff: Arc<StateDiff>, state: &Arc<ClusterState>) -> Self {
+        Publication::Diff { diff, state: Some(state.clone()) }
+    }
+
+    fn wire_bytes(&self) -> u64 {
+        match self {
+            Publication::Whole(state) => state.wire_bytes(),
+            Publication::Diff { diff, .. } => diff.wire_bytes(),
+        }
+    }
+}
+
 /// What a node asks of another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Request {
@@ -215,12 +250,16 @@ pub enum Request {
     Hello,
     /// To the manager: I am here, with these copies on my disk.
     Join(NodeRow, Vec<FoundCopy>),
-    /// From the manager: this is the state now.
-    Publish(Arc<ClusterState>),
+    /// From the manager: this is the state now. Refused by a node that lacks the one that it follows.
+    Publish(Publication),
+    /// From the manager: are you there? It asks those that it counts as there.
+    FollowerCheck,
     /// To the manager: I am alive. Refused where the manager does not know it.
     Heartbeat(String),
-    /// To the manager: this happened; answers once it is published.
+    /// To the manager: this happened; answers with the version once that is published.
     Submit(Box<Event>),
+    /// To the manager: what is the state now?
+    State,
     /// To the primary.
     Write(Write),
     /// To a replica, from its primary.
@@ -254,6 +293,24 @@ pub enum Request {
         shard: u32,
         /// Why.
         kind: SessionKind,
+        /// Drawn by the target, so that it can ask for chunks before it knows the session's number.
+        key: u64,
+    },
+    /// A chunk of a session that is being opened: number `number` of its files in order, cut to `chunk_bytes`.
+    /// Answered with [`Response::Done`] where the files end before it.
+    ReadOpening {
+        /// Index.
+        index: String,
+        /// Shard number.
+        shard: u32,
+        /// As in the [`Request::OpenSession`] that is on its way.
+        key: u64,
+        /// Which chunk.
+        number: u64,
+        /// Size that the files are cut to.
+        chunk_bytes: u32,
+        /// 0 plain, 1 lz4, 2 zstd.
+        compress: u8,
     },
     /// Bytes of a file of a session.
     ReadChunk {
@@ -308,6 +365,8 @@ pub enum Response {
     Hello(NodeRow),
     /// The state that holds now.
     State(Arc<ClusterState>),
+    /// The version of the state that holds now.
+    Version(u64),
     /// One result for each request.
     Written(Vec<Result<Written, Failure>>),
     /// The replica has it.
@@ -347,7 +406,8 @@ impl Request {
         match self {
             Request::Write(write) => SMALL + write.requests.iter().map(request_bytes).sum::<u64>(),
             Request::Replicate { ops, .. } => SMALL + ops_bytes(ops),
-            Request::Publish(_) | Request::Join(..) => 4096,
+            Request::Publish(publication) => SMALL + publication.wire_bytes(),
+            Request::Join(_, found) => SMALL + 64 * found.len() as u64,
             _ => SMALL,
         }
     }
@@ -362,7 +422,7 @@ impl Response {
             Response::Ops(ops) => SMALL + ops_bytes(ops),
             Response::Written(results) => SMALL + 32 * results.len() as u64,
             Response::Json(text) => SMALL + text.len() as u64,
-            Response::State(_) => 4096,
+            Response::State(state) => SMALL + state.wire_bytes(),
             Response::Session(session) => {
                 SMALL + session.commit.as_ref().map_or(0, |commit| 64 * commit.files.len() as u64)
             }

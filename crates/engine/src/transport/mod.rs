@@ -5,11 +5,11 @@ mod envelope;
 mod message;
 mod pool;
 
-pub(crate) use compress::{decompress, maybe_compress};
+pub use compress::{decompress, maybe_compress};
 pub use envelope::Envelope;
 pub use message::{
-    Failure, NodeRow, Request, Response, SessionKind, SessionOpened, ShardAction, ShardAnswer,
-    ShardLocation, SourcePhases, WireChunk, Write, Written,
+    Failure, NodeRow, Publication, Request, Response, SessionKind, SessionOpened, ShardAction,
+    ShardAnswer, ShardLocation, SourcePhases, WireChunk, Write, Written,
 };
 pub use pool::{CallError, Class, Pool};
 pub(crate) use pool::{Reply, serve};

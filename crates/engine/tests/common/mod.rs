@@ -40,7 +40,28 @@ impl Cluster {
         nodes: usize,
         settings: BTreeMap<String, String>,
     ) -> Cluster {
+        Cluster::start_as(env, name, nodes, |config| config.settings = settings.clone()).await
+    }
+
+    /// With something else in every node's configuration.
+    pub async fn start_as(
+        env: &Env,
+        name: &str,
+        nodes: usize,
+        change: impl Fn(&mut NodeConfig),
+    ) -> Cluster {
         let dir = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
+        Cluster::start_in(env, name, nodes, change, dir).await
+    }
+
+    /// Starts it on a directory that was prepared: a node's data is in the one that bears its name.
+    pub async fn start_in(
+        env: &Env,
+        name: &str,
+        nodes: usize,
+        change: impl Fn(&mut NodeConfig),
+        dir: Option<tempfile::TempDir>,
+    ) -> Cluster {
         let root = dir.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());
         let members: Vec<String> = (0..nodes).map(|n| format!("{name}-{n}")).collect();
         let configs = members.iter().map(|node| NodeConfig {
@@ -50,11 +71,13 @@ impl Cluster {
             manager: None,
             transport: env.host(node).any_address(),
             http: env.host(node).any_address(),
+            credentials: None,
             data: root.join(node),
-            settings: settings.clone(),
+            settings: BTreeMap::new(),
             publish: None,
         });
-        let configs: Vec<NodeConfig> = configs.collect();
+        let mut configs: Vec<NodeConfig> = configs.collect();
+        configs.iter_mut().for_each(change);
         let (env, name, nodes) = (env.clone(), name.to_owned(), BTreeMap::new());
         let mut cluster = Cluster { env, name, nodes, configs, dir };
         for number in 0..members.len() {

@@ -1,18 +1,25 @@
 """An ordinary client of OpenSearch against a cluster: python3 opensearch_client.py http://127.0.0.1:9200
 
-Needs opensearch-py. Prints OK, or ends with the assertion that does not hold.
+Needs opensearch-py. Takes NARROWS_USER and NARROWS_PASSWORD from the environment where a cluster asks for them;
+checks there that it lets nobody in without. Prints OK, or ends with the assertion that does not hold.
 """
 
+import os
 import sys
 
 from opensearchpy import OpenSearch, helpers
-from opensearchpy.exceptions import ConflictError, NotFoundError, RequestError
+from opensearchpy.exceptions import (
+    AuthenticationException,
+    ConflictError,
+    NotFoundError,
+    RequestError,
+)
 
 INDEX = "python-client"
 
 
 def main(url):
-    client = OpenSearch(url, timeout=60)
+    client = connect(url)
     info = client.info()
     assert info["version"]["number"] == "7.10.2", info
     assert client.ping()
@@ -48,6 +55,24 @@ def main(url):
     except NotFoundError as error:
         assert error.error == "index_not_found_exception", error
     print("OK")
+
+
+def connect(url):
+    """A client with credentials where they are asked for."""
+    stranger = OpenSearch(url, timeout=60)
+    try:
+        stranger.info()
+        return stranger
+    except AuthenticationException as error:
+        assert error.status_code == 401 and error.error == "security_exception", error
+    user, password = os.environ["NARROWS_USER"], os.environ["NARROWS_PASSWORD"]
+    wrong = OpenSearch(url, timeout=60, http_auth=(user, password + "x"))
+    try:
+        wrong.info()
+        raise AssertionError("a wrong password was taken")
+    except AuthenticationException as error:
+        assert error.status_code == 401, error
+    return OpenSearch(url, timeout=60, http_auth=(user, password))
 
 
 def documents(client):

@@ -23,6 +23,7 @@ mod series;
 mod transfer;
 mod waiting;
 
+use record::{Line, RunDir};
 use serde::Serialize;
 
 pub use class::Class;
@@ -51,17 +52,28 @@ pub struct Diagnosis {
     pub headline: String,
 }
 
+/// The looks that a run recorded; empty where it measured instead.
+pub fn recorded(run: &RunDir) -> Series<'_> {
+    Series::new(run.lines.iter().filter_map(|line| match line {
+        Line::Observation { t_ms, observation } => Some((*t_ms, &**observation)),
+        _ => None,
+    }))
+}
+
 /// Judges everything that a series of looks shows.
 pub fn diagnose(series: &Series<'_>) -> Diagnosis {
     let transfers = series.transfers();
+    let queue = series.last().is_some_and(|look| {
+        look.waiting.iter().any(|copy| copy.can_allocate.as_deref() == Some("throttled"))
+    });
     let mut findings = Vec::new();
     let mut healthy = Vec::new();
     let watched = transfers
         .iter()
         .filter(|t| !matches!(t.last().kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE"));
     for one in watched {
-        match transfer::judge(series, one, &transfers) {
-            Judged::Held(finding) => findings.push(finding),
+        match transfer::judge(series, one, &transfers, queue) {
+            Judged::Held(finding) => findings.push(*finding),
             Judged::Healthy(sentence) => healthy.push(sentence),
         }
     }

@@ -53,18 +53,24 @@ pub const LIMIT_PAUSED_ALONE: Threshold =
     at("throttle time over wall time x chunks in flight", 0.5);
 /// The rate reaches this much of chunk x chunks / round trip when latency holds.
 pub const LITTLE_USED: Threshold = at("rate over chunk_size x chunks / round trip", 0.6);
+/// The same where cores or disks are busy besides: then only a rate that the round trip explains speaks for it.
+pub const LITTLE_USED_BUSY: Threshold = at("the same beside busy cores or disks", 0.8);
 /// Without a measured round trip, chunks must take this long for latency to be a guess, in milliseconds.
 pub const LITTLE_IMPLIED_MS: Threshold = at("chunk_size x chunks / rate, in ms", 10.0);
 /// A part of a node is idle below this.
 pub const IDLE: Threshold = at("CPU or disk use of an idle node", 0.7);
 /// A core, or all of them, are busy from here on.
 pub const CPU_BUSY: Threshold = at("CPU use", 0.9);
+/// The process uses this much of what its machine does when the work is its own.
+pub const CPU_OWN: Threshold = at("CPU of the process over CPU of its machine", 0.33);
 /// A disk is busy from here on.
 pub const DISK_BUSY: Threshold = at("fs.io_stats io_time over wall time", 0.8);
 /// Recovery bytes are this much of the disk's when the disk is busy with the recovery.
 pub const DISK_OWN: Threshold = at("recovery bytes over device bytes", 0.33);
 /// A level rate varies less than this around its mean.
 pub const LEVEL: Threshold = at("spread of the rate around its mean", 0.15);
+/// A fast and near path is full only where the rate is that of a card: this much below a usual one, at most.
+pub const CARD: Threshold = at("share below 1, 10, 25 or 100 Gbit/s", 0.12);
 /// A node kept from running for this share of the time.
 pub const QUOTA: Threshold = at("cgroup time_throttled over wall time", 0.1);
 /// Collections for this share of the time.
@@ -98,7 +104,7 @@ pub static RULES: [Rule; 20] = [
         class: Class::Latency,
         signature: "no pauses that bind, CPU and disk idle, rate = chunk x chunks / round trip",
         reads: "_recovery bytes over time; round trips measured through _nodes/stats; _cluster/settings",
-        thresholds: &[LITTLE_USED, LITTLE_IMPLIED_MS, IDLE],
+        thresholds: &[LITTLE_USED, LITTLE_USED_BUSY, LITTLE_IMPLIED_MS, IDLE],
         lift: "max_concurrent_file_chunks, then chunk_size",
         default: "2 and 512kb; from remote 5 and 1mb",
         probe: "chunks x2: rate x2",
@@ -107,7 +113,7 @@ pub static RULES: [Rule; 20] = [
         class: Class::Bandwidth,
         signature: "near nodes or chunks enough, no pauses, CPU and disk idle, and the rate is level",
         reads: "_nodes/stats transport.{rx,tx}_size_in_bytes; _recovery bytes over time",
-        thresholds: &[LEVEL, LITTLE_USED, IDLE],
+        thresholds: &[LEVEL, LITTLE_USED, IDLE, CARD],
         lift: "the link; with a cap for each flow, transport.connections_per_node.recovery",
         default: "2",
         probe: "1 against 8 streams",
@@ -204,9 +210,10 @@ pub static RULES: [Rule; 20] = [
     },
     Rule {
         class: Class::NoisyNeighbour,
-        signature: "the disk is busy, and mostly not with the transfer's bytes",
-        reads: "_nodes/stats fs.io_stats.total.*_kilobytes, indices.search.query_total, indexing.index_total",
-        thresholds: &[DISK_BUSY, DISK_OWN],
+        signature: "the disk or the cores are busy, and mostly not with this",
+        reads: "_nodes/stats fs.io_stats.total.*_kilobytes, os.cpu.percent, process.cpu.total_in_millis, \
+                 indices.search.query_total, indexing.index_total",
+        thresholds: &[DISK_BUSY, DISK_OWN, CPU_BUSY, CPU_OWN],
         lift: "move or cap the neighbour",
         default: "",
         probe: "a control recovery elsewhere",

@@ -10,11 +10,15 @@ use super::series::Series;
 use super::{Class, transfer};
 
 const EXPLAIN: &str = "_cluster/allocation/explain";
-const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+/// Slots of a node for copies from its peers, and for primaries; with their defaults.
+const SLOTS: [(&str, &str); 2] = [
+    ("cluster.routing.allocation.node_concurrent_recoveries", "2"),
+    ("cluster.routing.allocation.node_initial_primaries_recoveries", "4"),
+];
 
 /// What a decider that says no asks for, most telling first: a node that is refused for several reasons is
 /// named by the first of these.
-const DECIDERS: [(&str, &str, Option<&str>); 14] = [
+const DECIDERS: [(&str, &str, Option<&str>); 13] = [
     (
         "max_retry",
         "it failed too often: see its last failure, then POST _cluster/reroute?retry_failed",
@@ -47,7 +51,6 @@ const DECIDERS: [(&str, &str, Option<&str>); 14] = [
         Some("cluster.routing.allocation.total_shards_per_node"),
     ),
     ("node_version", "the other nodes are older than the primary's: upgrade them", None),
-    ("replica_after_primary_active", "its primary is not started: look at that one first", None),
     ("snapshot_in_progress", "a snapshot is being taken: wait for it", None),
     (
         "restore_in_progress",
@@ -108,6 +111,17 @@ fn is_same(a: &WaitingCopy, b: &WaitingCopy) -> bool {
 }
 
 fn cause(copy: &WaitingCopy) -> Cause {
+    let cause = stated_cause(copy);
+    match cause {
+        // The primary has a finding of its own where it does not come up.
+        Cause::Block(decider) if decider == "replica_after_primary_active" => {
+            Cause::Wait("its primary is not started yet")
+        }
+        cause => cause,
+    }
+}
+
+fn stated_cause(copy: &WaitingCopy) -> Cause {
     match copy.can_allocate.as_deref() {
         Some("throttled") => return Cause::Slots,
         Some("yes" | "awaiting_info") => return Cause::Wait("the manager is about to place it"),
@@ -183,7 +197,11 @@ fn slots(
     unassigned: usize,
     held: Option<&str>,
 ) -> Finding {
-    let setting = today(series, SLOTS, "2");
+    let is_of_primaries = |copy: &&WaitingCopy| {
+        copy.decisions.iter().any(|d| d.explanation.contains("node_initial_primaries_recoveries"))
+    };
+    let (name, default) = SLOTS[usize::from(copies.first().is_some_and(is_of_primaries))];
+    let setting = today(series, name, default);
     let now: u64 = setting.value.parse().unwrap_or(2);
     let active =
         series.last().map_or(0, |look| look.recoveries.iter().filter(|r| !r.ended).count());
@@ -194,7 +212,7 @@ fn slots(
     let mut evidence = explained(copies, Some("throttling"));
     evidence.push(Evidence::new(
         "_cluster/settings",
-        SLOTS,
+        name,
         format!("{} ({})", setting.value, transfer::scope(setting.scope)),
     ));
     evidence.push(Evidence::new("_recovery", "active recoveries", active.to_string()));
@@ -224,7 +242,7 @@ fn slots(
         sentence,
         evidence,
         lift: Some(Lift {
-            setting: Some(SLOTS.to_owned()),
+            setting: Some(name.to_owned()),
             now: Some(setting.value),
             set_by: Some(setting.scope),
             to: Some(to.to_string()),

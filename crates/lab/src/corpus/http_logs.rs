@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::number::write_u64;
 use super::random::Random;
-use super::weighted::Weighted;
+use super::site::{Page, Site};
 
 /// Bytes a document, newline included, in the original.
 pub(super) const MEAN_BYTES: f64 = 134.95;
@@ -46,21 +46,8 @@ const STEMS: [&str; 24] = [
     "cup", "city",
 ];
 
-struct Page {
-    path: String,
-    bytes: u64,
-}
-
-struct Site {
-    pages: Vec<Page>,
-    by_rank: Weighted,
-}
-
-static SITE: LazyLock<Site> = LazyLock::new(|| {
-    let pages = (0..PAGES).map(page).collect();
-    // A flat head: the front page brings its two dozen pictures along.
-    Site { pages, by_rank: Weighted::zipf(PAGES, 12.0) }
-});
+/// A flat head: the front page brings its two dozen pictures along.
+static SITE: LazyLock<Site> = LazyLock::new(|| Site::new(PAGES, 12.0, page));
 
 fn page(rank: usize) -> Page {
     let mut random = Random::new(0, FAMILY_PAGE, rank as u64);
@@ -95,9 +82,8 @@ pub(super) fn mapping() -> Value {
 
 /// Appends document `n`, without a newline.
 pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
-    let site = &*SITE;
     let mut random = Random::new(seed, FAMILY, n);
-    let page = &site.pages[site.by_rank.draw(&mut random)];
+    let page = SITE.visited(&mut random);
     // Cubed: a few clients (the proxies of large providers) ask for most.
     let share = random.unit();
     let client = 1 + (share * share * share * CLIENTS) as u32;

@@ -17,6 +17,7 @@ mod nginx;
 mod number;
 mod pmc;
 mod random;
+mod site;
 mod source;
 mod weighted;
 mod words;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::date::Date;
 use super::number::{write_padded, write_u64};
 use super::random::Random;
-use super::weighted::Weighted;
+use super::site::{Page, Site};
 use super::words::WORDS;
 use std::sync::LazyLock;
 
@@ -39,23 +39,10 @@ const AGENTS: [&str; 8] = [
 const SECTIONS: [&str; 8] =
     ["guide", "products", "blog", "static/js", "static/css", "api/v1", "search", "downloads"];
 
-struct Page {
-    path: String,
-    bytes: u64,
-}
+static SITE: LazyLock<Site> = LazyLock::new(|| Site::new(PAGES, 4.0, page));
 
-struct Site {
-    pages: Vec<Page>,
-    by_rank: Weighted,
-}
-
-static SITE: LazyLock<Site> = LazyLock::new(|| Site {
-    pages: (0..PAGES as u64).map(page).collect(),
-    by_rank: Weighted::zipf(PAGES, 4.0),
-});
-
-fn page(rank: u64) -> Page {
-    let mut random = Random::new(0, FAMILY_PAGE, rank);
+fn page(rank: usize) -> Page {
+    let mut random = Random::new(0, FAMILY_PAGE, rank as u64);
     let mut path = format!("/{}/", random.pick(&SECTIONS)).into_bytes();
     let words = 2 + random.below(3);
     WORDS.write(words, &mut random, &mut path);
@@ -94,8 +81,7 @@ pub(super) fn mapping() -> Value {
 /// Appends document `n`, without a newline.
 pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
     let mut random = Random::new(seed, FAMILY, n);
-    let site = &*SITE;
-    let page = &site.pages[site.by_rank.draw(&mut random)];
+    let page = SITE.visited(&mut random);
     let epoch_ms = FIRST_EPOCH_MS + n * 1000 / REQUESTS_PER_S;
     let (status, bytes): (&str, u64) = match random.below(1000) {
         0..900 => ("200", page.bytes),
@@ -139,7 +125,7 @@ pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"},\"referrer\":\"");
     if random.in_1000(400) {
         out.extend_from_slice(b"https://www.example.org");
-        out.extend_from_slice(random.pick(&site.pages).path.as_bytes());
+        out.extend_from_slice(SITE.any(&mut random).path.as_bytes());
     } else {
         out.push(b'-');
     }

@@ -12,20 +12,22 @@ pub struct Bundled {
     pub text: &'static str,
 }
 
+/// The file `plans/NAME.toml`.
+macro_rules! plan {
+    ($name:literal) => {
+        Bundled { name: $name, text: include_str!(concat!("../../../../plans/", $name, ".toml")) }
+    };
+}
+
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 3] = [
-    Bundled {
-        name: "remote-recovery",
-        text: include_str!("../../../../plans/remote-recovery.toml"),
-    },
-    Bundled {
-        name: "replica-over-link",
-        text: include_str!("../../../../plans/replica-over-link.toml"),
-    },
-    Bundled {
-        name: "restore-over-link",
-        text: include_str!("../../../../plans/restore-over-link.toml"),
-    },
+const BUNDLED: [Bundled; 7] = [
+    plan!("recover-while-indexing"),
+    plan!("remote-recovery"),
+    plan!("remote-recovery-http-logs"),
+    plan!("replica-over-link"),
+    plan!("restore-over-link"),
+    plan!("shard-recovery"),
+    plan!("small-nodes-compression"),
 ];
 
 /// Every bundled plan, in the order of names.

@@ -11,7 +11,8 @@ const FILES: [(&str, &str); 4] = [
     ("replica-selection", include_str!("../../published/replica-selection.csv")),
     ("shard-recovery", include_str!("../../published/shard-recovery.csv")),
 ];
-const SECONDS: &str = "recovery_seconds";
+pub(super) const SECONDS: &str = "recovery_seconds";
+const NODE_RATE: &str = "node_mb_per_s";
 const GIGABYTES: &str = "primary_bytes_gb";
 
 /// A row by its columns; empty cells are left out.
@@ -20,6 +21,7 @@ type Row<'a> = BTreeMap<&'a str, String>;
 /// A file of published figures.
 #[derive(Debug)]
 pub(super) struct Table<'a> {
+    name: &'a str,
     columns: Vec<String>,
     text: &'a str,
 }
@@ -29,15 +31,15 @@ impl Table<'static> {
     pub(super) fn named(name: &str) -> Result<Self, String> {
         let names = FILES.map(|(name, _)| name);
         let found = FILES.iter().find(|(known, _)| *known == name);
-        let (_, text) = found
+        let (name, text) = found
             .ok_or_else(|| unknown("no published figures are called", name, "Files", &names))?;
-        Ok(Table::of(text))
+        Ok(Table::of(name, text))
     }
 }
 
 impl<'a> Table<'a> {
-    fn of(text: &'a str) -> Self {
-        Table { columns: cells(text.lines().next().unwrap_or_default()), text }
+    fn of(name: &'a str, text: &'a str) -> Self {
+        Table { name, columns: cells(text.lines().next().unwrap_or_default()), text }
     }
 
     /// Whether there is such a column; otherwise a sentence that offers those there are.
@@ -59,21 +61,25 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The one recovery whose columns have these values. The error is a sentence: none or several
-    /// match, or the file is not about recoveries.
-    pub(super) fn recovery(&self, values: &BTreeMap<String, String>) -> Result<Published, String> {
-        self.check_column(SECONDS)?;
+    /// The one row whose columns have these values, with its column `figure`. The error is a sentence: none or
+    /// several match, or there is no such figure.
+    pub(super) fn row(
+        &self,
+        values: &BTreeMap<String, String>,
+        figure: &str,
+    ) -> Result<Published, String> {
+        self.check_column(figure)?;
         let fits =
             |row: &Row| values.iter().all(|(name, value)| row.get(name.as_str()) == Some(value));
         let found: Vec<Row> = self.rows().filter(fits).collect();
         match found.as_slice() {
-            [row] => published(row),
+            [row] => self.published(row, values, figure),
             [] => Err(self.none_fits(values)),
             rows => {
                 let differ = |name: &&String| {
                     rows.iter().any(|row| row.get(name.as_str()) != rows[0].get(name.as_str()))
                 };
-                let figures = [SECONDS, "note"];
+                let figures = [figure, "note"];
                 let tell: Vec<&str> = self
                     .columns
                     .iter()
@@ -88,6 +94,33 @@ impl<'a> Table<'a> {
                 ))
             }
         }
+    }
+
+    fn published(
+        &self,
+        row: &Row,
+        values: &BTreeMap<String, String>,
+        figure: &str,
+    ) -> Result<Published, String> {
+        let number = |name: &str| -> Result<Option<f64>, String> {
+            let Some(cell) = row.get(name) else { return Ok(None) };
+            let number =
+                cell.parse().map_err(|_| format!("the published {name} \"{cell}\" is no number"));
+            number.map(Some)
+        };
+        let text = row.get(figure).ok_or_else(|| format!("the published row has no {figure}"))?;
+        let found_by: Vec<String> =
+            values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        Ok(Published {
+            figure: format!("{}, {figure}", self.name),
+            row: found_by.join(", "),
+            text: text.clone(),
+            seconds: number(SECONDS)?,
+            node_bytes_per_s: number(NODE_RATE)?.map(|rate| rate * 1e6),
+            bytes: number(GIGABYTES)?.map(|gb| (gb * (1u64 << 30) as f64).round() as u64),
+            calibrated: false,
+            note: row.get("note").cloned(),
+        })
     }
 
     /// Says which value no row has, or that only the combination is missing.
@@ -105,18 +138,6 @@ impl<'a> Table<'a> {
         "no published row has these values together; leave \"published\" out where there is none"
             .to_owned()
     }
-}
-
-fn published(row: &Row) -> Result<Published, String> {
-    let number = |name: &str| -> Result<f64, String> {
-        let cell = row.get(name).ok_or_else(|| format!("the published row has no {name}"))?;
-        cell.parse().map_err(|_| format!("the published {name} \"{cell}\" is no number"))
-    };
-    Ok(Published {
-        seconds: number(SECONDS)?,
-        bytes: (number(GIGABYTES)? * 1e9).round() as u64,
-        note: row.get("note").cloned(),
-    })
 }
 
 /// The cells of a line: commas between, quotes around a cell that holds one (RFC 4180, without line
@@ -145,7 +166,7 @@ mod tests {
     #[test]
     fn every_line_has_every_column() {
         for (name, text) in FILES {
-            let table = Table::of(text);
+            let table = Table::of(name, text);
             for line in text.lines().skip(1) {
                 assert_eq!(cells(line).len(), table.columns.len(), "{name}: {line}");
             }
@@ -157,15 +178,28 @@ mod tests {
     fn finds_the_row() {
         let table = Table::named("remote-recovery").unwrap();
         let row =
-            table.recovery(&values(&[("track", "geopoint"), ("chunk_size", "64kb")])).unwrap();
-        assert_eq!((row.seconds, row.bytes), (14384.9, 4_900_000_000));
+            table.row(&values(&[("track", "geopoint"), ("chunk_size", "64kb")]), SECONDS).unwrap();
+        assert_eq!((row.seconds, row.bytes), (Some(14384.9), Some(5_261_334_938)));
+        assert_eq!(row.figure, "remote-recovery, recovery_seconds");
+        assert_eq!(row.row, "chunk_size = 64kb, track = geopoint");
         assert!(row.note.unwrap().starts_with("replicas: the leader index had 1; size"));
+    }
+
+    #[test]
+    fn a_row_may_have_seconds_a_rate_or_words_alone() {
+        let table = Table::named("shard-recovery").unwrap();
+        let row = |setting: &str| table.row(&values(&[("setting", setting)]), "observed").unwrap();
+        let noop = row("disk scheduler noop instead of cfq");
+        assert_eq!((noop.seconds, noop.node_bytes_per_s), (None, None));
+        assert_eq!(noop.text, "limit removed (shown as charts)");
+        let default = row("indices.recovery.max_bytes_per_sec=20mb (default)");
+        assert_eq!((default.seconds, default.node_bytes_per_s), (Some(604_800.0), Some(20e6)));
     }
 
     #[test]
     fn says_what_is_wrong() {
         let said = |file: &str, pairs: &[(&str, &str)]| {
-            Table::named(file).and_then(|table| table.recovery(&values(pairs))).unwrap_err()
+            Table::named(file).and_then(|table| table.row(&values(pairs), SECONDS)).unwrap_err()
         };
         insta::assert_snapshot!(said("remote-recover", &[]), @r#"no published figures are called "remote-recover"; did you mean "remote-recovery"? Files: dcp, remote-recovery, replica-selection, shard-recovery"#);
         insta::assert_snapshot!(said("dcp", &[]), @r#"the published figures have no column "recovery_seconds". Columns: test, consumer, throughput_mb_per_s, consumer_thread_cpu_percent, note"#);

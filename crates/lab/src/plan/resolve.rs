@@ -8,16 +8,16 @@ use std::time::Duration;
 use record::units::{parse_duration, parse_rate, parse_size};
 use toml::Spanned;
 
-use super::document::{PublishedTable, Values, VariantTable};
-use super::published::Table;
-use super::resolved::{Cluster, CorpusUse, Index, Link, Published, Resolved, Step, Variant};
+use super::document::{LinkTable, Parameters, PublishedTable, Values, VariantTable};
+use super::parameters::parameters;
+use super::published::{SECONDS, Table};
+use super::resolved::{Cluster, CorpusUse, Link, Parameter, Published, Resolved, Scope, Variant};
+use super::test_bed::{test_bed, unknown_test_bed};
 use super::{Plan, scalar};
 use crate::Error;
-use crate::choices::unknown;
 use crate::corpus::Source;
 
 const NODES: RangeInclusive<i64> = 1..=64;
-const SHARDS: RangeInclusive<i64> = 1..=1024;
 const LAPS: RangeInclusive<i64> = 1..=1000;
 const DOCUMENTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 const BULK_DOCUMENTS: RangeInclusive<i64> = 1..=100_000;
@@ -37,28 +37,34 @@ impl Plan {
             return Err(Error::Scale { scale });
         }
         let document = &self.document;
-        let leader = Cluster { nodes: self.number("nodes", &document.leader.nodes, NODES)? };
+        let cluster = |nodes: &Spanned<i64>| -> Result<Cluster, Error> {
+            Ok(Cluster { nodes: self.number("nodes", nodes, NODES)? })
+        };
+        let leader = cluster(&document.leader.nodes)?;
+        let follower = document.follower.as_ref().map(|follower| cluster(&follower.nodes));
+        let corpus = self.corpus(scale)?;
         Ok(Resolved {
             name: self.plan_name()?,
             about: document.about.clone(),
             source: document.source.clone(),
-            steps: self.steps()?,
+            steps: self.steps(leader)?,
             joined: self.joined()?,
             laps: self.number("laps", &document.laps, LAPS)?,
             sample: self.sample()?,
             seed: self.number("seed", &document.seed, 0..=i64::MAX)?,
             scale,
             leader,
-            follower: Cluster { nodes: self.number("nodes", &document.follower.nodes, NODES)? },
-            link: self.link()?,
-            corpus: self.corpus(scale)?,
-            index: self.index(leader)?,
+            follower: follower.transpose()?,
+            link: document.link.as_ref().map(|link| self.link(link)).transpose()?,
+            indices: self.indices(leader, corpus.documents, scale)?,
+            corpus,
+            node_settings: self.settings(&document.node_settings, &check_setting)?,
             variants: self.variants(&check_setting)?,
         })
     }
 
     /// A whole number within bounds.
-    fn number<T: TryFrom<i64>>(
+    pub(super) fn number<T: TryFrom<i64>>(
         &self,
         what: &str,
         value: &Spanned<i64>,
@@ -70,7 +76,7 @@ impl Plan {
     }
 
     /// That `value`, written at `place`, is within `bounds`; the message shows those with `show`.
-    fn within<T: PartialOrd, P>(
+    pub(super) fn within<T: PartialOrd, P>(
         &self,
         what: &str,
         place: &Spanned<P>,
@@ -87,7 +93,7 @@ impl Plan {
     }
 
     /// A text with a unit.
-    fn unit<T, E: Display>(
+    pub(super) fn unit<T, E: Display>(
         &self,
         value: &Spanned<String>,
         parse: impl Fn(&str) -> Result<T, E>,
@@ -105,35 +111,20 @@ impl Plan {
         Ok(name.get_ref().clone())
     }
 
-    fn steps(&self) -> Result<Vec<Step>, Error> {
-        let steps = &self.document.steps;
-        if steps.get_ref().is_empty() {
-            return Err(self.error(steps.span(), "a plan has at least one step"));
-        }
-        let names = Step::ALL.map(Step::name);
-        let step = |name: &Spanned<String>| {
-            let found = Step::ALL.into_iter().find(|step| step.name() == name.get_ref());
-            found.ok_or_else(|| {
-                self.error(name.span(), unknown("unknown step", name.get_ref(), "Steps", &names))
-            })
-        };
-        steps.get_ref().iter().map(step).collect()
-    }
-
     /// Whether the follower's nodes join the leader. `add_replica` needs that, `recover` two clusters.
     fn joined(&self) -> Result<bool, Error> {
-        let joins = self.document.follower.joins.as_ref();
+        let joins = self.document.follower.as_ref().and_then(|follower| follower.joins.as_ref());
         if let Some(joins) = joins.filter(|joins| joins.get_ref() != "leader") {
             let message = "the follower's nodes can join \"leader\" alone";
             return Err(self.error(joins.span(), message));
         }
         for step in self.document.steps.get_ref() {
             let wrong = match step.get_ref().as_str() {
-                "add_replica" if joins.is_none() => {
+                Some("add_replica") if joins.is_none() => {
                     "add_replica needs nodes of the same cluster across the link; write \
                      joins = \"leader\" below [follower]"
                 }
-                "recover" | "restore" if joins.is_some() => {
+                Some("recover" | "restore") if joins.is_some() => {
                     "this step needs two clusters; take joins out of [follower], or use add_replica"
                 }
                 _ => continue,
@@ -151,8 +142,7 @@ impl Plan {
         Ok(time)
     }
 
-    fn link(&self) -> Result<Link, Error> {
-        let link = &self.document.link;
+    fn link(&self, link: &LinkTable) -> Result<Link, Error> {
         let rtt = self.unit(&link.rtt, parse_duration)?;
         let rtt_bounds = Duration::ZERO..=Duration::from_secs(60);
         self.within("rtt", &link.rtt, &rtt, &rtt_bounds, |rtt| format!("{}s", rtt.as_secs()))?;
@@ -191,18 +181,6 @@ impl Plan {
         })
     }
 
-    fn index(&self, leader: Cluster) -> Result<Index, Error> {
-        let index = &self.document.index;
-        // Copies of a shard never share a node.
-        let replicas = 0..=i64::from(leader.nodes) - 1;
-        let what = format!("replicas on {} leader nodes", leader.nodes);
-        Ok(Index {
-            name: index.name.clone(),
-            shards: self.number("shards", &index.shards, SHARDS)?,
-            replicas: self.number(&what, &index.replicas, replicas)?,
-        })
-    }
-
     fn variants(
         &self,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
@@ -212,23 +190,52 @@ impl Plan {
             return Err(self.error(variants.span(), "a plan has at least one [[variant]]"));
         }
         let common = self.settings(&self.document.settings, check_setting)?;
+        let common_parameters = self.common_parameters()?;
         let mut names = BTreeSet::new();
         let mut resolved = Vec::new();
         for variant in variants.get_ref() {
-            let VariantTable { name, settings, published } = variant;
+            let VariantTable { name, settings, parameters, published } = variant;
             if name.get_ref().is_empty() || !names.insert(name.get_ref()) {
                 let message = "each variant has a name of its own; this one is empty or taken";
                 return Err(self.error(name.span(), message));
             }
             let mut merged = common.clone();
             merged.extend(self.settings(settings, check_setting)?);
+            let own = self.parameters(Scope::Everywhere, parameters)?;
+            let own_parameters = own.iter().map(|parameter| parameter.name.clone()).collect();
             resolved.push(Variant {
                 name: name.get_ref().clone(),
                 settings: merged,
+                parameters: common_parameters.iter().cloned().chain(own).collect(),
+                own_parameters,
                 published: published.as_ref().map(|table| self.published(table)).transpose()?,
             });
         }
         Ok(resolved)
+    }
+
+    /// The plan's parameters of the virtual world, then those of its clusters.
+    fn common_parameters(&self) -> Result<Vec<Parameter>, Error> {
+        let document = &self.document;
+        let mut all = self.test_bed()?;
+        all.extend(self.parameters(Scope::Everywhere, &document.parameters)?);
+        all.extend(self.parameters(Scope::Leader, &document.leader.parameters)?);
+        if let Some(follower) = &document.follower {
+            all.extend(self.parameters(Scope::Follower, &follower.parameters)?);
+        }
+        Ok(all)
+    }
+
+    /// The parameters of the test bed that the plan names.
+    fn test_bed(&self) -> Result<Vec<Parameter>, Error> {
+        let Some(name) = &self.document.test_bed else { return Ok(Vec::new()) };
+        let bed = test_bed(name.get_ref())
+            .ok_or_else(|| self.error(name.span(), unknown_test_bed(name.get_ref())))?;
+        bed.parameters()
+    }
+
+    fn parameters(&self, scope: Scope, tables: &Parameters) -> Result<Vec<Parameter>, Error> {
+        parameters(scope, tables, |span, message| self.error(span, message))
     }
 
     fn settings(
@@ -263,8 +270,14 @@ impl Plan {
         for name in table.columns.get_ref().keys() {
             self.unit(name, |name| figures.check_column(name))?;
         }
+        if let Some(figure) = &table.figure {
+            self.unit(figure, |name| figures.check_column(name))?;
+        }
+        let figure = table.figure.as_ref().map_or(SECONDS, |figure| figure.get_ref());
         let values = self.texts(table.columns.get_ref(), "a column's value")?;
-        figures.recovery(&values).map_err(|why| self.error(table.columns.span(), why))
+        let found = figures.row(&values, figure);
+        let row = found.map_err(|why| self.error(table.columns.span(), why))?;
+        Ok(Published { calibrated: table.calibrated, ..row })
     }
 }
 
@@ -274,11 +287,7 @@ mod tests {
 
     use super::*;
     use crate::corpus::Corpus;
-    use crate::plan::{Bundled, bundled};
-
-    fn remote_recovery() -> &'static Bundled {
-        bundled().iter().find(|plan| plan.name == "remote-recovery").unwrap()
-    }
+    use crate::plan::resolved::Step;
 
     const KNOWN: [&str; 4] = [
         "ccr.indices.recovery.chunk_size",
@@ -297,15 +306,17 @@ mod tests {
         Ok(())
     }
 
+    /// A plan of this test alone, so that the messages below do not move when a bundled one changes.
+    const TEXT: &str = include_str!("test_plan.toml");
+
     fn resolved() -> Resolved {
-        remote_recovery().plan().unwrap().resolve(0.01, check).unwrap()
+        Plan::parse("my.toml", TEXT).unwrap().resolve(0.01, check).unwrap()
     }
 
     /// What is said when `from` in the bundled plan becomes `to`.
     fn said(from: &str, to: &str) -> String {
-        let text = remote_recovery().text;
-        assert!(text.contains(from), "{from}");
-        let plan = Plan::parse("my.toml", &text.replacen(from, to, 1));
+        assert!(TEXT.contains(from), "{from}");
+        let plan = Plan::parse("my.toml", &TEXT.replacen(from, to, 1));
         plan.and_then(|plan| plan.resolve(1.0, check)).unwrap_err().to_string()
     }
 
@@ -313,16 +324,18 @@ mod tests {
     fn remote_recovery_is_the_published_experiment() {
         let plan = resolved();
         assert_eq!(plan.steps, [Step::Start, Step::Index, Step::Recover, Step::Verify]);
-        assert_eq!((plan.leader.nodes, plan.follower.nodes), (3, 3));
-        assert_eq!((plan.index.shards, plan.index.replicas), (3, 0));
-        assert_eq!(plan.link.rtt, Duration::from_millis(100));
-        assert_eq!(plan.link.rate_bytes_per_s, 125_000_000);
+        assert_eq!((plan.leader.nodes, plan.follower.unwrap().nodes), (3, 3));
+        let index = &plan.indices[0];
+        assert_eq!((index.shards, index.replicas, index.documents.clone()), (3, 0, 0..25_000));
+        let link = plan.link.unwrap();
+        assert_eq!(link.rtt, Duration::from_millis(100));
+        assert_eq!(link.rate_bytes_per_s, 125_000_000);
         assert_eq!(plan.corpus.source, Source::Generated(Corpus::Geopoint));
         assert_eq!(plan.corpus.documents, 25_000);
         let rows: Vec<(&str, Option<f64>)> = plan
             .variants
             .iter()
-            .map(|v| (v.name.as_str(), v.published.as_ref().map(|row| row.seconds)))
+            .map(|v| (v.name.as_str(), v.published.as_ref().and_then(|row| row.seconds)))
             .collect();
         assert_eq!(
             rows,
@@ -334,8 +347,8 @@ mod tests {
                 ("adaptive", None),
             ]
         );
-        let bytes = plan.variants.iter().filter_map(|v| v.published.as_ref().map(|row| row.bytes));
-        assert!(bytes.eq([4_900_000_000; 4]));
+        let bytes = plan.variants.iter().filter_map(|v| v.published.as_ref()?.bytes);
+        assert!(bytes.eq([5_261_334_938; 4]));
     }
 
     #[test]
@@ -371,7 +384,7 @@ mod tests {
         assert_eq!(five["ccr.indices.recovery.chunk_size"], "1mb");
         assert_eq!(five["ccr.indices.recovery.max_concurrent_file_chunks"], "5");
         assert_eq!(five["narrows.recovery.scheduler"], "parallel_files");
-        let text = remote_recovery().text.replacen(
+        let text = TEXT.replacen(
             "\"narrows.recovery.scheduler\" = \"adaptive\"",
             "\"ccr.indices.recovery.max_bytes_per_sec\" = \"40mb\"",
             1,
@@ -384,7 +397,7 @@ mod tests {
 
     #[test]
     fn scale_multiplies_documents_and_leaves_at_least_one() {
-        let plan = remote_recovery().plan().unwrap();
+        let plan = Plan::parse("my.toml", TEXT).unwrap();
         assert_eq!(plan.resolve(1e-9, check).unwrap().corpus.documents, 1);
         for bad in [0.0, -1.0, f64::NAN, 2e6] {
             assert!(matches!(plan.resolve(bad, check), Err(Error::Scale { .. })), "{bad}");
@@ -407,7 +420,7 @@ mod tests {
            | ^^
         "#);
         insta::assert_snapshot!(said("laps = 1", "laps = 1\nnonsense = 2"), @r#"
-        my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, settings, variant
+        my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, virtual, settings, variant
           |
         9 | nonsense = 2
           | ^^^^^^^^
@@ -431,13 +444,13 @@ mod tests {
           |       ^
         ");
         insta::assert_snapshot!(said("steps = [", "steps = [3, "), @r#"
-        my.toml:7:10: invalid type: integer 3, expected a string
+        my.toml:7:10: a step is a name or a table, found integer
           |
         7 | steps = [3, "start", "index", "recover", "verify"]
           |          ^
         "#);
         insta::assert_snapshot!(said("[follower]", "[folower]"), @r#"
-        my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, settings, variant
+        my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, virtual, settings, variant
            |
         15 | [folower]
            |  ^^^^^^^
@@ -489,7 +502,7 @@ mod tests {
            |            ^
         ");
         insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
-        my.toml:7:28: unknown step "recovery"; did you mean "recover" or "restore"? Steps: start, index, recover, add_replica, restore, verify
+        my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, verify
           |
         7 | steps = ["start", "index", "recovery", "verify"]
           |                            ^^^^^^^^^^
@@ -540,6 +553,95 @@ mod tests {
         37 | ccr.indices.recovery.max_bytes_per_sec = "-1"
            | ^^^
         "#);
+    }
+
+    /// As [`said`], the message alone: first line, without the place.
+    #[track_caller]
+    fn message(from: &str, to: &str, place: &str) -> String {
+        let said = said(from, to);
+        let first = said.lines().next().unwrap();
+        assert!(first.starts_with(&format!("my.toml:{place}: ")), "{said}");
+        first[format!("my.toml:{place}: ").len()..].to_owned()
+    }
+
+    #[test]
+    fn steps_with_options_are_checked() {
+        let verify = ", \"verify\"]";
+        let step = |to: &str, place: &str| message(verify, &format!(", {to}]"), place);
+        assert_eq!(
+            step("{ recover_peers = { restrat = 4 } }", "7:39"),
+            "the step \"recover_peers\" has no option \"restrat\"; did you mean \"restart\"? Options: restart"
+        );
+        assert_eq!(
+            step("{ recover_peers = { restart = 3 } }", "7:39"),
+            "restart on 3 nodes, of which the first stays up is out of range; give 1 to 2"
+        );
+        assert_eq!(
+            step("{ verify = { x = 1 } }", "7:39"),
+            "the step \"verify\" has no options, found \"x\""
+        );
+        assert!(
+            step("{ a = 1, b = 2 }", "7:39")
+                .starts_with("a step is a name, or a table of one name")
+        );
+        assert!(
+            step("\"index_in_background\"", "7:39").starts_with("say how many documents a second")
+        );
+        assert_eq!(step("\"index\"", "7:39"), "the step \"index\" stands here twice");
+        assert_eq!(
+            step("\"recover_peers\"", "7:9"),
+            "a plan has the step \"recover\" or \"recover_peers\", not both"
+        );
+        let rate = "{ index_in_background = { documents_per_s = 80_000 } }";
+        let plan = TEXT.replacen(verify, &format!(", {rate}]"), 1);
+        let plan = Plan::parse("my.toml", &plan).unwrap().resolve(1.0, check).unwrap();
+        assert_eq!(plan.background().unwrap().documents_per_s, 80_000);
+        assert!(plan.spoils_indices());
+        let no_link = message("[link]\nrtt = \"100ms\"\nrate = \"1gbit\"\n", "", "7:9");
+        assert_eq!(no_link, "the step \"recover\" needs a [follower] and a [link]");
+    }
+
+    #[test]
+    fn parameters_of_the_virtual_world_are_checked() {
+        let link = "[settings]\n";
+        let table = |entry: &str| format!("[virtual]\n{entry}\n[settings]\n");
+        let said = |entry: &str, place: &str| message(link, &table(entry), place);
+        let unknown = said("\"disk.schedular\" = { value = \"cfq\", source = \"x\" }", "35:1");
+        assert!(unknown.contains("did you mean \"disk.scheduler\""), "{unknown}");
+        let range = said("\"link.loss\" = { value = 0.5, source = \"x\" }", "35:25");
+        assert!(range.contains("Share of the segments") && range.contains("0 to 0.1"), "{range}");
+        assert_eq!(
+            said("\"link.loss\" = { value = 0.1 }", "35:15"),
+            "the key \"source\" is missing here"
+        );
+        assert_eq!(
+            said("\"link.loss\" = { value = 0.1, source = \" \" }", "35:39"),
+            "say where the value comes from"
+        );
+        let leader =
+            "[leader]\nnodes = 3\n[leader.virtual]\n\"link.loss\" = { value = 0, source = \"x\" }";
+        let own = message("[leader]\nnodes = 3", leader, "15:1");
+        assert_eq!(own, "the link belongs to no cluster; write this in [virtual]");
+    }
+
+    #[test]
+    fn indices_share_the_corpus() {
+        let two = "share = 0.25\nfull = { documents = 1_000, bytes = \"1mb\", segments = 6 }\n\n\
+                   [[index]]\nname = \"other\"\nshards = 1\nreplicas = 1\nshare = 0.75\n\n[settings]\n";
+        let text = TEXT.replacen("[settings]\n", two, 1);
+        let plan = Plan::parse("my.toml", &text).unwrap().resolve(0.5, check).unwrap();
+        assert_eq!(plan.index_names(), "leader,other");
+        assert_eq!((plan.shards(), plan.full_bytes()), (4, None));
+        let documents: Vec<_> = plan.indices.iter().map(|index| index.documents.clone()).collect();
+        assert_eq!(documents, [0..312_500, 312_500..1_250_000]);
+        let full = plan.indices[0].full.unwrap();
+        assert_eq!((full.documents, full.bytes, full.segments), (500, 512 << 10, 6));
+        let more = message("[settings]\n", &two.replace("0.75", "0.8"), "29:1");
+        assert_eq!(more, "the shares of the indices sum to 1.0500; give at most 1");
+        let none = message("[settings]\n", &two.replace("share = 0.75\n", ""), "38:8");
+        assert_eq!(none, "of several indices each says its share of the corpus, 0 to 1");
+        let taken = message("[settings]\n", &two.replace("other", "leader"), "38:8");
+        assert_eq!(taken, "each index has a name of its own; this one is empty or taken");
     }
 
     #[test]

@@ -1,9 +1,16 @@
 //! A plan with everything in units: what a runner works through.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
+use crate::Error;
 use crate::corpus::Source;
+
+/// A corpus that is larger than this is not indexed document by document.
+const REAL_BYTES_MAX: f64 = 200e9;
+/// Of a document of a file, whose size is not known beforehand.
+const FILE_DOCUMENT_BYTES: f64 = 1e3;
 
 /// A plan, resolved.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,24 +25,26 @@ pub struct Resolved {
     pub steps: Vec<Step>,
     /// Repetitions of every variant.
     pub laps: u32,
-    /// Time between two samples.
+    /// Time between two samples; long recoveries are sampled less often as they go on.
     pub sample: Duration,
     /// Seed of everything random.
     pub seed: u64,
-    /// What the corpus was scaled by; 1 is the plan's own size.
+    /// What the documents were scaled by; 1 is the plan's own size.
     pub scale: f64,
     /// The cluster that holds the data.
     pub leader: Cluster,
-    /// The cluster that recovers from it.
-    pub follower: Cluster,
+    /// The cluster that recovers from it; none where nodes of one cluster recover from each other.
+    pub follower: Option<Cluster>,
     /// Whether the follower's nodes are not a cluster of their own, but the leader's second site.
     pub joined: bool,
     /// The path between the two.
-    pub link: Link,
+    pub link: Option<Link>,
     /// What is indexed.
     pub corpus: CorpusUse,
-    /// Where it is indexed.
-    pub index: Index,
+    /// Where it is indexed; at least one, with names of their own.
+    pub indices: Vec<Index>,
+    /// Settings that every node starts with, as in its configuration file.
+    pub node_settings: BTreeMap<String, String>,
     /// Variants in the order of the plan; at least one.
     pub variants: Vec<Variant>,
 }
@@ -43,8 +52,65 @@ pub struct Resolved {
 impl Resolved {
     /// The step that each variant is measured in; none where the plan measures nothing.
     pub fn way(&self) -> Option<Step> {
-        let measured = [Step::Recover, Step::AddReplica, Step::Restore];
-        self.steps.iter().copied().find(|step| measured.contains(step))
+        self.steps.iter().copied().find(|step| Step::MEASURED.contains(&step.name()))
+    }
+
+    /// Calls the indices otherwise: an only one `name`, of several each `name-` and what it was called.
+    pub fn name_indices(&mut self, name: &str) {
+        match self.indices.as_mut_slice() {
+            [only] => only.name = name.to_owned(),
+            several => {
+                several.iter_mut().for_each(|index| index.name = format!("{name}-{}", index.name))
+            }
+        }
+    }
+
+    /// The names of the indices, as a path takes them: `leader1,leader2`.
+    pub fn index_names(&self) -> String {
+        let names: Vec<&str> = self.indices.iter().map(|index| index.name.as_str()).collect();
+        names.join(",")
+    }
+
+    /// Primary shards of all indices.
+    pub fn shards(&self) -> u32 {
+        self.indices.iter().map(|index| index.shards).sum()
+    }
+
+    /// What is indexed while the recovery goes on, if anything.
+    pub fn background(&self) -> Option<Background> {
+        self.steps.iter().find_map(|step| match step {
+            Step::IndexInBackground(background) => Some(*background),
+            _ => None,
+        })
+    }
+
+    /// How copies of the same cluster come to recover from each other, if they do.
+    pub fn peers(&self) -> Option<Peers> {
+        self.steps.iter().find_map(|step| match step {
+            Step::RecoverPeers(peers) => Some(*peers),
+            _ => None,
+        })
+    }
+
+    /// Whether a variant leaves the indices other than it found them, so that each needs them anew.
+    pub fn spoils_indices(&self) -> bool {
+        self.background().is_some() || matches!(self.peers(), Some(Peers::Restart { .. }))
+    }
+
+    /// Refuses a corpus that only the virtual world has room for. `target` is its name.
+    pub fn check_size(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
+        let bytes = self.corpus.documents as f64 * self.corpus.document_bytes();
+        if (is_virtual && self.full_bytes().is_some()) || bytes <= REAL_BYTES_MAX {
+            return Ok(());
+        }
+        // One digit is enough of advice: a GB or less.
+        let scale = 10f64.powf((self.scale * 1e9 / bytes).log10().floor());
+        Err(Error::TooLarge { plan: self.name.clone(), target, bytes: bytes as u64, scale })
+    }
+
+    /// Bytes that the primaries hold in the published run; none where an index does not say it.
+    pub fn full_bytes(&self) -> Option<u64> {
+        self.indices.iter().map(|index| Some(index.full?.bytes)).sum()
     }
 }
 
@@ -55,32 +121,67 @@ pub enum Step {
     Start,
     /// Index the corpus on the leader, then stop.
     Index,
-    /// Recover the index on the follower, for each variant.
+    /// Go on indexing on the leader while the follower recovers.
+    IndexInBackground(Background),
+    /// Recover the indices on the follower, for each variant.
     Recover,
-    /// Add a copy of the index on the second site, for each variant.
+    /// Recover copies from copies of the same cluster, for each variant.
+    RecoverPeers(Peers),
+    /// Add a copy of the indices on the second site, for each variant.
     AddReplica,
-    /// Restore a snapshot of the index on the follower, for each variant.
+    /// Restore a snapshot of the indices on the follower, for each variant.
     Restore,
     /// Compare both sides.
     Verify,
 }
 
 impl Step {
-    /// Every step.
-    pub const ALL: [Step; 6] =
-        [Step::Start, Step::Index, Step::Recover, Step::AddReplica, Step::Restore, Step::Verify];
+    /// The name of every step.
+    pub const NAMES: [&str; 8] = [
+        "start",
+        "index",
+        "index_in_background",
+        "recover",
+        "recover_peers",
+        "add_replica",
+        "restore",
+        "verify",
+    ];
+    /// The steps that variants are measured in; a plan has one of them at most.
+    pub const MEASURED: [&str; 4] = ["recover", "recover_peers", "add_replica", "restore"];
 
-    /// The name in plans: `start`, `index`, `recover`, `add_replica`, `restore`, `verify`.
+    /// The name in plans.
     pub fn name(self) -> &'static str {
         match self {
-            Step::Start => "start",
-            Step::Index => "index",
-            Step::Recover => "recover",
-            Step::AddReplica => "add_replica",
-            Step::Restore => "restore",
-            Step::Verify => "verify",
+            Step::Start => Step::NAMES[0],
+            Step::Index => Step::NAMES[1],
+            Step::IndexInBackground(_) => Step::NAMES[2],
+            Step::Recover => Step::NAMES[3],
+            Step::RecoverPeers(_) => Step::NAMES[4],
+            Step::AddReplica => Step::NAMES[5],
+            Step::Restore => Step::NAMES[6],
+            Step::Verify => Step::NAMES[7],
         }
     }
+}
+
+/// Indexing beside a recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Background {
+    /// Documents a second, over all clients.
+    pub documents_per_s: u64,
+}
+
+/// How copies of one cluster come to recover from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peers {
+    /// The indices get one replica more.
+    Replicas,
+    /// So many nodes restart one after another, each with an empty disk. The first node manages and stays up.
+    Restart {
+        /// How many.
+        nodes: u32,
+    },
 }
 
 /// A cluster to start.
@@ -114,8 +215,18 @@ pub struct CorpusUse {
     pub clients: u32,
 }
 
-/// The index on the leader.
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl CorpusUse {
+    /// Mean bytes of a document's source.
+    pub fn document_bytes(&self) -> f64 {
+        match &self.source {
+            Source::Generated(corpus) => corpus.mean_bytes(),
+            Source::File(_) => FILE_DOCUMENT_BYTES,
+        }
+    }
+}
+
+/// An index on the leader.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Index {
     /// Name.
     pub name: String,
@@ -123,6 +234,60 @@ pub struct Index {
     pub shards: u32,
     /// Copies of each beside the primary.
     pub replicas: u32,
+    /// Which documents of the corpus it gets, counted from 0.
+    pub documents: Range<u64>,
+    /// Its size in the published run, scaled: what a virtual target loads.
+    pub full: Option<Full>,
+}
+
+/// An index by its size alone; without replicas.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Full {
+    /// Documents.
+    pub documents: u64,
+    /// Bytes of segment files.
+    pub bytes: u64,
+    /// Segments over all shards.
+    pub segments: u32,
+    /// How large each of a shard's segments is beside the one before; 1 where all are equal.
+    pub segment_ratio: f64,
+}
+
+/// A parameter of the virtual world, as a plan sets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Which hosts it is for.
+    pub scope: Scope,
+    /// Its name in [`world::model::parameters`].
+    pub name: String,
+    /// Its value, as written.
+    pub value: String,
+    /// Where the value comes from.
+    pub source: String,
+    /// The published rows that it was fitted to, where it was.
+    pub calibrated_on: Option<String>,
+}
+
+/// Which hosts a parameter is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// All, and the link.
+    Everywhere,
+    /// Those of the leader.
+    Leader,
+    /// Those of the follower.
+    Follower,
+}
+
+impl Scope {
+    /// The name in records: `all`, `leader`, `follower`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::Everywhere => "all",
+            Scope::Leader => "leader",
+            Scope::Follower => "follower",
+        }
+    }
 }
 
 /// One combination of settings.
@@ -132,6 +297,10 @@ pub struct Variant {
     pub name: String,
     /// Settings by their names: the plan's own and, before those, the variant's.
     pub settings: BTreeMap<String, String>,
+    /// Parameters of the virtual world: the plan's, then its clusters', then the variant's. The last one counts.
+    pub parameters: Vec<Parameter>,
+    /// Names of the parameters that are this variant's own.
+    pub own_parameters: Vec<String>,
     /// The published row that it stands beside.
     pub published: Option<Published>,
 }
@@ -139,10 +308,20 @@ pub struct Variant {
 /// A published row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// Seconds that the recovery took.
-    pub seconds: f64,
-    /// Bytes that it moved: those of the primaries, from a column in units of 10^9.
-    pub bytes: u64,
+    /// The file and the column of the figure: `remote-recovery, recovery_seconds`.
+    pub figure: String,
+    /// The columns that it was found by: `track = geopoint, chunk_size = 1mb`.
+    pub row: String,
+    /// The figure as it is printed.
+    pub text: String,
+    /// Seconds that the recovery took, where that is the figure.
+    pub seconds: Option<f64>,
+    /// Bytes a second of a node, where that is the figure; from a column in units of 10^6.
+    pub node_bytes_per_s: Option<f64>,
+    /// Bytes that it moved: those of the primaries, from a column in units of 2^30, as Elasticsearch prints.
+    pub bytes: Option<u64>,
+    /// Whether parameters of the virtual world were fitted to this row. All others are predicted.
+    pub calibrated: bool,
     /// What the document says beside the figure.
     pub note: Option<String>,
 }

@@ -1,9 +1,12 @@
-//! Indexing the corpus on the leader: so many bulk clients, each with a part of the documents.
+//! Indexing on the leader: bulk clients, each with a part of the documents; in the virtual world, where a plan
+//! says how large the indices are, the sizes alone.
 
 use std::cell::Cell;
+use std::ops::Range;
+use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::Target;
+use clusters::{Load, Target};
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
@@ -11,12 +14,50 @@ use super::replicating::PLACE;
 use super::{LEADER, Runner};
 use crate::Error;
 use crate::corpus::{BulkBodies, portions};
+use crate::plan::{Background, Index, Variant};
+
+/// How often sizes are indexed in the background, where there are no bulk requests.
+const LOAD_EVERY: Duration = Duration::from_millis(100);
 
 impl<T: Target> Runner<'_, T> {
-    pub(super) async fn index(&self) -> Result<(), Error> {
-        let (index, corpus) = (&self.plan.index, &self.plan.corpus);
-        self.journal.phase("index", true, None, 1)?;
-        self.watch.begin("index", None, Some(corpus.documents), "documents");
+    /// Whether the indices are loaded by their sizes.
+    pub(super) fn loads(&self) -> bool {
+        self.target.is_virtual() && self.plan.full_bytes().is_some()
+    }
+
+    pub(super) async fn index(&self, variant: Option<&Variant>) -> Result<(), Error> {
+        let name = variant.map(|variant| variant.name.as_str());
+        self.journal.phase("index", true, name, 1)?;
+        let documents = self.plan.indices.iter().map(|i| i.documents.end - i.documents.start).sum();
+        let total = (!self.loads()).then_some(documents);
+        self.watch.begin("index", name, total, "documents");
+        let done = Cell::new(0u64);
+        for index in &self.plan.indices {
+            self.create(index).await?;
+        }
+        for index in &self.plan.indices {
+            match index.full.filter(|_| self.loads()) {
+                Some(full) => {
+                    let load = Load {
+                        index: index.name.clone(),
+                        documents: full.documents,
+                        bytes: full.bytes,
+                        segments: full.segments,
+                        segment_ratio: full.segment_ratio,
+                    };
+                    self.target.load(LEADER, &load).await?;
+                }
+                None => self.bulk(index, &done).await?,
+            }
+        }
+        if !self.loads() && !self.is_embedded(LEADER).await? {
+            self.wait_for_merges().await?;
+        }
+        self.watch.end();
+        self.journal.phase("index", false, name, 1)
+    }
+
+    async fn create(&self, index: &Index) -> Result<(), Error> {
         let mut settings = json!({
             "index.number_of_shards": index.shards,
             "index.number_of_replicas": index.replicas,
@@ -25,43 +66,124 @@ impl<T: Target> Runner<'_, T> {
             // A copy can only cross the link later if none is on the other side now.
             settings[PLACE] = json!(self.target.nodes(LEADER).first().map(|node| &node.name));
         }
-        let body = json!({ "settings": settings, "mappings": corpus.source.mapping() });
+        let body = json!({ "settings": settings, "mappings": self.plan.corpus.source.mapping() });
         self.ask(LEADER, "PUT", &format!("/{}", index.name), Some(&body)).await?;
-        self.wait_for_health(LEADER, &index.name).await?;
-        let done = Cell::new(0u64);
-        let clients = portions(corpus.documents, corpus.clients);
-        try_join_all(clients.into_iter().map(|part| self.bulk_client(part, &done))).await?;
-        // What is recovered later is what is committed now.
-        self.ask(LEADER, "POST", &format!("/{}/_flush", index.name), None).await?;
-        if !self.is_embedded(LEADER).await? {
-            self.wait_for_merges().await?;
-        }
-        self.watch.end();
-        self.journal.phase("index", false, None, 1)
+        self.wait_for_health(LEADER, &index.name).await
     }
 
-    async fn bulk_client(&self, part: std::ops::Range<u64>, done: &Cell<u64>) -> Result<(), Error> {
+    async fn bulk(&self, index: &Index, done: &Cell<u64>) -> Result<(), Error> {
+        let Range { start, end } = index.documents;
+        let clients = portions(end - start, self.plan.corpus.clients);
+        let clients = clients.into_iter().map(|part| start + part.start..start + part.end);
+        try_join_all(clients.map(|part| self.bulk_client(index, part, done, None))).await?;
+        // What is recovered later is what is committed now.
+        self.ask(LEADER, "POST", &format!("/{}/_flush", index.name), None).await?;
+        Ok(())
+    }
+
+    /// Sends bulk requests, one after another; with `every`, no sooner than so long after the one before began.
+    async fn bulk_client(
+        &self,
+        index: &Index,
+        part: Range<u64>,
+        done: &Cell<u64>,
+        every: Option<Duration>,
+    ) -> Result<(), Error> {
         let corpus = &self.plan.corpus;
         let bodies = BulkBodies::new(&corpus.source, self.plan.seed, part, corpus.bulk_documents)?;
-        let path = format!("/{}/_bulk?filter_path=errors,took", self.plan.index.name);
+        let path = format!("/{}/_bulk?filter_path=errors,took", index.name);
+        let mut next = self.env.now();
         for body in bodies {
             let body = body?;
+            if let Some(every) = every {
+                self.env.sleep_until(next).await;
+                next = next + every;
+            }
             let documents = body.documents;
             let bytes = body.body;
             let answer = self.target.request(LEADER, "POST", &path, bytes.clone()).await?.json()?;
             if answer["errors"] == json!(true) {
-                let why = self.first_error(bytes).await?;
+                let why = self.first_error(&index.name, bytes).await?;
                 return Err(Error::Rejected { why });
             }
             done.set(done.get() + documents);
-            self.watch.progress(done.get(), None);
+            if every.is_none() {
+                self.watch.progress(done.get(), None);
+            }
         }
         Ok(())
     }
 
+    /// Indexes until it is dropped: each index its share of the rate. Counts into `done`.
+    pub(super) async fn index_in_background(
+        &self,
+        background: Background,
+        done: &Cell<u64>,
+    ) -> Result<(), Error> {
+        let all: u64 = self.plan.indices.iter().map(|index| self.size(index)).sum();
+        let of = |index: &Index| {
+            background.documents_per_s as f64 * self.size(index) as f64 / all.max(1) as f64
+        };
+        let each = self.plan.indices.iter().map(|index| async move {
+            if self.loads() {
+                self.load_in_background(index, of(index), done).await
+            } else {
+                self.bulk_in_background(index, of(index), done).await
+            }
+        });
+        try_join_all(each).await.map(|_| ())
+    }
+
+    fn size(&self, index: &Index) -> u64 {
+        match index.full.filter(|_| self.loads()) {
+            Some(full) => full.documents,
+            None => index.documents.end - index.documents.start,
+        }
+    }
+
+    /// Arrivals are on time whatever the cluster does: what is late is not waited for.
+    async fn load_in_background(
+        &self,
+        index: &Index,
+        documents_per_s: f64,
+        done: &Cell<u64>,
+    ) -> Result<(), Error> {
+        let began = self.env.now();
+        let mut sent = 0;
+        loop {
+            self.env.sleep(LOAD_EVERY).await;
+            let due = ((self.env.now() - began).as_secs_f64() * documents_per_s) as u64;
+            let documents = due - sent;
+            let bytes = (documents as f64 * self.plan.corpus.document_bytes()) as u64;
+            self.target.index_load(LEADER, &index.name, documents, bytes).await?;
+            sent = due;
+            done.set(done.get() + documents);
+        }
+    }
+
+    /// Documents beyond those of the corpus, so that none stands there twice.
+    async fn bulk_in_background(
+        &self,
+        index: &Index,
+        documents_per_s: f64,
+        done: &Cell<u64>,
+    ) -> Result<(), Error> {
+        let corpus = &self.plan.corpus;
+        let clients = u64::from(corpus.clients);
+        let each = documents_per_s / clients as f64;
+        let every = Duration::from_secs_f64(corpus.bulk_documents as f64 / each.max(1e-3));
+        let room = 1u64 << 36;
+        let parts = (0..clients).map(|client| {
+            let from = corpus.documents + client * room;
+            from..from + room
+        });
+        let parts = parts.map(|part| self.bulk_client(index, part, done, Some(every)));
+        try_join_all(parts).await.map(|_| ())
+    }
+
     /// The first document that is refused, in the cluster's words. Asks again without the filter.
-    async fn first_error(&self, body: Bytes) -> Result<String, Error> {
-        let path = format!("/{}/_bulk", self.plan.index.name);
+    async fn first_error(&self, index: &str, body: Bytes) -> Result<String, Error> {
+        let path = format!("/{index}/_bulk");
         let answer = self.target.request(LEADER, "POST", &path, body).await?.json()?;
         let items = answer["items"].as_array().cloned().unwrap_or_default();
         let refused = items.iter().find_map(|item| {
@@ -79,6 +201,14 @@ impl<T: Target> Runner<'_, T> {
             let status = health["status"].as_str().unwrap_or("unknown").to_owned();
             let index = index.to_owned();
             return Err(Error::NotGreen { cluster: cluster.to_owned(), index, status });
+        }
+        Ok(())
+    }
+
+    /// Takes the indices away.
+    pub(super) async fn forget_indices(&self, cluster: &str) -> Result<(), Error> {
+        for index in &self.plan.indices {
+            self.ask(cluster, "DELETE", &format!("/{}", index.name), None).await?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! | `watch` | what the runner tells while it goes on: [`Watch`] |
 //! | `indexing` | the bulk clients |
 //! | `recovering` | one variant: settings, follow, samples, end |
+//! | `peers` | one variant within a cluster: replicas appear, or nodes restart empty |
 //! | `replicating` | the same for `add_replica` |
 //! | `restoring` | the same for `restore` |
 //! | `sampling` | telemetry into lines of the record |
@@ -14,6 +15,7 @@
 
 mod indexing;
 mod journal;
+mod peers;
 mod reading;
 mod recovering;
 mod replicating;
@@ -24,14 +26,14 @@ mod watch;
 
 use bytes::Bytes;
 use clusters::{ClusterSpec, Target, TopologySpec};
-use record::{Line, Row, Writer};
+use record::{Line, Row, ShardDigest, Writer};
 use serde_json::Value;
 use world::{Env, LinkConfig};
 
 pub use watch::{Quiet, Watch};
 
 use crate::Error;
-use crate::plan::{Resolved, Step, Variant};
+use crate::plan::{Peers, Resolved, Step, Variant};
 use journal::Journal;
 
 /// Name of the cluster that holds the data.
@@ -44,24 +46,28 @@ pub fn topology(plan: &Resolved) -> TopologySpec {
     let cluster = |name: &str, nodes: u32| ClusterSpec {
         name: name.to_owned(),
         nodes: nodes as usize,
-        settings: Default::default(),
+        settings: plan.node_settings.clone(),
     };
-    TopologySpec {
-        clusters: vec![cluster(LEADER, plan.leader.nodes), cluster(FOLLOWER, plan.follower.nodes)],
-        link: Some(LinkConfig {
-            rtt: plan.link.rtt,
-            rate_bytes_per_s: Some(plan.link.rate_bytes_per_s),
-            window_bytes: plan.link.window_bytes,
-        }),
-        joined: plan.joined,
-    }
+    let mut clusters = vec![cluster(LEADER, plan.leader.nodes)];
+    clusters.extend(plan.follower.map(|follower| cluster(FOLLOWER, follower.nodes)));
+    TopologySpec { clusters, link: link(plan), joined: plan.joined }
+}
+
+/// The link that a plan asks for, without what only the virtual world has.
+fn link(plan: &Resolved) -> Option<LinkConfig> {
+    plan.link.map(|link| LinkConfig {
+        rtt: link.rtt,
+        rate_bytes_per_s: Some(link.rate_bytes_per_s),
+        window_bytes: link.window_bytes,
+        ..LinkConfig::default()
+    })
 }
 
 /// A plan being run on a target.
 pub struct Runner<'a, T> {
     env: Env,
     plan: &'a Resolved,
-    target: &'a T,
+    target: &'a mut T,
     journal: Journal<'a>,
     watch: &'a dyn Watch,
 }
@@ -71,7 +77,7 @@ impl<'a, T: Target> Runner<'a, T> {
     pub fn new(
         env: &Env,
         plan: &'a Resolved,
-        target: &'a T,
+        target: &'a mut T,
         writer: &'a mut Writer,
         watch: &'a dyn Watch,
     ) -> Self {
@@ -80,43 +86,91 @@ impl<'a, T: Target> Runner<'a, T> {
 
     /// Works through the plan. Rows are in the record as soon as they are known; what is returned are all of
     /// them. A variant whose copy is not right is an error, after its row was written.
-    pub async fn run(&self) -> Result<Vec<Row>, Error> {
+    pub async fn run(&mut self) -> Result<Vec<Row>, Error> {
         let mut rows = Vec::new();
-        if self.plan.way() == Some(Step::Restore) && self.target.repository(LEADER).is_none() {
+        let plan = self.plan;
+        let way = plan.way();
+        if way == Some(Step::Restore) && self.target.repository(LEADER).is_none() {
             return Err(Error::NoRepository { target: self.target.name() });
         }
-        if self.plan.steps.contains(&Step::Index) {
-            self.index().await?;
+        let indexes = plan.steps.contains(&Step::Index);
+        // Where indices are loaded at once, every variant has clusters of its own: connections keep the windows that
+        // they were opened with, and nothing of one variant reaches the next.
+        let anew = plan.spoils_indices() || self.loads();
+        if indexes && (!anew || way.is_none()) {
+            self.index(None).await?;
         }
-        let Some(way) = self.plan.way() else { return Ok(rows) };
+        let Some(way) = way else { return Ok(rows) };
         if way == Step::Restore {
             self.take_snapshot().await?;
         }
-        let leader = self.digest_leader().await?;
-        for lap in 1..=self.plan.laps {
-            for variant in &self.plan.variants {
-                let mut row = match way {
-                    Step::AddReplica => self.add_replica(variant, lap).await?,
-                    Step::Restore => self.restore(variant, lap).await?,
-                    _ => self.recover(variant, lap).await?,
+        let once = if anew { None } else { Some(self.digest_leader(None).await?) };
+        for lap in 1..=plan.laps {
+            for variant in &plan.variants {
+                if self.loads() && !rows.is_empty() {
+                    self.target.stop().await;
+                    self.target.start(&topology(plan)).await?;
+                }
+                let leader = match &once {
+                    Some(digest) => digest.clone(),
+                    None => {
+                        self.index(Some(variant)).await?;
+                        self.digest_leader(Some(variant)).await?
+                    }
                 };
-                if self.plan.steps.contains(&Step::Verify) {
-                    self.verify(variant, lap, &leader, &mut row).await?;
-                }
-                self.journal.row(&row)?;
-                self.watch.row(&row);
-                let verified = row.verified;
-                rows.push(row);
-                if !verified && self.plan.steps.contains(&Step::Verify) {
-                    return Err(Error::NotTheSame { variant: variant.name.clone() });
-                }
-                match way {
-                    Step::AddReplica => self.remove_replica().await?,
-                    _ => self.forget_follower().await?,
-                }
+                rows.push(self.measure(way, variant, lap, &leader).await?);
+                self.clear_away(anew).await?;
             }
         }
         Ok(rows)
+    }
+
+    /// One variant and lap: recovers, compares, and writes the row.
+    async fn measure(
+        &mut self,
+        way: Step,
+        variant: &Variant,
+        lap: u32,
+        leader: &[ShardDigest],
+    ) -> Result<Row, Error> {
+        let mut row = match way {
+            Step::RecoverPeers(peers) => self.recover_peers(variant, lap, peers).await?,
+            Step::AddReplica => self.add_replica(variant, lap).await?,
+            Step::Restore => self.restore(variant, lap).await?,
+            _ => self.recover(variant, lap).await?,
+        };
+        let verifies = self.plan.steps.contains(&Step::Verify);
+        if verifies {
+            self.verify(variant, lap, leader, &mut row).await?;
+        }
+        self.journal.row(&row)?;
+        self.watch.row(&row);
+        if verifies && !row.verified {
+            return Err(Error::NotTheSame { variant: variant.name.clone() });
+        }
+        Ok(row)
+    }
+
+    /// Leaves nothing that the next variant would find.
+    async fn clear_away(&self, anew: bool) -> Result<(), Error> {
+        if self.plan.follower.is_some() && !self.plan.joined {
+            self.forget_indices(FOLLOWER).await?;
+        }
+        if anew {
+            return self.forget_indices(LEADER).await;
+        }
+        match self.plan.way() {
+            Some(Step::RecoverPeers(Peers::Replicas)) => self.set_replicas(0).await,
+            Some(Step::AddReplica) => self.remove_replica().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// A sentence for the record and for whoever watches.
+    fn note(&self, variant: Option<&Variant>, text: &str) -> Result<(), Error> {
+        self.watch.note(text);
+        let variant = variant.map(|variant| variant.name.clone());
+        self.journal.line(&Line::Note { t_ms: self.journal.t_ms(), variant, text: text.to_owned() })
     }
 
     /// Asks a cluster; its answer as JSON.
@@ -129,17 +183,5 @@ impl<'a, T: Target> Runner<'a, T> {
     ) -> Result<Value, Error> {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         Ok(self.target.request(cluster, method, path, body).await?.json()?)
-    }
-
-    /// A sentence for the record and for whoever watches.
-    fn note(&self, variant: &Variant, text: &str) -> Result<(), Error> {
-        let (t_ms, variant) = (self.journal.t_ms(), Some(variant.name.clone()));
-        self.watch.note(text);
-        self.journal.line(&Line::Note { t_ms, variant, text: text.to_owned() })
-    }
-
-    /// The name that the follower index has: the leader index's own.
-    fn follower_index(&self) -> &str {
-        &self.plan.index.name
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Runner;
-use super::sampling::Copies;
+use super::verifying::Copies;
 use crate::Error;
 
 /// Documents of a page: the most that `index.max_result_window` lets through by default.
@@ -26,19 +26,20 @@ struct Place {
 }
 
 impl<T: Target> Runner<'_, T> {
-    /// Reads every document of the primaries, or of the replicas, of an index.
+    /// Reads every document of the copies that are meant, index by index.
     pub(super) async fn read_copies(
         &self,
         cluster: &str,
-        index: &str,
         copies: Copies,
     ) -> Result<Vec<ShardDigest>, Error> {
-        self.ask(cluster, "POST", &format!("/{index}/_refresh"), None).await?;
-        let path = format!("/_cat/shards/{index}?format=json&h=shard,prirep,state,node");
-        let places = places(&self.ask(cluster, "GET", &path, None).await?, copies);
         let mut shards = Vec::new();
-        for place in &places {
-            shards.push(self.read_copy(cluster, index, place).await?);
+        for index in &self.plan.indices {
+            let index = index.name.as_str();
+            self.ask(cluster, "POST", &format!("/{index}/_refresh"), None).await?;
+            let path = format!("/_cat/shards/{index}?format=json&h=shard,prirep,state,node");
+            for place in places(&self.ask(cluster, "GET", &path, None).await?, copies) {
+                shards.push(self.read_copy(cluster, index, &place).await?);
+            }
         }
         Ok(shards)
     }
@@ -93,9 +94,8 @@ impl<T: Target> Runner<'_, T> {
 
 /// The started copies that are meant, from `_cat/shards`, by shard.
 fn places(rows: &Value, copies: Copies) -> Vec<Place> {
-    let kind = if copies == Copies::Primaries { "p" } else { "r" };
     let place = |row: &Value| {
-        let meant = row["prirep"] == kind && row["state"] == "STARTED";
+        let meant = copies.include(row["prirep"] == "p") && row["state"] == "STARTED";
         let shard = row["shard"].as_str()?.parse().ok()?;
         meant.then(|| Some(Place { shard, node: row["node"].as_str()?.to_owned() }))?
     };

@@ -1,45 +1,118 @@
 //! One variant: the follower joins, recovers from remote, and is watched until it is complete.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clusters::Target;
+use futures_util::future::try_join_all;
 use record::{Limit, LimitShare, Line, Row};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
-use super::sampling::{Before, Copies, Recoveries};
+use super::sampling::{Before, Recoveries, Wanted};
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
-use crate::plan::Variant;
+use crate::plan::{Background, Scope, Variant, models};
 
 /// A recovery in which nothing moves for this long has failed.
 const PATIENCE: Duration = Duration::from_secs(180);
+/// ... or for so many samples, where those are far between.
+const PATIENCE_SAMPLES: u32 = 20;
 /// How long the follower may take to reach the leader.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
+/// After so many samples they are taken half as often, and so on: a week is not sampled as a minute is.
+const SAMPLES_BEFORE_THINNING: u32 = 1000;
+
+/// A recovery that is watched: its variant, and what it looks for.
+pub(super) struct Watched<'a> {
+    pub(super) variant: &'a Variant,
+    pub(super) lap: u32,
+    pub(super) cluster: &'a str,
+    pub(super) wanted: Wanted<'a>,
+    pub(super) before: &'a Before,
+    /// What earlier parts of the same variant recovered.
+    pub(super) already: Recoveries,
+    /// Told once every shard has listed its files.
+    pub(super) listed: &'a Notify,
+}
 
 impl<T: Target> Runner<'_, T> {
     pub(super) async fn recover(&self, variant: &Variant, lap: u32) -> Result<Row, Error> {
         self.set_up(variant).await?;
         self.journal.phase("recover", true, Some(&variant.name), lap)?;
         self.watch.begin("recover", Some(&variant.name), None, "bytes");
-        let index = self.follower_index();
-        let body = json!({ "remote_cluster": LEADER, "leader_index": self.plan.index.name });
         let before = Before::default();
         self.sample_nodes(&variant.name, lap, &before).await?;
         let began_epoch_ms = self.env.epoch_ms();
-        let path = format!("/{index}/_ccr/follow?wait_for_active_shards=0");
-        self.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
-        let end = self.watch_recovery(variant, lap, &before, Copies::Primaries).await?;
+        let follows = self.plan.indices.iter().map(|index| async move {
+            let body = json!({ "remote_cluster": LEADER, "leader_index": index.name });
+            let path = format!("/{}/_ccr/follow?wait_for_active_shards=0", index.name);
+            self.ask(FOLLOWER, "PUT", &path, Some(&body)).await
+        });
+        try_join_all(follows).await?;
+        let listed = Notify::new();
+        let watched = Watched {
+            variant,
+            lap,
+            cluster: FOLLOWER,
+            wanted: Wanted::Primaries { shards: self.plan.shards() },
+            before: &before,
+            already: Recoveries::default(),
+            listed: &listed,
+        };
+        let end = match self.plan.background() {
+            None => self.watch_recovery(watched).await?,
+            Some(background) => {
+                let indexing = self.index_beside(variant, background, &listed);
+                tokio::select! {
+                    biased;
+                    end = self.watch_recovery(watched) => end?,
+                    failed = indexing => return Err(failed),
+                }
+            }
+        };
         self.watch.end();
         self.journal.phase("recover", false, Some(&variant.name), lap)?;
-        Ok(self.row(variant, lap, began_epoch_ms, &end))
+        Ok(self.row(variant, lap, end.seconds_since(began_epoch_ms), &end))
     }
 
-    /// Gives both clusters the variant's settings, and takes back those of other variants.
-    async fn set_up(&self, variant: &Variant) -> Result<(), Error> {
+    /// Indexes once the follower has listed the files of every shard: what it copies is then what the leader
+    /// held before, and can be compared. Ends only if it fails.
+    async fn index_beside(&self, variant: &Variant, rate: Background, listed: &Notify) -> Error {
+        listed.notified().await;
+        let (done, began) = (Cell::new(0), self.env.now());
+        let told = async {
+            loop {
+                self.env.sleep(Duration::from_secs(10)).await;
+                let per_s = done.get() as f64 / (self.env.now() - began).as_secs_f64();
+                let text = format!("indexed {} documents beside, {per_s:.0}/s", done.get());
+                if let Err(error) = self.note(Some(variant), &text) {
+                    return error;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            result = self.index_in_background(rate, &done) => match result {
+                Err(error) => error,
+                // A file of documents may come to its end before the recovery does.
+                Ok(()) => std::future::pending().await,
+            },
+            error = told => error,
+        }
+    }
+
+    /// Gives the clusters the variant's settings, and takes back those of other variants; in the virtual world
+    /// what hosts and link are like, too.
+    pub(super) async fn set_up(&self, variant: &Variant) -> Result<(), Error> {
+        self.set_models(variant)?;
         let mut settings = self.settings_of(variant);
         let leader = json!({ "persistent": settings });
         self.ask(LEADER, "PUT", "/_cluster/settings", Some(&leader)).await?;
+        if self.plan.follower.is_none() || self.plan.joined {
+            return Ok(());
+        }
         let seeds = self.target.seeds_through_link(LEADER);
         let remote = format!("cluster.remote.{LEADER}.seeds");
         settings.insert(&remote, json!(seeds.join(",")));
@@ -60,6 +133,26 @@ impl<T: Target> Runner<'_, T> {
         settings
     }
 
+    pub(super) fn set_models(&self, variant: &Variant) -> Result<(), Error> {
+        if !self.target.is_virtual() {
+            if !variant.own_parameters.is_empty() {
+                let (what, target) = (variant.own_parameters.join(", "), self.target.name());
+                let text = format!("{what} is what {target} has, not what the plan says");
+                self.note(Some(variant), &text)?;
+            }
+            return Ok(());
+        }
+        self.target.set_hosts(LEADER, &models(variant, Scope::Leader).host)?;
+        if self.plan.follower.is_some() {
+            self.target.set_hosts(FOLLOWER, &models(variant, Scope::Follower).host)?;
+        }
+        if let (Some(link), Some(config)) = (self.target.link(), super::link(self.plan)) {
+            let config = models(variant, Scope::Everywhere).link.apply(config);
+            link.configure(config).map_err(clusters::Error::Link)?;
+        }
+        Ok(())
+    }
+
     async fn wait_for_remote(&self) -> Result<(), Error> {
         let give_up = self.env.now() + CONNECT_PATIENCE;
         loop {
@@ -76,29 +169,26 @@ impl<T: Target> Runner<'_, T> {
     }
 
     /// Samples until every shard is complete.
-    pub(super) async fn watch_recovery(
-        &self,
-        variant: &Variant,
-        lap: u32,
-        before: &Before,
-        copies: Copies,
-    ) -> Result<Recoveries, Error> {
-        let index = self.follower_index();
-        let shards = match copies {
-            Copies::Primaries => self.plan.index.shards,
-            Copies::Replicas => self.plan.index.shards * self.plan.follower.nodes,
-        };
+    pub(super) async fn watch_recovery(&self, watched: Watched<'_>) -> Result<Recoveries, Error> {
+        let Watched { variant, lap, .. } = watched;
+        let path = format!("/{}/_recovery", self.plan.index_names());
         let mut moved = (self.env.now(), 0);
         let mut next = self.env.now();
+        let mut samples = 0;
         loop {
-            next = (next + self.plan.sample).max(self.env.now());
-            let path = format!("/{index}/_recovery");
-            let answer = self.ask(FOLLOWER, "GET", &path, None).await?;
-            let all = Recoveries::read(&answer, index, copies, shards);
+            let every = self.plan.sample * (1 << (samples / SAMPLES_BEFORE_THINNING).min(20));
+            samples += 1;
+            next = (next + every).max(self.env.now());
+            let answer = self.ask(watched.cluster, "GET", &path, None).await?;
+            let now_here = Recoveries::read(&answer, &watched.wanted);
+            if now_here.listed {
+                watched.listed.notify_one();
+            }
+            let all = watched.already.clone().and(now_here);
             let (t_ms, sample) = (self.journal.t_ms(), all.sample.clone());
             let line = Line::Recovery { t_ms, variant: variant.name.clone(), lap, sample };
             self.journal.line(&line)?;
-            self.sample_nodes(&variant.name, lap, before).await?;
+            self.sample_nodes(&variant.name, lap, watched.before).await?;
             self.watch.progress(all.sample.recovered_bytes, Some(all.sample.total_bytes));
             if all.done {
                 return Ok(all);
@@ -107,46 +197,40 @@ impl<T: Target> Runner<'_, T> {
             if all.sample.recovered_bytes > moved.1 {
                 moved = (now, all.sample.recovered_bytes);
             }
-            if now - moved.0 > PATIENCE {
+            let patience = PATIENCE.max(every * PATIENCE_SAMPLES);
+            if now - moved.0 > patience {
                 let bytes = all.sample.recovered_bytes;
                 let why = all.failure.unwrap_or_else(|| "no shard says why".to_owned());
-                return Err(Error::Stuck { variant: variant.name.clone(), bytes, why });
+                let variant = variant.name.clone();
+                return Err(Error::Stuck { variant, seconds: patience.as_secs(), bytes, why });
             }
             self.env.sleep_until(next).await;
         }
     }
 
-    pub(super) fn row(
-        &self,
-        variant: &Variant,
-        lap: u32,
-        began_epoch_ms: u64,
-        end: &Recoveries,
-    ) -> Row {
-        let seconds = end.stopped_epoch_ms.saturating_sub(began_epoch_ms).max(1) as f64 / 1e3;
+    pub(super) fn row(&self, variant: &Variant, lap: u32, seconds: f64, end: &Recoveries) -> Row {
         let bytes = end.sample.recovered_bytes + end.operations_bytes;
         let bytes_per_s = bytes as f64 / seconds;
-        let rate = self.plan.link.rate_bytes_per_s as f64;
+        let published = variant.published.as_ref();
         Row {
             variant: variant.name.clone(),
             lap,
             seconds,
             bytes,
             bytes_per_s,
-            link_share: self.target.link().map(|_| bytes_per_s / rate),
+            link_share: self
+                .plan
+                .link
+                .filter(|_| self.target.link().is_some())
+                .map(|link| bytes_per_s / link.rate_bytes_per_s as f64),
             limits: shares(&end.sample.charged_s),
             verified: false,
             documents: 0,
             refetched_chunks: end.refetched_chunks,
-            published_s: variant.published.as_ref().map(|published| published.seconds),
-            published_bytes: variant.published.as_ref().map(|published| published.bytes),
+            node_bytes_per_s: None,
+            published_s: published.and_then(|published| published.seconds),
+            published_bytes: published.and_then(|published| published.bytes),
         }
-    }
-
-    /// Takes the follower index away, so that the next variant begins with nothing.
-    pub(super) async fn forget_follower(&self) -> Result<(), Error> {
-        self.ask(FOLLOWER, "DELETE", &format!("/{}", self.follower_index()), None).await?;
-        Ok(())
     }
 }
 

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use clusters::Target;
 use record::Row;
-use serde_json::{Value, json};
+use serde_json::Value;
+use tokio::sync::Notify;
 
-use super::sampling::{Before, Copies};
-use super::{FOLLOWER, LEADER, Runner};
+use super::recovering::Watched;
+use super::sampling::{Before, Recoveries, Wanted};
+use super::{LEADER, Runner};
 use crate::Error;
 use crate::plan::Variant;
 
@@ -20,49 +22,48 @@ const REMOVAL: Duration = Duration::from_secs(2);
 
 impl<T: Target> Runner<'_, T> {
     pub(super) async fn add_replica(&self, variant: &Variant, lap: u32) -> Result<Row, Error> {
-        let settings = json!({ "persistent": self.settings_of(variant) });
-        self.ask(LEADER, "PUT", "/_cluster/settings", Some(&settings)).await?;
+        self.set_up(variant).await?;
         self.journal.phase("recover", true, Some(&variant.name), lap)?;
         self.watch.begin("recover", Some(&variant.name), None, "bytes");
         let before = Before::default();
         self.sample_nodes(&variant.name, lap, &before).await?;
         let began_epoch_ms = self.env.epoch_ms();
-        self.set_replicas(self.plan.follower.nodes).await?;
-        let end = self.watch_recovery(variant, lap, &before, Copies::Replicas).await?;
+        let more = self.plan.follower.map_or(0, |follower| follower.nodes);
+        self.set_replicas(more).await?;
+        let listed = Notify::new();
+        // Of an index without replicas there was none before, so every one counts. A live cluster's clock is its own.
+        let copies = self.plan.shards() * more;
+        let watched = Watched {
+            variant,
+            lap,
+            cluster: LEADER,
+            wanted: Wanted::Peers { target: None, since_epoch_ms: 0, copies },
+            before: &before,
+            already: Recoveries::default(),
+            listed: &listed,
+        };
+        let end = self.watch_recovery(watched).await?;
         self.watch.end();
         self.journal.phase("recover", false, Some(&variant.name), lap)?;
         if end.reused_bytes > 0 {
             let bytes = record::units::show_bytes(end.reused_bytes);
-            self.note(variant, &format!("{bytes} were still there from an earlier copy"))?;
+            self.note(Some(variant), &format!("{bytes} were still there from an earlier copy"))?;
         }
-        self.wait_for_health(LEADER, &self.plan.index.name).await?;
-        Ok(self.row(variant, lap, began_epoch_ms, &end))
+        self.wait_for_health(LEADER, &self.plan.index_names()).await?;
+        Ok(self.row(variant, lap, end.seconds_since(began_epoch_ms), &end))
     }
 
     /// Takes the copy away, so that the next variant begins with nothing.
     pub(super) async fn remove_replica(&self) -> Result<(), Error> {
         self.set_replicas(0).await?;
-        self.wait_for_health(LEADER, &self.plan.index.name).await?;
+        self.wait_for_health(LEADER, &self.plan.index_names()).await?;
         self.env.sleep(REMOVAL).await;
-        Ok(())
-    }
-
-    async fn set_replicas(&self, replicas: u32) -> Result<(), Error> {
-        let mut settings = json!({ "index.number_of_replicas": replicas });
-        if replicas > 0 && self.target.places_by_setting() {
-            // The primaries were kept on the first site while they were filled.
-            let nodes = [LEADER, FOLLOWER].into_iter().flat_map(|site| self.target.nodes(site));
-            let names: Vec<String> = nodes.map(|node| node.name).collect();
-            settings[PLACE] = json!(names.join(","));
-        }
-        let path = format!("/{}/_settings", self.plan.index.name);
-        self.ask(LEADER, "PUT", &path, Some(&settings)).await?;
         Ok(())
     }
 
     /// Waits until no merge runs in the background: it would take disk and cores from the first variant.
     pub(super) async fn wait_for_merges(&self) -> Result<(), Error> {
-        let path = format!("/{}/_stats/merge", self.plan.index.name);
+        let path = format!("/{}/_stats/merge", self.plan.index_names());
         let give_up = self.env.now() + MERGE_PATIENCE;
         while self.env.now() < give_up {
             let stats = self.ask(LEADER, "GET", &path, None).await?;
@@ -72,7 +73,7 @@ impl<T: Target> Runner<'_, T> {
             self.env.sleep(Duration::from_millis(500)).await;
         }
         // What was merged last is committed, too.
-        let path = format!("/{}/_flush", self.plan.index.name);
+        let path = format!("/{}/_flush", self.plan.index_names());
         self.ask(LEADER, "POST", &path, None).await?;
         Ok(())
     }

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use clusters::Target;
 use record::Row;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
-use super::sampling::{Before, Copies};
+use super::recovering::Watched;
+use super::sampling::{Before, Recoveries, Wanted};
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::plan::Variant;
@@ -32,7 +34,7 @@ impl<T: Target> Runner<'_, T> {
         self.watch.begin("snapshot", None, None, "");
         let body = json!({ "type": "fs", "settings": { "location": repository.location } });
         self.ask(LEADER, "PUT", &format!("/_snapshot/{OWN}"), Some(&body)).await?;
-        let body = json!({ "indices": self.plan.index.name, "include_global_state": false });
+        let body = json!({ "indices": self.plan.index_names(), "include_global_state": false });
         let path = format!("/_snapshot/{OWN}/{SNAPSHOT}?wait_for_completion=true");
         let answer = self.ask(LEADER, "PUT", &path, Some(&body)).await?;
         if answer["snapshot"]["state"] != "SUCCESS" {
@@ -46,6 +48,7 @@ impl<T: Target> Runner<'_, T> {
         let Some(repository) = self.target.repository(LEADER) else {
             return Err(Error::NoRepository { target: self.target.name() });
         };
+        self.set_models(variant)?;
         let (own, cluster): (BTreeMap<&str, Value>, BTreeMap<&str, Value>) =
             self.settings_of(variant).into_iter().partition(|(name, _)| is_of_repository(name));
         let settings = json!({ "persistent": cluster });
@@ -62,13 +65,23 @@ impl<T: Target> Runner<'_, T> {
         let before = Before::default();
         self.sample_nodes(&variant.name, lap, &before).await?;
         let began_epoch_ms = self.env.epoch_ms();
-        let body = json!({ "indices": self.plan.index.name, "include_global_state": false });
+        let body = json!({ "indices": self.plan.index_names(), "include_global_state": false });
         let path = format!("/_snapshot/{REMOTE}/{SNAPSHOT}/_restore");
         self.ask(FOLLOWER, "POST", &path, Some(&body)).await?;
-        let end = self.watch_recovery(variant, lap, &before, Copies::Primaries).await?;
+        let listed = Notify::new();
+        let watched = Watched {
+            variant,
+            lap,
+            cluster: FOLLOWER,
+            wanted: Wanted::Primaries { shards: self.plan.shards() },
+            before: &before,
+            already: Recoveries::default(),
+            listed: &listed,
+        };
+        let end = self.watch_recovery(watched).await?;
         self.watch.end();
         self.journal.phase("recover", false, Some(&variant.name), lap)?;
-        Ok(self.row(variant, lap, began_epoch_ms, &end))
+        Ok(self.row(variant, lap, end.seconds_since(began_epoch_ms), &end))
     }
 }
 

@@ -4,22 +4,42 @@
 
 use clusters::Target;
 use record::{Line, Row, ShardDigest};
-
 use serde_json::Value;
 
-use super::sampling::Copies;
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::plan::Variant;
 
+/// Which copies are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copies {
+    Primaries,
+    Replicas,
+    All,
+}
+
+impl Copies {
+    pub(super) fn include(self, primary: bool) -> bool {
+        match self {
+            Copies::Primaries => primary,
+            Copies::Replicas => !primary,
+            Copies::All => true,
+        }
+    }
+}
+
 impl<T: Target> Runner<'_, T> {
-    pub(super) async fn digest_leader(&self) -> Result<Vec<ShardDigest>, Error> {
-        let shards = self.digest(LEADER, &self.plan.index.name, Copies::Primaries).await?;
-        self.write_digest(None, LEADER, &shards)?;
+    /// What the leader's primaries hold.
+    pub(super) async fn digest_leader(
+        &self,
+        variant: Option<&Variant>,
+    ) -> Result<Vec<ShardDigest>, Error> {
+        let shards = self.digest(LEADER, Copies::Primaries).await?;
+        self.write_digest(variant.map(|variant| variant.name.as_str()), LEADER, &shards)?;
         Ok(shards)
     }
 
-    /// Compares the follower with the leader; the row says what was found.
+    /// Compares what recovered with what the leader's primaries held; the row says what was found.
     pub(super) async fn verify(
         &self,
         variant: &Variant,
@@ -29,35 +49,38 @@ impl<T: Target> Runner<'_, T> {
     ) -> Result<(), Error> {
         self.journal.phase("verify", true, Some(&variant.name), lap)?;
         self.watch.begin("verify", Some(&variant.name), None, "");
-        let index = self.follower_index();
-        self.wait_for_primaries(index).await?;
-        let copies = if self.plan.joined { Copies::Replicas } else { Copies::Primaries };
-        let follower = self.digest(FOLLOWER, index, copies).await?;
-        self.write_digest(Some(&variant.name), FOLLOWER, &follower)?;
-        row.documents = follower.iter().map(|shard| shard.documents).sum();
-        row.verified = same(leader, &follower);
+        if self.plan.follower.is_some() {
+            self.wait_for_primaries().await?;
+            let copies = if self.plan.joined { Copies::Replicas } else { Copies::Primaries };
+            let follower = self.digest(FOLLOWER, copies).await?;
+            self.write_digest(Some(&variant.name), FOLLOWER, &follower)?;
+            row.documents = follower.iter().map(|shard| shard.documents).sum();
+            row.verified = same(leader, &follower);
+        } else {
+            let copies = self.digest(LEADER, Copies::All).await?;
+            self.write_digest(Some(&variant.name), "copies", &copies)?;
+            row.documents = leader.iter().map(|shard| shard.documents).sum();
+            row.verified = each_copy_same(leader, &copies);
+        }
         self.watch.end();
         self.journal.phase("verify", false, Some(&variant.name), lap)
     }
 
-    async fn wait_for_primaries(&self, index: &str) -> Result<(), Error> {
-        let path = format!("/_cluster/health/{index}?wait_for_status=yellow&timeout=30s");
+    async fn wait_for_primaries(&self) -> Result<(), Error> {
+        let names = self.plan.index_names();
+        let path = format!("/_cluster/health/{names}?wait_for_status=yellow&timeout=30s");
         self.ask(FOLLOWER, "GET", &path, None).await?;
         Ok(())
     }
 
-    async fn digest(
-        &self,
-        cluster: &str,
-        index: &str,
-        copies: Copies,
-    ) -> Result<Vec<ShardDigest>, Error> {
+    async fn digest(&self, cluster: &str, copies: Copies) -> Result<Vec<ShardDigest>, Error> {
         if !self.is_embedded(cluster).await? {
-            return self.read_copies(cluster, index, copies).await;
+            return self.read_copies(cluster, copies).await;
         }
-        let path = format!("/{index}/_narrows/digest?replicas=true");
+        let query = if copies == Copies::Primaries { "" } else { "?replicas=true" };
+        let path = format!("/{}/_narrows/digest{query}", self.plan.index_names());
         let answer = self.ask(cluster, "GET", &path, None).await?;
-        let meant = |shard: &&Value| shard["primary"] == (copies == Copies::Primaries);
+        let meant = |shard: &&Value| copies.include(shard["primary"] == true);
         let shards = answer["shards"].as_array().into_iter().flatten().filter(meant);
         shards
             .map(|shard| serde_json::from_value(shard.clone()))
@@ -83,15 +106,27 @@ impl<T: Target> Runner<'_, T> {
     }
 }
 
-/// Whether both sides hold the same in every shard. The index may have another name there.
+/// Whether both sides hold the same in every shard.
 fn same(leader: &[ShardDigest], follower: &[ShardDigest]) -> bool {
     let held = |shards: &[ShardDigest]| {
-        let mut held: Vec<(u32, u64, String)> =
-            shards.iter().map(|s| (s.shard, s.documents, s.content.clone())).collect();
-        held.sort();
+        let mut held = shards.to_vec();
+        held.sort_by(|a, b| (&a.index, a.shard).cmp(&(&b.index, b.shard)));
         held
     };
     !leader.is_empty() && held(leader) == held(follower)
+}
+
+/// Whether every copy holds what the primary of its shard held, and every shard has more than one.
+fn each_copy_same(primaries: &[ShardDigest], copies: &[ShardDigest]) -> bool {
+    let of = |shard: &ShardDigest| {
+        let same = |copy: &&ShardDigest| copy.index == shard.index && copy.shard == shard.shard;
+        copies.iter().filter(same).collect::<Vec<_>>()
+    };
+    !primaries.is_empty()
+        && primaries.iter().all(|shard| {
+            let copies = of(shard);
+            copies.len() > 1 && copies.iter().all(|copy| *copy == shard)
+        })
 }
 
 #[cfg(test)]
@@ -110,5 +145,15 @@ mod tests {
         assert!(!same(&leader, &[digest(0, 5, "aa"), digest(1, 7, "bb")]));
         assert!(!same(&leader, &[digest(0, 5, "aa"), digest(1, 6, "bc")]));
         assert!(!same(&[], &[]));
+    }
+
+    #[test]
+    fn a_shard_without_a_second_copy_is_not_recovered() {
+        let primaries = [digest(0, 5, "aa"), digest(1, 6, "bb")];
+        let copies = [primaries.clone(), primaries.clone()].concat();
+        assert!(each_copy_same(&primaries, &copies));
+        assert!(!each_copy_same(&primaries, &copies[..3]));
+        assert!(!each_copy_same(&primaries, &[&copies[..3], &[digest(1, 6, "bc")]].concat()));
+        assert!(!each_copy_same(&[], &[]));
     }
 }

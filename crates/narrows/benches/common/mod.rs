@@ -81,3 +81,8 @@ pub async fn index(
 pub fn sized(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
+
+/// Seconds of a core that this process has had: other programs do not count.
+pub fn core_seconds() -> f64 {
+    world::real_world::run(0, async |env| env.cpu_time()).as_secs_f64()
+}

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clusters::live::Depth;
 use insight::Summary;
-use insight::diagnosis::{Diagnosis, RULES, Series, diagnose};
+use insight::diagnosis::{Diagnosis, RULES, diagnose, recorded};
+use record::RunDir;
 use record::units::{parse_duration, show_seconds};
-use record::{Line, RunDir};
 use report::Style;
 use serde_json::json;
 use world::Env;
@@ -107,11 +107,7 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
 fn of_run(args: &Args, name: &str) -> anyhow::Result<()> {
     let dir = runs::find(&args.runs, name)?;
     let run = RunDir::open(&dir)?;
-    let looks = run.lines.iter().filter_map(|line| match line {
-        Line::Observation { t_ms, observation } => Some((*t_ms, &**observation)),
-        _ => None,
-    });
-    let series = Series::new(looks);
+    let series = recorded(&run);
     if !series.looks().is_empty() {
         let identity = series.last().map(|look| title(&look.cluster)).unwrap_or_default();
         return write(args, &diagnose(&series), &format!("{identity}, run {}", run.manifest.run));

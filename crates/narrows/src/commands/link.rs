@@ -28,7 +28,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let config =
-        LinkConfig { rtt: args.rtt, rate_bytes_per_s: args.rate, window_bytes: args.window };
+    let config = LinkConfig {
+        rtt: args.rtt,
+        rate_bytes_per_s: args.rate,
+        window_bytes: args.window,
+        ..LinkConfig::default()
+    };
     Ok(clusters::standalone_link(&args.listen, &args.to, config, args.allow_remote)?)
 }

@@ -1,10 +1,12 @@
 //! The commands, one file each.
 
+mod calibrate;
 mod cluster;
 mod completions;
 mod explain;
 mod link;
 mod plans;
+mod published;
 mod report;
 mod restore;
 mod run;
@@ -20,6 +22,8 @@ pub(crate) enum Command {
     Run(run::Args),
     /// List the plans that come with narrows.
     Plans(plans::Args),
+    /// Repeat the published recoveries in virtual time and set the figures side by side.
+    Published(published::Args),
     /// Show the table of an earlier run.
     Show(show::Args),
     /// Write the HTML page of an earlier run again.
@@ -34,6 +38,8 @@ pub(crate) enum Command {
     Cluster(cluster::Args),
     /// A link with delay, rate and window between two addresses.
     Link(link::Args),
+    /// Measure what work costs on this machine, for plans in virtual time.
+    Calibrate(calibrate::Args),
     /// Write completions for a shell.
     Completions(completions::Args),
     /// One node of an embedded cluster; reads its configuration from standard input.
@@ -45,6 +51,7 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
     match command {
         Command::Run(args) => run::run(&args),
         Command::Plans(args) => plans::run(&args),
+        Command::Published(args) => published::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Watch(args) => watch::run(&args),
@@ -52,6 +59,7 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
         Command::Restore(args) => restore::run(&args),
         Command::Cluster(args) => cluster::run(&args),
         Command::Link(args) => link::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Completions(args) => completions::run(&args, cli),
         Command::Node => crate::node_process::run(),
     }

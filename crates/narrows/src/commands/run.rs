@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clusters::{
     ClusterIdentity, DEFAULT_HEAP, EmbeddedTarget, NodeHandle, OpenSearchTarget, Target, UrlTarget,
     VirtualTarget,
 };
-use lab::plan::{Plan, Resolved, Step, Variant};
+use lab::plan::{Plan, Resolved, Step, Variant, models_in_use};
 use lab::runner::{self, Runner, Watch};
 use record::units::{parse_duration, parse_rate};
-use record::{FORMAT, LinkInfo, Manifest, NodeInfo, RunDir, Status, VariantInfo, Writer};
+use record::{
+    FORMAT, LinkInfo, Manifest, ModelInfo, NodeInfo, PublishedInfo, RunDir, Status, VariantInfo,
+    Writer,
+};
 use tokio::signal::unix::{SignalKind, signal};
 use world::Env;
 
@@ -82,6 +85,54 @@ fn parse_heap(text: &str) -> Result<String, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let Executed { dir, run, ended } = execute(args)?;
+    let page = dir.join("report.html");
+    match ended {
+        Ok(Ended::Complete) => write_table(&run, &args.form, Some(&page)),
+        Ok(Ended::Interrupted) => {
+            write_table(&run, &args.form, Some(&page))?;
+            anyhow::bail!("interrupted; what was measured until then is in {}", dir.display())
+        }
+        Err(error) => {
+            if !run.rows.is_empty() {
+                write_table(&run, &args.form, Some(&page))?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// A run that took place, however it ended.
+struct Executed {
+    dir: PathBuf,
+    run: RunDir,
+    ended: anyhow::Result<Ended>,
+}
+
+/// Runs a plan in the virtual world, at a scale of its published size, and answers its record.
+pub(crate) fn in_virtual_time(plan: &str, scale: f64, runs: &Path) -> anyhow::Result<RunDir> {
+    let args = Args {
+        plan: plan.to_owned(),
+        on: On::Virtual,
+        scale,
+        laps: None,
+        variants: Vec::new(),
+        rtt: None,
+        rate: None,
+        seed: None,
+        runs: runs.to_owned(),
+        form: Form { json: false, csv: false },
+        allow_changes: false,
+        heap: DEFAULT_HEAP.to_owned(),
+        opensearch_home: None,
+        connect: ConnectArgs::default(),
+    };
+    let Executed { run, ended, .. } = execute(&args)?;
+    ended.map(|_| run)
+}
+
+/// Runs a plan; its record has a page, whatever state it was left in.
+fn execute(args: &Args) -> anyhow::Result<Executed> {
     if matches!(args.on, On::Url(_)) && !args.allow_changes {
         let text = "a run makes an index and changes settings on that cluster, and takes both back at the end; \
                     say --allow-changes if it may";
@@ -89,10 +140,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let plan = Plan::open(&args.plan)?;
     let mut resolved = resolve(args, &plan)?;
+    resolved.check_size(args.on.name(), args.on == On::Virtual)?;
     let (id, dir) = runs::fresh(&args.runs, &resolved.name);
     if matches!(args.on, On::Url(_)) {
         // Nobody else has an index of this name.
-        resolved.index.name = format!("narrows-{id}");
+        resolved.name_indices(&format!("narrows-{id}"));
     }
     let mut manifest = describe(args, &plan, &resolved, id);
     // Before anything is started: a directory that cannot be written is found now.
@@ -106,9 +158,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             let target = OpenSearchTarget::new(env).with_heap(&args.heap);
             Ok(args.opensearch_home.iter().fold(target, |target, home| target.with_home(home)))
         }),
-        On::Virtual => on_virtual(&resolved, writer, &mut manifest),
+        On::Virtual => on_virtual(&resolved, writer),
     };
-    finish(args, &dir, &mut manifest, ended)
+    manifest.status = match &ended {
+        Ok(Ended::Complete) => Status::Complete,
+        Ok(Ended::Interrupted) => Status::Interrupted,
+        Err(_) => Status::Failed,
+    };
+    record::replace_manifest(&dir, &manifest)?;
+    let run = RunDir::open(&dir)?;
+    write_page(&run, &dir.join("report.html"))?;
+    let id = &manifest.run;
+    let ended =
+        ended.with_context(|| format!("run {id} failed; its record is in {}", dir.display()));
+    Ok(Executed { dir, run, ended })
 }
 
 /// The plan with what the command line says otherwise.
@@ -124,10 +187,23 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
     if args.laps == Some(0) {
         return Err(Usage("--laps must be at least 1".to_owned()).into());
     }
+    if args.on == On::Virtual {
+        resolved.take_link_of_test_bed();
+    }
     resolved.laps = args.laps.unwrap_or(resolved.laps);
     resolved.seed = args.seed.unwrap_or(resolved.seed);
-    resolved.link.rtt = args.rtt.unwrap_or(resolved.link.rtt);
-    resolved.link.rate_bytes_per_s = args.rate.unwrap_or(resolved.link.rate_bytes_per_s);
+    match &mut resolved.link {
+        Some(link) => {
+            link.rtt = args.rtt.unwrap_or(link.rtt);
+            link.rate_bytes_per_s = args.rate.unwrap_or(link.rate_bytes_per_s);
+        }
+        None if args.rtt.is_some() || args.rate.is_some() => {
+            let text =
+                format!("plan {} has no link: --rtt and --rate change nothing", resolved.name);
+            return Err(Usage(text).into());
+        }
+        None => {}
+    }
     for name in &args.variants {
         let known = || resolved.variants.iter().map(|variant| variant.name.as_str());
         if !known().any(|variant| variant == name) {
@@ -201,7 +277,15 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
     let variants = resolved.variants.iter().map(|variant| VariantInfo {
         name: variant.name.clone(),
         settings: variant.settings.clone(),
-        published_s: variant.published.as_ref().map(|published| published.seconds),
+        published_s: variant.published.as_ref().and_then(|published| published.seconds),
+        published: variant.published.as_ref().map(|published| PublishedInfo {
+            figure: published.figure.clone(),
+            row: published.row.clone(),
+            text: published.text.clone(),
+            node_bytes_per_s: published.node_bytes_per_s,
+            calibrated: published.calibrated,
+        }),
+        models: models(&args.on, variant),
     });
     Manifest {
         format: FORMAT,
@@ -216,15 +300,31 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
         scale: resolved.scale,
         status: Status::Running,
         machine: machine::describe(),
-        link: (!elsewhere).then_some(LinkInfo {
-            rtt_ms: resolved.link.rtt.as_secs_f64() * 1e3,
-            rate_bytes_per_s: resolved.link.rate_bytes_per_s,
-            window_bytes: resolved.link.window_bytes,
+        link: resolved.link.filter(|_| !elsewhere).map(|link| LinkInfo {
+            rtt_ms: link.rtt.as_secs_f64() * 1e3,
+            rate_bytes_per_s: link.rate_bytes_per_s,
+            window_bytes: link.window_bytes,
             ceiling_bytes_per_s: None,
         }),
         nodes: if elsewhere { Vec::new() } else { nodes.collect() },
         variants: variants.collect(),
     }
+}
+
+/// What the virtual world is like; nothing is modelled elsewhere.
+fn models(on: &On, variant: &Variant) -> Vec<ModelInfo> {
+    if *on != On::Virtual {
+        return Vec::new();
+    }
+    let info = |row: lab::plan::ModelInUse| ModelInfo {
+        hosts: row.scope.name().to_owned(),
+        name: row.name.to_owned(),
+        value: row.value,
+        unit: row.unit.to_owned(),
+        source: row.source,
+        calibrated_on: row.calibrated_on,
+    };
+    models_in_use(variant).into_iter().map(info).collect()
 }
 
 /// How a run ended, short of a failure.
@@ -247,8 +347,19 @@ fn on_real<T: Target>(
         }
         writer.manifest(manifest)?;
         let mut target = target(&env)?;
-        let ended = until_told(work(&env, plan, &mut target, writer, &progress)).await;
+        let node_ended = target.node_ended();
+        let work = until_told(work(&env, plan, &mut target, writer, &progress));
+        let ended = tokio::select! {
+            biased;
+            ended = work => ended,
+            () = node_ended => Err(anyhow!("a node has ended")),
+        };
         progress.clear();
+        // What failed may be no more than a node's end as others saw it.
+        let ended = match ended {
+            Err(error) => Err(target.first_ended().await.map_or(error, Into::into)),
+            ended => ended,
+        };
         target.stop().await;
         ended
     })
@@ -305,7 +416,7 @@ async fn until_told(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::R
     }
 }
 
-fn on_virtual(plan: &Resolved, writer: Writer, _manifest: &mut Manifest) -> anyhow::Result<Ended> {
+fn on_virtual(plan: &Resolved, writer: Writer) -> anyhow::Result<Ended> {
     let plan = plan.clone();
     let seed = plan.seed;
     let (result, _trace) = world::virtual_world::run_traced(seed, async move |env: Env| {
@@ -334,39 +445,4 @@ async fn work<T: Target>(
     progress.end();
     Runner::new(env, plan, target, writer, progress).run().await?;
     Ok(())
-}
-
-/// Writes how it ended, the page and the table; whatever is there, after a failure too.
-fn finish(
-    args: &Args,
-    dir: &std::path::Path,
-    manifest: &mut Manifest,
-    ended: anyhow::Result<Ended>,
-) -> anyhow::Result<()> {
-    manifest.status = match &ended {
-        Ok(Ended::Complete) => Status::Complete,
-        Ok(Ended::Interrupted) => Status::Interrupted,
-        Err(_) => Status::Failed,
-    };
-    record::replace_manifest(dir, manifest)?;
-    let run = RunDir::open(dir)?;
-    let page = dir.join("report.html");
-    write_page(&run, &page)?;
-    match ended {
-        Ok(Ended::Complete) => write_table(&run, &args.form, Some(&page)),
-        Ok(Ended::Interrupted) => {
-            write_table(&run, &args.form, Some(&page))?;
-            anyhow::bail!("interrupted; what was measured until then is in {}", dir.display())
-        }
-        Err(error) => {
-            if !run.rows.is_empty() {
-                write_table(&run, &args.form, Some(&page))?;
-            }
-            Err(error.context(format!(
-                "run {} failed; its record is in {}",
-                manifest.run,
-                dir.display()
-            )))
-        }
-    }
 }

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let out = match (args.json, args.plain || !io::stdout().is_terminal()) {
             (true, _) => Out::Json,
             (false, true) => Out::Plain,
-            (false, false) => Out::Screen(Screen::open()?),
+            (false, false) => Out::Screen(Box::new(Screen::open()?)),
         };
         let mut watch = Watch {
             began: env.now(),
@@ -91,7 +91,7 @@ struct Watch {
 }
 
 enum Out {
-    Screen(Screen),
+    Screen(Box<Screen>),
     Plain,
     Json,
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clusters::live::{Address, Credentials, LiveClient, LiveOptions, Sampler, TlsOptions};
+use clusters::Credentials;
+use clusters::live::{Address, LiveClient, LiveOptions, Sampler, TlsOptions};
 use record::units::parse_duration;
 use world::Env;
 
@@ -32,6 +33,14 @@ pub(crate) struct ConnectArgs {
     /// How long one answer may take.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     timeout: Duration,
+}
+
+/// As it is where the command line says nothing.
+impl Default for ConnectArgs {
+    fn default() -> Self {
+        let timeout = Duration::from_secs(10);
+        ConnectArgs { credentials: None, ca: None, cert: None, key: None, insecure: false, timeout }
+    }
 }
 
 /// Everything that is wrong with reaching a cluster is for whoever asked to put right: exit code 2.

@@ -52,6 +52,8 @@ impl Recording {
                 name: VARIANT.to_owned(),
                 settings: set.map(|(name, s)| (name.clone(), s.value.clone())).collect(),
                 published_s: None,
+                published: None,
+                models: Vec::new(),
             }],
         };
         let writer = Writer::create(&path, &manifest)?;

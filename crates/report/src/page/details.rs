@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use insight::{Summary, words};
 use maud::{Markup, html};
-use record::{Line, Manifest, RunDir, Status, units};
+use record::{Line, Manifest, ModelInfo, RunDir, Status, units};
 
 /// Notes shown; the record has them all.
 const MOST_NOTES: usize = 40;
@@ -16,6 +16,12 @@ pub(super) fn details(run: &RunDir, summary: &Summary<'_>) -> Markup {
             details {
                 summary { "Settings of each variant" }
                 (settings(summary))
+            }
+            @if summary.manifest.variants.iter().any(|variant| !variant.models.is_empty()) {
+                details {
+                    summary { "The virtual world" }
+                    (models(&run.manifest))
+                }
             }
             details {
                 summary { "Run, machine and link" }
@@ -50,6 +56,53 @@ fn settings(summary: &Summary<'_>) -> Markup {
                                 @for variant in &summary.variants {
                                     td { (variant.settings.get(name).map_or("-", String::as_str)) }
                                 }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Parameters with their sources; where variants differ, each value with its variant.
+fn models(manifest: &Manifest) -> Markup {
+    let mut rows: Vec<(&ModelInfo, Vec<&str>)> = Vec::new();
+    for variant in &manifest.variants {
+        for model in &variant.models {
+            match rows.iter_mut().find(|(known, _)| *known == model) {
+                Some((_, variants)) => variants.push(&variant.name),
+                None => rows.push((model, vec![&variant.name])),
+            }
+        }
+    }
+    rows.sort_by(|(a, _), (b, _)| (&a.hosts, &a.name).cmp(&(&b.hosts, &b.name)));
+    let modelled = manifest.variants.iter().filter(|variant| !variant.models.is_empty()).count();
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="The virtual world" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "parameter" }
+                        th scope="col" { "hosts" }
+                        th scope="col" { "value" }
+                        th scope="col" { "unit" }
+                        th scope="col" { "source" }
+                    }
+                }
+                tbody {
+                    @for (model, variants) in rows {
+                        tr {
+                            th scope="row" { code { (model.name) } }
+                            td { (model.hosts) }
+                            td {
+                                (model.value)
+                                @if variants.len() < modelled { " (" (variants.join(", ")) ")" }
+                            }
+                            td { (model.unit) }
+                            td {
+                                (model.source)
+                                @if let Some(rows) = &model.calibrated_on { "; calibrated on " (rows) }
                             }
                         }
                     }

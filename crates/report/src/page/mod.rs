@@ -2,6 +2,7 @@
 
 mod charts;
 mod details;
+mod findings;
 mod rows;
 
 use insight::{Summary, curves, words};
@@ -33,7 +34,11 @@ pub fn html(run: &RunDir) -> String {
                 (head(&summary))
                 main {
                     (gaps(&summary))
-                    (rows::table(&summary))
+                    @if let Some(diagnosis) = &summary.watched {
+                        (findings::section(diagnosis))
+                    } @else {
+                        (rows::table(&summary))
+                    }
                     (charts::recovered(&summary, &curves))
                     (charts::accounting(&summary))
                     (verdicts(&summary))

@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Table, Wrap};
 
-use super::view::{View, node_cells, recovery_cells};
+use super::view::{RecoveryCells, View, node_cells, recovery_cells};
 use crate::style::plain;
 
 /// Rows of the parts that have less to say.
@@ -89,50 +89,82 @@ fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
     let room = usize::from(area.height).saturating_sub(3);
     let hidden = view.recoveries.len().saturating_sub(room);
     let shown = if hidden > 0 { room.saturating_sub(1) } else { room };
-    let mut rows: Vec<Row<'_>> = view
-        .recoveries
-        .iter()
-        .take(shown)
-        .map(|pace| {
-            let cells = recovery_cells(pace);
-            let style = if pace.ended { paint.dim() } else { Style::new() };
-            Row::new(
-                vec![
-                    cells.name,
-                    cells.path,
-                    cells.stage,
-                    bar(cells.done),
-                    cells.amount,
-                    cells.now,
-                    cells.since,
-                    cells.eta,
-                ]
-                .into_iter()
-                .map(|text| Cell::from(plain(&text)))
-                .collect::<Vec<_>>(),
-            )
-            .style(style)
-        })
-        .collect();
+    let columns: Vec<&RecoveryColumn> =
+        RECOVERY_COLUMNS.iter().filter(|column| area.width >= column.from_width).collect();
+    let row = |pace: &insight::diagnosis::Pace| {
+        let cells = recovery_cells(pace);
+        let texts = columns.iter().map(|column| Cell::from(plain(&(column.text)(&cells))));
+        let style = if pace.ended { paint.dim() } else { Style::new() };
+        Row::new(texts.collect::<Vec<_>>()).style(style)
+    };
+    let mut rows: Vec<Row<'_>> = view.recoveries.iter().take(shown).map(row).collect();
     if hidden > 0 {
-        rows.push(
-            Row::new(vec![format!("and {} more", view.recoveries.len() - shown)])
-                .style(paint.dim()),
-        );
+        let more = format!("and {} more", view.recoveries.len() - shown);
+        rows.push(Row::new(vec![more]).style(paint.dim()));
     }
-    let widths = [
-        Constraint::Fill(2),
-        Constraint::Fill(3),
-        Constraint::Length(12),
-        Constraint::Length(BAR as u16 + 5),
-        Constraint::Length(19),
-        Constraint::Length(11),
-        Constraint::Length(11),
-        Constraint::Length(18),
-    ];
-    let header = ["shard", "from > to", "stage", "", "done", "now", "since chg", "eta"];
+    let widths: Vec<Constraint> = columns.iter().map(|column| column.width).collect();
+    let header: Vec<&str> = columns.iter().map(|column| column.header).collect();
     frame.render_widget(table(rows, &widths, &header, title, paint), area);
 }
+
+/// A column of recoveries, and the width of the terminal from which on it is shown.
+struct RecoveryColumn {
+    header: &'static str,
+    width: Constraint,
+    from_width: u16,
+    text: fn(&RecoveryCells) -> String,
+}
+
+const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
+    RecoveryColumn {
+        header: "shard",
+        width: Constraint::Fill(2),
+        from_width: 0,
+        text: |cells| cells.name.clone(),
+    },
+    RecoveryColumn {
+        header: "from > to",
+        width: Constraint::Fill(3),
+        from_width: 110,
+        text: |cells| cells.path.clone(),
+    },
+    RecoveryColumn {
+        header: "stage",
+        width: Constraint::Length(12),
+        from_width: 100,
+        text: |cells| cells.stage.clone(),
+    },
+    RecoveryColumn {
+        header: "",
+        width: Constraint::Length(BAR as u16 + 5),
+        from_width: 60,
+        text: |cells| bar(cells.done),
+    },
+    RecoveryColumn {
+        header: "done",
+        width: Constraint::Length(19),
+        from_width: 80,
+        text: |cells| cells.amount.clone(),
+    },
+    RecoveryColumn {
+        header: "now",
+        width: Constraint::Length(11),
+        from_width: 0,
+        text: |cells| cells.now.clone(),
+    },
+    RecoveryColumn {
+        header: "since chg",
+        width: Constraint::Length(11),
+        from_width: 120,
+        text: |cells| cells.since.clone(),
+    },
+    RecoveryColumn {
+        header: "eta",
+        width: Constraint::Length(16),
+        from_width: 0,
+        text: |cells| cells.eta.clone(),
+    },
+];
 
 fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
     let rows: Vec<Row<'_>> = view
@@ -198,5 +230,5 @@ fn lines(frame: &mut Frame<'_>, area: Rect, title: &'static str, all: &[String],
 fn bar(done: Option<f64>) -> String {
     let Some(done) = done else { return String::new() };
     let full = (done * BAR as f64).round() as usize;
-    format!("{}{} {:>3.0}%", "█".repeat(full), "░".repeat(BAR - full), (done * 100.0).floor())
+    format!("{}{}{:>4.0}%", "█".repeat(full), "░".repeat(BAR - full), (done * 100.0).floor())
 }

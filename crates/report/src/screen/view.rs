@@ -102,13 +102,14 @@ fn waiting(all: &[WaitingCopy]) -> Vec<String> {
     let unassigned = all.iter().filter(|copy| copy.state == "UNASSIGNED");
     let line = |copy: &WaitingCopy| {
         let kind = if copy.primary { "primary" } else { "replica" };
-        let why = copy
-            .decisions
-            .first()
+        // That a node already holds the copy is no news.
+        let telling = copy.decisions.iter().find(|decision| decision.decider != "same_shard");
+        let why = telling
+            .or(copy.decisions.first())
             .map(|decision| format!("{}: {}", decision.decider, decision.explanation))
             .or_else(|| copy.explanation.clone())
-            .or_else(|| copy.reason.clone())
-            .unwrap_or_else(|| "not asked why".to_owned());
+            .or_else(|| Some(format!("{}; why it waits was not asked", copy.reason.as_deref()?)))
+            .unwrap_or_else(|| "why it waits was not asked".to_owned());
         format!("{kind} of {}[{}]: {why}", copy.index, copy.shard)
     };
     unassigned.map(line).collect()

@@ -163,6 +163,8 @@ fn manifest() -> Manifest {
                     ("narrows.recovery.scheduler".to_owned(), made.scheduler.to_owned()),
                 ]),
                 published_s: made.published_s,
+                published: None,
+                models: Vec::new(),
             })
             .collect(),
     }
@@ -181,6 +183,7 @@ fn row(made: &Made) -> Row {
         verified: true,
         documents: DOCUMENTS,
         refetched_chunks: 0,
+        node_bytes_per_s: None,
         published_s: made.published_s,
         published_bytes: made.published_s.map(|_| 4_900_000_000),
     }

@@ -3,7 +3,9 @@
 use crate::arm::Arm;
 use crate::commit::{Commit, FORMAT, StoredCommit};
 use crate::snapshot::Snapshot;
-use crate::{Error, Result};
+use crate::synthetic::{SyntheticArm, sources_for};
+use crate::to_its_end::to_its_end;
+use crate::{Error, Mapping, Result, Segments};
 
 use super::{Inner, Shard};
 
@@ -21,6 +23,28 @@ impl Shard {
         }
         let _writes = self.inner.writes.lock().await;
         self.inner.refresh_locked().await
+    }
+
+    /// Indexes by another mapping from now on: fields that are new are indexed in what is written after, and
+    /// kept in `_source` alone in what was there before, as in Elasticsearch. Costs a refresh and waits for merges; nothing if
+    /// the mapping is the same.
+    pub async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
+        let inner = &self.inner;
+        if *inner.mapping.borrow() == *mapping {
+            return Ok(());
+        }
+        let this = self.clone();
+        let mapping = mapping.clone();
+        let change = async move {
+            let inner = &this.inner;
+            let _flushes = inner.flushes.lock().await;
+            let _writes = inner.writes.lock().await;
+            inner.refresh_locked().await?;
+            inner.arm.set_mapping(&mapping).await?;
+            *inner.mapping.borrow_mut() = mapping;
+            Ok(())
+        };
+        to_its_end(&inner.env, &inner.arm.dir(), "take over a mapping", change).await
     }
 
     /// Commits: what was applied is durable in segment files, and the log is cut to what retention needs.
@@ -52,28 +76,75 @@ impl Shard {
     }
 
     /// Adds documents that exist only as a number: a corpus too large to index document by document. They are
-    /// committed at once, take `documents` places in the history, and are not in the log. `segments` of them
-    /// are made, each half as large as the one before.
+    /// committed at once, take `documents` places in the history, and are not in the log.    ///
+    /// In the virtual world alone; elsewhere an error.
+    pub async fn synthesize(
+        &self,
+        documents: u64,
+        source_bytes: u64,
+        segments: Segments,
+    ) -> Result<()> {
+        let arm = self.synthetic()?;
+        self.add_synthetic(arm, documents, source_bytes, segments).await;
+        self.flush().await.map(|_| ())
+    }
+
+    /// As [`Shard::synthesize`], for segment files of `stored_bytes` together. An error where the documents alone
+    /// take more.
+    pub async fn synthesize_stored(
+        &self,
+        documents: u64,
+        stored_bytes: u64,
+        segments: Segments,
+    ) -> Result<()> {
+        let source_bytes = sources_for(documents, stored_bytes, segments.count).ok_or_else(|| {
+            let segments = segments.count;
+            let reason = format!(
+                "{documents} documents in {segments} segments take more than {stored_bytes} bytes of files; \
+                 give more bytes, or fewer documents or segments"
+            );
+            Error::Failed { dir: self.inner.arm.dir(), reason }
+        })?;
+        self.synthesize(documents, source_bytes, segments).await
+    }
+
+    /// Indexes documents that exist only as a number, with the work that a bulk request of them costs: they are
+    /// parsed, logged, indexed and synced. They become searchable at the next refresh and are not in the log.
     ///
     /// In the virtual world alone; elsewhere an error.
-    pub async fn synthesize(&self, documents: u64, source_bytes: u64, segments: u32) -> Result<()> {
-        let inner = &self.inner;
-        let Arm::Synthetic(arm) = &inner.arm else {
-            let reason = "documents can only be synthesized in the virtual world".to_owned();
-            return Err(Error::Failed { dir: inner.arm.dir(), reason });
-        };
-        {
-            let _writes = inner.writes.lock().await;
-            let mut book = inner.book.borrow_mut();
-            let first = book.tracker.max_seq_no().map_or(0, |max| max + 1);
-            arm.synthesize(first, documents, source_bytes, segments);
-            book.tracker.mark_range(first..first + documents);
-            book.complete_from = book.complete_from.max(first + documents);
-            book.documents += documents;
-            book.unrefreshed = true;
-            book.uncommitted = true;
+    pub async fn index_synthetic(&self, documents: u64, source_bytes: u64) -> Result<()> {
+        let arm = self.synthetic()?;
+        arm.pass_bulk(documents, source_bytes).await;
+        self.add_synthetic(arm, documents, source_bytes, Segments::halving(1)).await;
+        Ok(())
+    }
+
+    fn synthetic(&self) -> Result<&SyntheticArm> {
+        match &self.inner.arm {
+            Arm::Synthetic(arm) => Ok(arm),
+            _ => {
+                let reason = "documents can only be synthesized in the virtual world".to_owned();
+                Err(Error::Failed { dir: self.inner.arm.dir(), reason })
+            }
         }
-        self.flush().await.map(|_| ())
+    }
+
+    async fn add_synthetic(
+        &self,
+        arm: &SyntheticArm,
+        documents: u64,
+        source_bytes: u64,
+        segments: Segments,
+    ) {
+        let _writes = self.inner.writes.lock().await;
+        let mut book = self.inner.book.borrow_mut();
+        let first = book.tracker.max_seq_no().map_or(0, |max| max + 1);
+        arm.synthesize(first, documents, source_bytes, segments);
+        book.tracker.mark_range(first..first + documents);
+        book.complete_from = book.complete_from.max(first + documents);
+        book.documents += documents;
+        book.unrefreshed = true;
+        book.uncommitted = true;
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Shard {
 pub(crate) struct Inner {
     env: Env,
     arm: Arm,
-    mapping: Mapping,
+    mapping: RefCell<Mapping>,
     history_uuid: String,
     durability: Cell<Durability>,
     opened: Cell<Opened>,
@@ -82,8 +82,8 @@ impl Shard {
     /// Opens the copy in `dir`: checks every committed file against its hash, then replays the operation log.
     /// What was found is in [`Shard::opened`]. Errors name a file that is gone, cut or damaged.
     ///
-    /// The fields that are indexed are those of the mapping that the copy was created with; others of
-    /// `mapping` are checked and kept in `_source`.
+    /// Fields of `mapping` that the copy does not have yet are indexed from now on, those of replayed operations
+    /// included; documents from before keep them in `_source` alone.
     pub async fn open(env: &Env, dir: &Path, mapping: &Mapping, options: Options) -> Result<Shard> {
         Shard::open_with(env, dir, mapping, options, true).await
     }
@@ -101,7 +101,7 @@ impl Shard {
             inner: Rc::new(Inner {
                 env: env.clone(),
                 arm,
-                mapping: mapping.clone(),
+                mapping: RefCell::new(mapping.clone()),
                 history_uuid: stored.commit.history_uuid.clone(),
                 durability: Cell::new(options.durability),
                 opened: Cell::new(Opened {
@@ -125,9 +125,9 @@ impl Shard {
         self.inner.opened.get()
     }
 
-    /// The mapping that it was opened with.
-    pub fn mapping(&self) -> &Mapping {
-        &self.inner.mapping
+    /// The mapping that documents are indexed by.
+    pub fn mapping(&self) -> Mapping {
+        self.inner.mapping.borrow().clone()
     }
 
     /// Identity of the history that the operations belong to.
@@ -177,6 +177,11 @@ impl Inner {
 /// The newest commit in `dir`, without opening the copy; none if there is no copy.
 pub async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     arm::committed(env, dir).await
+}
+
+/// Whether `dir` holds anything of a copy: a commit, or files that were being received.
+pub async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
+    arm::holds_anything(env, dir).await
 }
 
 /// Removes the copy in `dir` and all that belongs to it. Succeeds if there is none.

@@ -30,6 +30,14 @@ impl Shard {
         Ok(self.inner.arm.counts().documents)
     }
 
+    /// Live documents that have a value in the field with this dotted path. Refreshes first if something is not
+    /// searchable yet. None where that cannot be told: the field is not indexed or is `text`, or the world is
+    /// virtual, where documents are not parsed.
+    pub async fn count_with(&self, field: &str) -> Result<Option<u64>> {
+        self.refresh().await?;
+        self.inner.arm.count_with(field).await
+    }
+
     /// Reads every live document and sums their hashes. Refreshes first if something is not searchable yet.
     /// Equal digests of two copies mean equal documents, whatever their segments look like.
     pub async fn digest(&self) -> Result<Digest> {

@@ -16,7 +16,7 @@ use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::digest::document_hash;
 use crate::plan::{Change, Located};
 use crate::snapshot::Pin;
-use crate::{Digest, Error, GetResult, OpKind, Operation, Result, WriteRequest};
+use crate::{Digest, Error, GetResult, Mapping, OpKind, Operation, Result, Segments, WriteRequest};
 
 /// A copy of the virtual world that is open.
 pub(crate) struct SyntheticArm {
@@ -190,6 +190,16 @@ impl SyntheticArm {
         self.pass(Work::DiskWrite { bytes: written }).await;
     }
 
+    /// Documents are not parsed here.
+    pub(crate) async fn set_mapping(&self, _mapping: &Mapping) -> Result<()> {
+        self.env.work(Work::DiskSync, || ()).await;
+        Ok(())
+    }
+
+    pub(crate) async fn count_with(&self, _path: &str) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     pub(crate) async fn digest(&self) -> Result<Digest> {
         let (stored, sources) = {
             let index = self.index.borrow();
@@ -286,14 +296,27 @@ impl SyntheticArm {
         Ok(Pin::Synthetic(SyntheticPin::new(self.disk.borrow().files.clone())))
     }
 
-    /// Adds documents as sums, in segments of which each is half as large as the one before.
-    pub(crate) fn synthesize(&self, first: u64, documents: u64, source_bytes: u64, segments: u32) {
+    /// Lets the time pass that a bulk request takes.
+    pub(crate) async fn pass_bulk(&self, documents: u64, bytes: u64) {
+        self.pass(Work::Parse { bytes }).await;
+        self.pass(Work::DiskWrite { bytes }).await;
+        self.pass(Work::Index { documents, bytes }).await;
+        self.pass(Work::DiskSync).await;
+    }
+
+    /// Adds documents as sums, in segments of the given sizes.
+    pub(crate) fn synthesize(
+        &self,
+        first: u64,
+        documents: u64,
+        source_bytes: u64,
+        sizes: Segments,
+    ) {
         let mut index = self.index.borrow_mut();
         let (mut documents, mut source_bytes) = (documents, source_bytes);
-        for number in 0..segments.clamp(1, 32) {
-            let last = number + 1 >= segments;
-            let half = |whole: u64| if last { whole } else { whole.div_ceil(2) };
-            let (some, bytes) = (half(documents), half(source_bytes));
+        for (number, share) in sizes.shares_of_the_rest().enumerate() {
+            let part = |whole: u64| ((whole as f64 * share).ceil() as u64).min(whole);
+            let (some, bytes) = (part(documents), part(source_bytes));
             if some == 0 {
                 break;
             }

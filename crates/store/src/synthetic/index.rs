@@ -45,6 +45,8 @@ pub(super) struct SegmentState {
 
 /// Length of a generated id.
 const BULK_ID_BYTES: u64 = 20;
+/// What compression leaves of stored sources.
+const STORED_PERCENT: u64 = 41;
 
 /// Sizes of a segment's files, as they are on a real copy of 1 million documents of one point each with
 /// generated ids (`cargo run --release -p store --example index_speed`): bytes a document, and for the stored
@@ -57,9 +59,21 @@ fn files(name: &str, documents: u64, source_bytes: u64, id_bytes: u64) -> Vec<(S
         part("fieldnorm", 99),
         part("idx", 200 + 3 * documents),
         part("pos", 104),
-        part("store", 200 + raw * 41 / 100),
+        part("store", 200 + raw * STORED_PERCENT / 100),
         part("term", 300 + 2 * documents),
     ]
+}
+
+/// Bytes of sources with which `documents` in `segments` segments take `stored_bytes` in files; none where the
+/// documents alone take more. The inverse of [`files`].
+pub(crate) fn sources_for(documents: u64, stored_bytes: u64, segments: u32) -> Option<u64> {
+    let each = files("", 0, 0, 0).iter().map(|(_, len)| len).sum::<u64>() * u64::from(segments);
+    let bare: u64 = files("", documents, 0, documents * BULK_ID_BYTES)
+        .iter()
+        .zip(files("", 0, 0, 0))
+        .map(|((_, len), (_, empty))| len - empty)
+        .sum();
+    Some(stored_bytes.checked_sub(each + bare)? * 100 / STORED_PERCENT)
 }
 
 impl Segment {

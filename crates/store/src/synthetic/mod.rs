@@ -5,6 +5,7 @@
 //! | `mod.rs` | what the virtual disk keeps of a copy |
 //! | `arm.rs` | [`SyntheticArm`]: the same methods as on real files; closures do nothing, time passes |
 //! | `index.rs` | documents in segments: searchable, deleted, merged |
+//! | `space.rs` | how much the disk still takes |
 //! | `pin.rs`, `incoming.rs` | both sides of a recovery |
 //!
 //! What stands in [`Disk`] is durable, but for the log's operations that are marked as not synced; an open
@@ -14,6 +15,7 @@ mod arm;
 mod incoming;
 mod index;
 mod pin;
+mod space;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -29,7 +31,9 @@ use crate::{Error, Operation, Result};
 
 pub(crate) use arm::SyntheticArm;
 pub(crate) use incoming::SyntheticIncoming;
+pub(crate) use index::sources_for;
 pub(crate) use pin::SyntheticPin;
+pub use space::set_disk_free_bytes;
 
 /// The list of segments of a commit, as the index library names it.
 const META: &str = "meta.json";

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tantivy::Index;
 use tantivy::directory::MmapDirectory;
 use tantivy::index::{IndexSettings, SegmentComponent};
+use tantivy::schema::Schema;
 
 use super::{files, schema};
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
@@ -67,7 +68,7 @@ pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Resu
     if newest(copy)?.is_some() {
         return Err(Error::AlreadyThere { dir: copy.to_owned() });
     }
-    let work_dir = copy.join(INDEX);
+    let work_dir = work_dir(copy);
     files::fresh_dir(&work_dir)?;
     let directory = MmapDirectory::open(&work_dir);
     let directory = directory.map_err(|e| index_error("create the index", copy, e))?;
@@ -126,7 +127,7 @@ fn sweep(copy: &Path, keep: u64) -> Result<()> {
 
 /// Fills `index/` from a commit. The library gets its own copies of what it overwrites.
 pub(super) fn rebuild(copy: &Path, stored: &StoredCommit) -> Result<PathBuf> {
-    let work_dir = copy.join(INDEX);
+    let work_dir = work_dir(copy);
     files::fresh_dir(&work_dir)?;
     let commit_dir = dir(copy, stored.commit.generation);
     for file in stored.commit.files.iter().filter(|file| file.name != META) {
@@ -136,8 +137,32 @@ pub(super) fn rebuild(copy: &Path, stored: &StoredCommit) -> Result<PathBuf> {
     fs::copy(&from, &to).map_err(io("copy", &from))?;
     let names: Vec<&str> = stored.commit.files.iter().map(|file| file.name.as_str()).collect();
     let managed = serde_json::to_vec(&names).expect("names are plain data");
-    files::write_durably(&work_dir.join(MANAGED), &managed)?;
+    // The directory is scratch: it is rebuilt at the next open.
+    let path = work_dir.join(MANAGED);
+    fs::write(&path, &managed).map_err(io("write", &path))?;
     Ok(work_dir)
+}
+
+/// Where the library works. Scratch: rebuilt from a commit at each open.
+pub(super) fn work_dir(copy: &Path) -> PathBuf {
+    copy.join(INDEX)
+}
+
+/// Adds to the schema in `work_dir` what only the mapping has. Nobody may have the index there open.
+pub(super) fn extend_schema(copy: &Path, work_dir: &Path, mapping: &Mapping) -> Result<()> {
+    let path = work_dir.join(META);
+    let damaged = |error: serde_json::Error| index_error("read the schema", copy, error);
+    let bytes = fs::read(&path).map_err(io("read", &path))?;
+    let mut meta: Value = serde_json::from_slice(&bytes).map_err(damaged)?;
+    let before: Schema = serde_json::from_value(meta["schema"].take()).map_err(damaged)?;
+    let missing = schema::missing(&before, mapping);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let extended = schema::extended(&before, &missing);
+    meta["schema"] = serde_json::to_value(extended).map_err(damaged)?;
+    let bytes = serde_json::to_vec(&meta).map_err(damaged)?;
+    fs::write(&path, &bytes).map_err(io("write", &path))
 }
 
 /// Links the files of the refreshed index as commit `generation`, which nothing points to yet.
@@ -157,7 +182,7 @@ fn try_link(copy: &Path, index: &Index, generation: u64) -> Result<bool> {
     let failed = |error| index_error("commit the index", copy, error);
     let to = dir(copy, generation);
     files::fresh_dir(&to)?;
-    let work_dir = copy.join(INDEX);
+    let work_dir = work_dir(copy);
     // While this value lives the library deletes none of these files.
     let meta = index.load_metas().map_err(failed)?;
     for segment in &meta.segments {

@@ -1,15 +1,15 @@
 //! What the work on other threads shares: the index library's handles, the log, and whether all is sound.
 
 use std::fs::File;
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyError};
 
 use super::commits;
 use super::log::{Log, Piece};
-use super::schema::Fields;
+use super::schema::{self, Fields};
 use crate::arm::{Counts, Found};
 use crate::commit::{Commit, StoredCommit};
 use crate::mapping::document::Reader;
@@ -18,14 +18,20 @@ use crate::{Error, Mapping, Operation, Result};
 /// A segment is written out when the documents in memory reach this.
 const WRITER_BYTES: usize = 64 << 20;
 
+/// The index library's handles, and how documents are read for them. A new mapping takes new ones.
+pub(super) struct Handles {
+    pub(super) fields: Fields,
+    pub(super) documents: Reader,
+    index: Index,
+    /// None once newer handles have taken over.
+    writer: Mutex<Option<IndexWriter>>,
+    reader: IndexReader,
+}
+
 /// Never more than one lock is held, but for the log's within the writer's.
 pub(super) struct Core {
     pub(super) dir: PathBuf,
-    pub(super) fields: Fields,
-    pub(super) documents: Reader,
-    pub(super) index: Index,
-    pub(super) writer: Mutex<IndexWriter>,
-    reader: IndexReader,
+    handles: RwLock<Arc<Handles>>,
     log: Mutex<Log>,
     counts: Mutex<Counts>,
     /// Why nothing more is accepted.
@@ -46,23 +52,18 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Core {
-    /// Rebuilds `index/` from the commit, which was checked, and opens it and the log.
-    pub(super) fn open(
-        dir: PathBuf,
-        lock: File,
-        stored: StoredCommit,
-        mapping: &Mapping,
-    ) -> Result<(Self, Found)> {
+impl Handles {
+    /// Opens the index in `work_dir`, after fields that only the mapping has were added to its schema.
+    fn open(dir: &Path, work_dir: &Path, mapping: &Mapping) -> Result<Self> {
         let refused = |what: &'static str| {
-            let path = dir.clone();
+            let path = dir.to_owned();
             move |error: TantivyError| Error::Index { what, path, reason: error.to_string() }
         };
-        let work_dir = commits::rebuild(&dir, &stored)?;
-        let index = Index::open_in_dir(&work_dir).map_err(refused("open the index"))?;
+        commits::extend_schema(dir, work_dir, mapping)?;
+        let index = Index::open_in_dir(work_dir).map_err(refused("open the index"))?;
         let fields = Fields::of(&index.schema(), mapping).ok_or_else(|| Error::Index {
             what: "open the index",
-            path: dir.clone(),
+            path: dir.to_owned(),
             reason: "its schema lacks the fields that every copy has".to_owned(),
         })?;
         let options = IndexWriterOptions::builder()
@@ -77,14 +78,41 @@ impl Core {
         writer.set_merge_policy(Box::new(policy));
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         let reader = reader.map_err(refused("open a reader"))?;
+        let (documents, writer) = (Reader::new(mapping), Mutex::new(Some(writer)));
+        Ok(Handles { fields, documents, index, writer, reader })
+    }
+
+    /// Does something with the writer.
+    pub(super) fn write<T>(
+        &self,
+        f: impl FnOnce(&mut IndexWriter) -> tantivy::Result<T>,
+    ) -> tantivy::Result<T> {
+        match lock(&self.writer).as_mut() {
+            Some(writer) => f(writer),
+            None => Err(TantivyError::SystemError("the writer was closed".to_owned())),
+        }
+    }
+
+    /// Whether every field of `mapping` that is indexed is in the schema.
+    fn covers(&self, mapping: &Mapping) -> bool {
+        schema::missing(&self.index.schema(), mapping).is_empty()
+    }
+}
+
+impl Core {
+    /// Rebuilds `index/` from the commit, which was checked, and opens it and the log.
+    pub(super) fn open(
+        dir: PathBuf,
+        lock: File,
+        stored: StoredCommit,
+        mapping: &Mapping,
+    ) -> Result<(Self, Found)> {
+        let work_dir = commits::rebuild(&dir, &stored)?;
+        let handles = Handles::open(&dir, &work_dir, mapping)?;
         let (log, torn_bytes) = Log::open(&dir, stored.log_generation)?;
         let core = Core {
             dir,
-            fields,
-            documents: Reader::new(mapping),
-            index,
-            writer: Mutex::new(writer),
-            reader,
+            handles: RwLock::new(Arc::new(handles)),
             log: Mutex::new(log),
             counts: Mutex::default(),
             failure: OnceLock::new(),
@@ -115,8 +143,31 @@ impl Core {
         self.fail(Error::Index { what, path: self.dir.clone(), reason })
     }
 
+    pub(super) fn handles(&self) -> Arc<Handles> {
+        self.handles.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(super) fn searcher(&self) -> Searcher {
-        self.reader.searcher()
+        self.handles().reader.searcher()
+    }
+
+    /// Takes over another mapping: what is indexed from now on has its fields. Segments from before stay as they
+    /// are; to whoever reads them, no document of theirs has the new fields. Nothing may be written, merged or committed
+    /// meanwhile.
+    pub(super) fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
+        let old = self.handles();
+        // What was read for the old schema goes into a segment of its own.
+        self.refresh()?;
+        let writer = lock(&old.writer).take();
+        if let Some(writer) = writer {
+            let merged = writer.wait_merging_threads();
+            merged.map_err(|e| self.index_error("close the writer", e))?;
+        }
+        let opened = Handles::open(&self.dir, &commits::work_dir(&self.dir), mapping);
+        let opened = opened.map_err(|error| self.fail(error))?;
+        debug_assert!(opened.covers(mapping));
+        *self.handles.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(opened);
+        self.count()
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -180,15 +231,17 @@ impl Core {
 
     /// Makes what was indexed searchable.
     pub(super) fn refresh(&self) -> Result<()> {
-        let committed = lock(&self.writer).commit();
+        let handles = self.handles();
+        let committed = handles.write(IndexWriter::commit);
         committed.map_err(|e| self.index_error("refresh the index", e))?;
-        self.reader.reload().map_err(|e| self.index_error("read the index again", e))?;
+        handles.reader.reload().map_err(|e| self.index_error("read the index again", e))?;
         self.count()
     }
 
     /// Merges the smallest segments, if there are more than `max_num_segments`.
     pub(super) fn merge_towards(&self, max_num_segments: usize) -> Result<Merge> {
-        let metas = self.index.searchable_segment_metas();
+        let handles = self.handles();
+        let metas = handles.index.searchable_segment_metas();
         let mut metas = metas.map_err(|e| self.index_error("list segments", e))?;
         let deleted = metas.iter().any(|meta| meta.num_deleted_docs() > 0);
         let expunges = max_num_segments == 1 && metas.len() == 1 && deleted;
@@ -198,8 +251,8 @@ impl Core {
         metas.sort_by_key(|meta| (meta.num_docs(), meta.id()));
         let count = metas.len() - max_num_segments + 1;
         let ids: Vec<_> = metas.iter().take(count).map(|meta| meta.id()).collect();
-        let merge = lock(&self.writer).merge(&ids);
-        match merge.wait() {
+        let merge = handles.write(|writer| Ok(writer.merge(&ids)));
+        match merge.and_then(|merge| merge.wait()) {
             Ok(_) => Ok(Merge::Again),
             // Some of them are being merged already, or were just now.
             Err(TantivyError::InvalidArgument(_)) => Ok(Merge::Busy),
@@ -214,7 +267,7 @@ impl Core {
     /// Holds on to the files of the refreshed index as commit `generation`, and begins a new log file.
     pub(super) fn begin_commit(&self, generation: u64) -> Result<()> {
         lock(&self.log).roll().map_err(|error| self.fail(error))?;
-        commits::link_index(&self.dir, &self.index, generation)
+        commits::link_index(&self.dir, &self.handles().index, generation)
     }
 
     /// Makes a commit the newest, durably.

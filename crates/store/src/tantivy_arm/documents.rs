@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tantivy::indexer::UserOperation;
 use tantivy::{TantivyDocument, Term};
 
-use super::core::{Core, lock};
+use super::core::{Core, Handles};
 use super::schema::DocumentSink;
 use crate::arm::Parsed;
 use crate::plan::Change;
@@ -18,19 +18,22 @@ const GROUP_BYTES: usize = 4 << 10;
 /// Room for the fields that every document has, beside its id and source.
 const FIXED_BYTES: usize = 96;
 
-impl Core {
+impl Handles {
     fn read(&self, source: &[u8]) -> std::result::Result<TantivyDocument, String> {
         let document = TantivyDocument::with_capacity(source.len() * 2 + FIXED_BYTES);
         let mut sink = DocumentSink { fields: &self.fields, document };
         self.documents.read(source, &mut sink)?;
         Ok(sink.document)
     }
+}
 
+impl Core {
     /// Reads the documents of new writes, each for itself.
     pub(super) fn parse(&self, sources: &[Option<Bytes>]) -> Parsed {
         let mut parsed = Parsed::default();
+        let handles = self.handles();
         for (at, source) in sources.iter().enumerate() {
-            let document = match source.as_ref().map(|source| self.read(source)) {
+            let document = match source.as_ref().map(|source| handles.read(source)) {
                 None => None,
                 Some(Ok(document)) => Some(document),
                 Some(Err(reason)) => {
@@ -46,11 +49,12 @@ impl Core {
     /// Reads the documents of accepted operations; one that cannot be read is an error.
     pub(super) fn parse_changes(&self, ops: &[Operation], changes: &[Change]) -> Result<Parsed> {
         let mut parsed = Parsed::default();
+        let handles = self.handles();
         parsed.documents.resize_with(ops.len(), || None);
         for change in changes {
             let op = &ops[change.at];
             if let OpKind::Index { source, .. } = &op.kind {
-                let document = self.read(source);
+                let document = handles.read(source);
                 let document =
                     document.map_err(|reason| Error::Document { id: op.id.to_string(), reason })?;
                 parsed.documents[change.at] = Some(document);
@@ -66,34 +70,36 @@ impl Core {
         changes: &[Change],
         mut parsed: Parsed,
     ) -> Result<()> {
-        let writer = lock(&self.writer);
-        let run = |group: &mut Vec<UserOperation>| {
-            let ran = writer.run(group.drain(..));
-            ran.map_err(|e| self.index_error("index documents", e))
-        };
+        let handles = self.handles();
         let mut group = Vec::with_capacity(2 * GROUP_OPS);
         let mut bytes = 0;
-        for change in changes {
-            let op = &ops[change.at];
-            if change.replaces {
-                group.push(UserOperation::Delete(Term::from_field_text(self.fields.id, &op.id)));
+        let indexed = handles.write(|writer| {
+            for change in changes {
+                let op = &ops[change.at];
+                if change.replaces {
+                    let id = Term::from_field_text(handles.fields.id, &op.id);
+                    group.push(UserOperation::Delete(id));
+                }
+                if let OpKind::Index { source, .. } = &op.kind {
+                    let document = parsed.documents[change.at].take().unwrap_or_default();
+                    group.push(UserOperation::Add(handles.complete(document, op, source)));
+                    bytes += source.len() + FIXED_BYTES;
+                }
+                if group.len() >= GROUP_OPS || bytes >= GROUP_BYTES {
+                    writer.run(group.drain(..))?;
+                    bytes = 0;
+                }
             }
-            if let OpKind::Index { source, .. } = &op.kind {
-                let document = parsed.documents[change.at].take().unwrap_or_default();
-                group.push(UserOperation::Add(self.complete(document, op, source)));
-                bytes += source.len() + FIXED_BYTES;
+            if !group.is_empty() {
+                writer.run(group.drain(..))?;
             }
-            if group.len() >= GROUP_OPS || bytes >= GROUP_BYTES {
-                run(&mut group)?;
-                bytes = 0;
-            }
-        }
-        if !group.is_empty() {
-            run(&mut group)?;
-        }
-        Ok(())
+            Ok(())
+        });
+        indexed.map_err(|e| self.index_error("index documents", e))
     }
+}
 
+impl Handles {
     /// Adds what every document has to its mapped fields.
     fn complete(
         &self,

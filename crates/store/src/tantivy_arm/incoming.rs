@@ -1,7 +1,8 @@
 //! Receiving real files into `incoming/`.
 //!
 //! A journal there says for each file how far it is and what the hash of that much is. It is never trusted:
-//! whoever goes on reads that much again and compares. So nothing needs to be synced before the end.
+//! whoever goes on reads that much again and compares. So nothing has to be synced before the end; files are
+//! synced piece by piece as they come all the same, so that installing need not wait for the disk.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ const INCOMING: &str = "incoming";
 const JOURNAL: &str = ".journal";
 /// A file's progress is noted each time this much was added.
 const NOTE_BYTES: u64 = 8 << 20;
+/// Synced beside the chunks each time this much was added.
+const SYNC_BYTES: u64 = 8 << 20;
 /// Hashed at once at most, so that one file does not hold a core for long.
 const HASH_BYTES: u64 = 8 << 20;
 
@@ -50,6 +53,13 @@ struct Receiving {
     pending: BTreeMap<u64, Bytes>,
     noted: u64,
     finished: bool,
+    /// Bytes from the start that were there when the last sync began.
+    synced: u64,
+    syncing: bool,
+    /// A sync failed: nobody knows what of the file is durable.
+    sync_failure: Option<Error>,
+    /// All of it was synced after its last byte.
+    durable: bool,
 }
 
 /// A reception.
@@ -59,6 +69,7 @@ pub(crate) struct FileIncoming {
     dir: PathBuf,
     metas: Vec<FileMeta>,
     files: Vec<RefCell<Receiving>>,
+    /// A file's hash or its sync went on.
     hashed: Notify,
     journal: Arc<File>,
     journal_len: Cell<u64>,
@@ -208,16 +219,15 @@ impl FileIncoming {
             }
             state.hasher.as_ref().map_or(0, Xxh3::digest)
         };
-        let path = self.dir.join(&meta.name);
         if found != meta.xxh3 {
-            self.files[file].replace(Receiving::nothing());
-            self.env.work(Work::DiskWrite { bytes: 0 }, move || files::remove_file(&path)).await?;
+            self.forget(file).await?;
             let (file, expected) = (meta.name.clone(), meta.xxh3);
             return Err(Error::ReceivedDamaged { file, expected, found });
         }
-        if meta.len == 0 {
-            let create = move || open_for_writing(&path).map(|_| ());
-            self.env.work(Work::DiskWrite { bytes: 0 }, create).await?;
+        if let Err(error) = self.make_durable(file).await {
+            // What is read back may never have reached the disk.
+            self.forget(file).await?;
+            return Err(error);
         }
         let note = {
             let mut state = self.files[file].borrow_mut();
@@ -227,18 +237,75 @@ impl FileIncoming {
         self.note(note).await
     }
 
-    pub(crate) async fn install(&self, commit: &Commit) -> Result<()> {
-        for (meta, state) in self.metas.iter().zip(&self.files) {
-            let path = self.dir.join(&meta.name);
-            let handle = state.borrow_mut().handle.take();
+    /// Drops what was received of a file.
+    async fn forget(&self, file: usize) -> Result<()> {
+        let path = self.dir.join(&self.metas[file].name);
+        self.files[file].replace(Receiving::nothing());
+        self.env.work(Work::DiskWrite { bytes: 0 }, move || files::remove_file(&path)).await
+    }
+
+    /// Syncs the whole file, once.
+    async fn make_durable(&self, file: usize) -> Result<()> {
+        loop {
+            let ended = self.hashed.notified();
+            if !self.files[file].borrow().syncing {
+                break;
+            }
+            ended.await;
+        }
+        let (durable, failure, handle) = {
+            let mut state = self.files[file].borrow_mut();
+            (state.durable, state.sync_failure.take(), state.handle.take())
+        };
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        if !durable {
+            let path = self.dir.join(&self.metas[file].name);
             let sync = move || {
                 let handle = match handle {
                     Some(handle) => handle,
-                    None => Arc::new(File::open(&path).map_err(io("open", &path))?),
+                    None => Arc::new(open_for_writing(&path)?),
                 };
                 handle.sync_all().map_err(io("sync", &path))
             };
             self.env.work(Work::DiskSync, sync).await?;
+            self.files[file].borrow_mut().durable = true;
+        }
+        Ok(())
+    }
+
+    /// Whether enough came of a file since its last sync.
+    pub(crate) fn is_sync_due(&self, file: usize) -> bool {
+        let state = self.files[file].borrow();
+        !state.syncing && state.handle.is_some() && state.hashed - state.synced >= SYNC_BYTES
+    }
+
+    /// Syncs what is there of a file, beside the chunks that go on. A failure is told when the file is finished.
+    pub(crate) async fn sync_part(&self, file: usize) {
+        let handle = {
+            let mut state = self.files[file].borrow_mut();
+            let Some(handle) = state.handle.clone() else { return };
+            (state.syncing, state.synced) = (true, state.hashed);
+            handle
+        };
+        let path = self.dir.join(&self.metas[file].name);
+        let sync = move || handle.sync_data().map_err(io("sync", &path));
+        let synced = self.env.work(Work::DiskSync, sync).await;
+        {
+            let mut state = self.files[file].borrow_mut();
+            state.syncing = false;
+            if let Err(error) = synced {
+                state.sync_failure.get_or_insert(error);
+            }
+        }
+        self.hashed.notify_waiters();
+    }
+
+    pub(crate) async fn install(&self, commit: &Commit) -> Result<()> {
+        for file in 0..self.metas.len() {
+            // Those that an earlier reception had finished are not synced yet, as far as is known.
+            self.make_durable(file).await?;
         }
         let (copy, dir, commit) = (self.copy.clone(), self.dir.clone(), commit.clone());
         self.env.work(Work::DiskSync, move || install(&copy, &dir, commit)).await?;
@@ -256,6 +323,10 @@ impl Receiving {
             pending: BTreeMap::new(),
             noted: 0,
             finished: false,
+            synced: 0,
+            syncing: false,
+            sync_failure: None,
+            durable: false,
         }
     }
 
@@ -350,7 +421,10 @@ fn begin_journal(path: &Path, notes: &[Note]) -> Result<(File, u64)> {
     for note in notes.iter().filter(|note| note.prefix > 0) {
         put_note(&mut buffer, note);
     }
-    files::write_atomically(path, &buffer)?;
+    // Never trusted, so it need not be durable before the first chunk is asked for.
+    let fresh = path.with_extension("new");
+    fs::write(&fresh, &buffer).map_err(io("write", &fresh))?;
+    fs::rename(&fresh, path).map_err(io("replace", path))?;
     let file = OpenOptions::new().write(true).open(path).map_err(io("open", path))?;
     Ok((file, buffer.len() as u64))
 }

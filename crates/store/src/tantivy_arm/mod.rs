@@ -70,6 +70,12 @@ pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     Ok(stored.map(|stored| stored.commit))
 }
 
+/// Whether a directory has anything in it.
+pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
+    let dir = dir.to_owned();
+    env.work(Work::DiskRead { bytes: 4096 }, move || Ok(!files::names(&dir)?.is_empty())).await
+}
+
 /// Removes a copy.
 pub(crate) async fn destroy(env: &Env, dir: &Path) -> Result<()> {
     let dir = dir.to_owned();
@@ -207,6 +213,17 @@ impl TantivyArm {
 
     pub(crate) async fn refresh(&self) -> Result<()> {
         self.work(Work::DiskSync, Core::refresh).await
+    }
+
+    pub(crate) async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
+        let mapping = mapping.clone();
+        self.work(Work::DiskSync, move |core| core.set_mapping(&mapping)).await
+    }
+
+    pub(crate) async fn count_with(&self, path: &str) -> Result<Option<u64>> {
+        let path = path.to_owned();
+        let bytes = self.counts().documents;
+        self.work(Work::DiskRead { bytes }, move |core| core.count_with(&path)).await
     }
 
     pub(crate) async fn digest(&self) -> Result<Digest> {

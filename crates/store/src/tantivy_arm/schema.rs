@@ -3,6 +3,8 @@
 //! Numbers, dates, addresses and points are columns and nothing else: range queries read those, and they are
 //! cheap to write.
 
+use std::collections::BTreeMap;
+
 use tantivy::TantivyDocument;
 use tantivy::schema::{
     BytesOptions, DateOptions, DateTimePrecision, Field, IndexRecordOption, IpAddrOptions,
@@ -25,6 +27,8 @@ pub(super) struct Fields {
     pub(super) seq_no: Field,
     pub(super) version: Field,
     mapped: Vec<Mapped>,
+    /// The column that says whether a document has a field, by the field's path.
+    columns: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,29 +38,81 @@ enum Mapped {
         lat: Field,
         lon: Field,
     },
-    /// Mapped after the copy was created: kept in `_source` alone.
+    /// Not indexed: kept in `_source` alone.
     Absent,
 }
 
 /// The schema of a new copy.
 pub(super) fn schema(mapping: &Mapping) -> Schema {
     let mut builder = Schema::builder();
-    let whole = TextFieldIndexing::default()
-        .set_tokenizer("raw")
-        .set_fieldnorms(false)
-        .set_index_option(IndexRecordOption::Basic);
-    let whole = TextOptions::default().set_indexing_options(whole);
+    let whole = whole();
     builder.add_text_field(ID, whole.clone() | STORED);
     builder.add_bytes_field(SOURCE, BytesOptions::default().set_stored());
     builder.add_u64_field(SEQ_NO, NumericOptions::default().set_fast());
     builder.add_u64_field(VERSION, NumericOptions::default().set_fast());
     for (path, field) in mapping.fields().into_iter().filter(|(_, field)| field.indexed) {
-        add(&mut builder, &path, field.kind, &whole);
+        add(&mut builder, &path, field.kind, &whole, Norms::Kept);
     }
     builder.build()
 }
 
-fn add(builder: &mut SchemaBuilder, path: &str, kind: FieldType, whole: &TextOptions) {
+/// Indexed fields of a mapping that a schema does not have, with their paths.
+pub(super) fn missing(schema: &Schema, mapping: &Mapping) -> Vec<(String, FieldType)> {
+    let fields = mapping.fields().into_iter().filter(|(_, field)| field.indexed);
+    let is_missing = |path: &str, kind| match kind {
+        FieldType::GeoPoint => schema.get_field(&latitude(path)).is_err(),
+        _ => schema.get_field(path).is_err(),
+    };
+    fields
+        .filter(|(path, field)| is_missing(path, field.kind))
+        .map(|(path, field)| (path, field.kind))
+        .collect()
+}
+
+/// A schema with fields behind those that it has, which keep their numbers: segments go by numbers.
+pub(super) fn extended(schema: &Schema, added: &[(String, FieldType)]) -> Schema {
+    let mut builder = Schema::builder();
+    for (_, entry) in schema.fields() {
+        builder.add_field(entry.clone());
+    }
+    for (path, kind) in added {
+        add(&mut builder, path, *kind, &whole(), Norms::Left);
+    }
+    builder.build()
+}
+
+/// The index of a value as a whole.
+fn whole() -> TextOptions {
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer("raw")
+        .set_fieldnorms(false)
+        .set_index_option(IndexRecordOption::Basic);
+    TextOptions::default().set_indexing_options(indexing)
+}
+
+/// Whether the lengths of texts are kept. Segments from before a field was mapped have none for it, and the library
+/// merges none with some only by failing; so fields that come later leave them out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Norms {
+    Kept,
+    Left,
+}
+
+fn latitude(path: &str) -> String {
+    format!("{path}.lat")
+}
+
+fn longitude(path: &str) -> String {
+    format!("{path}.lon")
+}
+
+fn add(
+    builder: &mut SchemaBuilder,
+    path: &str,
+    kind: FieldType,
+    whole: &TextOptions,
+    norms: Norms,
+) {
     let column = || NumericOptions::default().set_fast();
     match kind {
         FieldType::Keyword => {
@@ -64,6 +120,7 @@ fn add(builder: &mut SchemaBuilder, path: &str, kind: FieldType, whole: &TextOpt
         }
         FieldType::Text => {
             let words = TextFieldIndexing::default()
+                .set_fieldnorms(norms == Norms::Kept)
                 .set_index_option(IndexRecordOption::WithFreqsAndPositions);
             builder.add_text_field(path, TextOptions::default().set_indexing_options(words));
         }
@@ -84,8 +141,8 @@ fn add(builder: &mut SchemaBuilder, path: &str, kind: FieldType, whole: &TextOpt
             builder.add_ip_addr_field(path, IpAddrOptions::default().set_fast());
         }
         FieldType::GeoPoint => {
-            builder.add_f64_field(&format!("{path}.lat"), column());
-            builder.add_f64_field(&format!("{path}.lon"), column());
+            builder.add_f64_field(&latitude(path), column());
+            builder.add_f64_field(&longitude(path), column());
         }
     }
 }
@@ -96,21 +153,32 @@ impl Fields {
         let find = |name: &str| schema.get_field(name).ok();
         let mapped = mapping.fields().into_iter().map(|(path, field)| match field.kind {
             _ if !field.indexed => Mapped::Absent,
-            FieldType::GeoPoint => {
-                match (find(&format!("{path}.lat")), find(&format!("{path}.lon"))) {
-                    (Some(lat), Some(lon)) => Mapped::Point { lat, lon },
-                    _ => Mapped::Absent,
-                }
-            }
+            FieldType::GeoPoint => match (find(&latitude(&path)), find(&longitude(&path))) {
+                (Some(lat), Some(lon)) => Mapped::Point { lat, lon },
+                _ => Mapped::Absent,
+            },
             _ => find(&path).map_or(Mapped::Absent, Mapped::One),
         });
+        let columns = mapping.fields().into_iter().filter_map(|(path, field)| match field.kind {
+            _ if !field.indexed => None,
+            FieldType::Text => None,
+            FieldType::GeoPoint => Some((path.clone(), latitude(&path))),
+            _ => Some((path.clone(), path)),
+        });
         Some(Fields {
+            columns: columns.collect(),
             id: find(ID)?,
             source: find(SOURCE)?,
             seq_no: find(SEQ_NO)?,
             version: find(VERSION)?,
             mapped: mapped.collect(),
         })
+    }
+
+    /// The column in which a document with this field has a value. None if the field is not indexed, or as text,
+    /// which has no column.
+    pub(super) fn column(&self, path: &str) -> Option<String> {
+        self.columns.get(path).cloned()
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tantivy::columnar::Column;
-use tantivy::schema::IndexRecordOption;
 use tantivy::schema::document::Value;
+use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{
     DocId, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, TantivyError, Term,
 };
@@ -28,11 +28,11 @@ struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
-    fn new(core: &Core, reader: &'a SegmentReader) -> tantivy::Result<Self> {
+    fn new(id: Field, reader: &'a SegmentReader) -> tantivy::Result<Self> {
         let columns = reader.fast_fields();
         Ok(Segment {
             reader,
-            ids: reader.inverted_index(core.fields.id)?,
+            ids: reader.inverted_index(id)?,
             seq_nos: columns.u64(SEQ_NO)?,
             versions: columns.u64(VERSION)?,
         })
@@ -62,10 +62,11 @@ impl Core {
 
     fn try_lookup(&self, ids: &[Arc<str>]) -> tantivy::Result<Vec<Option<Located>>> {
         let mut found: Vec<Option<Located>> = vec![None; ids.len()];
+        let id_field = self.handles().fields.id;
         for reader in self.searcher().segment_readers() {
-            let segment = Segment::new(self, reader)?;
+            let segment = Segment::new(id_field, reader)?;
             for (id, found) in ids.iter().zip(&mut found) {
-                let term = Term::from_field_text(self.fields.id, id);
+                let term = Term::from_field_text(id_field, id);
                 if let Some(document) = segment.find(&term)? {
                     let located = segment.locate(document);
                     if found.is_none_or(|other| other.seq_no < located.seq_no) {
@@ -82,19 +83,40 @@ impl Core {
     }
 
     fn try_get(&self, id: &str) -> tantivy::Result<Option<GetResult>> {
-        let term = Term::from_field_text(self.fields.id, id);
+        let fields = self.handles().fields.clone();
+        let term = Term::from_field_text(fields.id, id);
         for reader in self.searcher().segment_readers() {
-            let segment = Segment::new(self, reader)?;
+            let segment = Segment::new(fields.id, reader)?;
             if let Some(document) = segment.find(&term)? {
                 let Located { seq_no, version } = segment.locate(document);
                 let stored: TantivyDocument =
                     reader.get_store_reader(STORE_CACHE_BLOCKS)?.get(document)?;
-                let source = stored.get_first(self.fields.source);
+                let source = stored.get_first(fields.source);
                 let source = source.and_then(|value| value.as_bytes()).map(Bytes::copy_from_slice);
                 return Ok(Some(GetResult { version, seq_no, source }));
             }
         }
         Ok(None)
+    }
+
+    /// Live documents with a value in the column of a field; none if the field has no column.
+    pub(super) fn count_with(&self, path: &str) -> Result<Option<u64>> {
+        let Some(column) = self.handles().fields.column(path) else { return Ok(None) };
+        let count = || -> tantivy::Result<u64> {
+            let mut count = 0;
+            for segment in self.searcher().segment_readers() {
+                let column = segment.fast_fields().dynamic_column_handles(&column)?;
+                for column in column {
+                    let column = column.open()?;
+                    let index = column.column_index();
+                    let live =
+                        segment.doc_ids_alive().filter(|document| index.has_value(*document));
+                    count += live.count() as u64;
+                }
+            }
+            Ok(count)
+        };
+        count().map(Some).map_err(|e| self.index_error("count documents", e))
     }
 
     /// Number and stored bytes of each segment.
@@ -113,14 +135,15 @@ impl Core {
 
     fn try_digest(&self, searcher: &Searcher, number: usize) -> tantivy::Result<Digest> {
         let mut digest = Digest::default();
+        let fields = self.handles().fields.clone();
         let Some(segment) = searcher.segment_readers().get(number) else { return Ok(digest) };
         let store = segment.get_store_reader(STORE_CACHE_BLOCKS)?;
         let lacking =
             || TantivyError::InternalError("a document without _id or _source".to_owned());
         for document in store.iter::<TantivyDocument>(segment.alive_bitset()) {
             let document = document?;
-            let id = document.get_first(self.fields.id);
-            let source = document.get_first(self.fields.source);
+            let id = document.get_first(fields.id);
+            let source = document.get_first(fields.source);
             let id = id.as_ref().and_then(|value| value.as_str()).ok_or_else(lacking)?;
             let source = source.as_ref().and_then(|value| value.as_bytes()).ok_or_else(lacking)?;
             digest.add(document_hash(id, source));

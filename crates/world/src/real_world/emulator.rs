@@ -99,6 +99,7 @@ impl Emulator {
     }
 
     pub(crate) async fn route(&self, listen: &str, to: &str) -> io::Result<String> {
+        self.shared.config.borrow().check_real()?;
         let listener =
             TcpListener::bind(listen).await.map_err(|e| tried("listen on", listen, &e))?;
         let address = listener.local_addr()?.to_string();

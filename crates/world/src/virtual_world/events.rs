@@ -1,47 +1,108 @@
-//! What happens next: timers and pieces of messages on their way, in the order of time.
+//! What happens next, in the order of time; at the same moment, in the order in which it was made.
 
 use std::cell::{Cell, RefCell};
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
 use std::rc::Rc;
 use std::task::Waker;
 
 use super::World;
-use super::flow::Piece;
+use super::flow::{Flow, Message, Piece};
+use super::host::HostState;
+use super::trace::Kind;
 use crate::Time;
 
-/// A piece of a message that reaches the next place on its way.
-struct Arrival {
-    at: Time,
-    seq: u64,
-    piece: Piece,
+/// Something that is to happen.
+pub(super) enum Happening {
+    /// A task of this host has slept enough.
+    Wake(Rc<HostState>, Waker),
+    /// A piece of a message comes to the next pipe on its way.
+    Piece(Piece),
+    /// The last bytes of a message are at its receiver.
+    Delivered(Rc<Flow>, u64, Message),
+    /// A core has prepared a message for sending.
+    Prepared(Rc<Flow>),
+    /// A core has received a message.
+    Received(Rc<Flow>),
+    /// A flow waits for its window to open.
+    Look(Rc<Flow>),
 }
 
-impl PartialEq for Arrival {
+/// What a happening is known by until it happens.
+#[derive(Clone, Copy)]
+pub(super) struct Alarm {
+    slot: u32,
+    number: u64,
+}
+
+/// A place in the order of time. Taken-back happenings leave theirs behind.
+struct Entry {
+    at: Time,
+    alarm: Alarm,
+}
+
+impl PartialEq for Entry {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
-impl Eq for Arrival {}
-impl PartialOrd for Arrival {
+impl Eq for Entry {}
+impl PartialOrd for Entry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Arrival {
-    /// The earliest is the greatest, as the heap gives out its greatest.
+impl Ord for Entry {
     fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.seq).cmp(&(self.at, self.seq))
+        (self.at, self.alarm.number).cmp(&(other.at, other.alarm.number))
+    }
+}
+
+struct Slot {
+    number: u64,
+    what: Option<Happening>,
+}
+
+#[derive(Default)]
+struct Queue {
+    order: BinaryHeap<Reverse<Entry>>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Entries whose happening was taken back.
+    dead: usize,
+    last_number: u64,
+}
+
+impl Queue {
+    /// What is set under an alarm, if it has neither happened nor been taken back.
+    fn slot(&mut self, alarm: Alarm) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(alarm.slot as usize)?;
+        (slot.number == alarm.number && slot.what.is_some()).then_some(slot)
+    }
+
+    fn take(&mut self, alarm: Alarm) -> Option<Happening> {
+        let what = self.slot(alarm)?.what.take();
+        self.free.push(alarm.slot);
+        what
+    }
+
+    /// Drops entries without happenings once they are the most.
+    fn tidy(&mut self) {
+        if self.dead > 1024 && self.dead * 2 > self.order.len() {
+            let slots = &self.slots;
+            self.order.retain(|Reverse(entry)| {
+                let slot = &slots[entry.alarm.slot as usize];
+                slot.number == entry.alarm.number && slot.what.is_some()
+            });
+            self.dead = 0;
+        }
     }
 }
 
 #[derive(Default)]
 pub(super) struct Events {
     now: Cell<Time>,
-    next_seq: Cell<u64>,
-    trace: Cell<u64>,
-    timers: RefCell<BTreeMap<(Time, u64), Waker>>,
-    arrivals: RefCell<BinaryHeap<Arrival>>,
+    queue: RefCell<Queue>,
 }
 
 impl Events {
@@ -49,69 +110,92 @@ impl Events {
         self.now.get()
     }
 
-    pub(super) fn trace(&self) -> u64 {
-        self.trace.get()
+    /// Has something happen at a time, or now if that has passed.
+    pub(super) fn add(&self, at: Time, what: Happening) -> Alarm {
+        let mut queue = self.queue.borrow_mut();
+        queue.last_number += 1;
+        let number = queue.last_number;
+        let slot = Slot { number, what: Some(what) };
+        let place = match queue.free.pop() {
+            Some(place) => {
+                queue.slots[place as usize] = slot;
+                place
+            }
+            None => {
+                queue.slots.push(slot);
+                u32::try_from(queue.slots.len() - 1).expect("fewer than 2^32 happenings at a time")
+            }
+        };
+        let alarm = Alarm { slot: place, number };
+        queue.order.push(Reverse(Entry { at: at.max(self.now.get()), alarm }));
+        alarm
     }
 
-    fn seq(&self) -> u64 {
-        self.next_seq.set(self.next_seq.get() + 1);
-        self.next_seq.get()
-    }
-
-    /// Sets an alarm; the number takes it back.
-    pub(super) fn alarm(&self, at: Time, waker: Waker) -> u64 {
-        let seq = self.seq();
-        self.timers.borrow_mut().insert((at, seq), waker);
-        seq
-    }
-
-    pub(super) fn change_alarm(&self, at: Time, seq: u64, waker: &Waker) {
-        if let Some(set) = self.timers.borrow_mut().get_mut(&(at, seq)) {
+    pub(super) fn change_alarm(&self, alarm: Alarm, waker: &Waker) {
+        if let Some(Slot { what: Some(Happening::Wake(_, set)), .. }) =
+            self.queue.borrow_mut().slot(alarm)
+        {
             set.clone_from(waker);
         }
     }
 
-    pub(super) fn cancel_alarm(&self, at: Time, seq: u64) {
-        let taken = self.timers.borrow_mut().remove(&(at, seq));
+    pub(super) fn cancel(&self, alarm: Alarm) {
+        let taken = {
+            let mut queue = self.queue.borrow_mut();
+            let taken = queue.take(alarm);
+            queue.dead += usize::from(taken.is_some());
+            queue.tidy();
+            taken
+        };
         drop(taken);
-    }
-
-    pub(super) fn arrive(&self, at: Time, piece: Piece) {
-        let seq = self.seq();
-        self.arrivals.borrow_mut().push(Arrival { at: at.max(self.now()), seq, piece });
     }
 
     /// Moves to the next event and lets it happen; answers whether there was one.
     pub(super) fn step(&self, world: &Rc<World>) -> bool {
-        let timer = self.timers.borrow().first_key_value().map(|(key, _)| *key);
-        let arrival = self.arrivals.borrow().peek().map(|a| (a.at, a.seq));
-        let next = match (timer, arrival) {
-            (Some(timer), Some(arrival)) => timer.min(arrival),
-            (Some(one), None) | (None, Some(one)) => one,
-            (None, None) => return false,
+        let next = loop {
+            let mut queue = self.queue.borrow_mut();
+            let Some(Reverse(entry)) = queue.order.pop() else { return false };
+            match queue.take(entry.alarm) {
+                Some(what) => {
+                    debug_assert!(entry.at >= self.now(), "time never goes back");
+                    self.now.set(entry.at);
+                    break what;
+                }
+                None => queue.dead = queue.dead.saturating_sub(1),
+            }
         };
-        debug_assert!(next.0 >= self.now(), "time never goes back");
-        self.now.set(next.0);
-        self.note(next.0.0 ^ next.1.rotate_left(40));
-        if Some(next) == timer {
-            let waker = self.timers.borrow_mut().remove(&next).expect("it was the first");
-            waker.wake();
-        } else {
-            let arrival = self.arrivals.borrow_mut().pop().expect("it was the first");
-            self.note(arrival.piece.bytes());
-            arrival.piece.arrive(world);
+        let now = self.now();
+        match next {
+            Happening::Wake(host, waker) => {
+                host.trace.note(now, Kind::Wake, 0);
+                waker.wake();
+            }
+            Happening::Piece(piece) => {
+                piece.to().trace.note(now, Kind::Piece, piece.bytes());
+                piece.arrive(world);
+            }
+            Happening::Delivered(flow, bytes, message) => {
+                flow.to.trace.note(now, Kind::Delivered, bytes);
+                flow.delivered(world, bytes, message);
+            }
+            Happening::Prepared(flow) => {
+                flow.from.trace.note(now, Kind::Prepared, 0);
+                flow.prepared(world);
+            }
+            Happening::Received(flow) => {
+                flow.to.trace.note(now, Kind::Received, 0);
+                flow.received(world);
+            }
+            Happening::Look(flow) => {
+                flow.from.trace.note(now, Kind::Look, 0);
+                flow.look(world);
+            }
         }
         true
     }
 
-    fn note(&self, value: u64) {
-        let mixed = (self.trace.get() ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.trace.set(mixed ^ (mixed >> 29));
-    }
-
     pub(super) fn clear(&self) {
-        let timers = std::mem::take(&mut *self.timers.borrow_mut());
-        let arrivals = std::mem::take(&mut *self.arrivals.borrow_mut());
-        drop((timers, arrivals));
+        let queue = std::mem::take(&mut *self.queue.borrow_mut());
+        drop(queue);
     }
 }

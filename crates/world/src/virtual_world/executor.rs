@@ -1,55 +1,93 @@
 //! Runs the tasks of all hosts on one thread, in the order in which they were woken.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 
-type Body = Pin<Box<dyn Future<Output = ()>>>;
+pub(crate) type Body = Pin<Box<dyn Future<Output = ()>>>;
+
+/// A task's place, and which of the tasks that have been there it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TaskId {
+    place: u32,
+    generation: u32,
+}
 
 /// Tasks that were woken. Shared with wakers, which must be able to cross threads, though none does.
 #[derive(Default)]
-struct Ready(Mutex<VecDeque<u64>>);
+struct Ready(Mutex<Vec<TaskId>>);
 
 impl Ready {
-    fn push(&self, id: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(id);
+    fn push(&self, id: TaskId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(id);
     }
 
-    fn pop(&self) -> Option<u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    /// Exchanges what was woken for an empty list.
+    fn swap(&self, other: &mut Vec<TaskId>) {
+        std::mem::swap(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), other);
     }
 }
 
 struct WakeTask {
-    id: u64,
+    id: TaskId,
+    /// Whether it is in the list already.
+    woken: AtomicBool,
     ready: Arc<Ready>,
 }
 
 impl Wake for WakeTask {
     fn wake(self: Arc<Self>) {
-        self.ready.push(self.id);
+        self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.ready.push(self.id);
+        if !self.woken.swap(true, Ordering::Relaxed) {
+            self.ready.push(self.id);
+        }
     }
 }
 
-struct Slot {
+/// What is out of its place while it is polled.
+struct Running {
+    body: Body,
+    wake: Arc<WakeTask>,
+    waker: Waker,
+}
+
+struct Entry {
     name: &'static str,
     host: Arc<str>,
-    /// Out while it is polled.
-    body: Option<Body>,
-    waker: Waker,
+    running: Option<Running>,
+}
+
+#[derive(Default)]
+struct Place {
+    generation: u32,
+    entry: Option<Entry>,
 }
 
 #[derive(Default)]
 struct Tasks {
-    next_id: u64,
-    slots: BTreeMap<u64, Slot>,
+    places: Vec<Place>,
+    free: Vec<u32>,
+}
+
+impl Tasks {
+    fn entry(&mut self, id: TaskId) -> Option<&mut Entry> {
+        let place = self.places.get_mut(id.place as usize)?;
+        if place.generation == id.generation { place.entry.as_mut() } else { None }
+    }
+
+    fn remove(&mut self, id: TaskId) -> Option<Entry> {
+        self.entry(id)?;
+        let place = &mut self.places[id.place as usize];
+        place.generation = place.generation.wrapping_add(1);
+        self.free.push(id.place);
+        place.entry.take()
+    }
 }
 
 #[derive(Default)]
@@ -59,74 +97,88 @@ pub(super) struct Executor {
 }
 
 impl Executor {
-    pub(super) fn spawn(&self, name: &'static str, host: Arc<str>, body: Body) -> u64 {
+    pub(super) fn spawn(&self, name: &'static str, host: Arc<str>, body: Body) -> TaskId {
         let mut tasks = self.tasks.borrow_mut();
-        tasks.next_id += 1;
-        let id = tasks.next_id;
-        let waker = Waker::from(Arc::new(WakeTask { id, ready: self.ready.clone() }));
-        tasks.slots.insert(id, Slot { name, host, body: Some(body), waker });
+        let place = tasks.free.pop().unwrap_or_else(|| {
+            tasks.places.push(Place::default());
+            u32::try_from(tasks.places.len() - 1).expect("fewer than 2^32 tasks at a time")
+        });
+        let id = TaskId { place, generation: tasks.places[place as usize].generation };
+        let wake =
+            Arc::new(WakeTask { id, woken: AtomicBool::new(true), ready: self.ready.clone() });
+        let waker = Waker::from(wake.clone());
+        let running = Some(Running { body, wake, waker });
+        tasks.places[place as usize].entry = Some(Entry { name, host, running });
         self.ready.push(id);
         id
     }
 
     /// Ends a task. One that is being polled ends when it next waits.
-    pub(super) fn abort(&self, id: u64) {
-        let slot = self.tasks.borrow_mut().slots.remove(&id);
-        drop(slot);
+    pub(super) fn abort(&self, id: TaskId) {
+        let entry = self.tasks.borrow_mut().remove(id);
+        drop(entry);
     }
 
     pub(super) fn abort_host(&self, host: &str) {
         let mut tasks = self.tasks.borrow_mut();
-        let ids: Vec<u64> =
-            tasks.slots.iter().filter(|(_, s)| &*s.host == host).map(|(id, _)| *id).collect();
-        let slots: Vec<Slot> = ids.iter().filter_map(|id| tasks.slots.remove(id)).collect();
+        let of_host = |(place, known): (usize, &Place)| {
+            let here = known.entry.as_ref().is_some_and(|entry| &*entry.host == host);
+            here.then_some(TaskId { place: place as u32, generation: known.generation })
+        };
+        let ids: Vec<TaskId> = tasks.places.iter().enumerate().filter_map(of_host).collect();
+        let entries: Vec<Entry> = ids.iter().filter_map(|id| tasks.remove(*id)).collect();
         drop(tasks);
-        drop(slots);
+        drop(entries);
     }
 
     /// Polls until no task is awake.
-    pub(super) fn run_ready(&self) {
-        while let Some(id) = self.ready.pop() {
-            let Some((mut body, waker)) = self.take(id) else { continue };
-            let done = body.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
-            let ended = {
-                let mut tasks = self.tasks.borrow_mut();
-                match tasks.slots.get_mut(&id) {
-                    Some(slot) if !done => {
-                        slot.body = Some(body);
-                        None
-                    }
-                    _ => Some((tasks.slots.remove(&id), body)),
+    pub(super) fn run_ready(&self, woken: &mut Vec<TaskId>) {
+        loop {
+            self.ready.swap(woken);
+            if woken.is_empty() {
+                return;
+            }
+            for id in woken.drain(..) {
+                self.poll(id);
+            }
+        }
+    }
+
+    fn poll(&self, id: TaskId) {
+        let running = self.tasks.borrow_mut().entry(id).and_then(|entry| entry.running.take());
+        let Some(mut running) = running else { return };
+        running.wake.woken.store(false, Ordering::Relaxed);
+        let mut context = Context::from_waker(&running.waker);
+        let done = running.body.as_mut().poll(&mut context).is_ready();
+        let ended = {
+            let mut tasks = self.tasks.borrow_mut();
+            match tasks.entry(id) {
+                Some(entry) if !done => {
+                    entry.running = Some(running);
+                    None
                 }
-            };
-            drop(ended);
-        }
+                _ => Some((tasks.remove(id), running)),
+            }
+        };
+        drop(ended);
     }
 
-    fn take(&self, id: u64) -> Option<(Body, Waker)> {
-        let mut tasks = self.tasks.borrow_mut();
-        let slot = tasks.slots.get_mut(&id)?;
-        Some((slot.body.take()?, slot.waker.clone()))
-    }
-
-    /// The waiting tasks by name and host, with their number.
-    pub(super) fn waiting(&self) -> String {
-        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-        for slot in self.tasks.borrow().slots.values() {
-            *counts.entry(format!("{} @ {}", slot.name, slot.host)).or_default() += 1;
+    /// Shows every task: its name, its host, and its waker.
+    pub(super) fn each(&self, mut show: impl FnMut(&'static str, &str, Option<&Waker>)) {
+        for entry in self.tasks.borrow().places.iter().filter_map(|place| place.entry.as_ref()) {
+            let waker = entry.running.as_ref().map(|running| &running.waker);
+            show(entry.name, &entry.host, waker);
         }
-        let parts: Vec<String> = counts.iter().map(|(what, n)| format!("{what} x {n}")).collect();
-        parts.join(", ")
     }
 
     pub(super) fn clear(&self) {
         // A task's end may spawn or end others.
         loop {
-            let slots = std::mem::take(&mut self.tasks.borrow_mut().slots);
-            if slots.is_empty() {
+            let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
+            if tasks.places.iter().all(|place| place.entry.is_none()) {
                 return;
             }
-            drop(slots);
+            drop(tasks);
         }
     }
 }

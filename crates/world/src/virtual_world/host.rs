@@ -1,6 +1,6 @@
 //! A host: its cores, disk, network card, tasks and chance.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
@@ -12,54 +12,94 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::flow::{Flow, Pipe};
+use super::events::{Alarm, Happening};
+use super::executor::{Body, TaskId};
+use super::flow::Flow;
+use super::pipe::Pipe;
+use super::trace::HostTrace;
 use super::{VirtualDisk, World};
 use crate::env::NetCounters;
-use crate::queue::{CoreQueue, RateQueue};
+use crate::model;
+use crate::queue::{CoreQueue, DiskQueue};
 use crate::task::Abort;
-use crate::{Costs, Time, Work};
+use crate::{Time, Work};
 
-/// Of a network card, each way.
-const CARD_BYTES_PER_S: u64 = 1_250_000_000;
-/// Through a card and half the switch behind it.
-const CARD_DELAY: Duration = Duration::from_micros(25);
+/// A message that takes a core no longer than this does not wait for long work: the kernel would interrupt that.
+const SLICE: Duration = Duration::from_millis(1);
 /// Between two tasks of one host.
 const LOOPBACK_BYTES_PER_S: u64 = 2_600_000_000;
 const LOOPBACK_DELAY: Duration = Duration::from_micros(10);
+
+/// Random numbers that depend on the world's seed and on a name, and on nothing else.
+pub(super) fn chance(seed: u64, name: &str) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(name.as_bytes(), seed))
+}
 
 pub(super) struct HostState {
     pub(super) name: Arc<str>,
     pub(super) card_out: Rc<Pipe>,
     pub(super) card_in: Rc<Pipe>,
     pub(super) loopback: Rc<Pipe>,
-    pub(super) flows: RefCell<Vec<Weak<Flow>>>,
-    costs: RefCell<Costs>,
+    flows: RefCell<Vec<Weak<Flow>>>,
+    model: RefCell<model::Host>,
+    /// All that cores do.
     cores: RefCell<CoreQueue>,
-    disk_queue: RefCell<RateQueue>,
+    /// Short work that the kernel lets go ahead of long work.
+    short: RefCell<CoreQueue>,
+    disk_queue: RefCell<DiskQueue>,
     disk: VirtualDisk,
     random: RefCell<Xoshiro256PlusPlus>,
     counters: Rc<NetCounters>,
+    pub(super) trace: HostTrace,
+    next_port: Cell<u32>,
 }
 
 impl HostState {
     fn new(seed: u64, name: &str) -> Self {
-        let costs = Costs::default();
+        let model = model::Host::default();
+        let card = || Pipe::of_host(model.card_bytes_per_s, model.card_delay);
+        let (card_out, card_in) = (card(), card());
         HostState {
             name: Arc::from(name),
-            card_out: Pipe::new(Some(CARD_BYTES_PER_S), CARD_DELAY),
-            card_in: Pipe::new(Some(CARD_BYTES_PER_S), CARD_DELAY),
-            loopback: Pipe::new(Some(LOOPBACK_BYTES_PER_S), LOOPBACK_DELAY),
+            card_out,
+            card_in,
+            loopback: Pipe::of_host(LOOPBACK_BYTES_PER_S, LOOPBACK_DELAY),
             flows: RefCell::default(),
-            cores: RefCell::new(CoreQueue::new(costs.cores)),
-            costs: RefCell::new(costs),
+            cores: RefCell::new(CoreQueue::new(model.cores as usize)),
+            short: RefCell::new(CoreQueue::new(model.cores as usize)),
+            model: RefCell::new(model),
             disk_queue: RefCell::default(),
             disk: VirtualDisk::default(),
-            random: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(
-                name.as_bytes(),
-                seed,
-            ))),
+            random: RefCell::new(chance(seed, name)),
             counters: Rc::default(),
+            trace: HostTrace::default(),
+            next_port: Cell::new(40_000),
         }
+    }
+
+    /// When a core will have sent a message that it begins with now.
+    pub(super) fn send_cost(&self, now: Time, bytes: u64) -> Time {
+        let cost = self.model.borrow().costs.send(bytes);
+        self.message_work(now, cost)
+    }
+
+    /// When a core will have received a message that it begins with now.
+    pub(super) fn receive_cost(&self, now: Time, bytes: u64) -> Time {
+        let cost = self.model.borrow().costs.receive(bytes);
+        self.message_work(now, cost)
+    }
+
+    fn message_work(&self, now: Time, cost: Duration) -> Time {
+        if cost.is_zero() {
+            return now;
+        }
+        let queued = self.cores.borrow_mut().reserve(now, cost);
+        if cost > SLICE { queued } else { self.short.borrow_mut().reserve(now, cost) }
+    }
+
+    pub(super) fn free_port(&self) -> u32 {
+        self.next_port.set(self.next_port.get() + 1);
+        self.next_port.get()
     }
 
     pub(super) fn counters(&self) -> &Rc<NetCounters> {
@@ -68,6 +108,11 @@ impl HostState {
 
     pub(super) fn clear(&self) {
         self.flows.borrow_mut().clear();
+    }
+
+    /// The flows from and to this host that are still open.
+    pub(super) fn flows(&self) -> Vec<Rc<Flow>> {
+        self.flows.borrow().iter().filter_map(Weak::upgrade).collect()
     }
 
     pub(super) fn keep(&self, flow: &Rc<Flow>) {
@@ -88,7 +133,7 @@ pub(crate) struct Host {
 
 struct AbortTask {
     world: Weak<World>,
-    id: u64,
+    id: TaskId,
 }
 
 impl Abort for AbortTask {
@@ -126,32 +171,34 @@ impl Host {
     }
 
     pub(crate) fn sleep_until(&self, when: Time) -> Sleep {
-        Sleep { world: self.world.clone(), when, alarm: None }
+        Sleep { host: self.clone(), when, alarm: None }
     }
 
-    pub(crate) fn spawn(
-        &self,
-        name: &'static str,
-        future: impl Future<Output = ()> + 'static,
-    ) -> Box<dyn Abort> {
-        let id = self.world().executor.spawn(name, self.state.name.clone(), Box::pin(future));
+    pub(crate) fn spawn(&self, name: &'static str, body: Body) -> Box<dyn Abort> {
+        let id = self.world().executor.spawn(name, self.state.name.clone(), body);
         Box::new(AbortTask { world: self.world.clone(), id })
     }
 
     pub(crate) async fn occupy(&self, work: Work) {
         let now = self.now();
-        let service = self.state.costs.borrow().of(work);
-        let done = if work.on_core() {
-            self.state.cores.borrow_mut().reserve(now, service)
-        } else {
-            self.state.disk_queue.borrow_mut().reserve(now, service)
+        let done = {
+            let model = self.state.model.borrow();
+            match model.costs.of(work) {
+                Some(service) => self.state.cores.borrow_mut().reserve(now, service),
+                None => self.state.disk_queue.borrow_mut().reserve(now, &model.disk, work),
+            }
         };
         self.sleep_until(done).await;
     }
 
-    pub(crate) fn set_costs(&self, costs: Costs) {
-        *self.state.cores.borrow_mut() = CoreQueue::new(costs.cores);
-        *self.state.costs.borrow_mut() = costs;
+    pub(crate) fn set_model(&self, model: model::Host) {
+        for queue in [&self.state.cores, &self.state.short] {
+            queue.borrow_mut().resize(model.cores as usize);
+        }
+        for card in [&self.state.card_out, &self.state.card_in] {
+            card.set_rate(Some(model.card_bytes_per_s), model.card_delay);
+        }
+        *self.state.model.borrow_mut() = model;
     }
 
     pub(crate) fn cpu_time(&self) -> Duration {
@@ -173,38 +220,44 @@ impl Host {
     pub(crate) fn kill(&self, name: &str) -> bool {
         let world = self.world();
         let Some(state) = world.hosts.borrow().get(name).cloned() else { return false };
-        let flows = std::mem::take(&mut *state.flows.borrow_mut());
-        for flow in flows.iter().filter_map(Weak::upgrade) {
+        let flows = state.flows();
+        state.flows.borrow_mut().clear();
+        for flow in flows {
             flow.break_off();
         }
         let own = format!("{name}:");
         world.listening.borrow_mut().retain(|address, _| !address.starts_with(&own));
         world.executor.abort_host(name);
         // Its queues are empty after a restart.
-        *state.disk_queue.borrow_mut() = RateQueue::default();
-        let cores = state.costs.borrow().cores;
-        *state.cores.borrow_mut() = CoreQueue::new(cores);
+        *state.disk_queue.borrow_mut() = DiskQueue::default();
+        let cores = state.model.borrow().cores as usize;
+        for queue in [&state.cores, &state.short] {
+            *queue.borrow_mut() = CoreQueue::new(cores);
+        }
         true
     }
 }
 
 pub(crate) struct Sleep {
-    world: Weak<World>,
+    host: Host,
     when: Time,
-    alarm: Option<u64>,
+    alarm: Option<Alarm>,
 }
 
 impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(world) = self.world.upgrade() else { return Poll::Pending };
+        let Some(world) = self.host.world.upgrade() else { return Poll::Pending };
         if world.events.now() >= self.when {
             return Poll::Ready(());
         }
         match self.alarm {
-            Some(seq) => world.events.change_alarm(self.when, seq, cx.waker()),
-            None => self.alarm = Some(world.events.alarm(self.when, cx.waker().clone())),
+            Some(alarm) => world.events.change_alarm(alarm, cx.waker()),
+            None => {
+                let wake = Happening::Wake(self.host.state.clone(), cx.waker().clone());
+                self.alarm = Some(world.events.add(self.when, wake));
+            }
         }
         Poll::Pending
     }
@@ -212,8 +265,8 @@ impl Future for Sleep {
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        if let (Some(seq), Some(world)) = (self.alarm, self.world.upgrade()) {
-            world.events.cancel_alarm(self.when, seq);
+        if let (Some(alarm), Some(world)) = (self.alarm, self.host.world.upgrade()) {
+            world.events.cancel(alarm);
         }
     }
 }

@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use super::World;
-use super::flow::Pipe;
-use super::host::Host;
+use super::host::{Host, chance};
+use super::pipe::Pipe;
+use super::waiters::Waiters;
 use crate::cut::Cut;
 use crate::link::{Direction, LinkConfig, LinkStats};
 
@@ -14,6 +15,8 @@ pub(super) struct LinkState {
     pub(super) out: Rc<Pipe>,
     pub(super) back: Rc<Pipe>,
     pub(super) cut: Cut,
+    /// Those who connect while it is cut.
+    pub(super) healed: Waiters,
 }
 
 /// A link of the virtual world.
@@ -42,12 +45,17 @@ impl Host {
     pub(crate) fn open_link(&self, config: LinkConfig) -> LinkHandle {
         let world = self.world();
         let cut = Cut::default();
-        let pipe = || Pipe::with_cut(config.rate_bytes_per_s, config.one_way(), cut.clone());
-        let (out, back) = (pipe(), pipe());
-        let state = Rc::new(LinkState { config: RefCell::new(config), out, back, cut });
         let mut links = world.links.borrow_mut();
+        let number = links.len();
+        let pipe = |way: &str| {
+            let random = chance(world.seed, &format!("{ROUTE}{number} {way}"));
+            Pipe::of_link(&config, cut.clone(), random)
+        };
+        let (out, back) = (pipe("out"), pipe("back"));
+        let (config, healed) = (RefCell::new(config), Waiters::default());
+        let state = Rc::new(LinkState { config, out, back, cut, healed });
         links.push(state.clone());
-        LinkHandle { world: self.world.clone(), number: links.len() - 1, state }
+        LinkHandle { world: self.world.clone(), number, state }
     }
 }
 
@@ -57,8 +65,8 @@ impl LinkHandle {
     }
 
     pub(crate) fn configure(&self, config: LinkConfig) {
-        self.state.out.configure(config.rate_bytes_per_s, config.one_way());
-        self.state.back.configure(config.rate_bytes_per_s, config.one_way());
+        self.state.out.configure(&config);
+        self.state.back.configure(&config);
         *self.state.config.borrow_mut() = config;
     }
 
@@ -70,6 +78,7 @@ impl LinkHandle {
         if let Some(world) = self.world.upgrade() {
             self.state.out.healed(&world);
             self.state.back.healed(&world);
+            self.state.healed.wake();
         }
     }
 

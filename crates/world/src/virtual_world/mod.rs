@@ -4,9 +4,12 @@
 //! 1. Events at the same moment run in the order in which they were made.
 //! 2. Woken tasks run in the order in which they were woken.
 //! 3. Nothing here asks the machine for its clock, a thread or a random number; what iterates is ordered.
+//! 4. Ports and random numbers are each host's own, so that hosts which do not speak to each other do not change each
+//!    other's course.
 //!
-//! So the same seed gives the same trace, to the byte; [`run_traced`] gives its hash.
+//! So the same seed gives the same trace, to the byte; [`run_traced`] gives it.
 
+mod deadlock;
 mod disk;
 mod events;
 mod executor;
@@ -14,16 +17,22 @@ mod flow;
 mod host;
 mod link;
 mod net;
+mod pipe;
+mod tcp;
+mod trace;
+mod waiters;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 
+pub use deadlock::Deadlock;
 pub use disk::VirtualDisk;
 pub(crate) use host::Host;
 pub(crate) use link::LinkHandle;
 pub use net::{Listener, Receiver, Sender};
+pub use trace::Trace;
 
 use crate::Env;
 use crate::env::Arm;
@@ -32,16 +41,6 @@ use executor::Executor;
 use host::HostState;
 use net::Listening;
 
-/// Nothing is left to run, and the main task has not ended.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("nothing is left to run after {seconds:.3} s of virtual time; waiting: {waiting}")]
-pub struct Deadlock {
-    /// Virtual seconds when it happened.
-    pub seconds: u64,
-    /// Tasks that wait, as `task @ host`, with their number.
-    pub waiting: String,
-}
-
 pub(crate) struct World {
     seed: u64,
     events: Events,
@@ -49,7 +48,6 @@ pub(crate) struct World {
     hosts: RefCell<BTreeMap<String, Rc<HostState>>>,
     listening: RefCell<BTreeMap<String, Rc<Listening>>>,
     links: RefCell<Vec<Rc<link::LinkState>>>,
-    next_port: Cell<u32>,
 }
 
 /// Runs `main` on a fresh world until it ends.
@@ -63,11 +61,11 @@ pub fn run<T: 'static, F: Future<Output = T> + 'static>(
     run_traced(seed, main).map(|(value, _)| value).unwrap_or_else(|deadlock| panic!("{deadlock}"))
 }
 
-/// As [`run`], with a hash over every event that happened; a [`Deadlock`] is an error.
+/// As [`run`], with the [`Trace`] of every event that happened; a [`Deadlock`] is an error.
 pub fn run_traced<T: 'static, F: Future<Output = T> + 'static>(
     seed: u64,
     main: impl FnOnce(Env) -> F,
-) -> Result<(T, u64), Deadlock> {
+) -> Result<(T, Trace), Deadlock> {
     let world = Rc::new(World {
         seed,
         events: Events::default(),
@@ -75,27 +73,26 @@ pub fn run_traced<T: 'static, F: Future<Output = T> + 'static>(
         hosts: RefCell::default(),
         listening: RefCell::default(),
         links: RefCell::default(),
-        next_port: Cell::new(40_000),
     });
     let env = Env { arm: Arm::Virtual(Host::get(&world, "main")) };
     let task = env.spawn("main", main(env.clone()));
     drop(env);
     let ended = drive(&world, &task);
-    let trace = world.events.trace();
+    let trace = world.trace();
     let output = ended.map(|()| take(task));
     world.clear();
     output.map(|value| (value, trace))
 }
 
 fn drive<T: 'static>(world: &Rc<World>, main: &crate::Task<T>) -> Result<(), Deadlock> {
+    let mut woken = Vec::new();
     loop {
-        world.executor.run_ready();
+        world.executor.run_ready(&mut woken);
         if main.is_finished() {
             return Ok(());
         }
         if !world.events.step(world) {
-            let seconds = world.events.now().0 / 1_000_000_000;
-            return Err(Deadlock { seconds, waiting: world.executor.waiting() });
+            return Err(world.deadlock());
         }
     }
 }
@@ -110,6 +107,10 @@ fn take<T: 'static>(task: crate::Task<T>) -> T {
 }
 
 impl World {
+    fn trace(&self) -> Trace {
+        Trace::of(self.hosts.borrow().iter().map(|(name, host)| (name.as_str(), &host.trace)))
+    }
+
     /// Takes everything apart, so that no cycle of references outlives the run.
     fn clear(&self) {
         self.executor.clear();

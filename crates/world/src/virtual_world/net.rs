@@ -7,24 +7,21 @@ use std::io;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use tokio::sync::Notify;
-
 use super::World;
-use super::flow::{Flow, Pipe};
+use super::flow::{Ends, Flow};
 use super::host::{Host, HostState};
 use super::link::LinkState;
+use super::pipe::Pipe;
+use super::waiters::Waiters;
 use crate::cut::Cut;
 use crate::net::Connection;
 use crate::{Message, net};
-
-/// The window of a connection within a site: the usual bound of the kernel's buffers.
-const LAN_WINDOW_BYTES: u64 = 4 << 20;
 
 /// Connections that wait to be accepted at an address.
 #[derive(Default)]
 pub(super) struct Listening {
     waiting: RefCell<VecDeque<Box<dyn Any>>>,
-    came: Notify,
+    pub(super) came: Waiters,
 }
 
 /// The messages of a flow, in order.
@@ -32,8 +29,6 @@ struct Channel<M> {
     world: Weak<World>,
     flow: Rc<Flow>,
     messages: RefCell<VecDeque<M>>,
-    from: Rc<HostState>,
-    to: Rc<HostState>,
     damage: Option<Cut>,
 }
 
@@ -67,21 +62,18 @@ fn reset() -> io::Error {
 impl<M: Message> Sender<M> {
     pub(crate) async fn send(&self, mut message: M) -> io::Result<()> {
         let channel = &self.end.channel;
-        loop {
-            if channel.flow.is_broken() {
-                return Err(reset());
-            }
-            if channel.flow.has_room() {
-                break;
-            }
-            channel.flow.room.notified().await;
-        }
+        let flow = &channel.flow;
+        let open = || match flow.is_broken() {
+            true => Some(Err(reset())),
+            false => flow.has_room().then_some(Ok(())),
+        };
+        flow.room.until(open).await?;
         let bytes = message.wire_bytes();
         if bytes > 16 << 10 && channel.damage.as_ref().is_some_and(Cut::take_damage) {
             message.damage();
         }
         let world = channel.world.upgrade().ok_or_else(reset)?;
-        let sent = &channel.from.counters().tx;
+        let sent = &flow.from.counters().tx;
         sent.set(sent.get() + bytes);
         channel.messages.borrow_mut().push_back(message);
         channel.flow.push(&world, bytes, false);
@@ -103,41 +95,39 @@ impl<M> Drop for Receiver<M> {
 impl<M: Message> Receiver<M> {
     pub(crate) async fn recv(&mut self) -> io::Result<Option<M>> {
         let channel = &self.channel;
-        loop {
-            let world = channel.world.upgrade().ok_or_else(reset)?;
-            if channel.flow.take(&world) {
-                let message = channel.messages.borrow_mut().pop_front();
-                let message = message.expect("a message for each that arrived");
-                let received = &channel.to.counters().rx;
-                received.set(received.get() + message.wire_bytes());
-                return Ok(Some(message));
+        let flow = &channel.flow;
+        let next = || {
+            let Some(world) = channel.world.upgrade() else { return Some(Err(reset())) };
+            if flow.take(&world) {
+                return Some(Ok(true));
             }
-            if channel.flow.is_broken() {
-                return Err(reset());
+            match flow.is_broken() {
+                true => Some(Err(reset())),
+                false => flow.has_ended().then_some(Ok(false)),
             }
-            if channel.flow.has_ended() {
-                return Ok(None);
-            }
-            drop(world);
-            channel.flow.came.notified().await;
+        };
+        if !flow.came.until(next).await? {
+            return Ok(None);
         }
+        let message = channel.messages.borrow_mut().pop_front();
+        let message = message.expect("a message for each that arrived");
+        let received = &flow.to.counters().rx;
+        received.set(received.get() + message.wire_bytes());
+        Ok(Some(message))
     }
 }
 
 fn channel<M: Message>(
     world: &Rc<World>,
-    (from, to): (&Rc<HostState>, &Rc<HostState>),
     flow: Rc<Flow>,
     damage: Option<Cut>,
 ) -> (net::Sender<M>, net::Receiver<M>) {
-    from.keep(&flow);
-    to.keep(&flow);
+    flow.from.keep(&flow);
+    flow.to.keep(&flow);
     let channel = Rc::new(Channel {
         world: Rc::downgrade(world),
         flow,
         messages: RefCell::default(),
-        from: from.clone(),
-        to: to.clone(),
         damage,
     });
     let end = Rc::new(SendEnd { channel: channel.clone() });
@@ -171,11 +161,8 @@ impl<M: Message> Listener<M> {
 
     pub(crate) async fn accept(&mut self) -> io::Result<Connection<M>> {
         loop {
-            let next = self.listening.waiting.borrow_mut().pop_front();
-            let Some(next) = next else {
-                self.listening.came.notified().await;
-                continue;
-            };
+            let next = || self.listening.waiting.borrow_mut().pop_front();
+            let next = self.listening.came.until(next).await;
             // Who speaks another protocol is turned away, as a bad frame would be.
             if let Ok(connection) = next.downcast::<Connection<M>>() {
                 return Ok(*connection);
@@ -192,12 +179,7 @@ impl Host {
             let text = format!("listen on {address}: this host is {}", self.name());
             return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
         }
-        let port = if port == 0 {
-            world.next_port.set(world.next_port.get() + 1);
-            world.next_port.get()
-        } else {
-            port
-        };
+        let port = if port == 0 { self.state.free_port() } else { port };
         let address = format!("{host}:{port}");
         let mut all = world.listening.borrow_mut();
         if all.contains_key(&address) {
@@ -215,37 +197,39 @@ impl Host {
         let world = self.world();
         let (link, plain) = world.through(address);
         let far = Host::get(&world, split(plain)?.0).state;
-        let (out, back, window) = paths(&self.state, &far, link.as_deref());
+        let (out, back) = paths(&self.state, &far, link.as_deref());
         let round_trip: Duration = out.iter().chain(&back).map(|pipe| pipe.delay()).sum();
         if let Some(link) = &link {
-            link.cut.whole().await;
+            link.healed.until(|| (!link.cut.is_cut()).then_some(())).await;
         }
         self.sleep_until(self.now() + round_trip).await;
         let listening = world.listening.borrow().get(plain).cloned().ok_or_else(|| {
             let text = format!("connect to {address}: nobody listens there");
             io::Error::new(io::ErrorKind::ConnectionRefused, text)
         })?;
-        let damage = link.map(|link| link.cut.clone());
+        let damage = link.as_ref().map(|link| link.cut.clone());
         let near = &self.state;
-        let (sender, far_receiver) =
-            channel::<M>(&world, (near, &far), Flow::new(out, window), None);
-        let (far_sender, receiver) =
-            channel::<M>(&world, (&far, near), Flow::new(back, window), damage);
+        let there = Ends { from: self.name().into(), to: plain.into() };
+        let here = Ends { from: plain.into(), to: self.name().into() };
+        let out = Flow::new(near, &far, there, out, link.clone());
+        let back = Flow::new(&far, near, here, back, link);
+        let (sender, far_receiver) = channel::<M>(&world, out, None);
+        let (far_sender, receiver) = channel::<M>(&world, back, damage);
         let other_side = Connection { sender: far_sender, receiver: far_receiver };
         listening.waiting.borrow_mut().push_back(Box::new(other_side));
-        listening.came.notify_waiters();
+        listening.came.wake();
         Ok(Connection { sender, receiver })
     }
 }
 
-/// The pipes there and back, and the window.
+/// The pipes there and back.
 fn paths(
     near: &HostState,
     far: &HostState,
     link: Option<&LinkState>,
-) -> (Vec<Rc<Pipe>>, Vec<Rc<Pipe>>, u64) {
+) -> (Vec<Rc<Pipe>>, Vec<Rc<Pipe>>) {
     if near.name == far.name && link.is_none() {
-        return (vec![near.loopback.clone()], vec![near.loopback.clone()], LAN_WINDOW_BYTES);
+        return (vec![near.loopback.clone()], vec![near.loopback.clone()]);
     }
     let mut out = vec![near.card_out.clone()];
     let mut back = vec![far.card_out.clone()];
@@ -255,11 +239,7 @@ fn paths(
     }
     out.push(far.card_in.clone());
     back.push(near.card_in.clone());
-    let window = match link {
-        Some(link) => link.config.borrow().window_bytes.unwrap_or(u64::MAX),
-        None => LAN_WINDOW_BYTES,
-    };
-    (out, back, window)
+    (out, back)
 }
 
 fn split(address: &str) -> io::Result<(&str, u32)> {

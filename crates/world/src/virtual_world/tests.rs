@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::time::Duration;
 
 use super::*;
@@ -32,7 +33,7 @@ fn a_hang_says_what_waits() {
         task.await
     });
     let said = ended.unwrap_err().to_string();
-    assert!(said.contains("waits for an answer @ main x 1"), "{said}");
+    assert!(said.contains("waits for an answer @ main: something of its own x 1"), "{said}");
 }
 
 #[test]

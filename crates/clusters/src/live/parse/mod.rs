@@ -29,7 +29,7 @@ fn count(value: Option<&Value>) -> Option<u64> {
 }
 
 fn whole(number: f64) -> Option<u64> {
-    (number >= 0.0 && number < 1.8e19).then_some(number as u64)
+    (0.0..1.8e19).contains(&number).then_some(number as u64)
 }
 
 /// A count somewhere below `value`, by JSON pointer.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use engine::rest::BasicAuth;
 use serde::Deserialize;
 
 use crate::Error;
@@ -53,7 +54,7 @@ impl Credentials {
     pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let [user, password, api_key, token] =
             VARIABLES.map(|name| get(name).filter(|value| !value.is_empty()));
-        Self::of(File { user, password, api_key, token }, "the environment", VARIABLES)
+        Self::of(user, password, api_key, token, "the environment", VARIABLES)
     }
 
     /// Reads them from a TOML file with `user` and `password`, `api_key` or `token`. A file that others may
@@ -63,7 +64,7 @@ impl Credentials {
         refuse_if_readable_by_others(path)?;
         let text = std::fs::read_to_string(path).map_err(io)?;
         // What the parser shows of the text could be the secret.
-        let file: File =
+        let File { user, password, api_key, token } =
             toml::from_str(&text).map_err(|error: toml::de::Error| Error::Credentials {
                 source_name: path.display().to_string(),
                 why: format!(
@@ -72,17 +73,20 @@ impl Credentials {
                 ),
             })?;
         let names = ["user", "password", "api_key", "token"];
-        Self::of(file, &path.display().to_string(), names)
+        Self::of(user, password, api_key, token, &path.display().to_string(), names)
     }
 
     fn of(
-        file: File,
+        user: Option<String>,
+        password: Option<String>,
+        api_key: Option<String>,
+        token: Option<String>,
         source_name: &str,
         [user_name, password_name, key_name, token_name]: [&str; 4],
     ) -> Result<Self, Error> {
         let refuse =
             |why: String| Err(Error::Credentials { source_name: source_name.to_owned(), why });
-        let found = match (file.user, file.password, file.api_key, file.token) {
+        let found = match (user, password, api_key, token) {
             (None, None, None, None) => Credentials::None,
             (Some(user), Some(password), None, None) => Credentials::Basic { user, password },
             (None, None, Some(key), None) => Credentials::ApiKey(key),
@@ -100,8 +104,7 @@ impl Credentials {
                 ));
             }
         };
-        let is_odd = found.secrets().iter().any(|text| text.chars().any(char::is_control));
-        if is_odd {
+        if found.secrets().any(|text| text.chars().any(char::is_control)) {
             return refuse("has a control character in a credential".to_owned());
         }
         Ok(found)
@@ -117,11 +120,28 @@ impl Credentials {
         }
     }
 
-    fn secrets(&self) -> Vec<&str> {
-        match self {
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        let texts: Vec<&str> = match self {
             Credentials::None => Vec::new(),
             Credentials::Basic { user, password } => vec![user, password],
             Credentials::ApiKey(text) | Credentials::Token(text) => vec![text],
+        };
+        texts.into_iter()
+    }
+
+    /// User and password, for a node that is to ask for them; none of [`Credentials::None`].
+    ///
+    /// # Errors
+    /// If the credentials are of a kind that nodes of the embedded engine do not ask for.
+    pub fn basic(&self) -> Result<Option<BasicAuth>, Error> {
+        match self {
+            Credentials::None => Ok(None),
+            Credentials::Basic { user, password } => Ok(Some(BasicAuth::new(user, password)?)),
+            Credentials::ApiKey(_) | Credentials::Token(_) => Err(Error::Credentials {
+                source_name: self.kind().to_owned(),
+                why: "is nothing that nodes started here ask for; give user and password"
+                    .to_owned(),
+            }),
         }
     }
 

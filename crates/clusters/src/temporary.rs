@@ -1,0 +1,187 @@
+//! A directory for nodes that goes with the last process that uses it.
+//!
+//! The runner makes it, with a marker file in it, and removes it when it ends in order. If the runner is
+//! killed, its nodes remove it: each process holds a shared lock on the marker, which the system gives back
+//! however the process ends, and whoever is the last to leave gets the lock for himself. What is left where
+//! all of them were killed at once, the next runner removes. Nothing is ever removed but a directory with such
+//! a marker.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::Error;
+
+/// How names of such directories begin.
+const PREFIX: &str = "narrows-";
+/// Name of the marker file.
+const MARKER: &str = "narrows-temporary";
+/// What stands in it.
+const TEXT: &str = "Made by narrows for one run, which removes this directory at its end.\n";
+/// How long the last one waits for the lock of a runner that is just being killed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The runner's side: removes the directory when it is dropped.
+pub(crate) struct TemporaryDir {
+    dir: tempfile::TempDir,
+    /// Keeps nodes from removing it.
+    _marker: File,
+}
+
+impl TemporaryDir {
+    /// A fresh directory where the system keeps temporary ones.
+    pub(crate) fn make() -> Result<TemporaryDir, Error> {
+        let above = std::env::temp_dir();
+        let io = |source| Error::Io { what: "make a directory in", path: above.clone(), source };
+        sweep(&above);
+        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir().map_err(io)?;
+        let marker = make_marker(dir.path()).map_err(io)?;
+        Ok(TemporaryDir { dir, _marker: marker })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+fn make_marker(dir: &Path) -> io::Result<File> {
+    // It gets its name when it is locked, or another runner could take the directory for one that was left.
+    let fresh = dir.join("marker.new");
+    let mut marker = File::create_new(&fresh)?;
+    marker.write_all(TEXT.as_bytes())?;
+    marker.lock_shared()?;
+    fs::rename(&fresh, dir.join(MARKER))?;
+    Ok(marker)
+}
+
+/// Removes directories whose runner and nodes are all gone; best effort, for nobody asked for it.
+fn sweep(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().filter_map(Result::ok) {
+        let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        // Not through a link: that leads to what is somebody else's.
+        if named
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && let Ok(left) = TemporaryUse::begin(&entry.path())
+        {
+            let _ = left.end_within(Duration::ZERO);
+        }
+    }
+}
+
+/// A node's side: its use of a temporary directory.
+#[derive(Debug)]
+pub struct TemporaryUse {
+    dir: PathBuf,
+    marker: File,
+}
+
+impl TemporaryUse {
+    /// Begins to use a directory that a runner has made.
+    ///
+    /// # Errors
+    /// If it has no marker of a runner, or is being removed.
+    pub fn begin(dir: &Path) -> io::Result<TemporaryUse> {
+        let marker = File::open(dir.join(MARKER))?;
+        let mut text = String::new();
+        (&marker).take(TEXT.len() as u64 + 1).read_to_string(&mut text)?;
+        if text != TEXT {
+            let text = format!("{} holds no marker of narrows", dir.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        marker.try_lock_shared()?;
+        Ok(TemporaryUse { dir: dir.to_owned(), marker })
+    }
+
+    /// Ends the use after the runner has vanished. The last one removes the directory, and answers `true`.
+    /// Waits up to two seconds for others to end.
+    pub fn end_without_runner(self) -> io::Result<bool> {
+        self.end_within(PATIENCE)
+    }
+
+    fn end_within(self, patience: Duration) -> io::Result<bool> {
+        // Not a stronger lock in place of the weaker: two who try that at once could both be refused.
+        self.marker.unlock()?;
+        let give_up = Instant::now() + patience;
+        loop {
+            match self.marker.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < give_up => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(TryLockError::WouldBlock) => return Ok(false),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        // Another who was the last has removed it meanwhile.
+        if !self.dir.join(MARKER).is_file() {
+            return Ok(false);
+        }
+        fs::remove_dir_all(&self.dir)?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_one_removes_it() {
+        let made = TemporaryDir::make().unwrap();
+        let dir = made.path().to_owned();
+        fs::create_dir(dir.join("node")).unwrap();
+        let (first, second) =
+            (TemporaryUse::begin(&dir).unwrap(), TemporaryUse::begin(&dir).unwrap());
+        // As a killed runner leaves it: no lock, nothing removed.
+        let TemporaryDir { dir: kept, _marker: marker } = made;
+        drop(marker);
+        let _ = kept.keep();
+        let waiting = std::thread::spawn(|| first.end_without_runner().unwrap());
+        let last = second.end_without_runner().unwrap();
+        assert!(waiting.join().unwrap() != last, "one of them, and only one, removes it");
+        assert!(!dir.exists());
+    }
+
+    #[test]
+    fn what_nobody_uses_any_more_is_swept() {
+        let above = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let dir = above.path().join(name);
+            fs::create_dir(&dir).unwrap();
+            (make_marker(&dir).unwrap(), dir)
+        };
+        let (left, used, other) = (make("narrows-left"), make("narrows-used"), make("other"));
+        let unmarked = above.path().join("narrows-unmarked");
+        fs::create_dir(&unmarked).unwrap();
+        let linked = above.path().join("narrows-linked");
+        std::os::unix::fs::symlink(&other.1, &linked).unwrap();
+        drop((left.0, other.0));
+        sweep(above.path());
+        assert!(!left.1.exists());
+        assert!(used.1.exists() && other.1.exists() && unmarked.exists() && linked.exists());
+    }
+
+    #[test]
+    fn stays_while_its_runner_lives() {
+        let made = TemporaryDir::make().unwrap();
+        let dir = made.path().to_owned();
+        let short = Duration::from_millis(30);
+        assert!(!TemporaryUse::begin(&dir).unwrap().end_within(short).unwrap());
+        assert!(dir.exists());
+        drop(made);
+        assert!(!dir.exists());
+    }
+
+    #[test]
+    fn other_directories_are_never_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(TemporaryUse::begin(dir.path()).is_err());
+        fs::write(dir.path().join(MARKER), "something else").unwrap();
+        let refused = TemporaryUse::begin(dir.path()).unwrap_err().to_string();
+        assert!(refused.contains("no marker"), "{refused}");
+        fs::write(dir.path().join(MARKER), TEXT.repeat(2)).unwrap();
+        assert!(TemporaryUse::begin(dir.path()).is_err());
+        assert!(dir.path().exists());
+    }
+}

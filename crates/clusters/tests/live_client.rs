@@ -1,0 +1,347 @@
+//! The client for live clusters against servers that behave as clusters and their proxies do on bad days.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
+use clusters::{Credentials, Error};
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use world::{Env, Task};
+
+const ROOT: &str =
+    r#"{"cluster_name":"c","version":{"distribution":"opensearch","number":"2.19.1"}}"#;
+
+/// Answers what the test wants, in turn; the last answer is given for ever.
+struct Server {
+    address: String,
+    seen: Seen,
+    _task: Task<()>,
+}
+
+/// Paths that were asked for, and what `Authorization` came with them.
+type Seen = Rc<RefCell<Vec<(String, Option<String>)>>>;
+type Answers = Rc<RefCell<VecDeque<(u16, &'static str)>>>;
+
+async fn serve(
+    env: &Env,
+    tls: Option<Arc<ServerConfig>>,
+    answers: &[(u16, &'static str)],
+) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("localhost:{}", listener.local_addr().unwrap().port());
+    let answers: Answers = Rc::new(RefCell::new(answers.iter().copied().collect()));
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let (told, inner) = (seen.clone(), env.clone());
+    let task = env.spawn("server", async move {
+        let mut tasks = Vec::new();
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let (answers, told, tls) = (answers.clone(), told.clone(), tls.clone());
+            tasks.push(inner.spawn("connection", async move {
+                match tls {
+                    None => speak(stream, answers, told).await,
+                    Some(config) => {
+                        let Ok(stream) = TlsAcceptor::from(config).accept(stream).await else {
+                            return;
+                        };
+                        speak(stream, answers, told).await;
+                    }
+                }
+            }));
+        }
+    });
+    Server { address, seen, _task: task }
+}
+
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    answers: Answers,
+    seen: Seen,
+) {
+    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let header = request.headers().get("authorization").and_then(|value| value.to_str().ok());
+        seen.borrow_mut().push((request.uri().to_string(), header.map(str::to_owned)));
+        let mut answers = answers.borrow_mut();
+        let (status, body) =
+            if answers.len() > 1 { answers.pop_front().unwrap() } else { answers[0] };
+        let answer =
+            Response::builder().status(status).body(Full::new(Bytes::from_static(body.as_bytes())));
+        async move { Ok::<_, std::convert::Infallible>(answer.unwrap()) }
+    });
+    drop(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await);
+}
+
+/// An authority, a certificate for localhost that it signed, and both as files.
+struct Authority {
+    dir: tempfile::TempDir,
+    config: Arc<ServerConfig>,
+    demanding: Arc<ServerConfig>,
+}
+
+fn authority() -> Authority {
+    let dir = tempfile::tempdir().unwrap();
+    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let own =
+        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, &ca).unwrap();
+    std::fs::write(dir.path().join("ca.pem"), ca.pem()).unwrap();
+    std::fs::write(dir.path().join("cert.pem"), own.pem()).unwrap();
+    std::fs::write(dir.path().join("key.pem"), key.serialize_pem()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let chain = || vec![CertificateDer::from_pem_slice(own.pem().as_bytes()).unwrap()];
+    let secret = || PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
+    let builder = || {
+        ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+    };
+    let config = builder().with_no_client_auth().with_single_cert(chain(), secret()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(ca.pem().as_bytes()).unwrap()).unwrap();
+    let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
+        Arc::new(roots),
+        provider.clone(),
+    );
+    let demanding = builder()
+        .with_client_cert_verifier(verifier.build().unwrap())
+        .with_single_cert(chain(), secret())
+        .unwrap();
+    Authority { dir, config: Arc::new(config), demanding: Arc::new(demanding) }
+}
+
+impl Authority {
+    fn file(&self, name: &str) -> Option<PathBuf> {
+        Some(self.dir.path().join(name))
+    }
+}
+
+fn options(urls: &[String]) -> LiveOptions {
+    LiveOptions {
+        addresses: Address::parse_all(urls.iter().map(String::as_str)).unwrap(),
+        credentials: Credentials::None,
+        tls: TlsOptions::default(),
+        timeout: Duration::from_secs(5),
+    }
+}
+
+fn client(env: &Env, urls: &[String], tls: TlsOptions) -> LiveClient {
+    LiveClient::new(env, &LiveOptions { tls, ..options(urls) }).unwrap()
+}
+
+fn real<F: Future<Output = ()>>(body: impl FnOnce(Env) -> F) {
+    world::real_world::run(1, body);
+}
+
+#[track_caller]
+fn says<T: std::fmt::Debug>(answer: Result<T, Error>, words: &[&str]) {
+    let said = answer.unwrap_err().to_string();
+    for word in words {
+        assert!(said.contains(word), "\"{word}\" is not in: {said}");
+    }
+    assert!(!said.contains('\n') && !said.contains("s3cret"), "{said}");
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    real(async |env| {
+        let html = "<html><title>502 Bad Gateway</title></html>";
+        let security =
+            r#"{"error":{"type":"security_exception","reason":"no permissions"},"status":403}"#;
+        let cases: [(u16, &'static str, &[&str]); 5] = [
+            (401, security, &["401", "NARROWS_USER", "user and password"]),
+            (403, security, &["/_nodes", "403", "no permissions", "monitor"]),
+            (502, html, &["HTML", "proxy", "502"]),
+            (200, html, &["HTML", "address of a node"]),
+            (200, "no json", &["/_nodes", "no json"]),
+        ];
+        for (status, body, words) in cases {
+            let server = serve(&env, None, &[(status, body)]).await;
+            let credentials = Credentials::Basic { user: "u".into(), password: "s3cret".into() };
+            let options =
+                LiveOptions { credentials, ..options(std::slice::from_ref(&server.address)) };
+            let client = LiveClient::new(&env, &options).unwrap();
+            says(client.get("/_nodes").await, words);
+            let header = server.seen.borrow()[0].1.clone();
+            assert_eq!(header.as_deref(), Some("Basic dTpzM2NyZXQ="));
+        }
+    });
+}
+
+#[test]
+fn a_busy_cluster_is_given_time() {
+    real(async |env| {
+        let server = serve(&env, None, &[(429, "{}"), (200, ROOT)]).await;
+        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        assert_eq!(client.get("/").await.unwrap()["cluster_name"], "c");
+        assert_eq!(server.seen.borrow().len(), 2);
+    });
+}
+
+#[test]
+fn another_host_answers_for_one_that_does_not() {
+    real(async |env| {
+        let server = serve(&env, None, &[(200, ROOT)]).await;
+        let busy = serve(&env, None, &[(503, "{}")]).await;
+        let hosts = ["127.0.0.1:1".to_owned(), busy.address.clone(), server.address.clone()];
+        let client = client(&env, &hosts, TlsOptions::default());
+        for _ in 0..3 {
+            client.get("/").await.unwrap();
+        }
+        // The others were asked once; then the one that answers.
+        assert_eq!((busy.seen.borrow().len(), server.seen.borrow().len()), (1, 3));
+        assert_eq!(client.cost().0, 5);
+        let none = self::client(
+            &env,
+            &["127.0.0.1:1".to_owned(), "127.0.0.1:2".to_owned()],
+            TlsOptions::default(),
+        );
+        says(none.get("/").await, &["none of 2 hosts", "127.0.0.1:1", "127.0.0.1:2"]);
+    });
+}
+
+#[test]
+fn a_prefix_and_a_large_answer() {
+    real(async |env| {
+        let server = serve(&env, None, &[(200, ROOT)]).await;
+        let url = format!("http://{}/behind/", server.address);
+        client(&env, &[url], TlsOptions::default()).get("/_nodes").await.unwrap();
+        assert_eq!(server.seen.borrow()[0].0, "/behind/_nodes");
+    });
+}
+
+#[test]
+fn tls_is_trusted_or_says_why_not() {
+    real(async |env| {
+        let (ours, other) = (authority(), authority());
+        let server = serve(&env, Some(ours.config.clone()), &[(200, ROOT)]).await;
+        let url = [format!("https://{}", server.address)];
+        let with_ca = |authority: &Authority| TlsOptions {
+            ca: authority.file("ca.pem"),
+            ..TlsOptions::default()
+        };
+        client(&env, &url, with_ca(&ours)).get("/").await.unwrap();
+        says(client(&env, &url, with_ca(&other)).get("/").await, &["certificate", "--ca FILE"]);
+        let insecure = TlsOptions { insecure: true, ..TlsOptions::default() };
+        client(&env, &url, insecure).get("/").await.unwrap();
+        let by_address = [url[0].replace("localhost", "127.0.0.1")];
+        says(
+            client(&env, &by_address, with_ca(&ours)).get("/").await,
+            &["is not for \"127.0.0.1\""],
+        );
+        assert_eq!(server.seen.borrow().len(), 2);
+    });
+}
+
+#[test]
+fn the_wrong_protocol_is_named() {
+    real(async |env| {
+        let authority = authority();
+        let secure = serve(&env, Some(authority.config.clone()), &[(200, ROOT)]).await;
+        let plain = serve(&env, None, &[(200, ROOT)]).await;
+        let to_secure =
+            client(&env, &[format!("http://{}", secure.address)], TlsOptions::default());
+        says(to_secure.get("/").await, &["speaks TLS", "https://"]);
+        let insecure = TlsOptions { insecure: true, ..TlsOptions::default() };
+        let to_plain = client(&env, &[format!("https://{}", plain.address)], insecure);
+        says(to_plain.get("/").await, &["plain HTTP", "http://"]);
+        // Looking for the right protocol tells nobody who we are.
+        let all = [&secure, &plain].map(|server| server.seen.borrow().clone()).concat();
+        assert!(all.iter().all(|(_, header)| header.is_none()));
+    });
+}
+
+#[test]
+fn a_client_certificate_is_shown_where_it_is_asked_for() {
+    real(async |env| {
+        let authority = authority();
+        let server = serve(&env, Some(authority.demanding.clone()), &[(200, ROOT)]).await;
+        let url = [format!("https://{}", server.address)];
+        let bare = TlsOptions { ca: authority.file("ca.pem"), ..TlsOptions::default() };
+        says(client(&env, &url, bare.clone()).get("/").await, &["--cert FILE"]);
+        let known =
+            TlsOptions { cert: authority.file("cert.pem"), key: authority.file("key.pem"), ..bare };
+        client(&env, &url, known).get("/").await.unwrap();
+    });
+}
+
+/// A cluster of which everything but the root is forbidden: looked at all the same, and what is lost is said.
+#[test]
+fn what_is_forbidden_becomes_a_gap() {
+    real(async |env| {
+        let server = serve(&env, None, &[(200, ROOT), (403, "{}")]).await;
+        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let mut sampler = Sampler::connect(&env, client).await.unwrap();
+        assert_eq!(sampler.identity().flavour, "opensearch");
+        assert!(sampler.unfamiliar().is_none());
+        let look = sampler.look(Depth::Deep).await.unwrap();
+        let lost: Vec<&str> = look.gaps.iter().map(|gap| gap.lost.as_str()).collect();
+        assert!(lost.iter().any(|words| words.contains("recoveries themselves")), "{lost:?}");
+        assert!(look.nodes.is_empty() && look.settings.is_none() && look.health.is_none());
+    });
+}
+
+#[test]
+fn a_version_never_seen_is_tried_and_said_and_no_cluster_is_refused() {
+    real(async |env| {
+        let future = r#"{"cluster_name":"c","version":{"number":"42.0.0"},"tagline":"You Know, for Search"}"#;
+        let server = serve(&env, None, &[(200, future)]).await;
+        let connected = Sampler::connect(
+            &env,
+            client(&env, std::slice::from_ref(&server.address), TlsOptions::default()),
+        )
+        .await;
+        let sentence = connected.unwrap().unfamiliar().unwrap();
+        assert!(sentence.contains("elasticsearch 42.0.0"), "{sentence}");
+        let server = serve(&env, None, &[(200, r#"{"hello":"world"}"#)]).await;
+        let other = Sampler::connect(
+            &env,
+            client(&env, std::slice::from_ref(&server.address), TlsOptions::default()),
+        )
+        .await;
+        let said = other.err().unwrap().to_string();
+        assert!(said.contains("neither Elasticsearch nor OpenSearch"), "{said}");
+    });
+}
+
+/// An old version that does not know a part of the node stats is asked again without it.
+#[test]
+fn parts_that_a_version_lacks_are_left_out() {
+    real(async |env| {
+        let unknown = r#"{"error":{"type":"illegal_argument_exception","reason":"request [/_nodes/stats/x] contains unrecognized metric: [indexing_pressure]"},"status":400}"#;
+        let stats = r#"{"nodes":{"id":{"name":"n1","timestamp":1}}}"#;
+        let server = serve(&env, None, &[(200, ROOT), (400, unknown), (200, stats)]).await;
+        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let mut sampler = Sampler::connect(&env, client).await.unwrap();
+        let look = sampler.look(Depth::Light).await.unwrap();
+        assert_eq!(look.nodes[0].name, "n1");
+        let asked = Cell::new(0);
+        for (path, _) in
+            server.seen.borrow().iter().filter(|(path, _)| path.starts_with("/_nodes/stats"))
+        {
+            assert_eq!(
+                path.contains("indexing_pressure,"),
+                asked.replace(asked.get() + 1) == 0,
+                "{path}"
+            );
+        }
+        assert_eq!(asked.get(), 2);
+    });
+}

@@ -1,0 +1,165 @@
+//! The opening of a session, and the chunks that are asked for with it.
+//!
+//! Every node that may have the primary is asked at once, and only the one that has it says yes: this costs one round
+//! trip, where asking for the place first would cost two. The first chunks are asked for in the same round trip, by number
+//! ([`policy::opening`](crate::policy::opening)), so that the link is not idle until the files are known.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+
+use store::Commit;
+use tokio::sync::mpsc;
+use world::{Env, Task, Time};
+
+use super::transfer::{SourceSession, TransferError};
+use crate::node::{Node, unexpected};
+use crate::policy::chunk_scheduler::{ChunkRequest, SchedulerConfig};
+use crate::policy::opening::{Opening, opening_chunk};
+use crate::transport::{CallError, Class, Request, Response, SessionKind, SessionOpened};
+
+/// Which shard, and for whom.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    pub(crate) index: String,
+    pub(crate) shard: u32,
+    pub(crate) kind: SessionKind,
+}
+
+/// An answer that may not be there yet, and when it came.
+pub(crate) type Answer = (Time, Result<Response, CallError>);
+
+/// A chunk that was asked for.
+pub(crate) struct Asked {
+    pub(crate) at: Time,
+    pub(crate) answer: Task<Answer>,
+}
+
+/// Chunks that were asked for before the files were known.
+#[derive(Default)]
+pub(crate) struct Ahead {
+    began: Option<Time>,
+    chunk_bytes: u32,
+    /// By number and address.
+    asked: BTreeMap<(u64, String), Asked>,
+}
+
+impl Ahead {
+    /// When the first was asked for.
+    pub(crate) fn began(&self) -> Option<Time> {
+        self.began
+    }
+
+    /// What was asked of `address`, by what it turned out to be. The rest is dropped: other nodes had nothing to
+    /// say, and past the end there is nothing.
+    pub(crate) fn by_chunk(self, address: &str, commit: &Commit) -> BTreeMap<ChunkRequest, Asked> {
+        let chunk = |number| {
+            let lens = commit.files.iter().map(|file| file.len);
+            opening_chunk(lens, self.chunk_bytes, number)
+        };
+        let of_address = self.asked.into_iter().filter(|((_, asked), _)| asked == address);
+        of_address.filter_map(|((number, _), asked)| Some((chunk(number)?, asked))).collect()
+    }
+}
+
+/// Opens a session on whichever of `sources` has the primary; with a scheduler's configuration, the first chunks are
+/// asked for at the same time.
+pub(crate) async fn open(
+    node: &Node,
+    sources: Vec<SourceSession>,
+    wanted: Wanted,
+    ahead: Option<SchedulerConfig>,
+) -> Result<(SourceSession, SessionOpened, Ahead), TransferError> {
+    let key = node.env.random_u64();
+    let mut opened = pin!(open_any(node, sources.clone(), wanted.clone(), key));
+    let mut early = Ahead::default();
+    let mut policy = ahead.map(|config| Opening::new(config, node.env.now()));
+    if let Some(policy) = &policy {
+        (early.began, early.chunk_bytes) = (Some(node.env.now()), policy.chunk_bytes());
+    }
+    let connections = node.settings().transport_recovery_connections().max(1);
+    loop {
+        while let Some(number) = policy.as_mut().and_then(|policy| policy.next(node.env.now())) {
+            let class = Class::Recovery((number % u64::from(connections)) as u32);
+            for source in &sources {
+                let asked =
+                    ask_ahead(node, source, &wanted, class, (key, number, early.chunk_bytes));
+                early.asked.insert((number, source.address.clone()), asked);
+            }
+        }
+        let wake_at = policy.as_ref().and_then(Opening::wake_at);
+        tokio::select! {
+            biased;
+            opened = &mut opened => {
+                let (source, session) = opened?;
+                return Ok((source, session, early));
+            }
+            () = sleep_until(&node.env, wake_at) => {}
+        }
+    }
+}
+
+/// Waits until a moment, or for ever.
+pub(crate) async fn sleep_until(env: &Env, when: Option<Time>) {
+    match when {
+        Some(when) => env.sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn ask_ahead(
+    node: &Node,
+    source: &SourceSession,
+    wanted: &Wanted,
+    class: Class,
+    (key, number, chunk_bytes): (u64, u64, u32),
+) -> Asked {
+    let compress = source.compress(&node.settings());
+    let (index, shard) = (wanted.index.clone(), wanted.shard);
+    let request = Request::ReadOpening { index, shard, key, number, chunk_bytes, compress };
+    let (node2, source) = (node.clone(), source.clone());
+    let answer = node.env.spawn("asks for a chunk ahead", async move {
+        let answer = source.ask(&node2, class, request).await;
+        (node2.env.now(), answer)
+    });
+    Asked { at: node.env.now(), answer }
+}
+
+async fn open_any(
+    node: &Node,
+    sources: Vec<SourceSession>,
+    wanted: Wanted,
+    key: u64,
+) -> Result<(SourceSession, SessionOpened), CallError> {
+    let (answers, mut answered) = mpsc::unbounded_channel();
+    let calls: Vec<_> = sources
+        .into_iter()
+        .map(|source| {
+            let (node2, answers) = (node.clone(), answers.clone());
+            let Wanted { index, shard, kind } = wanted.clone();
+            node.env.spawn("opens a session", async move {
+                let request = Request::OpenSession { index, shard, kind, key };
+                let answer = source.ask(&node2, Class::Control, request).await;
+                let _ = answers.send((source, answer));
+            })
+        })
+        .collect();
+    drop(answers);
+    let mut failure = None;
+    while let Some((source, answer)) = answered.recv().await {
+        match answer {
+            Ok(Response::Session(opened)) => {
+                return Ok((SourceSession { session: opened.session, ..source }, *opened));
+            }
+            Ok(_) => failure = Some(CallError::Failed(unexpected())),
+            // "Not here" says less than any other answer.
+            Err(error) if failure.is_none() || !is_elsewhere(&error) => failure = Some(error),
+            Err(_) => {}
+        }
+    }
+    drop(calls);
+    Err(failure.unwrap_or_else(|| CallError::Failed(unexpected())))
+}
+
+fn is_elsewhere(error: &CallError) -> bool {
+    matches!(error, CallError::Failed(failure) if failure.kind == "unavailable_shards_exception")
+}

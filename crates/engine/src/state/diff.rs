@@ -1,0 +1,231 @@
+//! From one state to the next: what is sent to a node that has the one before.
+//!
+//! As Elasticsearch publishes its cluster state: a node without the state that a diff begins from says so,
+//! and is sent the whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::cluster::ByNode;
+use super::disks::Holders;
+use super::{ClusterState, IndexMeta, Node, ShardRouting};
+use crate::routing::IdSource;
+use crate::settings::SettingsMap;
+
+/// What differs between two states of one cluster. A shard that changed comes whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateDiff {
+    cluster_uuid: String,
+    from_version: u64,
+    version: u64,
+    members: BTreeMap<String, Node>,
+    joined: BTreeSet<String>,
+    left: BTreeSet<String>,
+    /// Indices that are new or differ.
+    indices: BTreeMap<String, Arc<IndexMeta>>,
+    deleted: BTreeSet<String>,
+    /// By index and number. Of a new index: all.
+    shards: BTreeMap<String, BTreeMap<u32, ShardRouting>>,
+    /// Both, where one of them changed.
+    settings: Option<(SettingsMap, SettingsMap)>,
+    disks: BTreeMap<String, BTreeMap<u32, Holders>>,
+    ids: IdSource,
+    wire_bytes: u64,
+}
+
+/// The state that a diff begins from is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the change is from version {from} of the cluster state, and this node has version {found}"
+)]
+pub struct OtherVersion {
+    /// The version that the diff begins from.
+    pub from: u64,
+    /// The version that is there; of another cluster where the numbers are the same.
+    pub found: u64,
+}
+
+impl StateDiff {
+    /// What leads from `old` to `new`, two states of one cluster. Costs what differs, and a look at each
+    /// index.
+    pub fn between(old: &ClusterState, new: &ClusterState) -> Self {
+        let indices = |(name, meta): (&String, &Arc<IndexMeta>)| {
+            let same =
+                old.indices.get(name).is_some_and(|old| Arc::ptr_eq(old, meta) || old == meta);
+            (!same).then(|| (name.clone(), meta.clone()))
+        };
+        let gone = |name: &&String| !new.indices.contains_key(*name);
+        let settings = (new.persistent.clone(), new.transient.clone());
+        let settings_same = old.persistent == settings.0 && old.transient == settings.1;
+        let mut diff = StateDiff {
+            cluster_uuid: new.cluster_uuid.clone(),
+            from_version: old.version,
+            version: new.version,
+            members: BTreeMap::new(),
+            joined: BTreeSet::new(),
+            left: BTreeSet::new(),
+            indices: new.indices.iter().filter_map(indices).collect(),
+            deleted: old.indices.keys().filter(gone).cloned().collect(),
+            shards: BTreeMap::new(),
+            settings: (!settings_same).then_some(settings),
+            disks: old.disks.changes_to(&new.disks),
+            ids: new.ids.clone(),
+            wire_bytes: 0,
+        };
+        if !Arc::ptr_eq(&old.members, &new.members) {
+            let differs = |(name, node): &(&String, &Node)| old.members.get(*name) != Some(node);
+            let members = new.members.iter().filter(differs);
+            diff.members = members.map(|(name, node)| (name.clone(), node.clone())).collect();
+        }
+        if !Arc::ptr_eq(&old.present, &new.present) {
+            diff.joined = new.present.difference(&old.present).cloned().collect();
+            diff.left = old.present.difference(&new.present).cloned().collect();
+        }
+        diff.find_shards(old, new);
+        diff.wire_bytes = diff.count_bytes();
+        diff
+    }
+
+    fn find_shards(&mut self, old: &ClusterState, new: &ClusterState) {
+        for (index, shards) in &new.routing {
+            let before = old.routing.get(index);
+            if before.is_some_and(|before| Arc::ptr_eq(before, shards)) {
+                continue;
+            }
+            let differs = |number: u32, shard: &ShardRouting| {
+                before.and_then(|before| before.get(number as usize)) != Some(shard)
+            };
+            let changed: BTreeMap<u32, ShardRouting> = (0..)
+                .zip(shards.iter())
+                .filter(|(number, shard)| differs(*number, shard))
+                .map(|(number, shard)| (number, shard.clone()))
+                .collect();
+            if !changed.is_empty() {
+                self.shards.insert(index.clone(), changed);
+            }
+        }
+    }
+
+    /// The state that follows `old`. Fails where the diff begins from another.
+    pub fn apply(&self, old: &ClusterState) -> Result<ClusterState, OtherVersion> {
+        self.check_from(old)?;
+        let mut state = old.clone();
+        state.by_node = ByNode::default();
+        state.version = self.version;
+        if !self.members.is_empty() {
+            Arc::make_mut(&mut state.members).extend(self.members.clone());
+        }
+        if !self.joined.is_empty() || !self.left.is_empty() {
+            let present = Arc::make_mut(&mut state.present);
+            present.retain(|name| !self.left.contains(name));
+            present.extend(self.joined.iter().cloned());
+        }
+        for index in &self.deleted {
+            state.indices.remove(index);
+            state.routing.remove(index);
+        }
+        state.indices.extend(self.indices.iter().map(|(k, v)| (k.clone(), v.clone())));
+        for (index, changed) in &self.shards {
+            let shards = Arc::make_mut(state.routing.entry(index.clone()).or_default());
+            // An index that was deleted and made again may have fewer.
+            shards.truncate(self.indices.get(index).map_or(shards.len(), |m| m.shards as usize));
+            for (number, shard) in changed {
+                match shards.get_mut(*number as usize) {
+                    Some(place) => place.clone_from(shard),
+                    // They come in order, and a new index comes whole.
+                    None => shards.push(shard.clone()),
+                }
+            }
+        }
+        if let Some((persistent, transient)) = &self.settings {
+            (state.persistent, state.transient) = (persistent.clone(), transient.clone());
+        }
+        for (uuid, shards) in &self.disks {
+            for (shard, holders) in shards {
+                state.disks.set(uuid, *shard, holders.clone());
+            }
+        }
+        state.ids = self.ids.clone();
+        Ok(state)
+    }
+
+    /// Whether it begins from this state.
+    pub fn check_from(&self, old: &ClusterState) -> Result<(), OtherVersion> {
+        if old.cluster_uuid == self.cluster_uuid && old.version == self.from_version {
+            return Ok(());
+        }
+        Err(OtherVersion { from: self.from_version, found: old.version })
+    }
+
+    /// Bytes on the wire, about.
+    pub fn wire_bytes(&self) -> u64 {
+        self.wire_bytes
+    }
+
+    fn count_bytes(&self) -> u64 {
+        let shards = self.shards.values().flat_map(BTreeMap::values).map(shard_bytes).sum::<u64>();
+        let disks = self.disks.values().flat_map(BTreeMap::values).map(|h| 32 * h.len() as u64);
+        let members = self.members.len() as u64 * MEMBER_BYTES;
+        let names = 8 * (self.joined.len() + self.left.len() + self.deleted.len()) as u64;
+        let indices = self.indices.len() as u64 * INDEX_BYTES;
+        128 + shards + disks.sum::<u64>() + members + names + indices
+    }
+}
+
+const MEMBER_BYTES: u64 = 64;
+const INDEX_BYTES: u64 = 512;
+
+fn shard_bytes(shard: &ShardRouting) -> u64 {
+    let copy = |words: Option<&String>| 72 + words.map_or(0, |words| words.len() as u64);
+    let copies = shard.copies.iter().map(|shard| copy(shard.last_failure.as_ref())).sum::<u64>();
+    8 + 21 * shard.in_sync.len() as u64 + copies
+}
+
+impl ClusterState {
+    /// Bytes on the wire of the whole state, about.
+    pub fn wire_bytes(&self) -> u64 {
+        let shards: u64 = self.shards().map(|(_, _, shard)| shard_bytes(shard) + 64).sum();
+        128 + shards
+            + self.members.len() as u64 * MEMBER_BYTES
+            + self.indices.len() as u64 * INDEX_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::manager::tests::Lab;
+    use super::*;
+
+    #[test]
+    fn names_only_what_changed() {
+        let mut lab = Lab::new(3);
+        lab.create("a", 40, 1);
+        lab.start_all();
+        let old = lab.state.clone();
+        let place = lab.shard("a", 7).primary().allocation_id.clone();
+        lab.fail(&("a".to_owned(), 7, place), "disk");
+        let diff = StateDiff::between(&old, &lab.state);
+        assert_eq!(diff.shards["a"].keys().collect::<Vec<_>>(), [&7]);
+        assert!(diff.indices.is_empty() && diff.members.is_empty() && diff.settings.is_none());
+        assert!(diff.wire_bytes() * 10 < old.wire_bytes());
+        assert_eq!(diff.apply(&old).as_ref(), Ok(&lab.state));
+        let said = diff.apply(&lab.state).unwrap_err();
+        assert_eq!(said, OtherVersion { from: old.version, found: lab.state.version });
+    }
+
+    #[test]
+    fn an_index_made_again_comes_whole() {
+        let mut lab = Lab::new(2);
+        lab.create("a", 5, 1);
+        let old = lab.state.clone();
+        lab.apply(super::super::Event::DeleteIndex { index: "a".to_owned() }).unwrap();
+        lab.create("a", 2, 0);
+        lab.set("indices.recovery.max_bytes_per_sec", "20mb");
+        let diff = StateDiff::between(&old, &lab.state);
+        let bytes = postcard::to_stdvec(&diff).unwrap();
+        let read: StateDiff = postcard::from_bytes(&bytes).unwrap();
+        assert_eq!(read.apply(&old).as_ref(), Ok(&lab.state));
+    }
+}

@@ -1,0 +1,68 @@
+//! The shards that a batch of events touched: all that is left to look at after it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Change, ClusterState};
+
+/// Shards by index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Touched(BTreeMap<String, BTreeSet<u32>>);
+
+impl Touched {
+    /// Every shard there is.
+    #[cfg(test)]
+    pub fn all(state: &ClusterState) -> Self {
+        let mut touched = Touched::default();
+        state.indices.keys().for_each(|index| touched.add_index(state, index));
+        touched
+    }
+
+    pub fn add(&mut self, index: &str, shard: u32) {
+        if let Some(shards) = self.0.get_mut(index) {
+            shards.insert(shard);
+        } else {
+            self.0.insert(index.to_owned(), BTreeSet::from([shard]));
+        }
+    }
+
+    fn add_index(&mut self, state: &ClusterState, index: &str) {
+        if let Some(shards) = state.routing.get(index) {
+            let numbers = 0..u32::try_from(shards.len()).expect("an index has few shards");
+            self.0.entry(index.to_owned()).or_default().extend(numbers);
+        }
+    }
+
+    /// Adds what changes name.
+    pub fn add_changes(&mut self, state: &ClusterState, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Assigned { index, shard, .. }
+                | Change::Started { index, shard, .. }
+                | Change::Unassigned { index, shard, .. }
+                | Change::Removed { index, shard, .. }
+                | Change::Promoted { index, shard, .. }
+                | Change::OutOfSync { index, shard, .. } => self.add(index, *shard),
+                Change::IndexCreated { index } | Change::IndexSettingsChanged { index, .. } => {
+                    self.add_index(state, index);
+                }
+                Change::NodeJoined { .. }
+                | Change::NodeLeft { .. }
+                | Change::IndexDeleted { .. }
+                | Change::MappingsChanged { .. }
+                | Change::ClusterSettingsChanged { .. }
+                | Change::RetriesReset => {}
+            }
+        }
+    }
+
+    pub fn merge(&mut self, other: Touched) {
+        for (index, shards) in other.0 {
+            self.0.entry(index).or_default().extend(shards);
+        }
+    }
+
+    /// Index and shards, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &BTreeSet<u32>)> {
+        self.0.iter().map(|(index, shards)| (index.as_str(), shards))
+    }
+}

@@ -1,0 +1,163 @@
+//! A disk that fills up in the middle of a recovery, and one that has room again.
+//!
+//! In the virtual world the disk takes only so much. In the real one the shard copies lie on a small file system of their own,
+//! which only root can mount: elsewhere that test says so and ends.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use common::{Cluster, eventually, raw};
+use serde_json::{Value, json};
+use world::Env;
+
+both_worlds!(a_full_disk_ends_a_recovery_and_room_completes_it,);
+
+const HOST: &str = "follower-0";
+const DOCUMENTS: u64 = 400;
+/// The source of a document does not compress, so that its size is that of the copy's files, about.
+const NOISE_BYTES: usize = 8000;
+
+/// A disk that takes no more than so many bytes until it is told to.
+enum SmallDisk {
+    Virtual(Env),
+    Mounted { mount: PathBuf },
+}
+
+impl SmallDisk {
+    /// A directory for the cluster with such a disk under its copies; none where that needs rights that this process lacks.
+    fn new(env: &Env, bytes: u64) -> Option<(SmallDisk, Option<tempfile::TempDir>)> {
+        if env.is_virtual() {
+            let host = env.host(HOST);
+            assert!(store::set_disk_free_bytes(&host, Some(bytes)));
+            return Some((SmallDisk::Virtual(host), None));
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mount = dir.path().join(HOST).join("indices");
+        std::fs::create_dir_all(&mount).unwrap();
+        let size = format!("size={bytes}");
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&mount);
+        let mounted = command.stderr(std::process::Stdio::null()).status();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then_some((SmallDisk::Mounted { mount }, Some(dir)))
+    }
+
+    fn make_room(&self) {
+        match self {
+            SmallDisk::Virtual(host) => {
+                store::set_disk_free_bytes(host, None);
+            }
+            SmallDisk::Mounted { mount } => {
+                let args = ["-o", "remount,size=64m"];
+                assert!(Command::new("mount").args(args).arg(mount).status().unwrap().success());
+            }
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        if let SmallDisk::Mounted { mount } = self {
+            // Where it stays mounted, removing the directory fails, and says so.
+            let _ = Command::new("umount").arg("-l").arg(mount).status();
+        }
+    }
+}
+
+/// Letters that no compression makes smaller by much.
+fn noise(seed: u64) -> String {
+    let mut state = seed;
+    let mut letter = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'!' + 1 + ((state >> 33) % 90) as u8)
+    };
+    let text: String = (0..NOISE_BYTES).map(|_| letter()).collect();
+    text.replace(['"', '\\'], "x")
+}
+
+async fn leader(env: &Env) -> Cluster {
+    let leader = Cluster::start(env, "leader", 1).await;
+    leader.create("a", 1, 0).await;
+    // Two segments and more, so that some files are whole when the disk is full.
+    for part in 0..8 {
+        let numbers = part * DOCUMENTS / 8..(part + 1) * DOCUMENTS / 8;
+        let lines = numbers.map(|n| {
+            format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"n\":{n},\"noise\":\"{}\"}}\n", noise(n))
+        });
+        let body: String = lines.collect();
+        let (status, answer) = raw(leader.any(), "POST", "/a/_bulk", body.into()).await;
+        assert_eq!((status, &answer["errors"]), (200, &json!(false)), "{answer}");
+        leader.must("POST", "/a/_flush", Value::Null).await;
+    }
+    leader
+}
+
+async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
+    let leader = leader(&env).await;
+    let path = "/_cat/indices?format=json&bytes=b&h=store.size";
+    let size = leader.must("GET", path, Value::Null).await[0]["store.size"].clone();
+    let size: u64 = size.as_str().and_then(|size| size.parse().ok()).expect("a size in bytes");
+    let Some((disk, dir)) = SmallDisk::new(&env, size * 6 / 10) else {
+        eprintln!("SKIPPED: a file system cannot be mounted here; run as root to test a full disk");
+        leader.stop().await;
+        return;
+    };
+    let settings = BTreeMap::from([
+        ("ccr.indices.recovery.chunk_size".to_owned(), "64kb".to_owned()),
+        ("narrows.recovery.scheduler".to_owned(), "sequential".to_owned()),
+    ]);
+    let follower =
+        Cluster::start_in(&env, "follower", 1, |config| config.settings = settings.clone(), dir)
+            .await;
+    let seeds = json!([leader.any().transport_address()]);
+    let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+    follower.must("PUT", "/_cluster/settings", body).await;
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "a",
+        "settings": { "index.number_of_replicas": 0 },
+    });
+    follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", body).await;
+
+    // It is tried again and again, and then given up with what was found and where.
+    let explain = async || follower.ask("GET", "/_cluster/allocation/explain", Value::Null).await.1;
+    eventually(&env, "the copy is given up", async || {
+        explain().await["unassigned_info"]["failed_allocation_attempts"] == 5
+    })
+    .await;
+    let answer = explain().await;
+    let details = answer["unassigned_info"]["details"].as_str().unwrap();
+    assert!(details.contains("No space left on device"), "{details}");
+    let uuid = &follower.any().state().indices["b"].uuid;
+    let copy_dir = follower.any().copy_dir(uuid, 0);
+    assert!(details.contains(&copy_dir.to_string_lossy().into_owned()), "{details}");
+    assert_eq!((&answer["index"], &answer["can_allocate"]), (&json!("b"), &json!("no")));
+    let explanation = answer["allocate_explanation"].as_str().unwrap();
+    assert!(explanation.contains("_cluster/reroute?retry_failed"), "{explanation}");
+
+    // What is half there does not count.
+    let health = follower.must("GET", "/_cluster/health/b", Value::Null).await;
+    assert_eq!((&health["status"], &health["active_shards"]), (&json!("red"), &json!(0)));
+    let (status, answer) = follower.ask("GET", "/b/_count", Value::Null).await;
+    assert!(status == 503 || answer["count"] == 0, "{status} {answer}");
+
+    disk.make_room();
+    follower.must("POST", "/_cluster/reroute?retry_failed=true", Value::Null).await;
+    let path = "/_cluster/health/b?wait_for_status=green&timeout=50s";
+    let health = follower.must("GET", path, Value::Null).await;
+    assert_eq!(health["status"], "green", "{health}");
+    let row = follower.must("GET", "/b/_recovery", Value::Null).await["b"]["shards"][0].clone();
+    let size = &row["index"]["size"];
+    let (total, reused) = (size["total_in_bytes"].as_u64(), size["reused_in_bytes"].as_u64());
+    assert!(reused > Some(0) && reused < total, "verified files are not fetched again: {row}");
+    let digests = leader.digests("a").await;
+    assert_eq!(digests[0].1, DOCUMENTS);
+    assert_eq!(digests, follower.digests("b").await);
+    follower.stop().await;
+    leader.stop().await;
+    drop(disk);
+}

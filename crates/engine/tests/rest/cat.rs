@@ -1,0 +1,86 @@
+//! Tables, and the recoveries that they show.
+
+use serde_json::{Value, json};
+use world::Env;
+
+use crate::common::Cluster;
+
+crate::both_worlds!(shows_recoveries, writes_tables,);
+
+async fn shows_recoveries(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 1, 0).await;
+    c.index("a", 0, 500).await;
+    c.must("POST", "/a/_flush", Value::Null).await;
+    c.must("PUT", "/a/_settings", json!({"number_of_replicas": 1})).await;
+    c.green("a").await;
+    let plain = c.must("GET", "/a/_recovery", Value::Null).await;
+    let shards = plain["a"]["shards"].as_array().unwrap();
+    let kinds: Vec<&str> = shards.iter().map(|shard| shard["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["EMPTY_STORE", "PEER"]);
+    let replica = &shards[1];
+    assert_eq!((&replica["id"], &replica["stage"]), (&json!(0), &json!("DONE")));
+    assert_eq!(replica["source"]["name"], shards[0]["target"]["name"]);
+    assert_ne!(replica["target"]["name"], replica["source"]["name"]);
+    let size = &replica["index"]["size"];
+    assert!(size["total_in_bytes"].as_u64().unwrap() > 0, "{replica}");
+    assert_eq!(size["total_in_bytes"], size["recovered_in_bytes"]);
+    assert_eq!(replica["index"]["files"].get("details"), None);
+    assert!(replica["narrows"]["charged_ns"].is_object());
+    assert!(replica["stop_time_in_millis"].as_u64() >= replica["start_time_in_millis"].as_u64());
+    let detailed = c.must("GET", "/_recovery?detailed=true", Value::Null).await;
+    let files = detailed["a"]["shards"][1]["index"]["files"]["details"].as_array().unwrap();
+    assert!(!files.is_empty());
+    assert_eq!(c.must("GET", "/_recovery?active_only", Value::Null).await, json!({}));
+    let path =
+        "/_cat/recovery/a?format=json&h=type,stage,source_node,bytes_percent,files_percent&s=type";
+    let rows = c.must("GET", path, Value::Null).await;
+    assert_eq!(
+        rows[1],
+        json!({
+            "type": "peer", "stage": "done", "source_node": replica["source"]["name"],
+            "bytes_percent": "100.0%", "files_percent": "100.0%",
+        })
+    );
+    c.stop().await;
+}
+
+async fn writes_tables(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 1, 1).await;
+    c.must("PUT", "/b", json!({"settings": {"number_of_replicas": 2}})).await;
+    c.must("GET", "/_cluster/health?wait_for_no_initializing_shards", Value::Null).await;
+    c.index("a", 0, 10).await;
+    let text =
+        async |path: &str| c.must("GET", path, Value::Null).await.as_str().unwrap().to_owned();
+
+    assert!(text("/_cat").await.contains("/_cat/recovery\n"));
+    assert_eq!(
+        text("/_cat/indices?h=health,index,pri,rep,docs.count&s=index:desc").await,
+        "\
+yellow b 1 2  0
+green  a 1 1 10
+"
+    );
+    assert_eq!(
+        text("/_cat/indices/a?v&h=index,docs.count").await,
+        "index docs.count\na             10\n"
+    );
+    assert_eq!(text("/_cat/indices?health=yellow&h=index").await, "b\n");
+    let shards = text("/_cat/shards/b?h=index,shard,prirep,state,docs,unassigned.reason").await;
+    assert_eq!(
+        shards.lines().last().unwrap().trim_end(),
+        "b 0 r UNASSIGNED   INDEX_CREATED",
+        "{shards}"
+    );
+    assert_eq!(shards.lines().count(), 3);
+    assert_eq!(text("/_cat/nodes?h=name,master&s=name").await, "c-0 *\nc-1 -\n");
+    let health = text("/_cat/health?h=cluster,status,node.total,pri,unassign").await;
+    assert_eq!(health, "c yellow 2 2 1\n");
+    assert!(text("/_cat/recovery?help").await.contains("translog_ops_percent"));
+    let json =
+        c.must("GET", "/_cat/nodes?format=json&h=name,heap.percent&s=name", Value::Null).await;
+    assert_eq!(json[0], json!({"name": "c-0", "heap.percent": null}));
+    assert_eq!(c.ask("GET", "/_cat/indices?s=zzz", Value::Null).await.0, 400);
+    c.stop().await;
+}

@@ -1,0 +1,291 @@
+//! The cluster: who it is, its health and settings, its nodes, and the one it follows.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use world::Env;
+
+use crate::common::{Cluster, ask, raw};
+use crate::lines;
+
+crate::both_worlds!(
+    says_who_it_is,
+    errors_have_the_shape_of_the_field,
+    waits_for_health,
+    keeps_cluster_settings,
+    tells_about_nodes,
+    explains_what_is_unassigned,
+    follows_another_cluster,
+    a_node_that_is_gone_is_no_hindrance,
+);
+
+async fn says_who_it_is(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    let info = c.must("GET", "/", Value::Null).await;
+    assert_eq!((&info["name"], &info["cluster_name"]), (&json!("c-0"), &json!("c")));
+    assert_eq!(info["version"]["number"], "7.10.2");
+    assert_eq!(info["version"]["distribution"], "narrows");
+    assert_eq!(info["cluster_uuid"].as_str().unwrap().len(), 20);
+    let (status, body) = c.ask("HEAD", "/", Value::Null).await;
+    assert_eq!((status, body), (200, json!("")));
+    let only = c.must("GET", "/?filter_path=version.number&pretty", Value::Null).await;
+    assert_eq!(only, json!({"version": {"number": "7.10.2"}}));
+    c.stop().await;
+}
+
+async fn errors_have_the_shape_of_the_field(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    for (method, path, body, status, kind) in [
+        ("GET", "/gone", json!(null), 404, "index_not_found_exception"),
+        ("GET", "/gone/_doc/1", json!(null), 404, "index_not_found_exception"),
+        ("DELETE", "/gone", json!(null), 404, "index_not_found_exception"),
+        ("DELETE", "/gone/_doc/1", json!(null), 404, "index_not_found_exception"),
+        ("GET", "/gone/_count", json!(null), 404, "index_not_found_exception"),
+        ("GET", "/no/such/path", json!(null), 400, "illegal_argument_exception"),
+        ("PATCH", "/_cluster/health", json!(null), 405, "method_not_allowed_exception"),
+        ("GET", "/_cluster/health?wait=1", json!(null), 400, "illegal_argument_exception"),
+        ("PUT", "/UPPER", json!(null), 400, "invalid_index_name_exception"),
+        ("PUT", "/a", json!({"setings": {}}), 400, "parse_exception"),
+        (
+            "PUT",
+            "/a",
+            json!({"settings": {"number_of_shards": 0}}),
+            400,
+            "illegal_argument_exception",
+        ),
+        ("PUT", "/a?wait_for_active_shards=3", json!(null), 400, "illegal_argument_exception"),
+        ("POST", "/a/_doc", json!(null), 400, "parse_exception"),
+        ("POST", "/_bulk", json!({}), 400, "illegal_argument_exception"),
+        ("POST", "/a/_update/1", json!({"doc": {}}), 400, "illegal_argument_exception"),
+        ("PUT", "/_cluster/settings", json!(null), 400, "parse_exception"),
+        ("GET", "/_ccr/stats/x", json!(null), 400, "illegal_argument_exception"),
+        ("GET", "/a/_ccr/stats", json!(null), 404, "resource_not_found_exception"),
+    ] {
+        let (found, answer) = c.ask(method, path, body).await;
+        assert_eq!(found, status, "{method} {path}: {answer}");
+        assert_eq!(answer["status"], status, "{method} {path}");
+        assert_eq!(answer["error"]["type"], kind, "{method} {path}: {answer}");
+        assert_eq!(answer["error"]["root_cause"][0]["type"], kind);
+        assert!(!answer["error"]["reason"].as_str().unwrap().is_empty());
+    }
+    let (_, answer) = raw(c.any(), "PUT", "/a", Bytes::from_static(b"{")).await;
+    assert!(answer["error"]["reason"].as_str().unwrap().contains("no JSON"), "{answer}");
+    assert_eq!(c.ask("HEAD", "/gone", Value::Null).await, (404, json!("")));
+    assert!(
+        c.must("GET", "/_cat/indices?format=json", Value::Null)
+            .await
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    c.stop().await;
+}
+
+async fn waits_for_health(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    let path = "/_cluster/health?wait_for_nodes=%3E%3D2&timeout=30s";
+    let health = c.must("GET", path, Value::Null).await;
+    assert_eq!((&health["status"], &health["timed_out"]), (&json!("green"), &json!(false)));
+    assert_eq!(health["number_of_nodes"], 2);
+    for name in ["delayed_unassigned_shards", "number_of_pending_tasks", "relocating_shards"] {
+        assert_eq!(health[name], 0, "{name}");
+    }
+    let settings = json!({"settings": {"number_of_shards": 2, "number_of_replicas": 2}});
+    c.must("PUT", "/a", settings).await;
+    let path =
+        "/_cluster/health/a?wait_for_status=yellow&wait_for_no_initializing_shards&level=shards";
+    let health = c.must("GET", path, Value::Null).await;
+    assert_eq!((&health["status"], &health["unassigned_shards"]), (&json!("yellow"), &json!(2)));
+    assert_eq!(health["indices"]["a"]["shards"]["1"]["active_shards"], 2);
+    // Two nodes cannot hold three copies.
+    let path = "/_cluster/health?wait_for_status=green&timeout=50ms";
+    let (status, health) = c.ask("GET", path, Value::Null).await;
+    assert_eq!((status, &health["timed_out"]), (408, &json!(true)));
+    assert_eq!(health["status"], "yellow");
+    let (status, health) = c.ask("GET", "/_cluster/health/gone?timeout=10ms", Value::Null).await;
+    assert_eq!((status, &health["status"]), (408, &json!("red")));
+    c.stop().await;
+}
+
+async fn keeps_cluster_settings(env: Env) {
+    let own = BTreeMap::from([("indices.recovery.max_bytes_per_sec".to_owned(), "7mb".to_owned())]);
+    let c = Cluster::start_with(&env, "c", 2, own).await;
+    let echo = c
+        .must(
+            "PUT",
+            "/_cluster/settings?flat_settings",
+            json!({
+                "persistent": {"ccr": {"indices": {"recovery": {"chunk_size": "5120kb"}}}},
+                "transient": {"transport.compress": true},
+            }),
+        )
+        .await;
+    assert_eq!(
+        echo,
+        json!({
+            "acknowledged": true,
+            "persistent": {"ccr.indices.recovery.chunk_size": "5mb"},
+            "transient": {"transport.compress": "true"},
+        })
+    );
+    let (_, seen) = ask(c.node(1), "GET", "/_cluster/settings?include_defaults", Value::Null).await;
+    assert_eq!(seen["persistent"]["ccr"]["indices"]["recovery"]["chunk_size"], "5mb");
+    let recovery = &seen["defaults"]["indices"]["recovery"];
+    assert_eq!(recovery["max_bytes_per_sec"], "7mb", "a node's configuration stands below");
+    assert_eq!(recovery["chunk_size"], "512kb");
+    let reset = json!({"persistent": {"ccr.*": null}, "transient": {"transport.compress": null}});
+    c.must("PUT", "/_cluster/settings", reset).await;
+    let seen = c.must("GET", "/_cluster/settings", Value::Null).await;
+    assert_eq!(seen, json!({"persistent": {}, "transient": {}}));
+    let wrong = json!({"persistent": {"ccr.indices.recovery.chunk_sise": "1mb"}});
+    let (status, answer) = c.ask("PUT", "/_cluster/settings", wrong).await;
+    assert_eq!(status, 400);
+    let reason = answer["error"]["reason"].as_str().unwrap();
+    assert!(reason.contains("did you mean \"ccr.indices.recovery.chunk_size\""), "{reason}");
+    c.stop().await;
+}
+
+async fn tells_about_nodes(env: Env) {
+    let c = Cluster::start(&env, "c", 3).await;
+    let stats = c.must("GET", "/_nodes/stats", Value::Null).await;
+    assert_eq!(stats["_nodes"], json!({"total": 3, "successful": 3, "failed": 0}));
+    for node in ["c-0", "c-1", "c-2"] {
+        assert_eq!(stats["nodes"][node]["name"], node);
+        assert!(stats["nodes"][node]["indices"]["recovery"]["throttle_time_in_millis"].is_u64());
+    }
+    let local = c.must("GET", "/_nodes/_local/stats/process,jvm", Value::Null).await;
+    assert_eq!(local["nodes"].as_object().unwrap().len(), 1);
+    assert_eq!(local["nodes"]["c-0"].get("indices"), None);
+    assert!(local["nodes"]["c-0"]["process"].is_object());
+    assert_eq!(c.ask("GET", "/_nodes/stats/proces", Value::Null).await.0, 400);
+    let http = c.must("GET", "/_nodes/c-1/http", Value::Null).await;
+    let address = &http["nodes"]["c-1"]["http"]["publish_address"];
+    assert_eq!(address, &json!(c.node(1).http_address()));
+    assert_eq!(http["nodes"]["c-1"].get("transport"), None);
+    assert_eq!(c.must("GET", "/_nodes/http", Value::Null).await["_nodes"]["total"], 3);
+    let state = c.must("GET", "/_cluster/state/master_node,nodes", Value::Null).await;
+    assert_eq!((&state["master_node"], state.get("metadata")), (&json!("c-0"), None));
+    assert_eq!(state["nodes"].as_object().unwrap().len(), 3);
+    c.stop().await;
+}
+
+async fn explains_what_is_unassigned(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    let (status, answer) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
+    assert_eq!(status, 400);
+    let reason = answer["error"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("unable to find any unassigned shards to explain"), "{reason}");
+    c.must("PUT", "/a", Value::Null).await;
+    let answer = c.must("GET", "/_cluster/allocation/explain", Value::Null).await;
+    assert_eq!((&answer["index"], &answer["primary"]), (&json!("a"), &json!(false)));
+    assert_eq!(
+        (&answer["current_state"], &answer["can_allocate"]),
+        (&json!("unassigned"), &json!("no"))
+    );
+    assert_eq!(answer["unassigned_info"]["reason"], "INDEX_CREATED");
+    let decider = &answer["node_allocation_decisions"][0]["deciders"][0]["decider"];
+    assert_eq!(decider, "same_shard");
+    let body = json!({"index": "a", "shard": 0, "primary": true});
+    let answer = c.must("GET", "/_cluster/allocation/explain", body).await;
+    assert_eq!(
+        (&answer["current_state"], &answer["current_node"]["name"]),
+        (&json!("started"), &json!("c-0"))
+    );
+    let again = c.must("POST", "/_cluster/reroute?retry_failed=true", Value::Null).await;
+    assert_eq!(again["acknowledged"], true);
+    c.stop().await;
+}
+
+async fn follows_another_cluster(env: Env) {
+    let leader = Cluster::start(&env, "leader", 2).await;
+    let follower = Cluster::start(&env, "follower", 1).await;
+    leader.create("l", 2, 0).await;
+    leader.index("l", 0, 300).await;
+    assert_eq!(follower.must("GET", "/_remote/info", Value::Null).await, json!({}));
+    let seeds: Vec<&str> = leader.nodes.values().map(|node| node.transport_address()).collect();
+    let settings = json!({"persistent": {"cluster.remote.eu.seeds": seeds}});
+    follower.must("PUT", "/_cluster/settings", settings).await;
+    let info = follower.must("GET", "/_remote/info", Value::Null).await;
+    assert_eq!(
+        (&info["eu"]["connected"], &info["eu"]["num_nodes_connected"]),
+        (&json!(true), &json!(2))
+    );
+    assert_eq!(info["eu"]["seeds"], json!(seeds));
+
+    let whom = |alias: &str, index: &str| {
+        json!({
+            "remote_cluster": alias, "leader_index": index,
+            "settings": {"index.number_of_replicas": 0},
+        })
+    };
+    for (body, status) in
+        [(whom("us", "l"), 404), (whom("eu", "gone"), 404), (json!({"a": 1}), 400)]
+    {
+        assert_eq!(follower.ask("PUT", "/f/_ccr/follow", body.clone()).await.0, status, "{body}");
+    }
+    let path = "/f/_ccr/follow?wait_for_active_shards=1";
+    let made = follower.must("PUT", path, whom("eu", "l")).await;
+    assert_eq!(
+        made,
+        json!({
+            "follow_index_created": true, "follow_index_shards_acked": true,
+            "index_following_started": false,
+        })
+    );
+    assert_eq!(follower.must("GET", "/f/_count", Value::Null).await["count"], 300);
+    let digests = async |cluster: &Cluster, index: &str| {
+        let answer = cluster.must("GET", &format!("/{index}/_narrows/digest"), Value::Null).await;
+        let rows = answer["shards"].as_array().unwrap().clone();
+        rows.iter().map(|row| (row["shard"].clone(), row["content"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(digests(&follower, "f").await, digests(&leader, "l").await);
+
+    let stats = follower.must("GET", "/f/_ccr/stats", Value::Null).await;
+    let shards = stats["indices"][0]["shards"].as_array().unwrap();
+    assert_eq!(shards.len(), 2);
+    let ops: i64 = shards.iter().map(|s| s["follower_max_seq_no"].as_i64().unwrap() + 1).sum();
+    assert_eq!(ops, 300);
+    assert_eq!(
+        (&shards[0]["remote_cluster"], &shards[0]["leader_index"]),
+        (&json!("eu"), &json!("l"))
+    );
+    let all = follower.must("GET", "/_ccr/stats", Value::Null).await;
+    assert_eq!(all["follow_stats"]["indices"][0]["index"], "f");
+    let recovery = follower.must("GET", "/f/_recovery", Value::Null).await;
+    let shard = &recovery["f"]["shards"][0];
+    assert_eq!(
+        (&shard["type"], &shard["source"]["repository"]),
+        (&json!("SNAPSHOT"), &json!("_ccr_eu"))
+    );
+
+    let (status, refused) = follower.ask("PUT", "/f/_doc/1", json!({})).await;
+    assert_eq!((status, &refused["error"]["type"]), (403, &json!("status_exception")));
+    let body = lines(&[json!({"index": {}}), json!({})]);
+    let (_, refused) = raw(follower.any(), "POST", "/f/_bulk", body).await;
+    assert_eq!(refused["items"][0]["index"]["status"], 403);
+    follower.stop().await;
+    leader.stop().await;
+}
+
+async fn a_node_that_is_gone_is_no_hindrance(env: Env) {
+    let mut c = Cluster::start(&env, "c", 3).await;
+    c.create("a", 3, 0).await;
+    c.index("a", 0, 60).await;
+    c.kill_node(2).await;
+    let path = "/_cluster/health?wait_for_nodes=2&timeout=60s";
+    assert_eq!(c.must("GET", path, Value::Null).await["status"], "red");
+    let count = c.must("GET", "/a/_count", Value::Null).await;
+    assert_eq!(count["_shards"]["failed"], 1, "{count}");
+    assert!(count["count"].as_u64().unwrap() < 60);
+    let failure = &count["_shards"]["failures"][0]["reason"]["type"];
+    assert_eq!(failure, "unavailable_shards_exception");
+    let (status, _) = c.ask("GET", "/a/_narrows/digest", Value::Null).await;
+    assert_eq!(status, 503, "half a comparison is none");
+    let stats = c.must("GET", "/_nodes/stats", Value::Null).await;
+    assert_eq!(stats["_nodes"]["total"], 2);
+    c.start_node(2).await;
+    c.green("a").await;
+    assert_eq!(c.must("GET", "/a/_count", Value::Null).await["count"], 60);
+    c.stop().await;
+}

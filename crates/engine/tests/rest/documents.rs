@@ -1,0 +1,304 @@
+//! Indices, their mappings, and documents in them.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use world::Env;
+
+use crate::common::{Cluster, ask, raw};
+use crate::lines;
+
+crate::both_worlds!(
+    makes_shows_and_deletes_indices,
+    reads_and_writes_documents,
+    takes_bulks,
+    a_bulk_fails_by_item,
+    acts_on_every_copy,
+    indexes_fields_that_are_mapped_later,
+);
+
+async fn makes_shows_and_deletes_indices(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    let body = json!({
+        "settings": {"index": {"number_of_shards": 2, "number_of_replicas": "0"}},
+        "mappings": {"properties": {"place": {"type": "geo_point"}}},
+    });
+    let made = c.must("PUT", "/a", body).await;
+    assert_eq!(made, json!({"acknowledged": true, "shards_acknowledged": true, "index": "a"}));
+    let (status, again) = c.ask("PUT", "/a", Value::Null).await;
+    assert_eq!(
+        (status, &again["error"]["type"]),
+        (400, &json!("resource_already_exists_exception"))
+    );
+    assert_eq!(c.ask("HEAD", "/a", Value::Null).await.0, 200);
+    let shown = c.must("GET", "/a", Value::Null).await;
+    assert_eq!(shown["a"]["aliases"], json!({}));
+    assert_eq!(shown["a"]["mappings"]["properties"]["place"]["type"], "geo_point");
+    let index = &shown["a"]["settings"]["index"];
+    assert_eq!((&index["number_of_shards"], &index["provided_name"]), (&json!("2"), &json!("a")));
+
+    let more = json!({"properties": {"name": {"type": "keyword"}}});
+    c.must("PUT", "/a/_mapping", more).await;
+    let mapping = c.must("GET", "/a/_mapping", Value::Null).await;
+    assert_eq!(mapping["a"]["mappings"]["properties"]["name"]["type"], "keyword");
+    assert_eq!(mapping["a"]["mappings"]["properties"]["place"]["type"], "geo_point");
+    for (wrong, said) in [
+        (json!({"properties": {"name": {"type": "long"}}}), "cannot be changed"),
+        (json!({"properties": {"age": {"type": "lnog"}}}), "did you mean \"long\""),
+    ] {
+        let (status, answer) = c.ask("PUT", "/a/_mapping", wrong).await;
+        assert_eq!(status, 400);
+        assert!(answer["error"]["reason"].as_str().unwrap().contains(said), "{answer}");
+    }
+
+    c.must("PUT", "/a/_settings", json!({"index": {"refresh_interval": "30s"}})).await;
+    let path = "/a/_settings/index.refresh*?flat_settings";
+    let settings = c.must("GET", path, Value::Null).await;
+    assert_eq!(settings, json!({"a": {"settings": {"index.refresh_interval": "30s"}}}));
+    let fixed = json!({"index.number_of_shards": 3});
+    assert_eq!(c.ask("PUT", "/a/_settings", fixed.clone()).await.0, 400);
+    c.must("PUT", "/a/_settings?preserve_existing", fixed).await;
+
+    c.must("PUT", "/b", json!({"settings": {"number_of_replicas": 0}})).await;
+    c.must("DELETE", "/a,b*", Value::Null).await;
+    assert_eq!(c.must("GET", "/_all", Value::Null).await, json!({}));
+    c.stop().await;
+}
+
+async fn reads_and_writes_documents(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 3, 1).await;
+    let made = c.must("PUT", "/a/_doc/x%2F1?refresh=true", json!({"n": 1})).await;
+    assert_eq!((&made["result"], &made["_id"]), (&json!("created"), &json!("x/1")));
+    assert_eq!(made["_shards"], json!({"total": 2, "successful": 2, "failed": 0}));
+    assert_eq!(made["forced_refresh"], true);
+    // From the other node, which may have to ask for it.
+    let (status, read) = ask(c.node(1), "GET", "/a/_doc/x%2F1", Value::Null).await;
+    assert_eq!((status, &read["_source"], &read["found"]), (200, &json!({"n": 1}), &json!(true)));
+    let (status, made) = c.ask("PUT", "/a/_doc/x%2F1", json!({"n": 2})).await;
+    assert_eq!((status, &made["result"], &made["_version"]), (200, &json!("updated"), &json!(2)));
+    let (status, conflict) = c.ask("PUT", "/a/_create/x%2F1", json!({"n": 3})).await;
+    assert_eq!(
+        (status, &conflict["error"]["type"]),
+        (409, &json!("version_conflict_engine_exception"))
+    );
+    assert_eq!(c.ask("PUT", "/a/_doc/x%2F1?op_type=create", json!({"n": 3})).await.0, 409);
+    assert_eq!(c.must("GET", "/a/_source/x%2F1", Value::Null).await, json!({"n": 2}));
+    assert_eq!(c.ask("HEAD", "/a/_doc/x%2F1", Value::Null).await.0, 200);
+    let path = "/a/_doc/x%2F1?_source=false";
+    assert_eq!(c.must("GET", path, Value::Null).await.get("_source"), None);
+
+    let (status, made) = c.ask("POST", "/a/_doc", json!({"n": 4})).await;
+    assert_eq!((status, made["_id"].as_str().unwrap().len()), (201, 20));
+    let (status, gone) = c.ask("DELETE", "/a/_doc/x%2F1", Value::Null).await;
+    assert_eq!((status, &gone["result"]), (200, &json!("deleted")));
+    let (status, gone) = c.ask("DELETE", "/a/_doc/x%2F1", Value::Null).await;
+    assert_eq!((status, &gone["result"]), (404, &json!("not_found")));
+    let (status, read) = c.ask("GET", "/a/_doc/x%2F1", Value::Null).await;
+    assert_eq!((status, read), (404, json!({"_index": "a", "_id": "x/1", "found": false})));
+    assert_eq!(c.ask("HEAD", "/a/_doc/x%2F1", Value::Null).await.0, 404);
+    assert_eq!(c.ask("GET", "/a/_source/x%2F1", Value::Null).await.0, 404);
+    if !env.is_virtual() {
+        let (status, wrong) = c.ask("PUT", "/a/_doc/y", json!({"place": "nowhere"})).await;
+        assert_eq!((status, &wrong["error"]["type"]), (400, &json!("mapper_parsing_exception")));
+    }
+    assert_eq!(c.ask("PUT", "/a/_doc/y?routing=z", json!({})).await.0, 400);
+    // An index that is written to is made.
+    let (status, made) = c.ask("PUT", "/fresh/_doc/1", json!({"any": {"thing": [1, 2]}})).await;
+    assert_eq!((status, &made["_shards"]["total"]), (201, &json!(2)));
+    assert_eq!(
+        c.must("GET", "/fresh/_source/1", Value::Null).await,
+        json!({"any": {"thing": [1, 2]}})
+    );
+    c.stop().await;
+}
+
+async fn takes_bulks(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 3, 1).await;
+    let body = lines(&[
+        json!({"index": {}}),
+        json!({"n": 1}),
+        json!({"create": {"_id": "x"}}),
+        json!({"n": 2}),
+        json!({"index": {"_id": "x"}}),
+        json!({"n": 3}),
+        json!({"delete": {"_id": "x"}}),
+        json!({"delete": {"_id": "x"}}),
+        json!({"index": {"_index": "b", "_id": 7}}),
+        json!({"n": 4}),
+    ]);
+    let (status, answer) = raw(c.node(1), "POST", "/a/_bulk?refresh=true", body).await;
+    assert_eq!(status, 200);
+    assert_eq!(answer["errors"], false, "{answer}");
+    let items = answer["items"].as_array().unwrap();
+    let results: Vec<(&str, u64)> = items
+        .iter()
+        .map(|item| item.as_object().unwrap().values().next().unwrap())
+        .map(|item| (item["result"].as_str().unwrap(), item["status"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(
+        results,
+        [
+            ("created", 201),
+            ("created", 201),
+            ("updated", 200),
+            ("deleted", 200),
+            ("not_found", 404),
+            ("created", 201)
+        ]
+    );
+    assert_eq!(items[0]["index"]["_id"].as_str().unwrap().len(), 20);
+    assert_eq!(items[0]["index"]["_shards"]["successful"], 2);
+    assert_eq!(
+        items[1]["create"]["_seq_no"].as_u64().unwrap() + 1,
+        items[2]["index"]["_seq_no"].as_u64().unwrap()
+    );
+    assert_eq!(
+        (&items[5]["index"]["_index"], &items[5]["index"]["_id"]),
+        (&json!("b"), &json!("7"))
+    );
+    assert_eq!(c.must("GET", "/_count", Value::Null).await["count"], 2);
+
+    let body = lines(&[json!({"index": {}}), json!({"n": 1})]);
+    let (_, answer) = raw(c.any(), "POST", "/a/_bulk?filter_path=errors,took", body).await;
+    assert_eq!(answer["errors"], false);
+    assert_eq!(answer.get("items"), None);
+    assert!(answer["took"].is_u64());
+    c.stop().await;
+}
+
+async fn a_bulk_fails_by_item(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    c.create("a", 1, 0).await;
+    let body = lines(&[
+        json!({"create": {"_id": "x"}}),
+        json!({"n": 1}),
+        json!({"create": {"_id": "x"}}),
+        json!({"n": 2}),
+        json!({"update": {"_id": "x"}}),
+        json!({"doc": {"n": 3}}),
+        json!({"delete": {"_index": "gone", "_id": "x"}}),
+        json!({"index": {"_index": "BAD", "_id": "x"}}),
+        json!({"n": 4}),
+        json!({"index": {"_id": ""}}),
+        json!({"n": 5}),
+    ]);
+    let (status, answer) = raw(c.any(), "POST", "/a/_bulk", body).await;
+    assert_eq!((status, &answer["errors"]), (200, &json!(true)));
+    let items: Vec<&Value> = answer["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item.as_object().unwrap().values().next().unwrap())
+        .collect();
+    let kinds: Vec<(u64, &Value)> = items
+        .iter()
+        .map(|item| (item["status"].as_u64().unwrap(), &item["error"]["type"]))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            (201, &Value::Null),
+            (409, &json!("version_conflict_engine_exception")),
+            (400, &json!("illegal_argument_exception")),
+            (404, &json!("index_not_found_exception")),
+            (400, &json!("invalid_index_name_exception")),
+            (400, &json!("illegal_argument_exception")),
+        ]
+    );
+    assert!(items[2]["error"]["reason"].as_str().unwrap().contains("update is not supported"));
+    if !env.is_virtual() {
+        let body = lines(&[
+            json!({"index": {}}),
+            json!({"n": "seven"}),
+            json!({"index": {}}),
+            json!({"n": 7}),
+        ]);
+        let (_, answer) = raw(c.any(), "POST", "/a/_bulk", body).await;
+        assert_eq!(answer["items"][0]["index"]["error"]["type"], "mapper_parsing_exception");
+        assert_eq!(answer["items"][1]["index"]["status"], 201);
+    }
+    let (status, answer) =
+        raw(c.any(), "POST", "/a/_bulk", Bytes::from_static(b"{\"index\":{}}\n{}")).await;
+    assert_eq!(status, 400);
+    assert!(answer["error"]["reason"].as_str().unwrap().contains("terminated by a newline"));
+    c.stop().await;
+}
+
+async fn acts_on_every_copy(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 2, 1).await;
+    assert_eq!(c.index("a", 0, 100).await, 100);
+    let count = c.must("GET", "/a/_count", json!({"query": {"match_all": {}}})).await;
+    assert_eq!(count["count"], 100);
+    let shards = json!({"total": 2, "successful": 2, "skipped": 0, "failed": 0});
+    assert_eq!(count["_shards"], shards);
+    for path in [
+        "/a/_refresh",
+        "/_flush?force=true&wait_if_ongoing=true",
+        "/a/_forcemerge?max_num_segments=1",
+    ] {
+        let done = c.must("POST", path, Value::Null).await;
+        assert_eq!(done["_shards"], json!({"total": 4, "successful": 4, "failed": 0}), "{path}");
+    }
+    let rows =
+        c.must("GET", "/_cat/shards/a?format=json&h=segments.count,docs,state", Value::Null).await;
+    assert_eq!(rows.as_array().unwrap().len(), 4);
+    for row in rows.as_array().unwrap() {
+        assert_eq!(
+            (&row["segments.count"], &row["state"]),
+            (&json!("1"), &json!("STARTED")),
+            "{row}"
+        );
+    }
+    let (status, refused) = c.ask("GET", "/a/_count", json!({"query": {"term": {"n": 1}}})).await;
+    assert_eq!(status, 400);
+    assert!(refused["error"]["reason"].as_str().unwrap().contains("not supported"));
+    assert_eq!(c.ask("POST", "/a/_forcemerge?max_num_segments=0", Value::Null).await.0, 400);
+
+    let primaries = c.must("GET", "/a/_narrows/digest", Value::Null).await;
+    let all = c.must("GET", "/a/_narrows/digest?replicas=true", Value::Null).await;
+    let (primaries, all) =
+        (primaries["shards"].as_array().unwrap(), all["shards"].as_array().unwrap());
+    assert_eq!((primaries.len(), all.len()), (2, 4));
+    assert_eq!(primaries.iter().map(|row| row["documents"].as_u64().unwrap()).sum::<u64>(), 100);
+    for row in all {
+        let same = |p: &&Value| p["shard"] == row["shard"] && p["content"] == row["content"];
+        assert!(primaries.iter().any(|primary| same(&primary)), "{row}");
+        assert_eq!(row["content"].as_str().unwrap().len(), 16);
+        assert!(row["node"].as_str().unwrap().starts_with("c-"));
+    }
+    c.stop().await;
+}
+
+/// Documents are parsed in the real world alone; elsewhere `_count` says that it cannot tell.
+async fn indexes_fields_that_are_mapped_later(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 1, 1).await;
+    c.index("a", 0, 20).await;
+    let exists = |field: &str| json!({"query": {"exists": {"field": field}}});
+    let added = json!({"properties": {"later": {"properties": {"tag": {"type": "keyword"}}}}});
+    let (status, answer) = c.ask("GET", "/a/_count", exists("later.tag")).await;
+    assert_eq!((status, &answer["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    c.must("PUT", "/a/_mapping", added).await;
+    let shown = c.must("GET", "/a/_mapping", Value::Null).await;
+    assert_eq!(
+        shown["a"]["mappings"]["properties"]["later"]["properties"]["tag"]["type"],
+        "keyword"
+    );
+    for n in 20..25 {
+        let document = json!({"n": n, "later": {"tag": format!("t{n}")}});
+        c.must("PUT", &format!("/a/_doc/{n}?refresh=true"), document).await;
+    }
+    assert_eq!(c.must("GET", "/a/_count", Value::Null).await["count"], 25);
+    let counted = c.ask("GET", "/a/_count", exists("later.tag")).await;
+    if env.is_virtual() {
+        assert_eq!(counted.0, 400, "{}", counted.1);
+    } else {
+        assert_eq!((counted.0, &counted.1["count"]), (200, &json!(5)), "{}", counted.1);
+        assert_eq!(c.must("GET", "/a/_count", exists("n")).await["count"], 25);
+    }
+    let refused = c.ask("GET", "/a/_count", json!({"query": {"term": {"n": 1}}})).await;
+    assert_eq!(refused.0, 400);
+    c.stop().await;
+}

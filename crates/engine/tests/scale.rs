@@ -1,0 +1,114 @@
+//! Odd sizes and odd failures: many shards on a node, many nodes with a shard, a node that flaps, a cluster whose
+//! manager is gone.
+
+mod common;
+
+use common::{Cluster, ask, eventually};
+use serde_json::{Value, json};
+use world::{Env, virtual_world};
+
+async fn create(cluster: &Cluster, index: &str, shards: u32, replicas: u32) {
+    let settings = json!({ "number_of_shards": shards, "number_of_replicas": replicas });
+    let path = format!("/{index}?wait_for_active_shards=0");
+    cluster.must("PUT", &path, json!({ "settings": settings })).await;
+}
+
+async fn health(cluster: &Cluster, query: &str) -> Value {
+    cluster.must("GET", &format!("/_cluster/health?timeout=300s&{query}"), Value::Null).await
+}
+
+#[test]
+fn a_node_with_hundreds_of_shards() {
+    virtual_world::run(7, async |env: Env| {
+        let cluster = Cluster::start(&env, "c", 1).await;
+        create(&cluster, "a", 150, 0).await;
+        create(&cluster, "b", 150, 0).await;
+        let health = health(&cluster, "wait_for_status=green").await;
+        assert_eq!((&health["status"], &health["active_shards"]), (&json!("green"), &json!(300)));
+        assert_eq!(cluster.index("b", 0, 50).await, 50);
+        let version = cluster.node(0).state().version;
+        assert!(version < 250, "what happens together is published together: version {version}");
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn two_hundred_nodes_with_one_shard() {
+    virtual_world::run(7, async |env: Env| {
+        let cluster = Cluster::start(&env, "c", 200).await;
+        create(&cluster, "a", 1, 1).await;
+        let health = health(&cluster, "wait_for_status=green").await;
+        assert_eq!((&health["status"], &health["number_of_nodes"]), (&json!("green"), &json!(200)));
+        assert_eq!(cluster.index("a", 0, 50).await, 50);
+        // A node without a copy passes it on, from a state that it was sent as a change.
+        let (status, count) = ask(cluster.node(199), "GET", "/a/_count", Value::Null).await;
+        assert_eq!((status, &count["_shards"]["failed"]), (200, &json!(0)), "{count}");
+        let version = cluster.node(0).state().version;
+        eventually(&env, "every node has the newest state", async || {
+            (0..200).all(|n| cluster.node(n).state().version == version)
+        })
+        .await;
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_node_that_flaps_while_its_copies_are_recovered() {
+    virtual_world::run(7, async |env: Env| {
+        let mut cluster = Cluster::start(&env, "c", 8).await;
+        create(&cluster, "a", 40, 1).await;
+        health(&cluster, "wait_for_status=green").await;
+        let mut acknowledged = 0;
+        for round in 0..6u64 {
+            cluster.kill_node(5).await;
+            acknowledged += cluster.index("a", round * 40, round * 40 + 40).await;
+            env.sleep(std::time::Duration::from_millis(130 * round)).await;
+            cluster.start_node(5).await;
+        }
+        let health = health(&cluster, "wait_for_status=green").await;
+        assert_eq!((&health["status"], &health["number_of_nodes"]), (&json!("green"), &json!(8)));
+        assert_eq!(acknowledged, 240);
+        cluster.must("POST", "/a/_refresh", Value::Null).await;
+        let count = cluster.must("GET", "/a/_count", Value::Null).await;
+        assert_eq!(count["count"], 240);
+        for pair in cluster.digests("a").await.chunks(2) {
+            assert_eq!(pair[0], pair[1], "two copies of a shard differ");
+        }
+        cluster.stop().await;
+    });
+}
+
+/// Membership is static and one node manages: without it the others serve what they have, and say why they cannot
+/// do more. Nothing waits for ever.
+#[test]
+fn without_its_manager_a_cluster_says_so() {
+    virtual_world::run(7, async |env: Env| {
+        let mut cluster = Cluster::start(&env, "c", 4).await;
+        create(&cluster, "a", 4, 1).await;
+        health(&cluster, "wait_for_status=green").await;
+        cluster.kill_node(0).await;
+        let other = cluster.node(2).clone();
+        let asked = env.now();
+        let path = "/_cluster/health?wait_for_status=green&wait_for_nodes=3&timeout=300s";
+        let (status, answer) = ask(&other, "GET", path, Value::Null).await;
+        let reason = answer["error"]["reason"].as_str().unwrap();
+        assert_eq!(
+            (status, &answer["error"]["type"]),
+            (503, &json!("master_not_discovered_exception"))
+        );
+        assert!(reason.contains("[c-0]") && reason.contains("start it again"), "{reason}");
+        assert!((env.now() - asked).as_secs() < 10, "it does not wait for what cannot come");
+        let (status, answer) = ask(&other, "PUT", "/b", Value::Null).await;
+        assert_eq!(
+            (status, &answer["error"]["type"]),
+            (503, &json!("master_not_discovered_exception"))
+        );
+
+        cluster.start_node(0).await;
+        let health = health(&cluster, "wait_for_status=green&wait_for_nodes=4").await;
+        assert_eq!((&health["status"], &health["timed_out"]), (&json!("green"), &json!(false)));
+        let (status, _) = ask(&other, "PUT", "/b", Value::Null).await;
+        assert_eq!(status, 200);
+        cluster.stop().await;
+    });
+}

@@ -1,0 +1,162 @@
+//! Published figures beside ours, over several runs.
+
+use record::Limit;
+
+use crate::stats;
+use crate::summary::{Finished, Summary, Variant};
+
+/// What kind of figure is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Seconds of the whole recovery.
+    Seconds,
+    /// Bytes a second of a node.
+    NodeBytesPerS,
+    /// Words alone: nothing to compute an error from. Ours is in seconds.
+    Words,
+}
+
+/// One published figure and ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Plan.
+    pub plan: String,
+    /// Variant.
+    pub variant: String,
+    /// What is compared.
+    pub figure: Figure,
+    /// The published number; none for words.
+    pub published: Option<f64>,
+    /// The published figure as it is printed.
+    pub text: String,
+    /// Ours; none where the variant did not finish.
+    pub ours: Option<f64>,
+    /// Whether the virtual world was fitted to this row.
+    pub calibrated: bool,
+    /// What held ours.
+    pub held_by: Option<Limit>,
+    /// Why, and what would be next.
+    pub verdict: Option<String>,
+}
+
+impl Comparison {
+    /// Ours over the published, less one: 0.1 is 10 % too much.
+    pub fn error(&self) -> Option<f64> {
+        Some(self.ours? / self.published.filter(|published| *published > 0.0)? - 1.0)
+    }
+
+    /// How many times the larger of both is the smaller.
+    fn factor(&self) -> Option<f64> {
+        let ratio = 1.0 + self.error()?;
+        Some(if ratio > 0.0 { ratio.max(1.0 / ratio) } else { f64::INFINITY })
+    }
+}
+
+/// Every published figure of a run's variants, in the order of the plan.
+pub fn comparisons(summary: &Summary<'_>) -> Vec<Comparison> {
+    let manifest = summary.manifest;
+    let mut rows = Vec::new();
+    for info in &manifest.variants {
+        let Some(published) = &info.published else { continue };
+        let Some(variant) = summary.variants.iter().find(|v| v.name == info.name) else { continue };
+        let comparison = |figure, published_number, ours: Option<f64>| Comparison {
+            plan: manifest.plan.clone(),
+            variant: variant.name.clone(),
+            figure,
+            published: published_number,
+            text: published.text.clone(),
+            ours,
+            calibrated: published.calibrated,
+            held_by: variant.finished().and_then(|f| f.verdict.limit),
+            verdict: variant.finished().map(|f| f.verdict.text.clone()),
+        };
+        let seconds = variant.finished().map(|figures| figures.seconds);
+        if let Some(number) = info.published_s {
+            rows.push(comparison(Figure::Seconds, Some(number), seconds));
+        }
+        if let Some(number) = published.node_bytes_per_s {
+            let ours = node_rate(variant);
+            rows.push(comparison(Figure::NodeBytesPerS, Some(number), ours));
+        }
+        if info.published_s.is_none() && published.node_bytes_per_s.is_none() {
+            rows.push(comparison(Figure::Words, None, seconds));
+        }
+    }
+    rows
+}
+
+fn node_rate(variant: &Variant) -> Option<f64> {
+    variant.finished().and_then(|figures: &Finished| figures.node_bytes_per_s)
+}
+
+/// How well the predicted rows are met.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Standing {
+    /// Rows that were predicted and have a number.
+    pub predicted: usize,
+    /// Rows that were calibrated on.
+    pub calibrated: usize,
+    /// Median of the absolute errors of the predicted rows.
+    pub median_error: Option<f64>,
+    /// The predicted row that is furthest off, and its factor: 2 is twice or half.
+    pub worst: Option<(String, String, f64)>,
+}
+
+/// Judges the predicted rows. A row that did not finish has no error, and is no prediction.
+pub fn standing(rows: &[Comparison]) -> Standing {
+    let with_error = |row: &&Comparison| row.error().is_some();
+    let predicted: Vec<&Comparison> =
+        rows.iter().filter(|row| !row.calibrated).filter(with_error).collect();
+    let errors: Vec<f64> = predicted.iter().filter_map(|row| row.error()).map(f64::abs).collect();
+    let worst = predicted
+        .iter()
+        .filter_map(|row| Some((row, row.factor()?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    Standing {
+        predicted: predicted.len(),
+        calibrated: rows.iter().filter(|row| row.calibrated).filter(with_error).count(),
+        median_error: stats::median(&errors),
+        worst: worst.map(|(row, factor)| (row.plan.clone(), row.variant.clone(), factor)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(published: f64, ours: f64, calibrated: bool) -> Comparison {
+        Comparison {
+            plan: "p".to_owned(),
+            variant: format!("{published}"),
+            figure: Figure::Seconds,
+            published: Some(published),
+            text: published.to_string(),
+            ours: Some(ours),
+            calibrated,
+            held_by: None,
+            verdict: None,
+        }
+    }
+
+    #[test]
+    fn only_predicted_rows_are_judged() {
+        let rows = [
+            row(100.0, 110.0, false),
+            row(200.0, 100.0, false),
+            row(300.0, 270.0, false),
+            row(400.0, 4000.0, true),
+            Comparison { ours: None, ..row(500.0, 0.0, false) },
+            Comparison { published: None, figure: Figure::Words, ..row(600.0, 1.0, false) },
+        ];
+        let standing = standing(&rows);
+        assert_eq!((standing.predicted, standing.calibrated), (3, 1));
+        assert!((standing.median_error.unwrap() - 0.1).abs() < 1e-9);
+        let (_, variant, factor) = standing.worst.unwrap();
+        assert_eq!((variant.as_str(), factor), ("200", 2.0));
+    }
+
+    #[test]
+    fn nothing_predicted_is_no_error() {
+        assert_eq!(standing(&[]), Standing::default());
+    }
+}

@@ -1,0 +1,205 @@
+//! What the source documents conclude from their figures, as orderings of rows: whoever repeats the experiments should
+//! find the same.
+
+/// A variant of a bundled plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowName {
+    /// Plan.
+    pub plan: &'static str,
+    /// Variant.
+    pub variant: &'static str,
+}
+
+/// How rows are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The first takes less time than the second.
+    Faster(RowName, RowName),
+    /// The same change costs more, as a factor of time, in the first pair than in the second; each pair is without
+    /// the change, then with it.
+    CostsMore([RowName; 2], [RowName; 2]),
+}
+
+/// A conclusion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ordering {
+    /// What is concluded.
+    pub claim: &'static str,
+    /// Who concludes it.
+    pub source: &'static str,
+    /// What that says of rows.
+    pub order: Order,
+}
+
+/// What was found of a conclusion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The conclusion.
+    pub ordering: Ordering,
+    /// Whether it holds; none where a row is missing.
+    pub holds: Option<bool>,
+    /// The two numbers that were compared: seconds, or factors.
+    pub compared: Option<(f64, f64)>,
+}
+
+/// What is ordered differs by at least this: with less, two rows are the same.
+const WORTH_TELLING: f64 = 1.01;
+
+const GEOPOINT: &str = "remote-recovery";
+const HTTP_LOGS: &str = "remote-recovery-http-logs";
+const SMALL: &str = "small-nodes-compression";
+const SHARDS: &str = "shard-recovery";
+
+const fn row(plan: &'static str, variant: &'static str) -> RowName {
+    RowName { plan, variant }
+}
+
+const fn faster(
+    claim: &'static str,
+    source: &'static str,
+    plan: &'static str,
+    fast: &'static str,
+    slow: &'static str,
+) -> Ordering {
+    Ordering { claim, source, order: Order::Faster(row(plan, fast), row(plan, slow)) }
+}
+
+const PLAN_1: &str = "benchmark plan, experiment 1";
+const PLAN_2: &str = "benchmark plan, experiment 2";
+const PLAN_5: &str = "benchmark plan, experiment 5";
+
+/// Every conclusion, in the order of the documents.
+pub static ORDERINGS: [Ordering; 14] = [
+    faster("larger chunks help", PLAN_1, GEOPOINT, "1 MB x 1", "64 KB x 1"),
+    faster("larger chunks help", PLAN_1, GEOPOINT, "5 MB x 1", "1 MB x 1"),
+    faster("more chunks in flight help", PLAN_1, GEOPOINT, "1 MB x 5", "1 MB x 1"),
+    faster(
+        "more chunks in flight help more than larger ones",
+        PLAN_1,
+        GEOPOINT,
+        "1 MB x 5",
+        "5 MB x 1",
+    ),
+    faster(
+        "smart fetch beats file-parallel",
+        PLAN_1,
+        HTTP_LOGS,
+        "3: 1 MB x 5",
+        "1: 1 MB x 5, files",
+    ),
+    faster(
+        "smart fetch beats file-parallel",
+        PLAN_1,
+        HTTP_LOGS,
+        "4: 5 MB x 5",
+        "2: 5 MB x 5, files",
+    ),
+    faster("larger chunks help", PLAN_1, HTTP_LOGS, "4: 5 MB x 5", "3: 1 MB x 5"),
+    faster("more chunks in flight help", PLAN_1, HTTP_LOGS, "5: 1 MB x 10", "3: 1 MB x 5"),
+    faster(
+        "compression hurts when the link is not full",
+        PLAN_2,
+        HTTP_LOGS,
+        "3: 1 MB x 5",
+        "compressed: 1 MB x 5",
+    ),
+    faster(
+        "compression helps when the link is full",
+        PLAN_2,
+        HTTP_LOGS,
+        "compressed: 5 MB x 8",
+        "6: 5 MB x 8",
+    ),
+    faster("compression hurts small nodes", PLAN_5, SMALL, "plain", "compressed"),
+    Ordering {
+        claim: "small nodes pay most for compression",
+        source: PLAN_5,
+        order: Order::CostsMore(
+            [row(SMALL, "plain"), row(SMALL, "compressed")],
+            [row(HTTP_LOGS, "3: 1 MB x 5"), row(HTTP_LOGS, "compressed: 1 MB x 5")],
+        ),
+    },
+    faster("raising the throttle helps", "slides 28 and 29", SHARDS, "500mb", "20mb, the default"),
+    faster("noop removes the limit", "slides 43 to 53", SHARDS, "2gb, noop", "2gb"),
+];
+
+impl Ordering {
+    /// Judges it by the seconds of rows.
+    pub fn judge(&self, seconds: impl Fn(RowName) -> Option<f64>) -> Judged {
+        let factor = |pair: [RowName; 2]| Some(seconds(pair[1])? / seconds(pair[0])?);
+        let compared = match self.order {
+            Order::Faster(fast, slow) => seconds(fast).zip(seconds(slow)),
+            Order::CostsMore(more, less) => factor(less).zip(factor(more)),
+        };
+        let holds = compared.map(|(less, more)| less * WORTH_TELLING < more);
+        Judged { ordering: *self, holds, compared }
+    }
+
+    /// The rows that it is about.
+    pub fn rows(&self) -> Vec<RowName> {
+        match self.order {
+            Order::Faster(fast, slow) => vec![fast, slow],
+            Order::CostsMore(more, less) => [more, less].concat(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::plan::bundled;
+
+    /// Published seconds of every variant of every bundled plan.
+    fn published() -> BTreeMap<(String, String), Option<f64>> {
+        let mut rows = BTreeMap::new();
+        for bundled in bundled() {
+            let plan = bundled.plan().unwrap().resolve(1.0, |_, _| Ok(())).unwrap();
+            for variant in plan.variants {
+                let seconds = variant.published.and_then(|published| published.seconds);
+                rows.insert((plan.name.clone(), variant.name), seconds);
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn every_row_is_in_a_plan_and_the_documents_agree_with_themselves() {
+        let published = published();
+        for ordering in &ORDERINGS {
+            let of = |row: RowName| {
+                let key = (row.plan.to_owned(), row.variant.to_owned());
+                *published.get(&key).unwrap_or_else(|| panic!("{row:?} is in no plan"))
+            };
+            for row in ordering.rows() {
+                of(row);
+            }
+            // The slides show charts where they have no numbers.
+            assert_ne!(ordering.judge(of).holds, Some(false), "{}", ordering.claim);
+        }
+        let numbers = |o: &&Ordering| o.rows().iter().all(|row| row.plan != SHARDS);
+        assert_eq!(ORDERINGS.iter().filter(numbers).count(), 12);
+    }
+
+    #[test]
+    fn a_missing_row_is_neither_and_equal_is_not_faster() {
+        let judge = |ordering: &Ordering, seconds: &dyn Fn(RowName) -> Option<f64>| {
+            ordering.judge(seconds).holds
+        };
+        assert_eq!(judge(&ORDERINGS[0], &|_| None), None);
+        assert_eq!(judge(&ORDERINGS[0], &|_| Some(5.0)), Some(false));
+        let hair = |row: RowName| Some(if row.variant == "1 MB x 1" { 5.0 } else { 5.01 });
+        assert_eq!(judge(&ORDERINGS[0], &hair), Some(false));
+        let costs = &ORDERINGS[11];
+        let by = |small: f64| {
+            move |row: RowName| match (row.plan, row.variant) {
+                (SMALL, "compressed") => Some(small),
+                (_, "compressed: 1 MB x 5") => Some(11.0),
+                _ => Some(10.0),
+            }
+        };
+        assert_eq!(judge(costs, &by(12.0)), Some(true));
+        assert_eq!(judge(costs, &by(10.5)), Some(false));
+    }
+}

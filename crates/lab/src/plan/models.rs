@@ -1,0 +1,133 @@
+//! The virtual world of a variant: the parameters of its plan, applied in order.
+
+use world::model::{Models, parameters};
+
+use super::{Parameter, Resolved, Scope, Variant};
+
+/// What the link, and the hosts in `scope`, are like.
+pub fn models(variant: &Variant, scope: Scope) -> Models {
+    let mut models = Models::default();
+    for parameter in applying(variant, scope) {
+        let set = models.set(&parameter.name, &parameter.value);
+        set.expect("a resolved plan's parameters were set once already");
+    }
+    models
+}
+
+impl Resolved {
+    /// Gives the link the rate of the test bed, where that says one: the rate in the plan is that of the emulated link.
+    pub fn take_link_of_test_bed(&mut self) {
+        let rate = models(&self.variants[0], Scope::Everywhere).link.rate_bytes_per_s;
+        if let (Some(link), Some(rate)) = (&mut self.link, rate) {
+            link.rate_bytes_per_s = rate;
+        }
+    }
+}
+
+/// A parameter as a variant uses it, for the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelInUse {
+    /// Which hosts it is for.
+    pub scope: Scope,
+    /// Name.
+    pub name: &'static str,
+    /// Value, with its unit or as a plain number.
+    pub value: String,
+    /// Unit.
+    pub unit: &'static str,
+    /// Where the value comes from.
+    pub source: String,
+    /// The published rows that it was fitted to, where it was.
+    pub calibrated_on: Option<String>,
+}
+
+/// Every parameter of the world as a variant uses it, those that its plan sets first; defaults of all hosts
+/// after them.
+pub fn models_in_use(variant: &Variant) -> Vec<ModelInUse> {
+    let mut rows = Vec::new();
+    for scope in [Scope::Everywhere, Scope::Leader, Scope::Follower] {
+        let models = models(variant, scope);
+        for row in parameters() {
+            let given = |p: &&Parameter| p.scope == scope && p.name == row.name;
+            // What a variant says for all counts before what its plan says for a cluster.
+            let Some(last) = variant.parameters.iter().rfind(given) else { continue };
+            rows.push(ModelInUse {
+                scope,
+                name: row.name,
+                value: row.text(&models),
+                unit: row.unit,
+                source: last.source.clone(),
+                calibrated_on: last.calibrated_on.clone(),
+            });
+        }
+    }
+    let defaults = models(variant, Scope::Everywhere);
+    for row in parameters() {
+        if rows.iter().any(|known| known.scope == Scope::Everywhere && known.name == row.name) {
+            continue;
+        }
+        rows.push(ModelInUse {
+            scope: Scope::Everywhere,
+            name: row.name,
+            value: row.text(&defaults),
+            unit: row.unit,
+            source: row.source.to_owned(),
+            calibrated_on: None,
+        });
+    }
+    rows
+}
+
+fn applying(variant: &Variant, scope: Scope) -> impl Iterator<Item = &Parameter> {
+    variant.parameters.iter().filter(move |p| p.scope == Scope::Everywhere || p.scope == scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameter(scope: Scope, name: &str, value: &str) -> Parameter {
+        let (name, value, source) = (name.to_owned(), value.to_owned(), "a test".to_owned());
+        Parameter { scope, name, value, source, calibrated_on: None }
+    }
+
+    fn variant() -> Variant {
+        Variant {
+            name: "v".to_owned(),
+            settings: Default::default(),
+            parameters: vec![
+                parameter(Scope::Everywhere, "cores.count", "16"),
+                parameter(Scope::Everywhere, "disk.scheduler", "cfq"),
+                parameter(Scope::Leader, "cores.count", "4"),
+                parameter(Scope::Everywhere, "disk.scheduler", "noop"),
+            ],
+            own_parameters: vec!["disk.scheduler".to_owned()],
+            published: None,
+        }
+    }
+
+    #[test]
+    fn a_cluster_goes_before_the_plan_and_the_variant_before_both() {
+        let cores = |scope| models(&variant(), scope).host.cores;
+        assert_eq!(
+            (cores(Scope::Everywhere), cores(Scope::Leader), cores(Scope::Follower)),
+            (16, 4, 16)
+        );
+        let disk = models(&variant(), Scope::Follower).host.disk;
+        assert_eq!(disk.scheduler, world::model::DiskScheduler::Noop);
+    }
+
+    #[test]
+    fn every_parameter_is_listed_with_its_source() {
+        let rows = models_in_use(&variant());
+        let of = |scope, name| {
+            let row = rows.iter().find(|row| row.scope == scope && row.name == name).unwrap();
+            (row.value.as_str(), row.source.as_str())
+        };
+        assert_eq!(of(Scope::Everywhere, "cores.count"), ("16", "a test"));
+        assert_eq!(of(Scope::Leader, "cores.count"), ("4", "a test"));
+        assert_eq!(of(Scope::Everywhere, "disk.scheduler"), ("noop", "a test"));
+        assert_eq!(rows.len(), parameters().len() + 1);
+        assert!(rows.iter().all(|row| !row.source.is_empty() && !row.value.is_empty()));
+    }
+}

@@ -1,0 +1,131 @@
+//! Peer recoveries on the virtual world through the engine's own code: wall time, events a second of the core that
+//! it runs on (other programs do not count), and memory.
+//!
+//! `cargo bench -p narrows --bench virtual_recovery [name]`; NARROWS_SHARD_GB sets the size of a shard.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use clusters::{ClusterSpec, Load, Target, TopologySpec, VirtualTarget};
+use serde_json::{Value, json};
+use world::Env;
+
+struct Case {
+    name: &'static str,
+    nodes: usize,
+    shards: u32,
+    shard_gb: u64,
+    chunk: &'static str,
+    scheduler: &'static str,
+}
+
+const CASES: [Case; 3] = [
+    Case {
+        name: "one shard of 100 GB, 512 KB x 2",
+        nodes: 2,
+        shards: 1,
+        shard_gb: 100,
+        chunk: "512kb",
+        scheduler: "file_window",
+    },
+    Case {
+        name: "one shard of 1 TB, adaptive",
+        nodes: 2,
+        shards: 1,
+        shard_gb: 1000,
+        chunk: "512kb",
+        scheduler: "adaptive",
+    },
+    Case {
+        name: "12.8 TB in 128 shards on 8 nodes, 32 MB x 2",
+        nodes: 8,
+        shards: 128,
+        shard_gb: 100,
+        chunk: "32mb",
+        scheduler: "file_window",
+    },
+];
+
+fn main() {
+    let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    for case in
+        CASES.iter().filter(|case| wanted.as_ref().is_none_or(|w| case.name.contains(w.as_str())))
+    {
+        run(case);
+    }
+}
+
+fn run(case: &'static Case) {
+    let bytes =
+        u64::from(case.shards) * common::sized("NARROWS_SHARD_GB", case.shard_gb) * 1_000_000_000;
+    let (began, began_core_s) = (Instant::now(), common::core_seconds());
+    let (virtual_time, trace) =
+        world::virtual_world::run_traced(1, async move |env| recover(&env, case, bytes).await)
+            .unwrap_or_else(|deadlock| panic!("{deadlock}"));
+    let wall_s = began.elapsed().as_secs_f64();
+    let core_s = common::core_seconds() - began_core_s;
+    println!(
+        "{}: {:.2} TB in {:.0} virtual s; {:.2} s of wall time, {:.2} s of the core, {:.2} M events, {:.2} M events/s of the core, \
+         peak memory {:.0} MB",
+        case.name,
+        bytes as f64 / 1e12,
+        virtual_time.as_secs_f64(),
+        wall_s,
+        core_s,
+        trace.events as f64 / 1e6,
+        trace.events as f64 / 1e6 / core_s,
+        peak_memory_bytes() as f64 / 1e6,
+    );
+}
+
+async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
+    let mut target = VirtualTarget::new(env);
+    let cluster =
+        ClusterSpec { name: "c".to_owned(), nodes: case.nodes, settings: Default::default() };
+    target
+        .start(&TopologySpec { clusters: vec![cluster], link: None, joined: false })
+        .await
+        .expect("it starts");
+    let settings = json!({ "persistent": {
+        "indices.recovery.max_bytes_per_sec": "-1",
+        "indices.recovery.chunk_size": case.chunk,
+        "narrows.recovery.scheduler": case.scheduler,
+        "cluster.routing.allocation.node_concurrent_recoveries": "6",
+    } });
+    ask(&target, "PUT", "/_cluster/settings", settings).await;
+    let body = json!({ "settings": { "number_of_shards": case.shards, "number_of_replicas": 0 } });
+    ask(&target, "PUT", "/a", body).await;
+    ask(&target, "GET", "/_cluster/health/a?wait_for_status=green", Value::Null).await;
+    let segments = 24 * case.shards;
+    let load =
+        Load { index: "a".to_owned(), documents: bytes / 100, bytes, segments, segment_ratio: 0.5 };
+    target.load("c", &load).await.expect("it loads");
+    let began = env.now();
+    let replicas = json!({ "index.number_of_replicas": 1 });
+    ask(&target, "PUT", "/a/_settings", replicas).await;
+    loop {
+        env.sleep(Duration::from_secs(5)).await;
+        let health = ask(&target, "GET", "/_cluster/health/a", Value::Null).await;
+        if health["status"] == "green" {
+            break;
+        }
+    }
+    let took = env.now() - began;
+    target.stop().await;
+    took
+}
+
+async fn ask(target: &VirtualTarget, method: &str, path: &str, body: Value) -> Value {
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let answer = target.request("c", method, path, body).await;
+    answer.and_then(|answer| answer.json()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The most memory that this process has had.
+fn peak_memory_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or(0) * 1024
+}

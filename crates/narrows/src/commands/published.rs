@@ -1,0 +1,120 @@
+//! `narrows published`
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context;
+use insight::Summary;
+use insight::published::comparisons;
+use lab::orderings::{Judged, ORDERINGS, Order, RowName};
+use lab::plan::{Plan, bundled};
+use record::units::show_seconds;
+use report::published::{Conclusion, Published, Wall};
+
+use super::run::in_virtual_time;
+use crate::exit::Usage;
+use crate::runs;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only these plans; every one that has published rows without any.
+    #[arg(value_name = "PLAN")]
+    plans: Vec<String>,
+    /// One JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+    /// Writes the table as Markdown, too.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Size of the indices; 1 is the published one.
+    #[arg(long, default_value_t = 1.0)]
+    scale: f64,
+    /// Where the runs are kept.
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
+    runs: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let plans = plans(&args.plans)?;
+    let mut published = Published { scale: args.scale, ..Published::default() };
+    let mut seconds = BTreeMap::new();
+    for plan in &plans {
+        let began = Instant::now();
+        let run = in_virtual_time(plan, args.scale, &args.runs)?;
+        let summary = Summary::of(&run);
+        for (variant, figures) in summary.finished() {
+            seconds.insert((plan.clone(), variant.name.clone()), figures.seconds);
+        }
+        published.rows.extend(comparisons(&summary));
+        published.walls.push(Wall { plan: plan.clone(), seconds: began.elapsed().as_secs_f64() });
+    }
+    let of = |row: RowName| seconds.get(&(row.plan.to_owned(), row.variant.to_owned())).copied();
+    published.conclusions =
+        ORDERINGS.iter().map(|ordering| conclusion(&ordering.judge(of))).collect();
+    if let Some(path) = &args.write {
+        let command = format!("narrows published --write {}", path.display());
+        std::fs::write(path, published.markdown(&command))
+            .with_context(|| format!("write {}", path.display()))?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", published.json())?;
+    } else {
+        write!(out, "{}", published.text())?;
+    }
+    Ok(())
+}
+
+/// The bundled plans that stand beside published rows, or those of them that were asked for.
+fn plans(asked: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut known = Vec::new();
+    for bundled in bundled() {
+        if has_published_rows(&bundled.plan()?)? {
+            known.push(bundled.name.to_owned());
+        }
+    }
+    for name in asked {
+        if !known.contains(name) {
+            let hint = record::names::did_you_mean(name, known.iter().map(String::as_str));
+            let known = known.join(", ");
+            return Err(Usage(format!(
+                "no bundled plan with published rows is called \"{name}\"{hint} There are {known}"
+            ))
+            .into());
+        }
+    }
+    Ok(if asked.is_empty() { known } else { asked.to_vec() })
+}
+
+fn has_published_rows(plan: &Plan) -> anyhow::Result<bool> {
+    let resolved = plan.resolve(1.0, |_, _| Ok(()))?;
+    Ok(resolved.variants.iter().any(|variant| variant.published.is_some()))
+}
+
+fn conclusion(judged: &Judged) -> Conclusion {
+    let pair = |pair: [RowName; 2]| {
+        format!("{}: {} over {}", pair[0].plan, pair[1].variant, pair[0].variant)
+    };
+    let rows = match judged.ordering.order {
+        Order::Faster(fast, slow) => {
+            format!("{}: {} before {}", fast.plan, fast.variant, slow.variant)
+        }
+        Order::CostsMore(more, less) => format!("{} above {}", pair(more), pair(less)),
+    };
+    let compared = match (judged.compared, judged.ordering.order) {
+        (None, _) => "-".to_owned(),
+        (Some((fast, slow)), Order::Faster(..)) => {
+            format!("{} and {}", show_seconds(fast), show_seconds(slow))
+        }
+        (Some((less, more)), Order::CostsMore(..)) => format!("{more:.2} above {less:.2}"),
+    };
+    Conclusion {
+        claim: judged.ordering.claim.to_owned(),
+        source: judged.ordering.source.to_owned(),
+        rows,
+        holds: judged.holds,
+        compared,
+    }
+}

@@ -1,0 +1,58 @@
+//! What a live cluster showed.
+
+use insight::diagnosis::{Diagnosis, Finding};
+use insight::words;
+use maud::{Markup, html};
+use record::units;
+
+/// Findings with their evidence, what lifts them and what that brings.
+pub(super) fn section(diagnosis: &Diagnosis) -> Markup {
+    html! {
+        section {
+            h2 { "Findings" }
+            p { (diagnosis.looks) " looks in " (units::show_seconds(diagnosis.looked_ms / 1e3)) "." }
+            @if diagnosis.findings.is_empty() { p { "Nothing holds anything." } }
+            dl.verdicts {
+                @for finding in &diagnosis.findings {
+                    dt { (finding.class.label()) }
+                    dd { (one(finding)) }
+                }
+            }
+            @if !diagnosis.healthy.is_empty() {
+                h3 { "Well" }
+                ul { @for sentence in diagnosis.healthy.iter().take(20) { li { (sentence) } } }
+                @if diagnosis.healthy.len() > 20 {
+                    p { (diagnosis.healthy.len() - 20) " more." }
+                }
+            }
+        }
+    }
+}
+
+fn one(finding: &Finding) -> Markup {
+    html! {
+        p { (finding.sentence) "." }
+        p { "Holds " (finding.subjects.join(", ")) "." }
+        ul {
+            @for line in &finding.evidence {
+                li { code { (line.api) " " (line.field) } ": " (line.value) }
+            }
+        }
+        @if let Some(lift) = &finding.lift {
+            p {
+                @if let Some(setting) = &lift.setting {
+                    code { (setting) }
+                    @if let Some(now) = &lift.now { " is " (now) }
+                    @if let Some(to) = &lift.to { ", try " (to) }
+                    ": "
+                }
+                (lift.action) "."
+            }
+        }
+        @if let Some(gain) = &finding.gain {
+            p { "Expected: up to " (words::times(gain.factor)) " the rate (" (gain.formula) ")." }
+        }
+        @if let Some(next) = &finding.next { p { "Next limit: " (next) "." } }
+        @if let Some(doubt) = &finding.doubt { p { "Doubt: " (doubt) "." } }
+    }
+}

@@ -1,0 +1,44 @@
+//! What may still be written to a virtual host's disk.
+
+use std::path::Path;
+
+use world::{Env, VirtualDisk};
+
+use crate::error::io;
+use crate::{Error, Result};
+
+/// Where the limit stands on the virtual disk.
+const PATH: &str = "/.space";
+/// "No space left on device", as the system counts its errors.
+const ENOSPC: i32 = 28;
+
+/// The limit; none where the disk never fills up.
+#[derive(Default)]
+struct Space {
+    free_bytes: Option<u64>,
+}
+
+/// From now on so many bytes of copies can be written to this host's disk; then writes fail as on a full disk, until
+/// another number is set. `None` lifts the limit. Nothing that is removed comes back. False in the real world, where it does
+/// nothing. For faults in experiments.
+pub fn set_disk_free_bytes(env: &Env, free_bytes: Option<u64>) -> bool {
+    let Some(disk) = env.virtual_disk() else { return false };
+    disk.get::<Space>(PATH).borrow_mut().free_bytes = free_bytes;
+    true
+}
+
+/// Takes room for `bytes` that are about to be written to `path`.
+pub(super) fn take(disk: &VirtualDisk, path: &Path, bytes: u64) -> Result<()> {
+    if !disk.contains(PATH) {
+        return Ok(());
+    }
+    let space = disk.get::<Space>(PATH);
+    let Some(free_bytes) = &mut space.borrow_mut().free_bytes else { return Ok(()) };
+    match free_bytes.checked_sub(bytes) {
+        Some(left) => {
+            *free_bytes = left;
+            Ok(())
+        }
+        None => Err::<(), Error>(io("write", path)(std::io::Error::from_raw_os_error(ENOSPC))),
+    }
+}

@@ -1,0 +1,140 @@
+//! What a host's cores and network card are like.
+
+use std::time::Duration;
+
+use super::Disk;
+use crate::work::{Codec, Work};
+
+/// What work costs a core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoreCosts {
+    /// Checksums.
+    pub hash_bytes_per_s: u64,
+    /// Copies of memory.
+    pub copy_bytes_per_s: u64,
+    /// LZ4, compressing.
+    pub lz4_bytes_per_s: u64,
+    /// Zstandard, compressing.
+    pub zstd_bytes_per_s: u64,
+    /// Decompressing, as a multiple of compressing.
+    pub decompress_speedup: f64,
+    /// Indexing, for each document.
+    pub index_document: Duration,
+    /// Indexing, for the bytes of the sources.
+    pub index_bytes_per_s: u64,
+    /// Parsing JSON.
+    pub parse_bytes_per_s: u64,
+    /// Sending or receiving a message, whatever its size.
+    pub message: Duration,
+    /// Sending a message's bytes: framing, copying, encryption. None is without limit.
+    pub send_bytes_per_s: Option<u64>,
+    /// Receiving a message's bytes. None is without limit.
+    pub receive_bytes_per_s: Option<u64>,
+}
+
+impl Default for CoreCosts {
+    fn default() -> Self {
+        CoreCosts {
+            hash_bytes_per_s: 10_000_000_000,
+            copy_bytes_per_s: 9_000_000_000,
+            lz4_bytes_per_s: 1_100_000_000,
+            zstd_bytes_per_s: 700_000_000,
+            decompress_speedup: 3.0,
+            index_document: Duration::from_micros(3),
+            index_bytes_per_s: 100_000_000,
+            parse_bytes_per_s: 400_000_000,
+            message: Duration::from_micros(5),
+            send_bytes_per_s: Some(4_500_000_000),
+            receive_bytes_per_s: Some(4_500_000_000),
+        }
+    }
+}
+
+/// How long `bytes` take at a rate.
+pub(crate) fn at_rate(bytes: u64, bytes_per_s: u64) -> Duration {
+    let rate = bytes_per_s.max(1);
+    Duration::from_nanos(match bytes.checked_mul(1_000_000_000) {
+        Some(product) => product / rate,
+        None => {
+            u64::try_from(u128::from(bytes) * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX)
+        }
+    })
+}
+
+impl CoreCosts {
+    /// How long a core is occupied by `work`; none if a disk does it.
+    pub fn of(&self, work: Work) -> Option<Duration> {
+        let codec = |codec| match codec {
+            Codec::Lz4 => self.lz4_bytes_per_s,
+            Codec::Zstd => self.zstd_bytes_per_s,
+        };
+        Some(match work {
+            Work::DiskRead { .. } | Work::DiskWrite { .. } | Work::DiskSync => return None,
+            Work::Hash { bytes } => at_rate(bytes, self.hash_bytes_per_s),
+            Work::Copy { bytes } => at_rate(bytes, self.copy_bytes_per_s),
+            Work::Compress { bytes, codec: c } => at_rate(bytes, codec(c)),
+            Work::Decompress { bytes, codec: c } => {
+                at_rate(bytes, (codec(c) as f64 * self.decompress_speedup) as u64)
+            }
+            Work::Index { documents, bytes } => {
+                self.index_document * u32::try_from(documents).unwrap_or(u32::MAX)
+                    + at_rate(bytes, self.index_bytes_per_s)
+            }
+            Work::Parse { bytes } => at_rate(bytes, self.parse_bytes_per_s),
+        })
+    }
+
+    /// How long a core is occupied by sending a message of `bytes`.
+    pub fn send(&self, bytes: u64) -> Duration {
+        self.message + self.send_bytes_per_s.map_or(Duration::ZERO, |rate| at_rate(bytes, rate))
+    }
+
+    /// How long a core is occupied by receiving a message of `bytes`.
+    pub fn receive(&self, bytes: u64) -> Duration {
+        self.message + self.receive_bytes_per_s.map_or(Duration::ZERO, |rate| at_rate(bytes, rate))
+    }
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// Cores.
+    pub cores: u32,
+    /// What work costs each of them.
+    pub costs: CoreCosts,
+    /// Its disk.
+    pub disk: Disk,
+    /// Rate of its network card, each way.
+    pub card_bytes_per_s: u64,
+    /// Delay through the card and half the switch behind it.
+    pub card_delay: Duration,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Host {
+            cores: 4,
+            costs: CoreCosts::default(),
+            disk: Disk::default(),
+            card_bytes_per_s: 1_250_000_000,
+            card_delay: Duration::from_micros(25),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_costs_its_bytes_and_a_fixed_part() {
+        let costs = CoreCosts {
+            message: Duration::from_micros(3),
+            send_bytes_per_s: Some(100_000_000),
+            receive_bytes_per_s: None,
+            ..CoreCosts::default()
+        };
+        assert_eq!(costs.send(1_000_000), Duration::from_micros(10_003));
+        assert_eq!(costs.receive(1_000_000), Duration::from_micros(3));
+    }
+}

@@ -1,0 +1,648 @@
+//! The one table of model parameters: names, units, meanings, bounds, defaults and their sources.
+
+use std::time::Duration;
+
+use record::names::did_you_mean;
+use record::units::{parse_duration, parse_rate, parse_size, show_size_setting};
+
+use super::{CongestionControl, DiskScheduler, Models};
+
+/// A parameter cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// No parameter has this name.
+    #[error("there is no model parameter \"{name}\"{hint}")]
+    Unknown {
+        /// As given.
+        name: String,
+        /// What may have been meant.
+        hint: String,
+    },
+    /// The text is no value of this kind.
+    #[error("{name} = \"{text}\": {meaning} Write {example}; {bounds}")]
+    NotAValue {
+        /// The parameter.
+        name: &'static str,
+        /// As given.
+        text: String,
+        /// What the parameter says.
+        meaning: &'static str,
+        /// What is accepted.
+        example: &'static str,
+        /// Least and greatest.
+        bounds: String,
+    },
+    /// The value is not within the bounds.
+    #[error("{name} = \"{text}\" is out of range: {meaning} It is {bounds}")]
+    OutOfRange {
+        /// The parameter.
+        name: &'static str,
+        /// As given.
+        text: String,
+        /// What the parameter says.
+        meaning: &'static str,
+        /// Least and greatest.
+        bounds: String,
+    },
+}
+
+/// A parameter's place in [`Models`], by the kind of its value.
+enum Field<'a> {
+    Count(&'a mut u32),
+    Bytes(&'a mut u64),
+    Segment(&'a mut u32),
+    MaybeBytes(&'a mut Option<u64>),
+    Rate(&'a mut u64),
+    MaybeRate(&'a mut Option<u64>),
+    Time(&'a mut Duration),
+    Number(&'a mut f64),
+    Switch(&'a mut bool),
+    Scheduler(&'a mut DiskScheduler),
+    Control(&'a mut CongestionControl),
+}
+
+/// What a text says, before it is known to be in range.
+enum Value {
+    Number(f64),
+    Unlimited,
+    Switch(bool),
+    Scheduler(DiskScheduler),
+    Control(CongestionControl),
+}
+
+/// A row of the table.
+pub struct Parameter {
+    /// As plans write it, for example `disk.seek`.
+    pub name: &'static str,
+    /// Of the value, for people: `bytes`, `bytes/s`, `time`.
+    pub unit: &'static str,
+    /// One sentence.
+    pub meaning: &'static str,
+    /// Where the default comes from.
+    pub source: &'static str,
+    /// Least and greatest, in bytes, bytes a second, seconds or plain numbers.
+    range: (f64, f64),
+    /// The field of [`Models`] that it sets, as its path.
+    path: &'static str,
+    field: for<'a> fn(&'a mut Models) -> Field<'a>,
+}
+
+const SCHEDULERS: [(&str, DiskScheduler); 2] =
+    [("noop", DiskScheduler::Noop), ("cfq", DiskScheduler::Cfq)];
+const CONTROLS: [(&str, CongestionControl); 2] =
+    [("cubic", CongestionControl::Cubic), ("reno", CongestionControl::Reno)];
+const UNLIMITED: &str = "unlimited";
+
+/// Rates from 1 kB/s to 1 TB/s: below, a run would not end; above, say "unlimited".
+const RATES: (f64, f64) = (1e3, 1e12);
+/// Where bounds are a matter of names alone.
+const NAMES: (f64, f64) = (0.0, 0.0);
+const MEASURED: &str = "measured on the machine of docs/benchmarks.md";
+const ASSUMED: &str = "assumed";
+
+macro_rules! row {
+    ($name:literal, $unit:literal, $range:expr, $kind:ident($($place:tt)+), $source:expr, $meaning:literal) => {
+        Parameter {
+            name: $name,
+            unit: $unit,
+            meaning: $meaning,
+            source: $source,
+            range: $range,
+            path: stringify!($($place)+),
+            field: |models| Field::$kind(&mut models.$($place)+),
+        }
+    };
+}
+
+static TABLE: [Parameter; 32] = [
+    row!(
+        "link.tcp",
+        "on or off",
+        NAMES,
+        Switch(link.tcp_modelled),
+        "off: as the emulated link of the embedded target, whose ends are on one machine",
+        "Whether connections over the link have TCP's windows; setting any parameter of TCP turns it on."
+    ),
+    row!(
+        "link.rate_bytes_per_s",
+        "bytes/s",
+        RATES,
+        MaybeRate(link.rate_bytes_per_s),
+        "as the plan's link says",
+        "Rate of the link in each direction, all connections together."
+    ),
+    row!(
+        "link.segment_bytes",
+        "bytes",
+        (64.0, 65536.0),
+        Segment(link.tcp.segment_bytes),
+        "an Ethernet frame of 1500 bytes less IP, TCP and timestamps",
+        "Payload of a TCP segment."
+    ),
+    row!(
+        "link.initial_window_segments",
+        "segments",
+        (1.0, 1000.0),
+        Count(link.tcp.initial_window_segments),
+        "RFC 6928",
+        "Segments that a new connection sends before the first acknowledgement."
+    ),
+    row!(
+        "link.slow_start_after_idle",
+        "on or off",
+        NAMES,
+        Switch(link.tcp.slow_start_after_idle),
+        "Linux net.ipv4.tcp_slow_start_after_idle = 1",
+        "Whether the window halves for every retransmission timeout that a connection was idle."
+    ),
+    row!(
+        "link.min_rto",
+        "time",
+        (1e-3, 10.0),
+        Time(link.tcp.min_rto),
+        "Linux TCP_RTO_MIN",
+        "The part of the retransmission timeout that does not shrink with the round trip."
+    ),
+    row!(
+        "link.congestion_control",
+        "name",
+        NAMES,
+        Control(link.tcp.congestion_control),
+        "Linux net.ipv4.tcp_congestion_control since 2.6.19",
+        "How the window shrinks after a loss and grows again."
+    ),
+    row!(
+        "link.loss",
+        "share",
+        (0.0, 0.1),
+        Number(link.tcp.loss),
+        "a clean line",
+        "Share of the segments that the line loses, besides what overflows its queue."
+    ),
+    row!(
+        "link.max_window_bytes",
+        "bytes",
+        (1448.0, 1.1e12),
+        MaybeBytes(link.max_window_bytes),
+        "as the plan's link says",
+        "The receiver's window: bytes that a connection may have under way."
+    ),
+    row!(
+        "link.queue_bytes",
+        "bytes",
+        (1448.0, 1.1e12),
+        MaybeBytes(link.queue_bytes),
+        "no bound, as the emulated link",
+        "Bytes that wait in front of the line; what comes on top is lost."
+    ),
+    row!(
+        "disk.read_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.disk.read_bytes_per_s),
+        MEASURED,
+        "Sequential reads, all requests together."
+    ),
+    row!(
+        "disk.write_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.disk.write_bytes_per_s),
+        MEASURED,
+        "Sequential writes, all requests together."
+    ),
+    row!(
+        "disk.seek",
+        "time",
+        (0.0, 1.0),
+        Time(host.disk.seek),
+        MEASURED,
+        "What a request costs before its first byte."
+    ),
+    row!(
+        "disk.sync",
+        "time",
+        (0.0, 10.0),
+        Time(host.disk.sync),
+        MEASURED,
+        "What making earlier writes durable costs."
+    ),
+    row!(
+        "disk.request_bytes",
+        "bytes",
+        (4096.0, 1.1e9),
+        Bytes(host.disk.request_bytes),
+        "Linux /sys/block/*/queue/max_sectors_kb = 1280",
+        "Larger operations are split into requests of this size."
+    ),
+    row!(
+        "disk.queue_depth",
+        "operations",
+        (1.0, 4096.0),
+        Count(host.disk.queue_depth),
+        "one at a time, as measured",
+        "Operations that the device serves side by side; they share its rate."
+    ),
+    row!(
+        "disk.scheduler",
+        "name",
+        NAMES,
+        Scheduler(host.disk.scheduler),
+        "Linux since 5.0 has no other for a fast device",
+        "The kernel's order of requests; cfq serves one process at a time and idles after each read or sync."
+    ),
+    row!(
+        "disk.slice_idle",
+        "time",
+        (0.0, 1.0),
+        Time(host.disk.slice_idle),
+        "Linux block/cfq-iosched.c: cfq_slice_idle = HZ / 125",
+        "How long cfq leaves the device idle after a request, in the hope that the same process asks again."
+    ),
+    row!("cores.count", "cores", (1.0, 4096.0), Count(host.cores), ASSUMED, "Cores of a host."),
+    row!(
+        "cores.hash_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.hash_bytes_per_s),
+        MEASURED,
+        "Checksums, on one core."
+    ),
+    row!(
+        "cores.copy_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.copy_bytes_per_s),
+        MEASURED,
+        "Copies of memory, on one core."
+    ),
+    row!(
+        "cores.lz4_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.lz4_bytes_per_s),
+        MEASURED,
+        "Compressing with LZ4, on one core."
+    ),
+    row!(
+        "cores.zstd_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.zstd_bytes_per_s),
+        MEASURED,
+        "Compressing with Zstandard at level 1, on one core."
+    ),
+    row!(
+        "cores.decompress_speedup",
+        "times",
+        (0.01, 1000.0),
+        Number(host.costs.decompress_speedup),
+        MEASURED,
+        "How much faster decompressing is than compressing."
+    ),
+    row!(
+        "cores.index_document",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.index_document),
+        MEASURED,
+        "Indexing, for each document, on one core."
+    ),
+    row!(
+        "cores.index_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.index_bytes_per_s),
+        MEASURED,
+        "Indexing, for the bytes of the sources, on one core."
+    ),
+    row!(
+        "cores.parse_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.parse_bytes_per_s),
+        MEASURED,
+        "Parsing JSON, on one core."
+    ),
+    row!(
+        "cores.message",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.message),
+        "a system call and a task's wake-up on the machine of docs/benchmarks.md",
+        "Sending or receiving a message, whatever its size, on one core."
+    ),
+    row!(
+        "cores.send_bytes_per_s",
+        "bytes/s",
+        RATES,
+        MaybeRate(host.costs.send_bytes_per_s),
+        "a bare socket over loopback in docs/benchmarks.md",
+        "Sending a message's bytes: framing, copying, encryption; one connection's messages are on one core at a time."
+    ),
+    row!(
+        "cores.receive_bytes_per_s",
+        "bytes/s",
+        RATES,
+        MaybeRate(host.costs.receive_bytes_per_s),
+        "a bare socket over loopback in docs/benchmarks.md",
+        "Receiving a message's bytes; one connection's messages are on one core at a time."
+    ),
+    row!(
+        "card.bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.card_bytes_per_s),
+        "10 gigabit Ethernet",
+        "Rate of a host's network card, each way."
+    ),
+    row!(
+        "card.delay",
+        "time",
+        (0.0, 1.0),
+        Time(host.card_delay),
+        ASSUMED,
+        "Delay through a card and half the switch behind it; a round trip within a site has four."
+    ),
+];
+
+/// All parameters, in the order of link, disk, cores, card.
+pub fn parameters() -> &'static [Parameter] {
+    &TABLE
+}
+
+impl Parameter {
+    /// The default, as plans write it.
+    pub fn default_text(&self) -> String {
+        self.text(&Models::default())
+    }
+
+    /// The value in `models`, as plans write it: setting it again changes nothing.
+    pub fn text(&self, models: &Models) -> String {
+        let mut models = models.clone();
+        match (self.field)(&mut models) {
+            Field::Count(n) => n.to_string(),
+            Field::Segment(n) => show_size_setting(u64::from(*n)),
+            Field::Bytes(n) => show_size_setting(*n),
+            Field::MaybeBytes(n) => n.map_or_else(|| UNLIMITED.to_owned(), show_size_setting),
+            Field::Rate(n) => show_rate(*n),
+            Field::MaybeRate(n) => n.map_or_else(|| UNLIMITED.to_owned(), show_rate),
+            Field::Time(d) => show_time(*d),
+            Field::Number(n) => n.to_string(),
+            Field::Switch(on) => (if *on { "on" } else { "off" }).to_owned(),
+            Field::Scheduler(s) => name_of(&SCHEDULERS, *s).to_owned(),
+            Field::Control(c) => name_of(&CONTROLS, *c).to_owned(),
+        }
+    }
+
+    /// Least and greatest, or the names that are accepted.
+    pub fn bounds(&self) -> String {
+        let (min, max) = self.range;
+        let between = |show: &dyn Fn(f64) -> String| format!("{} to {}", show(min), show(max));
+        match (self.field)(&mut Models::default()) {
+            Field::Count(_) | Field::Number(_) => between(&|n| n.to_string()),
+            Field::Bytes(_) | Field::Segment(_) => between(&|n| show_size_setting(n as u64)),
+            Field::MaybeBytes(_) => {
+                format!("{}, or {UNLIMITED}", between(&|n| show_size_setting(n as u64)))
+            }
+            Field::Rate(_) => between(&|n| show_rate(n as u64)),
+            Field::MaybeRate(_) => format!("{}, or {UNLIMITED}", between(&|n| show_rate(n as u64))),
+            Field::Time(_) => between(&|s| show_time(Duration::from_secs_f64(s))),
+            Field::Switch(_) => "on or off".to_owned(),
+            Field::Scheduler(_) => names(&SCHEDULERS),
+            Field::Control(_) => names(&CONTROLS),
+        }
+    }
+
+    fn parse(&self, text: &str) -> Option<Value> {
+        let text = text.trim();
+        let whole = |text: &str| text.parse::<u32>().ok().map(f64::from);
+        let size = |text: &str| parse_size(text).ok().map(|n| n as f64);
+        // Rates as links have them (1gbit, 66MB/s), or as settings have them (66mb, a power of 1024 a second).
+        let rate =
+            |text: &str| parse_rate(text).or_else(|_| parse_size(text)).ok().map(|n| n as f64);
+        let limited = |number: Option<f64>| match number {
+            None if text == UNLIMITED => Some(Value::Unlimited),
+            number => number.map(Value::Number),
+        };
+        match (self.field)(&mut Models::default()) {
+            Field::Count(_) => whole(text).map(Value::Number),
+            Field::Bytes(_) | Field::Segment(_) => size(text).map(Value::Number),
+            Field::MaybeBytes(_) => limited(size(text)),
+            Field::Rate(_) => rate(text).map(Value::Number),
+            Field::MaybeRate(_) => limited(rate(text)),
+            Field::Time(_) => parse_duration(text).ok().map(|d| Value::Number(d.as_secs_f64())),
+            Field::Number(_) => number(text).map(Value::Number),
+            Field::Switch(_) => match text {
+                "on" | "true" | "1" => Some(Value::Switch(true)),
+                "off" | "false" | "0" => Some(Value::Switch(false)),
+                _ => None,
+            },
+            Field::Scheduler(_) => find(&SCHEDULERS, text).map(Value::Scheduler),
+            Field::Control(_) => find(&CONTROLS, text).map(Value::Control),
+        }
+    }
+
+    fn example(&self) -> &'static str {
+        match (self.field)(&mut Models::default()) {
+            Field::Count(_) => "a whole number",
+            Field::Bytes(_) | Field::Segment(_) => "a size, for example 512kb",
+            Field::MaybeBytes(_) => "a size, for example 4mb, or unlimited",
+            Field::Rate(_) => "a rate, for example 10gbit, 66MB/s or 66mb",
+            Field::MaybeRate(_) => "a rate, for example 300MB/s, or unlimited",
+            Field::Time(_) => "a time, for example 8ms or 20us",
+            Field::Number(_) => "a number, for example 0.001, or a share in %, for example 0.1%",
+            Field::Switch(_) => "on or off",
+            Field::Scheduler(_) | Field::Control(_) => "one of the names",
+        }
+    }
+
+    fn put(&self, models: &mut Models, value: Value) {
+        match ((self.field)(models), value) {
+            (Field::Count(place) | Field::Segment(place), Value::Number(n)) => *place = n as u32,
+            (Field::Bytes(place) | Field::Rate(place), Value::Number(n)) => *place = n as u64,
+            (Field::MaybeBytes(place) | Field::MaybeRate(place), Value::Number(n)) => {
+                *place = Some(n as u64);
+            }
+            (Field::MaybeBytes(place) | Field::MaybeRate(place), Value::Unlimited) => *place = None,
+            (Field::Time(place), Value::Number(n)) => *place = Duration::from_secs_f64(n),
+            (Field::Number(place), Value::Number(n)) => *place = n,
+            (Field::Switch(place), Value::Switch(on)) => *place = on,
+            (Field::Scheduler(place), Value::Scheduler(s)) => *place = s,
+            (Field::Control(place), Value::Control(c)) => *place = c,
+            _ => unreachable!("a value of the kind that parse() made for this field"),
+        }
+    }
+}
+
+impl Models {
+    /// Sets a parameter from text. Nothing changes on an error.
+    ///
+    /// # Errors
+    /// An unknown name, a text that is no such value, a value out of range; the message says what is accepted.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), ModelError> {
+        let found = TABLE.iter().find(|parameter| parameter.name == name);
+        let row = found.ok_or_else(|| ModelError::Unknown {
+            name: name.to_owned(),
+            hint: did_you_mean(name, TABLE.iter().map(|parameter| parameter.name)),
+        })?;
+        let (name, meaning, bounds) = (row.name, row.meaning, || row.bounds());
+        let value = row.parse(text).ok_or_else(|| ModelError::NotAValue {
+            name,
+            text: text.to_owned(),
+            meaning,
+            example: row.example(),
+            bounds: bounds(),
+        })?;
+        let (min, max) = row.range;
+        if matches!(value, Value::Number(n) if !(min..=max).contains(&n)) {
+            let text = text.to_owned();
+            return Err(ModelError::OutOfRange { name, text, meaning, bounds: bounds() });
+        }
+        row.put(self, value);
+        self.link.tcp_modelled |= row.path.starts_with("link.tcp.");
+        Ok(())
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    let (digits, factor) = text.strip_suffix('%').map_or((text, 1.0), |text| (text, 0.01));
+    digits.trim().parse::<f64>().ok().map(|n| n * factor).filter(|n| n.is_finite())
+}
+
+fn find<T: Copy>(known: &[(&str, T)], text: &str) -> Option<T> {
+    known.iter().find(|(name, _)| *name == text).map(|(_, value)| *value)
+}
+
+fn name_of<T: PartialEq>(known: &[(&'static str, T)], value: T) -> &'static str {
+    known.iter().find(|(_, one)| *one == value).map_or("", |(name, _)| name)
+}
+
+fn names<T>(known: &[(&'static str, T)]) -> String {
+    known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" or ")
+}
+
+/// A rate that reads back as it is.
+fn show_rate(bytes_per_s: u64) -> String {
+    for (unit, factor) in [("GB/s", 1_000_000_000), ("MB/s", 1_000_000), ("kB/s", 1000)] {
+        if bytes_per_s >= factor && bytes_per_s.is_multiple_of(factor / 1000) {
+            return format!("{}{unit}", bytes_per_s as f64 / factor as f64);
+        }
+    }
+    format!("{bytes_per_s}B/s")
+}
+
+/// A time that reads back as it is.
+fn show_time(time: Duration) -> String {
+    let nanos = time.as_nanos();
+    for (unit, factor) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)] {
+        if nanos.is_multiple_of(factor) {
+            return format!("{}{unit}", nanos / factor);
+        }
+    }
+    format!("{nanos}ns")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_reads_back_as_it_is_shown() {
+        let mut models = Models::default();
+        for parameter in parameters() {
+            let shown = parameter.text(&models);
+            models.set(parameter.name, &shown).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(parameter.text(&models), shown, "{}", parameter.name);
+        }
+        assert!(models.link.tcp_modelled, "naming a parameter of TCP turns it on");
+        models.set("link.tcp", "off").unwrap();
+        assert_eq!(models, Models::default());
+    }
+
+    #[test]
+    fn every_parameter_has_a_place_of_its_own() {
+        for parameter in parameters() {
+            let bounds = parameter.bounds();
+            let other = match parameter.text(&Models::default()).as_str() {
+                "on" => "off".to_owned(),
+                "off" => "on".to_owned(),
+                _ => bounds
+                    .split(" or ")
+                    .next()
+                    .unwrap()
+                    .split(" to ")
+                    .nth(usize::from(bounds.contains(" to ")))
+                    .unwrap_or("")
+                    .trim_end_matches(',')
+                    .to_owned(),
+            };
+            let other = if parameter.name == "disk.scheduler" { "cfq".to_owned() } else { other };
+            let other =
+                if parameter.name == "link.congestion_control" { "reno".to_owned() } else { other };
+            let mut models = Models::default();
+            models.set(parameter.name, &other).unwrap_or_else(|error| panic!("{error}"));
+            let changed = |p: &&Parameter| p.text(&models) != p.default_text();
+            let names: Vec<&str> = parameters().iter().filter(changed).map(|p| p.name).collect();
+            // TCP's parameters turn it on besides.
+            let expected: &[&str] = if names.contains(&"link.tcp") && names.len() > 1 {
+                &["link.tcp", parameter.name]
+            } else {
+                &[parameter.name]
+            };
+            assert_eq!(names, expected, "{} = {other}", parameter.name);
+        }
+    }
+
+    #[test]
+    fn takes_what_the_field_writes() {
+        let mut models = Models::default();
+        for (name, text) in [
+            ("link.initial_window_segments", "4"),
+            ("link.max_window_bytes", "14480"),
+            ("link.loss", "0.1%"),
+            ("disk.seek", "8ms"),
+            ("disk.read_bytes_per_s", "66mb"),
+            ("card.bytes_per_s", "10gbit"),
+            ("disk.scheduler", "cfq"),
+            ("cores.send_bytes_per_s", "unlimited"),
+        ] {
+            models.set(name, text).unwrap_or_else(|error| panic!("{error}"));
+        }
+        assert_eq!(models.link.tcp.initial_window_segments, 4);
+        assert!(models.link.tcp_modelled);
+        assert_eq!(models.link.max_window_bytes, Some(14480));
+        assert!((models.link.tcp.loss - 0.001).abs() < 1e-12);
+        assert_eq!(models.host.disk.seek, Duration::from_millis(8));
+        assert_eq!(models.host.disk.read_bytes_per_s, 66 << 20);
+        assert_eq!(models.host.card_bytes_per_s, 1_250_000_000);
+        assert_eq!(models.host.disk.scheduler, DiskScheduler::Cfq);
+        assert_eq!(models.host.costs.send_bytes_per_s, None);
+    }
+
+    #[test]
+    fn refuses_with_meaning_and_bounds() {
+        let mut models = Models::default();
+        let mut said = |name, text| models.set(name, text).unwrap_err().to_string();
+        assert_eq!(
+            said("link.loss", "0.5"),
+            "link.loss = \"0.5\" is out of range: Share of the segments that the line loses, besides what \
+             overflows its queue. It is 0 to 0.1"
+        );
+        assert_eq!(
+            said("disk.seek", "soon"),
+            "disk.seek = \"soon\": What a request costs before its first byte. Write a time, for example \
+             8ms or 20us; 0s to 1s"
+        );
+        assert!(said("disk.schedular", "cfq").starts_with(
+            "there is no model parameter \"disk.schedular\"; did you mean \"disk.scheduler\""
+        ));
+        assert!(said("disk.scheduler", "bfq").ends_with("noop or cfq"));
+        assert!(said("cores.count", "0").contains("1 to 4096"));
+        assert!(said("cores.count", "2.5").contains("a whole number"));
+        for nonsense in ["NaN", "inf", "", "-1"] {
+            assert!(models.set("link.loss", nonsense).is_err(), "{nonsense}");
+        }
+        assert_eq!(models, Models::default());
+    }
+}

@@ -1,0 +1,235 @@
+//! A queue with a rate and a delay behind it: a network card's direction, a link's direction, the loopback.
+//!
+//! A piece of a message is cut through: its first byte goes on before its last has come. What a piece occupies of
+//! the rate is its own bytes' time, also where it comes slower than that.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::World;
+use super::flow::Piece;
+use crate::cut::Cut;
+use crate::model::at_rate;
+use crate::queue::RateQueue;
+use crate::{LinkConfig, Time};
+
+/// What is no larger goes ahead of bulk in a card, as Linux's default queue (fq_codel) lets sparse flows.
+const SMALL_BYTES: u64 = 16 << 10;
+
+/// What segments are lost on a line.
+struct Losses {
+    segment_bytes: u64,
+    /// A random number below this loses a segment.
+    below: u64,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Losses {
+    /// How many of these bytes are lost.
+    fn of(&mut self, bytes: u64) -> u64 {
+        if self.below == 0 {
+            return 0;
+        }
+        let segments = bytes.div_ceil(self.segment_bytes);
+        let lost = (0..segments).filter(|_| self.random.next_u64() < self.below).count() as u64;
+        (lost * self.segment_bytes).min(bytes)
+    }
+}
+
+/// How a piece came through.
+pub(super) struct Passed {
+    /// When its first byte is at the other end.
+    pub(super) head: Time,
+    /// How much later its last is.
+    pub(super) spread: Duration,
+    /// Bytes of its end that do not come.
+    pub(super) lost_bytes: u64,
+}
+
+pub(super) struct Pipe {
+    rate_bytes_per_s: Cell<Option<u64>>,
+    delay: Cell<Duration>,
+    queue_bytes: Cell<Option<u64>>,
+    losses: RefCell<Option<Losses>>,
+    queue: RefCell<RateQueue>,
+    /// Where small pieces go ahead, when the last of them is through.
+    small_until: Option<Cell<Time>>,
+    bytes: Cell<u64>,
+    cut: Cut,
+    stalled: RefCell<VecDeque<Piece>>,
+}
+
+impl Pipe {
+    /// Of a host: small pieces go ahead of bulk.
+    pub(super) fn of_host(rate_bytes_per_s: u64, delay: Duration) -> Rc<Pipe> {
+        let pipe = Pipe::new(Cut::default(), Some(Cell::new(Time(0))));
+        pipe.set_rate(Some(rate_bytes_per_s), delay);
+        Rc::new(pipe)
+    }
+
+    /// Of a link: first come, first served, as routers do.
+    pub(super) fn of_link(config: &LinkConfig, cut: Cut, random: Xoshiro256PlusPlus) -> Rc<Pipe> {
+        let pipe = Pipe::new(cut, None);
+        *pipe.losses.borrow_mut() = Some(Losses { segment_bytes: 1448, below: 0, random });
+        pipe.configure(config);
+        Rc::new(pipe)
+    }
+
+    fn new(cut: Cut, small_until: Option<Cell<Time>>) -> Pipe {
+        Pipe {
+            rate_bytes_per_s: Cell::new(None),
+            delay: Cell::new(Duration::ZERO),
+            queue_bytes: Cell::new(None),
+            losses: RefCell::new(None),
+            queue: RefCell::default(),
+            small_until,
+            bytes: Cell::new(0),
+            cut,
+            stalled: RefCell::default(),
+        }
+    }
+
+    pub(super) fn set_rate(&self, rate_bytes_per_s: Option<u64>, delay: Duration) {
+        self.rate_bytes_per_s.set(rate_bytes_per_s);
+        self.delay.set(delay);
+    }
+
+    pub(super) fn configure(&self, config: &LinkConfig) {
+        self.set_rate(config.rate_bytes_per_s, config.one_way());
+        self.queue_bytes.set(config.queue_bytes);
+        if let Some(losses) = &mut *self.losses.borrow_mut() {
+            let (loss, segment) = match &config.tcp {
+                Some(tcp) => (tcp.loss, u64::from(tcp.segment_bytes)),
+                None => (0.0, losses.segment_bytes),
+            };
+            losses.below = (loss * u64::MAX as f64) as u64;
+            losses.segment_bytes = segment.max(1);
+        }
+    }
+
+    pub(super) fn delay(&self) -> Duration {
+        self.delay.get()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+
+    pub(super) fn busy(&self, now: Time) -> Duration {
+        self.queue.borrow().busy(now)
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut.is_cut()
+    }
+
+    /// Keeps a piece until the cut heals.
+    pub(super) fn stall(&self, piece: Piece) {
+        self.stalled.borrow_mut().push_back(piece);
+    }
+
+    /// A piece whose first byte is here now, and whose last comes `spread` later.
+    pub(super) fn pass(&self, now: Time, spread: Duration, bytes: u64) -> Passed {
+        let rate = self.rate_bytes_per_s.get();
+        let delay = self.delay.get();
+        let mut queue = self.queue.borrow_mut();
+        let overflow_bytes = match (self.queue_bytes.get(), rate) {
+            (Some(room), Some(rate)) => {
+                // What waits when the last byte comes is what the queue must hold by then.
+                let waits = (queue.backlog(now) + at_rate(bytes, rate)).saturating_sub(spread);
+                let waiting = (waits.as_nanos() * u128::from(rate) / 1_000_000_000) as u64;
+                waiting.saturating_sub(room).min(bytes)
+            }
+            _ => 0,
+        };
+        let sent_bytes = bytes - overflow_bytes;
+        let lost_bytes = self.losses.borrow_mut().as_mut().map_or(0, |l| l.of(sent_bytes));
+        let service = rate.map_or(Duration::ZERO, |rate| at_rate(sent_bytes, rate));
+        self.bytes.set(self.bytes.get() + sent_bytes);
+        let mut done = queue.reserve(now, service);
+        if let Some(small_until) = self.small_until.as_ref().filter(|_| bytes <= SMALL_BYTES) {
+            done = small_until.get().max(now) + service;
+            small_until.set(done);
+        }
+        let begins = Time(done.0.saturating_sub(service.as_nanos() as u64));
+        let spread = (done.max(now + spread)) - begins;
+        Passed { head: begins + delay, spread, lost_bytes: overflow_bytes + lost_bytes }
+    }
+
+    /// Lets go what waited for the cut to heal.
+    pub(super) fn healed(&self, world: &Rc<World>) {
+        let stalled = std::mem::take(&mut *self.stalled.borrow_mut());
+        for piece in stalled {
+            piece.arrive(world);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_core::SeedableRng;
+
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn line(config: LinkConfig) -> Rc<Pipe> {
+        Pipe::of_link(&config, Cut::default(), Xoshiro256PlusPlus::seed_from_u64(1))
+    }
+
+    fn ten_ms_and_a_megabyte_a_second() -> LinkConfig {
+        LinkConfig { rtt: 20 * MS, rate_bytes_per_s: Some(1_000_000), ..LinkConfig::default() }
+    }
+
+    #[test]
+    fn a_piece_goes_on_before_it_has_come_whole() {
+        let pipe = line(ten_ms_and_a_megabyte_a_second());
+        let fast = pipe.pass(Time(0), Duration::ZERO, 50_000);
+        assert_eq!((fast.head, fast.spread), (Time(10_000_000), 50 * MS));
+        // A slow one takes as long as it comes, but leaves the rate to others.
+        let slow = pipe.pass(Time(50_000_000), 500 * MS, 10_000);
+        assert_eq!((slow.head, slow.spread), (Time(60_000_000), 500 * MS));
+        let next = pipe.pass(Time(50_000_000), Duration::ZERO, 10_000);
+        assert_eq!(next.head, Time(70_000_000));
+    }
+
+    #[test]
+    fn a_full_queue_loses_what_comes_on_top() {
+        let config = LinkConfig { queue_bytes: Some(30_000), ..ten_ms_and_a_megabyte_a_second() };
+        let pipe = line(config);
+        // Comes at once: 30 kB wait, the rest is lost.
+        assert_eq!(pipe.pass(Time(0), Duration::ZERO, 50_000).lost_bytes, 20_000);
+        assert_eq!(pipe.pass(Time(0), Duration::ZERO, 50_000).lost_bytes, 50_000);
+        // Comes as fast as the line: nothing waits.
+        assert_eq!(pipe.pass(Time(30_000_000), 50 * MS, 50_000).lost_bytes, 0);
+        assert_eq!(pipe.bytes(), 80_000);
+    }
+
+    #[test]
+    fn small_pieces_go_ahead_of_bulk_in_a_card_only() {
+        let card = Pipe::of_host(1_000_000, Duration::ZERO);
+        card.pass(Time(0), Duration::ZERO, 1_000_000);
+        let small = card.pass(Time(0), Duration::ZERO, 1000);
+        assert_eq!((small.head, small.spread), (Time(0), MS));
+        let bulk = card.pass(Time(0), Duration::ZERO, 100_000);
+        assert_eq!(bulk.head, Time(1_001_000_000));
+        let line = line(LinkConfig { rtt: Duration::ZERO, ..ten_ms_and_a_megabyte_a_second() });
+        line.pass(Time(0), Duration::ZERO, 1_000_000);
+        assert_eq!(line.pass(Time(0), Duration::ZERO, 1000).head, Time(1_000_000_000));
+    }
+
+    #[test]
+    fn segments_are_lost_at_the_rate_that_is_said() {
+        let tcp = crate::model::Tcp { loss: 0.01, ..Default::default() };
+        let pipe = line(LinkConfig { tcp: Some(tcp), ..LinkConfig::default() });
+        let lost: u64 =
+            (0..1000).map(|_| pipe.pass(Time(0), Duration::ZERO, 144_800).lost_bytes).sum();
+        let share = lost as f64 / 144_800_000.0;
+        assert!((share - 0.01).abs() < 0.001, "{share}");
+    }
+}

@@ -1,0 +1,411 @@
+//! Connections of the virtual world against what can be worked out by hand.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use world::model::{CongestionControl, DiskScheduler, Host, Tcp};
+use world::virtual_world::{run, run_traced};
+use world::{Connection, Direction, Env, Frame, Link, LinkConfig, Message, Task, Work};
+
+/// A message of a size; a request says how large the answer is to be.
+#[derive(Debug, PartialEq)]
+struct Sized {
+    number: u64,
+    wire_bytes: u64,
+    answer_bytes: u64,
+}
+
+impl Message for Sized {
+    fn encode(self) -> Frame {
+        unreachable!("it stays in the virtual world")
+    }
+    fn decode(_head: &[u8], _tail: Bytes) -> io::Result<Self> {
+        unreachable!("it stays in the virtual world")
+    }
+    fn wire_bytes(&self) -> u64 {
+        self.wire_bytes
+    }
+}
+
+fn ask(number: u64, answer_bytes: u64) -> Sized {
+    Sized { number, wire_bytes: 100, answer_bytes }
+}
+
+/// Answers each request with a message of the size that it asks for.
+async fn server(env: &Env, name: &str) -> (String, Task<()>) {
+    let host = env.host(name);
+    let mut listener = host.listen::<Sized>(&host.any_address()).await.unwrap();
+    let address = listener.address().to_owned();
+    let inner = host.clone();
+    let task = host.spawn("server", async move {
+        loop {
+            let Connection { sender, mut receiver } = listener.accept().await.unwrap();
+            inner
+                .spawn("answers", async move {
+                    while let Ok(Some(request)) = receiver.recv().await {
+                        let wire_bytes = request.answer_bytes;
+                        let answer = Sized { wire_bytes, answer_bytes: 0, ..request };
+                        if sender.send(answer).await.is_err() {
+                            return;
+                        }
+                    }
+                })
+                .detach();
+        }
+    });
+    (address, task)
+}
+
+async fn round(env: &Env, connection: &mut Connection<Sized>, bytes: u64) -> Duration {
+    let began = env.now();
+    connection.sender.send(ask(0, bytes)).await.unwrap();
+    connection.receiver.recv().await.unwrap().unwrap();
+    env.now() - began
+}
+
+/// Asks for `count` answers at once; answers bytes a second, and checks their order.
+async fn rate(env: &Env, connection: &mut Connection<Sized>, count: u64, bytes: u64) -> f64 {
+    let began = env.now();
+    for number in 0..count {
+        connection.sender.send(ask(number, bytes)).await.unwrap();
+    }
+    for number in 0..count {
+        assert_eq!(connection.receiver.recv().await.unwrap().unwrap().number, number);
+    }
+    (count * bytes) as f64 / (env.now() - began).as_secs_f64()
+}
+
+fn line(rtt_ms: u64, rate: Option<u64>, tcp: Option<Tcp>) -> LinkConfig {
+    LinkConfig {
+        rtt: Duration::from_millis(rtt_ms),
+        rate_bytes_per_s: rate,
+        tcp,
+        ..LinkConfig::default()
+    }
+}
+
+async fn through(env: &Env, address: &str, config: LinkConfig) -> (Link, Connection<Sized>) {
+    let link = Link::open(env, config);
+    let route = link.route(address).await.unwrap();
+    let connection = env.connect::<Sized>(&route).await.unwrap();
+    (link, connection)
+}
+
+fn round_trips(took: Duration) -> f64 {
+    took.as_secs_f64() / 0.1
+}
+
+#[test]
+fn a_cold_connection_takes_seven_round_trips_for_a_megabyte_a_warm_one_takes_one() {
+    run(1, async |env| {
+        let (address, _server) = server(&env, "server").await;
+        let (_link, mut connection) =
+            through(&env, &address, line(100, None, Some(Tcp::default()))).await;
+        let mut took = Vec::new();
+        for _ in 0..6 {
+            took.push(round_trips(round(&env, &mut connection, 1 << 20).await));
+        }
+        assert!((7.0..7.05).contains(&took[0]), "{took:?}");
+        assert!((1.0..1.05).contains(&took[5]), "{took:?}");
+        // A minute later it is cold again, unless the kernel is told otherwise.
+        env.sleep(Duration::from_secs(60)).await;
+        let cold = round_trips(round(&env, &mut connection, 1 << 20).await);
+        assert!((7.0..7.05).contains(&cold), "{cold}");
+        let warm = Tcp { slow_start_after_idle: false, ..Tcp::default() };
+        let (_link, mut connection) = through(&env, &address, line(100, None, Some(warm))).await;
+        for _ in 0..5 {
+            round(&env, &mut connection, 1 << 20).await;
+        }
+        env.sleep(Duration::from_secs(60)).await;
+        let still = round_trips(round(&env, &mut connection, 1 << 20).await);
+        assert!((1.0..1.05).contains(&still), "{still}");
+    });
+}
+
+#[test]
+fn a_plain_link_has_no_slow_start() {
+    run(1, async |env| {
+        let (address, _server) = server(&env, "server").await;
+        let (_link, mut connection) = through(&env, &address, line(100, None, None)).await;
+        let took = round_trips(round(&env, &mut connection, 1 << 20).await);
+        assert!((1.0..1.05).contains(&took), "{took}");
+    });
+}
+
+#[test]
+fn the_receivers_window_bounds_the_rate_with_and_without_tcp() {
+    run(1, async |env| {
+        let (address, _server) = server(&env, "server").await;
+        for tcp in [None, Some(Tcp::default())] {
+            let config =
+                LinkConfig { window_bytes: Some(100_000), ..line(100, Some(125_000_000), tcp) };
+            let (_link, mut connection) = through(&env, &address, config).await;
+            let rate = rate(&env, &mut connection, 40, 1 << 20).await;
+            // 100 kB a round trip of 100 ms, and what a window needs to pass the line.
+            assert!((0.95e6..1.01e6).contains(&rate), "{rate}");
+        }
+    });
+}
+
+#[test]
+fn under_random_loss_the_rate_is_that_of_mathis() {
+    for seed in 1..4 {
+        run(seed, async move |env| {
+            let (address, _server) = server(&env, "server").await;
+            let loss = 0.001;
+            let tcp = Tcp { loss, congestion_control: CongestionControl::Reno, ..Tcp::default() };
+            let (_link, mut connection) = through(&env, &address, line(50, None, Some(tcp))).await;
+            let rate = rate(&env, &mut connection, 200, 1 << 20).await;
+            let expected = 1448.0 / 0.05 * (1.5 / loss).sqrt();
+            assert!((rate / expected - 1.0).abs() < 0.25, "seed {seed}: {rate} for {expected}");
+        });
+    }
+}
+
+#[test]
+fn a_short_queue_loses_bytes_and_everything_still_comes_in_order() {
+    run(1, async |env| {
+        let (address, _server) = server(&env, "server").await;
+        for (control, least) in [(CongestionControl::Cubic, 0.75), (CongestionControl::Reno, 0.6)] {
+            let tcp = Tcp { congestion_control: control, ..Tcp::default() };
+            let plain = line(100, Some(10_000_000), Some(tcp));
+            let config = LinkConfig { queue_bytes: Some(250_000), ..plain };
+            let (link, mut connection) = through(&env, &address, config).await;
+            let rate = rate(&env, &mut connection, 400, 1 << 20).await;
+            assert!((least * 1e7..1e7).contains(&rate), "{control:?}: {rate}");
+            // What was lost in the queue did not pass the line: it carried each byte once.
+            let carried = link.stats(Direction::Back).bytes;
+            assert!(carried.abs_diff(400 << 20) < 1 << 20, "{carried}");
+        }
+    });
+}
+
+#[test]
+fn a_window_that_is_lost_whole_is_sent_again_after_a_timeout() {
+    run(1, async |env| {
+        let (address, _server) = server(&env, "server").await;
+        let tcp = Some(Tcp::default());
+        let config = LinkConfig { queue_bytes: Some(1448), ..line(100, Some(1_000_000), tcp) };
+        let (_link, mut connection) = through(&env, &address, config).await;
+        let took = round(&env, &mut connection, 1 << 20).await;
+        assert!(took < Duration::from_secs(60), "{took:?}");
+    });
+}
+
+#[test]
+fn a_large_message_within_a_site_costs_few_events_and_a_small_one_does_not_wait_for_it() {
+    let ((took, ping), trace) = run_traced(1, async |env| {
+        let (address, _server) = server(&env, "server").await;
+        let mut bulk = env.connect::<Sized>(&address).await.unwrap();
+        let mut control = env.connect::<Sized>(&address).await.unwrap();
+        let began = env.now();
+        let pulls = env.spawn("pulls", async move {
+            bulk.sender.send(ask(0, 32 << 20)).await.unwrap();
+            bulk.receiver.recv().await.unwrap();
+        });
+        env.sleep(Duration::from_millis(10)).await;
+        let ping = round(&env, &mut control, 100).await;
+        pulls.await.unwrap();
+        (env.now() - began, ping)
+    })
+    .unwrap();
+    // 32 MB at 1.25 GB/s, and half as long for a core at each end, one after the other.
+    let line = (32 << 20) as f64 / 1.25e9;
+    assert!((line..line * 1.7).contains(&took.as_secs_f64()), "{took:?}");
+    assert!(trace.events < 100, "{}", trace.events);
+    assert!(ping < Duration::from_millis(1), "{ping:?}");
+}
+
+#[test]
+fn two_connections_share_a_card() {
+    run(1, async |env| {
+        let (address, _server) = server(&env, "server").await;
+        let began = env.now();
+        let pull = async |bytes: u64| {
+            let mut connection = env.connect::<Sized>(&address).await.unwrap();
+            rate(&env, &mut connection, 20, bytes).await
+        };
+        let pulls = [1 << 20, 16 << 20].map(|bytes| {
+            let (env, address) = (env.clone(), address.clone());
+            env.clone().spawn("pulls", async move {
+                let mut connection = env.connect::<Sized>(&address).await.unwrap();
+                rate(&env, &mut connection, 20, bytes).await
+            })
+        });
+        let mut rates = Vec::new();
+        for pulls in pulls {
+            rates.push(pulls.await.unwrap());
+        }
+        let whole = 20.0 * (17 << 20) as f64 / (env.now() - began).as_secs_f64();
+        assert!((1.1e9..1.26e9).contains(&whole), "{whole}");
+        assert!(rates[0] > 0.4e9, "{rates:?}");
+        assert!(pull(1 << 20).await > 1.0e9);
+    });
+}
+
+/// One connection's bytes are handled by one core at a time; several connections use several cores.
+#[test]
+fn encryption_costs_a_core_for_each_connection() {
+    run(1, async |env| {
+        let mut host = Host { cores: 4, card_bytes_per_s: 12_500_000_000, ..Host::default() };
+        host.costs.send_bytes_per_s = Some(100_000_000);
+        host.costs.receive_bytes_per_s = None;
+        env.host("server").set_host_model(host);
+        env.set_host_model(Host { card_bytes_per_s: 12_500_000_000, ..Host::default() });
+        let (address, _server) = server(&env, "server").await;
+        for (connections, expected) in [(1, 1.0e8), (3, 3.0e8), (8, 4.0e8)] {
+            let began = env.now();
+            let cpu = env.host("server").cpu_time();
+            let pulls: Vec<Task<f64>> = (0..connections)
+                .map(|_| {
+                    let (env, address) = (env.clone(), address.clone());
+                    env.clone().spawn("pulls", async move {
+                        let mut connection = env.connect::<Sized>(&address).await.unwrap();
+                        rate(&env, &mut connection, 30, 5 << 20).await
+                    })
+                })
+                .collect();
+            for pulls in pulls {
+                pulls.await.unwrap();
+            }
+            let bytes = f64::from(connections) * 30.0 * (5 << 20) as f64;
+            let rate = bytes / (env.now() - began).as_secs_f64();
+            assert!((rate / expected - 1.0).abs() < 0.05, "{connections}: {rate} for {expected}");
+            let used = (env.host("server").cpu_time() - cpu).as_secs_f64();
+            assert!((used / (bytes / 1e8) - 1.0).abs() < 0.01, "{used}");
+        }
+        // A ping goes ahead of work that fills all cores.
+        let mut control = env.connect::<Sized>(&address).await.unwrap();
+        let busy = env.host("server");
+        let work: Vec<Task<()>> = (0..8)
+            .map(|_| {
+                let host = busy.clone();
+                busy.spawn("hashes", async move {
+                    host.work(Work::Hash { bytes: 100_000_000_000 }, || ()).await;
+                })
+            })
+            .collect();
+        let ping = round(&env, &mut control, 100).await;
+        assert!(ping < Duration::from_millis(1), "{ping:?}");
+        drop(work);
+    });
+}
+
+#[test]
+fn a_deadlock_says_what_each_task_waits_for() {
+    let ended = run_traced(1, async |env| {
+        let (address, _server) = server(&env, "leader-0").await;
+        let link = Link::open(&env, line(10, None, None));
+        let route = link.route(&address).await.unwrap();
+        let follower = env.host("follower-1");
+        let mut tasks = Vec::new();
+        let connection = follower.connect::<Sized>(&address).await.unwrap();
+        let Connection { sender, mut receiver } = connection;
+        tasks.push(follower.spawn("fetches a chunk", async move {
+            let _ = receiver.recv().await;
+        }));
+        link.cut();
+        let host = follower.clone();
+        tasks.push(follower.spawn("joins", async move {
+            let _ = host.connect::<Sized>(&route).await;
+        }));
+        // Nobody takes these: the window closes, and then the buffer is full.
+        let deaf = env.host("deaf");
+        let mut listener = deaf.listen::<Sized>(&deaf.any_address()).await.unwrap();
+        let floods = follower.connect::<Sized>(listener.address()).await.unwrap();
+        let _held = listener.accept().await.unwrap();
+        tasks.push(follower.spawn("floods", async move {
+            loop {
+                let message = Sized { number: 0, wire_bytes: 1 << 20, answer_bytes: 0 };
+                floods.sender.send(message).await.unwrap();
+            }
+        }));
+        for _ in 0..1000 {
+            tasks.push(env.spawn("idles", std::future::pending()));
+        }
+        for number in 0..100 {
+            let host = env.host(&format!("host-{number}"));
+            tasks.push(host.spawn("idles", std::future::pending()));
+        }
+        std::future::pending::<()>().await;
+        drop((sender, tasks));
+    });
+    let said = ended.unwrap_err().to_string();
+    for part in [
+        "idles @ main: something of its own x 1000",
+        "fetches a chunk @ follower-1: a message from leader-0:40001 x 1",
+        "joins @ follower-1: link 0 to heal x 1",
+        "floods @ follower-1: room to send to deaf:40001 x 1",
+        "server @ leader-0: accept at leader-0:40001 x 1",
+        "more kinds, ",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(said.len() < 4000, "{}", said.len());
+}
+
+/// What happens on some hosts is the same, whatever others do.
+#[test]
+fn bystanders_change_nothing() {
+    let traced = |bystanders: u64| {
+        let traced = run_traced(7, async move |env| {
+            let mut tasks = Vec::new();
+            let bystander = env.host("bystander");
+            let (far, far_server) = server(&env.host("bystander"), "bystander").await;
+            tasks.push(far_server);
+            for number in 0..bystanders {
+                let (host, far) = (bystander.clone(), far.clone());
+                tasks.push(bystander.spawn("stands by", async move {
+                    let mut connection = host.connect::<Sized>(&far).await.unwrap();
+                    loop {
+                        host.sleep(Duration::from_nanos(host.random_u64() % 200_000_000)).await;
+                        round(&host, &mut connection, number * 1000).await;
+                    }
+                }));
+            }
+            let (address, _server) = server(&env, "server").await;
+            let tcp = Some(Tcp { loss: 0.01, ..Tcp::default() });
+            let (_link, mut connection) = through(&env, &address, line(10, None, tcp)).await;
+            for _ in 0..20 {
+                env.sleep(Duration::from_nanos(env.random_u64() % 1_000_000)).await;
+                round(&env, &mut connection, env.random_u64() % 3_000_000).await;
+            }
+            env.now()
+        });
+        traced.unwrap()
+    };
+    let (ended, alone) = traced(0);
+    for bystanders in [0, 1, 50] {
+        let (ended_too, trace) = traced(bystanders);
+        assert_eq!(ended, ended_too);
+        for host in ["main", "server"] {
+            assert_eq!(alone.hosts[host], trace.hosts[host], "{host} beside {bystanders}");
+        }
+        assert_eq!(alone == trace, bystanders == 0);
+    }
+}
+
+/// An operator changes the scheduler while a copy runs: the slides' 66 MB/s, then the device's own rate.
+#[test]
+fn a_disk_scheduler_is_changed_while_it_runs() {
+    run(1, async |env| {
+        let mut host = Host::default();
+        host.disk.request_bytes = 512 << 10;
+        host.disk.scheduler = DiskScheduler::Cfq;
+        env.set_host_model(host.clone());
+        let reads = async |env: &Env| {
+            let began = env.now();
+            for _ in 0..4 {
+                env.work(Work::DiskRead { bytes: 32 << 20 }, || ()).await;
+            }
+            f64::from(128 << 20) / (env.now() - began).as_secs_f64()
+        };
+        let cfq = reads(&env).await;
+        assert!((cfq / 66e6 - 1.0).abs() < 0.05, "{cfq}");
+        host.disk.scheduler = DiskScheduler::Noop;
+        env.set_host_model(host);
+        let noop = reads(&env).await;
+        assert!(noop > 1.8e9, "{noop}");
+    });
+}
