@@ -420,7 +420,7 @@ mod tests {
            | ^^
         "#);
         insta::assert_snapshot!(said("laps = 1", "laps = 1\nnonsense = 2"), @r#"
-        my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, virtual, settings, variant
+        my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, test_bed, virtual, node_settings, settings, variant
           |
         9 | nonsense = 2
           | ^^^^^^^^
@@ -450,7 +450,7 @@ mod tests {
           |          ^
         "#);
         insta::assert_snapshot!(said("[follower]", "[folower]"), @r#"
-        my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, virtual, settings, variant
+        my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, test_bed, virtual, node_settings, settings, variant
            |
         15 | [folower]
            |  ^^^^^^^
@@ -502,7 +502,7 @@ mod tests {
            |            ^
         ");
         insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
-        my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, verify
+        my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers" or "restore"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, verify
           |
         7 | steps = ["start", "index", "recovery", "verify"]
           |                            ^^^^^^^^^^

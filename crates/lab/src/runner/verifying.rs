@@ -80,7 +80,7 @@ impl<T: Target> Runner<'_, T> {
         let query = if copies == Copies::Primaries { "" } else { "?replicas=true" };
         let path = format!("/{}/_narrows/digest{query}", self.plan.index_names());
         let answer = self.ask(cluster, "GET", &path, None).await?;
-        let meant = |shard: &&Value| copies.include(shard["primary"] == true);
+        let meant = |shard: &&Value| copies.include(shard["primary"] != false);
         let shards = answer["shards"].as_array().into_iter().flatten().filter(meant);
         shards
             .map(|shard| serde_json::from_value(shard.clone()))
