@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use engine::rest::BasicAuth;
 use tokio::sync::Notify;
 use world::Env;
 
-use crate::link_thread::LinkThread;
 use crate::members::{self, Members, Place};
-use crate::process::{NodeProcess, NodeReady, NodeStart};
-use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec};
+use crate::opensearch::free_ports;
+use crate::process::{NodeProcess, NodeReady, NodeStart, first_ended};
+use crate::site_link::SiteLink;
+use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec, remove_copies};
 use crate::temporary::TemporaryDir;
 use crate::{Answer, Credentials, Error, RestClient};
 
@@ -36,7 +38,7 @@ pub struct EmbeddedTarget {
     nodes: Members<NodeProcess>,
     /// Told when a node ends by itself.
     ends: Rc<Notify>,
-    link: Option<LinkThread>,
+    link: Option<SiteLink>,
     /// Below `nodes`: dropped after the processes that write there have ended.
     own_data: Option<TemporaryDir>,
 }
@@ -116,6 +118,33 @@ impl EmbeddedTarget {
         Ok(configs)
     }
 
+    /// As [`EmbeddedTarget::configs`], for one cluster on several sites: every node tells the others the link's address
+    /// of itself.
+    fn site_configs(&mut self, sites: &[ClusterSpec]) -> Result<Vec<NodeConfig>, Error> {
+        let mut configs = Vec::new();
+        for (n, site) in sites.iter().enumerate() {
+            let mut of_site = self.configs(site)?;
+            for config in &mut of_site {
+                // The link is told where it leads before the node listens there.
+                let port = match self.port {
+                    Some(port) => port.saturating_add(TRANSPORT_ABOVE + n as u16),
+                    None => free_ports(1)?[0],
+                };
+                config.transport = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port).to_string();
+                if let Some(port) = self.port {
+                    let port = port.saturating_add(n as u16);
+                    config.http = SocketAddr::new(self.http_ip, port).to_string();
+                }
+                let link = self.link.as_ref();
+                config.publish =
+                    link.map(|link| link.route(&site.name, &config.transport)).transpose()?;
+            }
+            configs.append(&mut of_site);
+        }
+        members::join_sites(&mut configs);
+        Ok(configs)
+    }
+
     async fn start_process(&self, config: &NodeConfig) -> Result<(NodeProcess, NodeReady), Error> {
         let temporary = self.own_data.as_ref().map(|dir| dir.path().to_owned());
         let start = NodeStart { config: config.clone(), temporary };
@@ -137,7 +166,11 @@ impl EmbeddedTarget {
 
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
         if let Some(config) = &topology.link {
-            self.link = Some(LinkThread::open(config.clone())?);
+            let near = topology.clusters.first().map_or("", |cluster| &cluster.name);
+            self.link = Some(SiteLink::open(config.clone(), near, topology.joined)?);
+        }
+        if topology.joined {
+            return self.start_sites(&topology.clusters).await;
         }
         for cluster in &topology.clusters {
             self.start_cluster(cluster).await?;
@@ -153,36 +186,36 @@ impl EmbeddedTarget {
             manager.get_or_insert_with(|| ready.transport.clone());
             let link = self.link.as_ref();
             let through_link =
-                link.map(|link| link.route("127.0.0.1:0", &ready.transport)).transpose()?;
-            self.nodes.add(config, handle(ready), through_link, process);
+                link.map(|link| link.route(&cluster.name, &ready.transport)).transpose()?;
+            self.nodes.add_started(&cluster.name, config, handle(ready), through_link, process);
         }
-        let nodes = cluster.nodes;
+        self.wait_for_nodes(&cluster.name, cluster.nodes).await
+    }
+
+    async fn start_sites(&mut self, sites: &[ClusterSpec]) -> Result<(), Error> {
+        let mut manager = None;
+        for (mut config, site) in self.site_configs(sites)?.into_iter().zip(sites) {
+            config.manager = manager.clone();
+            let (process, ready) = self.start_process(&config).await?;
+            manager.get_or_insert_with(|| ready.transport.clone());
+            let handle = NodeHandle { transport: config.transport.clone(), ..handle(ready) };
+            let through_link = config.publish.clone();
+            self.nodes.add_started(&site.name, config, handle, through_link, process);
+        }
+        match sites.first() {
+            Some(first) => self.wait_for_nodes(&first.name, sites.len()).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<(), Error> {
         let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=30s");
-        let health = self.request(&cluster.name, "GET", &path, Bytes::new()).await?.json()?;
+        let health = self.request(cluster, "GET", &path, Bytes::new()).await?.json()?;
         if health["timed_out"] == true {
             let joined = health["number_of_nodes"].as_u64().unwrap_or(0);
-            return Err(Error::NotJoined { cluster: cluster.name.clone(), joined, nodes });
+            return Err(Error::NotJoined { cluster: cluster.to_owned(), joined, nodes });
         }
         Ok(())
-    }
-
-    /// Ends when a node has ended by itself; [`EmbeddedTarget::first_ended`] says which. Borrows nothing, so
-    /// that it can be waited for beside anything that uses the target.
-    pub fn node_ended(&self) -> impl Future<Output = ()> + use<> {
-        let ends = self.ends.clone();
-        async move { ends.notified().await }
-    }
-
-    /// The first node that has ended by itself, and what it said last.
-    pub async fn first_ended(&mut self) -> Option<Error> {
-        for node in self.nodes.iter_mut() {
-            if let Some(process) = &mut node.running
-                && let Some(error) = process.ended().await
-            {
-                return Some(error);
-            }
-        }
-        None
     }
 }
 
@@ -259,13 +292,16 @@ impl Target for EmbeddedTarget {
         if member.running.is_some() {
             return Err(Error::Unknown { what: "killed node", name: node.to_owned() });
         }
-        let copies = member.config.data.join("indices");
-        match std::fs::remove_dir_all(&copies) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::Io { what: "remove", path: copies, source: error })
-            }
-            _ => Ok(()),
-        }
+        remove_copies(member.config.data.join("indices"))
+    }
+
+    fn node_ended(&self) -> Pin<Box<dyn Future<Output = ()>>> {
+        let ends = self.ends.clone();
+        Box::pin(async move { ends.notified().await })
+    }
+
+    async fn first_ended(&mut self) -> Option<Error> {
+        first_ended(&mut self.nodes).await
     }
 
     async fn stop(&mut self) {

@@ -139,6 +139,94 @@ pub enum Error {
         /// Nodes that should be there.
         nodes: usize,
     },
+    /// A program that is needed is not there, or too old.
+    #[error(
+        "OpenSearch needs {what} {oldest} or later: {found}; `{install}` installs it on Debian"
+    )]
+    Missing {
+        /// Its name.
+        what: &'static str,
+        /// What was found instead.
+        found: String,
+        /// The command that installs it.
+        install: &'static str,
+        /// The oldest release that does.
+        oldest: String,
+    },
+    /// There is nowhere to keep what was fetched.
+    #[error(
+        "neither NARROWS_CACHE nor XDG_CACHE_HOME nor HOME is set; set NARROWS_CACHE to a directory \
+         where OpenSearch's jars may be kept (80 MB)"
+    )]
+    NoCache,
+    /// The jars could not be fetched, or the class that starts a node not compiled.
+    #[error(
+        "mvn could not fetch OpenSearch from Maven Central; is the network there, or a mirror in \
+         ~/.m2/settings.xml? --opensearch-home does without{}", said(.lines)
+    )]
+    Build {
+        /// The first lines that it wrote.
+        lines: Vec<String>,
+    },
+    /// The directory holds no OpenSearch.
+    #[error(
+        "{home} holds no OpenSearch: there is no lib and modules in it; give the directory of an \
+         unpacked distribution"
+    )]
+    NoDistribution {
+        /// The directory.
+        home: PathBuf,
+    },
+    /// A site with several nodes.
+    #[error(
+        "a node tells every other one address, so on this target a site of a cluster that spans a \
+         link has one node; set nodes = 1 for both"
+    )]
+    SitesOfOne,
+    /// A plan with two clusters on one.
+    #[error(
+        "this plan needs two clusters, and --on URL gives it one; \"replica-over-link\" runs on one, \
+         or start both with --on opensearch"
+    )]
+    OneCluster,
+    /// Fewer data nodes than sites.
+    #[error("the cluster has {data} data nodes, and a copy on another one needs {needed}")]
+    TooFewNodes {
+        /// Data nodes that there are.
+        data: usize,
+        /// Data nodes that are needed.
+        needed: usize,
+    },
+    /// A change that would not be taken back.
+    #[error("{method} {path} would change what was not made for this run; it is not sent")]
+    NotOurs {
+        /// What was to be asked.
+        method: String,
+        /// Of what.
+        path: String,
+    },
+    /// A transient setting that goes before the persistent one.
+    #[error(
+        "{name} is set transiently, to \"{value}\", so what a variant sets would have no effect; \
+         remove the transient setting first"
+    )]
+    Transient {
+        /// The setting.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// Another cluster at the same address.
+    #[error(
+        "the cluster that answers is {found}, and the changes were made on {expected}; nothing was \
+         changed"
+    )]
+    OtherCluster {
+        /// `cluster_uuid` in the journal.
+        expected: String,
+        /// `cluster_uuid` of the one that answers.
+        found: String,
+    },
     /// The file system said no.
     #[error("cannot {what} {path}: {source}")]
     Io {
@@ -230,6 +318,23 @@ pub enum Error {
         /// The address.
         address: String,
     },
+}
+
+impl Error {
+    /// Whether what was asked for cannot be done as it was asked: nothing was started or changed.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Error::Missing { .. }
+                | Error::NoCache
+                | Error::NoDistribution { .. }
+                | Error::SitesOfOne
+                | Error::OneCluster
+                | Error::TooFewNodes { .. }
+                | Error::Transient { .. }
+                | Error::OtherCluster { .. }
+        )
+    }
 }
 
 fn said(lines: &[String]) -> String {

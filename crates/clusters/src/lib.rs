@@ -5,6 +5,10 @@
 //! | `target` | [`Target`]: start, ask, kill, stop; the link between clusters |
 //! | `embedded` | the embedded engine, one process a node, the link on a thread of its own |
 //! | `virtual_target` | the same engine in virtual time |
+//! | `opensearch` | OpenSearch, one JVM a node; its jars |
+//! | `url_target` | a cluster that is already there, changed only with a journal |
+//! | `journal` | what was changed there, written before it is changed; how it goes back |
+//! | `site_link` | the link between two sites of one cluster |
 //! | `members` | the nodes of a target, and which is asked next |
 //! | `process`, `temporary` | a node as a child process; a directory that goes with the last of them |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
@@ -19,24 +23,32 @@ mod credentials;
 mod embedded;
 mod error;
 mod http;
+mod journal;
 mod kept;
 mod link_thread;
 pub mod live;
 mod members;
+mod opensearch;
 mod process;
 mod rest;
+mod site_link;
 mod target;
 mod temporary;
+mod url_target;
 mod virtual_target;
 
 pub use credentials::Credentials;
 pub use embedded::EmbeddedTarget;
 pub use error::Error;
+pub use journal::{Change, Head, Journal, SettingValue, SettingsBack};
 pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
+pub use opensearch::{DEFAULT_HEAP, OpenSearchTarget};
 pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, STOP, end_process_on_panic};
 pub use rest::{Answer, RestClient};
 pub use target::{
-    ClusterSpec, LinkControl, Load, NodeHandle, Target, TopologySpec, check_cluster_name,
+    ClusterSpec, LinkControl, Load, NodeHandle, Repository, Target, TopologySpec,
+    check_cluster_name,
 };
 pub use temporary::TemporaryUse;
+pub use url_target::{ClusterIdentity, UrlTarget, restore};
 pub use virtual_target::VirtualTarget;

@@ -1,4 +1,5 @@
-//! The nodes of a target: where they are, which of them run, and which is asked next.
+//! The nodes of a target: where they are, which of them run, and which is asked next. A node belongs to a site: its
+//! cluster, or a part of a cluster that spans a link.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -35,6 +36,7 @@ pub(crate) fn configs(
             transport,
             http,
             credentials: None,
+            publish: None,
             data,
             settings: cluster.settings.clone(),
         }
@@ -42,10 +44,22 @@ pub(crate) fn configs(
     members.iter().enumerate().map(config).collect()
 }
 
-/// A node. `P` is what runs it.
-pub(crate) struct Member<P> {
+/// Makes nodes of several sites one cluster, called as the first's.
+pub(crate) fn join_sites(configs: &mut [NodeConfig]) {
+    let members: Vec<String> = configs.iter().map(|config| config.name.clone()).collect();
+    let cluster = configs.first().map(|config| config.cluster.clone()).unwrap_or_default();
+    for config in configs {
+        config.cluster.clone_from(&cluster);
+        config.members.clone_from(&members);
+    }
+}
+
+/// A node. `P` is what runs it, `C` what it is started with.
+pub(crate) struct Member<P, C = NodeConfig> {
+    /// The name that it is asked under: of its cluster, or of its site.
+    site: String,
     /// What it is started with again: its addresses are those that others know by now.
-    pub(crate) config: NodeConfig,
+    pub(crate) config: C,
     /// None while it is down.
     pub(crate) running: Option<P>,
     pub(crate) handle: NodeHandle,
@@ -54,51 +68,67 @@ pub(crate) struct Member<P> {
 }
 
 /// The nodes of a target, in the order in which they were started.
-pub(crate) struct Members<P> {
-    list: Vec<Member<P>>,
+pub(crate) struct Members<P, C = NodeConfig> {
+    list: Vec<Member<P, C>>,
     turn: Cell<usize>,
 }
 
-impl<P> Default for Members<P> {
+impl<P, C> Default for Members<P, C> {
     fn default() -> Self {
         Members { list: Vec::new(), turn: Cell::new(0) }
     }
 }
 
 impl<P> Members<P> {
-    /// Adds a node that has started.
-    pub(crate) fn add(
+    /// Adds a node of the embedded engine that has started.
+    pub(crate) fn add_started(
         &mut self,
+        site: &str,
         mut config: NodeConfig,
         handle: NodeHandle,
         through_link: Option<String>,
         running: P,
     ) {
         (config.transport, config.http) = (handle.transport.clone(), handle.http.clone());
-        self.list.push(Member { config, running: Some(running), handle, through_link });
+        self.add(site, config, handle, through_link, running);
+    }
+}
+
+impl<P, C> Members<P, C> {
+    /// Adds a node that has started.
+    pub(crate) fn add(
+        &mut self,
+        site: &str,
+        config: C,
+        handle: NodeHandle,
+        through_link: Option<String>,
+        running: P,
+    ) {
+        let (site, running) = (site.to_owned(), Some(running));
+        self.list.push(Member { site, config, running, handle, through_link });
     }
 
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Member<P>> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Member<P, C>> {
         self.list.iter_mut()
     }
 
     /// Takes the one that was started last. So managers, which come first, go last.
-    pub(crate) fn pop(&mut self) -> Option<Member<P>> {
+    pub(crate) fn pop(&mut self) -> Option<Member<P, C>> {
         self.list.pop()
     }
 
-    pub(crate) fn find(&mut self, node: &str) -> Result<&mut Member<P>, Error> {
+    pub(crate) fn find(&mut self, node: &str) -> Result<&mut Member<P, C>, Error> {
         let found = self.list.iter_mut().find(|member| member.handle.name == node);
         found.ok_or_else(|| Error::Unknown { what: "node", name: node.to_owned() })
     }
 
-    /// The nodes of a cluster.
-    pub(crate) fn of<'a>(&'a self, cluster: &'a str) -> impl Iterator<Item = &'a Member<P>> {
-        self.list.iter().filter(move |member| member.config.cluster == cluster)
+    /// The nodes of a cluster, or of a site.
+    pub(crate) fn of<'a>(&'a self, cluster: &'a str) -> impl Iterator<Item = &'a Member<P, C>> {
+        self.list.iter().filter(move |member| member.site == cluster)
     }
 
     /// The nodes of a cluster that run.
@@ -109,7 +139,7 @@ impl<P> Members<P> {
 
     /// Transport addresses of a cluster's nodes as the other side of the link sees them.
     pub(crate) fn seeds(&self, cluster: &str) -> Vec<String> {
-        let seed = |member: &Member<P>| {
+        let seed = |member: &Member<P, C>| {
             member.through_link.as_ref().unwrap_or(&member.handle.transport).clone()
         };
         self.of(cluster).map(seed).collect()

@@ -14,10 +14,11 @@ use std::time::Duration;
 use engine::NodeConfig;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::sync::Notify;
 use world::{Env, Task};
 
+use crate::members::Members;
 use crate::{Error, credentials};
 
 /// How long a node may take to listen and to join.
@@ -88,14 +89,39 @@ impl NodeProcess {
         start: &NodeStart,
         ends: &Rc<Notify>,
     ) -> Result<(NodeProcess, NodeReady), Error> {
-        let io = |what, source| Error::Io { what, path: program.to_owned(), source };
         let mut command = Command::new(program);
+        command.arg("node");
+        let mut line = serde_json::to_string(start).expect("a configuration is plain data");
+        line.push('\n');
+        let name = &start.config.name;
+        let (mut process, first) = NodeProcess::spawn(env, name, command, &line, ends).await?;
+        match serde_json::from_str(&first) {
+            Ok(ready) => {
+                process.watch();
+                Ok((process, ready))
+            }
+            Err(_) => {
+                let what = format!("printed {:?} where its addresses should be", first.trim_end());
+                Err(process.failed(&what).await)
+            }
+        }
+    }
+
+    /// Starts a command, gives it `input`, which stays open, and waits for its first line. Its end is news from
+    /// [`NodeProcess::watch`] on.
+    pub(crate) async fn spawn(
+        env: &Env,
+        name: &str,
+        mut command: Command,
+        input: &str,
+        ends: &Rc<Notify>,
+    ) -> Result<(NodeProcess, String), Error> {
+        let path = command.as_std().get_program().into();
         // What a node needs to know of them comes with its configuration.
         for name in credentials::VARIABLES {
             command.env_remove(name);
         }
         let mut child = command
-            .arg("node")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -103,32 +129,22 @@ impl NodeProcess {
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
-            .map_err(|source| io("start", source))?;
+            .map_err(|source| Error::Io { what: "start", path, source })?;
         let stdin = child.stdin.take().expect("it is piped");
         let stdout = child.stdout.take().expect("it is piped");
         let errors = child.stderr.take().expect("it is piped");
         let stderr = Rc::new(RefCell::new(VecDeque::new()));
-        let kept = stderr.clone();
         let watched = Rc::new(Cell::new(false));
-        let (is_news, told) = (watched.clone(), ends.clone());
+        let (kept, is_news, told) = (stderr.clone(), watched.clone(), ends.clone());
         let reader = env.spawn("reads a node's errors", async move {
-            let (mut errors, mut line) = (BufReader::new(errors), Vec::new());
-            while let Ok(1..) = errors.read_until(b'\n', &mut line).await {
-                let line =
-                    String::from_utf8_lossy(&std::mem::take(&mut line)).trim_end().to_owned();
-                let mut kept = kept.borrow_mut();
-                if kept.len() == STDERR_LINES {
-                    kept.pop_front();
-                }
-                kept.push_back(line);
-            }
+            keep_last_lines(errors, kept).await;
             if is_news.get() {
                 told.notify_one();
             }
         });
         let mut process = NodeProcess {
             env: env.clone(),
-            name: start.config.name.clone(),
+            name: name.to_owned(),
             child,
             stdin: Some(stdin),
             stderr,
@@ -136,29 +152,20 @@ impl NodeProcess {
             watched,
             ends: ends.clone(),
         };
-        let mut line = serde_json::to_string(start).expect("a configuration is plain data");
-        line.push('\n');
         let stdin = process.stdin.as_mut().expect("it was just put there");
         // It fails where the child has ended already; why, it said on standard error.
-        let _ = stdin.write_all(line.as_bytes()).await;
+        let _ = stdin.write_all(input.as_bytes()).await;
         let mut first = String::new();
         let mut stdout = BufReader::new(stdout);
-        let reading = env.timeout(START_PATIENCE, stdout.read_line(&mut first)).await;
-        match (reading, serde_json::from_str(&first)) {
-            (Ok(Ok(_)), Ok(ready)) => {
-                process.watch();
-                Ok((process, ready))
-            }
-            (Err(_), _) => Err(process.failed("was not ready after 60 s").await),
-            (Ok(Ok(1..)), _) => {
-                let what = format!("printed {:?} where its addresses should be", first.trim_end());
-                Err(process.failed(&what).await)
-            }
+        match process.env.timeout(START_PATIENCE, stdout.read_line(&mut first)).await {
+            Ok(Ok(1..)) => Ok((process, first)),
+            Err(_) => Err(process.failed("was not ready after 60 s").await),
             _ => Err(process.failed("ended before it was ready").await),
         }
     }
 
-    fn watch(&self) {
+    /// Its end is news from now on, unless it is told to end.
+    pub(crate) fn watch(&self) {
         self.watched.set(true);
         // It may have ended before anybody watched.
         if self.reader.is_finished() {
@@ -218,6 +225,30 @@ impl NodeProcess {
     }
 }
 
+/// The first of several nodes that has ended by itself, and what it said last.
+pub(crate) async fn first_ended<C>(nodes: &mut Members<NodeProcess, C>) -> Option<Error> {
+    for node in nodes.iter_mut() {
+        if let Some(process) = &mut node.running
+            && let Some(error) = process.ended().await
+        {
+            return Some(error);
+        }
+    }
+    None
+}
+
+async fn keep_last_lines(errors: ChildStderr, kept: Rc<RefCell<VecDeque<String>>>) {
+    let (mut errors, mut line) = (BufReader::new(errors), Vec::new());
+    while let Ok(1..) = errors.read_until(b'\n', &mut line).await {
+        let line = String::from_utf8_lossy(&std::mem::take(&mut line)).trim_end().to_owned();
+        let mut kept = kept.borrow_mut();
+        if kept.len() == STDERR_LINES {
+            kept.pop_front();
+        }
+        kept.push_back(line);
+    }
+}
+
 /// Ends it as `kill -9` does and waits for that, so that nothing writes to its data from here on.
 impl Drop for NodeProcess {
     fn drop(&mut self) {
@@ -251,6 +282,7 @@ mod tests {
             credentials: None,
             data: "/nowhere".into(),
             settings: Default::default(),
+            publish: None,
         };
         NodeStart { config, temporary: None }
     }

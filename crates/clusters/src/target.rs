@@ -1,6 +1,8 @@
 //! What a plan runs on.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::pin::Pin;
 
 use bytes::Bytes;
 use world::model::Host;
@@ -36,12 +38,19 @@ pub struct TopologySpec {
     pub clusters: Vec<ClusterSpec>,
     /// The link that they see each other through; directly without one.
     pub link: Option<LinkConfig>,
+    /// Whether the clusters are sites of one cluster, called as the first: its nodes see those of the others
+    /// through the link. Each is asked under its own name all the same.
+    pub joined: bool,
 }
 
 impl TopologySpec {
     /// Checks what every target needs to be right before it starts anything.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        self.clusters.iter().try_for_each(|cluster| check_cluster_name(&cluster.name))
+        self.clusters.iter().try_for_each(|cluster| check_cluster_name(&cluster.name))?;
+        match self.joined && self.clusters.iter().any(|site| site.nodes != 1) {
+            true => Err(Error::SitesOfOne),
+            false => Ok(()),
+        }
     }
 }
 
@@ -54,6 +63,25 @@ pub struct NodeHandle {
     pub http: String,
     /// Transport address, `host:port`.
     pub transport: String,
+}
+
+/// Removes the shard copies of a node that is down.
+pub(crate) fn remove_copies(path: PathBuf) -> Result<(), Error> {
+    match std::fs::remove_dir_all(&path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::Io { what: "remove", path, source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where a cluster keeps snapshots, and where another one reads them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    /// The directory, for a repository of type `fs` on the cluster itself.
+    pub location: String,
+    /// The same through the link, for one of type `url` on the other cluster.
+    pub url: String,
 }
 
 /// Documents that exist only as a number, for a corpus too large to index: what a virtual target takes in place
@@ -114,6 +142,17 @@ pub trait Target {
     /// The link, where there is one.
     fn link(&self) -> Option<&dyn LinkControl>;
 
+    /// Where the cluster keeps snapshots; none where the target has no snapshots.
+    fn repository(&self, _cluster: &str) -> Option<Repository> {
+        None
+    }
+
+    /// Whether `index.routing.allocation.include._name` says where an index is placed. Where it does not, a
+    /// single shard is placed on the first node.
+    fn places_by_setting(&self) -> bool {
+        false
+    }
+
     /// Ends a node as `kill -9` does.
     async fn kill_node(&mut self, node: &str) -> Result<(), Error>;
 
@@ -154,6 +193,17 @@ pub trait Target {
     /// The refusal of what only the virtual world has.
     fn virtual_only(&self, what: &'static str) -> Error {
         Error::VirtualOnly { target: self.name(), what }
+    }
+
+    /// Ends when a node has ended by itself; [`Target::first_ended`] says which. Borrows nothing, so that it can be
+    /// waited for beside anything that uses the target. Never where the nodes are no processes of ours.
+    fn node_ended(&self) -> Pin<Box<dyn Future<Output = ()>>> {
+        Box::pin(std::future::pending())
+    }
+
+    /// The first node that has ended by itself, and what it said last.
+    async fn first_ended(&mut self) -> Option<Error> {
+        None
     }
 
     /// Stops everything, and takes away what was made for it.

@@ -17,6 +17,8 @@ use crate::{Answer, Error, RestClient};
 
 /// Where a node keeps its data on its host's disk.
 const DATA: &str = "/data";
+/// Where a node of one site listens for the others.
+const SITE_PORT: u16 = 9300;
 
 /// How long an answer may take: reading terabytes to compare them takes days of virtual time.
 const PATIENCE: Duration = Duration::from_secs(30 * 86_400);
@@ -63,6 +65,9 @@ impl VirtualTarget {
 
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
         self.link = topology.link.clone().map(|config| Link::open(&self.env, config));
+        if topology.joined {
+            return self.start_sites(&topology.clusters).await;
+        }
         for cluster in &topology.clusters {
             self.start_cluster(cluster).await?;
         }
@@ -88,7 +93,37 @@ impl VirtualTarget {
                 Some(link) => Some(link.route(&handle.transport).await.map_err(Error::Link)?),
                 None => None,
             };
-            self.nodes.add(config, handle, through_link, node);
+            self.nodes.add_started(&cluster.name, config, handle, through_link, node);
+        }
+        Ok(())
+    }
+
+    /// One cluster on several sites: every node tells the others the link's address of itself.
+    async fn start_sites(&mut self, sites: &[ClusterSpec]) -> Result<(), Error> {
+        let mut configs = Vec::new();
+        for site in sites {
+            configs.extend(members::configs(site, |_, name| Place {
+                transport: format!("{name}:{SITE_PORT}"),
+                http: self.env.host(name).any_address(),
+                data: DATA.into(),
+            }));
+        }
+        members::join_sites(&mut configs);
+        let mut manager = None;
+        for (mut config, site) in configs.into_iter().zip(sites) {
+            if let Some(link) = &self.link {
+                config.publish = Some(link.route(&config.transport).await.map_err(Error::Link)?);
+            }
+            config.manager = manager.clone();
+            let node = self.start_host(&config).await?;
+            manager.get_or_insert_with(|| node.transport_address().to_owned());
+            let handle = NodeHandle {
+                name: config.name.clone(),
+                http: node.http_address().to_owned(),
+                transport: config.transport.clone(),
+            };
+            let through_link = config.publish.clone();
+            self.nodes.add_started(&site.name, config, handle, through_link, node);
         }
         Ok(())
     }

@@ -20,6 +20,9 @@ pub struct NodeConfig {
     pub manager: Option<String>,
     /// Where to listen for other nodes, `host:port`; port 0 takes a free one.
     pub transport: String,
+    /// The address that other nodes are told, where something lies in between; `transport` otherwise.
+    #[serde(default)]
+    pub publish: Option<String>,
     /// Where to serve REST. Other than loopback only with credentials.
     pub http: String,
     /// What clients of REST must show in the real world; nothing where there is none. In the virtual one there are no

@@ -20,6 +20,7 @@ mod curves;
 pub mod diagnosis;
 mod finding;
 mod gaps;
+mod inferred;
 pub mod published;
 pub mod stats;
 mod summary;

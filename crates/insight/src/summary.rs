@@ -232,7 +232,7 @@ fn finished(
         link_share,
         gain: None,
         gain_interval: None,
-        verdict: verdict(&limits, &bounds, bytes_per_s, link_share),
+        verdict: verdict(&limits, &bounds, trace, bytes_per_s, link_share),
         limits,
         verified: rows.iter().all(|row| row.verified),
         documents: shown.documents,

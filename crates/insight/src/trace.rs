@@ -85,6 +85,16 @@ impl Trace<'_> {
         mean(seen.iter().map(|bytes| *bytes as f64))
     }
 
+    /// How long the most throttled node was throttled, in milliseconds: source and target each count their own
+    /// pauses, and pause at the same time. None without samples of nodes.
+    pub fn throttled_ms(&self) -> Option<f64> {
+        let grown = |samples: &Vec<(f64, &NodeSample)>| {
+            let first = samples.first()?.1.throttle_ms;
+            Some(samples.last()?.1.throttle_ms.saturating_sub(first) as f64)
+        };
+        self.nodes.values().filter_map(grown).max_by(f64::total_cmp)
+    }
+
     /// The node with the highest mean use of cores, and that mean.
     pub fn busiest(&self) -> Option<(&str, f64)> {
         self.nodes

@@ -3,6 +3,8 @@
 use record::{Limit, LimitShare};
 
 use crate::bounds::{Bounds, Ceiling};
+use crate::inferred::inferred;
+use crate::trace::Trace;
 use crate::words::{self, percent};
 
 /// A share from which on a second limit is what comes next, whatever ceilings say.
@@ -15,9 +17,9 @@ const TOLERANCE: f64 = 1.05;
 /// What held a variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The limit with the largest share; none without accounting.
+    /// The limit with the largest share, or the one inferred; none where it is not known.
     pub limit: Option<Limit>,
-    /// Its share of the time, 0 to 1.
+    /// Its share of the time, 0 to 1; 0 where it is inferred.
     pub share: f64,
     /// The most that this limit lets through, where settings and link say it.
     pub ceiling: Option<Ceiling>,
@@ -27,17 +29,15 @@ pub struct Verdict {
     pub text: String,
 }
 
-/// Judges a variant by its accounting, its bounds and the rate that it reached.
+/// Judges a variant by its accounting, its bounds and the rate that it reached; without accounting, by its samples.
 pub(crate) fn verdict(
     limits: &[LimitShare],
     bounds: &Bounds,
+    trace: Option<&Trace<'_>>,
     bytes_per_s: f64,
     link_share: Option<f64>,
 ) -> Verdict {
-    let Some(held) = limits.first() else {
-        let text = "no accounting: this target does not say what its time went to".to_owned();
-        return Verdict { limit: None, share: 0.0, ceiling: None, next: None, text };
-    };
+    let Some(held) = limits.first() else { return inferred(bounds, trace) };
     let ceiling = bounds
         .ceiling(held.limit)
         .filter(|ceiling| bytes_per_s <= ceiling.rate_bytes_per_s * TOLERANCE);
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn latency_is_explained_by_littles_law_and_the_link_is_next() {
         let limits = limits(&[(Limit::Latency, 0.97), (Limit::LinkRate, 0.03)]);
-        let verdict = verdict(&limits, &ocean(65_536, 1), 1.95e6, Some(0.0156));
+        let verdict = verdict(&limits, &ocean(65_536, 1), None, 1.95e6, Some(0.0156));
         assert_eq!(
             verdict.text,
             "97 % latency: 64 KiB x 1 in flight over 100 ms cannot exceed 0.66 MB/s a shard \
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_ceiling_that_was_exceeded_is_not_claimed() {
         let limits = limits(&[(Limit::Latency, 1.0)]);
-        let verdict = verdict(&limits, &ocean(65_536, 1), 5e6, None);
+        let verdict = verdict(&limits, &ocean(65_536, 1), None, 5e6, None);
         assert!(verdict.ceiling.is_none());
         assert!(!verdict.text.contains("cannot exceed"), "{}", verdict.text);
     }
@@ -230,14 +230,14 @@ mod tests {
     fn a_full_link_would_next_meet_latency_or_the_throttle() {
         let limits = limits(&[(Limit::LinkRate, 0.9), (Limit::Latency, 0.1)]);
         let mut bounds = ocean(1 << 20, 5);
-        let full = verdict(&limits, &bounds, 118e6, Some(0.944));
+        let full = verdict(&limits, &bounds, None, 118e6, Some(0.944));
         assert_eq!(
             full.text,
             "90 % link rate: 118 MB/s is 94 % of the link's 125 MB/s; \
              next: latency at 157 MB/s (1 MiB x 5)"
         );
         bounds.throttle_bytes_per_s = Some(40 << 20);
-        let throttled = verdict(&limits, &bounds, 118e6, Some(0.944));
+        let throttled = verdict(&limits, &bounds, None, 118e6, Some(0.944));
         assert_eq!(throttled.next.unwrap().text, "the throttle at 126 MB/s");
     }
 
@@ -246,7 +246,7 @@ mod tests {
         let mut bounds = ocean(1 << 20, 5);
         bounds.throttle_bytes_per_s = Some(20 << 20);
         let limits = limits(&[(Limit::Throttle, 0.8), (Limit::Latency, 0.2)]);
-        let verdict = verdict(&limits, &bounds, 60e6, Some(0.48));
+        let verdict = verdict(&limits, &bounds, None, 60e6, Some(0.48));
         assert_eq!(
             verdict.text,
             "80 % throttle: max_bytes_per_sec = 20mb on 3 nodes side by side allows 62.9 MB/s; \
@@ -257,11 +257,11 @@ mod tests {
     #[test]
     fn without_settings_link_or_accounting_nothing_is_made_up() {
         let bare = Bounds::default();
-        let none = verdict(&[], &bare, 1e6, None);
+        let none = verdict(&[], &bare, None, 1e6, None);
         assert_eq!(none.limit, None);
         let mixed = limits(&[(Limit::Cpu, 0.4), (Limit::DiskWrite, 0.35), (Limit::Latency, 0.25)]);
         assert_eq!(
-            verdict(&mixed, &bare, 1e6, None).text,
+            verdict(&mixed, &bare, None, 1e6, None).text,
             "40 % CPU, 35 % disk write: chunks waited for a core to hash, compress, copy or index; \
              next: the target's disk, 35 % of the time already"
         );

@@ -140,6 +140,18 @@ pub enum Error {
         /// What the recovery says of itself.
         why: String,
     },
+    /// A plan with a snapshot on a target without.
+    #[error("{target} has no snapshots to restore; run this plan with --on opensearch")]
+    NoRepository {
+        /// The target.
+        target: &'static str,
+    },
+    /// A snapshot that was not taken whole.
+    #[error("the leader could not take a snapshot: {why}")]
+    Snapshot {
+        /// The cluster's words.
+        why: String,
+    },
     /// A digest that cannot be read.
     #[error("the {cluster} gave no digest of its documents: {why}")]
     Digest {
@@ -162,12 +174,14 @@ pub enum Error {
 impl Error {
     /// Whether what was asked for cannot be done as it was asked: nothing was started.
     pub fn is_usage(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Error::UnknownPlan { .. }
-                | Error::Plan(_)
-                | Error::Scale { .. }
-                | Error::TooLarge { .. }
-        )
+            | Error::Plan(_)
+            | Error::Scale { .. }
+            | Error::TooLarge { .. }
+            | Error::NoRepository { .. } => true,
+            Error::Target(error) => error.is_usage(),
+            _ => false,
+        }
     }
 }

@@ -153,3 +153,27 @@ fn chunks_of_512kb_and_of_32mb_take_the_same_time_where_throttle_or_disk_hold() 
         assert!((small / large - 1.0).abs() < 0.02, "{name}: {small} s and {large} s");
     }
 }
+
+#[test]
+fn a_replica_crosses_the_link_within_one_cluster() {
+    let rows = run("replica-over-link", 0.01, |_| ());
+    assert_eq!(rows.len(), 6);
+    assert!(rows.iter().all(|row| row.verified && row.documents == 10_000), "{rows:?}");
+    assert!(rows.iter().all(|row| row.bytes == rows[0].bytes && row.link_share > Some(0.0)));
+    let (throttled, adaptive) = (rows[0].seconds, rows[5].seconds);
+    assert!(adaptive < throttled, "{adaptive} s and {throttled} s");
+}
+
+#[test]
+fn a_target_without_snapshots_refuses_a_restore_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = world::virtual_world::run_traced(5, async move |env| {
+        let plan = Plan::open("restore-over-link").unwrap().resolve(0.01, |_, _| Ok(())).unwrap();
+        let mut writer = Writer::create(&dir.path().join("run"), &manifest()).unwrap();
+        let mut target = VirtualTarget::new(&env);
+        target.start(&topology(&plan)).await.unwrap();
+        Runner::new(&env, &plan, &mut target, &mut writer, &Quiet).run().await.unwrap_err()
+    });
+    let error = refused.unwrap().0;
+    assert!(error.is_usage() && error.to_string().contains("virtual"), "{error}");
+}

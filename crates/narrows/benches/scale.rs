@@ -166,6 +166,7 @@ async fn start(env: &Env, nodes: usize) -> Vec<Node> {
         transport: env.host(name).any_address(),
         http: env.host(name).any_address(),
         credentials: None,
+        publish: None,
         data: PathBuf::from("/data"),
         settings: SETTINGS.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
     };

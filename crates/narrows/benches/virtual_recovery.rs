@@ -84,7 +84,10 @@ async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
     let mut target = VirtualTarget::new(env);
     let cluster =
         ClusterSpec { name: "c".to_owned(), nodes: case.nodes, settings: Default::default() };
-    target.start(&TopologySpec { clusters: vec![cluster], link: None }).await.expect("it starts");
+    target
+        .start(&TopologySpec { clusters: vec![cluster], link: None, joined: false })
+        .await
+        .expect("it starts");
     let settings = json!({ "persistent": {
         "indices.recovery.max_bytes_per_sec": "-1",
         "indices.recovery.chunk_size": case.chunk,
@@ -96,7 +99,8 @@ async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
     ask(&target, "PUT", "/a", body).await;
     ask(&target, "GET", "/_cluster/health/a?wait_for_status=green", Value::Null).await;
     let segments = 24 * case.shards;
-    let load = Load { index: "a".to_owned(), documents: bytes / 100, bytes, segments };
+    let load =
+        Load { index: "a".to_owned(), documents: bytes / 100, bytes, segments, segment_ratio: 0.5 };
     target.load("c", &load).await.expect("it loads");
     let began = env.now();
     let replicas = json!({ "index.number_of_replicas": 1 });

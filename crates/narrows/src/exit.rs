@@ -42,5 +42,7 @@ fn is_taken(cause: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause.is::<Usage>() || cause.downcast_ref().is_some_and(lab::Error::is_usage)
+    cause.is::<Usage>()
+        || cause.downcast_ref().is_some_and(lab::Error::is_usage)
+        || cause.downcast_ref().is_some_and(clusters::Error::is_usage)
 }

@@ -7,6 +7,7 @@ mod exit;
 mod live;
 mod machine;
 mod node_process;
+mod on;
 mod progress;
 mod runs;
 

@@ -25,7 +25,11 @@ fn topology() -> TopologySpec {
         window_bytes: None,
         ..LinkConfig::default()
     };
-    TopologySpec { clusters: vec![cluster("leader", 2), cluster("follower", 1)], link: Some(link) }
+    TopologySpec {
+        clusters: vec![cluster("leader", 2), cluster("follower", 1)],
+        link: Some(link),
+        joined: false,
+    }
 }
 
 struct Lab {

@@ -45,6 +45,7 @@ fn row(variant: &Variant, figures: &Finished) -> Value {
         "gain": figures.gain,
         "gain_interval": interval(figures.gain_interval),
         "limits": limits,
+        "held_by": figures.verdict.limit,
         "verdict": figures.verdict.text,
         "verified": figures.verified,
         "documents": figures.documents,

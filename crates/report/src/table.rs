@@ -82,7 +82,7 @@ fn gain(variant: &Variant) -> String {
 
 fn held_by(variant: &Variant) -> String {
     match &variant.outcome {
-        Outcome::Finished(f) => f.verdict.limit.map_or_else(dash, |limit| limit.label().to_owned()),
+        Outcome::Finished(f) => f.verdict.limit.map_or("unknown", |limit| limit.label()).to_owned(),
         Outcome::NotRun => "not run".to_owned(),
         Outcome::Partial { recovered_bytes, total_bytes, .. } if *total_bytes > 0 => {
             let share = *recovered_bytes as f64 / *total_bytes as f64;

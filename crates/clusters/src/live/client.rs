@@ -11,9 +11,9 @@ use world::Env;
 
 use super::{Address, TlsOptions};
 use crate::http::HttpClient;
-use crate::kept::Failure;
+use crate::kept::{Failure, is_idempotent};
 use crate::rest::words_of;
-use crate::{Credentials, Error};
+use crate::{Answer, Credentials, Error};
 
 /// An answer of a live cluster that is larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -96,13 +96,20 @@ impl LiveClient {
 
     /// As [`LiveClient::get`], with a body.
     pub async fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value, Error> {
-        json_of(path, &self.send(method, path, Bytes::from(body.to_string())).await?)
+        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+        json_of(path, &self.send(method, path, body).await?)
     }
 
     /// As [`LiveClient::get`], for what is answered in text.
     pub async fn text(&self, path: &str) -> Result<String, Error> {
         let body = self.send("GET", path, Bytes::new()).await?;
         Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// As [`LiveClient::get`], for any method and any body: the whole answer.
+    pub async fn request(&self, method: &str, path: &str, body: Bytes) -> Result<Answer, Error> {
+        let body = self.send(method, path, body).await?;
+        Ok(Answer { path: path.to_owned(), status: 200, body })
     }
 
     /// Asks one host and no other.
@@ -174,6 +181,13 @@ impl LiveClient {
                 method: method.to_owned(),
                 path: path.to_owned(),
                 limit_bytes,
+            }),
+            // It may have been done: only what may be done twice is worth asking another host.
+            Ok(Err(Failure::Broken(source))) if !is_idempotent(method) => Err(Error::Broken {
+                address: address.to_string(),
+                method: method.to_owned(),
+                path: path.to_owned(),
+                source,
             }),
             Ok(Err(Failure::Unread(source) | Failure::Broken(source))) => {
                 Err(self.why_not(address, source).await)
@@ -283,7 +297,7 @@ impl LiveClient {
 fn is_elsewhere_worth(error: &Error, method: &str) -> bool {
     match error {
         Error::Connection { .. } | Error::Peer { .. } => true,
-        Error::Timeout { .. } => crate::kept::is_idempotent(method),
+        Error::Timeout { .. } => is_idempotent(method),
         Error::Refused { status, .. } => matches!(status, 429 | 502 | 503 | 504),
         _ => false,
     }

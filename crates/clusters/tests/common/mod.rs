@@ -22,6 +22,7 @@ pub fn topology(leader_nodes: usize) -> TopologySpec {
     TopologySpec {
         clusters: vec![cluster("leader", leader_nodes), cluster("follower", 1)],
         link: Some(link),
+        joined: false,
     }
 }
 

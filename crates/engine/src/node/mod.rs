@@ -98,7 +98,9 @@ pub(crate) fn read_ahead_kib(settings: &Settings) -> u32 {
 impl Node {
     /// Starts a node: listens, joins its cluster, and brings up the copies that belong on it.
     pub async fn start(env: &Env, config: NodeConfig) -> Result<Node, Error> {
-        check_loopback(env, &config.name, &config.transport)?;
+        for address in [&config.transport].into_iter().chain(&config.publish) {
+            check_loopback(env, &config.name, address)?;
+        }
         if config.credentials.is_none() {
             check_loopback(env, &config.name, &config.http)?;
         }
@@ -109,7 +111,7 @@ impl Node {
         let row = NodeRow {
             name: config.name.clone(),
             cluster: config.cluster.clone(),
-            transport: transport.address().to_owned(),
+            transport: config.publish.clone().unwrap_or_else(|| transport.address().to_owned()),
             http: http.address().to_owned(),
         };
         let manager = match config.manager {

@@ -74,6 +74,7 @@ impl Cluster {
             credentials: None,
             data: root.join(node),
             settings: BTreeMap::new(),
+            publish: None,
         });
         let mut configs: Vec<NodeConfig> = configs.collect();
         configs.iter_mut().for_each(change);

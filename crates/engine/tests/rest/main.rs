@@ -212,6 +212,7 @@ fn lone_config(data: &std::path::Path, http: &str) -> engine::NodeConfig {
         transport: "127.0.0.1:0".into(),
         http: http.to_owned(),
         credentials: None,
+        publish: None,
         data: data.to_owned(),
         settings: BTreeMap::new(),
     }

@@ -23,7 +23,7 @@ pub(super) struct Document {
     pub(super) sample: Spanned<String>,
     pub(super) seed: Spanned<i64>,
     pub(super) leader: ClusterTable,
-    pub(super) follower: Option<ClusterTable>,
+    pub(super) follower: Option<FollowerTable>,
     pub(super) link: Option<LinkTable>,
     pub(super) corpus: CorpusTable,
     pub(super) index: Spanned<Vec<IndexTable>>,
@@ -41,6 +41,16 @@ pub(super) struct Document {
 #[serde(deny_unknown_fields)]
 pub(super) struct ClusterTable {
     pub(super) nodes: Spanned<i64>,
+    #[serde(default, rename = "virtual")]
+    pub(super) parameters: Parameters,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FollowerTable {
+    pub(super) nodes: Spanned<i64>,
+    /// The cluster that its nodes are a part of; a cluster of their own without it.
+    pub(super) joins: Option<Spanned<String>>,
     #[serde(default, rename = "virtual")]
     pub(super) parameters: Parameters,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use record::units::{parse_duration, parse_rate, parse_size};
 use toml::Spanned;
 
-use super::document::{ClusterTable, LinkTable, Parameters, PublishedTable, Values, VariantTable};
+use super::document::{LinkTable, Parameters, PublishedTable, Values, VariantTable};
 use super::parameters::parameters;
 use super::published::{SECONDS, Table};
 use super::resolved::{Cluster, CorpusUse, Link, Parameter, Published, Resolved, Scope, Variant};
@@ -37,22 +37,24 @@ impl Plan {
             return Err(Error::Scale { scale });
         }
         let document = &self.document;
-        let cluster = |table: &ClusterTable| -> Result<Cluster, Error> {
-            Ok(Cluster { nodes: self.number("nodes", &table.nodes, NODES)? })
+        let cluster = |nodes: &Spanned<i64>| -> Result<Cluster, Error> {
+            Ok(Cluster { nodes: self.number("nodes", nodes, NODES)? })
         };
-        let leader = cluster(&document.leader)?;
+        let leader = cluster(&document.leader.nodes)?;
+        let follower = document.follower.as_ref().map(|follower| cluster(&follower.nodes));
         let corpus = self.corpus(scale)?;
         Ok(Resolved {
             name: self.plan_name()?,
             about: document.about.clone(),
             source: document.source.clone(),
             steps: self.steps(leader)?,
+            joined: self.joined()?,
             laps: self.number("laps", &document.laps, LAPS)?,
             sample: self.sample()?,
             seed: self.number("seed", &document.seed, 0..=i64::MAX)?,
             scale,
             leader,
-            follower: document.follower.as_ref().map(cluster).transpose()?,
+            follower: follower.transpose()?,
             link: document.link.as_ref().map(|link| self.link(link)).transpose()?,
             indices: self.indices(leader, corpus.documents, scale)?,
             corpus,
@@ -107,6 +109,29 @@ impl Plan {
             return Err(self.error(name.span(), message));
         }
         Ok(name.get_ref().clone())
+    }
+
+    /// Whether the follower's nodes join the leader. `add_replica` needs that, `recover` two clusters.
+    fn joined(&self) -> Result<bool, Error> {
+        let joins = self.document.follower.as_ref().and_then(|follower| follower.joins.as_ref());
+        if let Some(joins) = joins.filter(|joins| joins.get_ref() != "leader") {
+            let message = "the follower's nodes can join \"leader\" alone";
+            return Err(self.error(joins.span(), message));
+        }
+        for step in self.document.steps.get_ref() {
+            let wrong = match step.get_ref().as_str() {
+                Some("add_replica") if joins.is_none() => {
+                    "add_replica needs nodes of the same cluster across the link; write \
+                     joins = \"leader\" below [follower]"
+                }
+                Some("recover" | "restore") if joins.is_some() => {
+                    "this step needs two clusters; take joins out of [follower], or use add_replica"
+                }
+                _ => continue,
+            };
+            return Err(self.error(step.span(), wrong));
+        }
+        Ok(joins.is_some())
     }
 
     fn sample(&self) -> Result<Duration, Error> {
@@ -327,6 +352,29 @@ mod tests {
     }
 
     #[test]
+    fn a_replica_needs_one_cluster_and_a_follower_needs_two() {
+        insta::assert_snapshot!(said("\"recover\", ", "\"add_replica\", "), @r#"
+        my.toml:7:28: add_replica needs nodes of the same cluster across the link; write joins = "leader" below [follower]
+          |
+        7 | steps = ["start", "index", "add_replica", "verify"]
+          |                            ^^^^^^^^^^^^^
+        "#);
+        let joins = |cluster: &str| format!("[follower]\njoins = \"{cluster}\"");
+        insta::assert_snapshot!(said("[follower]", &joins("leader")), @r#"
+        my.toml:7:28: this step needs two clusters; take joins out of [follower], or use add_replica
+          |
+        7 | steps = ["start", "index", "recover", "verify"]
+          |                            ^^^^^^^^^
+        "#);
+        insta::assert_snapshot!(said("[follower]", &joins("other")), @r#"
+        my.toml:16:9: the follower's nodes can join "leader" alone
+           |
+        16 | joins = "other"
+           |         ^^^^^^^
+        "#);
+    }
+
+    #[test]
     fn settings_are_merged_and_the_variants_go_before() {
         let plan = resolved();
         for variant in &plan.variants {
@@ -372,7 +420,7 @@ mod tests {
            | ^^
         "#);
         insta::assert_snapshot!(said("laps = 1", "laps = 1\nnonsense = 2"), @r#"
-        my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, virtual, settings, variant
+        my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, test_bed, virtual, node_settings, settings, variant
           |
         9 | nonsense = 2
           | ^^^^^^^^
@@ -402,7 +450,7 @@ mod tests {
           |          ^
         "#);
         insta::assert_snapshot!(said("[follower]", "[folower]"), @r#"
-        my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, virtual, settings, variant
+        my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, test_bed, virtual, node_settings, settings, variant
            |
         15 | [folower]
            |  ^^^^^^^
@@ -454,7 +502,7 @@ mod tests {
            |            ^
         ");
         insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
-        my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers"? Steps: start, index, index_in_background, recover, recover_peers, verify
+        my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers" or "restore"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, verify
           |
         7 | steps = ["start", "index", "recovery", "verify"]
           |                            ^^^^^^^^^^

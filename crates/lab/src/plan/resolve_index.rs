@@ -121,15 +121,23 @@ impl Plan {
             steps.push(step);
         }
         let has = |name: &str| steps.iter().any(|step| step.name() == name);
-        let across = has("recover");
-        let wrong = if across && has("recover_peers") {
-            Some("a plan has the step \"recover\" or \"recover_peers\", not both")
-        } else if across && (self.document.follower.is_none() || self.document.link.is_none()) {
-            Some("the step \"recover\" needs a [follower] and a [link]")
-        } else if has("index_in_background") && !across {
-            Some("the step \"index_in_background\" goes on while \"recover\" does; add that")
-        } else {
-            None
+        let measured: Vec<&str> = Step::NAMES
+            .into_iter()
+            .filter(|name| Step::MEASURED.contains(name) && has(name))
+            .collect();
+        let lacks_follower = self.document.follower.is_none() || self.document.link.is_none();
+        let wrong = match measured.as_slice() {
+            [one, other, ..] => {
+                Some(format!("a plan has the step \"{one}\" or \"{other}\", not both"))
+            }
+            [across] if *across != "recover_peers" && lacks_follower => {
+                Some(format!("the step \"{across}\" needs a [follower] and a [link]"))
+            }
+            _ if has("index_in_background") && !has("recover") => Some(
+                "the step \"index_in_background\" goes on while \"recover\" does; add that"
+                    .to_owned(),
+            ),
+            _ => None,
         };
         match wrong {
             Some(message) => Err(self.error(written.span(), message)),
@@ -180,6 +188,8 @@ impl Plan {
             "start" => Step::Start,
             "index" => Step::Index,
             "recover" => Step::Recover,
+            "add_replica" => Step::AddReplica,
+            "restore" => Step::Restore,
             "verify" => Step::Verify,
             "index_in_background" => {
                 let rate = number.ok_or_else(|| {

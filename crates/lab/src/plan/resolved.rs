@@ -35,6 +35,8 @@ pub struct Resolved {
     pub leader: Cluster,
     /// The cluster that recovers from it; none where nodes of one cluster recover from each other.
     pub follower: Option<Cluster>,
+    /// Whether the follower's nodes are not a cluster of their own, but the leader's second site.
+    pub joined: bool,
     /// The path between the two.
     pub link: Option<Link>,
     /// What is indexed.
@@ -48,6 +50,21 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// The step that each variant is measured in; none where the plan measures nothing.
+    pub fn way(&self) -> Option<Step> {
+        self.steps.iter().copied().find(|step| Step::MEASURED.contains(&step.name()))
+    }
+
+    /// Calls the indices otherwise: an only one `name`, of several each `name-` and what it was called.
+    pub fn name_indices(&mut self, name: &str) {
+        match self.indices.as_mut_slice() {
+            [only] => only.name = name.to_owned(),
+            several => {
+                several.iter_mut().for_each(|index| index.name = format!("{name}-{}", index.name))
+            }
+        }
+    }
+
     /// The names of the indices, as a path takes them: `leader1,leader2`.
     pub fn index_names(&self) -> String {
         let names: Vec<&str> = self.indices.iter().map(|index| index.name.as_str()).collect();
@@ -110,16 +127,30 @@ pub enum Step {
     Recover,
     /// Recover copies from copies of the same cluster, for each variant.
     RecoverPeers(Peers),
+    /// Add a copy of the indices on the second site, for each variant.
+    AddReplica,
+    /// Restore a snapshot of the indices on the follower, for each variant.
+    Restore,
     /// Compare both sides.
     Verify,
 }
 
 impl Step {
     /// The name of every step.
-    pub const NAMES: [&str; 6] =
-        ["start", "index", "index_in_background", "recover", "recover_peers", "verify"];
+    pub const NAMES: [&str; 8] = [
+        "start",
+        "index",
+        "index_in_background",
+        "recover",
+        "recover_peers",
+        "add_replica",
+        "restore",
+        "verify",
+    ];
+    /// The steps that variants are measured in; a plan has one of them at most.
+    pub const MEASURED: [&str; 4] = ["recover", "recover_peers", "add_replica", "restore"];
 
-    /// The name in plans: `start`, `index`, `recover`, `verify`.
+    /// The name in plans.
     pub fn name(self) -> &'static str {
         match self {
             Step::Start => Step::NAMES[0],
@@ -127,7 +158,9 @@ impl Step {
             Step::IndexInBackground(_) => Step::NAMES[2],
             Step::Recover => Step::NAMES[3],
             Step::RecoverPeers(_) => Step::NAMES[4],
-            Step::Verify => Step::NAMES[5],
+            Step::AddReplica => Step::NAMES[5],
+            Step::Restore => Step::NAMES[6],
+            Step::Verify => Step::NAMES[7],
         }
     }
 }

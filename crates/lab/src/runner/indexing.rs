@@ -10,6 +10,7 @@ use clusters::{Load, Target};
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
+use super::replicating::PLACE;
 use super::{LEADER, Runner};
 use crate::Error;
 use crate::corpus::{BulkBodies, portions};
@@ -17,6 +18,7 @@ use crate::plan::{Background, Index, Variant};
 
 /// How often sizes are indexed in the background, where there are no bulk requests.
 const LOAD_EVERY: Duration = Duration::from_millis(100);
+
 impl<T: Target> Runner<'_, T> {
     /// Whether the indices are loaded by their sizes.
     pub(super) fn loads(&self) -> bool {
@@ -48,18 +50,23 @@ impl<T: Target> Runner<'_, T> {
                 None => self.bulk(index, &done).await?,
             }
         }
+        if !self.loads() && !self.is_embedded(LEADER).await? {
+            self.wait_for_merges().await?;
+        }
         self.watch.end();
         self.journal.phase("index", false, name, 1)
     }
 
     async fn create(&self, index: &Index) -> Result<(), Error> {
-        let body = json!({
-            "settings": {
-                "index.number_of_shards": index.shards,
-                "index.number_of_replicas": index.replicas,
-            },
-            "mappings": self.plan.corpus.source.mapping(),
+        let mut settings = json!({
+            "index.number_of_shards": index.shards,
+            "index.number_of_replicas": index.replicas,
         });
+        if self.plan.joined && self.target.places_by_setting() {
+            // A copy can only cross the link later if none is on the other side now.
+            settings[PLACE] = json!(self.target.nodes(LEADER).first().map(|node| &node.name));
+        }
+        let body = json!({ "settings": settings, "mappings": self.plan.corpus.source.mapping() });
         self.ask(LEADER, "PUT", &format!("/{}", index.name), Some(&body)).await?;
         self.wait_for_health(LEADER, &index.name).await
     }

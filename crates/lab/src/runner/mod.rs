@@ -6,14 +6,20 @@
 //! | `indexing` | the bulk clients |
 //! | `recovering` | one variant: settings, follow, samples, end |
 //! | `peers` | one variant within a cluster: replicas appear, or nodes restart empty |
+//! | `replicating` | the same for `add_replica` |
+//! | `restoring` | the same for `restore` |
 //! | `sampling` | telemetry into lines of the record |
 //! | `verifying` | the checker: both sides hold the same documents |
+//! | `reading` | a digest for clusters that have none: every document read through `_search` |
 //! | `journal` | the record as the runner writes it |
 
 mod indexing;
 mod journal;
 mod peers;
+mod reading;
 mod recovering;
+mod replicating;
+mod restoring;
 mod sampling;
 mod verifying;
 mod watch;
@@ -44,7 +50,7 @@ pub fn topology(plan: &Resolved) -> TopologySpec {
     };
     let mut clusters = vec![cluster(LEADER, plan.leader.nodes)];
     clusters.extend(plan.follower.map(|follower| cluster(FOLLOWER, follower.nodes)));
-    TopologySpec { clusters, link: link(plan) }
+    TopologySpec { clusters, link: link(plan), joined: plan.joined }
 }
 
 /// The link that a plan asks for, without what only the virtual world has.
@@ -83,16 +89,20 @@ impl<'a, T: Target> Runner<'a, T> {
     pub async fn run(&mut self) -> Result<Vec<Row>, Error> {
         let mut rows = Vec::new();
         let plan = self.plan;
+        let way = plan.way();
+        if way == Some(Step::Restore) && self.target.repository(LEADER).is_none() {
+            return Err(Error::NoRepository { target: self.target.name() });
+        }
         let indexes = plan.steps.contains(&Step::Index);
-        let recovers = plan.peers().is_some() || plan.steps.contains(&Step::Recover);
         // Where indices are loaded at once, every variant has clusters of its own: connections keep the windows that
         // they were opened with, and nothing of one variant reaches the next.
         let anew = plan.spoils_indices() || self.loads();
-        if indexes && (!anew || !recovers) {
+        if indexes && (!anew || way.is_none()) {
             self.index(None).await?;
         }
-        if !recovers {
-            return Ok(rows);
+        let Some(way) = way else { return Ok(rows) };
+        if way == Step::Restore {
+            self.take_snapshot().await?;
         }
         let once = if anew { None } else { Some(self.digest_leader(None).await?) };
         for lap in 1..=plan.laps {
@@ -108,7 +118,7 @@ impl<'a, T: Target> Runner<'a, T> {
                         self.digest_leader(Some(variant)).await?
                     }
                 };
-                rows.push(self.measure(variant, lap, &leader).await?);
+                rows.push(self.measure(way, variant, lap, &leader).await?);
                 self.clear_away(anew).await?;
             }
         }
@@ -118,13 +128,16 @@ impl<'a, T: Target> Runner<'a, T> {
     /// One variant and lap: recovers, compares, and writes the row.
     async fn measure(
         &mut self,
+        way: Step,
         variant: &Variant,
         lap: u32,
         leader: &[ShardDigest],
     ) -> Result<Row, Error> {
-        let mut row = match self.plan.peers() {
-            Some(peers) => self.recover_peers(variant, lap, peers).await?,
-            None => self.recover(variant, lap).await?,
+        let mut row = match way {
+            Step::RecoverPeers(peers) => self.recover_peers(variant, lap, peers).await?,
+            Step::AddReplica => self.add_replica(variant, lap).await?,
+            Step::Restore => self.restore(variant, lap).await?,
+            _ => self.recover(variant, lap).await?,
         };
         let verifies = self.plan.steps.contains(&Step::Verify);
         if verifies {
@@ -140,18 +153,20 @@ impl<'a, T: Target> Runner<'a, T> {
 
     /// Leaves nothing that the next variant would find.
     async fn clear_away(&self, anew: bool) -> Result<(), Error> {
-        if self.plan.follower.is_some() {
+        if self.plan.follower.is_some() && !self.plan.joined {
             self.forget_indices(FOLLOWER).await?;
         }
         if anew {
             return self.forget_indices(LEADER).await;
         }
-        match self.plan.peers() {
-            Some(Peers::Replicas) => self.set_replicas(0).await,
+        match self.plan.way() {
+            Some(Step::RecoverPeers(Peers::Replicas)) => self.set_replicas(0).await,
+            Some(Step::AddReplica) => self.remove_replica().await,
             _ => Ok(()),
         }
     }
 
+    /// A sentence for the record and for whoever watches.
     fn note(&self, variant: Option<&Variant>, text: &str) -> Result<(), Error> {
         self.watch.note(text);
         let variant = variant.map(|variant| variant.name.clone());

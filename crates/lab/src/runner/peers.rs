@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::recovering::Watched;
+use super::replicating::PLACE;
 use super::sampling::{Before, Recoveries, Wanted};
-use super::{LEADER, Runner};
+use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::plan::{Peers, Variant};
 
@@ -56,14 +57,20 @@ impl<T: Target> Runner<'_, T> {
             copies: self.plan.shards(),
         };
         let end = self.watch_peers(variant, lap, before, wanted, Recoveries::default()).await?;
-        Ok((seconds(began_epoch_ms, &end), end))
+        Ok((end.seconds_since(began_epoch_ms), end))
     }
 
     /// So many replicas more than the plan says.
     pub(super) async fn set_replicas(&self, more: u32) -> Result<(), Error> {
         for index in &self.plan.indices {
             let replicas = index.replicas + more;
-            let body = json!({ "index.number_of_replicas": replicas });
+            let mut body = json!({ "index.number_of_replicas": replicas });
+            if more > 0 && self.plan.joined && self.target.places_by_setting() {
+                // The primaries were kept on the first site while they were filled.
+                let nodes = [LEADER, FOLLOWER].into_iter().flat_map(|site| self.target.nodes(site));
+                let names: Vec<String> = nodes.map(|node| node.name).collect();
+                body[PLACE] = json!(names.join(","));
+            }
             let path = format!("/{}/_settings", index.name);
             self.ask(LEADER, "PUT", &path, Some(&body)).await?;
         }
@@ -88,7 +95,7 @@ impl<T: Target> Runner<'_, T> {
             let wanted =
                 Wanted::Peers { target: Some(&node), since_epoch_ms: began_epoch_ms, copies };
             all = self.watch_peers(variant, lap, before, wanted, all).await?;
-            let took_s = seconds(began_epoch_ms, &all);
+            let took_s = all.seconds_since(began_epoch_ms);
             total_s += took_s;
             let text = format!(
                 "{node} has its {copies} copies again after {}",
@@ -140,8 +147,4 @@ impl<T: Target> Runner<'_, T> {
         })
         .await
     }
-}
-
-fn seconds(began_epoch_ms: u64, end: &Recoveries) -> f64 {
-    end.stopped_epoch_ms.saturating_sub(began_epoch_ms).max(1) as f64 / 1e3
 }

@@ -74,8 +74,7 @@ impl<T: Target> Runner<'_, T> {
         };
         self.watch.end();
         self.journal.phase("recover", false, Some(&variant.name), lap)?;
-        let seconds = end.stopped_epoch_ms.saturating_sub(began_epoch_ms).max(1) as f64 / 1e3;
-        Ok(self.row(variant, lap, seconds, &end))
+        Ok(self.row(variant, lap, end.seconds_since(began_epoch_ms), &end))
     }
 
     /// Indexes once the follower has listed the files of every shard: what it copies is then what the leader
@@ -108,16 +107,10 @@ impl<T: Target> Runner<'_, T> {
     /// what hosts and link are like, too.
     pub(super) async fn set_up(&self, variant: &Variant) -> Result<(), Error> {
         self.set_models(variant)?;
-        let all: BTreeSet<&String> =
-            self.plan.variants.iter().flat_map(|variant| variant.settings.keys()).collect();
-        let mut settings: BTreeMap<&str, Value> =
-            all.into_iter().map(|name| (name.as_str(), Value::Null)).collect();
-        for (name, value) in &variant.settings {
-            settings.insert(name, json!(value));
-        }
+        let mut settings = self.settings_of(variant);
         let leader = json!({ "persistent": settings });
         self.ask(LEADER, "PUT", "/_cluster/settings", Some(&leader)).await?;
-        if self.plan.follower.is_none() {
+        if self.plan.follower.is_none() || self.plan.joined {
             return Ok(());
         }
         let seeds = self.target.seeds_through_link(LEADER);
@@ -128,7 +121,19 @@ impl<T: Target> Runner<'_, T> {
         self.wait_for_remote().await
     }
 
-    fn set_models(&self, variant: &Variant) -> Result<(), Error> {
+    /// A variant's settings; null for those that only others have.
+    pub(super) fn settings_of<'v>(&'v self, variant: &'v Variant) -> BTreeMap<&'v str, Value> {
+        let all: BTreeSet<&String> =
+            self.plan.variants.iter().flat_map(|variant| variant.settings.keys()).collect();
+        let mut settings: BTreeMap<&str, Value> =
+            all.into_iter().map(|name| (name.as_str(), Value::Null)).collect();
+        for (name, value) in &variant.settings {
+            settings.insert(name, json!(value));
+        }
+        settings
+    }
+
+    pub(super) fn set_models(&self, variant: &Variant) -> Result<(), Error> {
         if !self.target.is_virtual() {
             if !variant.own_parameters.is_empty() {
                 let (what, target) = (variant.own_parameters.join(", "), self.target.name());
@@ -213,7 +218,11 @@ impl<T: Target> Runner<'_, T> {
             seconds,
             bytes,
             bytes_per_s,
-            link_share: self.plan.link.map(|link| bytes_per_s / link.rate_bytes_per_s as f64),
+            link_share: self
+                .plan
+                .link
+                .filter(|_| self.target.link().is_some())
+                .map(|link| bytes_per_s / link.rate_bytes_per_s as f64),
             limits: shares(&end.sample.charged_s),
             verified: false,
             documents: 0,

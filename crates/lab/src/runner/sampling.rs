@@ -27,11 +27,12 @@ impl<T: Target> Runner<'_, T> {
         lap: u32,
         before: &Before,
     ) -> Result<(), Error> {
-        let path = "/_nodes/stats";
+        let path = "/_nodes/stats/process,transport,indices/recovery";
         let follower = async {
             match self.plan.follower {
-                Some(_) => self.ask(FOLLOWER, "GET", path, None).await,
-                None => Ok(Value::Null),
+                Some(_) if !self.plan.joined => self.ask(FOLLOWER, "GET", path, None).await,
+                // One cluster: either site answers for both.
+                _ => Ok(Value::Null),
             }
         };
         let (leader, follower) = tokio::join!(self.ask(LEADER, "GET", path, None), follower);
@@ -39,12 +40,18 @@ impl<T: Target> Runner<'_, T> {
             // A cluster that does not answer is a gap in the telemetry, not the end of the run.
             let Ok(stats) = stats else { continue };
             for node in stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values()) {
+                let far = self.plan.joined && self.is_of_follower(&node["name"]);
+                let cluster = if far { FOLLOWER } else { cluster };
                 let sample = self.node_sample(cluster, node, before);
                 let (t_ms, variant) = (self.journal.t_ms(), Some(variant.to_owned()));
                 self.journal.line(&Line::Node { t_ms, variant, lap, sample })?;
             }
         }
         self.sample_link(variant, lap, before)
+    }
+
+    fn is_of_follower(&self, node: &Value) -> bool {
+        self.target.nodes(FOLLOWER).iter().any(|far| *node == far.name.as_str())
     }
 
     fn node_sample(&self, cluster: &str, stats: &Value, before: &Before) -> NodeSample {
@@ -136,6 +143,8 @@ pub(super) struct Recoveries {
     pub(super) stopped_epoch_ms: u64,
     /// Bytes of operations that were copied after the files.
     pub(super) operations_bytes: u64,
+    /// Bytes of files that were there already.
+    pub(super) reused_bytes: u64,
     pub(super) refetched_chunks: u64,
     /// What the first failing shard says.
     pub(super) failure: Option<String>,
@@ -155,6 +164,11 @@ impl Recoveries {
         }
         (all.done, all.listed) = (done == wanted.count(), listed == wanted.count());
         all
+    }
+
+    /// How long they took that began then.
+    pub(super) fn seconds_since(&self, began_epoch_ms: u64) -> f64 {
+        self.stopped_epoch_ms.saturating_sub(began_epoch_ms).max(1) as f64 / 1e3
     }
 
     /// These, and those that went before: sums of both; whether all is done is told by `later`.
@@ -183,9 +197,9 @@ impl Recoveries {
 
     fn add(&mut self, row: &Value) {
         let number = |pointer: &str| row.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+        let reused = number("/index/size/reused_in_bytes");
         let sample = &mut self.sample;
         sample.recovered_bytes += number("/index/size/recovered_in_bytes");
-        let reused = number("/index/size/reused_in_bytes");
         sample.total_bytes += number("/index/size/total_in_bytes").saturating_sub(reused);
         sample.recovered_files += number("/index/files/recovered");
         sample.total_files += number("/index/files/total");
@@ -196,10 +210,14 @@ impl Recoveries {
         for (limit, ns) in charged {
             *sample.charged_s.entry(limit).or_default() += ns as f64 / 1e9;
         }
-        let chunk_bytes = number("/narrows/chunk_bytes");
-        sample.chunk_bytes = Some(sample.chunk_bytes.unwrap_or(0).max(chunk_bytes));
-        let in_flight = sample.in_flight_bytes.unwrap_or(0) + number("/narrows/in_flight_bytes");
-        sample.in_flight_bytes = Some(in_flight);
+        // Only the embedded engine tells what is in flight.
+        if row["narrows"].is_object() {
+            let chunk_bytes = number("/narrows/chunk_bytes");
+            sample.chunk_bytes = Some(sample.chunk_bytes.unwrap_or(0).max(chunk_bytes));
+            let in_flight = number("/narrows/in_flight_bytes");
+            sample.in_flight_bytes = Some(sample.in_flight_bytes.unwrap_or(0) + in_flight);
+        }
+        self.reused_bytes += reused;
         self.stopped_epoch_ms = self.stopped_epoch_ms.max(number("/stop_time_in_millis"));
         self.operations_bytes += number("/narrows/operations_bytes");
         self.refetched_chunks += number("/narrows/refetched_chunks");

@@ -4,10 +4,29 @@
 
 use clusters::Target;
 use record::{Line, Row, ShardDigest};
+use serde_json::Value;
 
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::plan::Variant;
+
+/// Which copies are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copies {
+    Primaries,
+    Replicas,
+    All,
+}
+
+impl Copies {
+    pub(super) fn include(self, primary: bool) -> bool {
+        match self {
+            Copies::Primaries => primary,
+            Copies::Replicas => !primary,
+            Copies::All => true,
+        }
+    }
+}
 
 impl<T: Target> Runner<'_, T> {
     /// What the leader's primaries hold.
@@ -15,7 +34,7 @@ impl<T: Target> Runner<'_, T> {
         &self,
         variant: Option<&Variant>,
     ) -> Result<Vec<ShardDigest>, Error> {
-        let shards = self.digest(LEADER, "").await?;
+        let shards = self.digest(LEADER, Copies::Primaries).await?;
         self.write_digest(variant.map(|variant| variant.name.as_str()), LEADER, &shards)?;
         Ok(shards)
     }
@@ -32,12 +51,13 @@ impl<T: Target> Runner<'_, T> {
         self.watch.begin("verify", Some(&variant.name), None, "");
         if self.plan.follower.is_some() {
             self.wait_for_primaries().await?;
-            let follower = self.digest(FOLLOWER, "").await?;
+            let copies = if self.plan.joined { Copies::Replicas } else { Copies::Primaries };
+            let follower = self.digest(FOLLOWER, copies).await?;
             self.write_digest(Some(&variant.name), FOLLOWER, &follower)?;
             row.documents = follower.iter().map(|shard| shard.documents).sum();
             row.verified = same(leader, &follower);
         } else {
-            let copies = self.digest(LEADER, "?replicas=true").await?;
+            let copies = self.digest(LEADER, Copies::All).await?;
             self.write_digest(Some(&variant.name), "copies", &copies)?;
             row.documents = leader.iter().map(|shard| shard.documents).sum();
             row.verified = each_copy_same(leader, &copies);
@@ -53,11 +73,25 @@ impl<T: Target> Runner<'_, T> {
         Ok(())
     }
 
-    async fn digest(&self, cluster: &str, query: &str) -> Result<Vec<ShardDigest>, Error> {
+    async fn digest(&self, cluster: &str, copies: Copies) -> Result<Vec<ShardDigest>, Error> {
+        if !self.is_embedded(cluster).await? {
+            return self.read_copies(cluster, copies).await;
+        }
+        let query = if copies == Copies::Primaries { "" } else { "?replicas=true" };
         let path = format!("/{}/_narrows/digest{query}", self.plan.index_names());
         let answer = self.ask(cluster, "GET", &path, None).await?;
-        serde_json::from_value(answer["shards"].clone())
+        let meant = |shard: &&Value| copies.include(shard["primary"] != false);
+        let shards = answer["shards"].as_array().into_iter().flatten().filter(meant);
+        shards
+            .map(|shard| serde_json::from_value(shard.clone()))
+            .collect::<Result<_, _>>()
             .map_err(|error| Error::Digest { cluster: cluster.to_owned(), why: error.to_string() })
+    }
+
+    /// Whether a cluster is one of the embedded engine, by its own word.
+    pub(super) async fn is_embedded(&self, cluster: &str) -> Result<bool, Error> {
+        let root = self.ask(cluster, "GET", "/", None).await?;
+        Ok(root["version"]["distribution"] == "narrows")
     }
 
     fn write_digest(

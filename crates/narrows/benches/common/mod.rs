@@ -22,7 +22,7 @@ pub async fn start(
         nodes: *nodes,
         settings: Default::default(),
     });
-    let topology = TopologySpec { clusters: clusters.collect(), link };
+    let topology = TopologySpec { clusters: clusters.collect(), link, joined: false };
     target.start(&topology).await.expect("the clusters start");
     target
 }

@@ -1,5 +1,6 @@
 //! `narrows cluster`
 
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             nodes: usize::from(args.nodes),
             settings: args.settings.iter().cloned().collect(),
         };
-        let topology = TopologySpec { clusters: vec![cluster], link: None };
+        let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
         let ended = tokio::select! {
             biased;
             ended = serve(&mut target, &topology, args, &credentials) => ended,
@@ -103,7 +104,8 @@ async fn serve(
     let what = || format!("start a cluster with its first port at {port} (--port chooses another)");
     target.start(topology).await.with_context(what)?;
     for node in target.nodes(&args.name) {
-        println!("http://{}  {}", node.http, node.name);
+        // Whoever reads may be gone: that ends it, as an end in order.
+        writeln!(std::io::stdout(), "http://{}  {}", node.http, node.name)?;
     }
     if *credentials != Credentials::None {
         eprintln!("every request must show user and password (HTTP basic authentication)");

@@ -8,6 +8,7 @@ mod link;
 mod plans;
 mod published;
 mod report;
+mod restore;
 mod run;
 mod show;
 mod watch;
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Watch(watch::Args),
     /// Say what holds a live cluster or a recorded run back, with the evidence and what lifts it. Read-only.
     Explain(explain::Args),
+    /// Put back what a run that was killed has changed on a live cluster.
+    Restore(restore::Args),
     /// Start a cluster of the embedded engine, for any client or tool to be pointed at.
     Cluster(cluster::Args),
     /// A link with delay, rate and window between two addresses.
@@ -53,6 +56,7 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
         Command::Report(args) => report::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Restore(args) => restore::run(&args),
         Command::Cluster(args) => cluster::run(&args),
         Command::Link(args) => link::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),

@@ -4,29 +4,49 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use clap::ValueEnum;
-use clusters::{EmbeddedTarget, Target, VirtualTarget};
-use lab::plan::{Plan, Resolved, Variant, models_in_use};
+use clusters::{
+    ClusterIdentity, DEFAULT_HEAP, EmbeddedTarget, NodeHandle, OpenSearchTarget, Target, UrlTarget,
+    VirtualTarget,
+};
+use lab::plan::{Plan, Resolved, Step, Variant, models_in_use};
 use lab::runner::{self, Runner, Watch};
 use record::units::{parse_duration, parse_rate};
 use record::{
     FORMAT, LinkInfo, Manifest, ModelInfo, NodeInfo, PublishedInfo, RunDir, Status, VariantInfo,
     Writer,
 };
+use tokio::signal::unix::{SignalKind, signal};
 use world::Env;
 
+use super::restore;
 use super::show::{Form, write_page, write_table};
 use crate::exit::Usage;
+use crate::live::{ConnectArgs, client, usage};
+use crate::on::On;
 use crate::progress::Progress;
 use crate::{machine, runs};
+
+/// How long a live cluster may take to answer: a wait for health is one answer.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(300);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// A plan that comes with narrows (see `narrows plans`), or a path that ends in .toml.
     plan: String,
-    /// Where the clusters live: real processes on this machine, or simulated in virtual time.
-    #[arg(long, value_enum, default_value_t = On::Embedded)]
+    /// Where the clusters live: embedded (real processes on this machine), virtual (the same, simulated),
+    /// opensearch (started for the run, one JVM a node; the first use fetches it with mvn), or the URL of a
+    /// cluster that is already there, with its hosts joined by commas.
+    #[arg(long, value_name = "WHERE", default_value_t = On::Embedded, value_parser = On::parse)]
     on: On,
+    /// With a URL: make an index and change settings there. Both are taken back at the end.
+    #[arg(long)]
+    allow_changes: bool,
+    /// Heap of each OpenSearch node, as Java writes it: 512m, 1g.
+    #[arg(long, value_name = "SIZE", default_value = DEFAULT_HEAP, value_parser = parse_heap)]
+    heap: String,
+    /// An unpacked OpenSearch distribution, instead of the release from Maven Central.
+    #[arg(long, value_name = "DIR")]
+    opensearch_home: Option<PathBuf>,
     /// Size of the corpus; 1 is the plan's own.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
@@ -50,23 +70,18 @@ pub(crate) struct Args {
     runs: PathBuf,
     #[command(flatten)]
     form: Form,
+    #[command(flatten)]
+    connect: ConnectArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum On {
-    /// The embedded engine: real sockets and files, one process a node, loopback.
-    Embedded,
-    /// The same engine, simulated.
-    Virtual,
-}
-
-impl On {
-    fn name(self) -> &'static str {
-        match self {
-            On::Embedded => "embedded",
-            On::Virtual => "virtual",
-        }
+/// A heap as Java takes it. What is not a size would end the node with Java's own words only.
+fn parse_heap(text: &str) -> Result<String, String> {
+    let digits = text.trim_end_matches(['k', 'm', 'g', 'K', 'M', 'G']);
+    let number = digits.parse::<u64>().is_ok_and(|number| number > 0);
+    if number && text.len() == digits.len() + 1 {
+        return Ok(text.to_owned());
     }
+    Err("write a number and k, m or g, for example 512m".to_owned())
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -107,6 +122,10 @@ pub(crate) fn in_virtual_time(plan: &str, scale: f64, runs: &Path) -> anyhow::Re
         seed: None,
         runs: runs.to_owned(),
         form: Form { json: false, csv: false },
+        allow_changes: false,
+        heap: DEFAULT_HEAP.to_owned(),
+        opensearch_home: None,
+        connect: ConnectArgs::default(),
     };
     let Executed { run, ended, .. } = execute(&args)?;
     ended.map(|_| run)
@@ -114,15 +133,31 @@ pub(crate) fn in_virtual_time(plan: &str, scale: f64, runs: &Path) -> anyhow::Re
 
 /// Runs a plan; its record has a page, whatever state it was left in.
 fn execute(args: &Args) -> anyhow::Result<Executed> {
+    if matches!(args.on, On::Url(_)) && !args.allow_changes {
+        let text = "a run makes an index and changes settings on that cluster, and takes both back at the end; \
+                    say --allow-changes if it may";
+        return Err(Usage(text.to_owned()).into());
+    }
     let plan = Plan::open(&args.plan)?;
-    let resolved = resolve(args, &plan)?;
+    let mut resolved = resolve(args, &plan)?;
     resolved.check_size(args.on.name(), args.on == On::Virtual)?;
     let (id, dir) = runs::fresh(&args.runs, &resolved.name);
+    if matches!(args.on, On::Url(_)) {
+        // Nobody else has an index of this name.
+        resolved.name_indices(&format!("narrows-{id}"));
+    }
     let mut manifest = describe(args, &plan, &resolved, id);
     // Before anything is started: a directory that cannot be written is found now.
     let mut writer = Writer::create(&dir, &manifest)?;
-    let ended = match args.on {
-        On::Embedded => on_embedded(&resolved, &mut writer, &mut manifest),
+    let ended = match &args.on {
+        On::Url(hosts) => on_url(args, hosts, &dir, &resolved, &mut writer, &mut manifest),
+        On::Embedded => on_real(&resolved, &mut writer, &mut manifest, |env| {
+            Ok(EmbeddedTarget::new(env, std::env::current_exe()?))
+        }),
+        On::OpenSearch => on_real(&resolved, &mut writer, &mut manifest, |env| {
+            let target = OpenSearchTarget::new(env).with_heap(&args.heap);
+            Ok(args.opensearch_home.iter().fold(target, |target, home| target.with_home(home)))
+        }),
         On::Virtual => on_virtual(&resolved, writer),
     };
     manifest.status = match &ended {
@@ -141,8 +176,13 @@ fn execute(args: &Args) -> anyhow::Result<Executed> {
 
 /// The plan with what the command line says otherwise.
 fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
-    let mut resolved = plan.resolve(args.scale, |name, value| {
-        engine::settings::check(name, value).map(drop).map_err(|error| error.to_string())
+    let foreign = matches!(args.on, On::OpenSearch | On::Url(_));
+    let mut resolved = plan.resolve(args.scale, |name, value| match args.on {
+        // It knows its settings itself; what it refuses it says.
+        On::OpenSearch | On::Url(_) if !is_our_own(name) => Ok(()),
+        // Of a snapshot's repository; the target says that it has none.
+        _ if name.starts_with("repository.") => Ok(()),
+        _ => engine::settings::check(name, value).map(drop).map_err(|error| error.to_string()),
     })?;
     if args.laps == Some(0) {
         return Err(Usage("--laps must be at least 1".to_owned()).into());
@@ -174,10 +214,55 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
             return Err(Usage(text).into());
         }
     }
+    if foreign && resolved.way() == Some(Step::Recover) {
+        return Err(Usage(no_ccr(&args.on)).into());
+    }
+    if foreign {
+        leave_out_our_own(&mut resolved, &args.variants)?;
+    }
     if !args.variants.is_empty() {
         resolved.variants.retain(|variant| args.variants.contains(&variant.name));
     }
     Ok(resolved)
+}
+
+/// Why a plan that recovers from remote does not run there.
+fn no_ccr(on: &On) -> String {
+    let why = match on {
+        On::Url(_) => "needs two clusters, and a URL gives one",
+        _ => "OpenSearch has in a plugin that is not on Maven Central",
+    };
+    format!(
+        "this plan recovers through cross-cluster replication, which {why}; \"restore-over-link\" does it \
+         through a snapshot (--on opensearch), and \"replica-over-link\" adds a replica inside one cluster"
+    )
+}
+
+/// Settings that the embedded engine alone has.
+fn is_our_own(setting: &str) -> bool {
+    setting.starts_with("narrows.")
+}
+
+/// Leaves out the variants that only the embedded engine can run, and says so.
+fn leave_out_our_own(plan: &mut Resolved, asked_for: &[String]) -> anyhow::Result<()> {
+    let own = |variant: &Variant| variant.settings.keys().any(|name| is_our_own(name));
+    for variant in plan.variants.iter().filter(|variant| own(variant)) {
+        if asked_for.contains(&variant.name) {
+            let text = format!(
+                "\"{}\" has settings of the embedded engine alone; run it with --on embedded",
+                variant.name
+            );
+            return Err(Usage(text).into());
+        }
+        eprintln!("{} is left out: only the embedded engine has its settings", variant.name);
+    }
+    plan.variants.retain(|variant| !own(variant));
+    if plan.variants.is_empty() {
+        let text =
+            "every variant has settings of the embedded engine alone; run it with --on embedded";
+        return Err(Usage(text.to_owned()).into());
+    }
+    Ok(())
 }
 
 fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manifest {
@@ -187,6 +272,8 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
             name: format!("{}-{n}", cluster.name),
         })
     });
+    // Its nodes and its network are its own.
+    let elsewhere = matches!(args.on, On::Url(_));
     let variants = resolved.variants.iter().map(|variant| VariantInfo {
         name: variant.name.clone(),
         settings: variant.settings.clone(),
@@ -198,7 +285,7 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
             node_bytes_per_s: published.node_bytes_per_s,
             calibrated: published.calibrated,
         }),
-        models: models(args.on, variant),
+        models: models(&args.on, variant),
     });
     Manifest {
         format: FORMAT,
@@ -206,27 +293,27 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
         plan: resolved.name.clone(),
         about: resolved.about.clone(),
         plan_text: plan.text().to_owned(),
-        target: args.on.name().to_owned(),
+        target: args.on.to_string(),
         started: runs::now(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: resolved.seed,
         scale: resolved.scale,
         status: Status::Running,
         machine: machine::describe(),
-        link: resolved.link.map(|link| LinkInfo {
+        link: resolved.link.filter(|_| !elsewhere).map(|link| LinkInfo {
             rtt_ms: link.rtt.as_secs_f64() * 1e3,
             rate_bytes_per_s: link.rate_bytes_per_s,
             window_bytes: link.window_bytes,
             ceiling_bytes_per_s: None,
         }),
-        nodes: nodes.collect(),
+        nodes: if elsewhere { Vec::new() } else { nodes.collect() },
         variants: variants.collect(),
     }
 }
 
 /// What the virtual world is like; nothing is modelled elsewhere.
-fn models(on: On, variant: &Variant) -> Vec<ModelInfo> {
-    if on != On::Virtual {
+fn models(on: &On, variant: &Variant) -> Vec<ModelInfo> {
+    if *on != On::Virtual {
         return Vec::new();
     }
     let info = |row: lab::plan::ModelInUse| ModelInfo {
@@ -246,10 +333,11 @@ enum Ended {
     Interrupted,
 }
 
-fn on_embedded(
+fn on_real<T: Target>(
     plan: &Resolved,
     writer: &mut Writer,
     manifest: &mut Manifest,
+    target: impl FnOnce(&Env) -> anyhow::Result<T>,
 ) -> anyhow::Result<Ended> {
     world::real_world::run(plan.seed, async |env| {
         let progress = Progress::new();
@@ -258,14 +346,12 @@ fn on_embedded(
             link.ceiling_bytes_per_s = Some(ceiling);
         }
         writer.manifest(manifest)?;
-        let mut target = EmbeddedTarget::new(&env, std::env::current_exe()?);
+        let mut target = target(&env)?;
         let node_ended = target.node_ended();
+        let work = until_told(work(&env, plan, &mut target, writer, &progress));
         let ended = tokio::select! {
             biased;
-            result = work(&env, plan, &mut target, writer, &progress) => {
-                result.map(|()| Ended::Complete)
-            }
-            _ = tokio::signal::ctrl_c() => Ok(Ended::Interrupted),
+            ended = work => ended,
             () = node_ended => Err(anyhow!("a node has ended")),
         };
         progress.clear();
@@ -277,6 +363,57 @@ fn on_embedded(
         target.stop().await;
         ended
     })
+}
+
+/// On a cluster that is already there: whatever the end, it is left as it was.
+fn on_url(
+    args: &Args,
+    hosts: &[String],
+    dir: &Path,
+    plan: &Resolved,
+    writer: &mut Writer,
+    manifest: &mut Manifest,
+) -> anyhow::Result<Ended> {
+    world::real_world::run(plan.seed, async |env| {
+        let client = client(&env, hosts, &args.connect, ANSWER_PATIENCE)?;
+        let asked = ClusterIdentity::ask(&client).await;
+        let identity = asked.map_err(|error| usage(&error))?;
+        let journal = restore::journal(dir, &identity.uuid, hosts.to_vec())?;
+        let mut target = UrlTarget::new(client, identity, journal);
+        let progress = Progress::new();
+        let ended = until_told(work(&env, plan, &mut target, writer, &progress)).await;
+        progress.clear();
+        let nodes = [runner::LEADER, runner::FOLLOWER].into_iter().flat_map(|site| {
+            let name = |node: NodeHandle| NodeInfo { cluster: site.to_owned(), name: node.name };
+            target.nodes(site).into_iter().map(name)
+        });
+        manifest.nodes = nodes.collect();
+        target.stop().await;
+        match target.ended() {
+            Some(Err(error)) => Err(anyhow::Error::from(error).context(format!(
+                "the cluster could not be put back as it was; once it answers, say `narrows restore {}`",
+                dir.display()
+            ))),
+            Some(Ok(left)) => {
+                restore::tell(&left);
+                ended
+            }
+            None => ended,
+        }
+    })
+}
+
+/// Works until it is done, or until someone says stop (Ctrl-C, SIGTERM, a terminal that is closed).
+async fn until_told(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<Ended> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::select! {
+        biased;
+        result = work => result.map(|()| Ended::Complete),
+        _ = tokio::signal::ctrl_c() => Ok(Ended::Interrupted),
+        _ = terminate.recv() => Ok(Ended::Interrupted),
+        _ = hang_up.recv() => Ok(Ended::Interrupted),
+    }
 }
 
 fn on_virtual(plan: &Resolved, writer: Writer) -> anyhow::Result<Ended> {

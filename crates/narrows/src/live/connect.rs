@@ -35,6 +35,14 @@ pub(crate) struct ConnectArgs {
     timeout: Duration,
 }
 
+/// As it is where the command line says nothing.
+impl Default for ConnectArgs {
+    fn default() -> Self {
+        let timeout = Duration::from_secs(10);
+        ConnectArgs { credentials: None, ca: None, cert: None, key: None, insecure: false, timeout }
+    }
+}
+
 /// Everything that is wrong with reaching a cluster is for whoever asked to put right: exit code 2.
 pub(crate) fn usage(error: &clusters::Error) -> anyhow::Error {
     Usage(error.to_string()).into()
@@ -46,7 +54,22 @@ pub(crate) async fn connect(
     urls: &[String],
     args: &ConnectArgs,
 ) -> anyhow::Result<Sampler> {
-    let options = options(urls, args).map_err(|error| usage(&error))?;
+    let client = client(env, urls, args, args.timeout)?;
+    let sampler = Sampler::connect(env, client).await.map_err(|error| usage(&error))?;
+    if let Some(sentence) = sampler.unfamiliar() {
+        eprintln!("narrows: {sentence}");
+    }
+    Ok(sampler)
+}
+
+/// A client that has asked nothing yet; says aloud what is not as safe as it could be.
+pub(crate) fn client(
+    env: &Env,
+    urls: &[String],
+    args: &ConnectArgs,
+    timeout: Duration,
+) -> anyhow::Result<LiveClient> {
+    let options = options(urls, args, timeout).map_err(|error| usage(&error))?;
     if args.insecure {
         eprintln!("narrows: --insecure: the cluster's certificate is not looked at");
     }
@@ -55,15 +78,14 @@ pub(crate) async fn connect(
             eprintln!("narrows: {address} is plain HTTP: the credentials can be read on the way");
         }
     }
-    let client = LiveClient::new(env, &options).map_err(|error| usage(&error))?;
-    let sampler = Sampler::connect(env, client).await.map_err(|error| usage(&error))?;
-    if let Some(sentence) = sampler.unfamiliar() {
-        eprintln!("narrows: {sentence}");
-    }
-    Ok(sampler)
+    LiveClient::new(env, &options).map_err(|error| usage(&error))
 }
 
-fn options(urls: &[String], args: &ConnectArgs) -> Result<LiveOptions, clusters::Error> {
+fn options(
+    urls: &[String],
+    args: &ConnectArgs,
+    timeout: Duration,
+) -> Result<LiveOptions, clusters::Error> {
     let addresses = Address::parse_all(urls.iter().map(String::as_str))?;
     let credentials = match &args.credentials {
         Some(path) => Credentials::from_file(path)?,
@@ -75,7 +97,7 @@ fn options(urls: &[String], args: &ConnectArgs) -> Result<LiveOptions, clusters:
         key: args.key.clone(),
         insecure: args.insecure,
     };
-    Ok(LiveOptions { addresses, credentials, tls, timeout: args.timeout })
+    Ok(LiveOptions { addresses, credentials, tls, timeout })
 }
 
 /// The cluster in words: `logs, opensearch 2.19.1`.

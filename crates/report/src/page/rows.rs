@@ -72,7 +72,10 @@ fn finished(figures: &Finished) -> Markup {
                 Some(held) => {
                     (chip(Some(held.limit))) (held.limit.label()) " " (words::percent(held.share))
                 }
-                None => "-",
+                None => @match figures.verdict.limit {
+                    Some(limit) => { (chip(Some(limit))) (limit.label()) " (inferred)" }
+                    None => "unknown",
+                }
             }
         }
     }

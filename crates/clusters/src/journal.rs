@@ -1,0 +1,296 @@
+//! What was changed on a cluster that we did not start, written down before it is changed.
+//!
+//! Each line is on disk before the request that it tells of is sent, so that whatever happens to us, what is there
+//! is enough to put everything back. The file is removed once that is done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// The format that is written, and the only one there has been.
+const FORMAT: u32 = 1;
+/// Indices made for a run are called so; no other is ever removed.
+pub(crate) const INDEX_PREFIX: &str = "narrows-";
+
+/// A setting's value; none where it was not set.
+pub type SettingValue = Option<String>;
+
+/// Which cluster the changes are made on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The journal's format.
+    pub format: u32,
+    /// `cluster_uuid`: another cluster at the same address is left alone.
+    pub cluster_uuid: String,
+    /// Its hosts, without credentials.
+    pub hosts: Vec<String>,
+}
+
+impl Head {
+    /// A head in today's format.
+    pub fn new(cluster_uuid: String, hosts: Vec<String>) -> Head {
+        Head { format: FORMAT, cluster_uuid, hosts }
+    }
+}
+
+/// One change, as it stands before it is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum Change {
+    /// An index is made.
+    Index {
+        /// Its name.
+        name: String,
+    },
+    /// Persistent cluster settings are set.
+    Settings {
+        /// What they were.
+        before: BTreeMap<String, SettingValue>,
+        /// What they become.
+        set: BTreeMap<String, SettingValue>,
+    },
+}
+
+/// An open journal.
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    head: Head,
+    changes: Vec<Change>,
+}
+
+impl Journal {
+    /// A new one. Errors: there is one at this path already, or it cannot be written.
+    pub fn create(path: &Path, head: Head) -> Result<Journal, Error> {
+        let file = File::create_new(path).map_err(|source| said("create", path, source))?;
+        let mut journal = Journal { path: path.to_owned(), file, head, changes: Vec::new() };
+        let line = serde_json::to_string(&journal.head).expect("a head is plain data");
+        journal.write(line)?;
+        sync_parent(path).map_err(|source| said("create", path, source))?;
+        Ok(journal)
+    }
+
+    /// One that was left behind. A last line that was not written whole tells of nothing that was done.
+    pub fn open(path: &Path) -> Result<Journal, Error> {
+        let io = |source| said("read", path, source);
+        let text = std::fs::read_to_string(path).map_err(io)?;
+        let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+        let broken = |error: serde_json::Error| io(io::Error::other(error));
+        let mut lines = whole.lines();
+        let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(broken)?;
+        if head.format != FORMAT {
+            let why = format!("its format {} is of a newer narrows; update narrows", head.format);
+            return Err(io(io::Error::other(why)));
+        }
+        let changes = lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(broken)?;
+        let file = File::options().append(true).open(path).map_err(io)?;
+        // What follows must not stand on the same line as half of another.
+        file.set_len(whole.len() as u64).map_err(io)?;
+        Ok(Journal { path: path.to_owned(), file, head, changes })
+    }
+
+    /// Which cluster it is about.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Writes a change down; it may be made once this has returned.
+    pub fn record(&mut self, change: Change) -> Result<(), Error> {
+        self.write(serde_json::to_string(&change).expect("a change is plain data"))?;
+        self.changes.push(change);
+        Ok(())
+    }
+
+    /// What a setting was before the first change; none if it was not changed.
+    pub fn original(&self, setting: &str) -> Option<&SettingValue> {
+        self.changes.iter().find_map(|change| match change {
+            Change::Settings { before, .. } => before.get(setting),
+            Change::Index { .. } => None,
+        })
+    }
+
+    /// The indices that were made.
+    pub fn indices(&self) -> BTreeSet<&str> {
+        self.changes
+            .iter()
+            .filter_map(|change| match change {
+                Change::Index { name } if name.starts_with(INDEX_PREFIX) => Some(name.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// How the settings go back, given what they are now.
+    pub fn settings_back(&self, now: &BTreeMap<String, String>) -> SettingsBack {
+        let mut touched: BTreeMap<&str, (&SettingValue, BTreeSet<&SettingValue>)> = BTreeMap::new();
+        for change in &self.changes {
+            let Change::Settings { before, set } = change else { continue };
+            for (name, value) in before {
+                touched.entry(name).or_insert((value, BTreeSet::from([value])));
+            }
+            for (name, value) in set {
+                if let Some((_, ours)) = touched.get_mut(name.as_str()) {
+                    ours.insert(value);
+                }
+            }
+        }
+        let mut back = SettingsBack::default();
+        for (name, (original, ours)) in touched {
+            let current = now.get(name).cloned();
+            if current == *original {
+                continue;
+            }
+            if ours.contains(&current) {
+                back.set.insert(name.to_owned(), original.clone());
+            } else {
+                back.left.push(format!(
+                    "{name} is {} now, which narrows did not set, and is left so; it was {}",
+                    shown(&current),
+                    shown(original)
+                ));
+            }
+        }
+        back
+    }
+
+    /// Everything is as it was: the journal goes.
+    pub fn finish(self) -> Result<(), Error> {
+        let gone = std::fs::remove_file(&self.path).and_then(|()| sync_parent(&self.path));
+        gone.map_err(|source| said("remove", &self.path, source))
+    }
+
+    fn write(&mut self, mut line: String) -> Result<(), Error> {
+        line.push('\n');
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
+        written.map_err(|source| said("write", &self.path, source))
+    }
+}
+
+/// What becomes of settings that were changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SettingsBack {
+    /// Those to set, and to what; none where they were not set.
+    pub set: BTreeMap<String, SettingValue>,
+    /// Those that someone else has changed since: a sentence each.
+    pub left: Vec<String>,
+}
+
+fn shown(value: &SettingValue) -> String {
+    value.as_ref().map_or_else(|| "not set".to_owned(), |value| format!("\"{value}\""))
+}
+
+fn said(what: &'static str, path: &Path, source: io::Error) -> Error {
+    let what = match what {
+        "create" => "create the journal of changes",
+        "read" => "read the journal of changes",
+        "remove" => "remove the journal of changes",
+        _ => "write to the journal of changes",
+    };
+    Error::Io { what, path: path.to_owned(), source }
+}
+
+/// A file is only there for sure when its directory says so on disk.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(before: &[(&str, Option<&str>)], set: &[(&str, Option<&str>)]) -> Change {
+        let map = |pairs: &[(&str, Option<&str>)]| {
+            pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned)))
+                .collect()
+        };
+        Change::Settings { before: map(before), set: map(set) }
+    }
+
+    fn head() -> Head {
+        Head::new("uuid".to_owned(), vec!["http://a:9200".to_owned()])
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_half_a_line_is_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("changes.jsonl");
+        let mut journal = Journal::create(&path, head()).unwrap();
+        assert!(Journal::create(&path, head()).is_err(), "an earlier journal is never overwritten");
+        journal.record(Change::Index { name: "narrows-1".to_owned() }).unwrap();
+        journal.record(settings(&[("a", None)], &[("a", Some("1"))])).unwrap();
+        drop(journal);
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(b"{\"change\":\"settings\",\"bef").unwrap();
+        let mut again = Journal::open(&path).unwrap();
+        assert_eq!((again.head(), again.changes.len()), (&head(), 2));
+        assert_eq!(again.indices(), BTreeSet::from(["narrows-1"]));
+        assert_eq!(again.original("a"), Some(&None));
+        again.record(settings(&[], &[("a", None)])).unwrap();
+        assert_eq!(Journal::open(&path).unwrap().changes.len(), 3);
+        again.finish().unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_broken_or_newer_journal_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("changes.jsonl");
+        std::fs::write(&path, "{\"format\":9,\"cluster_uuid\":\"u\",\"hosts\":[]}\n").unwrap();
+        let newer = Journal::open(&path).err().unwrap().to_string();
+        assert!(newer.contains("newer narrows"), "{newer}");
+        std::fs::write(&path, "nonsense\n").unwrap();
+        assert!(Journal::open(&path).is_err());
+    }
+
+    fn back(changes: &[Change], now: &[(&str, &str)]) -> SettingsBack {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(&dir.path().join("j"), head()).unwrap();
+        for change in changes {
+            journal.record(change.clone()).unwrap();
+        }
+        let now = now.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        journal.settings_back(&now.collect())
+    }
+
+    #[test]
+    fn a_setting_goes_back_to_what_it_was_before_the_first_change() {
+        let changes = [
+            settings(&[("a", Some("40mb")), ("b", None)], &[("a", Some("1mb")), ("b", Some("5"))]),
+            settings(&[], &[("a", Some("2mb")), ("b", None)]),
+        ];
+        let found = back(&changes, &[("a", "2mb"), ("b", "5")]);
+        let set = BTreeMap::from([("a".into(), Some("40mb".into())), ("b".into(), None)]);
+        assert_eq!(found, SettingsBack { set, left: vec![] });
+        // Journal first, request second: killed in between, nothing is to be done.
+        assert_eq!(back(&changes, &[("a", "40mb")]), SettingsBack::default());
+    }
+
+    #[test]
+    fn what_someone_else_set_meanwhile_is_left() {
+        let changes = [settings(&[("a", Some("40mb"))], &[("a", Some("1mb"))])];
+        let found = back(&changes, &[("a", "80mb")]);
+        assert!(found.set.is_empty());
+        assert_eq!(
+            found.left,
+            ["a is \"80mb\" now, which narrows did not set, and is left so; it was \"40mb\""]
+        );
+        assert!(back(&changes, &[]).left[0].starts_with("a is not set now"));
+    }
+
+    #[test]
+    fn only_indices_of_our_own_name_are_ever_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(&dir.path().join("j"), head()).unwrap();
+        journal.record(Change::Index { name: "orders".to_owned() }).unwrap();
+        journal.record(Change::Index { name: "narrows-x".to_owned() }).unwrap();
+        assert_eq!(journal.indices(), BTreeSet::from(["narrows-x"]));
+    }
+}

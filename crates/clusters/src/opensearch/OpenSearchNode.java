@@ -1,0 +1,143 @@
+package narrows;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+import org.opensearch.common.settings.Settings;
+import org.opensearch.env.Environment;
+import org.opensearch.node.InternalSettingsPreparer;
+import org.opensearch.node.Node;
+import org.opensearch.plugins.Plugin;
+
+/**
+ * One OpenSearch node, as a child of narrows.
+ *
+ * Standard input holds its settings, one name=value a line, and then an empty line. When that input ends, so does the
+ * node, and what it wrote goes with it: nothing outlives a runner that was killed. It prints the line "ready" when it
+ * listens.
+ *
+ * The system property narrows.plugins names the classes of plugins that are on the class path; it is empty with an
+ * unpacked distribution, whose modules the node finds by itself. narrows.remove names the directory to remove at the
+ * end.
+ */
+public final class OpenSearchNode {
+    private OpenSearchNode() {
+    }
+
+    /** A node with plugins from the class path. Releases differ in this constructor, so others never load it. */
+    private static final class WithPlugins extends Node {
+        WithPlugins(Environment environment, List<Class<? extends Plugin>> plugins) {
+            super(environment, plugins, true);
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        // What the libraries print is for people; the one line that the runner waits for goes to the real output.
+        PrintStream out = System.out;
+        System.setOut(System.err);
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        Node node = null;
+        try {
+            node = start(read(input));
+        } catch (Exception | Error error) {
+            error.printStackTrace();
+            // The runner keeps the last lines only.
+            for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+                System.err.println(cause);
+            }
+            remove();
+            // Threads of what did start would keep the process.
+            Runtime.getRuntime().halt(1);
+        }
+        out.println("ready");
+        out.flush();
+        while (input.readLine() != null) {
+            // Nothing more is said; only the end counts.
+        }
+        Node started = node;
+        Thread end = new Thread(() -> end(started), "end");
+        end.start();
+        end.join(TimeUnit.SECONDS.toMillis(5));
+        // Whatever hangs on the way down, nothing is left behind.
+        remove();
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static Node start(Settings settings) throws Exception {
+        Path config = Path.of(settings.get("path.logs")).resolveSibling("config");
+        Environment environment = InternalSettingsPreparer.prepareEnvironment(
+            settings, Collections.emptyMap(), config, () -> settings.get("node.name"));
+        List<Class<? extends Plugin>> plugins = plugins();
+        Node node = plugins.isEmpty() ? new Node(environment) : new WithPlugins(environment, plugins);
+        return node.start();
+    }
+
+    private static void end(Node node) {
+        try {
+            node.close();
+            node.awaitClose(5, TimeUnit.SECONDS);
+        } catch (IOException | InterruptedException error) {
+            error.printStackTrace();
+        }
+    }
+
+    private static Settings read(BufferedReader input) throws IOException {
+        Settings.Builder settings = Settings.builder();
+        String line = input.readLine();
+        while (line != null && !line.isEmpty()) {
+            int end = line.indexOf('=');
+            settings.put(line.substring(0, end), line.substring(end + 1));
+            line = input.readLine();
+        }
+        return settings.build();
+    }
+
+    @SuppressWarnings("unchecked")
+    private static List<Class<? extends Plugin>> plugins() throws ClassNotFoundException {
+        List<Class<? extends Plugin>> plugins = new ArrayList<>();
+        for (String name : System.getProperty("narrows.plugins", "").split(",")) {
+            if (!name.isEmpty()) {
+                plugins.add((Class<? extends Plugin>) Class.forName(name));
+            }
+        }
+        return plugins;
+    }
+
+    /** Removes the node's own directory, and the one above if nothing else is left in it. */
+    private static void remove() {
+        String name = System.getProperty("narrows.remove", "");
+        if (name.isEmpty()) {
+            return;
+        }
+        Path directory = Path.of(name);
+        // A closing node may still write; what came in between goes in the next round.
+        for (int round = 0; round < 5 && Files.exists(directory); round++) {
+            try (Stream<Path> paths = Files.walk(directory)) {
+                paths.sorted(Comparator.reverseOrder()).forEach(OpenSearchNode::delete);
+            } catch (IOException | RuntimeException changed) {
+                continue;
+            }
+        }
+        delete(directory.getParent());
+    }
+
+    /** A directory that is not empty stays. */
+    private static void delete(Path path) {
+        try {
+            Files.deleteIfExists(path);
+        } catch (IOException stays) {
+            return;
+        }
+    }
+}

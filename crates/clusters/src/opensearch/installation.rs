@@ -1,0 +1,227 @@
+//! The software: OpenSearch's jars and the class that starts a node, from Maven Central or from an unpacked
+//! distribution.
+//!
+//! The first use fetches the jars with the ordinary `mvn` client, as `pom.xml` lists them, compiles
+//! `OpenSearchNode.java`, and keeps both in the user's cache directory. Later uses need no `mvn`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use tokio::process::Command;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::Error;
+
+const POM: &str = include_str!("pom.xml");
+const NODE_SOURCE: &str = include_str!("OpenSearchNode.java");
+/// The release that `pom.xml` names.
+const VERSION: &str = "2.19.1";
+/// What a node needs that is on the class path: transport and HTTP, analysis, and restoring over HTTP.
+const PLUGINS: [&str; 3] = [
+    "org.opensearch.transport.Netty4Plugin",
+    "org.opensearch.analysis.common.CommonAnalysisPlugin",
+    "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
+];
+/// The oldest Java that runs it.
+const JAVA_OLDEST: u32 = 11;
+const INSTALL_JAVA: &str = "apt-get install openjdk-17-jre-headless";
+const INSTALL_MAVEN: &str = "apt-get install maven";
+/// Lines of a failed build that are shown.
+const BUILD_LINES: usize = 12;
+
+/// Where the software is, ready to start nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Installation {
+    java: PathBuf,
+    /// What comes before the class's own arguments.
+    arguments: Vec<OsString>,
+    /// An unpacked distribution's directory.
+    pub(crate) home: Option<PathBuf>,
+}
+
+impl Installation {
+    /// The release of `pom.xml`, from the cache; fetched and compiled where it is not there yet.
+    pub(crate) async fn from_maven() -> Result<Installation, Error> {
+        let java = java(None).await?;
+        let dir = cache_dir()?.join(cache_name());
+        if !dir.join("classes").is_dir() {
+            build(&dir).await?;
+        }
+        let mut class_path = dir.join("classes").into_os_string();
+        class_path.push(":");
+        class_path.push(dir.join("lib").join("*"));
+        let plugins = format!("-Dnarrows.plugins={}", PLUGINS.join(","));
+        let arguments =
+            vec![plugins.into(), "-cp".into(), class_path, "narrows.OpenSearchNode".into()];
+        Ok(Installation { java, arguments, home: None })
+    }
+
+    /// An unpacked distribution of any release, with its own Java where it has one. That Java compiles the
+    /// class that starts a node at each start, so it needs to be a development kit, as the bundled one is.
+    pub(crate) async fn from_home(home: &Path) -> Result<Installation, Error> {
+        let lib = home.join("lib");
+        if !lib.is_dir() || !home.join("modules").is_dir() {
+            let home = home.to_owned();
+            return Err(Error::NoDistribution { home });
+        }
+        let java = java(Some(home)).await?;
+        let source = cache_dir()?.join(format!("{}.java", cache_name()));
+        write(&source, NODE_SOURCE)?;
+        let arguments = vec!["-cp".into(), lib.join("*").into_os_string(), source.into()];
+        Ok(Installation { java, arguments, home: Some(home.to_owned()) })
+    }
+
+    /// A command that starts a node: a heap of `heap`, and `own` as the directory that is its own to write
+    /// to and to remove.
+    pub(crate) fn command(&self, heap: &str, own: &Path) -> Command {
+        let mut command = Command::new(&self.java);
+        let property = |name: &str, path: &Path| {
+            let mut text = OsString::from(format!("-D{name}="));
+            text.push(path);
+            text
+        };
+        command
+            .arg(format!("-Xms{heap}"))
+            .arg(format!("-Xmx{heap}"))
+            .args(["-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", "-Dfile.encoding=UTF-8"])
+            // Several nodes start on few cores at the same time: they need not wait for the best code.
+            .args(["-Dlog4j2.disable.jmx=true", "-Dlog4j.shutdownHookEnabled=false"])
+            .arg(property("java.io.tmpdir", &own.join("tmp")))
+            .arg(property("narrows.remove", own))
+            .args(&self.arguments)
+            .current_dir(own);
+        command
+    }
+}
+
+/// The name of what is cached: another pom or class is another one.
+fn cache_name() -> String {
+    let hash = xxh3_64([POM, NODE_SOURCE].concat().as_bytes());
+    format!("opensearch-{VERSION}-{:08x}", hash as u32)
+}
+
+/// `NARROWS_CACHE`, or `narrows` in the user's cache directory.
+fn cache_dir() -> Result<PathBuf, Error> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let own = variable("NARROWS_CACHE").map(PathBuf::from);
+    let user = || variable("XDG_CACHE_HOME").map(|dir| PathBuf::from(dir).join("narrows"));
+    let home = || variable("HOME").map(|dir| PathBuf::from(dir).join(".cache/narrows"));
+    let dir = own.or_else(user).or_else(home).ok_or(Error::NoCache)?;
+    std::fs::create_dir_all(&dir).map_err(|source| Error::Io {
+        what: "make the cache directory",
+        path: dir.clone(),
+        source,
+    })?;
+    Ok(dir)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    let io = |source| Error::Io { what: "write", path: path.to_owned(), source };
+    std::fs::create_dir_all(path.parent().expect("it lies in a directory")).map_err(io)?;
+    std::fs::write(path, text).map_err(io)
+}
+
+/// The Java to use: the distribution's, `JAVA_HOME`'s, or the one on the path. Checked by asking for its
+/// version.
+async fn java(home: Option<&Path>) -> Result<PathBuf, Error> {
+    let bundled = home.map(|home| home.join("jdk/bin/java")).filter(|java| java.is_file());
+    let set = std::env::var_os("JAVA_HOME").map(|dir| PathBuf::from(dir).join("bin/java"));
+    let java = bundled.or(set.filter(|java| java.is_file())).unwrap_or_else(|| "java".into());
+    let missing = |found: String| Error::Missing {
+        what: "Java",
+        found,
+        install: INSTALL_JAVA,
+        oldest: JAVA_OLDEST.to_string(),
+    };
+    let answer = run(Command::new(&java).arg("-version"), "java").await.map_err(missing)?;
+    let said = String::from_utf8_lossy(&answer.stderr).into_owned();
+    match java_version(&said) {
+        Some(version) if version >= JAVA_OLDEST => Ok(java),
+        Some(version) => Err(missing(format!("{} is Java {version}", java.display()))),
+        None => Err(missing(format!("{} -version says {:?}", java.display(), said.trim()))),
+    }
+}
+
+/// The major version in the first line of `java -version`: `17` of `17.0.15`, `8` of `1.8.0_402`.
+fn java_version(said: &str) -> Option<u32> {
+    let quoted = said.split('"').nth(1)?;
+    let mut numbers = quoted.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match numbers.next()?.ok()? {
+        1 => numbers.next()?.ok(),
+        version => Some(version),
+    }
+}
+
+/// Runs a command to its end; why it could not be started.
+async fn run(command: &mut Command, name: &str) -> Result<Output, String> {
+    let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
+    output.map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("there is no {name} on the path"),
+        _ => format!("{name} cannot be started: {error}"),
+    })
+}
+
+/// Fetches and compiles beside the place where it is to be, and moves it there whole.
+async fn build(dir: &Path) -> Result<(), Error> {
+    let parent = dir.parent().expect("it lies in the cache");
+    let io = |what, path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Io { what, path, source }
+    };
+    let work = tempfile::Builder::new().prefix("building-").tempdir_in(parent);
+    let work = work.map_err(io("make a directory in", parent))?;
+    write(&work.path().join("pom.xml"), POM)?;
+    write(&work.path().join("src/main/java/narrows/OpenSearchNode.java"), NODE_SOURCE)?;
+    let mut maven = Command::new("mvn");
+    maven.args(["-q", "-B", "compile"]).current_dir(work.path());
+    let output = run(&mut maven, "mvn").await.map_err(|found| Error::Missing {
+        what: "Maven",
+        found,
+        install: INSTALL_MAVEN,
+        oldest: "3.6".to_owned(),
+    })?;
+    if !output.status.success() {
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let lines = said.lines().filter(|line| !line.trim().is_empty()).take(BUILD_LINES);
+        return Err(Error::Build { lines: lines.map(str::to_owned).collect() });
+    }
+    let made = work.path().join("target");
+    match std::fs::rename(&made, dir) {
+        // Another run was faster; what it made is the same.
+        Err(_) if dir.join("classes").is_dir() => Ok(()),
+        result => result.map_err(io("move what was built to", dir)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn java_says_its_version_in_many_ways() {
+        assert_eq!(java_version("openjdk version \"17.0.15\" 2025-04-15"), Some(17));
+        assert_eq!(java_version("java version \"1.8.0_402\"\nJava(TM) SE"), Some(8));
+        assert_eq!(java_version("openjdk version \"21\" 2023-09-19"), Some(21));
+        assert_eq!(java_version("openjdk version \"22-ea\" 2024-03-19"), Some(22));
+        assert_eq!(java_version("bash: no such thing"), None);
+        assert_eq!(java_version("\"\""), None);
+    }
+
+    #[test]
+    fn the_pom_names_the_release_that_the_cache_is_called_by() {
+        assert!(POM.contains(&format!("<version>{VERSION}.0</version>")));
+        assert!(cache_name().starts_with("opensearch-2.19.1-"));
+    }
+
+    #[test]
+    fn a_directory_that_is_no_distribution_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = world::real_world::run(1, async |_| {
+            Installation::from_home(dir.path()).await.unwrap_err()
+        });
+        assert!(refused.is_usage());
+        assert!(refused.to_string().contains("lib and modules"), "{refused}");
+    }
+}

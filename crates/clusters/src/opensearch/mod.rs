@@ -1,0 +1,337 @@
+//! OpenSearch as a target that we start: one JVM a node, on this machine.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `installation` | the jars, fetched once with `mvn`, or an unpacked distribution |
+//! | `file_server` | a snapshot repository over HTTP, which the other cluster reads through the link |
+//! | `node` | a node's settings, its directory, its process |
+//! | `OpenSearchNode.java`, `pom.xml` | the class that starts a node; what it needs |
+//!
+//! Two clusters see each other through the link where one is given the other's seeds. One cluster on two
+//! sites ([`TopologySpec::joined`]) is put on the link by `transport.publish_port`: every node tells the others the
+//! port of the link that leads to it.
+
+mod file_server;
+mod installation;
+mod node;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use world::Env;
+
+use crate::members::Members;
+use crate::process::{NodeProcess, first_ended};
+use crate::site_link::SiteLink;
+use crate::target::{
+    ClusterSpec, LinkControl, NodeHandle, Repository, Target, TopologySpec, remove_copies,
+};
+use crate::{Answer, Error, RestClient};
+use file_server::FileServer;
+use installation::Installation;
+use node::NodePlan;
+
+pub(crate) use node::free_ports;
+
+/// The heap of a node where none is asked for.
+pub const DEFAULT_HEAP: &str = "512m";
+/// How long the nodes may take to find each other once they listen.
+const JOIN_PATIENCE: Duration = Duration::from_secs(30);
+/// How often a node is started when its ports were taken in the meantime.
+const STARTS_MAX: u32 = 3;
+
+/// OpenSearch nodes as processes.
+pub struct OpenSearchTarget {
+    env: Env,
+    client: RestClient,
+    heap: String,
+    home: Option<PathBuf>,
+    installation: Option<Installation>,
+    nodes: Members<NodeProcess, NodePlan>,
+    /// Told when a node ends by itself.
+    ends: Rc<Notify>,
+    link: Option<SiteLink>,
+    /// The snapshots of each cluster, and what serves them to others.
+    repositories: BTreeMap<String, (Repository, FileServer)>,
+    /// Below `nodes`: dropped after the processes that write there have ended.
+    root: Option<tempfile::TempDir>,
+}
+
+impl OpenSearchTarget {
+    /// A target that starts nodes with a heap of [`DEFAULT_HEAP`], from Maven Central.
+    pub fn new(env: &Env) -> Self {
+        OpenSearchTarget {
+            env: env.clone(),
+            client: RestClient::new(env),
+            heap: DEFAULT_HEAP.to_owned(),
+            home: None,
+            installation: None,
+            nodes: Members::default(),
+            ends: Rc::default(),
+            link: None,
+            repositories: BTreeMap::new(),
+            root: None,
+        }
+    }
+
+    /// Another heap for every node, as Java writes it: `512m`, `1g`.
+    pub fn with_heap(mut self, heap: &str) -> Self {
+        self.heap = heap.to_owned();
+        self
+    }
+
+    /// An unpacked distribution instead of the release from Maven Central.
+    pub fn with_home(mut self, home: &Path) -> Self {
+        self.home = Some(home.to_owned());
+        self
+    }
+
+    /// Fetches or finds the software. [`Target::start`] does it, too; here it can be waited for apart, as
+    /// the first time takes a while.
+    pub async fn install(&mut self) -> Result<(), Error> {
+        if self.installation.is_none() {
+            self.installation = Some(match &self.home {
+                Some(home) => Installation::from_home(home).await?,
+                None => Installation::from_maven().await?,
+            });
+        }
+        Ok(())
+    }
+
+    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+        self.install().await?;
+        let root = tempfile::Builder::new().prefix("narrows-opensearch-").tempdir();
+        let path = std::env::temp_dir();
+        let io = |source| Error::Io { what: "make a directory in", path, source };
+        self.root = Some(root.map_err(io)?);
+        if let Some(config) = &topology.link {
+            let near = topology.clusters.first().map_or("", |cluster| &cluster.name);
+            self.link = Some(SiteLink::open(config.clone(), near, topology.joined)?);
+        }
+        if !topology.joined {
+            self.serve_repositories(&topology.clusters)?;
+        }
+        let mut manager: Option<NodePlan> = None;
+        for cluster in &topology.clusters {
+            if !topology.joined {
+                manager = None;
+            }
+            for n in 0..cluster.nodes {
+                let started = self.start_one(cluster, n, manager.as_ref(), topology.joined).await?;
+                manager.get_or_insert(started);
+            }
+        }
+        let joined_nodes = topology.clusters.iter().map(|cluster| cluster.nodes).sum();
+        for cluster in &topology.clusters {
+            let nodes = if topology.joined { joined_nodes } else { cluster.nodes };
+            self.wait_for_nodes(&cluster.name, nodes).await?;
+        }
+        Ok(())
+    }
+
+    /// Other clusters read a cluster's snapshots through the link. Nodes are told the addresses when they start.
+    fn serve_repositories(&mut self, clusters: &[ClusterSpec]) -> Result<(), Error> {
+        for cluster in clusters {
+            let dir = self.repository_dir(&format!("{}-0", cluster.name));
+            let server = FileServer::start(&dir)?;
+            let address = match &self.link {
+                Some(link) => link.route(&cluster.name, &server.address())?,
+                None => server.address(),
+            };
+            let location = dir.to_string_lossy().into_owned();
+            let repository = Repository { location, url: format!("http://{address}/") };
+            self.repositories.insert(cluster.name.clone(), (repository, server));
+        }
+        Ok(())
+    }
+
+    /// Below the manager's own directory, so that it goes when that goes.
+    fn repository_dir(&self, manager: &str) -> PathBuf {
+        self.root.as_ref().expect("it was made").path().join(manager).join("repository")
+    }
+
+    /// Starts a node; on other ports where those that were free are not any more.
+    async fn start_one(
+        &mut self,
+        cluster: &ClusterSpec,
+        n: usize,
+        manager: Option<&NodePlan>,
+        joined: bool,
+    ) -> Result<NodePlan, Error> {
+        let mut tries = 1;
+        loop {
+            let (plan, through_link) = self.plan(cluster, n, manager, joined)?;
+            let installation = self.installation.as_ref().expect("it is installed");
+            match plan.start(&self.env, installation, &self.ends).await {
+                Ok(process) => {
+                    let address = |port: u16| format!("127.0.0.1:{port}");
+                    let handle = NodeHandle {
+                        name: plan.name.clone(),
+                        http: address(plan.http_port),
+                        transport: address(plan.transport_port),
+                    };
+                    let (site, kept) = (&cluster.name, plan.clone());
+                    self.nodes.add(site, plan, handle, through_link, process);
+                    return Ok(kept);
+                }
+                Err(error) if is_port_taken(&error) && tries < STARTS_MAX => tries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// What node `n` is started with, and the address that leads to it through the link.
+    fn plan(
+        &self,
+        cluster: &ClusterSpec,
+        n: usize,
+        manager: Option<&NodePlan>,
+        joined: bool,
+    ) -> Result<(NodePlan, Option<String>), Error> {
+        let ports = free_ports(2)?;
+        let name = format!("{}-{n}", cluster.name);
+        let root = self.root.as_ref().expect("it was made").path();
+        let transport = format!("127.0.0.1:{}", ports[1]);
+        let through_link =
+            self.link.as_ref().map(|link| link.route(&cluster.name, &transport)).transpose()?;
+        let published = through_link.as_ref().filter(|_| joined).unwrap_or(&transport);
+        let publish_port = published.rsplit(':').next().and_then(|port| port.parse().ok());
+        let allowed =
+            self.repositories.values().map(|(repository, _)| repository.url.clone() + "*");
+        let manager_name = manager.map_or(&name, |manager| &manager.name);
+        let plan = NodePlan {
+            cluster: manager.map_or(&cluster.name, |manager| &manager.cluster).clone(),
+            manager: manager_name.clone(),
+            seed: manager.map_or(published, |manager| &manager.seed).clone(),
+            http_port: ports[0],
+            transport_port: ports[1],
+            publish_port: publish_port.expect("a route is an address with a port"),
+            dir: root.join(&name),
+            repository: self.repository_dir(manager_name),
+            allowed_urls: allowed.collect::<Vec<_>>().join(","),
+            heap: self.heap.clone(),
+            settings: cluster.settings.clone(),
+            name,
+        };
+        Ok((plan, through_link))
+    }
+
+    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<(), Error> {
+        let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=5s");
+        let give_up = self.env.now() + JOIN_PATIENCE;
+        let mut joined = 0;
+        while self.env.now() < give_up {
+            // Before a manager is elected the answer is an error.
+            if let Ok(answer) = self.request(cluster, "GET", &path, Bytes::new()).await {
+                let health = answer.json()?;
+                joined = health["number_of_nodes"].as_u64().unwrap_or(0);
+                if joined >= nodes as u64 {
+                    return Ok(());
+                }
+            }
+            self.env.sleep(Duration::from_millis(200)).await;
+        }
+        Err(Error::NotJoined { cluster: cluster.to_owned(), joined, nodes })
+    }
+}
+
+fn is_port_taken(error: &Error) -> bool {
+    let Error::Node { stderr, .. } = error else { return false };
+    stderr.iter().any(|line| line.contains("BindException") || line.contains("BindHttpException"))
+}
+
+impl Target for OpenSearchTarget {
+    fn name(&self) -> &'static str {
+        "opensearch"
+    }
+
+    async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+        topology.check()?;
+        let started = self.start_all(topology).await;
+        if started.is_err() {
+            self.stop().await;
+        }
+        started
+    }
+
+    async fn request(
+        &self,
+        cluster: &str,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answer, Error> {
+        self.nodes.ask(&self.client, cluster, (method, path, body)).await
+    }
+
+    fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {
+        self.nodes.running(cluster)
+    }
+
+    fn seeds_through_link(&self, cluster: &str) -> Vec<String> {
+        self.nodes.seeds(cluster)
+    }
+
+    fn link(&self) -> Option<&dyn LinkControl> {
+        self.link.as_ref().map(|link| link as &dyn LinkControl)
+    }
+
+    fn repository(&self, cluster: &str) -> Option<Repository> {
+        self.repositories.get(cluster).map(|(repository, _)| repository.clone())
+    }
+
+    fn places_by_setting(&self) -> bool {
+        true
+    }
+
+    async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
+        if let Some(process) = self.nodes.find(node)?.running.take() {
+            process.kill().await;
+        }
+        Ok(())
+    }
+
+    async fn start_node(&mut self, node: &str) -> Result<(), Error> {
+        let member = self.nodes.find(node)?;
+        if member.running.is_none()
+            && let Some(installation) = &self.installation
+        {
+            member.running = Some(member.config.start(&self.env, installation, &self.ends).await?);
+        }
+        Ok(())
+    }
+
+    async fn wipe_node(&mut self, node: &str) -> Result<(), Error> {
+        let member = self.nodes.find(node)?;
+        if member.running.is_some() {
+            return Err(Error::Unknown { what: "killed node", name: node.to_owned() });
+        }
+        remove_copies(member.config.dir.join("data/nodes/0/indices"))
+    }
+
+    fn node_ended(&self) -> Pin<Box<dyn Future<Output = ()>>> {
+        let ends = self.ends.clone();
+        Box::pin(async move { ends.notified().await })
+    }
+
+    async fn first_ended(&mut self) -> Option<Error> {
+        first_ended(&mut self.nodes).await
+    }
+
+    async fn stop(&mut self) {
+        // The manager, which comes first, goes last.
+        while let Some(node) = self.nodes.pop() {
+            if let Some(process) = node.running {
+                process.stop().await;
+            }
+        }
+        self.repositories.clear();
+        self.link = None;
+        self.root = None;
+    }
+}

@@ -1,0 +1,152 @@
+//! One node: its settings, its directory, its process.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use tokio::sync::Notify;
+use world::Env;
+
+use super::installation::Installation;
+use crate::Error;
+use crate::process::NodeProcess;
+
+/// What a node is started with. A restart takes the same.
+#[derive(Clone, Debug)]
+pub(super) struct NodePlan {
+    pub(super) name: String,
+    /// `cluster.name`.
+    pub(super) cluster: String,
+    /// Name of the only node that can be elected manager.
+    pub(super) manager: String,
+    /// Where nodes of the cluster are found: the manager's published address.
+    pub(super) seed: String,
+    pub(super) http_port: u16,
+    pub(super) transport_port: u16,
+    /// The port that other nodes are told; the link's where there is one in between.
+    pub(super) publish_port: u16,
+    /// Its own directory, removed by itself when its runner is gone.
+    pub(super) dir: PathBuf,
+    /// Where snapshots may be kept: shared by all nodes.
+    pub(super) repository: PathBuf,
+    /// Where snapshots of other clusters may be read: patterns, joined by commas.
+    pub(super) allowed_urls: String,
+    pub(super) heap: String,
+    /// Settings from the plan.
+    pub(super) settings: BTreeMap<String, String>,
+}
+
+impl NodePlan {
+    /// Its settings by their names.
+    fn settings(&self, home: Option<&Path>) -> BTreeMap<String, String> {
+        let mut settings = self.settings.clone();
+        let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        set("cluster.name", self.cluster.clone());
+        set("node.name", self.name.clone());
+        set("path.home", path(home.unwrap_or(&self.dir)));
+        set("path.data", path(&self.dir.join("data")));
+        set("path.logs", path(&self.dir.join("logs")));
+        set("path.repo", path(&self.repository));
+        set("repositories.url.allowed_urls", self.allowed_urls.clone());
+        set("network.host", "127.0.0.1".to_owned());
+        set("http.port", self.http_port.to_string());
+        set("transport.port", self.transport_port.to_string());
+        set("transport.publish_port", self.publish_port.to_string());
+        set("discovery.seed_hosts", self.seed.clone());
+        // Ready when it listens; whether all have joined is asked for afterwards.
+        set("discovery.initial_state_timeout", "0s".to_owned());
+        if self.name == self.manager {
+            set("cluster.initial_cluster_manager_nodes", self.manager.clone());
+        } else {
+            set("node.roles", "data,ingest,remote_cluster_client".to_owned());
+        }
+        // How full this machine's disk is has nothing to do with what is measured.
+        set("cluster.routing.allocation.disk.threshold_enabled", "false".to_owned());
+        settings
+    }
+
+    /// Starts it; returns when it listens.
+    pub(super) async fn start(
+        &self,
+        env: &Env,
+        installation: &Installation,
+        ends: &Rc<Notify>,
+    ) -> Result<NodeProcess, Error> {
+        for name in ["config", "tmp"] {
+            let path = self.dir.join(name);
+            std::fs::create_dir_all(&path).map_err(|source| {
+                let path = path.clone();
+                Error::Io { what: "make the directory", path, source }
+            })?;
+        }
+        let mut input = String::new();
+        for (name, value) in self.settings(installation.home.as_deref()) {
+            let value = value.replace(['\n', '\r'], " ");
+            let _ = writeln!(input, "{name}={value}");
+        }
+        input.push('\n');
+        let command = installation.command(&self.heap, &self.dir);
+        let (process, _) = NodeProcess::spawn(env, &self.name, command, &input, ends).await?;
+        process.watch();
+        Ok(process)
+    }
+}
+
+/// Ports of this machine that nobody listens on, each another one. They may be taken before they are used:
+/// whoever finds that asks for others.
+pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>, Error> {
+    let io = |source| Error::Io { what: "find a free port on", path: "127.0.0.1".into(), source };
+    let held: Result<Vec<TcpListener>, _> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect();
+    held.map_err(io)?
+        .iter()
+        .map(|listener| listener.local_addr().map(|address| address.port()).map_err(io))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(name: &str) -> NodePlan {
+        NodePlan {
+            name: name.to_owned(),
+            cluster: "c".to_owned(),
+            manager: "c-0".to_owned(),
+            seed: "127.0.0.1:9301".to_owned(),
+            http_port: 9200,
+            transport_port: 9300,
+            publish_port: 9301,
+            dir: "/d/c-0".into(),
+            repository: "/d/repository".into(),
+            allowed_urls: "http://127.0.0.1:9/*".to_owned(),
+            heap: "512m".to_owned(),
+            settings: BTreeMap::from([("indices.recovery.chunk_size".into(), "1mb".into())]),
+        }
+    }
+
+    #[test]
+    fn one_node_can_be_manager_and_others_find_it_through_its_published_port() {
+        let manager = plan("c-0").settings(None);
+        assert_eq!(manager["cluster.initial_cluster_manager_nodes"], "c-0");
+        assert_eq!(manager["transport.publish_port"], "9301");
+        assert_eq!(manager["path.home"], "/d/c-0");
+        assert_eq!(manager["indices.recovery.chunk_size"], "1mb");
+        let member = plan("c-1").settings(Some(Path::new("/opt/opensearch")));
+        assert!(!member.contains_key("cluster.initial_cluster_manager_nodes"));
+        assert!(!member["node.roles"].contains("manager"));
+        assert_eq!(member["discovery.seed_hosts"], "127.0.0.1:9301");
+        assert_eq!(member["path.home"], "/opt/opensearch");
+    }
+
+    #[test]
+    fn free_ports_differ() {
+        let mut ports = free_ports(20).unwrap();
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 20);
+    }
+}

@@ -1,0 +1,68 @@
+//! The link between clusters, or between two sites of one cluster, each of which is reached through it: then there
+//! are two emulators with one handle.
+//!
+//! Traffic to the far site goes out through one of them and comes back through the other, depending on who
+//! connected, so a direction's figures are the sum of both. Each has the whole rate: a bound on the rate holds for
+//! connections that one side opened.
+
+use world::{Direction, LinkConfig, LinkStats};
+
+use crate::Error;
+use crate::link_thread::LinkThread;
+use crate::target::LinkControl;
+
+/// The link seen from the near site.
+pub(crate) struct SiteLink {
+    near: String,
+    to_near: LinkThread,
+    /// Where the far site is reached through the link, too.
+    to_far: Option<LinkThread>,
+}
+
+impl SiteLink {
+    /// Opens it between the site called `near` and all others. `joined` where they are one cluster.
+    pub(crate) fn open(config: LinkConfig, near: &str, joined: bool) -> Result<SiteLink, Error> {
+        let to_near = LinkThread::open(config.clone())?;
+        let to_far = joined.then(|| LinkThread::open(config)).transpose()?;
+        Ok(SiteLink { near: near.to_owned(), to_near, to_far })
+    }
+
+    /// An address that leads to `address`, a node of `site`, through the link.
+    pub(crate) fn route(&self, site: &str, address: &str) -> Result<String, Error> {
+        let far = self.to_far.as_ref().filter(|_| site != self.near);
+        far.unwrap_or(&self.to_near).route("127.0.0.1:0", address)
+    }
+
+    fn each(&self) -> impl Iterator<Item = &LinkThread> {
+        std::iter::once(&self.to_near).chain(&self.to_far)
+    }
+}
+
+impl LinkControl for SiteLink {
+    /// [`Direction::Out`] is towards the near site, which the far one asks for its data.
+    fn stats(&self, direction: Direction) -> LinkStats {
+        let other = match direction {
+            Direction::Out => Direction::Back,
+            Direction::Back => Direction::Out,
+        };
+        let near = self.to_near.stats(direction);
+        let far = self.to_far.as_ref().map(|link| link.stats(other)).unwrap_or_default();
+        LinkStats { bytes: near.bytes + far.bytes, busy: near.busy + far.busy }
+    }
+
+    fn cut(&self) {
+        self.each().for_each(LinkThread::cut);
+    }
+
+    fn heal(&self) {
+        self.each().for_each(LinkThread::heal);
+    }
+
+    fn damage_next(&self, chunks: u32) {
+        self.to_near.damage_next(chunks);
+    }
+
+    fn configure(&self, config: LinkConfig) -> std::io::Result<()> {
+        self.each().try_for_each(|link| link.configure(config.clone()))
+    }
+}

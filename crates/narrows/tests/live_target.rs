@@ -1,0 +1,180 @@
+//! `run --on URL`: a cluster that is already there is left as it was, whatever the end.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
+const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
+const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
+
+/// A cluster that someone else started.
+struct Cluster {
+    child: Child,
+    url: String,
+    /// What it prints has to have somewhere to go.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Cluster {
+    fn start(nodes: u32) -> Cluster {
+        let mut child = Command::new(BINARY)
+            .args(["cluster", "--nodes", &nodes.to_string(), "--port", &free_port().to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut first = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut first).unwrap();
+        let url = first.split_whitespace().next().expect("an address").to_owned();
+        let cluster = Cluster { child, url, _output: output };
+        cluster.ask("GET", &format!("/_cluster/health?wait_for_nodes={nodes}"), "");
+        cluster
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &str) -> Value {
+        let address = self.url.strip_prefix("http://").unwrap();
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
+    }
+
+    fn settings(&self) -> Value {
+        self.ask("GET", "/_cluster/settings?flat_settings=true", "")["persistent"].clone()
+    }
+
+    fn set(&self, settings: &Value) {
+        self.ask("PUT", "/_cluster/settings", &json!({ "persistent": settings }).to_string());
+    }
+
+    fn indices(&self) -> Vec<String> {
+        let rows = self.ask("GET", "/_cat/indices?format=json&h=index", "");
+        rows.as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["index"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    if port > 60_000 { port - 20_000 } else { port }
+}
+
+fn run(cluster: &Cluster, runs: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(["run", "replica-over-link", "--on", &cluster.url, "--runs"]).arg(runs).args(more);
+    command.env_remove("NARROWS_USER").env_remove("NARROWS_PASSWORD");
+    command
+}
+
+#[test]
+fn nothing_is_written_unless_that_is_allowed() {
+    let (cluster, runs) = (Cluster::start(1), tempfile::tempdir().unwrap());
+    let output = run(&cluster, runs.path(), &[]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--allow-changes"), "{said}");
+    assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
+    // A cluster that is too small is found before anything is written, too.
+    let output = run(&cluster, runs.path(), &["--allow-changes"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("has 1 data nodes"), "{said}");
+    assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
+}
+
+#[test]
+fn a_run_leaves_settings_and_indices_as_they_were() {
+    let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
+    let mine = json!({ THROTTLE: "77mb" });
+    cluster.set(&mine);
+    cluster.ask("PUT", "/logs", r#"{"settings":{"number_of_replicas":0}}"#);
+    let more = ["--allow-changes", "--scale", "0.01", "--json", "--variant", "512 KB x 5"];
+    let output = run(&cluster, runs.path(), &more).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["rows"][0]["verified"], true, "{found}");
+    assert_eq!(found["rows"][0]["link_share"], Value::Null, "there is no link of ours");
+    assert_eq!((cluster.settings(), cluster.indices()), (mine, vec!["logs".to_owned()]));
+}
+
+#[test]
+fn after_kill_9_restore_puts_everything_back_but_what_others_changed() {
+    let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
+    cluster.set(&json!({ THROTTLE: "77mb" }));
+    let more = ["--allow-changes", "--scale", "0.01", "--laps", "100"];
+    let mut killed = run(&cluster, runs.path(), &more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let give_up = Instant::now() + Duration::from_secs(120);
+    while cluster.settings().get(CHUNKS).is_none() {
+        assert!(Instant::now() < give_up, "no variant began");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    // What it asked for last may still be carried out.
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(cluster.indices().len(), 1);
+    // Someone raised it in the meantime.
+    cluster.set(&json!({ CHUNKS: "8" }));
+    let restore = || {
+        let mut command = Command::new(BINARY);
+        let output = command.args(["restore", "last", "--runs"]).arg(runs.path()).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    };
+    let (code, said) = restore();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains(CHUNKS) && said.contains("\"8\" now"), "{said}");
+    assert_eq!(cluster.settings(), json!({ THROTTLE: "77mb", CHUNKS: "8" }));
+    assert_eq!(cluster.indices(), Vec::<String>::new());
+    let (code, said) = restore();
+    assert!(code == Some(0) && said.contains("nothing to put back"), "{said}");
+}
+
+#[test]
+fn ctrl_c_puts_everything_back() {
+    let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
+    let more = ["--allow-changes", "--scale", "0.01", "--laps", "100"];
+    let mut running = run(&cluster, runs.path(), &more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("recover default")));
+    let sent = Command::new("kill").args(["-INT", &running.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(running.wait().unwrap().code(), Some(1), "{rest:?}");
+    assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
+    let run = std::fs::read_dir(runs.path()).unwrap().next().unwrap().unwrap().path();
+    assert!(!run.join("changes.jsonl").exists());
+}

@@ -1,0 +1,199 @@
+//! OpenSearch as a target. Where there is no Java or no mvn these tests say so and test nothing, unless
+//! NARROWS_REQUIRE_OPENSEARCH is set.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
+/// Two JVMs at a time are enough for any machine.
+static ONE_PAIR: Mutex<()> = Mutex::new(());
+
+/// Whether what OpenSearch needs is here; says so where it is not.
+fn is_here(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| {
+        let mut asked = Command::new(program);
+        let asked = asked.arg("-version").stdout(Stdio::null()).stderr(Stdio::null());
+        !asked.status().is_ok_and(|status| status.success())
+    });
+    let Some(missing) = missing else { return true };
+    assert!(
+        std::env::var_os("NARROWS_REQUIRE_OPENSEARCH").is_none(),
+        "NARROWS_REQUIRE_OPENSEARCH is set, and {missing} cannot be run"
+    );
+    eprintln!("SKIPPED: {missing} cannot be run; apt-get install openjdk-17-jre-headless maven");
+    false
+}
+
+fn narrows(temporary: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(arguments).arg("--runs").arg(temporary.join("runs"));
+    let own = temporary.join("tmp");
+    std::fs::create_dir_all(&own).unwrap();
+    command.env("TMPDIR", own);
+    command
+}
+
+#[track_caller]
+fn nothing_is_left(temporary: &Path) {
+    let left: Vec<_> = std::fs::read_dir(temporary.join("tmp")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+fn children_of(parent: u32) -> Vec<u32> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+fn is_alive(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !status.is_empty() && !status.contains(") Z ")
+}
+
+#[test]
+fn a_replica_crosses_the_link_and_both_copies_hold_the_same() {
+    if !is_here(&["java", "mvn"]) {
+        return;
+    }
+    let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
+    let dir = tempfile::tempdir().unwrap();
+    let plan = ["run", "replica-over-link", "--on", "opensearch", "--scale", "0.1", "--json"];
+    let variants = ["--variant", "default", "--variant", "4 MB x 5"];
+    let output = narrows(dir.path(), &[&plan[..], &variants[..]].concat()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = found["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{found}");
+    for row in rows {
+        assert_eq!((&row["verified"], &row["documents"]), (&true.into(), &100_000.into()), "{row}");
+        // Nothing is charged to a limit by a target that does not account for its time.
+        assert_eq!(row["limits"], Value::Array(Vec::new()), "{row}");
+        assert!(row["bytes"].as_u64().unwrap() > 1_000_000, "{row}");
+    }
+    let lines = std::fs::read_dir(dir.path().join("runs")).unwrap().next().unwrap().unwrap().path();
+    let lines = std::fs::read_to_string(lines.join("lines.jsonl")).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // The files did pass the emulator, towards the far node.
+    let of = |kind: &'static str| lines.iter().filter(move |line| line["kind"] == kind);
+    let carried = of("link").filter_map(|line| line["sample"]["to_follower_bytes"].as_u64()).max();
+    let files: u64 = rows.iter().map(|row| row["bytes"].as_u64().unwrap()).sum();
+    assert!(carried.unwrap() > files * 9 / 10, "{carried:?} of {files} bytes passed the link");
+    // Both nodes were sampled, each under its site.
+    for (site, node) in [("leader", "leader-0"), ("follower", "follower-0")] {
+        let seen =
+            |line: &Value| line["sample"]["cluster"] == site && line["sample"]["node"] == node;
+        assert!(of("node").any(seen), "{node} of {site} was not sampled");
+    }
+    let digests: Vec<&Value> = of("digest").collect();
+    assert_eq!(digests.len(), 3);
+    assert_eq!(digests[0]["shards"][0]["content"], digests[1]["shards"][0]["content"]);
+    nothing_is_left(dir.path());
+}
+
+#[test]
+fn a_snapshot_is_restored_through_the_link() {
+    if !is_here(&["java", "mvn"]) {
+        return;
+    }
+    let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
+    let dir = tempfile::tempdir().unwrap();
+    let plan = ["run", "restore-over-link", "--on", "opensearch", "--scale", "0.05", "--json"];
+    let output = narrows(dir.path(), &[&plan[..], &["--variant", "default"]].concat()).output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let row = &found["rows"][0];
+    assert_eq!((&row["verified"], &row["documents"]), (&true.into(), &50_000.into()), "{row}");
+    nothing_is_left(dir.path());
+}
+
+#[test]
+fn no_jvm_and_no_directory_outlives_a_killed_runner() {
+    if !is_here(&["java", "mvn"]) {
+        return;
+    }
+    let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["run", "replica-over-link", "--on", "opensearch", "--scale", "0.1"];
+    let mut run = narrows(dir.path(), &arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
+    let indexing = lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("index"));
+    assert!(indexing, "it ended before it indexed");
+    let nodes = children_of(run.id());
+    assert_eq!(nodes.len(), 2);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let give_up = Instant::now() + Duration::from_secs(30);
+    while nodes.iter().any(|pid| is_alive(*pid)) {
+        assert!(Instant::now() < give_up, "a JVM outlived its runner");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    nothing_is_left(dir.path());
+}
+
+/// A `PATH` with these programs alone.
+fn path_with(dir: &Path, programs: &[&str]) -> std::path::PathBuf {
+    let bin = dir.join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    for program in programs {
+        let found = std::env::var("PATH").unwrap();
+        let mut found = found.split(':').map(|dir| Path::new(dir).join(program));
+        let found = found.find(|path| path.is_file()).unwrap();
+        std::os::unix::fs::symlink(found.canonicalize().unwrap(), bin.join(program)).unwrap();
+    }
+    bin
+}
+
+/// What is said by a run that cannot begin.
+fn refused(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    said
+}
+
+#[test]
+fn what_is_missing_is_said_with_the_command_that_installs_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let bare = |programs: &[&str]| {
+        let mut command = narrows(dir.path(), &["run", "replica-over-link", "--on", "opensearch"]);
+        let cache = dir.path().join("cache");
+        command.env("PATH", path_with(dir.path(), programs)).env("NARROWS_CACHE", cache);
+        command.env_remove("JAVA_HOME");
+        command
+    };
+    let said = refused(&mut bare(&[]));
+    assert!(said.contains("apt-get install openjdk-17-jre-headless"), "{said}");
+    let said = refused(bare(&[]).args(["--opensearch-home", dir.path().to_str().unwrap()]));
+    assert!(said.contains("lib and modules"), "{said}");
+    if is_here(&["java"]) {
+        let said = refused(&mut bare(&["java"]));
+        assert!(said.contains("apt-get install maven"), "{said}");
+    }
+    nothing_is_left(dir.path());
+}
+
+#[test]
+fn what_only_the_embedded_engine_has_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["run", "replica-over-link", "--on", "opensearch", "--variant", "adaptive"];
+    let said = refused(&mut narrows(dir.path(), &arguments));
+    assert!(said.contains("--on embedded"), "{said}");
+    let arguments = ["run", "remote-recovery", "--on", "opensearch"];
+    let said = refused(&mut narrows(dir.path(), &arguments));
+    assert!(said.contains("restore-over-link"), "{said}");
+    let arguments = ["run", "replica-over-link", "--on", "opensearch", "--heap", "big"];
+    let said = refused(&mut narrows(dir.path(), &arguments));
+    assert!(said.contains("512m"), "{said}");
+}
