@@ -632,7 +632,7 @@ fn aggregate_one(kind: &str, body: &Value, subs: &Value, documents: &[&Value]) -
                 };
                 let places: Vec<&Value> = documents
                     .iter()
-                    .filter(|d| values(d, path).iter().any(|v| inside(&v)))
+                    .filter(|d| values(d, path).iter().any(&inside))
                     .copied()
                     .collect();
                 with_subs(range.clone(), subs, &places)

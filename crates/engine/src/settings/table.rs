@@ -189,7 +189,7 @@ pub static TABLE: &[Setting] = &[
     ),
     fixed(cluster(
         "narrows.recovery.read_ahead",
-        size(1 * MB, 64 * GB),
+        size(MB, 64 * GB),
         "32mb",
         "Bytes that a node reads for recoveries and has not sent yet.",
     )),
