@@ -127,7 +127,8 @@ fn no_node_outlives_a_killed_runner_and_data_is_kept() {
     assert!(answer.contains("\"errors\":false"), "{answer}");
     let nodes = children_of(cluster.child.id());
     assert_eq!(nodes.len(), 2);
-    // Nodes and runner, without warning, at the same moment.
+    // Nodes and runner, without warning, at the same moment: a runner that sees a node end would end by itself.
+    signal(cluster.child.id(), "STOP");
     for pid in nodes.iter().copied().chain([cluster.child.id()]) {
         signal(pid, "KILL");
     }
@@ -167,6 +168,7 @@ fn temporary_data_goes_with_a_killed_runner_and_its_nodes() {
     // With all of them killed at once nobody is left to do it, until somebody starts the next.
     let cluster = start_with(2, free_port(), |command| command.env("TMPDIR", dir.path()));
     let nodes = children_of(cluster.child.id());
+    signal(cluster.child.id(), "STOP");
     for pid in nodes.iter().copied().chain([cluster.child.id()]) {
         signal(pid, "KILL");
     }

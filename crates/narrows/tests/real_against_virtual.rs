@@ -35,7 +35,7 @@ documents = 40_000
 bulk_documents = 2000
 clients = 2
 
-[index]
+[[index]]
 name = "leader"
 shards = 1
 replicas = 0

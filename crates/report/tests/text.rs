@@ -168,6 +168,7 @@ fn the_json_of_two_variants() {
           "documents": 3970000,
           "gain": 1.0,
           "gain_interval": null,
+          "held_by": "latency",
           "laps_s": [
             164.1
           ],
@@ -205,6 +206,7 @@ fn the_json_of_two_variants() {
           "documents": 3970000,
           "gain": 58.60714285714286,
           "gain_interval": null,
+          "held_by": "link_rate",
           "laps_s": [
             2.8
           ],

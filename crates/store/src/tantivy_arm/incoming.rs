@@ -10,6 +10,7 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,10 @@ struct Receiving {
     durable: bool,
 }
 
+/// How long a reception waits for an earlier one to let go, and how often it looks.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_RETRY: Duration = Duration::from_millis(5);
+
 /// A reception.
 pub(crate) struct FileIncoming {
     env: Env,
@@ -79,10 +84,15 @@ pub(crate) struct FileIncoming {
 impl FileIncoming {
     pub(crate) async fn begin(env: &Env, copy: &Path, commit: &Commit) -> Result<Self> {
         let dir = copy.join(INCOMING);
-        let (lock, older, notes) = {
+        // An earlier reception that was given up may still sync what came; it lets go when that is done.
+        let give_up = env.now() + LOCK_PATIENCE;
+        let (lock, older, notes) = loop {
             let (copy, dir, commit) = (copy.to_owned(), dir.clone(), commit.clone());
             let prepare = move || prepare(&copy, &dir, &commit);
-            env.work(Work::DiskRead { bytes: 4096 }, prepare).await?
+            match env.work(Work::DiskRead { bytes: 4096 }, prepare).await {
+                Err(Error::InUse { .. }) if env.now() < give_up => env.sleep(LOCK_RETRY).await,
+                prepared => break prepared?,
+            }
         };
         let mut received = Vec::new();
         for meta in &commit.files {
