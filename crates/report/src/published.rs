@@ -66,7 +66,7 @@ impl Published {
             "# Published figures and ours".to_owned(),
             format!(
                 "Every bundled plan that has published rows, in the virtual world, at the published size. Made by\n\
-                 `{made_with}`; the parameters and their sources are in the plans' `[virtual]` tables.\n\
+                 `{made_with}`; the parameters and their sources are in `plans/test-beds/`.\n\
                  A row is *calibrated* where a parameter was fitted to it, and *predicted* otherwise."
             ),
             self.grid(true),

@@ -115,8 +115,8 @@ fn a_kill_before_the_next_commit_loses_no_field() {
         let alive = dir.join("alive");
         let shard = grown(&env, &alive).await;
         let killed = dir.join("killed");
-        let copied = std::process::Command::new("cp").arg("-r").args([&alive, &killed]).status();
-        assert!(copied.unwrap().success());
+        // It may miss a temporary file that goes meanwhile; what counts is whether the copy opens.
+        std::process::Command::new("cp").arg("-r").args([&alive, &killed]).status().unwrap();
         let reopened = open(&env, &killed).await;
         assert_eq!(reopened.opened().replayed_ops, 110);
         // What is replayed is indexed by the mapping of the open, whenever it was written.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::tokenizer::TextAnalyzer;
@@ -57,6 +58,29 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How often a writer's lock is asked for, and the pause between.
+const LOCK_TRIES: u32 = 200;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// Opens the writer. The library's threads may let go of the lock a moment after the writer before it was closed.
+fn open_writer(index: &Index) -> tantivy::Result<IndexWriter> {
+    let mut tries = 0;
+    loop {
+        let options = IndexWriterOptions::builder()
+            .memory_budget_per_thread(WRITER_BYTES)
+            .num_worker_threads(1)
+            .num_merge_threads(1)
+            .build();
+        match index.writer_with_options(options) {
+            Err(TantivyError::LockFailure(..)) if tries < LOCK_TRIES => {
+                tries += 1;
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            opened => return opened,
+        }
+    }
+}
+
 impl Handles {
     /// Opens the index in `work_dir`, after fields that only the mapping has were added to its schema.
     fn open(dir: &Path, work_dir: &Path, mapping: &Mapping) -> Result<Self> {
@@ -72,13 +96,7 @@ impl Handles {
             path: dir.to_owned(),
             reason: "its schema lacks the fields that every copy has".to_owned(),
         })?;
-        let options = IndexWriterOptions::builder()
-            .memory_budget_per_thread(WRITER_BYTES)
-            .num_worker_threads(1)
-            .num_merge_threads(1)
-            .build();
-        let writer: IndexWriter =
-            index.writer_with_options(options).map_err(refused("open a writer"))?;
+        let writer = open_writer(&index).map_err(refused("open a writer"))?;
         let mut policy = LogMergePolicy::default();
         policy.set_del_docs_ratio_before_merge(0.5);
         writer.set_merge_policy(Box::new(policy));
