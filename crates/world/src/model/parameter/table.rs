@@ -1,0 +1,300 @@
+//! The one table of model parameters: names, units, meanings, bounds, defaults and their sources.
+
+use super::{Field, Parameter};
+
+/// Rates from 1 kB/s to 1 TB/s: below, a run would not end; above, say "unlimited".
+const RATES: (f64, f64) = (1e3, 1e12);
+/// Where bounds are a matter of names alone.
+const NAMES: (f64, f64) = (0.0, 0.0);
+const MEASURED: &str = "measured on the machine of docs/benchmarks.md";
+const ASSUMED: &str = "assumed";
+
+macro_rules! row {
+    ($name:literal, $unit:literal, $range:expr, $kind:ident($($place:tt)+), $source:expr, $meaning:literal) => {
+        Parameter {
+            name: $name,
+            unit: $unit,
+            meaning: $meaning,
+            source: $source,
+            range: $range,
+            path: stringify!($($place)+),
+            field: |models| Field::$kind(&mut models.$($place)+),
+        }
+    };
+}
+
+pub(super) static TABLE: [Parameter; 35] = [
+    row!(
+        "link.tcp",
+        "on or off",
+        NAMES,
+        Switch(link.tcp_modelled),
+        "off: as the emulated link of the embedded target, whose ends are on one machine",
+        "Whether connections over the link have TCP's windows; setting any parameter of TCP turns it on."
+    ),
+    row!(
+        "link.rate_bytes_per_s",
+        "bytes/s",
+        RATES,
+        MaybeRate(link.rate_bytes_per_s),
+        "as the plan's link says",
+        "Rate of the link in each direction, all connections together."
+    ),
+    row!(
+        "link.segment_bytes",
+        "bytes",
+        (64.0, 65536.0),
+        Segment(link.tcp.segment_bytes),
+        "an Ethernet frame of 1500 bytes less IP, TCP and timestamps",
+        "Payload of a TCP segment."
+    ),
+    row!(
+        "link.initial_window_segments",
+        "segments",
+        (1.0, 1000.0),
+        Count(link.tcp.initial_window_segments),
+        "RFC 6928",
+        "Segments that a new connection sends before the first acknowledgement."
+    ),
+    row!(
+        "link.slow_start_after_idle",
+        "on or off",
+        NAMES,
+        Switch(link.tcp.slow_start_after_idle),
+        "Linux net.ipv4.tcp_slow_start_after_idle = 1",
+        "Whether the window halves for every retransmission timeout that a connection was idle."
+    ),
+    row!(
+        "link.min_rto",
+        "time",
+        (1e-3, 10.0),
+        Time(link.tcp.min_rto),
+        "Linux TCP_RTO_MIN",
+        "The part of the retransmission timeout that does not shrink with the round trip."
+    ),
+    row!(
+        "link.congestion_control",
+        "name",
+        NAMES,
+        Control(link.tcp.congestion_control),
+        "Linux net.ipv4.tcp_congestion_control since 2.6.19",
+        "How the window shrinks after a loss and grows again."
+    ),
+    row!(
+        "link.loss",
+        "share",
+        (0.0, 0.1),
+        Number(link.tcp.loss),
+        "a clean line",
+        "Share of the segments that the line loses, besides what overflows its queue."
+    ),
+    row!(
+        "link.max_window_bytes",
+        "bytes",
+        (1448.0, 1.1e12),
+        MaybeBytes(link.max_window_bytes),
+        "as the plan's link says",
+        "The receiver's window: bytes that a connection may have under way."
+    ),
+    row!(
+        "link.queue_bytes",
+        "bytes",
+        (1448.0, 1.1e12),
+        MaybeBytes(link.queue_bytes),
+        "no bound, as the emulated link",
+        "Bytes that wait in front of the line; what comes on top is lost."
+    ),
+    row!(
+        "disk.read_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.disk.read_bytes_per_s),
+        MEASURED,
+        "Sequential reads, all requests together."
+    ),
+    row!(
+        "disk.write_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.disk.write_bytes_per_s),
+        MEASURED,
+        "Sequential writes, all requests together."
+    ),
+    row!(
+        "disk.seek",
+        "time",
+        (0.0, 1.0),
+        Time(host.disk.seek),
+        MEASURED,
+        "What a request costs before its first byte."
+    ),
+    row!(
+        "disk.sync",
+        "time",
+        (0.0, 10.0),
+        Time(host.disk.sync),
+        MEASURED,
+        "What making earlier writes durable costs."
+    ),
+    row!(
+        "disk.request_bytes",
+        "bytes",
+        (4096.0, 1.1e9),
+        Bytes(host.disk.request_bytes),
+        "Linux /sys/block/*/queue/max_sectors_kb = 1280",
+        "Larger operations are split into requests of this size."
+    ),
+    row!(
+        "disk.queue_depth",
+        "operations",
+        (1.0, 4096.0),
+        Count(host.disk.queue_depth),
+        "one at a time, as measured",
+        "Operations that the device serves side by side; they share its rate."
+    ),
+    row!(
+        "disk.scheduler",
+        "name",
+        NAMES,
+        Scheduler(host.disk.scheduler),
+        "Linux since 5.0 has no other for a fast device",
+        "The kernel's order of requests; cfq serves one process at a time and idles after each read or sync."
+    ),
+    row!(
+        "disk.slice_idle",
+        "time",
+        (0.0, 1.0),
+        Time(host.disk.slice_idle),
+        "Linux block/cfq-iosched.c: cfq_slice_idle = HZ / 125",
+        "How long cfq leaves the device idle after a request, in the hope that the same process asks again."
+    ),
+    row!("cores.count", "cores", (1.0, 4096.0), Count(host.cores), ASSUMED, "Cores of a host."),
+    row!(
+        "cores.hash_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.hash_bytes_per_s),
+        MEASURED,
+        "Checksums, on one core."
+    ),
+    row!(
+        "cores.copy_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.copy_bytes_per_s),
+        MEASURED,
+        "Copies of memory, on one core."
+    ),
+    row!(
+        "cores.lz4_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.lz4_bytes_per_s),
+        MEASURED,
+        "Compressing with LZ4, on one core."
+    ),
+    row!(
+        "cores.zstd_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.zstd_bytes_per_s),
+        MEASURED,
+        "Compressing with Zstandard at level 1, on one core."
+    ),
+    row!(
+        "cores.decompress_speedup",
+        "times",
+        (0.01, 1000.0),
+        Number(host.costs.decompress_speedup),
+        MEASURED,
+        "How much faster decompressing is than compressing."
+    ),
+    row!(
+        "cores.index_document",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.index_document),
+        MEASURED,
+        "Indexing, for each document, on one core."
+    ),
+    row!(
+        "cores.index_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.index_bytes_per_s),
+        MEASURED,
+        "Indexing, for the bytes of the sources, on one core."
+    ),
+    row!(
+        "cores.parse_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.parse_bytes_per_s),
+        MEASURED,
+        "Parsing JSON, on one core."
+    ),
+    row!(
+        "cores.search_document",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.search_document),
+        "assumed: what a common word's posting costs to score; searches declare their documents",
+        "Searching, for each document that is looked at, on one core."
+    ),
+    row!(
+        "cores.search_bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.costs.search_bytes_per_s),
+        "assumed; searches declare their bytes",
+        "Searching, for the bytes that are read, on one core."
+    ),
+    row!(
+        "cores.message",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.message),
+        "a system call and a task's wake-up on the machine of docs/benchmarks.md",
+        "Sending or receiving a message, whatever its size, on one core."
+    ),
+    row!(
+        "cores.dispatch",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.dispatch),
+        "none: this engine's loop takes a message up at once",
+        "What a received message waits for a thread: selectors, queues of thread pools, pauses. No core works meanwhile."
+    ),
+    row!(
+        "cores.send_bytes_per_s",
+        "bytes/s",
+        RATES,
+        MaybeRate(host.costs.send_bytes_per_s),
+        "a bare socket over loopback in docs/benchmarks.md",
+        "Sending a message's bytes: framing, copying, encryption; one connection's messages are on one core at a time."
+    ),
+    row!(
+        "cores.receive_bytes_per_s",
+        "bytes/s",
+        RATES,
+        MaybeRate(host.costs.receive_bytes_per_s),
+        "a bare socket over loopback in docs/benchmarks.md",
+        "Receiving a message's bytes; one connection's messages are on one core at a time."
+    ),
+    row!(
+        "card.bytes_per_s",
+        "bytes/s",
+        RATES,
+        Rate(host.card_bytes_per_s),
+        "10 gigabit Ethernet",
+        "Rate of a host's network card, each way."
+    ),
+    row!(
+        "card.delay",
+        "time",
+        (0.0, 1.0),
+        Time(host.card_delay),
+        ASSUMED,
+        "Delay through a card and half the switch behind it; a round trip within a site has four."
+    ),
+];
