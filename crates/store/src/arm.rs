@@ -1,6 +1,7 @@
 //! The two ways a copy is kept: real files under `tantivy`, or the virtual world's sizes and hashes.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -223,14 +224,14 @@ impl Arm {
         either!(self, arm => arm.counts())
     }
 
-    /// Operations of the log from `from` on, ascending, each once.
-    pub(crate) async fn ops_since(
+    /// Operations of the log with these sequence numbers, ascending, each once.
+    pub(crate) async fn ops_between(
         &self,
-        from: u64,
+        seq_nos: RangeInclusive<u64>,
         max_ops: usize,
         max_bytes: usize,
     ) -> Result<Vec<Operation>> {
-        either!(self, arm => arm.ops_since(from, max_ops, max_bytes).await)
+        either!(self, arm => arm.ops_between(seq_nos, max_ops, max_bytes).await)
     }
 
     /// First half of a commit, while nothing is written: holds on to the refreshed index's files.

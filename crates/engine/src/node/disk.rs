@@ -6,6 +6,7 @@
 //! | `state.json` | the cluster state, on the manager |
 //! | `indices/<uuid>/<shard>/` | a shard copy |
 //! | `indices/<uuid>/<shard>.copy.json` | its allocation id and history |
+//! | `indices/<uuid>/<shard>.leases.json` | its retention leases |
 //!
 //! In the virtual world the same paths name values on the host's virtual disk.
 
@@ -21,6 +22,7 @@ use world::{Env, Work};
 
 use crate::config::NodeConfig;
 use crate::error::Error;
+use crate::policy::retention::Leases;
 use crate::state::{ClusterState, FoundCopy};
 
 /// What is written beside a copy's files.
@@ -70,6 +72,10 @@ impl NodeDisk {
 
     fn note_path(&self, index_uuid: &str, shard: u32) -> PathBuf {
         self.root.join("indices").join(index_uuid).join(format!("{shard}.copy.json"))
+    }
+
+    fn leases_path(&self, index_uuid: &str, shard: u32) -> PathBuf {
+        self.root.join("indices").join(index_uuid).join(format!("{shard}.leases.json"))
     }
 
     fn state_path(&self) -> PathBuf {
@@ -143,6 +149,23 @@ impl NodeDisk {
         self.write(self.note_path(index_uuid, shard), text).await
     }
 
+    pub(crate) async fn write_leases(
+        &self,
+        index_uuid: &str,
+        shard: u32,
+        leases: &Leases,
+    ) -> io::Result<()> {
+        let text = serde_json::to_string(leases).expect("plain data");
+        self.write(self.leases_path(index_uuid, shard), text).await
+    }
+
+    /// The leases of a copy; none where they cannot be read: followers renew theirs, or recover again.
+    pub(crate) async fn read_leases(&self, index_uuid: &str, shard: u32) -> Leases {
+        let read = self.read(self.leases_path(index_uuid, shard)).await;
+        let text = read.ok().flatten().unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
     pub(crate) async fn read_note(&self, index_uuid: &str, shard: u32) -> Option<CopyNote> {
         let text = self.read(self.note_path(index_uuid, shard)).await.ok()??;
         serde_json::from_str(&text).ok()
@@ -151,8 +174,10 @@ impl NodeDisk {
     /// Removes a copy: first the note, so that no half of it is ever taken for a whole.
     pub(crate) async fn remove_copy(&self, index_uuid: &str, shard: u32) -> io::Result<()> {
         let (note, dir) = (self.note_path(index_uuid, shard), self.copy_dir(index_uuid, shard));
+        let leases = self.leases_path(index_uuid, shard);
         if let Some(disk) = self.env.virtual_disk() {
             disk.remove_under(&note.to_string_lossy());
+            disk.remove_under(&leases.to_string_lossy());
             disk.remove_under(&format!("{}/", dir.to_string_lossy()));
             disk.remove_under(&dir.to_string_lossy());
             return Ok(());
@@ -161,6 +186,7 @@ impl NodeDisk {
         self.env
             .work(work, move || {
                 missing_is_fine(fs::remove_file(&note))?;
+                missing_is_fine(fs::remove_file(&leases))?;
                 missing_is_fine(fs::remove_dir_all(&dir))?;
                 // The index's own directory goes with its last shard.
                 let _ = dir.parent().map(fs::remove_dir);

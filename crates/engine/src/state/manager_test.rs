@@ -362,6 +362,7 @@ fn a_follower_recovers_from_remote() {
             remote_cluster: cluster.to_owned(),
             leader_index: "logs".to_owned(),
             leader_uuid: "u".to_owned(),
+            following: Default::default(),
         },
         shards: 2,
         settings,

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -259,15 +260,15 @@ impl SyntheticArm {
         Ok(())
     }
 
-    pub(crate) async fn ops_since(
+    pub(crate) async fn ops_between(
         &self,
-        from: u64,
+        seq_nos: RangeInclusive<u64>,
         max_ops: usize,
         max_bytes: usize,
     ) -> Result<Vec<Operation>> {
         let mut bytes = 0;
         let mut ops = Vec::new();
-        for op in self.disk.borrow().log.range(from..).map(|(_, op)| op) {
+        for op in self.disk.borrow().log.range(seq_nos).map(|(_, op)| op) {
             let more = bytes + op.encoded_bytes();
             if !ops.is_empty() && (ops.len() >= max_ops || more > max_bytes as u64) {
                 break;

@@ -26,6 +26,7 @@ mod pin;
 mod schema;
 mod search;
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -294,16 +295,16 @@ impl TantivyArm {
         }
     }
 
-    pub(crate) async fn ops_since(
+    pub(crate) async fn ops_between(
         &self,
-        from: u64,
+        seq_nos: RangeInclusive<u64>,
         max_ops: usize,
         max_bytes: usize,
     ) -> Result<Vec<Operation>> {
         let bytes = self.counts().log_bytes.min(max_bytes as u64).max(1);
         self.work(Work::DiskRead { bytes }, move |core| {
-            let pieces = core.log_pieces(from);
-            log::read(&pieces, from, max_ops, max_bytes)
+            let pieces = core.log_pieces(&seq_nos);
+            log::read(&pieces, &seq_nos, max_ops, max_bytes)
         })
         .await
     }
