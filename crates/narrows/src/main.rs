@@ -4,6 +4,7 @@
 
 mod commands;
 mod exit;
+mod interrupt;
 mod live;
 mod machine;
 mod node_process;

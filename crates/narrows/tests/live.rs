@@ -1,16 +1,18 @@
 //! `watch` and `explain` on clusters of real processes: each injected cause gets its verdict, and what is healthy
 //! gets none. The link runs on a thread of its own and the nodes are processes, so asking may block here.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::{ClusterSpec, EmbeddedTarget, Target, TopologySpec};
+use common::{BINARY, noise, noise_index};
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
 const SECRET: &str = "open-sesame-4711";
 
 fn topology() -> TopologySpec {
@@ -49,24 +51,8 @@ impl Lab {
 
     /// An index of so many documents of 10 000 bytes that do not compress.
     async fn index(&self, name: &str, shards: u32, documents: u32) {
-        let settings = json!({"number_of_shards": shards, "number_of_replicas": 0});
-        let field = json!({"type": "keyword", "index": false, "doc_values": false});
-        let body = json!({"settings": settings, "mappings": {"properties": {"t": field}}});
-        self.ask("leader", "PUT", &format!("/{name}"), body).await;
-        let mut state = 88_172_645_463_325_252_u64;
-        let mut noise = || {
-            // xorshift64, so that every run indexes the same.
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            char::from(b'!' + (state % 90) as u8).to_string().replace(['"', '\\'], "x")
-        };
-        for _ in 0..documents / 100 {
-            let mut lines = String::new();
-            for _ in 0..100 {
-                let text: String = (0..10_000).map(|_| noise()).collect();
-                lines.push_str(&format!("{{\"index\":{{}}}}\n{{\"t\":\"{text}\"}}\n"));
-            }
+        self.ask("leader", "PUT", &format!("/{name}"), noise_index(shards)).await;
+        for lines in noise(documents) {
             let path = format!("/{name}/_bulk");
             let answer = self.target.request("leader", "POST", &path, Bytes::from(lines)).await;
             assert_eq!(answer.unwrap().json().unwrap()["errors"], false);

@@ -8,7 +8,7 @@ mod link;
 mod plans;
 mod published;
 mod report;
-mod restore;
+pub(crate) mod restore;
 mod run;
 mod show;
 mod watch;
@@ -30,9 +30,10 @@ pub(crate) enum Command {
     Report(report::Args),
     /// Watch a live cluster: recoveries, nodes, followers, what waits, and what holds them. Read-only.
     Watch(watch::Args),
-    /// Say what holds a live cluster or a recorded run back, with the evidence and what lifts it. Read-only.
+    /// Say what holds a live cluster or a recorded run back, with the evidence and what lifts it. Read-only without
+    /// --probe.
     Explain(explain::Args),
-    /// Put back what a run that was killed has changed on a live cluster.
+    /// Put back what a run or a probe that was killed has changed on a live cluster.
     Restore(restore::Args),
     /// Start a cluster of the embedded engine, for any client or tool to be pointed at.
     Cluster(cluster::Args),
