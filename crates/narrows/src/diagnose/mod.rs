@@ -86,6 +86,12 @@ pub(crate) const CASES: [Case; 6] = [
 ];
 
 impl Case {
+    /// Why it cannot be injected on this machine.
+    pub(crate) fn obstacle(&self) -> Option<&'static str> {
+        let obstacle = "no control group with a quota can be made here (root on Linux can)";
+        (self.kind == Kind::Cpu && !quota::Quota::is_allowed()).then_some(obstacle)
+    }
+
     /// Whether something goes on that a probe could change.
     pub(crate) fn can_be_probed(&self) -> bool {
         !matches!(self.kind, Kind::Block | Kind::Healthy)
