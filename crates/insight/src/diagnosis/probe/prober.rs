@@ -150,7 +150,7 @@ impl Prober {
             .any(|o| o.probe.kind == Kind::Brake && o.reading == Reading::Follows);
         if holds {
             // What the limiter holds cannot be told to follow anything else.
-            self.waiting.retain(|probe| probe.kind == Kind::Lull);
+            self.waiting.clear();
         }
         self.active = self.waiting.pop_front().map(|probe| Active {
             phase: Phase::Before,
