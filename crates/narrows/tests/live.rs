@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -292,6 +294,47 @@ fn what_cannot_be_reached_is_one_sentence_and_exit_code_2() {
     refused(&["explain", "http://127.0.0.1:1", "--interval", "20s"], &["two looks"]);
     refused(&["watch", "https://127.0.0.1:1", "--ca", "/no/such/file"], &["/no/such/file"]);
     refused(&["watch", "https://127.0.0.1:1", "--cert", "x"], &["--key"]);
+}
+
+/// A server that answers everything alike, as long as the test runs.
+fn answers_with(status: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            // The head of the request; there is never a body to speak of.
+            let _ = stream.read(&mut [0; 4096]);
+            let length = body.len();
+            let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n");
+            let _ = write!(stream, "{head}connection: close\r\n\r\n{body}");
+        }
+    });
+    address
+}
+
+#[test]
+fn whoever_answers_instead_of_a_cluster_is_one_sentence_and_exit_code_2() {
+    const HTML: &str = "<html><title>Bad Gateway</title></html>";
+    const SECURITY: &str =
+        r#"{"error":{"type":"security_exception","reason":"no permissions"},"status":403}"#;
+    for (status, body, words) in [
+        ("401 Unauthorized", SECURITY, ["401", "NARROWS_USER"]),
+        ("502 Bad Gateway", HTML, ["HTML", "proxy"]),
+        ("200 OK", HTML, ["HTML", "address of a node"]),
+        ("200 OK", r#"{"hello":"world"}"#, ["neither Elasticsearch nor OpenSearch", "node"]),
+        ("429 Too Many Requests", "{}", ["429", "/"]),
+    ] {
+        let address = answers_with(status, body);
+        refused(&["explain", &address, "--for", "1s"], &words);
+        refused(&["watch", &address, "--for", "1s", "--plain"], &words);
+    }
+    // A version never seen is looked at all the same, and said.
+    let root = r#"{"cluster_name":"c","version":{"number":"42.0.0","distribution":"opensearch"}}"#;
+    let output = narrows(&["explain", &answers_with("200 OK", root), "--for", "1s"]);
+    let text = said(&output);
+    assert!(text.contains("opensearch 42.0.0 was never tried"), "{text}");
+    assert_eq!(output.status.code(), Some(0), "{text}");
 }
 
 #[test]

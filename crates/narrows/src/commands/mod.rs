@@ -3,6 +3,7 @@
 mod calibrate;
 mod cluster;
 mod completions;
+mod diagnose;
 mod explain;
 mod link;
 mod plans;
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     /// Say what holds a live cluster or a recorded run back, with the evidence and what lifts it. Read-only without
     /// --probe.
     Explain(explain::Args),
+    /// Inject causes into nodes that are started for it, and see whether explain finds them.
+    Diagnose(diagnose::Args),
     /// Put back what a run or a probe that was killed has changed on a live cluster.
     Restore(restore::Args),
     /// Start a cluster of the embedded engine, for any client or tool to be pointed at.
@@ -57,6 +60,7 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
         Command::Report(args) => report::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Diagnose(args) => diagnose::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Cluster(args) => cluster::run(&args),
         Command::Link(args) => link::run(&args),

@@ -81,7 +81,16 @@ fn brake(diagnosis: &mut Diagnosis, outcome: &Outcome, holds: bool) {
     if any {
         return;
     }
-    for finding in of_class(diagnosis, &[Class::Unknown, Class::Latency, Class::Bandwidth]) {
+    // Whatever else is busy: the rate follows the limit.
+    const OTHERS: &[Class] = &[
+        Class::Unknown,
+        Class::Latency,
+        Class::Bandwidth,
+        Class::Cpu,
+        Class::Disk,
+        Class::NoisyNeighbour,
+    ];
+    for finding in of_class(diagnosis, OTHERS) {
         let sentence = format!("the limiter of {} holds: {setting}", outcome.probe.place);
         reclassify(finding, Class::RateLimit, sentence, outcome);
         lift_by(finding, outcome);

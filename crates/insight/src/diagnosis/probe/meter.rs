@@ -15,8 +15,8 @@ const RATE_MS: u64 = 300;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Meter {
     /// Bytes a second of all recoveries of a kind together, of those that a node takes part in; of all nodes where
-    /// none is named.
-    Together { node: Option<String>, knobs: Option<Knobs> },
+    /// none is named. `steady` leaves out the steps in which one of them began or ended.
+    Together { node: Option<String>, knobs: Option<Knobs>, steady: bool },
     /// Bytes a second of each recovery by itself.
     Each { knobs: Knobs },
     /// Use of a node's disk or cores.
@@ -37,13 +37,13 @@ impl Meter {
         let looks: Vec<_> =
             series.looks().iter().copied().filter(|(t_ms, _)| within(*t_ms)).collect();
         match self {
-            Meter::Together { node, knobs } => {
+            Meter::Together { node, knobs, steady } => {
                 let counts = |recovery: &Recovery| {
                     let ends = [&recovery.source, &recovery.target];
                     node.as_ref().is_none_or(|node| ends.contains(&&Some(node.clone())))
                         && knobs.is_none_or(|k| Knobs::of(recovery, series.flavour()) == k)
                 };
-                looks.windows(2).filter_map(|pair| together(pair, &counts)).collect()
+                looks.windows(2).filter_map(|pair| together(pair, &counts, *steady)).collect()
             }
             Meter::Each { knobs } => {
                 let before = series.looks().iter().filter(|(t_ms, _)| *t_ms < span.from_ms);
@@ -74,19 +74,35 @@ impl Meter {
     }
 }
 
-/// Bytes a second of recoveries together between two looks; none where none goes on.
-fn together(pair: &[(f64, &Observation)], counts: &impl Fn(&Recovery) -> bool) -> Option<f64> {
+/// Bytes a second of recoveries together between two looks; none where none goes on, and none where one began or ended
+/// if the step is to be `steady`.
+fn together(
+    pair: &[(f64, &Observation)],
+    counts: &impl Fn(&Recovery) -> bool,
+    steady: bool,
+) -> Option<f64> {
     let [(then_ms, then), (now_ms, now)] = pair else { return None };
+    let (before, after) = (copying(then, counts), copying(now, counts));
+    if (before.is_empty() && after.is_empty()) || (steady && before != after) {
+        return None;
+    }
     let mut bytes = 0;
-    let mut goes_on = false;
     for recovery in now.recoveries.iter().filter(|recovery| counts(recovery)) {
         let before = then.recoveries.iter().find(|other| other.key() == recovery.key());
         let was = before.and_then(|before| before.recovered_bytes).unwrap_or(0);
         bytes += recovery.recovered_bytes?.saturating_sub(was);
-        goes_on |= recovery.stage == "INDEX" && !recovery.ended;
     }
-    let went_on = then.recoveries.iter().any(|recovery| counts(recovery) && !recovery.ended);
-    (goes_on || went_on).then(|| bytes as f64 / ((now_ms - then_ms) / 1e3))
+    Some(bytes as f64 / ((now_ms - then_ms) / 1e3))
+}
+
+/// The recoveries that copy files, by key.
+fn copying<'a>(
+    look: &'a Observation,
+    counts: &impl Fn(&Recovery) -> bool,
+) -> BTreeSet<(&'a str, u32, Option<&'a str>, Option<u64>)> {
+    let copies =
+        |recovery: &&Recovery| counts(recovery) && recovery.stage == "INDEX" && !recovery.ended;
+    look.recoveries.iter().filter(copies).map(Recovery::key).collect()
 }
 
 fn own_rate(recovery: &Recovery) -> Option<f64> {

@@ -40,6 +40,11 @@ pub fn plan(series: &Series<'_>, diagnosis: &Diagnosis) -> Vec<Probe> {
     probes
 }
 
+/// The rate of a node while the same recoveries go on.
+fn steady(busiest: &Busiest) -> Meter {
+    Meter::Together { node: Some(busiest.node.clone()), knobs: Some(busiest.knobs), steady: true }
+}
+
 fn brake(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
     let (name, default) = busiest.knobs.rate?;
     let found = today(series, name, default);
@@ -54,7 +59,7 @@ fn brake(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
         factor,
         later_only: false,
         place: busiest.node.clone(),
-        meter: Meter::Together { node: Some(busiest.node.clone()), knobs: Some(busiest.knobs) },
+        meter: steady(busiest),
     })
 }
 
@@ -83,7 +88,7 @@ fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
     let later_only = series.flavour() != "narrows";
     let meter = match later_only {
         true => Meter::Each { knobs: busiest.knobs },
-        false => Meter::Together { node: Some(busiest.node.clone()), knobs: Some(busiest.knobs) },
+        false => steady(busiest),
     };
     let place = busiest.node.clone();
     let probe = |setting: &str, found, to, factor| Probe {
@@ -119,6 +124,7 @@ fn slots(series: &Series<'_>, diagnosis: &Diagnosis) -> Option<Probe> {
         factor: f64::from(now + 1) / f64::from(now),
         later_only: false,
         place: String::new(),
-        meter: Meter::Together { node: None, knobs: None },
+        // What one more slot fills are the gaps, too.
+        meter: Meter::Together { node: None, knobs: None, steady: false },
     })
 }

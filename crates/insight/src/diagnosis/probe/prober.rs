@@ -10,10 +10,10 @@ use crate::stats::{MIN_LAPS, mean, mean_ratio_interval};
 /// Time after a change in which nothing is measured: it has to reach every node, and what is in flight to pass.
 const SETTLE_MS: f64 = 1500.0;
 /// A measurement takes at least this long, and has at least so many samples.
-const MEASURE_MS: f64 = 3000.0;
-const SAMPLES: usize = 5;
+const MEASURE_MS: f64 = 5000.0;
+const SAMPLES: usize = 8;
 /// A measurement that is not whole by then never will be: nothing goes on any more.
-const PATIENCE_MS: f64 = 12_000.0;
+const PATIENCE_MS: f64 = 20_000.0;
 /// The same where only recoveries that begin later tell.
 const LATER_PATIENCE_MS: f64 = 40_000.0;
 /// A probe is repeated so often where it is not clear.
@@ -150,7 +150,7 @@ impl Prober {
             .any(|o| o.probe.kind == Kind::Brake && o.reading == Reading::Follows);
         if holds {
             // What the limiter holds cannot be told to follow anything else.
-            self.waiting.retain(|probe| probe.kind == Kind::Lull);
+            self.waiting.clear();
         }
         self.active = self.waiting.pop_front().map(|probe| Active {
             phase: Phase::Before,
@@ -217,7 +217,8 @@ impl Active {
             return Measured::NotYet;
         }
         if self.probe.kind == Kind::Lull {
-            let rate = Meter::Together { node: Some(self.probe.place.clone()), knobs: None };
+            let node = Some(self.probe.place.clone());
+            let rate = Meter::Together { node, knobs: None, steady: true };
             let rates = rate.samples(series, span, false);
             let kept = if during { &mut self.rates.1 } else { &mut self.rates.0 };
             kept.extend(rates);
