@@ -1,0 +1,2 @@
+//! Couchbase's change protocol.
+pub mod codec;
