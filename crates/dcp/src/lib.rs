@@ -1,2 +1,3 @@
 //! Couchbase's change protocol.
 pub mod codec;
+pub mod policy;

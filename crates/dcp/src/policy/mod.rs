@@ -1,0 +1,13 @@
+//! The protocol's decisions as pure state machines: an event in, a decision out.
+
+mod failover;
+mod flow_control;
+mod liveness;
+mod snapshot;
+mod takeover;
+
+pub use failover::{FailoverTable, MAX_ENTRIES, StartDecision, StreamStart};
+pub use flow_control::{AckPolicy, OverAcknowledged, Window, consumer_window_bytes};
+pub use liveness::{ConsumerLiveness, Liveness, ProducerLiveness};
+pub use snapshot::{OutOfOrder, SnapshotCursor};
+pub use takeover::{Takeover, TakeoverStep};
