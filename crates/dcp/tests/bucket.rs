@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dcp::bucket::{Bucket, BucketSettings, Condition, ItemData, ItemKind, Take};
+use dcp::bucket::{Bucket, BucketSettings, CheckpointLimits, Condition, ItemData, ItemKind, Take};
 use dcp::codec::{Marker, SNAPSHOT_CHECKPOINT, SNAPSHOT_MEMORY, Status, VbucketState, Write};
 use dcp::policy::StreamStart;
 use tokio::sync::Notify;
@@ -175,7 +175,11 @@ fn view(items: &[ItemData], to: u64) -> BTreeMap<Bytes, Bytes> {
 async fn a_backfill_is_the_view_at_its_end(env: Env) {
     let place = place(&env);
     // Little memory for checkpoints, so that most has to come from disk.
-    let bucket = Bucket::open(&env, settings(1, 2 << 20), &place.dir).await.unwrap();
+    let settings = BucketSettings {
+        checkpoints: CheckpointLimits { max_items: 100, max_bytes: 1 << 20 },
+        ..settings(1, 2 << 20)
+    };
+    let bucket = Bucket::open(&env, settings, &place.dir).await.unwrap();
     let mut history = Vec::new();
     for n in 0..3000u64 {
         let key = format!("key{}", env.random_u64() % 200);

@@ -176,12 +176,13 @@ impl Bucket {
             flusher: RefCell::default(),
         };
         let bucket = Bucket(Rc::new(inner));
+        // A history that others are told of is on disk before.
+        while bucket.flush_once().await? {}
         let task = env.spawn(
             "flushes a bucket",
             flusher::run(Rc::downgrade(&bucket.0), bucket.0.flush.clone()),
         );
         *bucket.0.flusher.borrow_mut() = Some(task);
-        bucket.0.flush.notify_one();
         Ok(bucket)
     }
 

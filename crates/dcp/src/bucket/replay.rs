@@ -15,6 +15,9 @@ use crate::codec::VbucketState;
 use crate::policy::{FailoverTable, SnapshotCursor};
 use crate::{Error, Result};
 
+/// What is needed of each file.
+type Files = BTreeMap<u32, FileUse>;
+
 /// What the log says of one vbucket.
 #[derive(Default)]
 struct History {
@@ -27,7 +30,7 @@ struct History {
 #[derive(Default)]
 pub(super) struct Replay {
     histories: BTreeMap<u16, History>,
-    files: BTreeMap<u32, FileUse>,
+    files: Files,
     anything: bool,
     /// The last record says that the bucket was closed in order.
     closed: bool,
@@ -75,7 +78,7 @@ impl Replay {
         settings: &BucketSettings,
         used: &Rc<Cell<u64>>,
         fresh: impl Fn() -> u64,
-    ) -> Result<(Vec<Option<Vbucket>>, BTreeMap<u32, FileUse>)> {
+    ) -> Result<(Vec<Option<Vbucket>>, Files)> {
         let fresh = || (fresh() & 0xffff_ffff_ffff).max(1);
         let highest = self.histories.keys().next_back().copied().unwrap_or(0);
         if highest >= settings.vbuckets.min(MAX_VBUCKETS) {
@@ -107,7 +110,7 @@ fn restore(
     history: History,
     settings: &BucketSettings,
     used: &Rc<Cell<u64>>,
-    files: &mut BTreeMap<u32, FileUse>,
+    files: &mut Files,
     fresh: Option<u64>,
 ) -> Vbucket {
     let state = history.state.as_ref().map_or(VbucketState::Dead, |state| state.state);

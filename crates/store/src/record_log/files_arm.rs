@@ -52,8 +52,9 @@ impl Opening {
             offset: at as u64,
             reason: reason.to_owned(),
         };
-        while whole {
-            match frame::read(&bytes, at, R::plausible) {
+        loop {
+            let next = if whole { frame::read(&bytes, at, R::plausible) } else { Frame::End };
+            match next {
                 Frame::End => break,
                 Frame::Torn if newest => {
                     torn = (bytes.len() - at) as u64;
