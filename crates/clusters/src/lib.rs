@@ -15,6 +15,7 @@
 //! | [`live`] | clusters that we did not start: asking and observing them |
 //! | `credentials` | what a cluster is shown that asks who we are |
 //! | `rest`, `http`, `kept` | asking a node, in either world; connections that are kept for it |
+//! | [`wire`] | the same for loads, with as little work as there can be |
 //!
 //! The one rule: whatever a target starts, it stops: when it is told to, when it is dropped, and when the
 //! process that holds it is killed.
@@ -36,6 +37,7 @@ mod target;
 mod temporary;
 mod url_target;
 mod virtual_target;
+pub mod wire;
 
 pub use credentials::Credentials;
 pub use embedded::EmbeddedTarget;
