@@ -10,6 +10,7 @@
 //! | `journal` | what was changed there, written before it is changed; how it goes back |
 //! | `site_link` | the link between two sites of one cluster |
 //! | `members` | the nodes of a target, and which is asked next |
+//! | `fault` | a process that is paused or slowed, and is not for ever |
 //! | `process`, `temporary` | a node as a child process; a directory that goes with the last of them |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
 //! | [`live`] | clusters that we did not start: asking and observing them |
@@ -23,6 +24,7 @@
 mod credentials;
 mod embedded;
 mod error;
+mod fault;
 mod http;
 mod journal;
 mod kept;

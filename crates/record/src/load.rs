@@ -77,6 +77,9 @@ pub struct LoadFigures {
     pub service_time: Option<Percentiles>,
     /// Requests by the host that they were sent to.
     pub hosts: BTreeMap<String, u64>,
+    /// Queries of shards that each node's search pool completed meanwhile, warm-up included; empty where that was not asked.
+    #[serde(default)]
+    pub searches: BTreeMap<String, u64>,
     /// Starts that were late because every client was busy.
     pub busy_starts: u64,
     /// Starts that were over a millisecond late although a client was free: the driver's own fault.

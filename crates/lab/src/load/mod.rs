@@ -30,7 +30,7 @@ use std::time::Duration;
 pub use driver::{Client, Live, Reply, drive, in_virtual_time};
 pub use hosts::HostTurn;
 pub use messages::MessageClient;
-pub use operation::{Check, Draw, Operation, Request, Requests};
+pub use operation::{Check, Content, Draw, Operation, Request, Requests};
 pub use recorder::{Failure, Recorder, Sample};
 pub use schedule::{Next, Starts};
 pub use sockets::SocketClient;

@@ -189,6 +189,24 @@ impl Operation {
         }
     }
 
+    /// Asks other indices, by the names in their paths.
+    pub fn rename_index(&mut self, renamed: &BTreeMap<String, String>) {
+        match &mut self.content {
+            Content::Pattern { path, .. } => {
+                let mut parts: Vec<&str> = path.split('/').collect();
+                if let Some(name) = parts.get(1).and_then(|part| renamed.get(*part)) {
+                    parts[1] = name;
+                    *path = parts.join("/");
+                }
+            }
+            Content::Bulk { index, .. } => {
+                if let Some(name) = renamed.get(index) {
+                    index.clone_from(name);
+                }
+            }
+        }
+    }
+
     /// Its requests: every `step`-th from number `first`, so that several drivers share them without sending one twice.
     ///
     /// # Errors

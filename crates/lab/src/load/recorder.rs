@@ -235,6 +235,7 @@ impl Recorder {
             latency: percentiles(&self.latency),
             service_time: percentiles(&self.service_time),
             hosts: hosts.collect(),
+            searches: BTreeMap::new(),
             busy_starts: self.busy_starts,
             slipped_starts: self.slipped_starts,
             driver: None,
@@ -249,7 +250,7 @@ impl Recorder {
         let at = |rank: usize| sorted.get(rank).copied().unwrap_or(mean_per_s);
         let count = sorted.len();
         let upper_middle = at(count / 2);
-        let median_per_s = if count % 2 == 0 {
+        let median_per_s = if count.is_multiple_of(2) {
             (at((count / 2).wrapping_sub(1)) + upper_middle) / 2.0
         } else {
             upper_middle

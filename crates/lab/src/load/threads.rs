@@ -71,24 +71,26 @@ impl Running {
     /// If a corpus cannot be read further, or a thread has panicked.
     pub async fn figures(mut self) -> Result<LoadFigures, Error> {
         let mut whole: Option<Recorder> = None;
-        let (mut cpu, mut busiest, mut requests) = (Duration::ZERO, DriverUse::default(), 0);
-        for receiver in std::mem::take(&mut self.parts) {
-            let lost = || Error::Thread { source: std::io::Error::other("it has panicked") };
-            let part = receiver.await.map_err(|_| lost())??;
+        let (mut cpu, mut used) = (Duration::ZERO, DriverUse::default());
+        // Each stays until it has ended: dropped before that, the load is stopped.
+        while let Some(receiver) = self.parts.first_mut() {
+            let lost = |_| Error::Thread { source: std::io::Error::other("it has panicked") };
+            let ended = receiver.await.map_err(lost);
+            self.parts.remove(0);
+            let part = ended??;
             let share = |time: Duration| time.as_secs_f64() / part.wall.as_secs_f64().max(1e-9);
             cpu += part.cpu;
-            busiest.cpu_share = busiest.cpu_share.max(share(part.cpu));
-            busiest.starved_share = busiest.starved_share.max(share(part.starved));
+            used.cpu_share = used.cpu_share.max(share(part.cpu));
+            used.starved_share = used.starved_share.max(share(part.starved));
             match &mut whole {
                 Some(whole) => whole.add(&part.recorder),
                 None => whole = Some(part.recorder),
             }
         }
-        requests += self.live.sent();
-        busiest.cpu_us_per_request = cpu.as_secs_f64() * 1e6 / requests.max(1) as f64;
+        used.cpu_us_per_request = cpu.as_secs_f64() * 1e6 / self.live.sent().max(1) as f64;
         let recorder = whole.expect("there is one thread at least");
         let figures = recorder.figures(&self.operation, &self.load);
-        Ok(LoadFigures { driver: Some(busiest), ..figures })
+        Ok(LoadFigures { driver: Some(used), ..figures })
     }
 }
 

@@ -5,6 +5,7 @@ mod cluster;
 mod completions;
 mod explain;
 mod link;
+mod load;
 mod plans;
 mod published;
 mod report;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Watch(watch::Args),
     /// Say what holds a live cluster or a recorded run back, with the evidence and what lifts it. Read-only.
     Explain(explain::Args),
+    /// Send searches or other requests to a cluster and measure latency and throughput. Read-only unless told otherwise.
+    Load(load::Args),
     /// Put back what a run that was killed has changed on a live cluster.
     Restore(restore::Args),
     /// Start a cluster of the embedded engine, for any client or tool to be pointed at.
@@ -56,6 +59,7 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
         Command::Report(args) => report::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Cluster(args) => cluster::run(&args),
         Command::Link(args) => link::run(&args),

@@ -4,6 +4,6 @@ mod connect;
 mod history;
 mod recording;
 
-pub(crate) use connect::{ConnectArgs, client, connect, title, usage};
+pub(crate) use connect::{ConnectArgs, client, connect, options, title, usage};
 pub(crate) use history::History;
 pub(crate) use recording::Recording;
