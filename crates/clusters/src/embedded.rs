@@ -281,6 +281,25 @@ impl Target for EmbeddedTarget {
         Ok(())
     }
 
+    async fn stop_node(&mut self, node: &str) -> Result<(), Error> {
+        if let Some(process) = self.nodes.find(node)?.running.take() {
+            process.stop().await;
+        }
+        Ok(())
+    }
+
+    async fn pause_node(&mut self, node: &str) -> Result<(), Error> {
+        self.nodes.pause(self.name(), node, true)
+    }
+
+    async fn resume_node(&mut self, node: &str) -> Result<(), Error> {
+        self.nodes.pause(self.name(), node, false)
+    }
+
+    fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
+        self.nodes.slow(self.name(), node, factor)
+    }
+
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {
         let member = self.nodes.find(node)?;
         if member.running.is_none() {

@@ -310,6 +310,16 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
+    /// A fault that cannot be brought about here.
+    #[error("{target} cannot {what}{}", in_words(.why))]
+    NoFault {
+        /// The target.
+        target: &'static str,
+        /// What was asked.
+        what: String,
+        /// What was found.
+        why: String,
+    },
     /// Documents could not be loaded.
     #[error("{node} cannot load shard {shard} of {index}: {reason}")]
     Load {

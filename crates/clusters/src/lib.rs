@@ -11,11 +11,13 @@
 //! | `settings_there` | settings of such a cluster: what they are, changing one for a while |
 //! | `site_link` | the link between two sites of one cluster |
 //! | `members` | the nodes of a target, and which is asked next |
+//! | `fault` | a process that is paused or slowed, and is not for ever |
 //! | `process`, `temporary` | a node as a child process; a directory that goes with the last of them |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
 //! | [`live`] | clusters that we did not start: asking and observing them |
 //! | `credentials` | what a cluster is shown that asks who we are |
 //! | `rest`, `http`, `kept` | asking a node, in either world; connections that are kept for it |
+//! | [`wire`] | the same for loads, with as little work as there can be |
 //!
 //! The one rule: whatever a target starts, it stops: when it is told to, when it is dropped, and when the
 //! process that holds it is killed.
@@ -23,6 +25,7 @@
 mod credentials;
 mod embedded;
 mod error;
+mod fault;
 mod http;
 mod journal;
 mod kept;
@@ -38,6 +41,7 @@ mod target;
 mod temporary;
 mod url_target;
 mod virtual_target;
+pub mod wire;
 
 pub use credentials::Credentials;
 pub use embedded::EmbeddedTarget;

@@ -218,6 +218,10 @@ impl Target for UrlTarget {
         Err(Error::NotOurs { method: "kill".to_owned(), path: node.to_owned() })
     }
 
+    async fn stop_node(&mut self, node: &str) -> Result<(), Error> {
+        Err(Error::NotOurs { method: "stop".to_owned(), path: node.to_owned() })
+    }
+
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {
         Err(Error::NotOurs { method: "start".to_owned(), path: node.to_owned() })
     }

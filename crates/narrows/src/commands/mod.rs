@@ -6,6 +6,7 @@ mod completions;
 mod diagnose;
 mod explain;
 mod link;
+mod load;
 mod plans;
 mod published;
 mod report;
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     Explain(explain::Args),
     /// Inject causes into nodes that are started for it, and see whether explain finds them.
     Diagnose(diagnose::Args),
+    /// Send searches or other requests to a cluster and measure latency and throughput. Read-only unless told otherwise.
+    Load(load::Args),
     /// Put back what a run or a probe that was killed has changed on a live cluster.
     Restore(restore::Args),
     /// Start a cluster of the embedded engine, for any client or tool to be pointed at.
@@ -61,6 +64,7 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
         Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Diagnose(args) => diagnose::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Cluster(args) => cluster::run(&args),
         Command::Link(args) => link::run(&args),

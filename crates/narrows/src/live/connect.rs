@@ -43,6 +43,13 @@ impl Default for ConnectArgs {
     }
 }
 
+impl ConnectArgs {
+    /// How long one answer may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}
+
 /// Everything that is wrong with reaching a cluster is for whoever asked to put right: exit code 2.
 pub(crate) fn usage(error: &clusters::Error) -> anyhow::Error {
     Usage(error.to_string()).into()
@@ -91,7 +98,8 @@ pub(crate) fn second_client(
     LiveClient::new(env, &options).map_err(|error| usage(&error))
 }
 
-fn options(
+/// The same as plain data; reads the credentials.
+pub(crate) fn options(
     urls: &[String],
     args: &ConnectArgs,
     timeout: Duration,

@@ -6,7 +6,7 @@ mod looking;
 mod probing;
 mod recording;
 
-pub(crate) use connect::{ConnectArgs, client, connect, second_client, title, usage};
+pub(crate) use connect::{ConnectArgs, client, connect, options, second_client, title, usage};
 pub(crate) use history::History;
 pub(crate) use looking::Looking;
 pub(crate) use probing::{Probing, probe};
