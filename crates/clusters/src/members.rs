@@ -103,7 +103,7 @@ impl<P> Members<P> {
 }
 
 impl<C> Members<NodeProcess, C> {
-    fn process(&mut self, node: &str) -> Result<&mut NodeProcess, Error> {
+    fn running_process(&mut self, node: &str) -> Result<&mut NodeProcess, Error> {
         let gone = || Error::Unknown { what: "running node", name: node.to_owned() };
         self.find(node)?.running.as_mut().ok_or_else(gone)
     }
@@ -116,7 +116,7 @@ impl<C> Members<NodeProcess, C> {
         pauses: bool,
     ) -> Result<(), Error> {
         let what = format!("pause {node}");
-        let paused = self.process(node)?.pause(pauses);
+        let paused = self.running_process(node)?.pause(pauses);
         paused.map_err(|why| Error::NoFault { target, what, why })
     }
 
@@ -129,7 +129,7 @@ impl<C> Members<NodeProcess, C> {
     ) -> Result<(), Error> {
         let cores = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
         let share = cores / (self.len() as f64 * factor);
-        let slowed = self.process(node)?.slow((factor > 1.0).then_some(share));
+        let slowed = self.running_process(node)?.slow((factor > 1.0).then_some(share));
         let what = format!("slow {node} by a control group of the system");
         slowed.map_err(|why| Error::NoFault { target, what, why })
     }
@@ -155,6 +155,11 @@ impl<P, C> Members<P, C> {
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Member<P, C>> {
         self.list.iter_mut()
+    }
+
+    /// What runs a node; none where it is down.
+    pub(crate) fn process(&self, name: &str) -> Option<&P> {
+        self.list.iter().find(|member| member.handle.name == name)?.running.as_ref()
     }
 
     /// Takes the one that was started last. So managers, which come first, go last.
