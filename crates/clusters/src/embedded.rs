@@ -270,6 +270,10 @@ impl Target for EmbeddedTarget {
         self.link.as_ref().map(|link| link as &dyn LinkControl)
     }
 
+    fn process_of(&self, node: &str) -> Option<u32> {
+        self.nodes.process(node)?.id()
+    }
+
     async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
         if let Some(process) = self.nodes.find(node)?.running.take() {
             process.kill().await;

@@ -8,6 +8,7 @@
 //! | `opensearch` | OpenSearch, one JVM a node; its jars |
 //! | `url_target` | a cluster that is already there, changed only with a journal |
 //! | `journal` | what was changed there, written before it is changed; how it goes back |
+//! | `settings_there` | settings of such a cluster: what they are, changing one for a while |
 //! | `site_link` | the link between two sites of one cluster |
 //! | `members` | the nodes of a target, and which is asked next |
 //! | `process`, `temporary` | a node as a child process; a directory that goes with the last of them |
@@ -31,6 +32,7 @@ mod members;
 mod opensearch;
 mod process;
 mod rest;
+mod settings_there;
 mod site_link;
 mod target;
 mod temporary;
@@ -45,6 +47,7 @@ pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
 pub use opensearch::{DEFAULT_HEAP, OpenSearchTarget};
 pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, STOP, end_process_on_panic};
 pub use rest::{Answer, RestClient};
+pub use settings_there::Borrowed;
 pub use target::{
     ClusterSpec, LinkControl, Load, NodeHandle, Repository, Target, TopologySpec,
     check_cluster_name,

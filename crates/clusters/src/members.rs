@@ -116,6 +116,11 @@ impl<P, C> Members<P, C> {
         self.list.iter_mut()
     }
 
+    /// What runs a node; none where it is down.
+    pub(crate) fn process(&self, name: &str) -> Option<&P> {
+        self.list.iter().find(|member| member.handle.name == name)?.running.as_ref()
+    }
+
     /// Takes the one that was started last. So managers, which come first, go last.
     pub(crate) fn pop(&mut self) -> Option<Member<P, C>> {
         self.list.pop()

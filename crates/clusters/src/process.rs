@@ -164,6 +164,11 @@ impl NodeProcess {
         }
     }
 
+    /// The system's id of it, while it has not been waited for.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Its end is news from now on, unless it is told to end.
     pub(crate) fn watch(&self) {
         self.watched.set(true);

@@ -153,6 +153,11 @@ pub trait Target {
         false
     }
 
+    /// The process of a running node, by its id; none where nodes are no processes of ours.
+    fn process_of(&self, _node: &str) -> Option<u32> {
+        None
+    }
+
     /// Ends a node as `kill -9` does.
     async fn kill_node(&mut self, node: &str) -> Result<(), Error>;
 

@@ -6,6 +6,7 @@
 //! | [`json`] | one object for scripts |
 //! | [`csv`] | one line a lap for spreadsheets |
 //! | [`html`] | the page: no scripts, nothing from outside, light and dark, for screen and paper |
+//! | [`diagnosed`] | injected causes, and the verdicts on them |
 //! | [`published`] | published figures beside ours, over several runs |
 //! | [`screen`] | a live cluster, drawn or in lines; a diagnosis in words |
 //!
@@ -13,6 +14,7 @@
 //! the run's directory at any time, also from a run that was interrupted.
 
 mod csv;
+pub mod diagnosed;
 mod json;
 mod page;
 pub mod published;

@@ -81,6 +81,16 @@ pub(crate) fn client(
     LiveClient::new(env, &options).map_err(|error| usage(&error))
 }
 
+/// Another client of a cluster that was connected to, of which everything has been said.
+pub(crate) fn second_client(
+    env: &Env,
+    urls: &[String],
+    args: &ConnectArgs,
+) -> anyhow::Result<LiveClient> {
+    let options = options(urls, args, args.timeout).map_err(|error| usage(&error))?;
+    LiveClient::new(env, &options).map_err(|error| usage(&error))
+}
+
 fn options(
     urls: &[String],
     args: &ConnectArgs,
