@@ -172,6 +172,8 @@ impl From<Failure> for ApplyError {
 
 /// On a follower's primary: applies operations that have their places in the history already, and replicates all of
 /// them, also those that were here: a copy may lack what another has.
+///
+/// Here first: a copy that is being brought up either finds them in the log, or is tracked when they are sent.
 pub(crate) async fn apply_followed(
     node: &Node,
     shard: &Rc<LocalShard>,
@@ -180,8 +182,8 @@ pub(crate) async fn apply_followed(
     let store = shard.primary_store()?;
     shard.follow_mapping(node, &store).await?;
     node.note_use();
-    let replicas = send_to_replicas(node, shard, ops.clone());
     store.apply(ops.to_vec()).await?;
+    let replicas = send_to_replicas(node, shard, ops);
     Ok(finish(node, shard, &store, replicas).await?)
 }
 

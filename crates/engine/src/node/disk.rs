@@ -178,8 +178,8 @@ impl NodeDisk {
         if let Some(disk) = self.env.virtual_disk() {
             disk.remove_under(&note.to_string_lossy());
             disk.remove_under(&leases.to_string_lossy());
+            // With the slash: shard 1 is not the beginning of shard 10.
             disk.remove_under(&format!("{}/", dir.to_string_lossy()));
-            disk.remove_under(&dir.to_string_lossy());
             return Ok(());
         }
         let work = Work::DiskWrite { bytes: 0 };
@@ -263,5 +263,61 @@ fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn config(root: &Path) -> NodeConfig {
+        NodeConfig {
+            name: "main".to_owned(),
+            cluster: "c".to_owned(),
+            members: vec!["main".to_owned()],
+            manager: None,
+            transport: String::new(),
+            http: String::new(),
+            credentials: None,
+            data: root.to_owned(),
+            settings: BTreeMap::new(),
+            publish: None,
+        }
+    }
+
+    async fn removes_one_copy_alone(env: Env) {
+        let temporary = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
+        let root = temporary.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());
+        let disk = NodeDisk::open(&env, &config(&root)).await.unwrap();
+        let mapping = store::Mapping::parse(&serde_json::json!({})).unwrap();
+        for shard in [1, 10, 19] {
+            let note = CopyNote { allocation_id: format!("copy{shard}"), primary_term: 1 };
+            disk.write_note("uuid", shard, &note).await.unwrap();
+            disk.write_leases("uuid", shard, &Leases::default()).await.unwrap();
+            let dir = disk.copy_dir("uuid", shard);
+            let options = store::Options::default();
+            store::Shard::create(&env, &dir, &mapping, options)
+                .await
+                .unwrap()
+                .close()
+                .await
+                .unwrap();
+        }
+        disk.remove_copy("uuid", 1).await.unwrap();
+        let left: Vec<u32> = disk.found_copies().await.iter().map(|copy| copy.shard).collect();
+        assert_eq!(left, [10, 19]);
+        assert!(store::committed(&env, &disk.copy_dir("uuid", 1)).await.unwrap().is_none());
+        for shard in left {
+            let dir = disk.copy_dir("uuid", shard);
+            assert!(store::committed(&env, &dir).await.unwrap().is_some(), "shard {shard}");
+        }
+    }
+
+    #[test]
+    fn removes_one_copy_alone_in_both_worlds() {
+        world::real_world::run(7, removes_one_copy_alone);
+        world::virtual_world::run(7, removes_one_copy_alone);
     }
 }
