@@ -13,6 +13,7 @@ use store::{Operation, Rejection, WriteRequest};
 use world::Task;
 
 use crate::node::{LocalShard, Node, unexpected};
+use crate::planted;
 use crate::routing;
 use crate::settings::Durability;
 use crate::state::{ClusterState, Event};
@@ -269,6 +270,7 @@ async fn settle(
                 let copy = copies.entry(id).or_default();
                 copy.local_checkpoint = copy.local_checkpoint.max(checkpoint);
             }
+            Err(_) if node.env.is_planted(planted::FAILED_REPLICA_IGNORED) => {}
             Err(error) => take_out(node, shard, &id, &error.to_string()).await?,
         }
     }

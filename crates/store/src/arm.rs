@@ -12,7 +12,7 @@ use crate::plan::{Change, Located};
 use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
 use crate::synthetic::{self, SyntheticArm};
 use crate::tantivy_arm::{self, TantivyArm};
-use crate::{Digest, GetResult, Mapping, Operation, Result, WriteRequest};
+use crate::{Digest, GetResult, ListedDocument, Mapping, Operation, Result, WriteRequest};
 
 /// A copy's storage.
 pub(crate) enum Arm {
@@ -214,6 +214,10 @@ impl Arm {
 
     pub(crate) async fn digest(&self) -> Result<Digest> {
         either!(self, arm => arm.digest().await)
+    }
+
+    pub(crate) async fn list(&self) -> Result<Vec<ListedDocument>> {
+        either!(self, arm => arm.list().await)
     }
 
     pub(crate) async fn force_merge(&self, max_num_segments: usize) -> Result<()> {

@@ -187,6 +187,22 @@ impl Env {
         }
     }
 
+    /// Has the code of all hosts of a virtual world do something wrong, under a name that the code knows: to see whether
+    /// tests find it. In the real world it does nothing.
+    pub fn plant(&self, fault: &'static str) {
+        if let Arm::Virtual(host) = &self.arm {
+            host.plant(fault);
+        }
+    }
+
+    /// Whether the code is to do this wrong: never in the real world.
+    pub fn is_planted(&self, fault: &str) -> bool {
+        match &self.arm {
+            Arm::Real(_) => false,
+            Arm::Virtual(host) => host.is_planted(fault),
+        }
+    }
+
     /// Whether this is the virtual world.
     pub fn is_virtual(&self) -> bool {
         matches!(self.arm, Arm::Virtual(_))

@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 use world::{Task, Time};
 
 use crate::node::{LocalShard, Node, unexpected};
-use crate::policy::following::{AdaptivePace, Answer, Limits, Order, Pace, ReadAsk, ShardFollower};
+use crate::planted;
+use crate::policy::following::{Answer, Limits, Order, Pace, ReadAsk, ShardFollower};
 use crate::policy::retention::RENEW_EVERY;
 use crate::replication::{self, advance_global_checkpoint};
 use crate::settings::FollowPace;
@@ -84,7 +85,7 @@ impl Follower {
         let store = shard.primary_store().ok()?;
         let pace = match pacing {
             Pacing::Field(limits) => Pace::Field(limits),
-            Pacing::Adaptive => Pace::Adaptive(AdaptivePace::new(u64::MAX)),
+            Pacing::Adaptive => Pace::adaptive(u64::MAX),
         };
         let poll_timeout = pace.read_poll_timeout();
         let source = Source::new(
@@ -98,7 +99,11 @@ impl Follower {
             lease_of(&node.state(), &shard.index)?,
         );
         advance_global_checkpoint(node, &shard);
-        let policy = ShardFollower::new(pace, store.global_checkpoint(), store.max_seq_no());
+        let goes_on_after = match node.env.is_planted(planted::CHECKPOINT_SKIPPED) {
+            true => store.max_seq_no(),
+            false => store.global_checkpoint(),
+        };
+        let policy = ShardFollower::new(pace, goes_on_after, store.max_seq_no());
         Some(Follower {
             shard,
             source: Rc::new(source),

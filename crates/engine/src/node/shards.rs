@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use record::ledger;
 use store::{Mapping, Segments, Shard};
 use tokio::sync::Notify;
 use world::{Task, Time};
@@ -222,6 +223,34 @@ impl Node {
         of_index.peek()?;
         let leases = of_index.filter_map(|shard| Some(shard.store().ok()?.stats().leases));
         Some(leases.flatten().collect())
+    }
+
+    /// Reads this node's started copies of an index, document by document: for a checker.
+    pub async fn copies(&self, index: &str) -> Result<Vec<ledger::Copy>, Failure> {
+        let of_index: Vec<Rc<LocalShard>> = {
+            let shards = self.shards.borrow();
+            shards.values().filter(|s| s.index == index && s.is_started()).cloned().collect()
+        };
+        let mut copies = Vec::new();
+        for shard in of_index {
+            let store = shard.store()?;
+            let held = |document: store::ListedDocument| ledger::Held {
+                id: document.id.to_string(),
+                seq_no: document.seq_no,
+                version: document.version,
+                content: document.hash,
+            };
+            let documents = store.list().await?.into_iter().map(held).collect();
+            let role = if shard.is_primary() { "primary" } else { "replica" };
+            copies.push(ledger::Copy {
+                name: format!("{}, {role} [{index}][{}]", self.config.name, shard.number),
+                shard: shard.number,
+                documents,
+                max_seq_no: store.max_seq_no(),
+                local_checkpoint: store.local_checkpoint(),
+            });
+        }
+        Ok(copies)
     }
 
     /// Fills this node's copy of a shard with `documents` that exist only as a number and take `bytes` in the

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits, SourceFilter};
-use crate::{Digest, Error, Operation, Result};
+use crate::{Digest, Error, ListedDocument, Operation, Result};
 
 use super::{GetResult, Shard, ShardStats};
 
@@ -78,6 +78,13 @@ impl Shard {
     pub async fn digest(&self) -> Result<Digest> {
         self.refresh().await?;
         self.inner.arm.digest().await
+    }
+
+    /// Every live document, in no particular order. Refreshes first if something is not searchable yet. For checkers; in
+    /// the virtual world, without those that exist only as a number.
+    pub async fn list(&self) -> Result<Vec<ListedDocument>> {
+        self.refresh().await?;
+        self.inner.arm.list().await
     }
 
     /// Operations from `from_seq_no` on, in ascending order and each once: at most `max_ops` and about

@@ -20,7 +20,10 @@ use crate::search::{
     FetchedHit, SearchError, SearchErrorKind, SearchLimits, SearchRequest, SearchView, ShardHits,
 };
 use crate::snapshot::Pin;
-use crate::{Digest, Error, GetResult, Mapping, OpKind, Operation, Result, Segments, WriteRequest};
+use crate::{
+    Digest, Error, GetResult, ListedDocument, Mapping, OpKind, Operation, Result, Segments,
+    WriteRequest,
+};
 
 /// A copy of the virtual world that is open.
 pub(crate) struct SyntheticArm {
@@ -245,6 +248,12 @@ impl SyntheticArm {
         self.pass(Work::DiskRead { bytes: stored }).await;
         self.pass(Work::Hash { bytes: sources }).await;
         Ok(self.index.borrow().digest())
+    }
+
+    pub(crate) async fn list(&self) -> Result<Vec<ListedDocument>> {
+        let bytes = self.index.borrow().store_bytes();
+        self.pass(Work::DiskRead { bytes }).await;
+        Ok(self.index.borrow().list())
     }
 
     pub(crate) async fn force_merge(&self, max_num_segments: usize) -> Result<()> {

@@ -39,7 +39,7 @@ use crate::files;
 use crate::plan::{Change, Located};
 use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
 use crate::snapshot::Pin;
-use crate::{Digest, Error, GetResult, Mapping, Operation, Result, WriteRequest};
+use crate::{Digest, Error, GetResult, ListedDocument, Mapping, Operation, Result, WriteRequest};
 
 pub(crate) use incoming::FileIncoming;
 pub(crate) use pin::FilePin;
@@ -279,6 +279,11 @@ impl TantivyArm {
             total.hash = total.hash.wrapping_add(part.hash);
         }
         Ok(total)
+    }
+
+    pub(crate) async fn list(&self) -> Result<Vec<ListedDocument>> {
+        let bytes = self.counts().store_bytes;
+        self.work(Work::Hash { bytes }, Core::list).await
     }
 
     pub(crate) async fn force_merge(&self, max_num_segments: usize) -> Result<()> {

@@ -222,6 +222,14 @@ impl Host {
         self.state.counters()
     }
 
+    pub(crate) fn plant(&self, fault: &'static str) {
+        self.world().planted.borrow_mut().push(fault);
+    }
+
+    pub(crate) fn is_planted(&self, fault: &str) -> bool {
+        self.world.upgrade().is_some_and(|world| world.planted.borrow().contains(&fault))
+    }
+
     pub(crate) fn pause(&self, name: &str, pauses: bool) {
         self.world().executor.pause_host(name, pauses);
     }

@@ -48,6 +48,8 @@ pub(crate) struct World {
     hosts: RefCell<BTreeMap<String, Rc<HostState>>>,
     listening: RefCell<BTreeMap<String, Rc<Listening>>>,
     links: RefCell<Vec<Rc<link::LinkState>>>,
+    /// Faults that were put into the code on purpose.
+    planted: RefCell<Vec<&'static str>>,
 }
 
 /// Runs `main` on a fresh world until it ends.
@@ -73,6 +75,7 @@ pub fn run_traced<T: 'static, F: Future<Output = T> + 'static>(
         hosts: RefCell::default(),
         listening: RefCell::default(),
         links: RefCell::default(),
+        planted: RefCell::default(),
     });
     let env = Env { arm: Arm::Virtual(Host::get(&world, "main")) };
     let task = env.spawn("main", main(env.clone()));

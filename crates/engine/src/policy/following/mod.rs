@@ -23,7 +23,7 @@ use world::Time;
 
 use super::backoff::Backoff;
 pub use limits::Limits;
-pub use pace::{AdaptivePace, Load, Pace};
+pub use pace::{Load, Pace};
 
 /// Operations of the leader that are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

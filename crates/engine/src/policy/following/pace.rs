@@ -21,7 +21,7 @@ pub enum Pace {
     /// As the field does.
     Field(Limits),
     /// As the path carries.
-    Adaptive(AdaptivePace),
+    Adaptive(Box<AdaptivePace>),
 }
 
 /// What a shard holds.
@@ -79,8 +79,7 @@ pub struct AdaptivePace {
 }
 
 impl AdaptivePace {
-    /// Holds no more than so many bytes.
-    pub fn new(memory_max_bytes: u64) -> Self {
+    fn new(memory_max_bytes: u64) -> Self {
         AdaptivePace {
             memory_max_bytes,
             op_bytes: FIRST_OP_BYTES,
@@ -117,6 +116,11 @@ impl AdaptivePace {
 }
 
 impl Pace {
+    /// The pace without parameters, which holds no more than so many bytes.
+    pub fn adaptive(memory_max_bytes: u64) -> Pace {
+        Pace::Adaptive(Box::new(AdaptivePace::new(memory_max_bytes)))
+    }
+
     /// Operations and bytes that a read may ask for now; none if none may.
     pub(super) fn may_read(&self, now: Time, load: &Load) -> Option<(u64, u64)> {
         match self {

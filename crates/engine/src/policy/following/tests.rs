@@ -82,7 +82,7 @@ fn a_full_buffer_stops_reads_and_room_starts_them() {
     let mut follower = field(limits);
     let first = reads(&mut follower, Time(0));
     let mut all = ops(0..20);
-    follower.read_done(Time(1), first[0], answer(all.drain(..).collect(), 100));
+    follower.read_done(Time(1), first[0], answer(std::mem::take(&mut all), 100));
     let Some(Order::Write(number, written)) = follower.next(Time(1)) else { panic!("no write") };
     assert_eq!(written.len(), 5);
     assert_eq!(follower.next(Time(1)), None, "15 wait, 10 may");
@@ -140,7 +140,7 @@ fn every_operation_is_written_once() {
                 ..Limits::default()
             })
         } else {
-            Pace::Adaptive(AdaptivePace::new(16_000))
+            Pace::adaptive(16_000)
         };
         let mut follower = ShardFollower::new(pace, None, None);
         let (mut asked, mut writing) = (Vec::new(), BTreeMap::new());
@@ -301,7 +301,7 @@ fn the_adaptive_pace_fills_the_link_whatever_the_documents_size() {
             leader: |_| 100_000_000,
             cut_s: (0.0, 0.0),
         };
-        let seen = run(&world, Pace::Adaptive(AdaptivePace::new(128 << 20)), 6.0);
+        let seen = run(&world, Pace::adaptive(128 << 20), 6.0);
         let op_bytes = op(0, source_bytes).encoded_bytes();
         let rate_seen = seen.bytes_between(2.0, 6.0, op_bytes) / 4.0;
         assert!(
@@ -325,7 +325,7 @@ fn a_slow_follower_stays_within_its_memory() {
         cut_s: (0.0, 0.0),
     };
     let memory = 16 << 20;
-    let seen = run(&world, Pace::Adaptive(AdaptivePace::new(memory)), 6.0);
+    let seen = run(&world, Pace::adaptive(memory), 6.0);
     // The last read may bring twice what it was thought to.
     assert!(seen.memory_max_bytes <= memory + (4 << 20), "{}", seen.memory_max_bytes);
     let op_bytes = op(0, 1000).encoded_bytes();
@@ -345,9 +345,9 @@ fn the_lag_is_that_of_the_path() {
         leader: |at_s| (at_s * 10_000.0) as u64,
         cut_s: (5.0, 15.0),
     };
-    let seen = run(&world, Pace::Adaptive(AdaptivePace::new(64 << 20)), 4.9);
+    let seen = run(&world, Pace::adaptive(64 << 20), 4.9);
     assert!(seen.lag_at_end < 3_000, "{} operations at 10 000 a second", seen.lag_at_end);
-    let seen = run(&world, Pace::Adaptive(AdaptivePace::new(64 << 20)), 22.0);
+    let seen = run(&world, Pace::adaptive(64 << 20), 22.0);
     assert!(seen.lag_at_end < 3_000, "{} operations after the cut", seen.lag_at_end);
     let op_bytes = op(0, 200).encoded_bytes();
     let back = seen.bytes_between(15.0, 17.0, op_bytes) / 2.0;
