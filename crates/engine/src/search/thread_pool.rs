@@ -110,6 +110,16 @@ impl ThreadPool {
         waiting.len()
     }
 
+    /// Searches that run or wait.
+    pub(crate) fn in_flight(&self) -> u64 {
+        (self.0.active.get() + self.queue()) as u64
+    }
+
+    /// Searches that may run at once.
+    pub(crate) fn size(&self) -> usize {
+        self.0.size
+    }
+
     /// Notes how long a search took once it ran.
     pub(crate) fn served_in(&self, time: Duration) {
         let sample = time.as_nanos() as f64;
