@@ -1,101 +1,26 @@
-//! The follower's side of cross-cluster replication: remote clusters, and the first recovery from one.
-
-use std::time::Duration;
+//! The follower's side of cross-cluster replication: the first recovery from a remote cluster.
 
 use store::Mapping;
+use tokio::sync::oneshot;
 
 use crate::node::{Node, unexpected};
+use crate::remote;
 use crate::settings::Update;
 use crate::state::{Event, FollowOrigin};
-use crate::transport::{CallError, Class, Failure, NodeRow, Request, Response, ShardLocation};
+use crate::transport::{Failure, RemoteIndex};
 
-/// How long a remote cluster may take to answer.
-const REMOTE_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// On a leader: what an index is, and where its primaries are.
-pub(crate) fn describe(node: &Node, index: &str) -> Result<Response, Failure> {
-    let state = node.state();
-    let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
-    let primaries = (0..meta.shards)
-        .map(|shard| {
-            let primary = state.shard(index, shard).and_then(|routing| routing.started_primary());
-            ShardLocation { shard, node: primary.and_then(|primary| primary.node.clone()) }
-        })
-        .collect();
-    Ok(Response::RemoteIndex {
-        uuid: meta.uuid.clone(),
-        shards: meta.shards,
-        mappings: meta.mappings.to_string(),
-        primaries,
-    })
-}
-
-/// Where the nodes of a remote cluster are reached.
-pub(crate) fn seeds(node: &Node, alias: &str) -> Result<Vec<String>, Failure> {
-    let settings = node.settings();
-    let remote = settings.remotes().get(alias).ok_or_else(|| {
-        let known: Vec<&str> = settings.remotes().keys().map(String::as_str).collect();
-        let reason = format!(
-            "no such remote cluster [{alias}]; set cluster.remote.{alias}.seeds{}",
-            record::names::did_you_mean(alias, known)
-        );
-        Failure::new(404, "no_such_remote_cluster_exception", reason)
-    })?;
-    Ok(remote.seeds.clone())
-}
-
-/// Connects to every seed of every remote cluster, so that the first recovery need not wait for it.
-pub(crate) async fn connect_remotes(node: Node) {
-    let settings = node.settings();
-    let seeds = settings.remotes().values().flat_map(|remote| remote.seeds.iter());
-    let recovery = (0..settings.transport_recovery_connections()).map(Class::Recovery);
-    let classes: Vec<Class> = std::iter::once(Class::Control).chain(recovery).collect();
-    let calls: Vec<_> = seeds
-        .flat_map(|seed| classes.iter().map(move |class| (seed.clone(), *class)))
-        .map(|(seed, class)| {
-            let node2 = node.clone();
-            node.env.spawn("connects to a seed", async move {
-                // The first call connects; the second finds a warm connection.
-                for _ in 0..2 {
-                    let asked = node2.env.now();
-                    if node2.call(&seed, class, Request::Ping, REMOTE_TIMEOUT).await.is_ok() {
-                        node2.note_round_trip(&seed, node2.env.now() - asked);
-                    }
-                }
-            })
-        })
-        .collect();
-    for call in calls {
-        let _ = call.await;
-    }
-}
-
-/// The nodes of a remote cluster that answer: seed and who it is, or why not.
-pub(crate) async fn remote_nodes(
-    node: &Node,
-    alias: &str,
-) -> Result<Vec<(String, Result<NodeRow, CallError>)>, Failure> {
-    let calls: Vec<_> = seeds(node, alias)?
-        .into_iter()
-        .map(|seed| {
-            let (node2, address) = (node.clone(), seed.clone());
-            let call = node.env.spawn("asks a seed", async move {
-                match node2.call(&address, Class::Control, Request::Hello, REMOTE_TIMEOUT).await? {
-                    Response::Hello(row) => Ok(row),
-                    _ => Err(CallError::Failed(unexpected())),
-                }
-            });
-            (seed, call)
-        })
-        .collect();
-    let mut rows = Vec::new();
-    for (seed, call) in calls {
-        rows.push((seed, call.await.unwrap_or_else(|_| Err(CallError::Failed(unexpected())))));
-    }
-    Ok(rows)
+/// What is to follow what.
+struct Wish {
+    follower: String,
+    alias: String,
+    leader_index: String,
+    settings: Update,
 }
 
 /// `PUT {index}/_ccr/follow`: makes an index whose primaries recover from the leader's.
+///
+/// What this node knows of the leader's index is taken for true, so that recovery begins at once, while the leader is asked
+/// whether it still is. Where it is not, the follower is taken back.
 pub async fn follow(
     node: &Node,
     follower: &str,
@@ -103,26 +28,59 @@ pub async fn follow(
     leader_index: &str,
     settings: Update,
 ) -> Result<(), Failure> {
-    let mut failure = None;
-    for seed in seeds(node, alias)? {
-        let request = Request::RemoteIndex(leader_index.to_owned());
-        match node.call(&seed, Class::Control, request, REMOTE_TIMEOUT).await {
-            Ok(Response::RemoteIndex { uuid, shards, mappings, .. }) => {
-                let mappings = serde_json::from_str(&mappings).map_err(|_| unexpected())?;
-                Mapping::parse(&mappings)?;
-                let leader = FollowOrigin {
-                    remote_cluster: alias.to_owned(),
-                    leader_index: leader_index.to_owned(),
-                    leader_uuid: uuid,
-                };
-                let index = follower.to_owned();
-                let event = Event::CreateFollower { index, leader, shards, settings, mappings };
-                return node.submit(event).await;
-            }
-            Ok(_) => failure = Some(unexpected()),
-            Err(CallError::Failed(refused)) => return Err(refused),
-            Err(error) => failure = Some(error.into()),
-        }
+    let asked = remote::ask_index(node.clone(), alias.to_owned(), leader_index.to_owned());
+    let wish = Wish {
+        follower: follower.to_owned(),
+        alias: alias.to_owned(),
+        leader_index: leader_index.to_owned(),
+        settings,
+    };
+    let Some(known) = node.remotes.index(alias, leader_index) else {
+        return create(node, &wish, &asked.await?).await;
+    };
+    let asked = node.env.spawn("asks what the leader's index is", asked);
+    create(node, &wish, &known).await?;
+    let uuid = uuid_of(node, follower);
+    // Whatever becomes of who asked for the follower, it does not stay unless the leader says that it is right.
+    let (settled, outcome) = oneshot::channel();
+    let node2 = node.clone();
+    node.keep("settles what is followed", async move {
+        let now = asked.await.unwrap_or_else(|_| Err(unexpected()));
+        let _ = settled.send(settle(&node2, &wish, uuid, &known, now).await);
+    });
+    outcome.await.unwrap_or_else(|_| Err(unexpected()))
+}
+
+/// Makes of a follower that was made of what was known what it should be by what its leader says now.
+async fn settle(
+    node: &Node,
+    wish: &Wish,
+    uuid: Option<String>,
+    known: &RemoteIndex,
+    now: Result<RemoteIndex, Failure>,
+) -> Result<(), Failure> {
+    if now.as_ref() == Ok(known) {
+        return Ok(());
     }
-    Err(failure.unwrap_or_else(unexpected))
+    if uuid.is_some() && uuid_of(node, &wish.follower) == uuid {
+        node.submit(Event::DeleteIndex { index: wish.follower.clone() }).await?;
+    }
+    create(node, wish, &now?).await
+}
+
+fn uuid_of(node: &Node, index: &str) -> Option<String> {
+    node.state().indices.get(index).map(|meta| meta.uuid.clone())
+}
+
+async fn create(node: &Node, wish: &Wish, of: &RemoteIndex) -> Result<(), Failure> {
+    let mappings = serde_json::from_str(&of.mappings).map_err(|_| unexpected())?;
+    Mapping::parse(&mappings)?;
+    let leader = FollowOrigin {
+        remote_cluster: wish.alias.clone(),
+        leader_index: wish.leader_index.clone(),
+        leader_uuid: of.uuid.clone(),
+    };
+    let (index, settings) = (wish.follower.clone(), wish.settings.clone());
+    node.submit(Event::CreateFollower { index, leader, shards: of.shards, settings, mappings })
+        .await
 }

@@ -11,7 +11,8 @@
 //! | [`replication`] | writes |
 //! | `search` | searches: query, then fetch; which copy answers |
 //! | [`recovery`] | copies that come from elsewhere |
-//! | [`following`] | remote clusters |
+//! | [`following`] | what a follower does |
+//! | `remote` | remote clusters, and what is known of them |
 //! | [`rest`] | the REST face |
 //!
 //! The one rule: a node knows the world through [`world::Env`] alone, and a policy knows nothing but what it
@@ -23,6 +24,7 @@ pub mod following;
 mod node;
 pub mod policy;
 pub mod recovery;
+mod remote;
 pub mod replication;
 pub mod rest;
 pub mod routing;

@@ -10,6 +10,7 @@ use world::{Env, Link, LinkConfig};
 
 both_worlds!(
     a_follower_recovers_with_every_scheduler,
+    a_follow_ends_with_what_the_leader_has_now,
     the_first_chunks_come_with_the_session,
     damaged_chunks_are_fetched_again,
     a_damaged_source_file_is_named_and_not_copied,
@@ -103,6 +104,31 @@ impl Pair {
         self.leader.stop().await;
         self.follower.stop().await;
     }
+}
+
+/// What a follower knows of its leader may be old: it begins with it, and ends with what is so.
+async fn a_follow_ends_with_what_the_leader_has_now(env: Env) {
+    let pair = pair(&env, 10, 50_000_000, 1000).await;
+    // Long enough to be told of the indices, too short to be told again.
+    env.sleep(Duration::from_millis(300)).await;
+    pair.leader.must("DELETE", "/a", Value::Null).await;
+    let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
+    let (status, answer) = pair.follower.ask("PUT", "/gone/_ccr/follow", body.clone()).await;
+    assert_eq!((status, &answer["error"]["type"]), (404, &json!("index_not_found_exception")));
+    let (status, _) = pair.follower.ask("GET", "/gone", Value::Null).await;
+    assert_eq!(status, 404, "the follower is taken back");
+    pair.leader.create("a", 3, 0).await;
+    assert_eq!(pair.leader.index("a", 0, 500).await, 500);
+    pair.follower.must("PUT", "/b/_ccr/follow", body).await;
+    let meta = pair.follower.any().state().indices["b"].clone();
+    let leader = pair.leader.any().state().indices["a"].clone();
+    assert_eq!((meta.shards, &meta.leader.as_ref().unwrap().leader_uuid), (3, &leader.uuid));
+    eventually(&env, "the new index is here", async || {
+        let (_, count) = pair.follower.ask("GET", "/b/_count", Value::Null).await;
+        count["count"] == 500
+    })
+    .await;
+    pair.stop().await;
 }
 
 async fn a_follower_recovers_with_every_scheduler(env: Env) {

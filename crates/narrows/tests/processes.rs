@@ -155,7 +155,7 @@ fn temporary_data_goes_with_a_killed_runner_and_its_nodes() {
     // Neither of these is a runner's, though one looks like it.
     std::fs::create_dir(dir.path().join("narrows-other")).unwrap();
     std::fs::write(dir.path().join("narrows-other/file"), "").unwrap();
-    let cluster = start_with(3, free_port(), |command| command.env("TMPDIR", dir.path()));
+    let cluster = start_with(3, 0, |command| command.env("TMPDIR", dir.path()));
     assert_eq!(http(&cluster.urls[0], "PUT", "/a", "{}").0, 200);
     let runner = cluster.child.id();
     let nodes = children_of(runner);
@@ -166,7 +166,7 @@ fn temporary_data_goes_with_a_killed_runner_and_its_nodes() {
     all_end(&nodes);
     assert_eq!(entries(dir.path()), ["narrows-other"]);
     // With all of them killed at once nobody is left to do it, until somebody starts the next.
-    let cluster = start_with(2, free_port(), |command| command.env("TMPDIR", dir.path()));
+    let cluster = start_with(2, 0, |command| command.env("TMPDIR", dir.path()));
     let nodes = children_of(cluster.child.id());
     signal(cluster.child.id(), "STOP");
     for pid in nodes.iter().copied().chain([cluster.child.id()]) {
@@ -175,7 +175,7 @@ fn temporary_data_goes_with_a_killed_runner_and_its_nodes() {
     all_end(&nodes);
     drop(cluster);
     assert_eq!(entries(dir.path()).len(), 2);
-    let mut cluster = start_with(1, free_port(), |command| command.env("TMPDIR", dir.path()));
+    let mut cluster = start_with(1, 0, |command| command.env("TMPDIR", dir.path()));
     assert_eq!(entries(dir.path()).len(), 2, "the new one's, and the one that is nobody's");
     signal(cluster.child.id(), "INT");
     assert!(cluster.child.wait().unwrap().success());
@@ -186,7 +186,7 @@ fn temporary_data_goes_with_a_killed_runner_and_its_nodes() {
 #[test]
 fn temporary_data_goes_with_a_cluster_that_ends_in_order() {
     let dir = tempfile::tempdir().unwrap();
-    let mut cluster = start_with(2, free_port(), |command| command.env("TMPDIR", dir.path()));
+    let mut cluster = start_with(2, 0, |command| command.env("TMPDIR", dir.path()));
     signal(cluster.child.id(), "INT");
     assert!(cluster.child.wait().unwrap().success());
     assert_eq!(entries(dir.path()).len(), 0);
@@ -195,7 +195,7 @@ fn temporary_data_goes_with_a_cluster_that_ends_in_order() {
 #[test]
 fn a_cluster_ends_with_a_node_that_ends_and_names_it() {
     let dir = tempfile::tempdir().unwrap();
-    let mut cluster = start(2, free_port(), dir.path());
+    let mut cluster = start(2, 0, dir.path());
     let nodes = children_of(cluster.child.id());
     signal(nodes[1], "KILL");
     assert_eq!(cluster.child.wait().unwrap().code(), Some(1));
@@ -210,7 +210,7 @@ const PASSWORD: &str = "correct horse battery staple";
 #[test]
 fn a_guarded_cluster_asks_everybody() {
     let dir = tempfile::tempdir().unwrap();
-    let cluster = start_with(2, free_port(), |command| {
+    let cluster = start_with(2, 0, |command| {
         command.env("NARROWS_USER", "anna").env("NARROWS_PASSWORD", PASSWORD);
         command.args(["--http-host", "0.0.0.0", "--data"]).arg(dir.path())
     });
@@ -286,14 +286,14 @@ fn a_cluster_that_others_can_reach_needs_credentials() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
     assert!(refused(&["--credentials", path], &[]).contains("read by others"));
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let cluster = start_with(1, free_port(), |command| command.args(["--credentials", path]));
+    let cluster = start_with(1, 0, |command| command.args(["--credentials", path]));
     assert_eq!(http(&cluster.urls[0], "GET", "/", "").0, 401);
 }
 
 #[test]
 fn ctrl_c_stops_a_cluster_in_order() {
     let dir = tempfile::tempdir().unwrap();
-    let mut cluster = start(2, free_port(), dir.path());
+    let mut cluster = start(2, 0, dir.path());
     let nodes = children_of(cluster.child.id());
     signal(cluster.child.id(), "INT");
     assert!(cluster.child.wait().unwrap().success());

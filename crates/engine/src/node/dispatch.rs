@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::following;
 use crate::recovery;
+use crate::remote;
 use crate::replication;
 use crate::search;
 use crate::state::{self, Event};
@@ -52,7 +52,8 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         }
         Request::NodeStats => Response::Json(node.stats().to_string()),
         Request::Recoveries => Response::Json(recovery::recoveries(node).to_string()),
-        Request::RemoteIndex(index) => following::describe(node, &index)?,
+        Request::RemoteIndex(index) => remote::describe(node, &index)?,
+        Request::RemoteIndices { known_version } => remote::describe_all(node, known_version),
         Request::OpenSession { index, shard, kind, key } => {
             recovery::open_session(node, &index, shard, kind, key).await?
         }

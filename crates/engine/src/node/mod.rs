@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::policy::foreground::ForegroundDetector;
 use crate::policy::rate_limiter::RateLimiter;
 use crate::recovery::Sessions;
+use crate::remote::Remotes;
 use crate::rest;
 use crate::routing::IdSource;
 use crate::search::SearchSide;
@@ -72,6 +73,7 @@ pub struct Inner {
     pub(crate) pace_changed: Notify,
     /// Shortest round trips seen, by address.
     pub(crate) round_trips: RefCell<BTreeMap<String, Duration>>,
+    pub(crate) remotes: Remotes,
     pub(crate) started: Time,
     /// When a copy here was last written or searched, or the state changed; told to who rests until then.
     used_at: Cell<Time>,
@@ -133,6 +135,7 @@ impl Node {
             state_changed: Notify::new(),
             pace_changed: Notify::new(),
             round_trips: RefCell::default(),
+            remotes: Remotes::default(),
             started: env.now(),
             used_at: Cell::new(env.now()),
             used: Notify::new(),
@@ -178,6 +181,7 @@ impl Node {
             shard.close().await;
         }
         self.sessions.clear();
+        self.remotes.stop().await;
         self.pool.close();
         let tasks = std::mem::take(&mut *self.inner.tasks.borrow_mut());
         for task in tasks {
@@ -255,7 +259,7 @@ impl Node {
         *self.inner.settings.borrow_mut() = settings;
         self.pace_changed.notify_waiters();
         if remotes_changed {
-            self.keep("connects remotes", crate::following::connect_remotes(self.clone()));
+            self.remotes.restart(self);
         }
     }
 

@@ -13,9 +13,9 @@ use super::progress::{Ends, Progress, Stage};
 use super::transfer::{
     SourceSession, TransferError, WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_trip,
 };
-use crate::following;
 use crate::node::{CopyNote, LocalShard, Node, Throttle, unexpected};
 use crate::policy::backoff::Backoff;
+use crate::remote;
 use crate::replication::{fill_gaps, store_durability};
 use crate::state::{Event, RecoverySource};
 use crate::transport::{CallError, Class, Failure, Request, Response, SessionKind, SessionOpened};
@@ -241,7 +241,7 @@ impl Recovery {
         index: &str,
         number: u32,
     ) -> Result<(), TransferError> {
-        let seeds = following::seeds(&self.node, cluster).map_err(CallError::Failed)?;
+        let seeds = remote::seeds(&self.node, cluster).map_err(CallError::Failed)?;
         let source = |seed| self.source(seed, Throttle::Ccr, Some(cluster.to_owned()));
         let sources = seeds.into_iter().map(source).collect();
         let wanted = Wanted { index: index.to_owned(), shard: number, kind: SessionKind::Remote };

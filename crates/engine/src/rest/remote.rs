@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::router::Call;
-use crate::following::remote_nodes;
+use crate::remote::remote_nodes;
 use crate::settings::Remote;
 use crate::transport::Failure;
 

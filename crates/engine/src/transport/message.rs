@@ -1,5 +1,6 @@
 //! What nodes ask of each other, and what they answer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -153,13 +154,22 @@ pub struct SessionOpened {
     pub history_uuid: String,
 }
 
-/// Where the primary of a remote shard is.
+/// What a follower must know of a leader's index before it can follow it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShardLocation {
-    /// Shard number.
-    pub shard: u32,
-    /// Node name; none while there is no started primary.
-    pub node: Option<String>,
+pub struct RemoteIndex {
+    /// UUID.
+    pub uuid: String,
+    /// Number of shards.
+    pub shards: u32,
+    /// Mappings, as JSON text.
+    pub mappings: String,
+}
+
+impl RemoteIndex {
+    /// Bytes on the wire, about.
+    pub(crate) fn wire_bytes(&self) -> u64 {
+        32 + (self.uuid.len() + self.mappings.len()) as u64
+    }
 }
 
 /// Time that a source spent on a chunk, by what it spent it on.
@@ -331,6 +341,11 @@ pub enum Request {
     Recoveries,
     /// To a remote cluster: what is this index?
     RemoteIndex(String),
+    /// To a remote cluster: what are your indices? Answered with [`Response::Done`] where nothing has changed.
+    RemoteIndices {
+        /// Version of the state that the asker knows.
+        known_version: Option<u64>,
+    },
     /// To a primary: a recovery begins.
     OpenSession {
         /// Index.
@@ -439,16 +454,14 @@ pub enum Response {
     Shard(ShardAnswer),
     /// JSON text.
     Json(String),
-    /// Mappings, settings and UUID of an index as JSON text, and where its primaries are.
-    RemoteIndex {
-        /// UUID.
-        uuid: String,
-        /// Number of shards.
-        shards: u32,
-        /// Mappings, as JSON text.
-        mappings: String,
-        /// Where its primaries are.
-        primaries: Vec<ShardLocation>,
+    /// What an index is.
+    RemoteIndex(RemoteIndex),
+    /// What the indices are, by name, at a version of the state; without those that would make it too long.
+    RemoteIndices {
+        /// Version of the state.
+        version: u64,
+        /// By name.
+        indices: BTreeMap<String, RemoteIndex>,
     },
     /// A session.
     Session(Box<SessionOpened>),
@@ -492,6 +505,12 @@ impl Response {
             Response::State(state) => SMALL + state.wire_bytes(),
             Response::Searched(searched) => SMALL + searched_bytes(searched),
             Response::Fetched(hits) => SMALL + hits.iter().map(hit_bytes).sum::<u64>(),
+            Response::RemoteIndex(index) => SMALL + index.wire_bytes(),
+            Response::RemoteIndices { indices, .. } => {
+                let bytes =
+                    |(name, index): (&String, &RemoteIndex)| name.len() as u64 + index.wire_bytes();
+                SMALL + indices.iter().map(bytes).sum::<u64>()
+            }
             Response::Session(session) => {
                 SMALL + session.commit.as_ref().map_or(0, |commit| 64 * commit.files.len() as u64)
             }

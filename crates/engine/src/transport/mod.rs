@@ -8,9 +8,8 @@ mod pool;
 pub use compress::{decompress, maybe_compress};
 pub use envelope::Envelope;
 pub use message::{
-    Failure, NodeRow, Publication, Request, Response, SessionKind, SessionOpened, ShardAction,
-    ShardAnswer, ShardLocation, ShardSearch, ShardSearched, SourcePhases, WireChunk, Write,
-    Written,
+    Failure, NodeRow, Publication, RemoteIndex, Request, Response, SessionKind, SessionOpened,
+    ShardAction, ShardAnswer, ShardSearch, ShardSearched, SourcePhases, WireChunk, Write, Written,
 };
 pub use pool::{CallError, Class, Pool};
 pub(crate) use pool::{Reply, serve};

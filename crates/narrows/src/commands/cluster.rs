@@ -14,7 +14,7 @@ pub(crate) struct Args {
     /// How many nodes.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
     nodes: u16,
-    /// The first node's HTTP port; the others follow. Transport listens 100 above.
+    /// The first node's HTTP port; the others follow, and transport listens 100 above. 0: any ports that are free.
     #[arg(long, default_value_t = 9200)]
     port: u16,
     /// The address that serves REST. One that others can reach needs credentials (see below); nodes speak to each other
@@ -71,9 +71,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let credentials = credentials(args)?;
     world::real_world::run(0, async |env| {
         let mut target = EmbeddedTarget::new(&env, std::env::current_exe()?)
-            .with_port(args.port)
             .with_http_ip(args.http_host)
             .with_credentials(&credentials)?;
+        if args.port != 0 {
+            target = target.with_port(args.port);
+        }
         if let Some(data) = &args.data {
             target = target.with_data(data);
         }

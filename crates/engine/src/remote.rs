@@ -1,0 +1,203 @@
+//! Remote clusters: how they are reached, and what a node keeps of what their indices are.
+//!
+//! A node knows what it could follow before it is told to: it asks each remote cluster for its indices when it connects,
+//! and again from time to time. So a follow begins at once, and one round trip is saved.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use world::Task;
+
+use crate::node::{Node, unexpected};
+use crate::state::ClusterState;
+use crate::transport::{CallError, Class, Failure, NodeRow, RemoteIndex, Request, Response};
+
+/// How long a remote cluster may take to answer.
+const REMOTE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a remote cluster is asked what has changed.
+const REFRESH: Duration = Duration::from_secs(30);
+/// Of a cluster with more to tell, the rest of the indices is asked for one by one.
+const TOLD_AT_ONCE_BYTES: u64 = 1 << 20;
+
+/// What a node knows of remote clusters.
+#[derive(Default)]
+pub(crate) struct Remotes {
+    by_alias: RefCell<BTreeMap<String, Known>>,
+    keeping: RefCell<Option<Task<()>>>,
+}
+
+/// A remote cluster's indices, as they were at a version of its state.
+struct Known {
+    version: u64,
+    indices: BTreeMap<String, RemoteIndex>,
+}
+
+impl Remotes {
+    /// Connects to the remote clusters of the settings and keeps asking them; what was known before is forgotten.
+    pub(crate) fn restart(&self, node: &Node) {
+        self.by_alias.borrow_mut().clear();
+        let task =
+            node.env.spawn("keeps in touch with remote clusters", keep_in_touch(node.clone()));
+        *self.keeping.borrow_mut() = Some(task);
+    }
+
+    /// Stops asking.
+    pub(crate) async fn stop(&self) {
+        let task = self.keeping.borrow_mut().take();
+        if let Some(task) = task {
+            task.cancel().await;
+        }
+    }
+
+    /// What an index was when the cluster was last asked.
+    pub(crate) fn index(&self, alias: &str, name: &str) -> Option<RemoteIndex> {
+        self.by_alias.borrow().get(alias)?.indices.get(name).cloned()
+    }
+
+    fn version(&self, alias: &str) -> Option<u64> {
+        self.by_alias.borrow().get(alias).map(|known| known.version)
+    }
+}
+
+/// On a leader: what an index is.
+pub(crate) fn describe(node: &Node, index: &str) -> Result<Response, Failure> {
+    let described = description(&node.state(), index);
+    described.map(Response::RemoteIndex).ok_or_else(|| Failure::no_such_index(index))
+}
+
+/// On a leader: what the indices are, unless the asker knows.
+pub(crate) fn describe_all(node: &Node, known_version: Option<u64>) -> Response {
+    let state = node.state();
+    if known_version == Some(state.version) {
+        return Response::Done;
+    }
+    let mut bytes = 0;
+    let mut indices = BTreeMap::new();
+    for name in state.indices.keys() {
+        let Some(index) = description(&state, name) else { continue };
+        bytes += index.wire_bytes();
+        if bytes > TOLD_AT_ONCE_BYTES {
+            break;
+        }
+        indices.insert(name.clone(), index);
+    }
+    Response::RemoteIndices { version: state.version, indices }
+}
+
+fn description(state: &ClusterState, index: &str) -> Option<RemoteIndex> {
+    let meta = state.indices.get(index)?;
+    let mappings = meta.mappings.to_string();
+    Some(RemoteIndex { uuid: meta.uuid.clone(), shards: meta.shards, mappings })
+}
+
+/// Where the nodes of a remote cluster are reached.
+pub(crate) fn seeds(node: &Node, alias: &str) -> Result<Vec<String>, Failure> {
+    let settings = node.settings();
+    let remote = settings.remotes().get(alias).ok_or_else(|| {
+        let known: Vec<&str> = settings.remotes().keys().map(String::as_str).collect();
+        let reason = format!(
+            "no such remote cluster [{alias}]; set cluster.remote.{alias}.seeds{}",
+            record::names::did_you_mean(alias, known)
+        );
+        Failure::new(404, "no_such_remote_cluster_exception", reason)
+    })?;
+    Ok(remote.seeds.clone())
+}
+
+/// Asks a remote cluster for what one of its indices is now.
+pub(crate) async fn ask_index(
+    node: Node,
+    alias: String,
+    index: String,
+) -> Result<RemoteIndex, Failure> {
+    match ask_any(&node, &alias, Request::RemoteIndex(index)).await? {
+        Response::RemoteIndex(described) => Ok(described),
+        _ => Err(unexpected()),
+    }
+}
+
+/// Asks the seeds one after another until one answers.
+async fn ask_any(node: &Node, alias: &str, request: Request) -> Result<Response, Failure> {
+    let mut failure = None;
+    for seed in seeds(node, alias)? {
+        match node.call(&seed, Class::Control, request.clone(), REMOTE_TIMEOUT).await {
+            Ok(response) => return Ok(response),
+            Err(CallError::Failed(refused)) => return Err(refused),
+            Err(error) => failure = Some(error.into()),
+        }
+    }
+    Err(failure.unwrap_or_else(unexpected))
+}
+
+async fn keep_in_touch(node: Node) {
+    let aliases: Vec<String> = node.settings().remotes().keys().cloned().collect();
+    let connecting = node.env.spawn("connects to remote clusters", connect(node.clone()));
+    while !aliases.is_empty() {
+        for alias in &aliases {
+            refresh(&node, alias).await;
+        }
+        node.env.sleep(REFRESH).await;
+    }
+    drop(connecting);
+}
+
+async fn refresh(node: &Node, alias: &str) {
+    let request = Request::RemoteIndices { known_version: node.remotes.version(alias) };
+    // Without an answer what was known stays: a follow asks again before it relies on it for good.
+    if let Ok(Response::RemoteIndices { version, indices }) = ask_any(node, alias, request).await {
+        let known = Known { version, indices };
+        node.remotes.by_alias.borrow_mut().insert(alias.to_owned(), known);
+    }
+}
+
+/// Connects to every seed of every remote cluster, so that the first recovery need not wait for it.
+async fn connect(node: Node) {
+    let settings = node.settings();
+    let seeds = settings.remotes().values().flat_map(|remote| remote.seeds.iter());
+    let recovery = (0..settings.transport_recovery_connections()).map(Class::Recovery);
+    let classes: Vec<Class> = std::iter::once(Class::Control).chain(recovery).collect();
+    let calls: Vec<_> = seeds
+        .flat_map(|seed| classes.iter().map(move |class| (seed.clone(), *class)))
+        .map(|(seed, class)| {
+            let node2 = node.clone();
+            node.env.spawn("connects to a seed", async move {
+                // The first call connects; the second finds a warm connection.
+                for _ in 0..2 {
+                    let asked = node2.env.now();
+                    if node2.call(&seed, class, Request::Ping, REMOTE_TIMEOUT).await.is_ok() {
+                        node2.note_round_trip(&seed, node2.env.now() - asked);
+                    }
+                }
+            })
+        })
+        .collect();
+    for call in calls {
+        let _ = call.await;
+    }
+}
+
+/// The nodes of a remote cluster that answer: seed and who it is, or why not.
+pub(crate) async fn remote_nodes(
+    node: &Node,
+    alias: &str,
+) -> Result<Vec<(String, Result<NodeRow, CallError>)>, Failure> {
+    let calls: Vec<_> = seeds(node, alias)?
+        .into_iter()
+        .map(|seed| {
+            let (node2, address) = (node.clone(), seed.clone());
+            let call = node.env.spawn("asks a seed", async move {
+                match node2.call(&address, Class::Control, Request::Hello, REMOTE_TIMEOUT).await? {
+                    Response::Hello(row) => Ok(row),
+                    _ => Err(CallError::Failed(unexpected())),
+                }
+            });
+            (seed, call)
+        })
+        .collect();
+    let mut rows = Vec::new();
+    for (seed, call) in calls {
+        rows.push((seed, call.await.unwrap_or_else(|_| Err(CallError::Failed(unexpected())))));
+    }
+    Ok(rows)
+}
