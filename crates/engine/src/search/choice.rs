@@ -28,12 +28,7 @@ pub(super) struct Chosen {
 pub(super) struct Later(pub(super) Time);
 
 /// Chooses for a shard.
-pub(super) fn choose(
-    node: &Node,
-    how: How,
-    target: &Target,
-    rule: &Rule,
-) -> Result<Chosen, Later> {
+pub(super) fn choose(node: &Node, how: How, target: &Target, rule: &Rule) -> Result<Chosen, Later> {
     let random = node.env.random_u64();
     let (index, shard) = (target.index.as_str(), target.shard);
     let choice = target.order(rule, node.name(), |copies| match how {

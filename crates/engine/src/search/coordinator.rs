@@ -152,7 +152,8 @@ pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<S
 }
 
 fn no_oracle(target: Target) -> ShardFailure {
-    let reason = "narrows.search.selection is [oracle], which exists in virtual time alone; choose another";
+    let reason =
+        "narrows.search.selection is [oracle], which exists in virtual time alone; choose another";
     let failure = Failure::new(400, "illegal_argument_exception", reason);
     ShardFailure { index: target.index, shard: target.shard, node: None, failure }
 }

@@ -39,7 +39,8 @@ mod tests {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         for spread in [0.2, 0.7, 1.0, 1.6] {
             let n = 100_000;
-            let all: Vec<f64> = (0..n).map(|_| gamma_factor(spread, || random.next_u64())).collect();
+            let all: Vec<f64> =
+                (0..n).map(|_| gamma_factor(spread, || random.next_u64())).collect();
             let mean = all.iter().sum::<f64>() / f64::from(n);
             let variance = all.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n);
             assert!((mean - 1.0).abs() < 0.03, "spread {spread}: mean {mean}");

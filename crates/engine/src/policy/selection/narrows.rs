@@ -1,18 +1,21 @@
 //! The copy that is expected to answer first: ours.
 //!
 //! A node with k search threads, on which a search takes s once it runs, and that has n searches, answers the next one
-//! after about `s x (1 + n / k)`: its own time, and that of those before it. That is the rank, and each part of it is
-//! known as well as it can be:
+//! after about `s` while a thread is free and `s x (n + 1) / k` once none is. The rank is that time, with two weights.
+//! Company costs: `s x (1 + n / k)` up to k, since threads share cores and caches. And waiting counts threefold,
+//! `3 x s x (n + 1) / k` beyond k: a thread that is free elsewhere, slower or not, serves everybody sooner, whereas
+//! who is sent to the back of the fastest queue delays those behind. Each part is known as well as it can be:
 //!
-//! - **n** is what this coordinator has in flight there, which is exact and now, and what others had by the node's last
-//!   answer (it says all that it has; ours are taken off). Herds of coordinators follow the same old news: among copies
-//!   that are nearly as good, one is taken at random, the wider the more of n is others'.
-//! - **s** is an average over some twenty answers of what each of them took, not of the averages that nodes say. What
+//! - **n** is what this coordinator has in flight there, which is exact and now, and what others have (the node says all
+//!   that it has; ours are taken off). Herds of coordinators follow the same old news, so news of others fade into their
+//!   long-run mean in the time that a search takes.
+//! - **s** is an average over some thirty answers of what each of them took, not of the averages that nodes say. What
 //!   differs from the other nodes by no more than chance would counts as no difference (the shrinkage of C. Stein,
 //!   1956): or else the luckiest node would be flooded. What made a node look slow is forgotten with time, not with
 //!   decisions, so that a shunned node comes back at any rate of requests; a node that is silent while it has
 //!   our requests is as slow as its silence is long.
-//! - **An unknown node** has a window that grows by one with each answer, as TCP's slow start does: it is not flooded.
+//! - **A new node** has a window that grows with its answers, so that it is not flooded; and until it has warmed up it
+//!   counts as no slower than the others, or its cold caches would keep it out.
 //! - **A node that fails** is not fast. After a failure it gets one request at a time, after a pause that doubles
 //!   (as circuit breakers do it), and its rank grows with the share of its failures.
 //!
@@ -41,16 +44,12 @@ const SILENT_TIMES: f64 = 3.0;
 /// are empty, and its window grows by one with every so many of them.
 const ANSWERS_KNOWN: u32 = 64;
 const ANSWERS_A_STEP: u32 = 4;
-/// How much a search is slowed by the other threads, all of them busy; and how much more it counts that it waits than
-/// that it takes longer: a thread that is free serves everybody sooner.
+/// The weights of company and of waiting. Of 0.25 to 2 and 2 to 4, these did best over the cases of the simulator.
 const COMPANY: f64 = 1.0;
 const WAITING: f64 = 3.0;
 /// Pauses after failures.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// Copies that are worse than the best by this share are as good; and by this much more where all of n is others'.
-const AS_GOOD: f64 = 0.0;
-const AS_GOOD_OTHERS: f64 = 0.0;
 /// A guess where nothing is known.
 const THREADS_UNKNOWN: f64 = 8.0;
 const SERVICE_UNKNOWN_NS: f64 = 1e6;
@@ -94,7 +93,8 @@ impl Known {
         self.threads = feedback.threads.max(1) as f64;
         let others = feedback.in_flight.saturating_sub(outstanding) as f64;
         self.others_last = others;
-        self.others_mean += OTHERS_ALPHA.max(1.0 / f64::from(self.answers)) * (others - self.others_mean);
+        self.others_mean +=
+            OTHERS_ALPHA.max(1.0 / f64::from(self.answers)) * (others - self.others_mean);
         (self.heard_at, self.answered_at) = (now, now);
         self.failures = 0;
         self.failing -= ALPHA * self.failing;
@@ -161,19 +161,9 @@ impl Known {
     }
 }
 
-/// A copy on the scale: those that wait for their turn come last.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Rank {
-    set_back: u8,
-    expected_ns: f64,
-    /// Share of others in what the node has.
-    others: f64,
-}
-
-fn rank(node: Option<&Node>, now: Time, typical_ns: f64) -> Rank {
-    let Some(node) = node else {
-        return Rank { set_back: 0, expected_ns: typical_ns, others: 0.0 };
-    };
+/// A copy on the scale: those that wait for their turn come last, then the expected time counts.
+fn rank(node: Option<&Node>, now: Time, typical_ns: f64) -> (u8, f64) {
+    let Some(node) = node else { return (0, typical_ns) };
     let (known, outstanding) = (&node.known, node.outstanding);
     let set_back = match () {
         () if known.pauses(now, outstanding) => 2,
@@ -181,16 +171,14 @@ fn rank(node: Option<&Node>, now: Time, typical_ns: f64) -> Rank {
         () => 0,
     };
     let threads = if known.threads > 0.0 { known.threads } else { THREADS_UNKNOWN };
-    let others = known.others(now);
-    let there = outstanding as f64 + others;
+    let there = outstanding as f64 + known.others(now);
     let service_ns = known.expected_service_ns(now, outstanding, typical_ns);
     let answers = (1.0 - known.failing).max(0.05);
     let stretch = match there < threads {
         true => 1.0 + COMPANY * there / threads,
         false => WAITING * (there + 1.0) / threads,
     };
-    let expected_ns = service_ns * stretch / (answers * answers);
-    Rank { set_back, expected_ns, others: others / (there + 1.0) }
+    (set_back, service_ns * stretch / (answers * answers))
 }
 
 /// The median of what searches take on the nodes that are known, in nanoseconds.
@@ -212,25 +200,12 @@ pub(super) fn order(
     nodes: &NodeTable,
 ) -> Vec<usize> {
     let typical = typical_ns(copies, nodes);
-    let ranks: Vec<Rank> =
+    let ranks: Vec<(u8, f64)> =
         copies.iter().map(|name| rank(nodes.get(name), now, typical)).collect();
-    let in_shuffle = shuffled.clone();
     shuffled.sort_by(|a, b| {
-        let (a, b) = (&ranks[*a], &ranks[*b]);
-        a.set_back.cmp(&b.set_back).then(a.expected_ns.total_cmp(&b.expected_ns))
+        let (a, b) = (ranks[*a], ranks[*b]);
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
     });
-    // The first in the shuffle that is as good as the best.
-    if let Some(best) = shuffled.first().map(|place| ranks[*place]) {
-        let as_good = |place: &&usize| {
-            let rank = ranks[**place];
-            let margin = 1.0 + AS_GOOD + AS_GOOD_OTHERS * best.others.max(rank.others);
-            rank.set_back == best.set_back && rank.expected_ns <= best.expected_ns * margin
-        };
-        let chosen = in_shuffle.iter().find(as_good).copied();
-        if let Some(at) = shuffled.iter().position(|place| Some(*place) == chosen) {
-            shuffled[..=at].rotate_right(1);
-        }
-    }
     shuffled
 }
 
@@ -280,20 +255,24 @@ mod tests {
     fn fast_nodes_are_used_until_waiting_there_costs_more() {
         let mut nodes = table(&[("fast", 10), ("slow", 30)]);
         let now = at(1000);
-        // 10 x (1 + n/4) exceeds 30 at n = 8.
-        for sent in 0..12 {
-            let expected = if sent <= 7 { 0 } else { 1 };
-            if sent != 8 {
-                assert_eq!(first(&nodes, now, &["fast", "slow"], 0), expected, "{sent} in flight");
-            }
+        // 10 x (1 + n/4) is below 30 while a thread is free; 3 x 10 x 5/4 is above it.
+        for sent in 0..8 {
+            let expected = if sent < 4 { 0 } else { 1 };
+            assert_eq!(first(&nodes, now, &["fast", "slow"], 0), expected, "{sent} in flight");
             nodes.sent(now, "fast");
         }
+        // With queues on both it is the time alone: 30 / 4 for each on the slow one, 10 / 4 on the fast.
+        for _ in 0..6 {
+            nodes.sent(now, "slow");
+        }
+        assert_eq!(first(&nodes, now, &["fast", "slow"], 0), 0);
     }
 
     #[test]
     fn equal_nodes_share_and_luck_is_no_difference() {
         let nodes = table(&[("a", 10), ("b", 10), ("c", 10)]);
-        assert_eq!(shares(&nodes, at(1000), &["a", "b", "c"]), [40, 40, 40]);
+        let all = shares(&nodes, at(1000), &["a", "b", "c"]);
+        assert!(all.iter().all(|count| (25..=55).contains(count)), "{all:?}");
         // Times that vary as much as they last: ten lucky answers of one node change nothing.
         let mut nodes = NodeTable::default();
         for name in ["a", "b"] {
@@ -307,7 +286,8 @@ mod tests {
             nodes.sent(at(100 + n), "a");
             nodes.answered(at(100 + n), "a", Duration::from_millis(1), feedback(0, 10));
         }
-        assert_eq!(shares(&nodes, at(120), &["a", "b"]), [60, 60]);
+        let both = shares(&nodes, at(120), &["a", "b"]);
+        assert!(both.iter().all(|count| (40..=80).contains(count)), "{both:?}");
     }
 
     #[test]
@@ -321,22 +301,25 @@ mod tests {
     }
 
     #[test]
-    fn a_new_node_is_not_flooded() {
+    fn a_new_node_is_not_flooded_and_warms_up() {
         let mut nodes = table(&[("old", 10)]);
-        let now = at(1000);
+        let mut now = at(1000);
         for _ in 0..4 {
             nodes.sent(now, "old");
         }
-        assert_eq!(first(&nodes, now, &["old", "new"], 0), 1);
+        let copies = ["old", "new"];
+        assert_eq!(first(&nodes, now, &copies, 0), 1);
         nodes.sent(now, "new");
-        // It has its one; the next goes there once it answered, and then two may.
-        assert_eq!(first(&nodes, now, &["old", "new"], 0), 0);
-        nodes.answered(at(1010), "new", Duration::from_millis(10), feedback(0, 10));
-        for _ in 0..2 {
-            assert_eq!(first(&nodes, at(1010), &["old", "new"], 0), 1);
-            nodes.sent(at(1010), "new");
+        // It has its one; the next goes there once it answered.
+        assert_eq!(first(&nodes, now, &copies, 0), 0);
+        // Its caches are cold: it takes ten times as long. It is asked all the same, by more and more at once.
+        for answers in 1..ANSWERS_KNOWN {
+            now = now + Duration::from_millis(100);
+            nodes.answered(now, "new", Duration::from_millis(100), feedback(0, 100));
+            assert_eq!(first(&nodes, now, &copies, 0), 1, "after {answers}");
+            nodes.sent(now, "new");
         }
-        assert_eq!(first(&nodes, at(1010), &["old", "new"], 0), 0);
+        assert_eq!(nodes.get("new").unwrap().known.window(), 16);
     }
 
     #[test]

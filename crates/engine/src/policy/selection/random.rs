@@ -34,11 +34,10 @@ mod tests {
         }
         assert_eq!(seen.len(), 6);
         assert!(seen.values().all(|count| (900..1100).contains(count)), "{seen:?}");
-        let firsts: BTreeMap<usize, u32> =
-            (0..6000).fold(BTreeMap::new(), |mut firsts, random| {
-                *firsts.entry(order(100, random)[0]).or_default() += 1;
-                firsts
-            });
+        let firsts: BTreeMap<usize, u32> = (0..6000).fold(BTreeMap::new(), |mut firsts, random| {
+            *firsts.entry(order(100, random)[0]).or_default() += 1;
+            firsts
+        });
         assert!(firsts.len() == 100 && firsts.values().all(|count| *count > 20), "{firsts:?}");
     }
 }

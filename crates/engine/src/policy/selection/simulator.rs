@@ -122,8 +122,16 @@ enum Event {
     /// Its failure is back.
     Failed(usize),
     /// A probe reaches its node.
-    Probe { coordinator: usize, node: usize },
-    Probed { coordinator: usize, node: usize, in_flight: u64, latency_ns: Option<u64> },
+    Probe {
+        coordinator: usize,
+        node: usize,
+    },
+    Probed {
+        coordinator: usize,
+        node: usize,
+        in_flight: u64,
+        latency_ns: Option<u64>,
+    },
 }
 
 #[derive(Clone, Debug)]
