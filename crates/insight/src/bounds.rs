@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Limit, Manifest, units};
+use record::{Limit, Manifest, ModelInfo, units};
 
 use crate::trace::Trace;
 use crate::words;
@@ -37,6 +37,10 @@ pub struct Bounds {
     pub rtt_ms: Option<f64>,
     /// Rate of the link.
     pub link_bytes_per_s: Option<f64>,
+    /// Window of one connection, where it is bounded.
+    pub window_bytes: Option<u64>,
+    /// Whether a connection that pauses has to open its congestion window again.
+    pub slow_start_after_idle: bool,
     /// The node that used most CPU and its mean, in cores.
     pub busiest: Option<(String, f64)>,
 }
@@ -53,6 +57,7 @@ impl Bounds {
     /// Reads the bounds of a variant from its settings, the manifest and its samples.
     pub(crate) fn read(
         manifest: &Manifest,
+        name: &str,
         settings: &BTreeMap<String, String>,
         trace: Option<&Trace<'_>>,
     ) -> Self {
@@ -67,6 +72,8 @@ impl Bounds {
             .and_then(|text| units::parse_throttle(text).ok().flatten());
         let shards = trace.and_then(Trace::shards);
         let link = manifest.link.as_ref();
+        let models = manifest.variants.iter().find(|variant| variant.name == name);
+        let models = models.map_or(&[][..], |variant| &variant.models);
         Bounds {
             chunk_bytes: chunk.filter(|_| !adaptive),
             chunks_in_flight: chunks.filter(|_| !adaptive),
@@ -76,14 +83,29 @@ impl Bounds {
             throttled_nodes: throttled_nodes(manifest, shards),
             rtt_ms: link.map(|link| link.rtt_ms).filter(|rtt| *rtt > 0.0),
             link_bytes_per_s: link.map(|l| l.rate_bytes_per_s as f64).filter(|rate| *rate > 0.0),
+            window_bytes: [
+                link.and_then(|link| link.window_bytes),
+                model(models, "link.max_window_bytes").and_then(|w| units::parse_size(w).ok()),
+            ]
+            .into_iter()
+            .flatten()
+            .min(),
+            slow_start_after_idle: model(models, "link.slow_start_after_idle") == Some("on"),
             busiest: trace.and_then(Trace::busiest).map(|(node, cores)| (node.to_owned(), cores)),
         }
     }
 
-    /// Bytes a second of one shard by Little's law: bytes in flight over the round trip.
+    /// Bytes a second of one shard by Little's law: bytes in flight over the round trip. Of a chunk that is larger than a
+    /// connection's window, a window is in flight.
     pub fn latency_bytes_per_s_a_shard(&self) -> Option<f64> {
-        let in_flight = self.chunk_bytes? as f64 * f64::from(self.chunks_in_flight?);
+        let chunk = self.chunk_bytes?.min(self.window_bytes.unwrap_or(u64::MAX));
+        let in_flight = chunk as f64 * f64::from(self.chunks_in_flight?);
         Some(in_flight / (self.rtt_ms? / 1000.0))
+    }
+
+    /// The window of a connection, where it is smaller than a chunk.
+    pub fn window_below_chunk(&self) -> Option<u64> {
+        self.window_bytes.filter(|window| self.chunk_bytes.is_some_and(|chunk| *window < chunk))
     }
 
     /// Bytes that the link holds when it is full: rate times round trip.
@@ -123,6 +145,10 @@ impl Bounds {
         known.sort_by(|a, b| a.rate_bytes_per_s.total_cmp(&b.rate_bytes_per_s));
         known
     }
+}
+
+fn model<'a>(models: &'a [ModelInfo], name: &str) -> Option<&'a str> {
+    models.iter().find(|model| model.name == name).map(|model| model.value.as_str())
 }
 
 /// Limiters are one a node, on both sides, so the smaller side counts; a node without a shard does

@@ -94,13 +94,20 @@ fn why_latency(bounds: &Bounds, bytes_per_s: f64, ceiling: Option<&Ceiling>) -> 
             1 => String::new(),
             n => format!(", {} over {n} shards", words::rate(ceiling.rate_bytes_per_s)),
         };
-        let reached = if ceiling.rate_bytes_per_s > bytes_per_s * 1.25 {
-            format!(" (it reached {})", words::rate(bytes_per_s))
-        } else {
-            String::new()
+        let short = ceiling.rate_bytes_per_s > bytes_per_s * 1.25;
+        let reached = match (short, bounds.slow_start_after_idle) {
+            (false, _) => String::new(),
+            (true, false) => format!(" (it reached {})", words::rate(bytes_per_s)),
+            (true, true) => format!(
+                " (it reached {}: a connection that pauses opens its window anew)",
+                words::rate(bytes_per_s)
+            ),
         };
+        let window = bounds.window_below_chunk().map_or_else(String::new, |window| {
+            format!(" through a connection's window of {}", record::units::show_bytes(window))
+        });
         return format!(
-            "{in_flight} in flight over {} cannot exceed {} a shard (Little's law){over}{reached}",
+            "{in_flight} in flight{window} over {} cannot exceed {} a shard (Little's law){over}{reached}",
             words::rtt(rtt),
             words::rate(a_shard)
         );
@@ -216,6 +223,20 @@ mod tests {
              (Little's law), 1.97 MB/s over 3 shards; next: the link at 125 MB/s"
         );
         assert_eq!(verdict.next.unwrap().limit, Limit::LinkRate);
+    }
+
+    #[test]
+    fn a_window_smaller_than_a_chunk_is_what_is_in_flight() {
+        let limits = limits(&[(Limit::Latency, 1.0)]);
+        let mut bounds = Bounds { window_bytes: Some(17_000), ..ocean(65_536, 1) };
+        assert_eq!(
+            verdict(&limits, &bounds, None, 0.5e6, Some(0.004)).text,
+            "100 % latency: 64 KiB x 1 in flight through a connection's window of 17.0 kB over 100 ms cannot exceed \
+             0.17 MB/s a shard (Little's law), 0.51 MB/s over 3 shards; next: the link at 125 MB/s"
+        );
+        bounds.slow_start_after_idle = true;
+        let slower = verdict(&limits, &bounds, None, 0.3e6, Some(0.002)).text;
+        assert!(slower.contains("0.30 MB/s: a connection that pauses opens"), "{slower}");
     }
 
     #[test]

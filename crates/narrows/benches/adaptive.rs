@@ -45,9 +45,9 @@ async fn one_link(env: &Env, rate_name: &str, rate: u64, rtt_ms: u64, laps: u64)
         window_bytes: None,
         ..LinkConfig::default()
     };
-    let bytes = 21 * rate * rtt_ms / 1000;
-    // A document takes some 45 bytes in the files.
-    let documents = (bytes / 44).max(100_000);
+    let bytes = 205 * rate * rtt_ms / 10_000;
+    // A document takes some 50 bytes in the files.
+    let documents = (bytes / 49).max(100_000);
     let mut target = common::start(env, &[("leader", 1), ("follower", 1)], Some(config)).await;
     common::create(&target, "leader", Corpus::Geopoint, 1).await;
     common::index(&target, "leader", Corpus::Geopoint, documents, 4, 5000).await;

@@ -212,18 +212,16 @@ impl<T: Target> Runner<'_, T> {
         let bytes = end.sample.recovered_bytes + end.operations_bytes;
         let bytes_per_s = bytes as f64 / seconds;
         let published = variant.published.as_ref();
+        let link = self.plan.link.filter(|_| self.target.link().is_some());
+        let link_share = link.map(|link| bytes_per_s / link.rate_bytes_per_s as f64);
         Row {
             variant: variant.name.clone(),
             lap,
             seconds,
             bytes,
             bytes_per_s,
-            link_share: self
-                .plan
-                .link
-                .filter(|_| self.target.link().is_some())
-                .map(|link| bytes_per_s / link.rate_bytes_per_s as f64),
-            limits: shares(&end.sample.charged_s),
+            link_share,
+            limits: shares(&end.sample.charged_s, link_share),
             verified: false,
             documents: 0,
             refetched_chunks: end.refetched_chunks,
@@ -235,8 +233,18 @@ impl<T: Target> Runner<'_, T> {
 }
 
 /// Charged seconds as shares of their sum, largest first.
-fn shares(charged_s: &BTreeMap<Limit, f64>) -> Vec<LimitShare> {
+///
+/// An engine calls the link's rate what it cannot tell otherwise from the time until the last byte came. The link held
+/// back no longer than it was full, at most so long as it takes to carry what it carried; the rest is latency, too: a
+/// connection's window was smaller than what was asked for.
+fn shares(charged_s: &BTreeMap<Limit, f64>, link_share: Option<f64>) -> Vec<LimitShare> {
     let total: f64 = charged_s.values().sum();
+    let mut charged_s = charged_s.clone();
+    if let (Some(share), Some(charged)) = (link_share, charged_s.get_mut(&Limit::LinkRate)) {
+        let more = *charged - charged.min(share * total);
+        *charged -= more;
+        *charged_s.entry(Limit::Latency).or_default() += more;
+    }
     let mut shares: Vec<LimitShare> = charged_s
         .iter()
         .filter(|(_, seconds)| **seconds > 0.0)
@@ -253,8 +261,18 @@ mod tests {
     #[test]
     fn shares_sum_to_one_largest_first() {
         let charged = BTreeMap::from([(Limit::Latency, 3.0), (Limit::LinkRate, 9.0)]);
-        let shares = shares(&charged);
-        assert_eq!(shares[0], LimitShare { limit: Limit::LinkRate, share: 0.75 });
-        assert_eq!(shares[1], LimitShare { limit: Limit::Latency, share: 0.25 });
+        let latency = LimitShare { limit: Limit::Latency, share: 0.25 };
+        let link = LimitShare { limit: Limit::LinkRate, share: 0.75 };
+        let expected = [link, latency];
+        assert_eq!(shares(&charged, None), expected);
+        assert_eq!(shares(&charged, Some(0.98)), expected);
+    }
+
+    #[test]
+    fn the_link_held_no_longer_than_it_was_full() {
+        let charged = BTreeMap::from([(Limit::Latency, 3.0), (Limit::LinkRate, 9.0)]);
+        let latency = LimitShare { limit: Limit::Latency, share: 0.875 };
+        let link = LimitShare { limit: Limit::LinkRate, share: 0.125 };
+        assert_eq!(shares(&charged, Some(0.125)), [latency, link]);
     }
 }
