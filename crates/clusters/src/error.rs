@@ -216,6 +216,18 @@ pub enum Error {
         /// Its value.
         value: String,
     },
+    /// A setting that was to be changed for a while is not what it was found to be.
+    #[error(
+        "{name} is {now} now and was {found} a moment ago: someone else is changing it, so it is left alone"
+    )]
+    ChangedMeanwhile {
+        /// The setting.
+        name: String,
+        /// Its value when the change was decided on.
+        found: String,
+        /// Its value now.
+        now: String,
+    },
     /// Another cluster at the same address.
     #[error(
         "the cluster that answers is {found}, and the changes were made on {expected}; nothing was \
@@ -298,6 +310,16 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
+    /// A fault that cannot be brought about here.
+    #[error("{target} cannot {what}{}", in_words(.why))]
+    NoFault {
+        /// The target.
+        target: &'static str,
+        /// What was asked.
+        what: String,
+        /// What was found.
+        why: String,
+    },
     /// Documents could not be loaded.
     #[error("{node} cannot load shard {shard} of {index}: {reason}")]
     Load {
@@ -332,6 +354,7 @@ impl Error {
                 | Error::OneCluster
                 | Error::TooFewNodes { .. }
                 | Error::Transient { .. }
+                | Error::ChangedMeanwhile { .. }
                 | Error::OtherCluster { .. }
         )
     }

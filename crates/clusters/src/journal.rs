@@ -8,17 +8,20 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use record::observation::Scope;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The format that is written, and the only one there has been.
-const FORMAT: u32 = 1;
+/// The format that is written. The first knew persistent settings alone, and is still read.
+const FORMAT: u32 = 2;
 /// Indices made for a run are called so; no other is ever removed.
 pub(crate) const INDEX_PREFIX: &str = "narrows-";
 
 /// A setting's value; none where it was not set.
 pub type SettingValue = Option<String>;
+/// Settings by name.
+pub type Values = BTreeMap<String, SettingValue>;
 
 /// Which cluster the changes are made on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,13 +50,20 @@ pub enum Change {
         /// Its name.
         name: String,
     },
-    /// Persistent cluster settings are set.
+    /// Cluster settings are set.
     Settings {
+        /// The rank at which they are set.
+        #[serde(default = "persistent")]
+        scope: Scope,
         /// What they were.
-        before: BTreeMap<String, SettingValue>,
+        before: Values,
         /// What they become.
-        set: BTreeMap<String, SettingValue>,
+        set: Values,
     },
+}
+
+fn persistent() -> Scope {
+    Scope::Persistent
 }
 
 /// An open journal.
@@ -83,7 +93,7 @@ impl Journal {
         let broken = |error: serde_json::Error| io(io::Error::other(error));
         let mut lines = whole.lines();
         let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(broken)?;
-        if head.format != FORMAT {
+        if head.format > FORMAT {
             let why = format!("its format {} is of a newer narrows; update narrows", head.format);
             return Err(io(io::Error::other(why)));
         }
@@ -106,11 +116,16 @@ impl Journal {
         Ok(())
     }
 
-    /// What a setting was before the first change; none if it was not changed.
-    pub fn original(&self, setting: &str) -> Option<&SettingValue> {
-        self.changes.iter().find_map(|change| match change {
-            Change::Settings { before, .. } => before.get(setting),
-            Change::Index { .. } => None,
+    /// What a setting was at a rank before the first change; none if it was not changed.
+    pub fn original(&self, scope: Scope, setting: &str) -> Option<&SettingValue> {
+        self.of(scope).find_map(|(before, _)| before.get(setting))
+    }
+
+    /// What settings of a rank were and what they became, change by change.
+    fn of(&self, rank: Scope) -> impl Iterator<Item = (&Values, &Values)> {
+        self.changes.iter().filter_map(move |change| match change {
+            Change::Settings { scope, before, set } if *scope == rank => Some((before, set)),
+            _ => None,
         })
     }
 
@@ -125,11 +140,10 @@ impl Journal {
             .collect()
     }
 
-    /// How the settings go back, given what they are now.
-    pub fn settings_back(&self, now: &BTreeMap<String, String>) -> SettingsBack {
+    /// How the settings of a rank go back, given what they are there now.
+    pub fn settings_back(&self, scope: Scope, now: &BTreeMap<String, String>) -> SettingsBack {
         let mut touched: BTreeMap<&str, (&SettingValue, BTreeSet<&SettingValue>)> = BTreeMap::new();
-        for change in &self.changes {
-            let Change::Settings { before, set } = change else { continue };
+        for (before, set) in self.of(scope) {
             for (name, value) in before {
                 touched.entry(name).or_insert((value, BTreeSet::from([value])));
             }
@@ -175,7 +189,7 @@ impl Journal {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingsBack {
     /// Those to set, and to what; none where they were not set.
-    pub set: BTreeMap<String, SettingValue>,
+    pub set: Values,
     /// Those that someone else has changed since: a sentence each.
     pub left: Vec<String>,
 }
@@ -211,7 +225,7 @@ mod tests {
                 .map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned)))
                 .collect()
         };
-        Change::Settings { before: map(before), set: map(set) }
+        Change::Settings { scope: Scope::Persistent, before: map(before), set: map(set) }
     }
 
     fn head() -> Head {
@@ -232,7 +246,7 @@ mod tests {
         let mut again = Journal::open(&path).unwrap();
         assert_eq!((again.head(), again.changes.len()), (&head(), 2));
         assert_eq!(again.indices(), BTreeSet::from(["narrows-1"]));
-        assert_eq!(again.original("a"), Some(&None));
+        assert_eq!(again.original(Scope::Persistent, "a"), Some(&None));
         again.record(settings(&[], &[("a", None)])).unwrap();
         assert_eq!(Journal::open(&path).unwrap().changes.len(), 3);
         again.finish().unwrap();
@@ -257,7 +271,7 @@ mod tests {
             journal.record(change.clone()).unwrap();
         }
         let now = now.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        journal.settings_back(&now.collect())
+        journal.settings_back(Scope::Persistent, &now.collect())
     }
 
     #[test]
@@ -283,6 +297,26 @@ mod tests {
             ["a is \"80mb\" now, which narrows did not set, and is left so; it was \"40mb\""]
         );
         assert!(back(&changes, &[]).left[0].starts_with("a is not set now"));
+    }
+
+    /// A transient value hides a persistent one, so each rank goes back by itself.
+    #[test]
+    fn ranks_go_back_apart_and_the_first_format_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("changes.jsonl");
+        let old = "{\"format\":1,\"cluster_uuid\":\"uuid\",\"hosts\":[]}\n\
+            {\"change\":\"settings\",\"before\":{\"a\":\"1mb\"},\"set\":{\"a\":\"2mb\"}}\n";
+        std::fs::write(&path, old).unwrap();
+        let mut journal = Journal::open(&path).unwrap();
+        let one = |value: Option<&str>| BTreeMap::from([("a".into(), value.map(str::to_owned))]);
+        let (before, set) = (one(None), one(Some("3mb")));
+        journal.record(Change::Settings { scope: Scope::Transient, before, set }).unwrap();
+        let now = |value: &str| BTreeMap::from([("a".to_owned(), value.to_owned())]);
+        let back = journal.settings_back(Scope::Persistent, &now("2mb"));
+        assert_eq!(back.set, one(Some("1mb")));
+        let back = journal.settings_back(Scope::Transient, &now("3mb"));
+        assert_eq!(back.set, one(None));
+        assert_eq!(journal.original(Scope::Transient, "a"), Some(&None));
     }
 
     #[test]

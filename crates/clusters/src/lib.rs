@@ -8,13 +8,16 @@
 //! | `opensearch` | OpenSearch, one JVM a node; its jars |
 //! | `url_target` | a cluster that is already there, changed only with a journal |
 //! | `journal` | what was changed there, written before it is changed; how it goes back |
+//! | `settings_there` | settings of such a cluster: what they are, changing one for a while |
 //! | `site_link` | the link between two sites of one cluster |
 //! | `members` | the nodes of a target, and which is asked next |
+//! | `fault` | a process that is paused or slowed, and is not for ever |
 //! | `process`, `temporary` | a node as a child process; a directory that goes with the last of them |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
 //! | [`live`] | clusters that we did not start: asking and observing them |
 //! | `credentials` | what a cluster is shown that asks who we are |
 //! | `rest`, `http`, `kept` | asking a node, in either world; connections that are kept for it |
+//! | [`wire`] | the same for loads, with as little work as there can be |
 //!
 //! The one rule: whatever a target starts, it stops: when it is told to, when it is dropped, and when the
 //! process that holds it is killed.
@@ -22,6 +25,7 @@
 mod credentials;
 mod embedded;
 mod error;
+mod fault;
 mod http;
 mod journal;
 mod kept;
@@ -31,11 +35,13 @@ mod members;
 mod opensearch;
 mod process;
 mod rest;
+mod settings_there;
 mod site_link;
 mod target;
 mod temporary;
 mod url_target;
 mod virtual_target;
+pub mod wire;
 
 pub use credentials::Credentials;
 pub use embedded::EmbeddedTarget;
@@ -45,6 +51,7 @@ pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
 pub use opensearch::{DEFAULT_HEAP, OpenSearchTarget};
 pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, STOP, end_process_on_panic};
 pub use rest::{Answer, RestClient};
+pub use settings_there::Borrowed;
 pub use target::{
     ClusterSpec, LinkControl, Load, NodeHandle, Repository, Target, TopologySpec,
     check_cluster_name,

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use engine::NodeConfig;
 
 use crate::kept::is_idempotent;
+use crate::process::NodeProcess;
 use crate::target::{ClusterSpec, NodeHandle};
 use crate::{Answer, Error, RestClient};
 
@@ -67,6 +68,13 @@ pub(crate) struct Member<P, C = NodeConfig> {
     through_link: Option<String>,
 }
 
+impl<P, C> Member<P, C> {
+    /// The name that it is asked under.
+    pub(crate) fn site(&self) -> &str {
+        &self.site
+    }
+}
+
 /// The nodes of a target, in the order in which they were started.
 pub(crate) struct Members<P, C = NodeConfig> {
     list: Vec<Member<P, C>>,
@@ -94,6 +102,39 @@ impl<P> Members<P> {
     }
 }
 
+impl<C> Members<NodeProcess, C> {
+    fn running_process(&mut self, node: &str) -> Result<&mut NodeProcess, Error> {
+        let gone = || Error::Unknown { what: "running node", name: node.to_owned() };
+        self.find(node)?.running.as_mut().ok_or_else(gone)
+    }
+
+    /// Pauses a node's process, or has it go on. `target` is for messages.
+    pub(crate) fn pause(
+        &mut self,
+        target: &'static str,
+        node: &str,
+        pauses: bool,
+    ) -> Result<(), Error> {
+        let what = format!("pause {node}");
+        let paused = self.running_process(node)?.pause(pauses);
+        paused.map_err(|why| Error::NoFault { target, what, why })
+    }
+
+    /// Holds a node's process to a part of what it would have if all nodes were busy.
+    pub(crate) fn slow(
+        &mut self,
+        target: &'static str,
+        node: &str,
+        factor: f64,
+    ) -> Result<(), Error> {
+        let cores = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
+        let share = cores / (self.len() as f64 * factor);
+        let slowed = self.running_process(node)?.slow((factor > 1.0).then_some(share));
+        let what = format!("slow {node} by a control group of the system");
+        slowed.map_err(|why| Error::NoFault { target, what, why })
+    }
+}
+
 impl<P, C> Members<P, C> {
     /// Adds a node that has started.
     pub(crate) fn add(
@@ -114,6 +155,11 @@ impl<P, C> Members<P, C> {
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Member<P, C>> {
         self.list.iter_mut()
+    }
+
+    /// What runs a node; none where it is down.
+    pub(crate) fn process(&self, name: &str) -> Option<&P> {
+        self.list.iter().find(|member| member.handle.name == name)?.running.as_ref()
     }
 
     /// Takes the one that was started last. So managers, which come first, go last.

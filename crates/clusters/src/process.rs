@@ -18,6 +18,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::sync::Notify;
 use world::{Env, Task};
 
+use crate::fault::Fault;
 use crate::members::Members;
 use crate::{Error, credentials};
 
@@ -79,6 +80,9 @@ pub(crate) struct NodeProcess {
     /// Whether its end is news: it has been ready, and nobody has told it to end.
     watched: Rc<Cell<bool>>,
     ends: Rc<Notify>,
+    /// Faults that last: standing still, and having but a share of the cores.
+    paused: Option<Fault>,
+    slowed: Option<Fault>,
 }
 
 impl NodeProcess {
@@ -151,6 +155,8 @@ impl NodeProcess {
             reader,
             watched,
             ends: ends.clone(),
+            paused: None,
+            slowed: None,
         };
         let stdin = process.stdin.as_mut().expect("it was just put there");
         // It fails where the child has ended already; why, it said on standard error.
@@ -162,6 +168,11 @@ impl NodeProcess {
             Err(_) => Err(process.failed("was not ready after 60 s").await),
             _ => Err(process.failed("ended before it was ready").await),
         }
+    }
+
+    /// The system's id of it, while it has not been waited for.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
     }
 
     /// Its end is news from now on, unless it is told to end.
@@ -200,6 +211,24 @@ impl NodeProcess {
         }
     }
 
+    /// Has it stand still, or go on. The error is a sentence.
+    pub(crate) fn pause(&mut self, pauses: bool) -> Result<(), String> {
+        self.paused = None;
+        if let Some(pid) = self.child.id().filter(|_| pauses) {
+            self.paused = Some(Fault::pause(pid)?);
+        }
+        Ok(())
+    }
+
+    /// Gives it so many cores, or all that there are. The error is a sentence.
+    pub(crate) fn slow(&mut self, cores: Option<f64>) -> Result<(), String> {
+        self.slowed = None;
+        if let (Some(pid), Some(cores)) = (self.child.id(), cores) {
+            self.slowed = Some(Fault::slow(pid, cores)?);
+        }
+        Ok(())
+    }
+
     /// Ends it now.
     pub(crate) async fn kill(mut self) {
         self.watched.set(false);
@@ -216,6 +245,7 @@ impl NodeProcess {
 
     /// Ends its input, and waits for what it makes of that; none where that takes too long.
     async fn end_in_order(&mut self) -> Option<ExitStatus> {
+        (self.paused, self.slowed) = (None, None);
         self.watched.set(false);
         if let Some(mut stdin) = self.stdin.take() {
             // It fails where the node has ended already.

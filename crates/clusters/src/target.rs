@@ -153,8 +153,38 @@ pub trait Target {
         false
     }
 
+    /// The process of a running node, by its id; none where nodes are no processes of ours.
+    fn process_of(&self, _node: &str) -> Option<u32> {
+        None
+    }
+
     /// Ends a node as `kill -9` does.
     async fn kill_node(&mut self, node: &str) -> Result<(), Error>;
+
+    /// Ends a node in order.
+    async fn stop_node(&mut self, node: &str) -> Result<(), Error>;
+
+    /// Has a node stand still: its connections stay, and nothing answers. It goes on by [`Target::resume_node`], and
+    /// when this process ends.
+    async fn pause_node(&mut self, node: &str) -> Result<(), Error> {
+        Err(self.no_fault(format!("pause {node}")))
+    }
+
+    /// Has a paused node go on.
+    async fn resume_node(&mut self, node: &str) -> Result<(), Error> {
+        Err(self.no_fault(format!("resume {node}")))
+    }
+
+    /// Has all that a node computes take so many times as long from now on; 1 is as it was. On real machines it may
+    /// use that part of what each node would have if all were busy.
+    fn slow_node(&mut self, node: &str, _factor: f64) -> Result<(), Error> {
+        Err(self.no_fault(format!("slow {node}")))
+    }
+
+    /// The refusal of a fault that is not to be had here.
+    fn no_fault(&self, what: String) -> Error {
+        Error::NoFault { target: self.name(), what, why: String::new() }
+    }
 
     /// Starts a node again, on its data and its addresses.
     async fn start_node(&mut self, node: &str) -> Result<(), Error>;

@@ -8,14 +8,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use record::observation::Scope;
 use serde_json::{Map, Value, json};
 
 use crate::journal::{Change, INDEX_PREFIX, Journal, SettingValue};
 use crate::live::LiveClient;
+use crate::settings_there::{SETTINGS, SettingsThere, put_back};
 use crate::target::{LinkControl, NodeHandle, Target, TopologySpec};
 use crate::{Answer, Error};
-
-const SETTINGS: &str = "/_cluster/settings";
 
 /// What a cluster says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,11 +126,13 @@ impl UrlTarget {
         };
         let asked: Value = serde_json::from_slice(body).map_err(not_json)?;
         let asked = asked["persistent"].as_object().cloned().unwrap_or_default();
-        let (persistent, transient) = settings_now(&self.client).await?;
+        let there = SettingsThere::ask(&self.client).await?;
         let original = |name: &str| {
             let journal = self.journal.borrow();
-            let known = journal.as_ref().and_then(|journal| journal.original(name).cloned());
-            known.unwrap_or_else(|| persistent.get(name).cloned())
+            let known = journal
+                .as_ref()
+                .and_then(|journal| journal.original(Scope::Persistent, name).cloned());
+            known.unwrap_or_else(|| there.at(Scope::Persistent).get(name).cloned())
         };
         let text = |value: &Value| match value {
             Value::String(text) => text.clone(),
@@ -139,7 +141,7 @@ impl UrlTarget {
         let mut before: BTreeMap<String, SettingValue> = BTreeMap::new();
         let mut set: BTreeMap<String, SettingValue> = BTreeMap::new();
         for (name, value) in &asked {
-            if let Some(value) = transient.get(name) {
+            if let Some(value) = there.at(Scope::Transient).get(name) {
                 let (name, value) = (name.clone(), value.clone());
                 return Err(Error::Transient { name, value });
             }
@@ -148,22 +150,9 @@ impl UrlTarget {
             set.insert(name.clone(), value);
         }
         let body = json!({ "persistent": set });
-        self.record(Change::Settings { before, set })?;
+        self.record(Change::Settings { scope: Scope::Persistent, before, set })?;
         Ok(Bytes::from(body.to_string()))
     }
-}
-
-/// Persistent and transient settings, flat.
-async fn settings_now(
-    client: &LiveClient,
-) -> Result<(BTreeMap<String, String>, BTreeMap<String, String>), Error> {
-    let answer = client.get(&format!("{SETTINGS}?flat_settings=true")).await?;
-    let flat = |level: &str| {
-        let pairs = answer[level].as_object().into_iter().flatten();
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        pairs.map(|(name, value)| (name.clone(), text(value))).collect()
-    };
-    Ok((flat("persistent"), flat("transient")))
 }
 
 /// Puts back what a journal tells of, and removes the journal. What someone else has changed since is left; a
@@ -174,12 +163,7 @@ pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String
         let expected = journal.head().cluster_uuid.clone();
         return Err(Error::OtherCluster { expected, found });
     }
-    let (persistent, _) = settings_now(client).await?;
-    let back = journal.settings_back(&persistent);
-    if !back.set.is_empty() {
-        let body = json!({ "persistent": back.set });
-        client.ask("PUT", SETTINGS, &body).await?;
-    }
+    let left = put_back(client, &journal).await?;
     for index in journal.indices() {
         match client.ask("DELETE", &format!("/{index}"), &Value::Null).await {
             Ok(_) | Err(Error::Refused { status: 404, .. }) => {}
@@ -187,7 +171,7 @@ pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String
         }
     }
     journal.finish()?;
-    Ok(back.left)
+    Ok(left)
 }
 
 impl Target for UrlTarget {
@@ -232,6 +216,10 @@ impl Target for UrlTarget {
 
     async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
         Err(Error::NotOurs { method: "kill".to_owned(), path: node.to_owned() })
+    }
+
+    async fn stop_node(&mut self, node: &str) -> Result<(), Error> {
+        Err(Error::NotOurs { method: "stop".to_owned(), path: node.to_owned() })
     }
 
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {

@@ -240,6 +240,35 @@ impl Target for VirtualTarget {
         Ok(())
     }
 
+    async fn stop_node(&mut self, node: &str) -> Result<(), Error> {
+        if let Some(running) = self.nodes.find(node)?.running.take() {
+            running.stop().await;
+        }
+        // Its tasks are gone; what was durable stays.
+        self.env.kill_host(node);
+        Ok(())
+    }
+
+    async fn pause_node(&mut self, node: &str) -> Result<(), Error> {
+        self.nodes.find(node)?;
+        self.env.pause_host(node, true);
+        Ok(())
+    }
+
+    async fn resume_node(&mut self, node: &str) -> Result<(), Error> {
+        self.nodes.find(node)?;
+        self.env.pause_host(node, false);
+        Ok(())
+    }
+
+    fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
+        let site = self.nodes.find(node)?.site().to_owned();
+        let mut host = self.models.borrow().get(&site).cloned().unwrap_or_default();
+        host.costs = host.costs.slowed(factor);
+        self.env.host(node).set_host_model(host);
+        Ok(())
+    }
+
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {
         let member = self.nodes.find(node)?;
         if member.running.is_none() {

@@ -9,7 +9,8 @@
 //! | [`Curves`] | bytes, link rate and CPU over time, thinned to what a chart can show |
 //! | [`published`] | published figures beside ours, over several runs |
 //! | [`diagnosis`] | what holds a live cluster back, told from observations |
-//! | [`stats`] | median, bootstrap intervals |
+//! | [`load`] | figures of loads over laps, changes between variants, whether the driver was the limit |
+//! | [`stats`] | median, bootstrap intervals; `ranks`: whether two sets of laps differ |
 //! | [`words`] | numbers and limits as people read them |
 //!
 //! The one rule: everything is a pure function of a record or of observations, so that a report of an old run says
@@ -21,7 +22,9 @@ pub mod diagnosis;
 mod finding;
 mod gaps;
 mod inferred;
+pub mod load;
 pub mod published;
+mod ranks;
 pub mod stats;
 mod summary;
 mod trace;
@@ -30,5 +33,5 @@ pub mod words;
 
 pub use bounds::{Bounds, Ceiling};
 pub use curves::{CPU_POINTS, Curves, LINK_POINTS, NodeCurve, Point, RECOVERED_POINTS, curves};
-pub use summary::{Finished, Outcome, Summary, Variant};
+pub use summary::{Finished, Outcome, Summary, Variant, VariantLoad};
 pub use verdict::Verdict;

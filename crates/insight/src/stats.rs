@@ -43,6 +43,22 @@ pub fn ratio_interval(base: &[f64], other: &[f64], seed: u64) -> Option<Interval
     })
 }
 
+/// Bootstrap interval of `mean(base) / mean(other)`, both sides resampled; none if either side has fewer than
+/// [`MIN_LAPS`] values. For samples that come in lumps, of which the median says little.
+pub fn mean_ratio_interval(base: &[f64], other: &[f64], seed: u64) -> Option<Interval> {
+    interval(seed, base.len().min(other.len()), |random| {
+        let resampled = |values: &[f64], random: &mut SplitMix64| {
+            mean(&resampled(values, random)).expect("as many values as there are laps")
+        };
+        resampled(base, random) / resampled(other, random)
+    })
+}
+
+/// The mean; none of nothing.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
 fn interval(
     seed: u64,
     laps: usize,
@@ -60,10 +76,12 @@ fn interval(
 }
 
 fn resampled_median(values: &[f64], random: &mut SplitMix64) -> f64 {
+    median(&resampled(values, random)).expect("as many values as there are laps")
+}
+
+fn resampled(values: &[f64], random: &mut SplitMix64) -> Vec<f64> {
     let count = values.len() as u64;
-    let drawn: Vec<f64> =
-        values.iter().map(|_| values[(random.next_u64() % count) as usize]).collect();
-    median(&drawn).expect("as many values as there are laps")
+    values.iter().map(|_| values[(random.next_u64() % count) as usize]).collect()
 }
 
 #[cfg(test)]
@@ -93,8 +111,20 @@ mod tests {
         let fast = [10.0, 10.4, 9.8, 10.1];
         let far = ratio_interval(&slow, &fast, 1).unwrap();
         assert!(far.low > 9.0 && far.high < 11.0, "{far:?}");
+        let by_mean = mean_ratio_interval(&slow, &fast, 1).unwrap();
+        assert!(by_mean.low > 9.0 && by_mean.high < 11.0, "{by_mean:?}");
         let same = ratio_interval(&slow, &slow, 1).unwrap();
         assert!(same.low < 1.0 && same.high > 1.0, "{same:?}");
+    }
+
+    /// Chunks that arrive now and then: most steps see none.
+    #[test]
+    fn lumps_have_a_mean_that_their_median_hides() {
+        let lumps: Vec<f64> = (0..60).map(|n| if n % 3 == 0 { 3.0 } else { 0.0 }).collect();
+        let half: Vec<f64> = lumps.iter().map(|lump| lump / 2.0).collect();
+        assert_eq!((median(&lumps), mean(&lumps)), (Some(0.0), Some(1.0)));
+        let ratio = mean_ratio_interval(&half, &lumps, 1).unwrap();
+        assert!(ratio.low > 0.2 && ratio.low < 0.5 && ratio.high > 0.5, "{ratio:?}");
     }
 
     #[test]

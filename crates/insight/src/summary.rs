@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use record::{Limit, LimitShare, Manifest, Row, RunDir};
+use record::{Limit, LimitShare, LoadFigures, Manifest, Row, RunDir};
 
 use crate::bounds::Bounds;
 use crate::diagnosis::{self, Diagnosis, diagnose};
 use crate::stats::{self, Interval};
 use crate::trace::{Trace, Traces, traces};
 use crate::verdict::{Verdict, verdict};
-use crate::{finding, gaps};
+use crate::{finding, gaps, load};
 
 /// What a run amounts to.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +26,21 @@ pub struct Summary<'a> {
     pub comparison: Option<String>,
     /// What is missing or wrong, a sentence each; empty for a complete and verified run.
     pub gaps: Vec<String>,
+    /// The loads that were sent, by variant and operation in the order of the plan.
+    pub loads: Vec<VariantLoad>,
     /// What a live cluster showed, where the run watched one instead of measuring.
     pub watched: Option<Diagnosis>,
+}
+
+/// An operation under one variant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariantLoad {
+    /// Name of the variant.
+    pub variant: String,
+    /// Name of the operation.
+    pub operation: String,
+    /// Each lap, in order.
+    pub laps: Vec<LoadFigures>,
 }
 
 /// One combination of settings.
@@ -121,11 +134,13 @@ impl<'a> Summary<'a> {
             add_gains(&mut variants, baseline, run.manifest.seed);
         }
         let looks = diagnosis::recorded(run);
+        let loads = loads(run, &variants);
         let watched = (!looks.looks().is_empty()).then(|| diagnose(&looks));
         Summary {
             manifest: &run.manifest,
             headline: match &watched {
                 Some(diagnosis) => diagnosis.headline.clone(),
+                None if !loads.is_empty() => load::headline_of_variants(&loads),
                 None => finding::headline(&run.manifest, &variants),
             },
             comparison: finding::comparison(&variants),
@@ -133,6 +148,7 @@ impl<'a> Summary<'a> {
                 Some(diagnosis) => diagnosis.gaps.clone(),
                 None => gaps::gaps(run, &traces, &variants),
             },
+            loads,
             watched,
             baseline: baseline.map(|index| variants[index].name.clone()),
             variants,
@@ -148,6 +164,28 @@ impl<'a> Summary<'a> {
     pub fn slowest_and_fastest(&self) -> Option<(&Variant, &Variant)> {
         finding::slowest_and_fastest(&self.variants)
     }
+}
+
+fn loads(run: &RunDir, variants: &[Variant]) -> Vec<VariantLoad> {
+    let mut loads: Vec<VariantLoad> = Vec::new();
+    for variant in variants {
+        for row in run.rows.iter().filter(|row| row.variant == variant.name) {
+            for figures in &row.loads {
+                let same = |load: &&mut VariantLoad| {
+                    load.variant == variant.name && load.operation == figures.operation
+                };
+                match loads.iter_mut().find(same) {
+                    Some(load) => load.laps.push(figures.clone()),
+                    None => loads.push(VariantLoad {
+                        variant: variant.name.clone(),
+                        operation: figures.operation.clone(),
+                        laps: vec![figures.clone()],
+                    }),
+                }
+            }
+        }
+    }
+    loads
 }
 
 /// Variants of the plan, then those that only rows know.

@@ -1,14 +1,16 @@
 //! Each class from constructed observations, each trap of the field, what is healthy, and what is unknown.
 
+mod common;
+
 use std::collections::BTreeMap;
 
+use common::{MB, case, cluster, recovery, rtt, settings};
 use insight::diagnosis::{Class, Diagnosis, Finding, RULES, Series, diagnose, paces, rule};
 use record::observation::{
-    Decision, Follower, Health, HotThreads, Identity, Node, Observation, Recovery, Remote,
-    RoundTrip, Scope, Selection, Setting, WaitingCopy,
+    Decision, Follower, HotThreads, Node, Observation, Remote, RoundTrip, Scope, Selection,
+    WaitingCopy,
 };
 
-const MB: u64 = 1_000_000;
 const LIMIT: u64 = 40 << 20;
 
 /// Ten looks, a second apart; `at` makes each from the seconds gone by.
@@ -25,78 +27,6 @@ fn only(looks: &[(f64, Observation)]) -> Finding {
     let diagnosis = judge(looks);
     let [finding] = &diagnosis.findings[..] else { panic!("{diagnosis:#?}") };
     finding.clone()
-}
-
-fn settings(pairs: &[(&str, &str)]) -> Option<BTreeMap<String, Setting>> {
-    let one = |(name, value): &(&str, &str)| {
-        ((*name).to_owned(), Setting { value: (*value).to_owned(), scope: Scope::Persistent })
-    };
-    Some(pairs.iter().map(one).collect())
-}
-
-fn cluster(flavour: &str) -> Identity {
-    Identity { name: "c".into(), flavour: flavour.into(), version: "2.19.1".into() }
-}
-
-/// A node that idles.
-fn node(name: &str, s: u64) -> Node {
-    Node {
-        id: format!("id-{name}"),
-        name: name.into(),
-        timestamp_ms: Some(1_000_000 + s * 1000),
-        uptime_ms: Some(500_000 + s * 1000),
-        os_cpu_percent: Some(10),
-        process_cpu_ms: Some(s * 100),
-        cores: Some(8),
-        io_time_ms: Some(s * 50),
-        read_kib: Some(s * 20_000),
-        write_kib: Some(s * 20_000),
-        throttle_ms: Some(0),
-        gc_ms: Some(s * 5),
-        transport_tx_bytes: Some(s * 10 * MB),
-        transport_rx_bytes: Some(s * 10 * MB),
-        breakers_tripped: BTreeMap::from([("parent".to_owned(), 0)]),
-        pressure_rejections: Some(0),
-        cgroup_throttled_ns: Some(0),
-        ..Node::default()
-    }
-}
-
-/// A peer recovery of a large shard at a rate.
-fn recovery(index: &str, s: u64, rate: u64) -> Recovery {
-    Recovery {
-        index: index.into(),
-        shard: 0,
-        kind: "PEER".into(),
-        stage: "INDEX".into(),
-        source: Some("a".into()),
-        target: Some("b".into()),
-        start_ms: Some(999_000),
-        total_ms: Some(1000 + s * 1000),
-        total_bytes: Some(50_000 * MB),
-        reused_bytes: Some(0),
-        recovered_bytes: Some(rate * (s + 1)),
-        source_throttle_ms: Some(0),
-        target_throttle_ms: Some(0),
-        recovered_ops: Some(0),
-        ..Recovery::default()
-    }
-}
-
-/// Two idle nodes and one recovery at a rate, on OpenSearch.
-fn case(s: u64, rate: u64) -> Observation {
-    Observation {
-        cluster: cluster("opensearch"),
-        nodes: vec![node("a", s), node("b", s)],
-        recoveries: vec![recovery("i", s, rate)],
-        health: Some(Health { status: "yellow".into(), ..Health::default() }),
-        settings: settings(&[("indices.recovery.max_bytes_per_sec", "40mb")]),
-        ..Observation::default()
-    }
-}
-
-fn rtt(rtt_ms: f64) -> Vec<RoundTrip> {
-    vec![RoundTrip { from: "a".into(), to: "b".into(), rtt_ms }]
 }
 
 #[test]

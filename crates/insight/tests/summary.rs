@@ -55,6 +55,7 @@ fn row(variant: &str, lap: u32, seconds: f64, limit: Limit) -> Row {
         node_bytes_per_s: None,
         published_s: None,
         published_bytes: None,
+        loads: Vec::new(),
     }
 }
 

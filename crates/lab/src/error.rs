@@ -99,6 +99,25 @@ pub enum Error {
         /// A scale at which it is a GB or less.
         scale: f64,
     },
+    /// A thread could not be had, or was lost.
+    #[error(
+        "the thread that sends the load: {source}; raise the limit of processes, or report a bug"
+    )]
+    Thread {
+        /// What was found.
+        source: std::io::Error,
+    },
+    /// A parameter that an operation names and does not have.
+    #[error(
+        "the operation has no parameter \"{name}\"{}; give it with its values, for example {name}=1..100 or {name}=a,b",
+        record::names::did_you_mean(name, known.iter().map(String::as_str))
+    )]
+    Parameter {
+        /// The name in the text.
+        name: String,
+        /// Those that it has.
+        known: Vec<String>,
+    },
     /// A document was refused.
     #[error("the leader refused a document: {why}; check that the corpus fits its mapping")]
     Rejected {
@@ -178,6 +197,7 @@ impl Error {
             Error::UnknownPlan { .. }
             | Error::Plan(_)
             | Error::Scale { .. }
+            | Error::Parameter { .. }
             | Error::TooLarge { .. }
             | Error::NoRepository { .. } => true,
             Error::Target(error) => error.is_usage(),

@@ -3,7 +3,9 @@
 //! The binary is thin: each command is one file in `commands`, and does its work through the crates below.
 
 mod commands;
+mod diagnose;
 mod exit;
+mod interrupt;
 mod live;
 mod machine;
 mod node_process;

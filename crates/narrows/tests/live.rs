@@ -1,16 +1,20 @@
 //! `watch` and `explain` on clusters of real processes: each injected cause gets its verdict, and what is healthy
 //! gets none. The link runs on a thread of its own and the nodes are processes, so asking may block here.
 
+mod common;
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::{ClusterSpec, EmbeddedTarget, Target, TopologySpec};
+use common::{BINARY, noise, noise_index};
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
 const SECRET: &str = "open-sesame-4711";
 
 fn topology() -> TopologySpec {
@@ -49,24 +53,8 @@ impl Lab {
 
     /// An index of so many documents of 10 000 bytes that do not compress.
     async fn index(&self, name: &str, shards: u32, documents: u32) {
-        let settings = json!({"number_of_shards": shards, "number_of_replicas": 0});
-        let field = json!({"type": "keyword", "index": false, "doc_values": false});
-        let body = json!({"settings": settings, "mappings": {"properties": {"t": field}}});
-        self.ask("leader", "PUT", &format!("/{name}"), body).await;
-        let mut state = 88_172_645_463_325_252_u64;
-        let mut noise = || {
-            // xorshift64, so that every run indexes the same.
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            char::from(b'!' + (state % 90) as u8).to_string().replace(['"', '\\'], "x")
-        };
-        for _ in 0..documents / 100 {
-            let mut lines = String::new();
-            for _ in 0..100 {
-                let text: String = (0..10_000).map(|_| noise()).collect();
-                lines.push_str(&format!("{{\"index\":{{}}}}\n{{\"t\":\"{text}\"}}\n"));
-            }
+        self.ask("leader", "PUT", &format!("/{name}"), noise_index(shards)).await;
+        for lines in noise(documents) {
             let path = format!("/{name}/_bulk");
             let answer = self.target.request("leader", "POST", &path, Bytes::from(lines)).await;
             assert_eq!(answer.unwrap().json().unwrap()["errors"], false);
@@ -306,6 +294,47 @@ fn what_cannot_be_reached_is_one_sentence_and_exit_code_2() {
     refused(&["explain", "http://127.0.0.1:1", "--interval", "20s"], &["two looks"]);
     refused(&["watch", "https://127.0.0.1:1", "--ca", "/no/such/file"], &["/no/such/file"]);
     refused(&["watch", "https://127.0.0.1:1", "--cert", "x"], &["--key"]);
+}
+
+/// A server that answers everything alike, as long as the test runs.
+fn answers_with(status: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            // The head of the request; there is never a body to speak of.
+            let _ = stream.read(&mut [0; 4096]);
+            let length = body.len();
+            let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n");
+            let _ = write!(stream, "{head}connection: close\r\n\r\n{body}");
+        }
+    });
+    address
+}
+
+#[test]
+fn whoever_answers_instead_of_a_cluster_is_one_sentence_and_exit_code_2() {
+    const HTML: &str = "<html><title>Bad Gateway</title></html>";
+    const SECURITY: &str =
+        r#"{"error":{"type":"security_exception","reason":"no permissions"},"status":403}"#;
+    for (status, body, words) in [
+        ("401 Unauthorized", SECURITY, ["401", "NARROWS_USER"]),
+        ("502 Bad Gateway", HTML, ["HTML", "proxy"]),
+        ("200 OK", HTML, ["HTML", "address of a node"]),
+        ("200 OK", r#"{"hello":"world"}"#, ["neither Elasticsearch nor OpenSearch", "node"]),
+        ("429 Too Many Requests", "{}", ["429", "/"]),
+    ] {
+        let address = answers_with(status, body);
+        refused(&["explain", &address, "--for", "1s"], &words);
+        refused(&["watch", &address, "--for", "1s", "--plain"], &words);
+    }
+    // A version never seen is looked at all the same, and said.
+    let root = r#"{"cluster_name":"c","version":{"number":"42.0.0","distribution":"opensearch"}}"#;
+    let output = narrows(&["explain", &answers_with("200 OK", root), "--for", "1s"]);
+    let text = said(&output);
+    assert!(text.contains("opensearch 42.0.0 was never tried"), "{text}");
+    assert_eq!(output.status.code(), Some(0), "{text}");
 }
 
 #[test]

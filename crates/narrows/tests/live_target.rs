@@ -1,81 +1,17 @@
 //! `run --on URL`: a cluster that is already there is left as it was, whatever the end.
 
-use std::io::{BufRead, BufReader, Read, Write};
+mod common;
+
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::{BINARY, Cluster};
 use serde_json::{Value, json};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
 const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
-
-/// A cluster that someone else started.
-struct Cluster {
-    child: Child,
-    url: String,
-    /// What it prints has to have somewhere to go.
-    _output: BufReader<ChildStdout>,
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Cluster {
-    fn start(nodes: u32) -> Cluster {
-        let mut child = Command::new(BINARY)
-            .args(["cluster", "--nodes", &nodes.to_string(), "--port", "0"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut first = String::new();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        output.read_line(&mut first).unwrap();
-        let url = first.split_whitespace().next().expect("an address").to_owned();
-        let cluster = Cluster { child, url, _output: output };
-        cluster.ask("GET", &format!("/_cluster/health?wait_for_nodes={nodes}"), "");
-        cluster
-    }
-
-    fn ask(&self, method: &str, path: &str, body: &str) -> Value {
-        let address = self.url.strip_prefix("http://").unwrap();
-        let mut stream = std::net::TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let length = body.len();
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
-             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-        serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
-    }
-
-    fn settings(&self) -> Value {
-        self.ask("GET", "/_cluster/settings?flat_settings=true", "")["persistent"].clone()
-    }
-
-    fn set(&self, settings: &Value) {
-        self.ask("PUT", "/_cluster/settings", &json!({ "persistent": settings }).to_string());
-    }
-
-    fn indices(&self) -> Vec<String> {
-        let rows = self.ask("GET", "/_cat/indices?format=json&h=index", "");
-        rows.as_array()
-            .unwrap()
-            .iter()
-            .map(|row| row["index"].as_str().unwrap().to_owned())
-            .collect()
-    }
-}
 
 fn run(cluster: &Cluster, runs: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(BINARY);

@@ -142,6 +142,32 @@ fn no_jvm_and_no_directory_outlives_a_killed_runner() {
     nothing_is_left(dir.path());
 }
 
+/// A part of `narrows diagnose`; all of it is in docs/diagnosis.md.
+#[test]
+fn injected_causes_are_found_by_looking_and_by_probing() {
+    if !is_here(&["java", "mvn"]) {
+        return;
+    }
+    let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["diagnose", "--on", "opensearch", "--json"];
+    let cases = ["--case", "throttle", "--case", "block"];
+    let output = narrows(dir.path(), &[&arguments[..], &cases[..]].concat()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
+    assert_eq!((output.status.code(), &found["wrong"]), (Some(0), &0.into()), "{found:#}");
+    let rows = found["rows"].as_array().unwrap();
+    assert!(rows[0]["cluster"].as_str().unwrap().contains("opensearch 2.19.1"), "{found:#}");
+    let brake = &rows[0]["probes"][0];
+    assert_eq!(
+        (&brake["kind"], &brake["reading"]),
+        (&"brake".into(), &"follows".into()),
+        "{brake:#}"
+    );
+    assert_eq!(rows[1]["passive"]["class"], "allocation block");
+    nothing_is_left(dir.path());
+}
+
 /// A `PATH` with these programs alone.
 fn path_with(dir: &Path, programs: &[&str]) -> std::path::PathBuf {
     let bin = dir.join("bin");

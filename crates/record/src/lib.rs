@@ -10,6 +10,7 @@
 //! The lowest crate, so it also holds [`units`] and [`names`], which every layer needs.
 
 mod line;
+mod load;
 mod manifest;
 pub mod names;
 pub mod observation;
@@ -18,6 +19,7 @@ mod run_dir;
 pub mod units;
 
 pub use line::{Line, LinkSample, NodeSample, Phase, RecoverySample};
+pub use load::{DriverUse, LoadFigures, Percentiles, Throughput};
 pub use manifest::{
     LinkInfo, Machine, Manifest, ModelInfo, NodeInfo, PublishedInfo, Status, VariantInfo,
 };

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::load::LoadFigures;
+
 /// The cause that a piece of transfer time is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -108,6 +110,9 @@ pub struct Row {
     pub published_s: Option<f64>,
     /// Bytes that the published figure moved.
     pub published_bytes: Option<u64>,
+    /// The loads that were sent, one for each operation; of a plan that measures those, there is nothing else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<LoadFigures>,
 }
 
 impl Row {

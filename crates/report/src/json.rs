@@ -25,6 +25,17 @@ pub fn json(summary: &Summary<'_>) -> Value {
     if let Some(diagnosis) = &summary.watched {
         object["watched"] = json!(diagnosis);
     }
+    if !summary.loads.is_empty() {
+        object["loads"] = summary
+            .loads
+            .iter()
+            .map(|load| {
+                let mut value = crate::load::load_json(&load.laps);
+                value["variant"] = json!(load.variant);
+                value
+            })
+            .collect();
+    }
     object
 }
 

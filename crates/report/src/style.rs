@@ -77,6 +77,13 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     lines.join("\n")
 }
 
+/// A sentence over as many lines as it needs; each is painted alone, so that a pager shows it well.
+pub(crate) fn paragraph(style: Style, paint: Option<Paint>, text: &str, indent: usize) -> String {
+    let wrapped = wrap(text, usize::from(style.width), indent);
+    let lines: Vec<String> = wrapped.lines().map(|line| style.paint(paint, line)).collect();
+    lines.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
 use insight::{Finished, Outcome, Summary, Variant, stats::Interval, words};
 use record::units;
 
-use crate::style::{Paint, Style, plain, wrap};
+use crate::style::{Paint, Style, paragraph, plain};
 
 /// A column: its header, its alignment, and how dispensable it is (0 stays whatever the width).
 struct Column {
@@ -100,6 +98,9 @@ pub fn table(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String
         let title = format!("{} {}", manifest.about.trim_end_matches('.'), manifest.run);
         return crate::screen::findings(diagnosis, &title, style);
     }
+    if !summary.loads.is_empty() {
+        return crate::load::of_run(summary, style, page);
+    }
     let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
     let mut blocks = vec![paragraph(style, Some(Paint::Bold), &plain(&summary.headline), 0)];
     blocks.push(paragraph(style, Some(Paint::Dim), &plain(&run), 0));
@@ -113,13 +114,6 @@ pub fn table(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String
     let mut text = blocks.join("\n");
     text.push('\n');
     text
-}
-
-/// A sentence over as many lines as it needs; each is painted alone, so that a pager shows it well.
-fn paragraph(style: Style, paint: Option<Paint>, text: &str, indent: usize) -> String {
-    let wrapped = wrap(text, usize::from(style.width), indent);
-    let lines: Vec<String> = wrapped.lines().map(|line| style.paint(paint, line)).collect();
-    lines.join("\n")
 }
 
 /// The grid with its frame dim and the fastest of several variants marked.
@@ -152,22 +146,9 @@ fn grid(summary: &Summary<'_>, width: usize) -> Vec<String> {
 }
 
 fn render(summary: &Summary<'_>, columns: &[&Column]) -> Vec<String> {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING.header_separator(LineStyle::none().fill('─').junction('─')))
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(columns.iter().map(|column| column.header));
-    for variant in &summary.variants {
-        table.add_row(columns.iter().map(|column| (column.cell)(variant)));
-    }
-    for (index, column) in columns.iter().enumerate() {
-        let shown = table.column_mut(index).expect("as many columns as headers");
-        shown.set_padding((0, if index + 1 < columns.len() { 2 } else { 0 }));
-        if column.right {
-            shown.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.lines().map(|line| line.trim_end().to_owned()).collect()
+    let headers = columns.iter().map(|column| (column.header, column.right));
+    let row = |variant: &Variant| columns.iter().map(|column| (column.cell)(variant)).collect();
+    crate::grid::grid(headers, summary.variants.iter().map(row))
 }
 
 /// What stands below the table, each with its colour.

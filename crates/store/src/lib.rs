@@ -31,12 +31,14 @@ mod chunk;
 mod commit;
 mod digest;
 mod error;
+mod files;
 mod frame;
 mod group_commit;
 mod incoming;
 mod mapping;
 mod operation;
 mod plan;
+mod record_log;
 mod retention;
 pub mod search;
 mod segments;
@@ -55,6 +57,7 @@ pub use error::{Error, Result};
 pub use incoming::Incoming;
 pub use mapping::{Field, FieldType, Mapping};
 pub use operation::{OpKind, Operation};
+pub use record_log::{Location, Record, RecordLog};
 pub use segments::Segments;
 pub use shard::{
     Durability, GetResult, Opened, Options, Outcome, Rejection, Shard, ShardStats, WriteRequest,

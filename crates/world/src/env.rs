@@ -179,6 +179,14 @@ impl Env {
         }
     }
 
+    /// Has a host of the virtual world stand still, or go on: none of its tasks runs meanwhile, as by `SIGSTOP`. In the
+    /// real world it does nothing.
+    pub fn pause_host(&self, name: &str, pauses: bool) {
+        if let Arm::Virtual(host) = &self.arm {
+            host.pause(name, pauses);
+        }
+    }
+
     /// Whether this is the virtual world.
     pub fn is_virtual(&self) -> bool {
         matches!(self.arm, Arm::Virtual(_))

@@ -221,7 +221,12 @@ impl LiveClient {
                 method: method.to_owned(),
                 path: path.to_owned(),
                 reason,
-                needs: "the cluster privilege \"monitor\" allows what narrows reads",
+                needs: match method {
+                    "PUT" | "DELETE" => {
+                        "the cluster privilege \"manage\" allows what was to be changed"
+                    }
+                    _ => "the cluster privilege \"monitor\" allows what narrows reads",
+                },
             }),
             _ if looks_like_html(&body) => Err(Error::Peer {
                 address: address.to_string(),

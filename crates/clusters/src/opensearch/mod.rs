@@ -289,11 +289,34 @@ impl Target for OpenSearchTarget {
         true
     }
 
+    fn process_of(&self, node: &str) -> Option<u32> {
+        self.nodes.process(node)?.id()
+    }
+
     async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
         if let Some(process) = self.nodes.find(node)?.running.take() {
             process.kill().await;
         }
         Ok(())
+    }
+
+    async fn stop_node(&mut self, node: &str) -> Result<(), Error> {
+        if let Some(process) = self.nodes.find(node)?.running.take() {
+            process.stop().await;
+        }
+        Ok(())
+    }
+
+    async fn pause_node(&mut self, node: &str) -> Result<(), Error> {
+        self.nodes.pause(self.name(), node, true)
+    }
+
+    async fn resume_node(&mut self, node: &str) -> Result<(), Error> {
+        self.nodes.pause(self.name(), node, false)
+    }
+
+    fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
+        self.nodes.slow(self.name(), node, factor)
     }
 
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! A node: what it is made of, its start and its end.
 
+mod cgroup;
 mod disk;
 mod dispatch;
 mod manager;

@@ -23,7 +23,7 @@ impl Node {
         let throttled = |throttle| self.limiter(throttle).borrow().throttled_total();
         let throttle = throttled(Throttle::Peer) + throttled(Throttle::Ccr);
         let (pool, searches) = (self.search.pool.stats(), &self.search.counters);
-        json!({
+        let mut stats = json!({
             "name": self.config.name,
             "transport_address": self.row.transport,
             "http_address": self.row.http,
@@ -74,7 +74,14 @@ impl Node {
                 "rx_size_in_bytes": net.rx_bytes,
                 "tx_size_in_bytes": net.tx_bytes,
             },
-        })
+        });
+        // Simulated hosts have no control groups.
+        if !self.env.is_virtual()
+            && let Some(cgroup) = super::cgroup::stats()
+        {
+            stats["os"] = json!({ "cgroup": cgroup });
+        }
+        stats
     }
 }
 

@@ -48,7 +48,7 @@ impl Evidence {
 }
 
 /// What lifts a limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lift {
     /// The setting; none for an action.
     pub setting: Option<String>,

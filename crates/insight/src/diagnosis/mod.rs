@@ -6,6 +6,7 @@
 //! | `series` | looks in order of time, and what changed between them |
 //! | `transfer`, `waiting`, `follower` | the judges |
 //! | `knobs` | which settings rule which recovery, and what they are today |
+//! | [`probe`] | changing a setting for seconds, to tell apart what looks the same |
 //! | `pace`, `node_pace` | rates and times to go; what each node does now |
 //!
 //! Two looks are needed: counters alone say nothing. The traps of the field are kept: source and target pauses are
@@ -18,6 +19,7 @@ mod follower;
 mod knobs;
 mod node_pace;
 mod pace;
+pub mod probe;
 mod rules;
 mod series;
 mod transfer;
@@ -50,6 +52,8 @@ pub struct Diagnosis {
     pub gaps: Vec<String>,
     /// The whole in one sentence.
     pub headline: String,
+    /// What was tried; empty where looking was all.
+    pub probes: Vec<probe::Outcome>,
 }
 
 /// The looks that a run recorded; empty where it measured instead.
@@ -89,8 +93,7 @@ pub fn diagnose(series: &Series<'_>) -> Diagnosis {
     findings.extend(follower::routing(series));
     let nodes = without_transfer(series, &findings);
     findings.extend(nodes);
-    let rank = |finding: &Finding| (finding.class == Class::Unknown, -finding.strength);
-    findings.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
+    sort_findings(&mut findings);
     let gaps = series.last().map(|look| &look.gaps).into_iter().flatten();
     let mut diagnosis = Diagnosis {
         looked_ms: series.span_ms(),
@@ -103,9 +106,16 @@ pub fn diagnose(series: &Series<'_>) -> Diagnosis {
             })
             .collect(),
         headline: String::new(),
+        probes: Vec::new(),
     };
     diagnosis.headline = headline(&diagnosis, series);
     diagnosis
+}
+
+/// Strongest first; unknown causes come last.
+fn sort_findings(findings: &mut [Finding]) {
+    let rank = |finding: &Finding| (finding.class == Class::Unknown, -finding.strength);
+    findings.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
 }
 
 /// Findings of one cause in one place become one: a limiter is a node's, whichever shards it holds.

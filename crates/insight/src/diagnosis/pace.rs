@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::series::{Series, Transfer};
+use crate::stats::mean;
 
 /// A rate that differs from the ones after it by more than this factor is of another time.
 const CHANGE: f64 = 1.5;
@@ -92,10 +93,6 @@ pub fn paces(series: &Series<'_>) -> Vec<Pace> {
         }
     };
     last.recoveries.iter().map(pace).collect()
-}
-
-fn mean(rates: &[f64]) -> Option<f64> {
-    (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
 }
 
 /// The rates at the end that belong together.

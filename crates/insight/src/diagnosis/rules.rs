@@ -63,6 +63,8 @@ pub const IDLE: Threshold = at("CPU or disk use of an idle node", 0.7);
 pub const CPU_BUSY: Threshold = at("CPU use", 0.9);
 /// The process uses this much of what its machine does when the work is its own.
 pub const CPU_OWN: Threshold = at("CPU of the process over CPU of its machine", 0.33);
+/// A busy neighbour is a suspicion at most this strong: what explains the rate itself comes before it.
+pub const NEIGHBOUR: Threshold = at("strength of a busy neighbour", 0.75);
 /// A disk is busy from here on.
 pub const DISK_BUSY: Threshold = at("fs.io_stats io_time over wall time", 0.8);
 /// Recovery bytes are this much of the disk's when the disk is busy with the recovery.
@@ -213,7 +215,7 @@ pub static RULES: [Rule; 20] = [
         signature: "the disk or the cores are busy, and mostly not with this",
         reads: "_nodes/stats fs.io_stats.total.*_kilobytes, os.cpu.percent, process.cpu.total_in_millis, \
                  indices.search.query_total, indexing.index_total",
-        thresholds: &[DISK_BUSY, DISK_OWN, CPU_BUSY, CPU_OWN],
+        thresholds: &[DISK_BUSY, DISK_OWN, CPU_BUSY, CPU_OWN, NEIGHBOUR],
         lift: "move or cap the neighbour",
         default: "",
         probe: "a control recovery elsewhere",

@@ -83,6 +83,11 @@ impl<'a> Series<'a> {
         Series { looks: self.looks[self.looks.len().saturating_sub(looks)..].to_vec() }
     }
 
+    /// The first looks alone.
+    pub fn head(&self, looks: usize) -> Series<'a> {
+        Series { looks: self.looks[..looks.min(self.looks.len())].to_vec() }
+    }
+
     /// What a node did, since it last started.
     pub(crate) fn node(&self, name: &str) -> Option<NodeSpan<'a>> {
         let mut steps: Vec<(f64, &'a Node)> = Vec::new();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Core time of this thread so far.
-pub(super) fn thread_time() -> Duration {
+pub(crate) fn thread_time() -> Duration {
     read(ClockId::ThreadCPUTime)
 }
 

@@ -12,7 +12,7 @@
 //! Core constants are core time, not elapsed time: other programs on the machine disturb them little. Disk
 //! constants are elapsed time.
 
-mod clock;
+pub(crate) mod clock;
 mod cores;
 mod disk;
 mod indexing;

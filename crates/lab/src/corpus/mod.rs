@@ -24,6 +24,7 @@ mod words;
 
 pub use bulk::{BulkBodies, BulkBody, portions};
 pub use file::FileDocuments;
+pub(crate) use random::Random;
 pub use source::Source;
 
 use serde_json::Value;

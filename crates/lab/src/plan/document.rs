@@ -27,6 +27,11 @@ pub(super) struct Document {
     pub(super) link: Option<LinkTable>,
     pub(super) corpus: CorpusTable,
     pub(super) index: Spanned<Vec<IndexTable>>,
+    #[serde(default)]
+    pub(super) operation: Vec<OperationTable>,
+    pub(super) load: Option<Spanned<LoadTable>>,
+    #[serde(default)]
+    pub(super) fault: Vec<FaultTable>,
     pub(super) test_bed: Option<Spanned<String>>,
     #[serde(default, rename = "virtual")]
     pub(super) parameters: Parameters,
@@ -108,6 +113,53 @@ pub(super) struct VariantTable {
     #[serde(default, rename = "virtual")]
     pub(super) parameters: Parameters,
     pub(super) published: Option<PublishedTable>,
+    pub(super) load: Option<Spanned<LoadTable>>,
+    #[serde(default)]
+    pub(super) fault: Vec<FaultTable>,
+}
+
+/// What is sent: a search of an index, or anything else at a path.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OperationTable {
+    pub(super) name: Spanned<String>,
+    /// All of the plan without it.
+    pub(super) index: Option<String>,
+    pub(super) method: Option<String>,
+    /// `{index}` in it stands for the index.
+    pub(super) path: Option<String>,
+    pub(super) body: Option<String>,
+    #[serde(default)]
+    pub(super) bodies: Vec<String>,
+    #[serde(default)]
+    pub(super) parameters: Values,
+}
+
+/// How operations are sent. A variant's own values go before the plan's.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LoadTable {
+    pub(super) operations: Option<Vec<Spanned<String>>>,
+    pub(super) clients: Option<Spanned<i64>>,
+    pub(super) rate: Option<Spanned<f64>>,
+    pub(super) arrival: Option<Spanned<String>>,
+    pub(super) warm_up: Option<Spanned<Value>>,
+    pub(super) measured: Option<Spanned<Value>>,
+    pub(super) timeout: Option<Spanned<String>>,
+    pub(super) window: Option<Spanned<String>>,
+    pub(super) nodes: Option<Vec<Spanned<String>>>,
+    pub(super) threads: Option<Spanned<i64>>,
+}
+
+/// What befalls a node while the load is sent.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FaultTable {
+    pub(super) node: Spanned<String>,
+    pub(super) kind: Spanned<String>,
+    pub(super) factor: Option<Spanned<f64>>,
+    pub(super) at: Option<Spanned<String>>,
+    pub(super) lasts: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

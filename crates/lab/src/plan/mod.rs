@@ -7,11 +7,13 @@
 mod bundled;
 mod diagnostic;
 mod document;
+mod fault;
 mod models;
 mod parameters;
 mod published;
 mod resolve;
 mod resolve_index;
+mod resolve_load;
 mod resolved;
 mod scalar;
 mod test_bed;
@@ -19,10 +21,11 @@ mod test_bed;
 pub(crate) use bundled::names;
 pub use bundled::{Bundled, bundled};
 pub use diagnostic::Diagnostic;
+pub use fault::{Fault, FaultKind};
 pub use models::{ModelInUse, models, models_in_use};
 pub use resolved::{
-    Background, Cluster, CorpusUse, Full, Index, Link, Parameter, Peers, Published, Resolved,
-    Scope, Step, Variant,
+    Background, Cluster, CorpusUse, Full, Index, Link, LoadUse, Parameter, Peers, Published,
+    Resolved, Scope, Step, Variant,
 };
 
 use std::ops::Range;

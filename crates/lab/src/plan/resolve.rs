@@ -16,6 +16,7 @@ use super::test_bed::{test_bed, unknown_test_bed};
 use super::{Plan, scalar};
 use crate::Error;
 use crate::corpus::Source;
+use crate::runner::LEADER;
 
 const NODES: RangeInclusive<i64> = 1..=64;
 const LAPS: RangeInclusive<i64> = 1..=1000;
@@ -59,7 +60,7 @@ impl Plan {
             indices: self.indices(leader, corpus.documents, scale)?,
             corpus,
             node_settings: self.settings(&document.node_settings, &check_setting)?,
-            variants: self.variants(&check_setting)?,
+            variants: self.variants(&check_setting, leader)?,
         })
     }
 
@@ -184,7 +185,9 @@ impl Plan {
     fn variants(
         &self,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
+        leader: Cluster,
     ) -> Result<Vec<Variant>, Error> {
+        let nodes: Vec<String> = (0..leader.nodes).map(|n| format!("{LEADER}-{n}")).collect();
         let variants = &self.document.variant;
         if variants.get_ref().is_empty() {
             return Err(self.error(variants.span(), "a plan has at least one [[variant]]"));
@@ -194,7 +197,7 @@ impl Plan {
         let mut names = BTreeSet::new();
         let mut resolved = Vec::new();
         for variant in variants.get_ref() {
-            let VariantTable { name, settings, parameters, published } = variant;
+            let VariantTable { name, settings, parameters, published, load, fault } = variant;
             if name.get_ref().is_empty() || !names.insert(name.get_ref()) {
                 let message = "each variant has a name of its own; this one is empty or taken";
                 return Err(self.error(name.span(), message));
@@ -209,6 +212,8 @@ impl Plan {
                 parameters: common_parameters.iter().cloned().chain(own).collect(),
                 own_parameters,
                 published: published.as_ref().map(|table| self.published(table)).transpose()?,
+                load: self.load(load.as_ref(), &nodes)?,
+                faults: self.faults(fault, &nodes)?,
             });
         }
         Ok(resolved)
@@ -420,7 +425,7 @@ mod tests {
            | ^^
         "#);
         insta::assert_snapshot!(said("laps = 1", "laps = 1\nnonsense = 2"), @r#"
-        my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, test_bed, virtual, node_settings, settings, variant
+        my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, operation, load, fault, test_bed, virtual, node_settings, settings, variant
           |
         9 | nonsense = 2
           | ^^^^^^^^
@@ -450,7 +455,7 @@ mod tests {
           |          ^
         "#);
         insta::assert_snapshot!(said("[follower]", "[folower]"), @r#"
-        my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, test_bed, virtual, node_settings, settings, variant
+        my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, operation, load, fault, test_bed, virtual, node_settings, settings, variant
            |
         15 | [folower]
            |  ^^^^^^^
@@ -502,7 +507,7 @@ mod tests {
            |            ^
         ");
         insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
-        my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers" or "restore"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, verify
+        my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers" or "restore"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, load, verify
           |
         7 | steps = ["start", "index", "recovery", "verify"]
           |                            ^^^^^^^^^^

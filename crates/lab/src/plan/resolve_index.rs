@@ -130,8 +130,11 @@ impl Plan {
             [one, other, ..] => {
                 Some(format!("a plan has the step \"{one}\" or \"{other}\", not both"))
             }
-            [across] if *across != "recover_peers" && lacks_follower => {
+            [across] if !matches!(*across, "recover_peers" | "load") && lacks_follower => {
                 Some(format!("the step \"{across}\" needs a [follower] and a [link]"))
+            }
+            _ if has("load") && !self.has_load() => {
+                Some("the step \"load\" needs a [load] that says which".to_owned())
             }
             _ if has("index_in_background") && !has("recover") => Some(
                 "the step \"index_in_background\" goes on while \"recover\" does; add that"
@@ -143,6 +146,12 @@ impl Plan {
             Some(message) => Err(self.error(written.span(), message)),
             None => Ok(steps),
         }
+    }
+
+    /// Whether the plan or one of its variants says what load is sent.
+    fn has_load(&self) -> bool {
+        let of_variants = self.document.variant.get_ref();
+        self.document.load.is_some() || of_variants.iter().any(|variant| variant.load.is_some())
     }
 
     fn step(&self, entry: &Spanned<Value>, leader: Cluster) -> Result<Step, Error> {
@@ -190,6 +199,7 @@ impl Plan {
             "recover" => Step::Recover,
             "add_replica" => Step::AddReplica,
             "restore" => Step::Restore,
+            "load" => Step::Load,
             "verify" => Step::Verify,
             "index_in_background" => {
                 let rate = number.ok_or_else(|| {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use super::fault::Fault;
 use crate::Error;
 use crate::corpus::Source;
+use crate::load::{Arrival, Extent, Operation};
 
 /// A corpus that is larger than this is not indexed document by document.
 const REAL_BYTES_MAX: f64 = 200e9;
@@ -55,13 +57,25 @@ impl Resolved {
         self.steps.iter().copied().find(|step| Step::MEASURED.contains(&step.name()))
     }
 
-    /// Calls the indices otherwise: an only one `name`, of several each `name-` and what it was called.
+    /// Calls the indices otherwise: an only one `name`, of several each `name-` and what it was called. Operations
+    /// follow.
     pub fn name_indices(&mut self, name: &str) {
+        let before = self.index_names();
         match self.indices.as_mut_slice() {
             [only] => only.name = name.to_owned(),
             several => {
                 several.iter_mut().for_each(|index| index.name = format!("{name}-{}", index.name))
             }
+        }
+        let mut renamed: BTreeMap<String, String> = before
+            .split(',')
+            .map(str::to_owned)
+            .zip(self.indices.iter().map(|i| i.name.clone()))
+            .collect();
+        renamed.insert(before, self.index_names());
+        let loads = self.variants.iter_mut().filter_map(|variant| variant.load.as_mut());
+        for operation in loads.flat_map(|load| &mut load.operations) {
+            operation.rename_index(&renamed);
         }
     }
 
@@ -131,13 +145,15 @@ pub enum Step {
     AddReplica,
     /// Restore a snapshot of the indices on the follower, for each variant.
     Restore,
+    /// Send a load to the leader and measure it, for each variant.
+    Load,
     /// Compare both sides.
     Verify,
 }
 
 impl Step {
     /// The name of every step.
-    pub const NAMES: [&str; 8] = [
+    pub const NAMES: [&str; 9] = [
         "start",
         "index",
         "index_in_background",
@@ -145,10 +161,11 @@ impl Step {
         "recover_peers",
         "add_replica",
         "restore",
+        "load",
         "verify",
     ];
     /// The steps that variants are measured in; a plan has one of them at most.
-    pub const MEASURED: [&str; 4] = ["recover", "recover_peers", "add_replica", "restore"];
+    pub const MEASURED: [&str; 5] = ["recover", "recover_peers", "add_replica", "restore", "load"];
 
     /// The name in plans.
     pub fn name(self) -> &'static str {
@@ -160,7 +177,8 @@ impl Step {
             Step::RecoverPeers(_) => Step::NAMES[4],
             Step::AddReplica => Step::NAMES[5],
             Step::Restore => Step::NAMES[6],
-            Step::Verify => Step::NAMES[7],
+            Step::Load => Step::NAMES[7],
+            Step::Verify => Step::NAMES[8],
         }
     }
 }
@@ -303,6 +321,33 @@ pub struct Variant {
     pub own_parameters: Vec<String>,
     /// The published row that it stands beside.
     pub published: Option<Published>,
+    /// The load that is sent, where the plan sends one.
+    pub load: Option<LoadUse>,
+    /// What befalls nodes while it is sent.
+    pub faults: Vec<Fault>,
+}
+
+/// A load as a variant sends it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadUse {
+    /// What is sent, one after another; at least one.
+    pub operations: Vec<Operation>,
+    /// Clients.
+    pub clients: u32,
+    /// When requests start.
+    pub arrival: Arrival,
+    /// What each operation sends before it is measured.
+    pub warm_up: Extent,
+    /// What is measured of each.
+    pub measured: Extent,
+    /// An answer that takes longer is given up.
+    pub timeout: Duration,
+    /// Throughput is counted in windows of this length.
+    pub window: Duration,
+    /// The nodes that are asked, in turn; all of the leader's where none is named.
+    pub nodes: Vec<String>,
+    /// Threads of the driver, in the real world.
+    pub threads: u32,
 }
 
 /// A published row.

@@ -8,6 +8,7 @@
 //! | `peers` | one variant within a cluster: replicas appear, or nodes restart empty |
 //! | `replicating` | the same for `add_replica` |
 //! | `restoring` | the same for `restore` |
+//! | `loading` | one variant: a load, and what befalls nodes meanwhile |
 //! | `sampling` | telemetry into lines of the record |
 //! | `verifying` | the checker: both sides hold the same documents |
 //! | `reading` | a digest for clusters that have none: every document read through `_search` |
@@ -15,6 +16,7 @@
 
 mod indexing;
 mod journal;
+mod loading;
 mod peers;
 mod reading;
 mod recovering;
@@ -104,7 +106,12 @@ impl<'a, T: Target> Runner<'a, T> {
         if way == Step::Restore {
             self.take_snapshot().await?;
         }
-        let once = if anew { None } else { Some(self.digest_leader(None).await?) };
+        // A load copies nothing, so there is nothing to compare.
+        let once = match way {
+            Step::Load if !anew => Some(Vec::new()),
+            _ if anew => None,
+            _ => Some(self.digest_leader(None).await?),
+        };
         for lap in 1..=plan.laps {
             for variant in &plan.variants {
                 if self.loads() && !rows.is_empty() {
@@ -115,7 +122,10 @@ impl<'a, T: Target> Runner<'a, T> {
                     Some(digest) => digest.clone(),
                     None => {
                         self.index(Some(variant)).await?;
-                        self.digest_leader(Some(variant)).await?
+                        match way {
+                            Step::Load => Vec::new(),
+                            _ => self.digest_leader(Some(variant)).await?,
+                        }
                     }
                 };
                 rows.push(self.measure(way, variant, lap, &leader).await?);
@@ -137,9 +147,10 @@ impl<'a, T: Target> Runner<'a, T> {
             Step::RecoverPeers(peers) => self.recover_peers(variant, lap, peers).await?,
             Step::AddReplica => self.add_replica(variant, lap).await?,
             Step::Restore => self.restore(variant, lap).await?,
+            Step::Load => self.load(variant, lap).await?,
             _ => self.recover(variant, lap).await?,
         };
-        let verifies = self.plan.steps.contains(&Step::Verify);
+        let verifies = way != Step::Load && self.plan.steps.contains(&Step::Verify);
         if verifies {
             self.verify(variant, lap, leader, &mut row).await?;
         }

@@ -228,6 +228,7 @@ impl<T: Target> Runner<'_, T> {
             node_bytes_per_s: None,
             published_s: published.and_then(|published| published.seconds),
             published_bytes: published.and_then(|published| published.bytes),
+            loads: Vec::new(),
         }
     }
 }

@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clusters::live::Depth;
 use insight::Summary;
 use insight::diagnosis::{Diagnosis, RULES, diagnose, recorded};
 use record::RunDir;
@@ -15,7 +14,7 @@ use world::Env;
 
 use super::show::terminal_width;
 use crate::exit::Usage;
-use crate::live::{ConnectArgs, History, connect, title, usage};
+use crate::live::{self, ConnectArgs, Looking, Probing, connect, title};
 use crate::runs;
 
 #[derive(clap::Args)]
@@ -36,6 +35,10 @@ pub(crate) struct Args {
     /// Print the rules: what is recognised by what, with thresholds, and what lifts it.
     #[arg(long)]
     rules: bool,
+    /// Change settings for seconds, to tell apart what looks the same, and put them back: a limit a fifth lower, chunks
+    /// doubled, one slot more. Each change is written to a journal in a run directory first, for `narrows restore`.
+    #[arg(long)]
+    probe: bool,
     /// Where runs are kept.
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
     runs: PathBuf,
@@ -50,6 +53,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let [one] = &args.what[..]
         && !is_address(one)
     {
+        if args.probe {
+            let text = "a run is over, so there is nothing to probe; give the URL of a cluster";
+            return Err(Usage(text.to_owned()).into());
+        }
         return of_run(args, one);
     }
     if args.span < args.interval || args.interval < Duration::from_millis(100) {
@@ -73,35 +80,21 @@ fn is_address(text: &str) -> bool {
 }
 
 async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
-    let mut sampler = connect(env, &args.what, &args.connect).await?;
+    let sampler = connect(env, &args.what, &args.connect).await?;
+    let title = title(sampler.identity());
     if !args.json {
-        eprintln!(
-            "looking at {} for {}",
-            title(sampler.identity()),
-            show_seconds(args.span.as_secs_f64())
-        );
+        eprintln!("looking at {title} for {}", show_seconds(args.span.as_secs_f64()));
     }
-    let mut history = History::default();
-    let began = env.now();
-    let ends = began + args.span;
-    let mut next = began;
-    let mut depth = Depth::Deep;
-    loop {
-        let t_ms = (env.now() - began).as_secs_f64() * 1e3;
-        let look = sampler.look(depth).await.map_err(|error| usage(&error))?;
-        history.push(t_ms, look);
-        depth = Depth::Light;
-        next = next + args.interval;
-        let now = env.now();
-        if now >= ends {
-            break;
-        }
-        // A slow answer is followed by a pause all the same: the cluster has better things to do.
-        next = next.max(now + args.interval / 4).min(ends);
-        env.sleep_until(next).await;
+    let mut looking = Looking::new(env, sampler, args.interval);
+    looking.look_for(args.span).await?;
+    let mut diagnosis = diagnose(&looking.series());
+    if args.probe && diagnosis.looks >= 2 {
+        let aloud = !args.json;
+        let (runs, urls, connect) = (&*args.runs, &*args.what, &args.connect);
+        let probing = Probing { runs, urls, connect, aloud };
+        live::probe(env, &mut looking, &mut diagnosis, &probing).await?;
     }
-    let series = history.series();
-    write(args, &diagnose(&series), &title(sampler.identity()))
+    write(args, &diagnosis, &title)
 }
 
 fn of_run(args: &Args, name: &str) -> anyhow::Result<()> {

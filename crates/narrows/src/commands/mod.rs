@@ -3,12 +3,14 @@
 mod calibrate;
 mod cluster;
 mod completions;
+mod diagnose;
 mod explain;
 mod link;
+mod load;
 mod plans;
 mod published;
 mod report;
-mod restore;
+pub(crate) mod restore;
 mod run;
 mod show;
 mod watch;
@@ -30,9 +32,14 @@ pub(crate) enum Command {
     Report(report::Args),
     /// Watch a live cluster: recoveries, nodes, followers, what waits, and what holds them. Read-only.
     Watch(watch::Args),
-    /// Say what holds a live cluster or a recorded run back, with the evidence and what lifts it. Read-only.
+    /// Say what holds a live cluster or a recorded run back, with the evidence and what lifts it. Read-only without
+    /// --probe.
     Explain(explain::Args),
-    /// Put back what a run that was killed has changed on a live cluster.
+    /// Inject causes into nodes that are started for it, and see whether explain finds them.
+    Diagnose(diagnose::Args),
+    /// Send searches or other requests to a cluster and measure latency and throughput. Read-only unless told otherwise.
+    Load(load::Args),
+    /// Put back what a run or a probe that was killed has changed on a live cluster.
     Restore(restore::Args),
     /// Start a cluster of the embedded engine, for any client or tool to be pointed at.
     Cluster(cluster::Args),
@@ -56,6 +63,8 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
         Command::Report(args) => report::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Diagnose(args) => diagnose::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Cluster(args) => cluster::run(&args),
         Command::Link(args) => link::run(&args),

@@ -15,12 +15,12 @@ use record::{
     FORMAT, LinkInfo, Manifest, ModelInfo, NodeInfo, PublishedInfo, RunDir, Status, VariantInfo,
     Writer,
 };
-use tokio::signal::unix::{SignalKind, signal};
 use world::Env;
 
 use super::restore;
 use super::show::{Form, write_page, write_table};
 use crate::exit::Usage;
+use crate::interrupt::{Ended, until_told};
 use crate::live::{ConnectArgs, client, usage};
 use crate::on::On;
 use crate::progress::Progress;
@@ -327,12 +327,6 @@ fn models(on: &On, variant: &Variant) -> Vec<ModelInfo> {
     models_in_use(variant).into_iter().map(info).collect()
 }
 
-/// How a run ended, short of a failure.
-enum Ended {
-    Complete,
-    Interrupted,
-}
-
 fn on_real<T: Target>(
     plan: &Resolved,
     writer: &mut Writer,
@@ -401,19 +395,6 @@ fn on_url(
             None => ended,
         }
     })
-}
-
-/// Works until it is done, or until someone says stop (Ctrl-C, SIGTERM, a terminal that is closed).
-async fn until_told(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<Ended> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
-    tokio::select! {
-        biased;
-        result = work => result.map(|()| Ended::Complete),
-        _ = tokio::signal::ctrl_c() => Ok(Ended::Interrupted),
-        _ = terminate.recv() => Ok(Ended::Interrupted),
-        _ = hang_up.recv() => Ok(Ended::Interrupted),
-    }
 }
 
 fn on_virtual(plan: &Resolved, writer: Writer) -> anyhow::Result<Ended> {

@@ -145,7 +145,7 @@ impl Watch {
             return Ok(());
         };
         if self.recording.is_none() {
-            self.recording = Some(Recording::create(dir, &self.hosts, look)?);
+            self.recording = Some(Recording::create(dir, "watch", &self.hosts, look)?);
         }
         let series = self.history.recent();
         match &mut self.recording {

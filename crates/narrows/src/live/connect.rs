@@ -43,6 +43,13 @@ impl Default for ConnectArgs {
     }
 }
 
+impl ConnectArgs {
+    /// How long one answer may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}
+
 /// Everything that is wrong with reaching a cluster is for whoever asked to put right: exit code 2.
 pub(crate) fn usage(error: &clusters::Error) -> anyhow::Error {
     Usage(error.to_string()).into()
@@ -81,7 +88,18 @@ pub(crate) fn client(
     LiveClient::new(env, &options).map_err(|error| usage(&error))
 }
 
-fn options(
+/// Another client of a cluster that was connected to, of which everything has been said.
+pub(crate) fn second_client(
+    env: &Env,
+    urls: &[String],
+    args: &ConnectArgs,
+) -> anyhow::Result<LiveClient> {
+    let options = options(urls, args, args.timeout).map_err(|error| usage(&error))?;
+    LiveClient::new(env, &options).map_err(|error| usage(&error))
+}
+
+/// The same as plain data; reads the credentials.
+pub(crate) fn options(
     urls: &[String],
     args: &ConnectArgs,
     timeout: Duration,

@@ -1,9 +1,13 @@
-//! What the commands for live clusters share: reaching one, looking at it, and recording what is seen.
+//! What the commands for live clusters share: reaching one, looking at it, probing it, and recording what is seen.
 
 mod connect;
 mod history;
+mod looking;
+mod probing;
 mod recording;
 
-pub(crate) use connect::{ConnectArgs, client, connect, title, usage};
+pub(crate) use connect::{ConnectArgs, client, connect, options, second_client, title, usage};
 pub(crate) use history::History;
+pub(crate) use looking::Looking;
+pub(crate) use probing::{Probing, probe};
 pub(crate) use recording::Recording;

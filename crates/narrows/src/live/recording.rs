@@ -25,9 +25,14 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Creates a run directory below `dir`.
-    pub(crate) fn create(dir: &Path, hosts: &str, first: &Observation) -> anyhow::Result<Self> {
-        let (run, path) = runs::fresh(dir, VARIANT);
+    /// Creates a run directory below `dir`, of a command called `name`.
+    pub(crate) fn create(
+        dir: &Path,
+        name: &str,
+        hosts: &str,
+        first: &Observation,
+    ) -> anyhow::Result<Self> {
+        let (run, path) = runs::fresh(dir, name);
         let nodes = first
             .nodes
             .iter()
@@ -36,7 +41,7 @@ impl Recording {
         let manifest = Manifest {
             format: FORMAT,
             run,
-            plan: VARIANT.to_owned(),
+            plan: name.to_owned(),
             about: format!("{} as seen from outside.", super::title(&first.cluster)),
             plan_text: String::new(),
             target: hosts.to_owned(),

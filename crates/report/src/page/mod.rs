@@ -3,6 +3,7 @@
 mod charts;
 mod details;
 mod findings;
+mod loads;
 mod rows;
 
 use insight::{Summary, curves, words};
@@ -36,12 +37,16 @@ pub fn html(run: &RunDir) -> String {
                     (gaps(&summary))
                     @if let Some(diagnosis) = &summary.watched {
                         (findings::section(diagnosis))
+                    } @else if !summary.loads.is_empty() {
+                        (loads::section(&summary))
                     } @else {
                         (rows::table(&summary))
                     }
-                    (charts::recovered(&summary, &curves))
-                    (charts::accounting(&summary))
-                    (verdicts(&summary))
+                    @if summary.loads.is_empty() {
+                        (charts::recovered(&summary, &curves))
+                        (charts::accounting(&summary))
+                        (verdicts(&summary))
+                    }
                     (charts::link(&summary, &curves))
                     (charts::cpu(&summary, &curves))
                     (details::notes(run))

@@ -36,6 +36,12 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
     for gap in &diagnosis.gaps {
         text.push_str(&row("missing", gap, style));
     }
+    if !diagnosis.probes.is_empty() {
+        text.push('\n');
+    }
+    for outcome in &diagnosis.probes {
+        text.push_str(&row("probe", &outcome.sentence(), style));
+    }
     text
 }
 

@@ -186,6 +186,7 @@ fn row(made: &Made) -> Row {
         node_bytes_per_s: None,
         published_s: made.published_s,
         published_bytes: made.published_s.map(|_| 4_900_000_000),
+        loads: Vec::new(),
     }
 }
 

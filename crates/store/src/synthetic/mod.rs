@@ -15,7 +15,7 @@ mod arm;
 mod incoming;
 mod index;
 mod pin;
-mod space;
+pub(crate) mod space;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -28,7 +28,7 @@ pub fn set_disk_free_bytes(env: &Env, free_bytes: Option<u64>) -> bool {
 }
 
 /// Takes room for `bytes` that are about to be written to `path`.
-pub(super) fn take(disk: &VirtualDisk, path: &Path, bytes: u64) -> Result<()> {
+pub(crate) fn take(disk: &VirtualDisk, path: &Path, bytes: u64) -> Result<()> {
     if !disk.contains(PATH) {
         return Ok(());
     }

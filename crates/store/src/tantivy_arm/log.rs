@@ -12,11 +12,9 @@ use std::sync::Arc;
 use super::files;
 use crate::Operation;
 use crate::error::{Error, Result, io};
-use crate::frame::{self, Frame};
+use crate::frame::{self, FILE_HEADER_BYTES as HEADER_BYTES, FileHeader, Frame};
 
-const MAGIC: [u8; 7] = *b"nrwslog";
-const VERSION: u8 = 1;
-const HEADER_BYTES: u64 = 8;
+const HEADER: FileHeader = FileHeader { magic: *b"nrwslog", version: 1 };
 /// As `index.translog.generation_threshold_size`.
 const GENERATION_BYTES: u64 = 64 << 20;
 /// Operations are found again by blocks of about this size.
@@ -60,8 +58,7 @@ impl LogFile {
         let path = path(dir, generation);
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(io("create", &path))?;
-        let header = [&MAGIC[..], &[VERSION]].concat();
-        file.write_all_at(&header, 0).map_err(io("write", &path))?;
+        file.write_all_at(&HEADER.bytes(), 0).map_err(io("write", &path))?;
         file.sync_all().map_err(io("sync", &path))?;
         files::sync_dir(dir)?;
         Ok(LogFile {
@@ -107,7 +104,7 @@ impl LogFile {
             max: None,
             blocks: Vec::new(),
         };
-        if !log.check_header(&bytes, newest)? {
+        if !HEADER.check(&log.path, &bytes, newest)? {
             log.len = 0;
             return log.cut(bytes.len() as u64);
         }
@@ -131,25 +128,6 @@ impl LogFile {
                     log.enter(op.seq_no, (next - at) as u64);
                 }
             }
-        }
-    }
-
-    /// Whether the header is there; a newest file may have been killed before it was.
-    fn check_header(&self, bytes: &[u8], newest: bool) -> Result<bool> {
-        let header = bytes.get(..HEADER_BYTES as usize);
-        match header {
-            Some(header) if header[..7] == MAGIC && header[7] == VERSION => Ok(true),
-            Some(header) if header[..7] == MAGIC && header[7] > VERSION => Err(Error::Newer {
-                path: self.path.clone(),
-                found: header[7].into(),
-                known: VERSION.into(),
-            }),
-            _ if newest && bytes.len() <= HEADER_BYTES as usize => Ok(false),
-            _ => Err(Error::LogDamaged {
-                path: self.path.clone(),
-                offset: 0,
-                reason: "it does not begin as a log does".to_owned(),
-            }),
         }
     }
 

@@ -11,7 +11,6 @@
 //! | `pin.rs` | commits held for recoveries |
 //! | `incoming.rs` | files being received |
 //! | `schema.rs` | mapping to schema |
-//! | `files.rs` | small file work |
 //!
 //! A refresh is a commit of the index library in `index/`; that directory is scratch. Our commits are hard
 //! links of its files beside it, so merges and refreshes go on without touching them.
@@ -19,7 +18,7 @@
 mod commits;
 mod core;
 mod documents;
-mod files;
+
 mod incoming;
 mod log;
 mod pin;
@@ -35,6 +34,7 @@ use self::core::Core;
 use crate::arm::{Counts, Found, Parsed};
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::error::io;
+use crate::files;
 use crate::plan::{Change, Located};
 use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
 use crate::snapshot::Pin;

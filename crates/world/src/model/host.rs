@@ -105,6 +105,27 @@ impl CoreCosts {
         })
     }
 
+    /// The same on a core that takes `factor` times as long for everything.
+    pub fn slowed(&self, factor: f64) -> CoreCosts {
+        let rate = |bytes_per_s: u64| ((bytes_per_s as f64 / factor) as u64).max(1);
+        CoreCosts {
+            hash_bytes_per_s: rate(self.hash_bytes_per_s),
+            copy_bytes_per_s: rate(self.copy_bytes_per_s),
+            lz4_bytes_per_s: rate(self.lz4_bytes_per_s),
+            zstd_bytes_per_s: rate(self.zstd_bytes_per_s),
+            decompress_speedup: self.decompress_speedup,
+            index_document: self.index_document.mul_f64(factor),
+            index_bytes_per_s: rate(self.index_bytes_per_s),
+            parse_bytes_per_s: rate(self.parse_bytes_per_s),
+            search_document: self.search_document.mul_f64(factor),
+            search_bytes_per_s: rate(self.search_bytes_per_s),
+            message: self.message.mul_f64(factor),
+            dispatch: self.dispatch.mul_f64(factor),
+            send_bytes_per_s: self.send_bytes_per_s.map(rate),
+            receive_bytes_per_s: self.receive_bytes_per_s.map(rate),
+        }
+    }
+
     /// How long a core is occupied by sending a message of `bytes`.
     pub fn send(&self, bytes: u64) -> Duration {
         self.message + self.send_bytes_per_s.map_or(Duration::ZERO, |rate| at_rate(bytes, rate))

@@ -1,6 +1,7 @@
 //! Runs the tasks of all hosts on one thread, in the order in which they were woken.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,9 +95,32 @@ impl Tasks {
 pub(super) struct Executor {
     ready: Arc<Ready>,
     tasks: RefCell<Tasks>,
+    /// Tasks that were woken on hosts that stand still, by host.
+    paused: RefCell<BTreeMap<String, Vec<TaskId>>>,
 }
 
 impl Executor {
+    /// Has a host's tasks wait until it goes on; then they run in the order in which they were woken.
+    pub(super) fn pause_host(&self, host: &str, pauses: bool) {
+        let mut paused = self.paused.borrow_mut();
+        if pauses {
+            paused.entry(host.to_owned()).or_default();
+        } else if let Some(woken) = paused.remove(host) {
+            woken.into_iter().for_each(|id| self.ready.push(id));
+        }
+    }
+
+    /// Keeps a task for later if its host stands still.
+    fn is_kept(&self, id: TaskId) -> bool {
+        let mut paused = self.paused.borrow_mut();
+        if paused.is_empty() {
+            return false;
+        }
+        let mut tasks = self.tasks.borrow_mut();
+        let waiting = tasks.entry(id).and_then(|entry| paused.get_mut(&*entry.host));
+        waiting.map(|waiting| waiting.push(id)).is_some()
+    }
+
     pub(super) fn spawn(&self, name: &'static str, host: Arc<str>, body: Body) -> TaskId {
         let mut tasks = self.tasks.borrow_mut();
         let place = tasks.free.pop().unwrap_or_else(|| {
@@ -145,6 +169,9 @@ impl Executor {
     }
 
     fn poll(&self, id: TaskId) {
+        if self.is_kept(id) {
+            return;
+        }
         let running = self.tasks.borrow_mut().entry(id).and_then(|entry| entry.running.take());
         let Some(mut running) = running else { return };
         running.wake.woken.store(false, Ordering::Relaxed);

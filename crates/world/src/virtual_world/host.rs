@@ -287,6 +287,10 @@ impl Host {
         self.state.counters()
     }
 
+    pub(crate) fn pause(&self, name: &str, pauses: bool) {
+        self.world().executor.pause_host(name, pauses);
+    }
+
     pub(crate) fn kill(&self, name: &str) -> bool {
         let world = self.world();
         let Some(state) = world.hosts.borrow().get(name).cloned() else { return false };
@@ -298,6 +302,7 @@ impl Host {
         let own = format!("{name}:");
         world.listening.borrow_mut().retain(|address, _| !address.starts_with(&own));
         world.executor.abort_host(name);
+        world.executor.pause_host(name, false);
         // Its queues are empty after a restart.
         *state.disk_queue.borrow_mut() = DiskQueue::default();
         let cores = state.model.borrow().cores as usize;

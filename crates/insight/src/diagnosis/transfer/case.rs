@@ -177,7 +177,7 @@ impl<'s, 'a> Case<'s, 'a> {
 
 /// CPU of a node as a share of its cores, and the field that says so. A process is measured against the cores
 /// that it may use, its machine as a whole where the process does not tell.
-pub(super) fn cpu(span: &NodeSpan<'_>) -> Option<(f64, &'static str)> {
+pub(crate) fn cpu(span: &NodeSpan<'_>) -> Option<(f64, &'static str)> {
     let os =
         span.mean(|node| node.os_cpu_percent).map(|percent| (percent / 100.0, "os.cpu.percent"));
     let own = span

@@ -6,17 +6,21 @@ mod node;
 mod path;
 mod replay;
 
+use super::knobs::Knobs;
 use super::rules::{FAST_BYTES_PER_S, SHORT_S, STAGE, VERDICT};
 use super::series::{Series, Transfer};
 use super::{Class, Evidence, Finding, Lift};
 use crate::words;
 use case::Case;
+pub(crate) use case::cpu;
 pub(crate) use node::memory;
 
 const STATS: &str = "_nodes/stats";
 const RECOVERY: &str = "_recovery";
 const SETTINGS: &str = "_cluster/settings";
 
+/// Looks that are of now.
+const LATEST: usize = 5;
 /// A recovery that was seen for less than this is not judged at all.
 const JUDGED_MS: f64 = 300.0;
 
@@ -72,6 +76,31 @@ pub(crate) fn judge(
         )),
         None => Judged::Held(Box::new(nothing_near(&case))),
     }
+}
+
+/// The limiter that lets most through: a node, and what its recoveries of one kind do together.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Busiest {
+    pub(crate) node: String,
+    pub(crate) node_bytes_per_s: f64,
+    pub(crate) limit_bytes_per_s: Option<f64>,
+    pub(crate) knobs: Knobs,
+}
+
+/// Of the recoveries that copy files in the latest looks, the busiest; none where none does.
+pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
+    let transfers = series.tail(LATEST).transfers();
+    let copies = |transfer: &&Transfer<'_>| transfer.share_in("INDEX") > 0.0;
+    let cases = transfers.iter().filter(copies).filter_map(|transfer| {
+        let case = Case::of(series, transfer, &transfers)?;
+        Some(Busiest {
+            node: case.node,
+            node_bytes_per_s: case.node_bytes_per_s,
+            limit_bytes_per_s: case.limit_bytes_per_s,
+            knobs: case.knobs,
+        })
+    });
+    cases.max_by(|a, b| a.node_bytes_per_s.total_cmp(&b.node_bytes_per_s))
 }
 
 /// A sentence, if the whole recovery is too short to be worth judging.

@@ -1,7 +1,7 @@
 //! Whether the source or the target holds: its cores, its disk, its memory.
 
 use super::super::knobs::today;
-use super::super::rules::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, GC, QUOTA};
+use super::super::rules::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, GC, NEIGHBOUR, QUOTA};
 use super::super::series::NodeSpan;
 use super::super::{Class, Evidence, Finding, Gain, Lift, rule};
 use super::STATS;
@@ -59,8 +59,9 @@ impl Case<'_, '_> {
             let own = own.map(|(used, cores)| used / cores.max(1) as f64);
             let is_own = own.is_none_or(|own| own >= share * CPU_OWN.value);
             let class = if is_own { Class::Cpu } else { Class::NoisyNeighbour };
+            let most = if is_own { 0.95 } else { NEIGHBOUR.value };
             let mut finding =
-                node_finding(class, &self.transfer.name(), span, share.min(1.0) * 0.95);
+                node_finding(class, &self.transfer.name(), span, share.min(1.0) * most);
             finding.sentence =
                 format!("the cores of {name} ({side}) are busy: {}", words::percent(share));
             finding.evidence = vec![
@@ -147,7 +148,8 @@ impl Case<'_, '_> {
         let name = &span.last().name;
         let is_own = own.is_none_or(|own| own >= DISK_OWN.value);
         let class = if is_own { Class::Disk } else { Class::NoisyNeighbour };
-        let mut finding = node_finding(class, &self.transfer.name(), span, busy.min(1.0) * 0.9);
+        let most = if is_own { 0.9 } else { NEIGHBOUR.value };
+        let mut finding = node_finding(class, &self.transfer.name(), span, busy.min(1.0) * most);
         let verb = if side == "source" { "reads" } else { "writes" };
         finding.sentence = if is_own {
             format!(

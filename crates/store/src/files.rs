@@ -11,13 +11,13 @@ use crate::error::{Result, io as io_error};
 const READ_BYTES: usize = 1 << 20;
 
 /// Makes the names in a directory durable.
-pub(super) fn sync_dir(dir: &Path) -> Result<()> {
+pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
     let synced = File::open(dir).and_then(|file| file.sync_all());
     synced.map_err(io_error("sync directory", dir))
 }
 
 /// Replaces a file so that a kill leaves either the old or the new one, and the new one is durable.
-pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let fresh = path.with_extension("tmp");
     let written = File::create(&fresh).and_then(|mut file| {
         file.write_all(bytes)?;
@@ -29,7 +29,7 @@ pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Writes a file whose name becomes durable with its directory.
-pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
     let written = File::create(path).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()
@@ -38,7 +38,7 @@ pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// XXH3 of a whole file.
-pub(super) fn hash_file(path: &Path) -> Result<u64> {
+pub(crate) fn hash_file(path: &Path) -> Result<u64> {
     let mut file = File::open(path).map_err(io_error("open", path))?;
     let mut hasher = Xxh3::new();
     hash_prefix(&mut file, u64::MAX, &mut hasher).map_err(io_error("read", path))?;
@@ -46,7 +46,7 @@ pub(super) fn hash_file(path: &Path) -> Result<u64> {
 }
 
 /// Feeds up to `len` bytes from where `file` stands; returns how many there were.
-pub(super) fn hash_prefix(file: &mut File, len: u64, hasher: &mut Xxh3) -> io::Result<u64> {
+pub(crate) fn hash_prefix(file: &mut File, len: u64, hasher: &mut Xxh3) -> io::Result<u64> {
     let mut buffer = vec![0; READ_BYTES.min(usize::try_from(len).unwrap_or(READ_BYTES)).max(1)];
     let mut done = 0;
     while done < len {
@@ -63,7 +63,7 @@ pub(super) fn hash_prefix(file: &mut File, len: u64, hasher: &mut Xxh3) -> io::R
 }
 
 /// Length of a file; none if it is not there.
-pub(super) fn len_of(path: &Path) -> Result<Option<u64>> {
+pub(crate) fn len_of(path: &Path) -> Result<Option<u64>> {
     match fs::metadata(path) {
         Ok(meta) => Ok(Some(meta.len())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -72,7 +72,7 @@ pub(super) fn len_of(path: &Path) -> Result<Option<u64>> {
 }
 
 /// Removes a directory with all in it; nothing if it is not there.
-pub(super) fn remove_dir(dir: &Path) -> Result<()> {
+pub(crate) fn remove_dir(dir: &Path) -> Result<()> {
     /// A handle dropped just now may have a merge that still writes there; it has no way to publish it.
     const ATTEMPTS: usize = 1000;
     for attempt in 1.. {
@@ -91,7 +91,7 @@ pub(super) fn remove_dir(dir: &Path) -> Result<()> {
 }
 
 /// Removes a file; nothing if it is not there.
-pub(super) fn remove_file(path: &Path) -> Result<()> {
+pub(crate) fn remove_file(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(io_error("remove", path)(error))
@@ -101,13 +101,13 @@ pub(super) fn remove_file(path: &Path) -> Result<()> {
 }
 
 /// An empty directory, whatever was there.
-pub(super) fn fresh_dir(dir: &Path) -> Result<()> {
+pub(crate) fn fresh_dir(dir: &Path) -> Result<()> {
     remove_dir(dir)?;
     fs::create_dir_all(dir).map_err(io_error("create directory", dir))
 }
 
 /// The names in a directory, in order; none if it is not there.
-pub(super) fn names(dir: &Path) -> Result<Vec<String>> {
+pub(crate) fn names(dir: &Path) -> Result<Vec<String>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -123,7 +123,7 @@ pub(super) fn names(dir: &Path) -> Result<Vec<String>> {
 }
 
 /// Numbers of the entries named `prefix<number>suffix`, ascending.
-pub(super) fn numbered(dir: &Path, prefix: &str, suffix: &str) -> Result<Vec<u64>> {
+pub(crate) fn numbered(dir: &Path, prefix: &str, suffix: &str) -> Result<Vec<u64>> {
     let number =
         |name: &String| name.strip_prefix(prefix)?.strip_suffix(suffix)?.parse::<u64>().ok();
     let mut numbers: Vec<u64> = names(dir)?.iter().filter_map(number).collect();
@@ -132,12 +132,12 @@ pub(super) fn numbered(dir: &Path, prefix: &str, suffix: &str) -> Result<Vec<u64
 }
 
 /// Hard-links a file, so that it stays while others delete it.
-pub(super) fn link(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn link(from: &Path, to: &Path) -> Result<()> {
     fs::hard_link(from, to).map_err(io_error("link", from))
 }
 
 /// Whether two names lead to the same file on disk.
-pub(super) fn same_file(a: &Path, b: &Path) -> bool {
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (fs::metadata(a), fs::metadata(b)) {
         (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
@@ -146,7 +146,7 @@ pub(super) fn same_file(a: &Path, b: &Path) -> bool {
 }
 
 /// Takes the lock on a copy's directory; it is let go when the file is dropped, or with the process.
-pub(super) fn lock_dir(dir: &Path) -> Result<File> {
+pub(crate) fn lock_dir(dir: &Path) -> Result<File> {
     let path: PathBuf = dir.join(".lock");
     let file = File::create(&path).map_err(io_error("create", &path))?;
     match file.try_lock() {

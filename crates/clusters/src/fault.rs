@@ -1,0 +1,128 @@
+//! Faults of a process: paused, or held to a share of the cores. A small shell is between us and the fault: it undoes it
+//! when its input ends, so that a process is not left standing when this one is killed.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+/// What the scheduler of the kernel counts a share of cores in.
+const PERIOD_US: u64 = 20_000;
+
+/// `$1` is the process.
+const PAUSE: &str = r#"
+kill -STOP "$1" && echo done
+cat > /dev/null
+kill -CONT "$1""#;
+
+/// `$1` is the process, `$2` the period and `$3` what it may run of that, in microseconds. Control groups of either
+/// version; the process goes back to where it was.
+const SLOW: &str = r#"
+if [ -d /sys/fs/cgroup/cpu ]; then
+  root=/sys/fs/cgroup/cpu
+  own=$(sed -n 's/^[0-9]*:\([^:]*,\)*cpu\(,[^:]*\)*://p' "/proc/$1/cgroup")
+else
+  root=/sys/fs/cgroup
+  own=$(sed -n 's/^0:://p' "/proc/$1/cgroup")
+fi
+group="$root/narrows-$1"
+mkdir "$group" || exit 1
+if [ -e "$group/cpu.max" ]; then
+  echo "$3 $2" > "$group/cpu.max" || { rmdir "$group"; exit 1; }
+else
+  echo "$2" > "$group/cpu.cfs_period_us" && echo "$3" > "$group/cpu.cfs_quota_us" || { rmdir "$group"; exit 1; }
+fi
+echo "$1" > "$group/cgroup.procs" && echo done
+cat > /dev/null
+echo "$1" > "$root$own/cgroup.procs" 2> /dev/null
+for n in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" 2> /dev/null && exit 0; sleep 0.05; done"#;
+
+/// A fault that lasts as long as this does.
+pub(crate) struct Fault(Child);
+
+impl Fault {
+    /// Stops a process.
+    pub(crate) fn pause(pid: u32) -> Result<Fault, String> {
+        Fault::begin(PAUSE, &[pid.to_string()])
+    }
+
+    /// Lets a process run so much of the time, in cores.
+    pub(crate) fn slow(pid: u32, cores: f64) -> Result<Fault, String> {
+        // The kernel takes no less than a millisecond.
+        let quota = ((PERIOD_US as f64 * cores) as u64).max(1000);
+        Fault::begin(SLOW, &[pid.to_string(), PERIOD_US.to_string(), quota.to_string()])
+    }
+
+    fn begin(script: &str, arguments: &[String]) -> Result<Fault, String> {
+        use std::os::unix::process::CommandExt;
+        let mut child = Command::new("sh")
+            .args(["-c", script, "sh"])
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C in the terminal is for the runner alone.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("sh: {error}"))?;
+        let mut said = String::new();
+        let stdout = child.stdout.take().expect("it is piped");
+        // Its end is an answer, too.
+        let _ = BufReader::new(stdout).read_line(&mut said);
+        if said.trim() == "done" {
+            return Ok(Fault(child));
+        }
+        drop(child.stdin.take());
+        let mut why = String::new();
+        if let Some(mut stderr) = child.stderr.take() {
+            let _ = stderr.read_to_string(&mut why);
+        }
+        let _ = child.wait();
+        Err(why.trim().to_owned())
+    }
+}
+
+impl Drop for Fault {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(pid: u32) -> char {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit(") ").next().unwrap().chars().next().unwrap()
+    }
+
+    #[test]
+    fn a_process_stands_still_as_long_as_the_fault_lasts() {
+        let mut sleeper = Command::new("sleep").arg("3600").spawn().unwrap();
+        let fault = Fault::pause(sleeper.id()).unwrap();
+        assert_eq!(state(sleeper.id()), 'T');
+        drop(fault);
+        assert_ne!(state(sleeper.id()), 'T');
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        assert!(Fault::pause(4_194_305).err().unwrap().contains("4194305"));
+    }
+
+    /// Where control groups cannot be made there is an error that says so, and nothing is left either way.
+    #[test]
+    fn a_process_is_held_to_a_share_of_the_cores() {
+        let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let group = |pid| std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+        let before = group(busy.id());
+        match Fault::slow(busy.id(), 0.1) {
+            Ok(fault) => {
+                assert!(group(busy.id()).contains(&format!("narrows-{}", busy.id())));
+                drop(fault);
+            }
+            Err(why) => assert!(!why.is_empty()),
+        }
+        assert_eq!(group(busy.id()), before);
+        busy.kill().unwrap();
+        busy.wait().unwrap();
+    }
+}

@@ -1,0 +1,429 @@
+//! Checkpoints: the recent history of a vbucket in memory, and the cursors that read it.
+//!
+//! Within the open checkpoint a document is once: a newer version takes the older's place at the end. So a cursor takes
+//! what is left of a checkpoint at once, as one snapshot; half of it would not be consistent.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use bytes::Bytes;
+use rustc_hash::FxHashMap;
+
+use super::item::Item;
+
+/// Bytes counted for a place in a checkpoint.
+const PLACE_BYTES: u64 = 48;
+
+/// When a checkpoint is closed and another begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointLimits {
+    /// `chk_max_items`, as servers had it until checkpoints were bounded by bytes.
+    pub max_items: usize,
+    /// `checkpoint_max_size`.
+    pub max_bytes: u64,
+}
+
+impl Default for CheckpointLimits {
+    fn default() -> Self {
+        CheckpointLimits { max_items: 10_000, max_bytes: 16 << 20 }
+    }
+}
+
+#[derive(Debug)]
+struct Place {
+    seqno: u64,
+    /// None: a newer version of the document is further on.
+    item: Option<Rc<Item>>,
+}
+
+#[derive(Debug)]
+struct Checkpoint {
+    places: VecDeque<Place>,
+    /// Where each document is; of the open checkpoint alone.
+    keys: FxHashMap<Bytes, u64>,
+    /// The snapshot that a producer said this is; none where clients write.
+    bounds: Option<Bounds>,
+    items: usize,
+    bytes: u64,
+}
+
+/// A snapshot as its producer gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// First sequence number.
+    pub start: u64,
+    /// Last one.
+    pub end: u64,
+    /// Whether it came from the producer's disk.
+    pub disk: bool,
+}
+
+impl Checkpoint {
+    fn new(bounds: Option<Bounds>) -> Checkpoint {
+        Checkpoint {
+            places: VecDeque::new(),
+            keys: FxHashMap::default(),
+            bounds,
+            items: 0,
+            bytes: 0,
+        }
+    }
+
+    fn last(&self) -> Option<u64> {
+        self.places.back().map(|place| place.seqno)
+    }
+
+    fn forget(&mut self, seqno: u64) -> u64 {
+        let Ok(at) = self.places.binary_search_by_key(&seqno, |place| place.seqno) else {
+            return 0;
+        };
+        let freed = self.places[at].item.take().map_or(0, |item| item.bytes());
+        if freed > 0 {
+            self.items -= 1;
+            self.bytes -= freed;
+        }
+        freed
+    }
+}
+
+/// Names a cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CursorId(u64);
+
+/// The cursor of the flusher; it is always there.
+pub(super) const PERSISTENCE: CursorId = CursorId(0);
+
+/// What a cursor takes: what is left of a checkpoint.
+#[derive(Debug)]
+pub struct Taken {
+    /// Items, ascending.
+    pub items: Vec<Rc<Item>>,
+    /// First sequence number of the snapshot.
+    pub start: u64,
+    /// Last one.
+    pub end: u64,
+    /// Whether the checkpoint begins with it.
+    pub begins: bool,
+    /// The snapshot as its producer gave it; none where clients write.
+    pub bounds: Option<Bounds>,
+}
+
+/// What a cursor finds.
+#[derive(Debug)]
+pub enum Take {
+    /// Items.
+    Some(Taken),
+    /// Nothing new.
+    Nothing,
+    /// The cursor was dropped to free memory: what it has not read has to come from disk.
+    Dropped,
+}
+
+/// The checkpoints of a vbucket.
+#[derive(Debug)]
+pub(super) struct Checkpoints {
+    checkpoints: VecDeque<Checkpoint>,
+    /// The last sequence number that each has read.
+    cursors: BTreeMap<CursorId, u64>,
+    next_cursor: u64,
+    /// All up to here is not here any more.
+    floor: u64,
+    limits: CheckpointLimits,
+    bytes: u64,
+}
+
+impl Checkpoints {
+    /// Empty ones, of a vbucket whose history up to `seqno` is on disk.
+    pub(super) fn new(seqno: u64, limits: CheckpointLimits) -> Checkpoints {
+        Checkpoints {
+            checkpoints: VecDeque::from([Checkpoint::new(None)]),
+            cursors: BTreeMap::from([(PERSISTENCE, seqno)]),
+            next_cursor: 1,
+            floor: seqno,
+            limits,
+            bytes: 0,
+        }
+    }
+
+    /// Bytes of the items in them, and of their places.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Items in them.
+    pub(super) fn items(&self) -> usize {
+        self.checkpoints.iter().map(|checkpoint| checkpoint.items).sum()
+    }
+
+    /// All up to here is not here any more.
+    #[cfg(test)]
+    fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// Checkpoints, the open one too.
+    pub(super) fn len(&self) -> usize {
+        self.checkpoints.len()
+    }
+
+    fn open(&mut self) -> &mut Checkpoint {
+        self.checkpoints.back_mut().expect("one is always open")
+    }
+
+    /// Appends a version.
+    pub(super) fn push(&mut self, item: Rc<Item>) {
+        let limits = self.limits;
+        let open = self.open();
+        let full = open.items >= limits.max_items || open.bytes >= limits.max_bytes;
+        if full && open.bounds.is_none() {
+            self.begin(None);
+        }
+        let open = self.open();
+        let (key, seqno, bytes) = (item.key.clone(), item.by_seqno, item.bytes());
+        let freed = match open.keys.insert(key, seqno) {
+            Some(before) => open.forget(before),
+            None => 0,
+        };
+        open.places.push_back(Place { seqno, item: Some(item) });
+        open.items += 1;
+        open.bytes += bytes;
+        self.bytes = self.bytes + bytes + PLACE_BYTES - freed;
+    }
+
+    /// Begins another checkpoint; with bounds where a producer gave a snapshot.
+    pub(super) fn begin(&mut self, bounds: Option<Bounds>) {
+        let open = self.open();
+        if open.places.is_empty() {
+            open.bounds = bounds;
+            return;
+        }
+        open.keys = FxHashMap::default();
+        self.checkpoints.push_back(Checkpoint::new(bounds));
+    }
+
+    /// A producer's next snapshot from memory: it goes into the open checkpoint where that came from memory, too, and
+    /// nobody has been told of its end yet; else it begins another.
+    pub(super) fn begin_or_extend(&mut self, bounds: Bounds) {
+        let limits = self.limits;
+        let newest_read = self.cursors.values().copied().max().unwrap_or(0);
+        let open = self.open();
+        let full = open.items >= limits.max_items || open.bytes >= limits.max_bytes;
+        match &mut open.bounds {
+            Some(before) if !before.disk && !full && newest_read < before.start => {
+                before.end = before.end.max(bounds.end);
+            }
+            _ => self.begin(Some(bounds)),
+        }
+    }
+
+    /// A cursor that has read all up to `seqno`; what is not here any more it has to have from disk: the answer says
+    /// up to where.
+    pub(super) fn register(&mut self, seqno: u64) -> (CursorId, u64) {
+        let id = CursorId(self.next_cursor);
+        self.next_cursor += 1;
+        self.cursors.insert(id, seqno.max(self.floor));
+        (id, self.floor)
+    }
+
+    /// Forgets a cursor.
+    pub(super) fn remove(&mut self, id: CursorId) {
+        if id != PERSISTENCE {
+            self.cursors.remove(&id);
+        }
+    }
+
+    /// A cursor has had all up to `seqno` from elsewhere.
+    pub(super) fn advance(&mut self, id: CursorId, seqno: u64) {
+        if let Some(at) = self.cursors.get_mut(&id) {
+            *at = (*at).max(seqno);
+        }
+    }
+
+    /// Whether there is something for a cursor.
+    pub(super) fn has_more(&self, id: CursorId) -> bool {
+        let newest = self.checkpoints.iter().rev().find_map(Checkpoint::last);
+        self.cursors.get(&id).is_none_or(|at| newest.is_some_and(|newest| newest > *at))
+    }
+
+    /// What is left of the next checkpoint for a cursor.
+    pub(super) fn take(&mut self, id: CursorId) -> Take {
+        let Some(at) = self.cursors.get_mut(&id) else { return Take::Dropped };
+        let next = self.checkpoints.iter().find(|c| c.last().is_some_and(|last| last > *at));
+        let Some(checkpoint) = next else { return Take::Nothing };
+        let from = checkpoint.places.partition_point(|place| place.seqno <= *at);
+        let items: Vec<Rc<Item>> =
+            checkpoint.places.range(from..).filter_map(|place| place.item.clone()).collect();
+        let end = checkpoint.last().unwrap_or(*at);
+        let start = match checkpoint.bounds {
+            Some(bounds) if from == 0 => bounds.start.min(*at + 1),
+            _ => items.first().map_or(end, |item| item.by_seqno),
+        };
+        let begins = from == 0;
+        *at = end;
+        let bounds = checkpoint.bounds;
+        let end = bounds.map_or(end, |bounds| bounds.end.max(end));
+        Take::Some(Taken { items, start, end, begins, bounds })
+    }
+
+    /// Lets go of what every cursor has read, until `want` bytes are freed; answers how many were.
+    pub(super) fn expel(&mut self, want: u64) -> u64 {
+        let read = self.cursors.values().copied().min().unwrap_or(0);
+        let (mut freed, mut left) = (0, self.checkpoints.len());
+        while freed < want
+            && let Some(first) = self.checkpoints.front_mut()
+        {
+            match first.places.front() {
+                Some(place) if place.seqno <= read => {
+                    let place = first.places.pop_front().expect("it was looked at");
+                    let bytes = place.item.as_ref().map_or(0, |item| item.bytes());
+                    if let Some(item) = &place.item {
+                        first.items -= 1;
+                        first.bytes -= bytes;
+                        // A newer version must not look for this one.
+                        if first.keys.get(&item.key) == Some(&place.seqno) {
+                            first.keys.remove(&item.key);
+                        }
+                    }
+                    self.floor = place.seqno;
+                    self.bytes -= bytes + PLACE_BYTES;
+                    freed += bytes + PLACE_BYTES;
+                }
+                Some(_) => break,
+                None if left > 1 => {
+                    self.checkpoints.pop_front();
+                    left -= 1;
+                }
+                None => break,
+            }
+        }
+        freed
+    }
+
+    /// Drops the cursor that has read least, if that would let go of something; never the flusher's.
+    pub(super) fn drop_slowest(&mut self) -> Option<CursorId> {
+        let others = self.cursors.iter().filter(|(id, _)| **id != PERSISTENCE);
+        let (id, at) = others.min_by_key(|(_, at)| **at).map(|(id, at)| (*id, *at))?;
+        let oldest = self.checkpoints.iter().find_map(|c| c.places.front()).map(|p| p.seqno)?;
+        let next = self.cursors.iter().filter(|(other, _)| **other != id).map(|(_, at)| *at).min();
+        if at >= next? || next? < oldest {
+            return None;
+        }
+        self.cursors.remove(&id);
+        Some(id)
+    }
+
+    /// Cursors of streams.
+    pub(super) fn cursors(&self) -> usize {
+        self.cursors.len() - 1
+    }
+
+    /// Starts again after a rollback: only the flusher's cursor stays.
+    pub(super) fn reset(&mut self, seqno: u64) {
+        let next_cursor = self.next_cursor;
+        *self = Checkpoints::new(seqno, self.limits);
+        self.next_cursor = next_cursor;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::super::item::{ItemData, ItemKind};
+    use super::*;
+
+    fn item(used: &Rc<Cell<u64>>, key: u64, seqno: u64) -> Rc<Item> {
+        let data = ItemData {
+            kind: ItemKind::Mutation,
+            key: Bytes::from(format!("key{key}")),
+            value: Bytes::from(vec![0; 100]),
+            by_seqno: seqno,
+            rev_seqno: 1,
+            cas: seqno,
+            flags: 0,
+            time_s: 0,
+            datatype: 0,
+        };
+        Item::new(data, used)
+    }
+
+    fn limits(max_items: usize) -> CheckpointLimits {
+        CheckpointLimits { max_items, max_bytes: u64::MAX }
+    }
+
+    fn seqnos(take: Take) -> (Vec<u64>, u64, u64) {
+        let Take::Some(taken) = take else { panic!("{take:?}") };
+        (taken.items.iter().map(|item| item.by_seqno).collect(), taken.start, taken.end)
+    }
+
+    #[test]
+    fn a_document_is_once_in_the_open_checkpoint() {
+        let used = Rc::default();
+        let mut all = Checkpoints::new(0, limits(100));
+        let (early, _) = all.register(0);
+        for (seqno, key) in [1, 2, 1, 3, 2].into_iter().enumerate() {
+            all.push(item(&used, key, seqno as u64 + 1));
+        }
+        assert_eq!(seqnos(all.take(early)), (vec![3, 4, 5], 3, 5));
+        assert!(matches!(all.take(early), Take::Nothing));
+        all.push(item(&used, 1, 6));
+        assert_eq!(seqnos(all.take(early)), (vec![6], 6, 6));
+        assert_eq!(seqnos(all.take(PERSISTENCE)), (vec![4, 5, 6], 4, 6));
+        assert_eq!(all.items(), 3);
+    }
+
+    #[test]
+    fn cursors_read_checkpoint_by_checkpoint_and_expelling_waits_for_them() {
+        let used: Rc<Cell<u64>> = Rc::default();
+        let mut all = Checkpoints::new(0, limits(4));
+        let (slow, from_disk) = all.register(0);
+        assert_eq!(from_disk, 0);
+        for seqno in 1..=10 {
+            all.push(item(&used, seqno, seqno));
+        }
+        assert_eq!(all.len(), 3);
+        assert_eq!(seqnos(all.take(PERSISTENCE)).0, [1, 2, 3, 4]);
+        assert_eq!(seqnos(all.take(PERSISTENCE)).0, [5, 6, 7, 8]);
+        assert_eq!(all.expel(u64::MAX), 0);
+        assert_eq!(seqnos(all.take(slow)).0, [1, 2, 3, 4]);
+        let before = (all.bytes(), used.get());
+        let freed = all.expel(u64::MAX);
+        assert_eq!(all.bytes(), before.0 - freed);
+        assert_eq!(used.get(), before.1 - (freed - 4 * PLACE_BYTES));
+        assert_eq!((all.floor(), all.items()), (4, 6));
+        // Who comes now needs the disk up to the floor.
+        assert_eq!(all.register(0).1, 4);
+        assert_eq!(seqnos(all.take(slow)).0, [5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn the_slowest_cursor_is_dropped_and_told() {
+        let used = Rc::default();
+        let mut all = Checkpoints::new(0, limits(4));
+        let (slow, _) = all.register(0);
+        for seqno in 1..=8 {
+            all.push(item(&used, seqno, seqno));
+        }
+        // The flusher has read nothing either: dropping would free nothing.
+        assert_eq!(all.drop_slowest(), None);
+        all.take(PERSISTENCE);
+        assert_eq!(all.drop_slowest(), Some(slow));
+        assert!(matches!(all.take(slow), Take::Dropped));
+        assert!(all.has_more(slow));
+        all.expel(u64::MAX);
+        assert_eq!(all.floor(), 4);
+        assert_eq!(all.drop_slowest(), None);
+    }
+
+    #[test]
+    fn a_version_newer_than_an_expelled_one_is_kept() {
+        let used: Rc<Cell<u64>> = Rc::default();
+        let mut all = Checkpoints::new(0, limits(100));
+        all.push(item(&used, 1, 1));
+        all.take(PERSISTENCE);
+        all.expel(u64::MAX);
+        assert_eq!((all.bytes(), used.get()), (0, 0));
+        all.push(item(&used, 1, 2));
+        assert_eq!(seqnos(all.take(PERSISTENCE)).0, [2]);
+    }
+}

@@ -1,0 +1,267 @@
+//! Clients' reads and writes.
+
+use bytes::Bytes;
+
+use super::item::{Item, ItemData, ItemKind};
+use super::record::DiskRecord;
+use super::{Bucket, MAX_KEY_BYTES, MAX_VALUE_BYTES};
+use crate::codec::{DATATYPE_JSON, Status, VbucketState, Write};
+use crate::policy::ClientWrite;
+
+/// Expiry times up to this are from now on, as memcached has it.
+const RELATIVE_EXPIRY_S: u32 = 30 * 24 * 3600;
+
+/// When a write is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Always: SET.
+    Always,
+    /// If the document is not there: ADD.
+    Absent,
+    /// If it is there: REPLACE.
+    Present,
+}
+
+/// A document as a client reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Value.
+    pub value: Bytes,
+    /// The client's own flags.
+    pub flags: u32,
+    /// Version.
+    pub cas: u64,
+    /// How the value is encoded.
+    pub datatype: u8,
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Version.
+    pub cas: u64,
+    /// Place in the vbucket's history.
+    pub seqno: u64,
+    /// The vbucket's history.
+    pub uuid: u64,
+}
+
+/// The newest version of a document, as a write needs to know it.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    cas: u64,
+    rev_seqno: u64,
+    deleted: bool,
+}
+
+impl Bucket {
+    fn now_s(&self) -> u32 {
+        u32::try_from(self.0.env.epoch_ms() / 1000).unwrap_or(u32::MAX)
+    }
+
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// [`Status::NotMyVbucket`], [`Status::NotFound`], or [`Status::TemporaryFailure`] if the disk cannot be read.
+    pub async fn get(&self, vb: u16, key: &[u8]) -> Result<Document, Status> {
+        let document = |item: &Item| Document {
+            value: item.value.clone(),
+            flags: item.flags,
+            cas: item.cas,
+            datatype: item.datatype,
+        };
+        let location = self.active(vb, |vbucket| {
+            let slot = vbucket.table.get(key).filter(|slot| !slot.item.is_deleted());
+            let slot = slot.ok_or(Status::NotFound)?;
+            if is_over(&slot.item, self.now_s()) {
+                return Ok(Err(None));
+            }
+            if slot.resident {
+                return Ok(Ok(document(&slot.item)));
+            }
+            let entry = vbucket.index.get(slot.on_disk).ok_or(Status::Internal)?;
+            Ok(Err(Some(entry.location)))
+        })?;
+        let location = match location {
+            Ok(document) => return Ok(document),
+            Err(None) => {
+                self.expire(vb, key)?;
+                return Err(Status::NotFound);
+            }
+            Err(Some(location)) => location,
+        };
+        let records = self.0.log.read(vec![location]).await;
+        match records.map_err(|_| Status::TemporaryFailure)?.pop() {
+            Some(DiskRecord::Item(_, data)) => {
+                self.count(|stats| stats.fetched += 1);
+                let item = Item::new(data, &self.0.used);
+                self.with(vb, |vbucket| vbucket.table.fetched(item.clone()));
+                Ok(document(&item))
+            }
+            _ => Err(Status::Internal),
+        }
+    }
+
+    /// Looks at a vbucket that clients may use.
+    fn active<T>(
+        &self,
+        vb: u16,
+        look: impl FnOnce(&mut super::Vbucket) -> Result<T, Status>,
+    ) -> Result<T, Status> {
+        let found = self.with(vb, |vbucket| match vbucket.state {
+            VbucketState::Active => look(vbucket),
+            _ => Err(Status::NotMyVbucket),
+        });
+        found.unwrap_or(Err(Status::NotMyVbucket))
+    }
+
+    /// Writes a document. `cas` is the version that it must have, 0 for any.
+    ///
+    /// # Errors
+    /// The status for the client: [`Status::Exists`] where the version is another, [`Status::TemporaryFailure`] and
+    /// [`Status::NoMemory`] as the memory is.
+    pub fn write(
+        &self,
+        vb: u16,
+        write: Write,
+        cas: u64,
+        datatype: u8,
+        condition: Condition,
+    ) -> Result<Written, Status> {
+        if write.key.len() > MAX_KEY_BYTES {
+            return Err(Status::Invalid);
+        }
+        if write.value.len() > MAX_VALUE_BYTES {
+            return Err(Status::TooBig);
+        }
+        let before = self.before(vb, &write.key)?;
+        let live = before.filter(|before| !before.deleted);
+        match (condition, live) {
+            (Condition::Absent, Some(_)) => return Err(Status::Exists),
+            (Condition::Present, None) => return Err(Status::NotFound),
+            _ => {}
+        }
+        check_cas(cas, live)?;
+        self.check_memory(ItemData::memory_bytes(write.key.len(), write.value.len()))?;
+        let time_s = match write.expiry {
+            0 => 0,
+            relative if relative <= RELATIVE_EXPIRY_S => self.now_s().saturating_add(relative),
+            absolute => absolute,
+        };
+        let (key, value) = self.own(write.key, write.value);
+        let data = ItemData {
+            kind: ItemKind::Mutation,
+            key,
+            value,
+            by_seqno: 0,
+            rev_seqno: before.map_or(1, |before| before.rev_seqno + 1),
+            cas: 0,
+            flags: write.flags,
+            time_s,
+            // Whether a value is JSON is not looked at.
+            datatype: datatype & !DATATYPE_JSON,
+        };
+        self.append(vb, data)
+    }
+
+    /// Deletes a document.
+    ///
+    /// # Errors
+    /// As [`Bucket::write`], and [`Status::NotFound`].
+    pub fn delete(&self, vb: u16, key: &[u8], cas: u64) -> Result<Written, Status> {
+        let before = self.before(vb, key)?;
+        let live = before.filter(|before| !before.deleted).ok_or(Status::NotFound)?;
+        check_cas(cas, Some(live))?;
+        self.append(vb, self.tombstone(key, ItemKind::Deletion, live.rev_seqno + 1))
+    }
+
+    fn tombstone(&self, key: &[u8], kind: ItemKind, rev_seqno: u64) -> ItemData {
+        ItemData {
+            kind,
+            key: Bytes::copy_from_slice(key),
+            value: Bytes::new(),
+            by_seqno: 0,
+            rev_seqno,
+            cas: 0,
+            flags: 0,
+            time_s: self.now_s(),
+            datatype: 0,
+        }
+    }
+
+    /// The newest version; a document whose time is over is deleted first.
+    fn before(&self, vb: u16, key: &[u8]) -> Result<Option<Before>, Status> {
+        let now_s = self.now_s();
+        let look = || {
+            self.active(vb, |vbucket| {
+                let item = vbucket.table.get(key).map(|slot| slot.item.clone());
+                Ok(item.map(|item| {
+                    let deleted = item.is_deleted();
+                    let before = Before { cas: item.cas, rev_seqno: item.rev_seqno, deleted };
+                    (before, is_over(&item, now_s))
+                }))
+            })
+        };
+        match look()? {
+            Some((_, true)) => {
+                self.expire(vb, key)?;
+                Ok(look()?.map(|(before, _)| before))
+            }
+            found => Ok(found.map(|(before, _)| before)),
+        }
+    }
+
+    fn expire(&self, vb: u16, key: &[u8]) -> Result<(), Status> {
+        let rev_seqno = self.active(vb, |vbucket| {
+            Ok(vbucket.table.get(key).map_or(0, |slot| slot.item.rev_seqno))
+        })?;
+        self.append(vb, self.tombstone(key, ItemKind::Expiration, rev_seqno + 1)).map(|_| ())
+    }
+
+    fn check_memory(&self, adds_bytes: u64) -> Result<(), Status> {
+        if self.failure().is_some() {
+            return Err(Status::TemporaryFailure);
+        }
+        match self.0.settings.memory.client_write(self.used_bytes(), adds_bytes) {
+            ClientWrite::Take => return Ok(()),
+            ClientWrite::TryAgain => self.count(|stats| stats.tmp_failures += 1),
+            ClientWrite::NoMemory => {
+                self.count(|stats| stats.no_memory += 1);
+                self.relieve();
+                return Err(Status::NoMemory);
+            }
+        }
+        self.relieve();
+        Err(Status::TemporaryFailure)
+    }
+
+    /// Gives a version its place in the history and takes it in.
+    fn append(&self, vb: u16, mut data: ItemData) -> Result<Written, Status> {
+        // Versions are times in nanoseconds, whose lowest 16 bits count what happens at once.
+        let now_cas = (self.0.env.epoch_ms() * 1_000_000) & !0xffff;
+        let used = self.0.used.clone();
+        let written = self.active(vb, |vbucket| {
+            (data.by_seqno, data.cas) = vbucket.next(now_cas);
+            let uuid = vbucket.failover.uuid();
+            let written = Written { cas: data.cas, seqno: data.by_seqno, uuid };
+            vbucket.take(Item::new(data, &used));
+            Ok(written)
+        })?;
+        self.dirty(vb);
+        self.relieve_if_over();
+        Ok(written)
+    }
+}
+
+fn is_over(item: &ItemData, now_s: u32) -> bool {
+    !item.is_deleted() && item.time_s != 0 && item.time_s <= now_s
+}
+
+fn check_cas(cas: u64, live: Option<Before>) -> Result<(), Status> {
+    match (cas, live) {
+        (0, _) => Ok(()),
+        (_, None) => Err(Status::NotFound),
+        (cas, Some(before)) if before.cas == cas => Ok(()),
+        _ => Err(Status::Exists),
+    }
+}

@@ -1,0 +1,102 @@
+//! A version of a document, and the memory that it takes.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+/// Bytes counted for an item beside its key and value, with its place among the documents.
+const ITEM_OVERHEAD_BYTES: usize = 192;
+
+/// What a version does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ItemKind {
+    /// Writes the document.
+    Mutation,
+    /// Deletes it.
+    Deletion,
+    /// Deletes it because its time came.
+    Expiration,
+}
+
+/// A version of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemData {
+    /// What it does.
+    pub kind: ItemKind,
+    /// Key.
+    pub key: Bytes,
+    /// Value.
+    pub value: Bytes,
+    /// Its place in the vbucket's history.
+    pub by_seqno: u64,
+    /// How often the document was changed.
+    pub rev_seqno: u64,
+    /// Version for clients.
+    pub cas: u64,
+    /// The client's own flags.
+    pub flags: u32,
+    /// A document: when it expires, seconds since 1970, 0 never. A deletion: when it was.
+    pub time_s: u32,
+    /// How the value is encoded.
+    pub datatype: u8,
+}
+
+impl ItemData {
+    /// Whether the document is gone with it.
+    pub fn is_deleted(&self) -> bool {
+        self.kind != ItemKind::Mutation
+    }
+
+    /// Bytes of memory that an item of such a key and value takes.
+    pub fn memory_bytes(key: usize, value: usize) -> u64 {
+        (ITEM_OVERHEAD_BYTES + key + value) as u64
+    }
+
+    /// The same without its value.
+    pub(super) fn without_value(&self) -> ItemData {
+        ItemData { value: Bytes::new(), ..self.clone() }
+    }
+}
+
+/// Bytes that are counted while this lives.
+#[derive(Debug)]
+struct Charge {
+    bytes: u64,
+    used: Rc<Cell<u64>>,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.used.set(self.used.get() - self.bytes);
+    }
+}
+
+/// A version of a document in memory. Whoever holds it shares it; its bytes count until the last lets go.
+#[derive(Debug)]
+pub struct Item {
+    data: ItemData,
+    _charge: Charge,
+}
+
+impl std::ops::Deref for Item {
+    type Target = ItemData;
+
+    fn deref(&self) -> &ItemData {
+        &self.data
+    }
+}
+
+impl Item {
+    /// An item whose bytes count in `used`.
+    pub(super) fn new(data: ItemData, used: &Rc<Cell<u64>>) -> Rc<Item> {
+        let bytes = ItemData::memory_bytes(data.key.len(), data.value.len());
+        used.set(used.get() + bytes);
+        Rc::new(Item { data, _charge: Charge { bytes, used: used.clone() } })
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        self._charge.bytes
+    }
+}

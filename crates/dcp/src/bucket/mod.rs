@@ -1,0 +1,375 @@
+//! A bucket of vbuckets: documents in memory first, their history in checkpoints, and all of it on disk soon after.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `mod.rs` | [`Bucket`]: opening, states, what is known of vbuckets |
+//! | `documents.rs` | clients' reads and writes |
+//! | `streams.rs` | what producers and consumers of streams need |
+//! | `flusher.rs` | writing to disk, cleaning up files, keeping within memory |
+//! | `replay.rs` | reading the log when the bucket is opened |
+//! | `vbucket.rs`, `table.rs`, `checkpoint.rs`, `index.rs` | a vbucket and its parts |
+//! | `item.rs`, `record.rs` | a version of a document, in memory and in the log |
+//!
+//! The one rule: a sequence number that was said to be persisted survives a `kill -9`.
+
+mod checkpoint;
+mod documents;
+mod flusher;
+mod index;
+mod item;
+mod record;
+mod replay;
+mod streams;
+mod table;
+mod vbucket;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use store::RecordLog;
+use tokio::sync::Notify;
+use world::{Env, Task};
+
+pub use checkpoint::{Bounds, CheckpointLimits, CursorId, Take, Taken};
+pub use documents::{Condition, Document, Written};
+pub use item::{Item, ItemData, ItemKind};
+pub use streams::{BackfillGuard, BackfillPart, StreamOpen};
+
+use crate::codec::{FailoverEntry, Status, VbucketState};
+use crate::policy::MemorySettings;
+use crate::{Error, Result};
+use flusher::FileUse;
+use record::DiskRecord;
+use vbucket::Vbucket;
+
+/// Vbuckets that a bucket can have.
+pub const MAX_VBUCKETS: u16 = 1024;
+/// The largest value of a document.
+pub const MAX_VALUE_BYTES: usize = 20 << 20;
+/// The longest key.
+pub const MAX_KEY_BYTES: usize = 250;
+
+/// What a bucket is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BucketSettings {
+    /// Its name.
+    pub name: String,
+    /// How many vbuckets.
+    pub vbuckets: u16,
+    /// Its memory.
+    pub memory: MemorySettings,
+    /// When checkpoints are closed.
+    pub checkpoints: CheckpointLimits,
+}
+
+impl BucketSettings {
+    /// As servers have it today, but for the number of vbuckets and the quota.
+    pub fn new(name: &str, vbuckets: u16, quota_bytes: u64) -> BucketSettings {
+        BucketSettings {
+            name: name.to_owned(),
+            vbuckets,
+            memory: crate::policy::memory_of_today(quota_bytes),
+            checkpoints: CheckpointLimits::default(),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let valid = |c: char| c.is_ascii_alphanumeric() || "_-.%".contains(c);
+        if self.name.is_empty() || self.name.len() > 100 || !self.name.chars().all(valid) {
+            return Err(Error::Settings(format!(
+                "\"{}\" is no name of a bucket: 1 to 100 letters, digits and _ - . %",
+                self.name
+            )));
+        }
+        if !(1..=MAX_VBUCKETS).contains(&self.vbuckets) {
+            let text = format!("{} vbuckets: give 1 to {MAX_VBUCKETS}", self.vbuckets);
+            return Err(Error::Settings(text));
+        }
+        Ok(())
+    }
+}
+
+/// What a bucket did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BucketStats {
+    /// Writes of clients refused with TMPFAIL.
+    pub tmp_failures: u64,
+    /// Writes of clients refused with ENOMEM.
+    pub no_memory: u64,
+    /// Bytes freed by expelling items from checkpoints.
+    pub expelled_bytes: u64,
+    /// Cursors that were dropped.
+    pub cursors_dropped: u64,
+    /// Bytes freed by ejecting values.
+    pub ejected_bytes: u64,
+    /// Versions written to disk.
+    pub flushed_items: u64,
+    /// Rounds of the flusher.
+    pub flushes: u64,
+    /// Values read from disk for clients.
+    pub fetched: u64,
+}
+
+/// A bucket that is open. Cheap to clone; stays on its thread.
+#[derive(Clone)]
+pub struct Bucket(Rc<Inner>);
+
+struct Inner {
+    env: Env,
+    settings: BucketSettings,
+    log: RecordLog<DiskRecord>,
+    vbuckets: RefCell<Vec<Option<Vbucket>>>,
+    /// Bytes of items.
+    used: Rc<Cell<u64>>,
+    /// Vbuckets with something to write.
+    dirty: RefCell<BTreeSet<u16>>,
+    flush: Rc<Notify>,
+    persisted: Notify,
+    /// Who has it writes the log.
+    turn: tokio::sync::Mutex<()>,
+    files: RefCell<BTreeMap<u32, FileUse>>,
+    /// Backfills under way: files are not cleaned up meanwhile.
+    backfills: Rc<Cell<usize>>,
+    /// Where relief begins the next time.
+    relief_at: Cell<usize>,
+    stats: Cell<BucketStats>,
+    failed: RefCell<Option<String>>,
+    flusher: RefCell<Option<Task<()>>>,
+}
+
+impl Bucket {
+    /// Opens a bucket in a directory, which is made where it is missing. A new one has all its vbuckets active; one that
+    /// was there is as it was left, with a new history where it did not end in order.
+    ///
+    /// # Errors
+    /// If the settings are not right or the log cannot be read.
+    pub async fn open(env: &Env, settings: BucketSettings, dir: &Path) -> Result<Bucket> {
+        settings.check()?;
+        let mut replay = replay::Replay::default();
+        let opened =
+            RecordLog::open(env, dir, |location, record| replay.record(location, record)).await;
+        let (log, _) = opened?;
+        let used = Rc::<Cell<u64>>::default();
+        let fresh = || env.random_u64();
+        let (vbuckets, files) = replay.finish(&settings, &used, fresh)?;
+        let dirty = vbuckets.iter().enumerate().filter(|(_, v)| v.is_some());
+        let dirty = dirty.map(|(vb, _)| vb as u16).collect();
+        let inner = Inner {
+            env: env.clone(),
+            settings,
+            log,
+            vbuckets: RefCell::new(vbuckets),
+            used,
+            dirty: RefCell::new(dirty),
+            flush: Rc::default(),
+            persisted: Notify::new(),
+            turn: tokio::sync::Mutex::new(()),
+            files: RefCell::new(files),
+            backfills: Rc::default(),
+            relief_at: Cell::new(0),
+            stats: Cell::default(),
+            failed: RefCell::default(),
+            flusher: RefCell::default(),
+        };
+        let bucket = Bucket(Rc::new(inner));
+        // A history that others are told of is on disk before.
+        while bucket.flush_once().await? {}
+        let task = env.spawn(
+            "flushes a bucket",
+            flusher::run(Rc::downgrade(&bucket.0), bucket.0.flush.clone()),
+        );
+        *bucket.0.flusher.borrow_mut() = Some(task);
+        Ok(bucket)
+    }
+
+    /// Writes what is in memory and closes the bucket, so that its histories go on.
+    ///
+    /// # Errors
+    /// If the disk does not let us.
+    pub async fn close(self) -> Result<()> {
+        let task = self.0.flusher.borrow_mut().take();
+        // In its own time: a flush that is under way is not broken off.
+        let turn = self.0.turn.lock().await;
+        if let Some(mut task) = task {
+            task.abort();
+        }
+        drop(turn);
+        while self.flush_once().await? {}
+        self.0.log.append(vec![DiskRecord::Closed]).await?;
+        Ok(self.0.log.sync().await?)
+    }
+
+    /// What the bucket is like.
+    pub fn settings(&self) -> &BucketSettings {
+        &self.0.settings
+    }
+
+    /// The bucket's world.
+    pub fn env(&self) -> &Env {
+        &self.0.env
+    }
+
+    /// What it did.
+    pub fn stats(&self) -> BucketStats {
+        self.0.stats.get()
+    }
+
+    fn count(&self, change: impl FnOnce(&mut BucketStats)) {
+        let mut stats = self.0.stats.get();
+        change(&mut stats);
+        self.0.stats.set(stats);
+    }
+
+    /// Bytes of memory in use.
+    pub fn used_bytes(&self) -> u64 {
+        self.0.used.get()
+    }
+
+    /// Bytes that checkpoints hold, shared with documents or not.
+    pub fn checkpoint_bytes(&self) -> u64 {
+        let vbuckets = self.0.vbuckets.borrow();
+        vbuckets.iter().flatten().map(|vbucket| vbucket.checkpoints.bytes()).sum()
+    }
+
+    /// Why nothing is written to disk any more; none while all is well.
+    pub fn failure(&self) -> Option<String> {
+        self.0.failed.borrow().clone()
+    }
+
+    /// Looks at a vbucket that is here.
+    fn with<T>(&self, vb: u16, look: impl FnOnce(&mut Vbucket) -> T) -> Option<T> {
+        let mut vbuckets = self.0.vbuckets.borrow_mut();
+        vbuckets.get_mut(usize::from(vb)).and_then(Option::as_mut).map(look)
+    }
+
+    /// A vbucket has something for the disk.
+    fn dirty(&self, vb: u16) {
+        if self.0.dirty.borrow_mut().insert(vb) {
+            self.0.flush.notify_one();
+        }
+    }
+
+    /// Bytes that are to stay. In the real world they are cut out of a larger buffer and copied, so that they do not keep
+    /// all of it.
+    fn own(&self, key: Bytes, value: Bytes) -> (Bytes, Bytes) {
+        if self.0.env.is_virtual() {
+            return (key, value);
+        }
+        let mut whole = Vec::with_capacity(key.len() + value.len());
+        whole.extend_from_slice(&key);
+        whole.extend_from_slice(&value);
+        let mut value = Bytes::from(whole);
+        (value.split_to(key.len()), value)
+    }
+
+    /// The state of a vbucket; none if it is not here.
+    pub fn state(&self, vb: u16) -> Option<VbucketState> {
+        self.with(vb, |vbucket| vbucket.state)
+    }
+
+    /// Changes the state of a vbucket; one that is not here is made.
+    ///
+    /// # Errors
+    /// [`Status::Range`] if the bucket has no such vbucket.
+    pub fn set_state(&self, vb: u16, state: VbucketState) -> std::result::Result<(), Status> {
+        let (uuid, limits) = (self.fresh_uuid(), self.0.settings.checkpoints);
+        let mut vbuckets = self.0.vbuckets.borrow_mut();
+        let slot = vbuckets.get_mut(usize::from(vb)).ok_or(Status::Range)?;
+        match slot {
+            Some(vbucket) => vbucket.set_state(state, uuid),
+            None => *slot = Some(Vbucket::new(state, uuid, limits)),
+        }
+        drop(vbuckets);
+        self.dirty(vb);
+        Ok(())
+    }
+
+    fn fresh_uuid(&self) -> u64 {
+        // Servers keep to 48 bits, and some clients to what JSON numbers can say.
+        (self.0.env.random_u64() & 0xffff_ffff_ffff).max(1)
+    }
+
+    /// The failover log, newest first; none if the vbucket is not here.
+    pub fn failover_log(&self, vb: u16) -> Option<Vec<FailoverEntry>> {
+        self.with(vb, |vbucket| vbucket.failover.entries())
+    }
+
+    /// The highest sequence numbers of the vbuckets that are here, of one state or of all that are alive.
+    pub fn seqnos(&self, state: Option<VbucketState>) -> Vec<(u16, u64)> {
+        let wanted = |vbucket: &Vbucket| match state {
+            Some(state) => vbucket.state == state,
+            None => vbucket.state != VbucketState::Dead,
+        };
+        let vbuckets = self.0.vbuckets.borrow();
+        let here = vbuckets.iter().enumerate().filter_map(|(vb, v)| Some((vb as u16, v.as_ref()?)));
+        here.filter(|(_, vbucket)| wanted(vbucket)).map(|(vb, v)| (vb, v.high_seqno)).collect()
+    }
+
+    /// Vbuckets that are here.
+    pub fn vbuckets(&self) -> Vec<u16> {
+        let vbuckets = self.0.vbuckets.borrow();
+        let here = vbuckets.iter().enumerate().filter(|(_, v)| v.is_some());
+        here.map(|(vb, _)| vb as u16).collect()
+    }
+
+    /// Waits until a sequence number is on disk.
+    ///
+    /// # Errors
+    /// [`Status::NotMyVbucket`] if the vbucket is not here, [`Status::TemporaryFailure`] if it takes longer than `limit` or
+    /// the disk failed.
+    pub async fn wait_persisted(
+        &self,
+        vb: u16,
+        seqno: u64,
+        limit: Duration,
+    ) -> std::result::Result<(), Status> {
+        let waiting = async {
+            loop {
+                // Registered before the look, so that no wake-up is lost in between.
+                let next = self.0.persisted.notified();
+                match self.persisted_seqno(vb) {
+                    None => return Err(Status::NotMyVbucket),
+                    Some(persisted) if persisted >= seqno => return Ok(()),
+                    Some(_) if self.failure().is_some() => return Err(Status::TemporaryFailure),
+                    Some(_) => next.await,
+                }
+            }
+        };
+        let waited = self.0.env.timeout(limit, waiting).await;
+        waited.unwrap_or(Err(Status::TemporaryFailure))
+    }
+
+    /// The highest sequence number that is on disk; none if the vbucket is not here.
+    pub fn persisted_seqno(&self, vb: u16) -> Option<u64> {
+        self.with(vb, |vbucket| vbucket.persisted_seqno)
+    }
+
+    /// Statistics of a vbucket by their names in `vbucket-details`; none if it is not here.
+    pub fn vbucket_stats(&self, vb: u16) -> Option<BTreeMap<&'static str, String>> {
+        self.with(vb, |v| {
+            BTreeMap::from([
+                ("", v.state.name().to_owned()),
+                ("high_seqno", v.high_seqno.to_string()),
+                ("max_cas", v.max_cas.to_string()),
+                ("num_items", v.table.documents().to_string()),
+                ("num_resident", v.table.resident().to_string()),
+                ("persisted_seqno", v.persisted_seqno.to_string()),
+                ("purge_seqno", v.purge_seqno.to_string()),
+                ("uuid", v.failover.uuid().to_string()),
+                ("num_checkpoints", v.checkpoints.len().to_string()),
+                ("num_checkpoint_items", v.checkpoints.items().to_string()),
+                ("num_cursors", v.checkpoints.cursors().to_string()),
+                ("mem_usage_checkpoints", v.checkpoints.bytes().to_string()),
+            ])
+        })
+    }
+
+    /// Documents that are there.
+    pub fn documents(&self) -> u64 {
+        self.0.vbuckets.borrow().iter().flatten().map(|v| v.table.documents()).sum()
+    }
+}

@@ -1,0 +1,229 @@
+//! What a bucket writes to its log.
+//!
+//! One log serves all vbuckets of a bucket. A file each, as Couchbase has, would cost a sync for each of up to 1024
+//! vbuckets in every round of the flusher; one log costs one. What is read back is found by an index in memory.
+
+use bytes::Bytes;
+use store::Record;
+
+use super::item::{ItemData, ItemKind};
+use crate::codec::{FailoverEntry, VbucketState};
+
+const MUTATION: u8 = 1;
+const DELETION: u8 = 2;
+const EXPIRATION: u8 = 3;
+const STATE: u8 = 4;
+const ROLLBACK: u8 = 5;
+const CLOSED: u8 = 6;
+const CLEANED: u8 = 7;
+/// kind, vbucket, by_seqno, rev_seqno, cas, flags, time, datatype, length of the key.
+const ITEM_BYTES: usize = 1 + 2 + 8 + 8 + 8 + 4 + 4 + 1 + 2;
+/// kind, vbucket, state, snapshot's start and end, entries of the failover table.
+const STATE_BYTES: usize = 1 + 2 + 1 + 8 + 8 + 1;
+
+/// The state of a vbucket and what it is part of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StateRecord {
+    pub state: VbucketState,
+    pub snap_start: u64,
+    pub snap_end: u64,
+    pub failover: Vec<FailoverEntry>,
+}
+
+/// One record of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum DiskRecord {
+    /// A version of a document. It may be there twice: it was moved when its file was cleaned up.
+    Item(u16, ItemData),
+    /// The vbucket is in this state.
+    State(u16, StateRecord),
+    /// What the vbucket has after this sequence number is forgotten.
+    Rollback(u16, u64),
+    /// Versions were cleaned up that this one or an earlier replaced.
+    Cleaned(u16, u64),
+    /// The bucket was closed in order: nothing was in memory that is not in the log.
+    Closed,
+}
+
+impl Record for DiskRecord {
+    fn payload_bytes(&self) -> usize {
+        match self {
+            DiskRecord::Item(_, item) => ITEM_BYTES + item.key.len() + item.value.len(),
+            DiskRecord::State(_, state) => STATE_BYTES + 16 * state.failover.len(),
+            DiskRecord::Rollback(..) | DiskRecord::Cleaned(..) => 11,
+            DiskRecord::Closed => 1,
+        }
+    }
+
+    fn encode(&self, buffer: &mut Vec<u8>) {
+        match self {
+            DiskRecord::Item(vb, item) => {
+                buffer.push(match item.kind {
+                    ItemKind::Mutation => MUTATION,
+                    ItemKind::Deletion => DELETION,
+                    ItemKind::Expiration => EXPIRATION,
+                });
+                buffer.extend_from_slice(&vb.to_le_bytes());
+                for number in [item.by_seqno, item.rev_seqno, item.cas] {
+                    buffer.extend_from_slice(&number.to_le_bytes());
+                }
+                buffer.extend_from_slice(&item.flags.to_le_bytes());
+                buffer.extend_from_slice(&item.time_s.to_le_bytes());
+                buffer.push(item.datatype);
+                buffer.extend_from_slice(&(item.key.len() as u16).to_le_bytes());
+                buffer.extend_from_slice(&item.key);
+                buffer.extend_from_slice(&item.value);
+            }
+            DiskRecord::State(vb, state) => {
+                buffer.push(STATE);
+                buffer.extend_from_slice(&vb.to_le_bytes());
+                buffer.push(state.state.number());
+                buffer.extend_from_slice(&state.snap_start.to_le_bytes());
+                buffer.extend_from_slice(&state.snap_end.to_le_bytes());
+                buffer.push(state.failover.len() as u8);
+                for entry in &state.failover {
+                    buffer.extend_from_slice(&entry.uuid.to_le_bytes());
+                    buffer.extend_from_slice(&entry.seqno.to_le_bytes());
+                }
+            }
+            DiskRecord::Rollback(vb, seqno) | DiskRecord::Cleaned(vb, seqno) => {
+                let rollback = matches!(self, DiskRecord::Rollback(..));
+                buffer.push(if rollback { ROLLBACK } else { CLEANED });
+                buffer.extend_from_slice(&vb.to_le_bytes());
+                buffer.extend_from_slice(&seqno.to_le_bytes());
+            }
+            DiskRecord::Closed => buffer.push(CLOSED),
+        }
+    }
+
+    fn decode(payload: &[u8]) -> Option<Self> {
+        let (kind, rest) = payload.split_first()?;
+        match *kind {
+            MUTATION | DELETION | EXPIRATION => decode_item(*kind, rest),
+            STATE => decode_state(rest),
+            ROLLBACK | CLEANED => {
+                let (vb, rest) = take::<2>(rest)?;
+                let (seqno, rest) = take::<8>(rest)?;
+                let (vb, seqno) = (u16::from_le_bytes(vb), u64::from_le_bytes(seqno));
+                let record = match *kind {
+                    ROLLBACK => DiskRecord::Rollback(vb, seqno),
+                    _ => DiskRecord::Cleaned(vb, seqno),
+                };
+                rest.is_empty().then_some(record)
+            }
+            CLOSED => rest.is_empty().then_some(DiskRecord::Closed),
+            _ => None,
+        }
+    }
+
+    fn plausible(payload: &[u8]) -> bool {
+        payload.first().is_some_and(|kind| (MUTATION..=CLEANED).contains(kind))
+    }
+}
+
+fn take<const N: usize>(bytes: &[u8]) -> Option<([u8; N], &[u8])> {
+    bytes.split_first_chunk::<N>().map(|(first, rest)| (*first, rest))
+}
+
+fn decode_item(kind: u8, rest: &[u8]) -> Option<DiskRecord> {
+    let (vb, rest) = take::<2>(rest)?;
+    let (by_seqno, rest) = take::<8>(rest)?;
+    let (rev_seqno, rest) = take::<8>(rest)?;
+    let (cas, rest) = take::<8>(rest)?;
+    let (flags, rest) = take::<4>(rest)?;
+    let (time_s, rest) = take::<4>(rest)?;
+    let ([datatype], rest) = take::<1>(rest)?;
+    let (key_len, rest) = take::<2>(rest)?;
+    let (key, value) = rest.split_at_checked(u16::from_le_bytes(key_len).into())?;
+    // One allocation for both.
+    let mut whole = Bytes::copy_from_slice(rest);
+    let key_bytes = whole.split_to(key.len());
+    debug_assert_eq!(whole.len(), value.len());
+    let kind = match kind {
+        MUTATION => ItemKind::Mutation,
+        DELETION => ItemKind::Deletion,
+        _ => ItemKind::Expiration,
+    };
+    let item = ItemData {
+        kind,
+        key: key_bytes,
+        value: whole,
+        by_seqno: u64::from_le_bytes(by_seqno),
+        rev_seqno: u64::from_le_bytes(rev_seqno),
+        cas: u64::from_le_bytes(cas),
+        flags: u32::from_le_bytes(flags),
+        time_s: u32::from_le_bytes(time_s),
+        datatype,
+    };
+    Some(DiskRecord::Item(u16::from_le_bytes(vb), item))
+}
+
+fn decode_state(rest: &[u8]) -> Option<DiskRecord> {
+    let (vb, rest) = take::<2>(rest)?;
+    let ([state], rest) = take::<1>(rest)?;
+    let (snap_start, rest) = take::<8>(rest)?;
+    let (snap_end, rest) = take::<8>(rest)?;
+    let ([count], rest) = take::<1>(rest)?;
+    let (entries, left) = rest.as_chunks::<16>();
+    if entries.len() != usize::from(count) || !left.is_empty() {
+        return None;
+    }
+    let number = |half: &[u8]| u64::from_le_bytes(half.try_into().unwrap_or_default());
+    let failover = entries
+        .iter()
+        .map(|entry| FailoverEntry { uuid: number(&entry[..8]), seqno: number(&entry[8..]) })
+        .collect();
+    let record = StateRecord {
+        state: VbucketState::of(state)?,
+        snap_start: u64::from_le_bytes(snap_start),
+        snap_end: u64::from_le_bytes(snap_end),
+        failover,
+    };
+    Some(DiskRecord::State(u16::from_le_bytes(vb), record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_record_comes_back_and_no_shorter_one_does() {
+        let item = ItemData {
+            kind: ItemKind::Expiration,
+            key: Bytes::from_static(b"key"),
+            value: Bytes::from_static(b"value"),
+            by_seqno: 1 << 40,
+            rev_seqno: 2,
+            cas: 3 << 50,
+            flags: 4,
+            time_s: 5,
+            datatype: 1,
+        };
+        let state = StateRecord {
+            state: VbucketState::Pending,
+            snap_start: 7,
+            snap_end: 9,
+            failover: vec![
+                FailoverEntry { uuid: 1, seqno: 2 },
+                FailoverEntry { uuid: 3, seqno: 0 },
+            ],
+        };
+        let records = [
+            DiskRecord::Item(1023, item),
+            DiskRecord::State(5, state),
+            DiskRecord::Rollback(7, 99),
+            DiskRecord::Cleaned(7, 99),
+            DiskRecord::Closed,
+        ];
+        for record in records {
+            let mut buffer = Vec::new();
+            record.encode(&mut buffer);
+            assert_eq!(buffer.len(), record.payload_bytes());
+            assert!(DiskRecord::plausible(&buffer));
+            for len in 0..buffer.len().min(ITEM_BYTES) {
+                assert_eq!(DiskRecord::decode(&buffer[..len]), None, "{len} of {record:?}");
+            }
+            assert_eq!(DiskRecord::decode(&buffer), Some(record));
+        }
+    }
+}

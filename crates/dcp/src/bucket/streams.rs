@@ -1,0 +1,251 @@
+//! What producers and consumers of streams need of a bucket.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use tokio::sync::Notify;
+
+use super::Bucket;
+use super::checkpoint::{CursorId, Take};
+use super::item::{Item, ItemData};
+use super::record::DiskRecord;
+use crate::codec::{FailoverEntry, Marker, Status, VbucketState};
+use crate::policy::{FailoverTable, OutOfOrder, StartDecision, StreamStart};
+use crate::{Error, Result};
+
+/// Versions that a backfill looks up at once.
+const BACKFILL_ITEMS: usize = 1024;
+/// Bytes that it reads at once, about.
+const BACKFILL_BYTES: u64 = 1 << 20;
+
+/// A place in a vbucket's history, for a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamOpen {
+    /// Reads from memory.
+    pub cursor: CursorId,
+    /// What has to come from disk first: all up to here.
+    pub from_disk: Option<u64>,
+    /// Changes when the vbucket is rolled back.
+    pub epoch: u64,
+}
+
+/// What a backfill read.
+#[derive(Debug)]
+pub struct BackfillPart {
+    /// Versions, ascending.
+    pub items: Vec<ItemData>,
+    /// All up to here was read.
+    pub read_to: u64,
+}
+
+/// Keeps files from being cleaned up while it lives.
+#[derive(Debug)]
+pub struct BackfillGuard(Rc<Cell<usize>>);
+
+impl Drop for BackfillGuard {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+impl Bucket {
+    /// Whether a stream can begin; none if the vbucket is not here.
+    pub fn decide_start(&self, vb: u16, at: StreamStart) -> Option<StartDecision> {
+        self.with(vb, |v| v.failover.decide(at, v.high_seqno, v.purge_seqno))
+    }
+
+    /// The highest sequence number; none if the vbucket is not here.
+    pub fn high_seqno(&self, vb: u16) -> Option<u64> {
+        self.with(vb, |vbucket| vbucket.high_seqno)
+    }
+
+    /// A cursor that goes on after `start`, and wakes `notify` when there is more.
+    pub fn open_stream(&self, vb: u16, start: u64, notify: &Rc<Notify>) -> Option<StreamOpen> {
+        self.with(vb, |vbucket| {
+            vbucket.listen(notify);
+            let (cursor, floor) = vbucket.checkpoints.register(start);
+            let from_disk = (start < floor).then(|| vbucket.persisted_seqno.max(floor));
+            StreamOpen { cursor, from_disk, epoch: vbucket.epoch }
+        })
+    }
+
+    /// Forgets a stream's cursor.
+    pub fn close_stream(&self, vb: u16, cursor: CursorId) {
+        self.with(vb, |vbucket| vbucket.checkpoints.remove(cursor));
+    }
+
+    /// A stream has had all up to `seqno`.
+    pub fn advance(&self, vb: u16, cursor: CursorId, seqno: u64) {
+        self.with(vb, |vbucket| vbucket.checkpoints.advance(cursor, seqno));
+    }
+
+    /// What is next for a stream in memory; none if the vbucket is not here.
+    pub fn take(&self, vb: u16, cursor: CursorId) -> Option<Take> {
+        self.with(vb, |vbucket| vbucket.checkpoints.take(cursor))
+    }
+
+    /// Counts rollbacks; none if the vbucket is not here.
+    pub fn epoch(&self, vb: u16) -> Option<u64> {
+        self.with(vb, |vbucket| vbucket.epoch)
+    }
+
+    /// Versions on disk from `from` to `to`, about: replaced ones count.
+    pub fn backfill_items(&self, vb: u16, from: u64, to: u64) -> usize {
+        self.with(vb, |vbucket| vbucket.index.count(from, to)).unwrap_or(0)
+    }
+
+    /// A backfill begins: files stay as they are while the answer lives, so that its view does.
+    pub fn begin_backfill(&self) -> BackfillGuard {
+        let count = self.0.backfills.clone();
+        count.set(count.get() + 1);
+        BackfillGuard(count)
+    }
+
+    /// Reads on from disk after `from`, as the vbucket was at `to`.
+    ///
+    /// # Errors
+    /// If the disk cannot be read.
+    pub async fn backfill(&self, vb: u16, from: u64, to: u64) -> Result<BackfillPart> {
+        let view = self.with(vb, |vbucket| vbucket.index.view(from, to, BACKFILL_ITEMS));
+        let mut view = view.unwrap_or_default();
+        let mut bytes = 0;
+        let fits = view.iter().take_while(|entry| {
+            let before = bytes;
+            bytes += u64::from(entry.location.bytes);
+            before < BACKFILL_BYTES
+        });
+        let (count, all) = (fits.count(), view.len());
+        view.truncate(count);
+        let whole = count == all && all < BACKFILL_ITEMS;
+        let read_to = match view.last() {
+            Some(last) if !whole => last.seqno,
+            _ => to,
+        };
+        let places = view.iter().map(|entry| entry.location).collect();
+        let records = self.0.log.read(places).await?;
+        let items = records.into_iter().filter_map(|record| match record {
+            DiskRecord::Item(_, item) => Some(item),
+            _ => None,
+        });
+        Ok(BackfillPart { items: items.collect(), read_to })
+    }
+
+    /// Where a replica is, to ask its producer for what follows; none if the vbucket is not here.
+    pub fn resume(&self, vb: u16) -> Option<StreamStart> {
+        self.with(vb, |vbucket| vbucket.resume())
+    }
+
+    /// A producer's snapshot begins.
+    ///
+    /// # Errors
+    /// If it does not fit, or the vbucket is not here or takes no streams.
+    pub fn begin_snapshot(&self, vb: u16, marker: Marker) -> Result<()> {
+        let done = self.with(vb, |vbucket| {
+            takes_streams(vb, vbucket.state)?;
+            vbucket.marker(marker).map_err(|source| Error::Stream { vbucket: vb, source })
+        });
+        done.unwrap_or(Err(Error::NotHere { vbucket: vb }))
+    }
+
+    /// Takes a version in as the producer gave it.
+    ///
+    /// # Errors
+    /// As [`Bucket::begin_snapshot`].
+    pub fn apply(&self, vb: u16, mut data: ItemData) -> Result<()> {
+        (data.key, data.value) = self.own(data.key, data.value);
+        let used = &self.0.used;
+        let done = self.with(vb, |vbucket| {
+            takes_streams(vb, vbucket.state)?;
+            let fits = vbucket.snapshot.item(data.by_seqno);
+            fits.map_err(|source: OutOfOrder| Error::Stream { vbucket: vb, source })?;
+            vbucket.take(Item::new(data, used));
+            Ok(())
+        });
+        done.unwrap_or(Err(Error::NotHere { vbucket: vb }))?;
+        self.dirty(vb);
+        self.relieve_if_over();
+        Ok(())
+    }
+
+    /// Takes the producer's failover log over; false if it is none, or the vbucket is not here.
+    pub fn adopt_failover(&self, vb: u16, entries: Vec<FailoverEntry>) -> bool {
+        let Some(table) = FailoverTable::adopt(entries) else { return false };
+        let done = self.with(vb, |vbucket| {
+            vbucket.failover = table;
+            vbucket.state_dirty = true;
+        });
+        self.dirty(vb);
+        done.is_some()
+    }
+
+    /// Forgets what a replica has after `seqno`. Where versions that were the newest then are gone for good it forgets
+    /// everything; the answer says where it is.
+    ///
+    /// # Errors
+    /// If the disk does not let us.
+    pub async fn roll_back(&self, vb: u16, seqno: u64) -> Result<u64> {
+        let _turn = self.0.turn.lock().await;
+        self.flush_all_in_turn().await?;
+        let reached = self.with(vb, |vbucket| {
+            let to = if vbucket.index.can_roll_back(seqno) { seqno } else { 0 };
+            let (gone, back) = vbucket.index.truncate(to);
+            (to, gone, back)
+        });
+        let (to, gone, back) = reached.ok_or(Error::NotHere { vbucket: vb })?;
+        self.0.log.append(vec![DiskRecord::Rollback(vb, to)]).await?;
+        self.0.log.sync().await?;
+        let read = async |entries: &[super::index::Entry]| -> Result<Vec<ItemData>> {
+            let mut items = Vec::new();
+            for part in entries.chunks(BACKFILL_ITEMS) {
+                let places = part.iter().map(|entry| entry.location).collect();
+                for record in self.0.log.read(places).await? {
+                    if let DiskRecord::Item(_, item) = record {
+                        items.push(item);
+                    }
+                }
+            }
+            Ok(items)
+        };
+        let gone_items = read(&gone).await?;
+        let back = read(&back).await?.into_iter().map(|item| {
+            let seqno = item.by_seqno;
+            (Item::new(item.without_value(), &self.0.used), seqno)
+        });
+        let back: Vec<_> = back.collect();
+        {
+            let mut files = self.0.files.borrow_mut();
+            for entry in gone.iter().filter(|entry| entry.replaced_by == 0) {
+                super::flusher::release(&mut files, entry.location);
+            }
+            for (_, seqno) in &back {
+                let location = self.with(vb, |v| v.index.get(*seqno).map(|e| e.location)).flatten();
+                if let Some(location) = location {
+                    let file = files.entry(location.generation).or_default();
+                    file.needed_bytes += u64::from(location.bytes);
+                }
+            }
+        }
+        self.with(vb, |vbucket| vbucket.roll_back(to, &gone_items, back));
+        self.dirty(vb);
+        Ok(to)
+    }
+
+    /// Whether streams are to be held up, because memory is short.
+    pub fn throttles_replication(&self) -> bool {
+        self.0.settings.memory.throttles_replication(self.used_bytes())
+    }
+
+    /// Frees what can be freed now.
+    pub fn free_memory(&self) {
+        self.relieve();
+    }
+}
+
+fn takes_streams(vb: u16, state: VbucketState) -> Result<()> {
+    match state {
+        VbucketState::Replica | VbucketState::Pending => Ok(()),
+        VbucketState::Active | VbucketState::Dead => {
+            Err(Error::Refused { vbucket: vb, status: Status::NotMyVbucket })
+        }
+    }
+}

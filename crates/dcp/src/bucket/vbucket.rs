@@ -1,0 +1,152 @@
+//! One vbucket: its state, its documents, its history in memory and on disk.
+
+use std::rc::{Rc, Weak};
+
+use tokio::sync::Notify;
+
+use super::checkpoint::{Bounds, CheckpointLimits, Checkpoints};
+use super::index::DiskIndex;
+use super::item::{Item, ItemData};
+use super::record::StateRecord;
+use super::table::Table;
+use crate::codec::{Marker, SNAPSHOT_CHECKPOINT, SNAPSHOT_DISK, VbucketState};
+use crate::policy::{FailoverTable, OutOfOrder, SnapshotCursor, StreamStart};
+
+/// One vbucket.
+#[derive(Debug)]
+pub(super) struct Vbucket {
+    pub state: VbucketState,
+    pub failover: FailoverTable,
+    pub table: Table,
+    pub checkpoints: Checkpoints,
+    pub index: DiskIndex,
+    /// Where it is in its producer's stream; where clients write, all is whole always.
+    pub snapshot: SnapshotCursor,
+    pub high_seqno: u64,
+    pub persisted_seqno: u64,
+    pub purge_seqno: u64,
+    pub max_cas: u64,
+    /// Bounds of the snapshot that the version written last is in; equal where it was whole.
+    pub written_snapshot: (u64, u64),
+    /// The log has to be told of the state.
+    pub state_dirty: bool,
+    /// Counts rollbacks: a stream that began before one ends.
+    pub epoch: u64,
+    /// Who waits for items.
+    listeners: Vec<Weak<Notify>>,
+}
+
+impl Vbucket {
+    pub fn new(state: VbucketState, uuid: u64, limits: CheckpointLimits) -> Vbucket {
+        Vbucket {
+            state,
+            failover: FailoverTable::new(uuid),
+            table: Table::default(),
+            checkpoints: Checkpoints::new(0, limits),
+            index: DiskIndex::default(),
+            snapshot: SnapshotCursor::new(0, 0, 0),
+            high_seqno: 0,
+            persisted_seqno: 0,
+            purge_seqno: 0,
+            max_cas: 0,
+            written_snapshot: (0, 0),
+            state_dirty: true,
+            epoch: 0,
+            listeners: Vec::new(),
+        }
+    }
+
+    pub fn listen(&mut self, notify: &Rc<Notify>) {
+        self.listeners.retain(|listener| listener.strong_count() > 0);
+        let known = |listener: &Weak<Notify>| std::ptr::eq(listener.as_ptr(), Rc::as_ptr(notify));
+        if !self.listeners.iter().any(known) {
+            self.listeners.push(Rc::downgrade(notify));
+        }
+    }
+
+    /// Wakes who waits for items or for a change of state.
+    pub fn wake(&self) {
+        for listener in self.listeners.iter().filter_map(Weak::upgrade) {
+            listener.notify_one();
+        }
+    }
+
+    /// Takes a version in: it is the newest of its document and of the vbucket.
+    pub fn take(&mut self, item: Rc<Item>) {
+        self.high_seqno = item.by_seqno;
+        self.max_cas = self.max_cas.max(item.cas);
+        self.table.put(item.clone());
+        self.checkpoints.push(item);
+        self.wake();
+    }
+
+    /// A marker came from the producer.
+    pub fn marker(&mut self, marker: Marker) -> Result<(), OutOfOrder> {
+        self.snapshot.marker(marker)?;
+        let bounds = Bounds {
+            start: marker.start,
+            end: marker.end,
+            disk: marker.flags & SNAPSHOT_DISK != 0,
+        };
+        // Items of two snapshots may share a checkpoint only where a document can be in it once more.
+        if marker.flags & (SNAPSHOT_CHECKPOINT | SNAPSHOT_DISK) != 0 {
+            self.checkpoints.begin(Some(bounds));
+        } else {
+            self.checkpoints.begin_or_extend(bounds);
+        }
+        Ok(())
+    }
+
+    /// Where the vbucket is, to ask a producer for what follows.
+    pub fn resume(&self) -> StreamStart {
+        self.snapshot.resume(self.failover.uuid())
+    }
+
+    /// The state, for the log.
+    pub fn record(&self) -> StateRecord {
+        let (snap_start, snap_end) = self.written_snapshot;
+        StateRecord { state: self.state, snap_start, snap_end, failover: self.failover.entries() }
+    }
+
+    /// The next version of a document of a client.
+    pub fn next(&mut self, now_cas: u64) -> (u64, u64) {
+        (self.high_seqno + 1, now_cas.max(self.max_cas + 1))
+    }
+
+    /// Changes the state; one that becomes active begins a history.
+    pub fn set_state(&mut self, state: VbucketState, fresh_uuid: u64) {
+        if state == self.state {
+            return;
+        }
+        if state == VbucketState::Active {
+            self.failover.begin(fresh_uuid, self.high_seqno);
+            self.checkpoints.begin(None);
+        }
+        if self.state == VbucketState::Active {
+            // From now on snapshots come from a producer; what is here is whole.
+            self.snapshot = SnapshotCursor::new(self.high_seqno, self.high_seqno, self.high_seqno);
+        }
+        self.state = state;
+        self.state_dirty = true;
+        self.wake();
+    }
+
+    /// Forgets what came after `seqno`; what has become the newest version again is given with its data.
+    pub fn roll_back(&mut self, seqno: u64, gone: &[ItemData], back: Vec<(Rc<Item>, u64)>) {
+        for item in gone {
+            self.table.remove(&item.key);
+        }
+        for (item, on_disk) in back {
+            self.table.restore(item, on_disk);
+        }
+        self.checkpoints.reset(seqno);
+        self.failover.roll_back(seqno);
+        self.high_seqno = seqno;
+        self.persisted_seqno = seqno;
+        self.written_snapshot = (seqno, seqno);
+        self.snapshot = SnapshotCursor::new(seqno, seqno, seqno);
+        self.state_dirty = true;
+        self.epoch += 1;
+        self.wake();
+    }
+}

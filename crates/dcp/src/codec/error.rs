@@ -1,0 +1,108 @@
+//! Why bytes are no packet, or a packet no message.
+
+use std::fmt;
+
+/// A part of a packet's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Framing extras.
+    Framing,
+    /// Extras.
+    Extras,
+    /// Key.
+    Key,
+    /// Value.
+    Value,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Part::Framing => "framing extras",
+            Part::Extras => "extras",
+            Part::Key => "key",
+            Part::Value => "value",
+        })
+    }
+}
+
+/// Bytes that are no packet, or a packet that is no message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The first byte is none of the protocol's.
+    #[error(
+        "a packet begins with {found:#04x}, which is no magic of the binary protocol; is this its port?"
+    )]
+    Magic {
+        /// The byte.
+        found: u8,
+    },
+    /// The body is larger than is accepted.
+    #[error("a packet claims a body of {found} bytes; at most {limit} are accepted")]
+    TooLarge {
+        /// Bytes claimed.
+        found: usize,
+        /// Bytes accepted.
+        limit: usize,
+    },
+    /// Extras and key do not fit into the body.
+    #[error("a packet claims {parts} bytes of extras and key in a body of {body}")]
+    PartsExceedBody {
+        /// Bytes of extras and key.
+        parts: usize,
+        /// Bytes of the body.
+        body: usize,
+    },
+    /// A datatype bit that is not known.
+    #[error(
+        "a packet has datatype {found:#04x}; only JSON (1), Snappy (2) and XATTR (4) are known"
+    )]
+    Datatype {
+        /// The byte.
+        found: u8,
+    },
+    /// A part cannot be sent: its length field is too small.
+    #[error("{part} of {found} bytes cannot be sent, at most {limit}")]
+    PartTooLong {
+        /// Which part.
+        part: Part,
+        /// Its bytes.
+        found: usize,
+        /// Bytes that its length field can say.
+        limit: usize,
+    },
+    /// An opcode that is not known.
+    #[error("opcode {found:#04x} is not known here")]
+    Opcode {
+        /// The byte.
+        found: u8,
+    },
+    /// A part has a length that the opcode does not have.
+    #[error("opcode {opcode:#04x}: {part} of {found} bytes is not right")]
+    Length {
+        /// The opcode.
+        opcode: u8,
+        /// Which part.
+        part: Part,
+        /// Its bytes.
+        found: usize,
+    },
+    /// A number that stands for nothing.
+    #[error("opcode {opcode:#04x}: {field} {found} is not known")]
+    Number {
+        /// The opcode.
+        opcode: u8,
+        /// Which field.
+        field: &'static str,
+        /// What was found.
+        found: u64,
+    },
+    /// A request where a response is expected, or the other way round.
+    #[error("opcode {opcode:#04x}: expected a {expected}")]
+    Kind {
+        /// The opcode.
+        opcode: u8,
+        /// What was expected.
+        expected: &'static str,
+    },
+}

@@ -1,0 +1,87 @@
+//! Reading and writing the fields of one part.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+use super::error::{DecodeError, Part};
+use super::packet::Packet;
+
+/// Reads numbers off a part whose length was checked.
+pub(super) struct Fields(Bytes);
+
+impl Fields {
+    /// The extras of a packet, which must have one of the given lengths.
+    pub(super) fn extras(packet: &Packet, lengths: &[usize]) -> Result<Fields, DecodeError> {
+        Fields::part(packet, Part::Extras, &packet.extras, lengths)
+    }
+
+    /// A part of a packet, which must have one of the given lengths.
+    pub(super) fn part(
+        packet: &Packet,
+        part: Part,
+        bytes: &Bytes,
+        lengths: &[usize],
+    ) -> Result<Fields, DecodeError> {
+        if lengths.contains(&bytes.len()) {
+            Ok(Fields(bytes.clone()))
+        } else {
+            Err(DecodeError::Length { opcode: packet.opcode, part, found: bytes.len() })
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn u8(&mut self) -> u8 {
+        self.0.get_u8()
+    }
+
+    pub(super) fn u16(&mut self) -> u16 {
+        self.0.get_u16()
+    }
+
+    pub(super) fn u32(&mut self) -> u32 {
+        self.0.get_u32()
+    }
+
+    pub(super) fn u64(&mut self) -> u64 {
+        self.0.get_u64()
+    }
+}
+
+/// Writes numbers.
+#[derive(Default)]
+pub(super) struct Writer(BytesMut);
+
+impl Writer {
+    pub(super) fn u8(mut self, value: u8) -> Self {
+        self.0.put_u8(value);
+        self
+    }
+
+    pub(super) fn u16(mut self, value: u16) -> Self {
+        self.0.put_u16(value);
+        self
+    }
+
+    pub(super) fn u32(mut self, value: u32) -> Self {
+        self.0.put_u32(value);
+        self
+    }
+
+    pub(super) fn u64(mut self, value: u64) -> Self {
+        self.0.put_u64(value);
+        self
+    }
+
+    pub(super) fn done(self) -> Bytes {
+        self.0.freeze()
+    }
+}
+
+/// Numbers of two bytes, one after the other; none if the length is odd.
+pub(super) fn u16s(bytes: &Bytes) -> Option<Vec<u16>> {
+    let whole = bytes.len().is_multiple_of(2);
+    whole
+        .then(|| bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect())
+}

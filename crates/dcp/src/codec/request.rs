@@ -1,0 +1,570 @@
+//! Requests and the messages of streams, typed.
+
+use bytes::Bytes;
+
+use super::error::{DecodeError, Part};
+use super::fields::{Fields, Writer, u16s};
+use super::opcode::{Opcode, wire_numbers};
+use super::packet::{Kind, Packet};
+
+/// Flag of OPEN: who opens wants to be sent, so the server is the producer.
+pub const OPEN_PRODUCER: u32 = 1;
+/// Flag of OPEN: values come with their extended attributes.
+pub const OPEN_XATTRS: u32 = 4;
+/// Flag of OPEN: values are left out.
+pub const OPEN_NO_VALUE: u32 = 8;
+/// Flag of OPEN: deletions come with their time (their second form).
+pub const OPEN_DELETE_TIMES: u32 = 0x20;
+
+/// Flag of a stream: the vbucket moves to the consumer.
+pub const STREAM_TAKEOVER: u32 = 1;
+/// Flag of a stream: only what is on disk.
+pub const STREAM_DISK_ONLY: u32 = 2;
+/// Flag of a stream: its end is what is the highest number now.
+pub const STREAM_TO_LATEST: u32 = 4;
+/// Flag of a stream: only if the vbucket is active.
+pub const STREAM_ACTIVE_ONLY: u32 = 0x10;
+
+/// Flag of a snapshot: it comes from memory.
+pub const SNAPSHOT_MEMORY: u32 = 1;
+/// Flag of a snapshot: it comes from disk; a document is in it once.
+pub const SNAPSHOT_DISK: u32 = 2;
+/// Flag of a snapshot: the consumer begins a checkpoint.
+pub const SNAPSHOT_CHECKPOINT: u32 = 4;
+/// Flag of a snapshot: the consumer answers the marker.
+pub const SNAPSHOT_ACK: u32 = 8;
+
+wire_numbers! {
+    /// The state of a vbucket.
+    VbucketState: u8 {
+        /// Takes writes, and streams to others.
+        Active = 1,
+        /// Follows another.
+        Replica = 2,
+        /// Is about to become active.
+        Pending = 3,
+        /// Is not here any more.
+        Dead = 4,
+    }
+}
+
+impl VbucketState {
+    /// The field's word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            VbucketState::Active => "active",
+            VbucketState::Replica => "replica",
+            VbucketState::Pending => "pending",
+            VbucketState::Dead => "dead",
+        }
+    }
+}
+
+wire_numbers! {
+    /// Why a stream ended.
+    EndReason: u32 {
+        /// All was sent.
+        Ok = 0,
+        /// The consumer closed it.
+        Closed = 1,
+        /// The vbucket changed its state.
+        State = 2,
+        /// The connection broke.
+        Disconnected = 3,
+        /// The consumer was too slow.
+        Slow = 4,
+        /// The producer could not read its disk.
+        BackfillFailed = 5,
+        /// The producer rolled back.
+        Rollback = 6,
+    }
+}
+
+/// What a STREAM_REQ asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamRequest {
+    /// `STREAM_` flags.
+    pub flags: u32,
+    /// The last sequence number that the consumer has.
+    pub start: u64,
+    /// The last one that it wants.
+    pub end: u64,
+    /// The history that it has, by the newest entry of its failover table.
+    pub uuid: u64,
+    /// Where the snapshot begins that `start` is in.
+    pub snap_start: u64,
+    /// Where it ends.
+    pub snap_end: u64,
+}
+
+/// A document in a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mutation {
+    /// Sequence number in the vbucket.
+    pub by_seqno: u64,
+    /// How often the document was changed.
+    pub rev_seqno: u64,
+    /// The client's own flags.
+    pub flags: u32,
+    /// When it expires, seconds since 1970; 0 never.
+    pub expiry: u32,
+    /// How long it is locked.
+    pub lock_time: u32,
+    /// Bytes of extended metadata at the value's end.
+    pub nmeta: u16,
+    /// How recently it was used.
+    pub nru: u8,
+    /// Key.
+    pub key: Bytes,
+    /// Value.
+    pub value: Bytes,
+}
+
+/// A deletion in a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Sequence number in the vbucket.
+    pub by_seqno: u64,
+    /// How often the document was changed.
+    pub rev_seqno: u64,
+    /// When it was deleted, seconds since 1970: the second form of the message.
+    pub delete_time: Option<u32>,
+    /// Bytes of extended metadata at the value's end; in the first form alone.
+    pub nmeta: u16,
+    /// Key.
+    pub key: Bytes,
+    /// Value: extended attributes that outlive the document.
+    pub value: Bytes,
+}
+
+/// A document that expired, in a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expiration {
+    /// Sequence number in the vbucket.
+    pub by_seqno: u64,
+    /// How often the document was changed.
+    pub rev_seqno: u64,
+    /// When it expired, seconds since 1970.
+    pub delete_time: u32,
+    /// Key.
+    pub key: Bytes,
+    /// Value: extended attributes that outlive the document.
+    pub value: Bytes,
+}
+
+/// A write of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The client's own flags.
+    pub flags: u32,
+    /// When it expires: seconds from now up to 30 days, seconds since 1970 above; 0 never.
+    pub expiry: u32,
+    /// Key.
+    pub key: Bytes,
+    /// Value.
+    pub value: Bytes,
+}
+
+/// A snapshot of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marker {
+    /// Its first sequence number.
+    pub start: u64,
+    /// Its last one; the view is consistent there.
+    pub end: u64,
+    /// `SNAPSHOT_` flags.
+    pub flags: u32,
+}
+
+/// A request by what it asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is its opcode, and the fields are those of the types")]
+pub enum Body {
+    Get { key: Bytes },
+    Set(Write),
+    Add(Write),
+    Replace(Write),
+    Delete { key: Bytes },
+    Quit,
+    KvNoop,
+    Version,
+    Stat { group: Bytes },
+    Hello { agent: Bytes, features: Vec<u16> },
+    SaslList,
+    SaslAuth { mechanism: Bytes, data: Bytes },
+    SaslStep { mechanism: Bytes, data: Bytes },
+    AllVbSeqnos { state: Option<u32> },
+    Open { flags: u32, name: Bytes, value: Bytes },
+    AddStream { flags: u32 },
+    CloseStream,
+    StreamRequest(StreamRequest),
+    FailoverLog,
+    StreamEnd { reason: EndReason },
+    SnapshotMarker(Marker),
+    Mutation(Mutation),
+    Deletion(Deletion),
+    Expiration(Expiration),
+    SetVbucketState { state: VbucketState },
+    Noop,
+    BufferAck { bytes: u32 },
+    Control { name: Bytes, value: Bytes },
+    SelectBucket { name: Bytes },
+    GetClusterConfig,
+    SeqnoPersistence { seqno: u64 },
+    Manifest,
+    ErrorMap { version: u16 },
+}
+
+/// A request, or a message of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Repeated in the answer; in a stream's messages the opaque that the stream was asked for with.
+    pub opaque: u32,
+    /// The vbucket that it concerns.
+    pub vbucket: u16,
+    /// Version of the document.
+    pub cas: u64,
+    /// How the value is encoded.
+    pub datatype: u8,
+    /// What is asked.
+    pub body: Body,
+}
+
+impl Request {
+    /// A request without CAS and datatype.
+    pub fn new(opaque: u32, vbucket: u16, body: Body) -> Request {
+        Request { opaque, vbucket, cas: 0, datatype: 0, body }
+    }
+
+    /// Reads a packet.
+    ///
+    /// # Errors
+    /// If it is no request, its opcode is not known, or a part does not have the length that the opcode has.
+    pub fn parse(packet: Packet) -> Result<Request, DecodeError> {
+        let opcode =
+            Opcode::of(packet.opcode).ok_or(DecodeError::Opcode { found: packet.opcode })?;
+        if packet.kind != Kind::Request {
+            return Err(DecodeError::Kind { opcode: packet.opcode, expected: "request" });
+        }
+        let body = parse(opcode, &packet)?;
+        Ok(Request {
+            opaque: packet.opaque,
+            vbucket: packet.vbucket_or_status,
+            cas: packet.cas,
+            datatype: packet.datatype,
+            body,
+        })
+    }
+
+    /// The packet of it.
+    pub fn packet(self) -> Packet {
+        let opcode = self.body.opcode();
+        let (extras, key, value) = parts(self.body);
+        Packet {
+            datatype: self.datatype,
+            vbucket_or_status: self.vbucket,
+            opaque: self.opaque,
+            cas: self.cas,
+            extras,
+            key,
+            value,
+            ..Packet::new(Kind::Request, opcode.number())
+        }
+    }
+}
+
+/// Whether key and value must, may or must not be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    No,
+    May,
+    Must,
+}
+
+fn check(packet: &Packet, part: Part, bytes: &Bytes, need: Need) -> Result<(), DecodeError> {
+    let wrong = match need {
+        Need::No => !bytes.is_empty(),
+        Need::May => false,
+        Need::Must => bytes.is_empty(),
+    };
+    match wrong {
+        true => Err(DecodeError::Length { opcode: packet.opcode, part, found: bytes.len() }),
+        false => Ok(()),
+    }
+}
+
+/// Key and value that an opcode has.
+fn needs(opcode: Opcode) -> (Need, Need) {
+    use Need::{May, Must, No};
+    match opcode {
+        Opcode::Get | Opcode::Delete | Opcode::SelectBucket => (Must, No),
+        Opcode::Set | Opcode::Add | Opcode::Replace => (Must, May),
+        Opcode::Stat | Opcode::Hello => (May, May),
+        Opcode::SaslAuth | Opcode::SaslStep | Opcode::Open | Opcode::Control => (Must, May),
+        Opcode::Mutation | Opcode::Deletion | Opcode::Expiration => (Must, May),
+        Opcode::StreamRequest | Opcode::ErrorMap => (No, May),
+        _ => (No, No),
+    }
+}
+
+fn parse(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
+    let (key, value) = needs(opcode);
+    check(packet, Part::Key, &packet.key, key)?;
+    check(packet, Part::Value, &packet.value, value)?;
+    match opcode {
+        Opcode::Set | Opcode::Add | Opcode::Replace => parse_write(opcode, packet),
+        Opcode::Mutation | Opcode::Deletion | Opcode::Expiration => parse_item(opcode, packet),
+        Opcode::Open
+        | Opcode::AddStream
+        | Opcode::StreamRequest
+        | Opcode::StreamEnd
+        | Opcode::SnapshotMarker
+        | Opcode::SetVbucketState
+        | Opcode::BufferAck
+        | Opcode::AllVbSeqnos
+        | Opcode::SeqnoPersistence => parse_numbers(opcode, packet),
+        _ => parse_plain(opcode, packet),
+    }
+}
+
+fn parse_write(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
+    let mut fields = Fields::extras(packet, &[8])?;
+    let write = Write {
+        flags: fields.u32(),
+        expiry: fields.u32(),
+        key: packet.key.clone(),
+        value: packet.value.clone(),
+    };
+    Ok(match opcode {
+        Opcode::Add => Body::Add(write),
+        Opcode::Replace => Body::Replace(write),
+        _ => Body::Set(write),
+    })
+}
+
+fn parse_item(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
+    let (key, value) = (packet.key.clone(), packet.value.clone());
+    Ok(match opcode {
+        Opcode::Mutation => {
+            let mut fields = Fields::extras(packet, &[31])?;
+            Body::Mutation(Mutation {
+                by_seqno: fields.u64(),
+                rev_seqno: fields.u64(),
+                flags: fields.u32(),
+                expiry: fields.u32(),
+                lock_time: fields.u32(),
+                nmeta: fields.u16(),
+                nru: fields.u8(),
+                key,
+                value,
+            })
+        }
+        Opcode::Deletion => {
+            let mut fields = Fields::extras(packet, &[18, 21])?;
+            let (by_seqno, rev_seqno) = (fields.u64(), fields.u64());
+            let (delete_time, nmeta) = match packet.extras.len() {
+                18 => (None, fields.u16()),
+                _ => (Some(fields.u32()), 0),
+            };
+            Body::Deletion(Deletion { by_seqno, rev_seqno, delete_time, nmeta, key, value })
+        }
+        _ => {
+            let mut fields = Fields::extras(packet, &[20])?;
+            Body::Expiration(Expiration {
+                by_seqno: fields.u64(),
+                rev_seqno: fields.u64(),
+                delete_time: fields.u32(),
+                key,
+                value,
+            })
+        }
+    })
+}
+
+fn parse_numbers(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
+    let unknown = |field, found: u64| DecodeError::Number { opcode: packet.opcode, field, found };
+    Ok(match opcode {
+        Opcode::Open => {
+            let mut fields = Fields::extras(packet, &[8])?;
+            fields.u32();
+            let flags = fields.u32();
+            Body::Open { flags, name: packet.key.clone(), value: packet.value.clone() }
+        }
+        Opcode::AddStream => Body::AddStream { flags: Fields::extras(packet, &[4])?.u32() },
+        Opcode::StreamRequest => {
+            let mut fields = Fields::extras(packet, &[48])?;
+            let flags = fields.u32();
+            fields.u32();
+            Body::StreamRequest(StreamRequest {
+                flags,
+                start: fields.u64(),
+                end: fields.u64(),
+                uuid: fields.u64(),
+                snap_start: fields.u64(),
+                snap_end: fields.u64(),
+            })
+        }
+        Opcode::StreamEnd => {
+            let number = Fields::extras(packet, &[4])?.u32();
+            let reason = EndReason::of(number);
+            Body::StreamEnd { reason: reason.ok_or_else(|| unknown("reason", number.into()))? }
+        }
+        Opcode::SnapshotMarker => {
+            let mut fields = Fields::extras(packet, &[20])?;
+            let (start, end, flags) = (fields.u64(), fields.u64(), fields.u32());
+            Body::SnapshotMarker(Marker { start, end, flags })
+        }
+        Opcode::SetVbucketState => {
+            let number = Fields::extras(packet, &[1])?.u8();
+            let state = VbucketState::of(number);
+            Body::SetVbucketState { state: state.ok_or_else(|| unknown("state", number.into()))? }
+        }
+        Opcode::BufferAck => Body::BufferAck { bytes: Fields::extras(packet, &[4])?.u32() },
+        Opcode::AllVbSeqnos => {
+            let mut fields = Fields::extras(packet, &[0, 4])?;
+            Body::AllVbSeqnos { state: (!fields.is_empty()).then(|| fields.u32()) }
+        }
+        _ => Body::SeqnoPersistence { seqno: Fields::extras(packet, &[8])?.u64() },
+    })
+}
+
+fn parse_plain(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
+    Fields::extras(packet, &[0])?;
+    let (key, value) = (packet.key.clone(), packet.value.clone());
+    let odd = |part, bytes: &Bytes| DecodeError::Length {
+        opcode: packet.opcode,
+        part,
+        found: bytes.len(),
+    };
+    Ok(match opcode {
+        Opcode::Get => Body::Get { key },
+        Opcode::Delete => Body::Delete { key },
+        Opcode::Quit => Body::Quit,
+        Opcode::KvNoop => Body::KvNoop,
+        Opcode::Version => Body::Version,
+        Opcode::Stat => Body::Stat { group: key },
+        Opcode::Hello => {
+            let features = u16s(&value).ok_or_else(|| odd(Part::Value, &value))?;
+            Body::Hello { agent: key, features }
+        }
+        Opcode::SaslList => Body::SaslList,
+        Opcode::SaslAuth => Body::SaslAuth { mechanism: key, data: value },
+        Opcode::SaslStep => Body::SaslStep { mechanism: key, data: value },
+        Opcode::CloseStream => Body::CloseStream,
+        Opcode::FailoverLog => Body::FailoverLog,
+        Opcode::Noop => Body::Noop,
+        Opcode::Control => Body::Control { name: key, value },
+        Opcode::SelectBucket => Body::SelectBucket { name: key },
+        Opcode::GetClusterConfig => Body::GetClusterConfig,
+        Opcode::Manifest => Body::Manifest,
+        Opcode::ErrorMap => {
+            Body::ErrorMap { version: Fields::part(packet, Part::Value, &value, &[2])?.u16() }
+        }
+        _ => return Err(DecodeError::Opcode { found: packet.opcode }),
+    })
+}
+
+impl Body {
+    /// The opcode of it.
+    pub fn opcode(&self) -> Opcode {
+        match self {
+            Body::Get { .. } => Opcode::Get,
+            Body::Set(_) => Opcode::Set,
+            Body::Add(_) => Opcode::Add,
+            Body::Replace(_) => Opcode::Replace,
+            Body::Delete { .. } => Opcode::Delete,
+            Body::Quit => Opcode::Quit,
+            Body::KvNoop => Opcode::KvNoop,
+            Body::Version => Opcode::Version,
+            Body::Stat { .. } => Opcode::Stat,
+            Body::Hello { .. } => Opcode::Hello,
+            Body::SaslList => Opcode::SaslList,
+            Body::SaslAuth { .. } => Opcode::SaslAuth,
+            Body::SaslStep { .. } => Opcode::SaslStep,
+            Body::AllVbSeqnos { .. } => Opcode::AllVbSeqnos,
+            Body::Open { .. } => Opcode::Open,
+            Body::AddStream { .. } => Opcode::AddStream,
+            Body::CloseStream => Opcode::CloseStream,
+            Body::StreamRequest(_) => Opcode::StreamRequest,
+            Body::FailoverLog => Opcode::FailoverLog,
+            Body::StreamEnd { .. } => Opcode::StreamEnd,
+            Body::SnapshotMarker(_) => Opcode::SnapshotMarker,
+            Body::Mutation(_) => Opcode::Mutation,
+            Body::Deletion(_) => Opcode::Deletion,
+            Body::Expiration(_) => Opcode::Expiration,
+            Body::SetVbucketState { .. } => Opcode::SetVbucketState,
+            Body::Noop => Opcode::Noop,
+            Body::BufferAck { .. } => Opcode::BufferAck,
+            Body::Control { .. } => Opcode::Control,
+            Body::SelectBucket { .. } => Opcode::SelectBucket,
+            Body::GetClusterConfig => Opcode::GetClusterConfig,
+            Body::SeqnoPersistence { .. } => Opcode::SeqnoPersistence,
+            Body::Manifest => Opcode::Manifest,
+            Body::ErrorMap { .. } => Opcode::ErrorMap,
+        }
+    }
+}
+
+/// Extras, key and value of a body.
+fn parts(body: Body) -> (Bytes, Bytes, Bytes) {
+    let none = Bytes::new;
+    let w = Writer::default;
+    match body {
+        Body::Get { key } | Body::Delete { key } => (none(), key, none()),
+        Body::Set(write) | Body::Add(write) | Body::Replace(write) => {
+            (w().u32(write.flags).u32(write.expiry).done(), write.key, write.value)
+        }
+        Body::Stat { group } => (none(), group, none()),
+        Body::Hello { agent, features } => {
+            let value = features.into_iter().fold(w(), Writer::u16).done();
+            (none(), agent, value)
+        }
+        Body::SaslAuth { mechanism, data } | Body::SaslStep { mechanism, data } => {
+            (none(), mechanism, data)
+        }
+        Body::AllVbSeqnos { state } => {
+            (state.map_or_else(none, |s| w().u32(s).done()), none(), none())
+        }
+        Body::Open { flags, name, value } => (w().u32(0).u32(flags).done(), name, value),
+        Body::AddStream { flags } => (w().u32(flags).done(), none(), none()),
+        Body::StreamRequest(r) => {
+            let extras = w().u32(r.flags).u32(0).u64(r.start).u64(r.end).u64(r.uuid);
+            (extras.u64(r.snap_start).u64(r.snap_end).done(), none(), none())
+        }
+        Body::StreamEnd { reason } => (w().u32(reason.number()).done(), none(), none()),
+        Body::SnapshotMarker(m) => {
+            (w().u64(m.start).u64(m.end).u32(m.flags).done(), none(), none())
+        }
+        Body::Mutation(m) => {
+            let extras = w().u64(m.by_seqno).u64(m.rev_seqno).u32(m.flags).u32(m.expiry);
+            (extras.u32(m.lock_time).u16(m.nmeta).u8(m.nru).done(), m.key, m.value)
+        }
+        Body::Deletion(d) => {
+            let extras = w().u64(d.by_seqno).u64(d.rev_seqno);
+            let extras = match d.delete_time {
+                None => extras.u16(d.nmeta),
+                Some(time) => extras.u32(time).u8(0),
+            };
+            (extras.done(), d.key, d.value)
+        }
+        Body::Expiration(e) => {
+            let extras = w().u64(e.by_seqno).u64(e.rev_seqno).u32(e.delete_time);
+            (extras.done(), e.key, e.value)
+        }
+        Body::SetVbucketState { state } => (w().u8(state.number()).done(), none(), none()),
+        Body::BufferAck { bytes } => (w().u32(bytes).done(), none(), none()),
+        Body::Control { name, value } => (none(), name, value),
+        Body::SelectBucket { name } => (none(), name, none()),
+        Body::SeqnoPersistence { seqno } => (w().u64(seqno).done(), none(), none()),
+        Body::ErrorMap { version } => (none(), none(), w().u16(version).done()),
+        Body::Quit
+        | Body::KvNoop
+        | Body::Version
+        | Body::SaslList
+        | Body::CloseStream
+        | Body::FailoverLog
+        | Body::Noop
+        | Body::GetClusterConfig
+        | Body::Manifest => (none(), none(), none()),
+    }
+}

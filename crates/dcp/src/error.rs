@@ -1,0 +1,111 @@
+//! What can go wrong.
+
+use std::io;
+
+use crate::codec::{DecodeError, Status};
+use crate::policy::{OutOfOrder, OverAcknowledged};
+
+/// What every fallible call of this crate returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Everything that can go wrong with buckets, streams and connections.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The disk.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The network.
+    #[error("{what} {address}: {source}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// With whom.
+        address: String,
+        /// What was found.
+        source: io::Error,
+    },
+    /// The neighbour does not speak the protocol.
+    #[error("{address} sent what is not right: {source}")]
+    Protocol {
+        /// The neighbour.
+        address: String,
+        /// What was wrong.
+        source: DecodeError,
+    },
+    /// The neighbour closed the connection.
+    #[error("{address} closed the connection {when}")]
+    Closed {
+        /// The neighbour.
+        address: String,
+        /// In the middle of what.
+        when: &'static str,
+    },
+    /// The neighbour answered what was not asked.
+    #[error("{address} answered {what} with something else: {found}")]
+    Unexpected {
+        /// The neighbour.
+        address: String,
+        /// What was asked.
+        what: &'static str,
+        /// What came.
+        found: String,
+    },
+    /// The neighbour refused.
+    #[error("{address} refused {what}: {status}{}", .hint.map(|hint| format!("; {hint}")).unwrap_or_default())]
+    Status {
+        /// The neighbour.
+        address: String,
+        /// What was asked.
+        what: String,
+        /// The status, by its name.
+        status: String,
+        /// What may help.
+        hint: Option<&'static str>,
+    },
+    /// Nothing was heard for too long.
+    #[error("nothing came from {address} for {silent_s} s; it is taken for gone")]
+    Silent {
+        /// The neighbour.
+        address: String,
+        /// For how long.
+        silent_s: u64,
+    },
+    /// The server could not prove that it knows the password.
+    #[error(
+        "{address} did not prove that it knows the password ({reason}); nothing more is sent to it"
+    )]
+    Imposter {
+        /// The neighbour.
+        address: String,
+        /// What was wrong.
+        reason: &'static str,
+    },
+    /// A consumer acknowledged too much.
+    #[error(transparent)]
+    OverAcknowledged(#[from] OverAcknowledged),
+    /// A stream's message does not fit.
+    #[error("vbucket {vbucket}: {source}")]
+    Stream {
+        /// The vbucket.
+        vbucket: u16,
+        /// What was wrong.
+        source: OutOfOrder,
+    },
+    /// The vbucket is not here.
+    #[error("vbucket {vbucket} is not here")]
+    NotHere {
+        /// The vbucket.
+        vbucket: u16,
+    },
+    /// The vbucket is in a state in which it does not do this.
+    #[error("vbucket {vbucket} refused: {}", .status.name())]
+    Refused {
+        /// The vbucket.
+        vbucket: u16,
+        /// Why.
+        status: Status,
+    },
+    /// A setting that is not right.
+    #[error("{0}")]
+    Settings(String),
+}

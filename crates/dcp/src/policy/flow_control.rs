@@ -1,0 +1,232 @@
+//! Flow control: how much a producer may send ahead of what its consumer has processed.
+//!
+//! Every message that the server sends counts with its header, but NOOP does not. The producer sends while less than
+//! the window is outstanding, so one message may overshoot it (`kv_engine/docs/dcp/flow-control.md`). The consumer
+//! acknowledges once a fifth of the window is processed, or after five seconds.
+
+use std::time::Duration;
+
+use world::Time;
+
+/// The consumer acknowledges once this share of its window was processed: one part in five.
+const ACK_PARTS: u32 = 5;
+/// It acknowledges what little there is after this time.
+const ACK_AFTER: Duration = Duration::from_secs(5);
+/// The consumers of a bucket share this part of its quota: one in twenty.
+const QUOTA_PARTS: u64 = 20;
+
+/// A consumer acknowledged more than was sent to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{acknowledged} bytes were acknowledged while {outstanding} were outstanding; the consumer counts wrongly"
+)]
+pub struct OverAcknowledged {
+    /// Bytes acknowledged.
+    pub acknowledged: u32,
+    /// Bytes that were outstanding.
+    pub outstanding: u64,
+}
+
+/// The producer's side.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Bytes; 0 is without a limit.
+    size_bytes: u32,
+    outstanding_bytes: u64,
+}
+
+impl Window {
+    /// A window of so many bytes; 0 is without a limit.
+    pub fn new(size_bytes: u32) -> Window {
+        Window { size_bytes, outstanding_bytes: 0 }
+    }
+
+    /// Changes the size; what is outstanding stays so. Where there was no window nothing was counted.
+    pub fn resize(&mut self, size_bytes: u32) {
+        self.size_bytes = size_bytes;
+        if size_bytes == 0 {
+            self.outstanding_bytes = 0;
+        }
+    }
+
+    /// Whether another message may be sent.
+    pub fn is_open(&self) -> bool {
+        self.size_bytes == 0 || self.outstanding_bytes < u64::from(self.size_bytes)
+    }
+
+    /// A message of so many bytes was sent, header included.
+    pub fn sent(&mut self, bytes: usize) {
+        if self.size_bytes != 0 {
+            self.outstanding_bytes += bytes as u64;
+        }
+    }
+
+    /// The consumer processed bytes. Without a window acknowledgements mean nothing and are taken.
+    ///
+    /// # Errors
+    /// If it acknowledges more than is outstanding: the connection ends.
+    pub fn acknowledged(&mut self, bytes: u32) -> Result<(), OverAcknowledged> {
+        if self.size_bytes == 0 {
+            return Ok(());
+        }
+        let outstanding = self.outstanding_bytes;
+        let left = outstanding.checked_sub(u64::from(bytes));
+        self.outstanding_bytes =
+            left.ok_or(OverAcknowledged { acknowledged: bytes, outstanding })?;
+        Ok(())
+    }
+
+    /// Bytes sent and not acknowledged.
+    pub fn outstanding_bytes(&self) -> u64 {
+        self.outstanding_bytes
+    }
+
+    /// Bytes that may be outstanding; 0 is without a limit.
+    pub fn size_bytes(&self) -> u32 {
+        self.size_bytes
+    }
+}
+
+/// The consumer's side: when to acknowledge what it processed.
+#[derive(Clone, Debug)]
+pub struct AckPolicy {
+    window_bytes: u32,
+    pending_bytes: u64,
+    last: Time,
+}
+
+impl AckPolicy {
+    /// For a window of so many bytes; 0 never acknowledges.
+    pub fn new(now: Time, window_bytes: u32) -> AckPolicy {
+        AckPolicy { window_bytes, pending_bytes: 0, last: now }
+    }
+
+    /// Bytes were processed, header included.
+    pub fn processed(&mut self, bytes: usize) {
+        self.pending_bytes += bytes as u64;
+    }
+
+    /// The bytes to acknowledge now; none if it is not yet time.
+    pub fn due(&mut self, now: Time) -> Option<u32> {
+        if self.window_bytes == 0 || self.pending_bytes == 0 {
+            return None;
+        }
+        let enough = self.pending_bytes >= u64::from((self.window_bytes / ACK_PARTS).max(1));
+        if !enough && now.since(self.last) < ACK_AFTER {
+            return None;
+        }
+        let bytes = u32::try_from(self.pending_bytes).unwrap_or(u32::MAX);
+        self.pending_bytes -= u64::from(bytes);
+        self.last = now;
+        Some(bytes)
+    }
+
+    /// When the next look is worth it although nothing was processed.
+    pub fn next_look(&self) -> Time {
+        self.last + ACK_AFTER
+    }
+
+    /// Bytes processed and not yet acknowledged.
+    pub fn pending_bytes(&self) -> u64 {
+        self.pending_bytes
+    }
+}
+
+/// The window of each of a bucket's consumers.
+pub fn consumer_window_bytes(quota_bytes: u64, consumers: usize) -> u32 {
+    let share = quota_bytes / QUOTA_PARTS / consumers.max(1) as u64;
+    u32::try_from(share.max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(s: u64) -> Time {
+        Time(s * 1_000_000_000)
+    }
+
+    #[test]
+    fn one_message_may_overshoot_and_then_none_is_sent() {
+        let mut window = Window::new(100);
+        window.sent(99);
+        assert!(window.is_open());
+        window.sent(1000);
+        assert!(!window.is_open());
+        window.acknowledged(999).unwrap();
+        assert!(!window.is_open());
+        window.acknowledged(1).unwrap();
+        assert!(window.is_open());
+        assert_eq!(window.outstanding_bytes(), 99);
+    }
+
+    #[test]
+    fn acknowledging_too_much_is_named() {
+        let mut window = Window::new(100);
+        window.sent(50);
+        let error = window.acknowledged(51).unwrap_err();
+        assert_eq!(error, OverAcknowledged { acknowledged: 51, outstanding: 50 });
+    }
+
+    #[test]
+    fn a_window_of_zero_is_none() {
+        let mut window = Window::new(0);
+        window.sent(usize::MAX);
+        assert!(window.is_open());
+        window.acknowledged(u32::MAX).unwrap();
+        window.resize(10);
+        window.sent(10);
+        assert!(!window.is_open());
+        window.resize(0);
+        assert!(window.is_open());
+        assert_eq!(AckPolicy::new(at(0), 0).due(at(100)), None);
+    }
+
+    #[test]
+    fn acknowledges_at_a_fifth_or_after_five_seconds() {
+        let mut acks = AckPolicy::new(at(0), 1000);
+        acks.processed(199);
+        assert_eq!(acks.due(at(4)), None);
+        acks.processed(1);
+        assert_eq!(acks.due(at(4)), Some(200));
+        acks.processed(10);
+        assert_eq!(acks.due(at(8)), None);
+        assert_eq!(acks.next_look(), at(9));
+        assert_eq!(acks.due(at(9)), Some(10));
+        assert_eq!(acks.due(at(100)), None);
+    }
+
+    /// Whatever the sizes, a producer and a consumer that follow the rules never stop each other for good, and
+    /// never more than the window and one message is outstanding.
+    #[test]
+    fn producer_and_consumer_keep_each_other_going() {
+        for window_bytes in [1, 24, 100, 1000, 20_000] {
+            for message in [24, 25, 99, 1000, 70_000] {
+                let mut window = Window::new(window_bytes);
+                let mut acks = AckPolicy::new(at(0), window_bytes);
+                let (mut sent, mut now) = (0, 0);
+                while sent < 500 {
+                    if window.is_open() {
+                        window.sent(message);
+                        sent += 1;
+                        acks.processed(message);
+                    } else {
+                        now += 5;
+                    }
+                    assert!(window.outstanding_bytes() < u64::from(window_bytes) + message as u64);
+                    if let Some(bytes) = acks.due(at(now)) {
+                        window.acknowledged(bytes).unwrap();
+                    }
+                    assert!(now < 3000, "window {window_bytes}, messages of {message}: stuck");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn consumers_share_a_twentieth_of_the_quota() {
+        assert_eq!(consumer_window_bytes(100 << 20, 1), 5 << 20);
+        assert_eq!(consumer_window_bytes(100 << 20, 5), 1 << 20);
+        assert_eq!(consumer_window_bytes(1 << 50, 0), u32::MAX);
+    }
+}

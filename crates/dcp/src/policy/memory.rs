@@ -1,0 +1,127 @@
+//! How a bucket keeps within its memory: what it takes from clients and producers, and when it lets go of what.
+//!
+//! The thresholds are those of `kv_engine`: `configuration.json` and `docs/memory-management`.
+
+/// What happens to a stream's message while the bucket is over its replication threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplicationPressure {
+    /// It is buffered, not acknowledged, and applied in the background: until 7.6.
+    Buffer,
+    /// It is applied at once, and the acknowledgement is withheld: since 7.6.
+    WithholdAck,
+}
+
+/// Thresholds, as shares of the quota.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemorySettings {
+    /// `ram_quota`: bytes that the bucket may use.
+    pub quota_bytes: u64,
+    /// `mem_low_wat`: values are ejected down to here.
+    pub mem_low_wat: f64,
+    /// `mem_high_wat`: values are ejected from here on.
+    pub mem_high_wat: f64,
+    /// `mutation_mem_ratio`: clients are told to try again above it.
+    pub mutation_mem_ratio: f64,
+    /// `replication_throttle_threshold`: streams are held up above it. 0.99 in 2020, 0.93 since 2022.
+    pub replication_throttle_threshold: f64,
+    /// What becomes of a stream's messages above it.
+    pub replication_pressure: ReplicationPressure,
+    /// `checkpoint_memory_ratio`: what checkpoints may use.
+    pub checkpoint_memory_ratio: f64,
+    /// `checkpoint_memory_recovery_upper_mark`, of what checkpoints may use: recovery begins.
+    pub checkpoint_memory_recovery_upper_mark: f64,
+    /// `checkpoint_memory_recovery_lower_mark`: recovery ends.
+    pub checkpoint_memory_recovery_lower_mark: f64,
+    /// Whether items that all cursors have passed are expelled from checkpoints.
+    pub item_expel: bool,
+}
+
+/// As servers have it today.
+pub fn memory_of_today(quota_bytes: u64) -> MemorySettings {
+    MemorySettings {
+        quota_bytes,
+        mem_low_wat: 0.75,
+        mem_high_wat: 0.85,
+        mutation_mem_ratio: 0.93,
+        replication_throttle_threshold: 0.93,
+        replication_pressure: ReplicationPressure::WithholdAck,
+        checkpoint_memory_ratio: 0.2,
+        checkpoint_memory_recovery_upper_mark: 0.9,
+        checkpoint_memory_recovery_lower_mark: 0.6,
+        item_expel: true,
+    }
+}
+
+/// As servers had it when the rebalance throughput was measured, in 2020.
+pub fn memory_of_2020(quota_bytes: u64) -> MemorySettings {
+    MemorySettings {
+        replication_throttle_threshold: 0.99,
+        replication_pressure: ReplicationPressure::Buffer,
+        ..memory_of_today(quota_bytes)
+    }
+}
+
+/// Whether a client's write is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientWrite {
+    /// It is.
+    Take,
+    /// Not now: TMPFAIL.
+    TryAgain,
+    /// It does not fit into the quota: ENOMEM.
+    NoMemory,
+}
+
+impl MemorySettings {
+    fn share(&self, of: f64) -> u64 {
+        (self.quota_bytes as f64 * of) as u64
+    }
+
+    /// A client's write that would add so many bytes.
+    pub fn client_write(&self, used_bytes: u64, adds_bytes: u64) -> ClientWrite {
+        if used_bytes + adds_bytes > self.quota_bytes {
+            ClientWrite::NoMemory
+        } else if used_bytes > self.share(self.mutation_mem_ratio) {
+            ClientWrite::TryAgain
+        } else {
+            ClientWrite::Take
+        }
+    }
+
+    /// Whether streams are held up.
+    pub fn throttles_replication(&self, used_bytes: u64) -> bool {
+        used_bytes > self.share(self.replication_throttle_threshold)
+    }
+
+    /// Bytes to eject; none below the high water mark.
+    pub fn to_eject(&self, used_bytes: u64) -> Option<u64> {
+        let over = used_bytes > self.share(self.mem_high_wat);
+        over.then(|| used_bytes.saturating_sub(self.share(self.mem_low_wat)))
+    }
+
+    /// Bytes that checkpoints have to let go of; none below their upper mark.
+    pub fn to_recover(&self, checkpoint_bytes: u64) -> Option<u64> {
+        let quota = self.quota_bytes as f64 * self.checkpoint_memory_ratio;
+        let upper = (quota * self.checkpoint_memory_recovery_upper_mark) as u64;
+        let lower = (quota * self.checkpoint_memory_recovery_lower_mark) as u64;
+        (checkpoint_bytes > upper).then(|| checkpoint_bytes - lower)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thresholds_are_where_servers_have_them() {
+        let memory = memory_of_today(1000);
+        assert_eq!(memory.client_write(930, 10), ClientWrite::Take);
+        assert_eq!(memory.client_write(931, 10), ClientWrite::TryAgain);
+        assert_eq!(memory.client_write(931, 70), ClientWrite::NoMemory);
+        assert!(!memory.throttles_replication(930) && memory.throttles_replication(931));
+        let before = memory_of_2020(1000);
+        assert!(!before.throttles_replication(990) && before.throttles_replication(991));
+        assert_eq!((memory.to_eject(850), memory.to_eject(851)), (None, Some(101)));
+        assert_eq!((memory.to_recover(180), memory.to_recover(181)), (None, Some(61)));
+    }
+}

@@ -1,0 +1,17 @@
+//! The protocol's decisions as pure state machines: an event in, a decision out.
+
+mod failover;
+mod flow_control;
+mod liveness;
+mod memory;
+mod snapshot;
+mod takeover;
+
+pub use failover::{FailoverTable, MAX_ENTRIES, StartDecision, StreamStart};
+pub use flow_control::{AckPolicy, OverAcknowledged, Window, consumer_window_bytes};
+pub use liveness::{ConsumerLiveness, Liveness, ProducerLiveness};
+pub use memory::{
+    ClientWrite, MemorySettings, ReplicationPressure, memory_of_2020, memory_of_today,
+};
+pub use snapshot::{OutOfOrder, SnapshotCursor};
+pub use takeover::{Takeover, TakeoverStep};

@@ -1,0 +1,159 @@
+//! Where a consumer is in a stream: which snapshot, and which sequence number was the last.
+//!
+//! Sequence numbers rise strictly within the bounds of their snapshot. The consumer's view is consistent only at a
+//! snapshot's end; one that breaks off in the middle goes on with the same bounds.
+
+use crate::codec::Marker;
+use crate::policy::StreamStart;
+
+/// A message that does not fit where the stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum OutOfOrder {
+    #[error("sequence number {seqno} came after {last}; numbers of a stream rise")]
+    NotRising { seqno: u64, last: u64 },
+    #[error("sequence number {seqno} lies outside its snapshot, {start} to {end}")]
+    Outside { seqno: u64, start: u64, end: u64 },
+    #[error("sequence number {seqno} came before any snapshot marker")]
+    NoSnapshot { seqno: u64 },
+    #[error("a snapshot of {start} to {end} begins after {last}; snapshots do not go back")]
+    Backwards { start: u64, end: u64, last: u64 },
+    #[error("a snapshot ends at {end} before it begins at {start}")]
+    Reversed { start: u64, end: u64 },
+}
+
+/// A place in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotCursor {
+    last: u64,
+    snap_start: u64,
+    snap_end: u64,
+    marker: Option<Marker>,
+}
+
+impl SnapshotCursor {
+    /// Where a stream was asked to begin.
+    pub fn new(start: u64, snap_start: u64, snap_end: u64) -> SnapshotCursor {
+        SnapshotCursor { last: start, snap_start, snap_end, marker: None }
+    }
+
+    /// A marker came.
+    ///
+    /// # Errors
+    /// If the snapshot lies before what came already. The cursor stays as it was.
+    pub fn marker(&mut self, marker: Marker) -> Result<(), OutOfOrder> {
+        let Marker { start, end, .. } = marker;
+        if end < start {
+            return Err(OutOfOrder::Reversed { start, end });
+        }
+        // A snapshot may begin at the number that the stream was asked to begin after, or before it where it is
+        // a snapshot of which a part came in an earlier stream.
+        if end < self.last
+            || self.marker.is_some_and(|before| end <= before.end && end <= self.last)
+        {
+            return Err(OutOfOrder::Backwards { start, end, last: self.last });
+        }
+        (self.snap_start, self.snap_end) = (start, end);
+        self.marker = Some(marker);
+        Ok(())
+    }
+
+    /// An item came.
+    ///
+    /// # Errors
+    /// If it does not fit. The cursor stays as it was.
+    pub fn item(&mut self, seqno: u64) -> Result<(), OutOfOrder> {
+        let Some(Marker { start, end, .. }) = self.marker else {
+            return Err(OutOfOrder::NoSnapshot { seqno });
+        };
+        if seqno <= self.last {
+            return Err(OutOfOrder::NotRising { seqno, last: self.last });
+        }
+        if !(start..=end).contains(&seqno) {
+            return Err(OutOfOrder::Outside { seqno, start, end });
+        }
+        self.last = seqno;
+        Ok(())
+    }
+
+    /// The last sequence number that came.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The snapshot that is under way or came last.
+    pub fn snapshot(&self) -> Option<Marker> {
+        self.marker
+    }
+
+    /// Whether the view is consistent: a snapshot has come whole, or none has begun.
+    pub fn is_whole(&self) -> bool {
+        self.last == self.snap_end || self.marker.is_none() && self.last == self.snap_start
+    }
+
+    /// How to ask for the rest.
+    pub fn resume(&self, uuid: u64) -> StreamStart {
+        let last = self.last;
+        // A snapshot that came whole is one of a single number; so is one of which nothing came.
+        let (snap_start, snap_end) = if last == self.snap_end || last < self.snap_start {
+            (last, last)
+        } else {
+            (self.snap_start, self.snap_end)
+        };
+        StreamStart { start: last, uuid, snap_start, snap_end }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marker(start: u64, end: u64) -> Marker {
+        Marker { start, end, flags: 1 }
+    }
+
+    #[test]
+    fn numbers_rise_within_the_bounds() {
+        let mut cursor = SnapshotCursor::new(0, 0, 0);
+        assert!(cursor.is_whole());
+        assert_eq!(cursor.item(1), Err(OutOfOrder::NoSnapshot { seqno: 1 }));
+        cursor.marker(marker(0, 10)).unwrap();
+        cursor.item(1).unwrap();
+        cursor.item(7).unwrap();
+        assert!(!cursor.is_whole());
+        assert_eq!(cursor.item(7), Err(OutOfOrder::NotRising { seqno: 7, last: 7 }));
+        assert_eq!(cursor.item(11), Err(OutOfOrder::Outside { seqno: 11, start: 0, end: 10 }));
+        cursor.item(10).unwrap();
+        assert!(cursor.is_whole());
+        let error = cursor.marker(marker(5, 9)).unwrap_err();
+        assert_eq!(error, OutOfOrder::Backwards { start: 5, end: 9, last: 10 });
+        assert!(cursor.marker(marker(11, 9)).is_err());
+        cursor.marker(marker(11, 12)).unwrap();
+        cursor.item(12).unwrap();
+        assert_eq!(cursor.last(), 12);
+    }
+
+    #[test]
+    fn a_part_of_a_snapshot_resumes_with_its_bounds() {
+        let mut cursor = SnapshotCursor::new(0, 0, 0);
+        cursor.marker(marker(0, 10)).unwrap();
+        cursor.item(4).unwrap();
+        let resume = cursor.resume(7);
+        assert_eq!(resume, StreamStart { start: 4, uuid: 7, snap_start: 0, snap_end: 10 });
+        let mut again = SnapshotCursor::new(resume.start, resume.snap_start, resume.snap_end);
+        assert!(!again.is_whole());
+        assert_eq!(again.resume(7), resume);
+        again.marker(marker(0, 10)).unwrap();
+        again.item(10).unwrap();
+        let resume = again.resume(7);
+        assert_eq!(resume, StreamStart { start: 10, uuid: 7, snap_start: 10, snap_end: 10 });
+    }
+
+    #[test]
+    fn a_snapshot_of_which_nothing_came_is_asked_for_anew() {
+        let mut cursor = SnapshotCursor::new(10, 10, 10);
+        cursor.marker(marker(11, 20)).unwrap();
+        let resume = cursor.resume(7);
+        assert_eq!(resume, StreamStart { start: 10, uuid: 7, snap_start: 10, snap_end: 10 });
+    }
+}

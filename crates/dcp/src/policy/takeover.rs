@@ -1,0 +1,144 @@
+//! A vbucket moves: what the producer does after the items of a takeover stream are sent.
+//!
+//! The order (`kv_engine/docs/dcp/rebalance.md`): drain with markers that ask for an answer; SET_VBUCKET_STATE(pending)
+//! and its answer; the own copy is dead from here on, so nothing new is written; drain what was written meanwhile;
+//! SET_VBUCKET_STATE(active) and its answer; STREAM_END. At no moment are both copies active.
+
+use crate::codec::VbucketState;
+
+/// How far a takeover is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Items are sent; the own copy takes writes.
+    Draining,
+    /// SET_VBUCKET_STATE(pending) was sent.
+    Pending,
+    /// The own copy is dead; the rest is sent.
+    DrainingRest,
+    /// SET_VBUCKET_STATE(active) was sent.
+    Activating,
+    /// STREAM_END may be sent.
+    Done,
+}
+
+/// What the producer does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakeoverStep {
+    /// Send items, or wait for markers to be answered.
+    Drain,
+    /// Send SET_VBUCKET_STATE with this state.
+    SendState(VbucketState),
+    /// Wait for the consumer's answer.
+    AwaitAnswer,
+    /// End the stream.
+    End,
+}
+
+/// The producer's side of a takeover.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Takeover {
+    phase: Phase,
+    unanswered_markers: u32,
+}
+
+impl Default for Takeover {
+    fn default() -> Self {
+        Takeover { phase: Phase::Draining, unanswered_markers: 0 }
+    }
+}
+
+impl Takeover {
+    /// A marker that asks for an answer was sent.
+    pub fn marker_sent(&mut self) {
+        self.unanswered_markers += 1;
+    }
+
+    /// The consumer answered a marker; says whether one was waited for.
+    pub fn marker_answered(&mut self) -> bool {
+        let left = self.unanswered_markers.checked_sub(1);
+        self.unanswered_markers = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// What to do; `drained` says that every item was sent. A state that is asked for counts as sent.
+    pub fn next(&mut self, drained: bool) -> TakeoverStep {
+        let drained = drained && self.unanswered_markers == 0;
+        match self.phase {
+            Phase::Draining if drained => {
+                self.phase = Phase::Pending;
+                TakeoverStep::SendState(VbucketState::Pending)
+            }
+            Phase::DrainingRest if drained => {
+                self.phase = Phase::Activating;
+                TakeoverStep::SendState(VbucketState::Active)
+            }
+            Phase::Draining | Phase::DrainingRest => TakeoverStep::Drain,
+            Phase::Pending | Phase::Activating => TakeoverStep::AwaitAnswer,
+            Phase::Done => TakeoverStep::End,
+        }
+    }
+
+    /// The consumer took the state. Answers the state that the own copy has to take now; none if no state was sent.
+    pub fn state_answered(&mut self) -> Option<VbucketState> {
+        match self.phase {
+            Phase::Pending => {
+                self.phase = Phase::DrainingRest;
+                Some(VbucketState::Dead)
+            }
+            Phase::Activating => {
+                self.phase = Phase::Done;
+                Some(VbucketState::Dead)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the own copy is dead although the consumer's may not be active: a connection that breaks here leaves
+    /// no active copy, and the cluster manager has to choose one.
+    pub fn has_let_go(&self) -> bool {
+        matches!(self.phase, Phase::DrainingRest | Phase::Activating)
+    }
+
+    /// Whether the consumer's copy is the active one.
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goes_step_by_step_and_never_has_two_active() {
+        let mut takeover = Takeover::default();
+        assert_eq!(takeover.next(false), TakeoverStep::Drain);
+        takeover.marker_sent();
+        assert_eq!(takeover.next(true), TakeoverStep::Drain);
+        assert_eq!(takeover.state_answered(), None);
+        assert!(takeover.marker_answered());
+        assert_eq!(takeover.next(true), TakeoverStep::SendState(VbucketState::Pending));
+        assert_eq!(takeover.next(true), TakeoverStep::AwaitAnswer);
+        assert!(!takeover.has_let_go());
+        assert_eq!(takeover.state_answered(), Some(VbucketState::Dead));
+        assert!(takeover.has_let_go());
+        // What was written in between is sent before the other copy is active.
+        assert_eq!(takeover.next(false), TakeoverStep::Drain);
+        takeover.marker_sent();
+        assert_eq!(takeover.next(true), TakeoverStep::Drain);
+        assert!(takeover.marker_answered());
+        assert_eq!(takeover.next(true), TakeoverStep::SendState(VbucketState::Active));
+        assert!(takeover.has_let_go());
+        assert_eq!(takeover.state_answered(), Some(VbucketState::Dead));
+        assert!(takeover.is_done());
+        assert_eq!(takeover.next(true), TakeoverStep::End);
+    }
+
+    #[test]
+    fn answers_that_nobody_waits_for_are_told_apart() {
+        let mut takeover = Takeover::default();
+        assert!(!takeover.marker_answered());
+        assert_eq!(takeover.state_answered(), None);
+        assert_eq!(takeover.next(false), TakeoverStep::Drain);
+    }
+}

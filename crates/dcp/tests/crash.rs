@@ -1,0 +1,74 @@
+//! A process is killed while it writes: every sequence number that it said to be persisted is there.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use bytes::Bytes;
+use dcp::bucket::{Bucket, BucketSettings, Condition};
+use dcp::codec::Write;
+use world::Env;
+
+const DIR: &str = "NARROWS_TEST_BUCKET";
+const VBUCKETS: u16 = 8;
+
+async fn open(env: &Env, dir: &std::path::Path) -> Bucket {
+    Bucket::open(env, BucketSettings::new("example", VBUCKETS, 256 << 20), dir).await.unwrap()
+}
+
+/// Writes until it is killed; says on its output what is persisted.
+#[test]
+#[ignore = "the child of the test below"]
+fn child() {
+    let Some(dir) = std::env::var_os(DIR).map(PathBuf::from) else { return };
+    world::real_world::run(1, async |env| {
+        let bucket = open(&env, &dir).await;
+        for n in 0u64.. {
+            let vb = (n % u64::from(VBUCKETS)) as u16;
+            let (key, value) = (format!("key{}", n % 1000), format!("{n}"));
+            let write =
+                Write { flags: 0, expiry: 0, key: Bytes::from(key), value: Bytes::from(value) };
+            let written = bucket.write(vb, write, 0, 0, Condition::Always).unwrap();
+            if n % 16 == 0 {
+                bucket.wait_persisted(vb, written.seqno, Duration::from_secs(30)).await.unwrap();
+                println!("\npersisted {vb} {}", written.seqno);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_persisted_sequence_number_survives_kill_9() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in 0..4 {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "child", "--nocapture"])
+            .env(DIR, dir.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut persisted = Vec::new();
+        for line in BufReader::new(process.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            let Some(rest) = line.strip_prefix("persisted ") else { continue };
+            let (vb, seqno) = rest.split_once(' ').unwrap();
+            persisted.push((vb.parse::<u16>().unwrap(), seqno.parse::<u64>().unwrap()));
+            if persisted.len() == 40 + 30 * round {
+                // SIGKILL; what it said before is still read.
+                process.kill().unwrap();
+            }
+        }
+        process.wait().unwrap();
+        assert!(persisted.len() >= 40, "the child ended by itself");
+        world::real_world::run(2, async |env| {
+            let bucket = open(&env, dir.path()).await;
+            for (vb, seqno) in &persisted {
+                assert!(bucket.high_seqno(*vb).unwrap() >= *seqno, "vbucket {vb} lost {seqno}");
+            }
+            // Each kill began another history, and opening here one more.
+            assert_eq!(bucket.failover_log(0).unwrap().len(), 2 * (round + 1));
+        });
+    }
+}

@@ -1,0 +1,111 @@
+//! What a probe measures: rates, or the use of what is busy, from looks within a span of time.
+
+use std::collections::BTreeSet;
+
+use record::observation::{Observation, Recovery};
+
+use super::super::knobs::Knobs;
+use super::super::series::Series;
+use super::super::transfer::cpu;
+
+/// A recovery's own rate counts from so long on, in milliseconds.
+const RATE_MS: u64 = 300;
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Meter {
+    /// Bytes a second of all recoveries of a kind together, of those that a node takes part in; of all nodes where
+    /// none is named. `steady` leaves out the steps in which one of them began or ended.
+    Together { node: Option<String>, knobs: Option<Knobs>, steady: bool },
+    /// Bytes a second of each recovery by itself.
+    Each { knobs: Knobs },
+    /// Use of a node's disk or cores.
+    Busy { node: String, disk: bool },
+}
+
+/// A span of time, in milliseconds of the series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Span {
+    pub from_ms: f64,
+    pub to_ms: f64,
+}
+
+impl Meter {
+    /// What was measured within a span. `born` leaves out recoveries that began before it.
+    pub(super) fn samples(&self, series: &Series<'_>, span: Span, born: bool) -> Vec<f64> {
+        let within = |t_ms: f64| t_ms >= span.from_ms && t_ms <= span.to_ms;
+        let looks: Vec<_> =
+            series.looks().iter().copied().filter(|(t_ms, _)| within(*t_ms)).collect();
+        match self {
+            Meter::Together { node, knobs, steady } => {
+                let counts = |recovery: &Recovery| {
+                    let ends = [&recovery.source, &recovery.target];
+                    node.as_ref().is_none_or(|node| ends.contains(&&Some(node.clone())))
+                        && knobs.is_none_or(|k| Knobs::of(recovery, series.flavour()) == k)
+                };
+                looks.windows(2).filter_map(|pair| together(pair, &counts, *steady)).collect()
+            }
+            Meter::Each { knobs } => {
+                let before = series.looks().iter().filter(|(t_ms, _)| *t_ms < span.from_ms);
+                let known: BTreeSet<_> =
+                    before.flat_map(|(_, look)| &look.recoveries).map(Recovery::key).collect();
+                let mut last: std::collections::BTreeMap<_, &Recovery> = Default::default();
+                for recovery in looks.iter().flat_map(|(_, look)| &look.recoveries) {
+                    let counts = Knobs::of(recovery, series.flavour()) == *knobs;
+                    if counts && !(born && known.contains(&recovery.key())) {
+                        last.insert(recovery.key(), recovery);
+                    }
+                }
+                last.into_values().filter_map(own_rate).collect()
+            }
+            Meter::Busy { node, disk } => {
+                let used = |pair: &[(f64, &Observation)]| {
+                    let pair = Series::new(pair.iter().copied());
+                    let span = pair.node(node)?;
+                    if *disk {
+                        span.share(|node| node.io_time_ms)
+                    } else {
+                        cpu(&span).map(|(share, _)| share)
+                    }
+                };
+                looks.windows(2).filter_map(used).collect()
+            }
+        }
+    }
+}
+
+/// Bytes a second of recoveries together between two looks; none where none goes on, and none where one began or ended
+/// if the step is to be `steady`.
+fn together(
+    pair: &[(f64, &Observation)],
+    counts: &impl Fn(&Recovery) -> bool,
+    steady: bool,
+) -> Option<f64> {
+    let [(then_ms, then), (now_ms, now)] = pair else { return None };
+    let (before, after) = (copying(then, counts), copying(now, counts));
+    if (before.is_empty() && after.is_empty()) || (steady && before != after) {
+        return None;
+    }
+    let mut bytes = 0;
+    for recovery in now.recoveries.iter().filter(|recovery| counts(recovery)) {
+        let before = then.recoveries.iter().find(|other| other.key() == recovery.key());
+        let was = before.and_then(|before| before.recovered_bytes).unwrap_or(0);
+        bytes += recovery.recovered_bytes?.saturating_sub(was);
+    }
+    Some(bytes as f64 / ((now_ms - then_ms) / 1e3))
+}
+
+/// The recoveries that copy files, by key.
+fn copying<'a>(
+    look: &'a Observation,
+    counts: &impl Fn(&Recovery) -> bool,
+) -> BTreeSet<(&'a str, u32, Option<&'a str>, Option<u64>)> {
+    let copies =
+        |recovery: &&Recovery| counts(recovery) && recovery.stage == "INDEX" && !recovery.ended;
+    look.recoveries.iter().filter(copies).map(Recovery::key).collect()
+}
+
+fn own_rate(recovery: &Recovery) -> Option<f64> {
+    let (bytes, ms) = (recovery.recovered_bytes?, recovery.total_ms?);
+    (bytes > 0 && ms >= RATE_MS).then(|| bytes as f64 / (ms as f64 / 1e3))
+}

@@ -1,0 +1,130 @@
+//! Which probes tell the classes apart that a diagnosis leaves possible.
+
+use record::units::{parse_size, show_size_setting};
+
+use super::super::knobs::today;
+use super::super::series::Series;
+use super::super::transfer::{Busiest, busiest};
+use super::super::{Class, Diagnosis};
+use super::meter::Meter;
+use super::{Kind, Probe};
+
+/// How much of its limit a brake leaves.
+const BRAKE: f64 = 0.8;
+/// How much of its rate a lull leaves.
+const LULL: f64 = 0.5;
+
+/// The probes, in the order in which each can make those after it needless. Empty where nothing recovers: a probe
+/// needs something that goes on.
+pub fn plan(series: &Series<'_>, diagnosis: &Diagnosis) -> Vec<Probe> {
+    let Some(busiest) = busiest(series) else { return Vec::new() };
+    let is_found =
+        |classes: &[Class]| diagnosis.findings.iter().any(|f| classes.contains(&f.class));
+    let mut probes = Vec::new();
+    probes.extend(brake(series, &busiest));
+    let busy = diagnosis
+        .findings
+        .iter()
+        .find(|f| matches!(f.class, Class::Cpu | Class::Disk | Class::NoisyNeighbour));
+    if let Some(finding) = busy {
+        let disk = finding.evidence.iter().any(|line| line.field.starts_with("fs.io_stats"));
+        probes.extend(lull(series, &busiest, &finding.place, disk));
+    }
+    let path = [Class::Latency, Class::Bandwidth, Class::Unknown, Class::ThreadCpu];
+    if is_found(&path) {
+        probes.extend(chunks(series, &busiest));
+    }
+    if is_found(&[Class::AllocationSlots]) {
+        probes.extend(slots(series, diagnosis));
+    }
+    probes
+}
+
+/// The rate of a node while the same recoveries go on.
+fn steady(busiest: &Busiest) -> Meter {
+    Meter::Together { node: Some(busiest.node.clone()), knobs: Some(busiest.knobs), steady: true }
+}
+
+fn brake(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
+    let (name, default) = busiest.knobs.rate?;
+    let found = today(series, name, default);
+    // Whole kilobytes: a limit is written as a size.
+    let kib = (busiest.limit_bytes_per_s? * BRAKE / 1024.0).ceil().max(1.0);
+    let factor = kib * 1024.0 / busiest.limit_bytes_per_s?;
+    Some(Probe {
+        kind: Kind::Brake,
+        setting: name.to_owned(),
+        found,
+        to: show_size_setting(kib as u64 * 1024),
+        factor,
+        later_only: false,
+        place: busiest.node.clone(),
+        meter: steady(busiest),
+    })
+}
+
+fn lull(series: &Series<'_>, busiest: &Busiest, place: &str, disk: bool) -> Option<Probe> {
+    let (name, default) = busiest.knobs.rate?;
+    let kib = (busiest.node_bytes_per_s * LULL / 1024.0).ceil().max(1.0);
+    Some(Probe {
+        kind: Kind::Lull,
+        setting: name.to_owned(),
+        found: today(series, name, default),
+        to: show_size_setting(kib as u64 * 1024),
+        factor: LULL,
+        later_only: false,
+        place: place.to_owned(),
+        meter: Meter::Busy { node: place.to_owned(), disk },
+    })
+}
+
+/// More chunks; where they are at their most, larger ones.
+fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
+    let (name, default, most) = busiest.knobs.chunks;
+    let found = today(series, name, default);
+    // None where a scheduler chooses them.
+    let count = busiest.knobs.chunk_count(series)?;
+    // The field's engines read both when a recovery begins; the embedded one at each chunk.
+    let later_only = series.flavour() != "narrows";
+    let meter = match later_only {
+        true => Meter::Each { knobs: busiest.knobs },
+        false => steady(busiest),
+    };
+    let place = busiest.node.clone();
+    let probe = |setting: &str, found, to, factor| Probe {
+        kind: Kind::Chunks,
+        setting: setting.to_owned(),
+        found,
+        to,
+        factor,
+        later_only,
+        place,
+        meter,
+    };
+    if count < f64::from(most) {
+        let to = (count * 2.0).min(f64::from(most));
+        return Some(probe(name, found, format!("{to:.0}"), to / count));
+    }
+    let (name, default) = (busiest.knobs.chunk.0?, busiest.knobs.chunk.1);
+    let found = today(series, name, default);
+    let bytes = parse_size(&found.value).ok().filter(|bytes| *bytes > 0)?;
+    Some(probe(name, found, show_size_setting(bytes * 2), 2.0))
+}
+
+fn slots(series: &Series<'_>, diagnosis: &Diagnosis) -> Option<Probe> {
+    let finding = diagnosis.findings.iter().find(|f| f.class == Class::AllocationSlots)?;
+    let name = finding.lift.as_ref()?.setting.clone()?;
+    let found = today(series, &name, finding.lift.as_ref()?.now.as_deref()?);
+    let now: u32 = found.value.parse().ok().filter(|now| *now > 0)?;
+    Some(Probe {
+        kind: Kind::Slots,
+        setting: name,
+        found,
+        to: (now + 1).to_string(),
+        factor: f64::from(now + 1) / f64::from(now),
+        later_only: false,
+        place: String::new(),
+        // What one more slot fills are the gaps, too.
+        meter: Meter::Together { node: None, knobs: None, steady: false },
+    })
+}

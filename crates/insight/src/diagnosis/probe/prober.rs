@@ -1,0 +1,271 @@
+//! When to change a setting and when to put it back: looks in, steps out. No clock and no cluster of its own.
+
+use std::collections::VecDeque;
+
+use super::super::series::Series;
+use super::meter::{Meter, Span};
+use super::{Elasticity, Kind, Outcome, Probe, Reading};
+use crate::stats::{MIN_LAPS, mean, mean_ratio_interval};
+
+/// Time after a change in which nothing is measured: it has to reach every node, and what is in flight to pass.
+const SETTLE_MS: f64 = 1500.0;
+/// A measurement takes at least this long, and has at least so many samples.
+const MEASURE_MS: f64 = 5000.0;
+const SAMPLES: usize = 8;
+/// A measurement that is not whole by then never will be: nothing goes on any more.
+const PATIENCE_MS: f64 = 20_000.0;
+/// The same where only recoveries that begin later tell.
+const LATER_PATIENCE_MS: f64 = 40_000.0;
+/// A probe is repeated so often where it is not clear.
+const ROUNDS: u32 = 3;
+/// From here on the measure follows, below it stays.
+const HALF: f64 = 0.5;
+/// What rates vary by without any cause, as a logarithm.
+const RESOLUTION: f64 = 0.02;
+const SEED: u64 = 1;
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Look again after the usual pause.
+    Look,
+    /// Change the setting, then look again.
+    Set(Box<Probe>),
+    /// Put it back, then look again.
+    PutBack,
+    /// There is nothing more to try.
+    Done,
+}
+
+/// Works through probes.
+#[derive(Clone, Debug)]
+pub struct Prober {
+    waiting: VecDeque<Probe>,
+    active: Option<Active>,
+    outcomes: Vec<Outcome>,
+    began_ms: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Active {
+    probe: Probe,
+    phase: Phase,
+    /// From when on samples count.
+    since_ms: f64,
+    /// When the phase began.
+    entered_ms: f64,
+    round: u32,
+    base: Vec<f64>,
+    during: Vec<f64>,
+    /// Rates beside what is measured, where the rate is what was changed.
+    rates: (Vec<f64>, Vec<f64>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Before,
+    Set,
+    During,
+    PutBack,
+    After,
+}
+
+impl Prober {
+    /// Will work through these; looks from `since_ms` on serve as the first probe's before.
+    pub fn new(probes: Vec<Probe>, since_ms: f64) -> Prober {
+        let waiting = probes.into();
+        let mut prober = Prober { waiting, active: None, outcomes: Vec::new(), began_ms: since_ms };
+        prober.begin(since_ms, since_ms);
+        prober
+    }
+
+    /// The probe that is under way, and whether its setting is changed now.
+    pub fn under_way(&self) -> Option<(&Probe, bool)> {
+        let changed = |phase| matches!(phase, Phase::Set | Phase::During);
+        self.active.as_ref().map(|active| (&active.probe, changed(active.phase)))
+    }
+
+    /// What is known so far.
+    pub fn outcomes(&self) -> &[Outcome] {
+        &self.outcomes
+    }
+
+    /// What is known in the end.
+    pub fn into_outcomes(self) -> Vec<Outcome> {
+        self.outcomes
+    }
+
+    /// What to do, now that the series has another look. `now_ms` is that look's time.
+    pub fn next(&mut self, now_ms: f64, series: &Series<'_>) -> Step {
+        let Some(active) = &mut self.active else { return Step::Done };
+        let span = Span { from_ms: active.since_ms, to_ms: now_ms };
+        match active.phase {
+            Phase::Set | Phase::PutBack if now_ms - active.entered_ms < SETTLE_MS => Step::Look,
+            Phase::Set => {
+                active.enter(Phase::During, now_ms);
+                Step::Look
+            }
+            Phase::PutBack => {
+                active.enter(Phase::After, now_ms);
+                Step::Look
+            }
+            Phase::Before => match active.measure(series, span) {
+                Measured::Whole => {
+                    active.enter(Phase::Set, now_ms);
+                    Step::Set(Box::new(active.probe.clone()))
+                }
+                Measured::NotYet => Step::Look,
+                Measured::Never if active.probe.later_only => self.finish(now_ms, Some(NONE_BEGAN)),
+                Measured::Never => self.finish(now_ms, Some(NOTHING_GOES_ON)),
+            },
+            Phase::During => match active.measure(series, span) {
+                Measured::NotYet => Step::Look,
+                Measured::Whole | Measured::Never => {
+                    active.enter(Phase::PutBack, now_ms);
+                    Step::PutBack
+                }
+            },
+            Phase::After => match active.measure(series, span) {
+                Measured::NotYet => Step::Look,
+                // The recoveries that one more slot let begin go on after it is gone.
+                Measured::Whole | Measured::Never => self.finish(now_ms, None),
+            },
+        }
+    }
+
+    /// The change could not be made, or someone else made another: nothing more is tried.
+    pub fn give_up(&mut self, why: &str) {
+        let active = self.active.take().map(|active| active.probe);
+        for probe in active.into_iter().chain(std::mem::take(&mut self.waiting)) {
+            let reading = Reading::GivenUp(why.to_owned());
+            let outcome = Outcome { probe, before: None, during: None, elasticity: None, reading };
+            self.outcomes.push(outcome);
+        }
+    }
+
+    fn begin(&mut self, since_ms: f64, now_ms: f64) {
+        let holds = self
+            .outcomes
+            .iter()
+            .any(|o| o.probe.kind == Kind::Brake && o.reading == Reading::Follows);
+        if holds {
+            // What the limiter holds cannot be told to follow anything else.
+            self.waiting.clear();
+        }
+        self.active = self.waiting.pop_front().map(|probe| Active {
+            phase: Phase::Before,
+            // Recoveries are few. Those before count, too: a limiter that was braked did not hold them.
+            since_ms: if probe.later_only { self.began_ms } else { since_ms },
+            entered_ms: now_ms,
+            probe,
+            round: 1,
+            base: Vec::new(),
+            during: Vec::new(),
+            rates: (Vec::new(), Vec::new()),
+        });
+    }
+
+    fn finish(&mut self, now_ms: f64, why: Option<&str>) -> Step {
+        let Some(active) = self.active.take() else { return Step::Done };
+        let outcome = active.outcome(why);
+        let again = matches!(outcome.reading, Reading::Open(_)) && outcome.elasticity.is_some();
+        if again && active.round < ROUNDS {
+            let round = active.round + 1;
+            // What was measured after is the next before.
+            let mut active = Active { round, ..active };
+            active.enter(Phase::Set, now_ms);
+            let again = Step::Set(Box::new(active.probe.clone()));
+            self.active = Some(active);
+            return again;
+        }
+        let since_ms = if active.base.is_empty() { now_ms } else { active.since_ms };
+        self.outcomes.push(outcome);
+        self.begin(since_ms, now_ms);
+        if self.active.is_some() { Step::Look } else { Step::Done }
+    }
+}
+
+const NOTHING_GOES_ON: &str = "no recovery went on for long enough";
+const NONE_BEGAN: &str =
+    "the setting is read when a recovery begins, and too few began while it was changed";
+
+enum Measured {
+    Whole,
+    NotYet,
+    Never,
+}
+
+impl Active {
+    fn enter(&mut self, phase: Phase, now_ms: f64) {
+        self.phase = phase;
+        self.since_ms = now_ms;
+        self.entered_ms = now_ms;
+    }
+
+    /// Takes the samples of a phase once there are enough of them.
+    fn measure(&mut self, series: &Series<'_>, span: Span) -> Measured {
+        let during = self.phase == Phase::During;
+        let born = self.probe.later_only && self.phase != Phase::Before;
+        let samples = self.probe.meter.samples(series, span, born);
+        let least = if self.probe.later_only { MIN_LAPS } else { SAMPLES };
+        let patience_ms = match self.probe.later_only && during {
+            true => LATER_PATIENCE_MS,
+            false => PATIENCE_MS,
+        };
+        let is_whole = span.to_ms - span.from_ms >= MEASURE_MS && samples.len() >= least;
+        if !is_whole && span.to_ms - self.entered_ms < patience_ms {
+            return Measured::NotYet;
+        }
+        if self.probe.kind == Kind::Lull {
+            let node = Some(self.probe.place.clone());
+            let rate = Meter::Together { node, knobs: None, steady: true };
+            let rates = rate.samples(series, span, false);
+            let kept = if during { &mut self.rates.1 } else { &mut self.rates.0 };
+            kept.extend(rates);
+        }
+        if during {
+            self.during.extend(samples);
+        } else if self.phase == Phase::Before || self.probe.kind != Kind::Slots {
+            self.base.extend(samples);
+        }
+        if is_whole { Measured::Whole } else { Measured::Never }
+    }
+
+    fn outcome(&self, why: Option<&str>) -> Outcome {
+        let (before, during) = (mean(&self.base), mean(&self.during));
+        let elasticity = self.elasticity();
+        let reading = match elasticity {
+            _ if why.is_some() => Reading::Open(why.unwrap_or_default().to_owned()),
+            None if self.probe.later_only => Reading::Open(NONE_BEGAN.to_owned()),
+            None if self.probe.kind == Kind::Lull => {
+                Reading::Open("the rate did not obey the limit".to_owned())
+            }
+            None => Reading::Open(NOTHING_GOES_ON.to_owned()),
+            Some(found) if found.low > HALF => Reading::Follows,
+            Some(found) if found.high < HALF => Reading::Stays,
+            Some(_) => Reading::Open("the rate varies too much by itself".to_owned()),
+        };
+        Outcome { probe: self.probe.clone(), before, during, elasticity, reading }
+    }
+
+    fn elasticity(&self) -> Option<Elasticity> {
+        let change = match self.probe.kind {
+            // A limit below the rate is a change of the rate itself: by how much, is measured.
+            Kind::Lull => {
+                let (before, during) = (mean(&self.rates.0)?, mean(&self.rates.1)?);
+                Some(during / before).filter(|ratio| *ratio > 0.0 && *ratio < 0.8)?
+            }
+            _ => self.probe.factor,
+        };
+        let interval = mean_ratio_interval(&self.during, &self.base, SEED)?;
+        let mid = mean(&self.during)? / mean(&self.base)?;
+        let of = |ratio: f64| ratio.max(0.01).ln() / change.ln();
+        let (one, other) = (of(interval.low), of(interval.high));
+        let margin = RESOLUTION / change.ln().abs();
+        Some(Elasticity {
+            low: one.min(other) - margin,
+            mid: of(mid),
+            high: one.max(other) + margin,
+        })
+    }
+}

@@ -1,0 +1,393 @@
+//! What loads mean: figures over laps, changes between variants with what the laps support, and whether the driver was
+//! the limit instead of the cluster.
+
+use record::{LoadFigures, Percentiles};
+
+use crate::VariantLoad;
+use crate::ranks::rank_sum_p;
+use crate::stats::{self, Interval, median};
+
+/// A driver that uses so much of a core has no more to give.
+const SATURATED: f64 = 0.9;
+/// The same, of what it used and what it waited for a core.
+const STARVED: f64 = 0.95;
+/// Late starts above this share are worth a sentence.
+const LATE: f64 = 0.01;
+
+/// How the figures of several laps become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    Median,
+    Least,
+    Most,
+    Mean,
+}
+
+/// A figure of a load.
+#[derive(Debug)]
+pub struct Metric {
+    /// Its name, as the field has it: `50th percentile latency`.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Whether variants are compared by it.
+    pub compared: bool,
+    over: Over,
+    of: fn(&LoadFigures) -> Option<f64>,
+}
+
+impl Metric {
+    const fn new(
+        name: &'static str,
+        unit: &'static str,
+        of: fn(&LoadFigures) -> Option<f64>,
+    ) -> Self {
+        Metric { name, unit, compared: false, over: Over::Median, of }
+    }
+
+    const fn compared(self) -> Self {
+        Metric { compared: true, ..self }
+    }
+
+    const fn over(self, over: Over) -> Self {
+        Metric { over, ..self }
+    }
+
+    /// The figure of a lap; none where nothing was measured.
+    pub fn of(&self, lap: &LoadFigures) -> Option<f64> {
+        (self.of)(lap)
+    }
+}
+
+fn latency(lap: &LoadFigures, of: fn(&Percentiles) -> f64) -> Option<f64> {
+    lap.latency.as_ref().map(of)
+}
+
+fn service(lap: &LoadFigures, of: fn(&Percentiles) -> f64) -> Option<f64> {
+    lap.service_time.as_ref().map(of)
+}
+
+/// Every figure, in the order of tables.
+pub static METRICS: [Metric; 16] = [
+    Metric::new("Min Throughput", "ops/s", |l| Some(l.throughput.min_per_s)).over(Over::Least),
+    Metric::new("Mean Throughput", "ops/s", |l| Some(l.throughput.mean_per_s)),
+    Metric::new("Median Throughput", "ops/s", |l| Some(l.throughput.median_per_s)).compared(),
+    Metric::new("Max Throughput", "ops/s", |l| Some(l.throughput.max_per_s)).over(Over::Most),
+    Metric::new("Documents", "docs/s", |l| {
+        (l.documents > 0).then(|| l.documents as f64 / l.seconds)
+    }),
+    Metric::new("50th percentile latency", "ms", |l| latency(l, |p| p.p50_ms)).compared(),
+    Metric::new("90th percentile latency", "ms", |l| latency(l, |p| p.p90_ms)).compared(),
+    Metric::new("99th percentile latency", "ms", |l| latency(l, |p| p.p99_ms)).compared(),
+    Metric::new("99.9th percentile latency", "ms", |l| latency(l, |p| p.p99_9_ms)),
+    Metric::new("100th percentile latency", "ms", |l| latency(l, |p| p.p100_ms)).over(Over::Most),
+    Metric::new("50th percentile service time", "ms", |l| service(l, |p| p.p50_ms)),
+    Metric::new("90th percentile service time", "ms", |l| service(l, |p| p.p90_ms)),
+    Metric::new("99th percentile service time", "ms", |l| service(l, |p| p.p99_ms)),
+    Metric::new("99.9th percentile service time", "ms", |l| service(l, |p| p.p99_9_ms)),
+    Metric::new("100th percentile service time", "ms", |l| service(l, |p| p.p100_ms))
+        .over(Over::Most),
+    Metric::new("error rate", "%", |l| Some(l.error_rate() * 100.0)).over(Over::Mean),
+];
+
+/// One figure over laps.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Which.
+    pub metric: &'static Metric,
+    /// Of each lap.
+    pub laps: Vec<Option<f64>>,
+    /// Of all: the median, of extremes the extreme, of the error rate the mean.
+    pub total: Option<f64>,
+}
+
+/// Every figure that one lap at least has.
+pub fn figures(laps: &[LoadFigures]) -> Vec<Figure> {
+    let figure = |metric: &'static Metric| {
+        let of_laps: Vec<Option<f64>> = laps.iter().map(|lap| metric.of(lap)).collect();
+        let known: Vec<f64> = of_laps.iter().flatten().copied().collect();
+        let total = match metric.over {
+            Over::Median => median(&known),
+            Over::Least => known.iter().copied().reduce(f64::min),
+            Over::Most => known.iter().copied().reduce(f64::max),
+            Over::Mean => {
+                (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+            }
+        };
+        Figure { metric, laps: of_laps, total }
+    };
+    METRICS.iter().map(figure).filter(|figure| figure.total.is_some()).collect()
+}
+
+/// How a figure changes from one variant to another.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Which figure.
+    pub metric: &'static Metric,
+    /// Median over the laps of the one.
+    pub base: f64,
+    /// Median over the laps of the other.
+    pub other: f64,
+    /// From the one to the other, in per cent of the one.
+    pub percent: f64,
+    /// The same, as a bootstrap interval over laps; none with too few of them.
+    pub percent_interval: Option<Interval>,
+    /// Whether laps of the same origin would differ as much: see [`rank_sum_p`].
+    pub p: Option<f64>,
+}
+
+impl Change {
+    /// `*` below 5 %, `**` below 1 %, `***` below 0.1 %: where the laps support that there is a difference. Three laps
+    /// of each never do.
+    pub fn mark(&self) -> &'static str {
+        match self.p {
+            Some(p) if p < 0.001 => "***",
+            Some(p) if p < 0.01 => "**",
+            Some(p) if p < 0.05 => "*",
+            _ => "",
+        }
+    }
+}
+
+/// The changes of the figures that variants are compared by. Laps are what is repeated: requests of one lap share its
+/// fate, so they are not counted as repetitions.
+pub fn changes(base: &[LoadFigures], other: &[LoadFigures], seed: u64) -> Vec<Change> {
+    METRICS
+        .iter()
+        .filter(|metric| metric.compared)
+        .filter_map(|metric| change(metric, base, other, seed))
+        .collect()
+}
+
+fn change(
+    metric: &'static Metric,
+    base: &[LoadFigures],
+    other: &[LoadFigures],
+    seed: u64,
+) -> Option<Change> {
+    let of = |laps: &[LoadFigures]| -> Vec<f64> {
+        laps.iter().filter_map(|lap| metric.of(lap)).collect()
+    };
+    let (base, other) = (of(base), of(other));
+    let (from, to) = (median(&base)?, median(&other)?);
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    let interval = stats::ratio_interval(&other, &base, seed);
+    (from > 0.0).then(|| Change {
+        metric,
+        base: from,
+        other: to,
+        percent: percent(to / from),
+        percent_interval: interval
+            .map(|ratio| Interval { low: percent(ratio.low), high: percent(ratio.high) }),
+        p: rank_sum_p(&base, &other),
+    })
+}
+
+/// What stands between the figures and the cluster, a sentence each; empty where nothing does.
+pub fn warnings(laps: &[LoadFigures]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut add = |sentence: Option<String>| {
+        if let Some(sentence) = sentence.filter(|sentence| !found.contains(sentence)) {
+            found.push(sentence);
+        }
+    };
+    // The worst lap speaks for all.
+    let worst = |of: fn(&LoadFigures) -> Option<f64>| laps.iter().filter_map(of).reduce(f64::max);
+    let used = worst(|lap| Some(lap.driver?.cpu_share)).unwrap_or(0.0);
+    let wanted = worst(|lap| lap.driver.map(|driver| driver.cpu_share + driver.starved_share));
+    let wanted = wanted.unwrap_or(0.0);
+    add((used >= SATURATED).then(|| {
+        format!(
+            "The driver used {:.0} % of a core: it, not the cluster, was the limit. Give it --threads 2, or send from \
+             several machines.",
+            used * 100.0
+        )
+    }));
+    add((used < SATURATED && wanted >= STARVED).then(|| {
+        format!(
+            "The driver used {:.0} % of a core and waited for one {:.0} % of the time: this machine, not the cluster, \
+             was the limit.",
+            used * 100.0,
+            (wanted - used) * 100.0
+        )
+    }));
+    let share = |count: fn(&LoadFigures) -> u64| {
+        laps.iter()
+            .map(|lap| count(lap) as f64 / lap.requests.max(1) as f64)
+            .reduce(f64::max)
+            .unwrap_or(0.0)
+    };
+    let slipped = share(|lap| lap.slipped_starts);
+    add((slipped > LATE).then(|| {
+        format!(
+            "{:.0} % of the starts were over a millisecond late though a client was free: the driver, not the cluster, \
+             was the limit.",
+            slipped * 100.0
+        )
+    }));
+    let open = laps.iter().any(|lap| lap.rate_per_s.is_some());
+    let busy = share(|lap| lap.busy_starts);
+    add((open && busy > LATE).then(|| {
+        format!(
+            "{:.0} % of the starts found all {} clients busy and waited; the latency counts that. The cluster is slower \
+             than the rate, or needs more --clients.",
+            busy * 100.0,
+            laps.first().map_or(0, |lap| lap.clients)
+        )
+    }));
+    found
+}
+
+/// The finding in one sentence.
+pub fn headline(laps: &[LoadFigures]) -> String {
+    let total = |name: &str| {
+        figures(laps).iter().find(|figure| figure.metric.name == name).and_then(|f| f.total)
+    };
+    let show =
+        |value: Option<f64>| value.map_or_else(|| "-".to_owned(), crate::words::three_digits);
+    let Some(first) = laps.first() else { return "Nothing was measured.".to_owned() };
+    let errors = total("error rate").filter(|rate| *rate > 0.0);
+    let errors = errors.map_or_else(String::new, |rate| {
+        format!(", {} % errors", crate::words::three_digits(rate))
+    });
+    format!(
+        "{}: {} requests a second, half of them within {} ms, 99 % within {} ms{errors}.",
+        first.operation,
+        show(total("Mean Throughput")),
+        show(total("50th percentile latency")),
+        show(total("99th percentile latency")),
+    )
+}
+
+/// The finding of a run with several variants: the first beside the last, for its first operation.
+pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> String {
+    let Some(first) = loads.first() else { return headline(&[]) };
+    let last = loads
+        .iter()
+        .rev()
+        .find(|load| load.operation == first.operation && load.variant != first.variant);
+    let sentence = |text: String| text.trim_end_matches('.').to_owned();
+    let Some(last) = last else { return sentence(headline(&first.laps)) };
+    let changes: Vec<String> = changes(&first.laps, &last.laps, 0)
+        .iter()
+        .map(|change| {
+            format!(
+                "{} {:+.1} %{}",
+                change.metric.name.to_lowercase(),
+                change.percent,
+                change.mark()
+            )
+        })
+        .collect();
+    format!(
+        "{}, {} beside {}: {}",
+        first.operation,
+        last.variant,
+        first.variant,
+        changes.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{DriverUse, Throughput};
+
+    use super::*;
+
+    fn lap(per_s: f64, p50_ms: f64) -> LoadFigures {
+        let times = Percentiles {
+            p50_ms,
+            p90_ms: 2.0 * p50_ms,
+            p99_ms: 3.0 * p50_ms,
+            ..Percentiles::default()
+        };
+        LoadFigures {
+            operation: "complex-query".to_owned(),
+            clients: 100,
+            seconds: 10.0,
+            requests: 1000,
+            throughput: Throughput {
+                median_per_s: per_s,
+                mean_per_s: per_s,
+                min_per_s: per_s - 1.0,
+                ..Throughput::default()
+            },
+            latency: Some(times),
+            service_time: Some(times),
+            ..LoadFigures::default()
+        }
+    }
+
+    fn of<'a>(changes: &'a [Change], name: &str) -> &'a Change {
+        changes.iter().find(|change| change.metric.name == name).unwrap()
+    }
+
+    #[test]
+    fn the_documents_change_is_found_again() {
+        // One replica with load on es3: laps of the document, without selection and with it.
+        let none = [38.2174, 40.2514, 42.4385, 41.9149, 41.3764];
+        let none_ms = [410.565, 394.156, 413.918, 399.447, 437.455];
+        let ars = [88.2411, 88.3537, 88.8263, 90.2476, 89.1758];
+        let ars_ms = [935.323, 952.327, 911.456, 954.175, 956.159];
+        let laps = |per_s: [f64; 5], ms: [f64; 5]| -> Vec<LoadFigures> {
+            per_s.into_iter().zip(ms).map(|(per_s, ms)| lap(per_s, ms)).collect()
+        };
+        let changes = changes(&laps(none, none_ms), &laps(ars, ars_ms), 1);
+        let throughput = of(&changes, "Median Throughput");
+        assert!((throughput.percent - 115.0).abs() < 1.0, "{throughput:?}");
+        let interval = throughput.percent_interval.unwrap();
+        assert!(interval.low > 105.0 && interval.high < 140.0, "{interval:?}");
+        assert_eq!(throughput.mark(), "**", "five laps of each that do not overlap: p = 0.008");
+        let latency = of(&changes, "50th percentile latency");
+        assert!((latency.percent - 132.0).abs() < 1.0, "{latency:?}");
+    }
+
+    #[test]
+    fn three_laps_are_never_marked() {
+        let base = [lap(10.0, 1.0), lap(11.0, 1.0), lap(12.0, 1.0)];
+        let other = [lap(100.0, 1.0), lap(110.0, 1.0), lap(120.0, 1.0)];
+        let changes = changes(&base, &other, 1);
+        let throughput = of(&changes, "Median Throughput");
+        assert_eq!((throughput.percent, throughput.mark()), (900.0, ""));
+        assert!(throughput.percent_interval.is_some());
+        let latency = of(&changes, "50th percentile latency");
+        assert_eq!((latency.percent, latency.mark()), (0.0, ""));
+    }
+
+    #[test]
+    fn laps_become_one_figure_each_in_its_way() {
+        let mut laps = vec![lap(10.0, 1.0), lap(30.0, 3.0), lap(20.0, 2.0)];
+        laps[1].errors.insert("timeout".to_owned(), 30);
+        let found = figures(&laps);
+        let total =
+            |name: &str| found.iter().find(|f| f.metric.name == name).unwrap().total.unwrap();
+        assert_eq!((total("Median Throughput"), total("Min Throughput")), (20.0, 9.0));
+        assert_eq!(total("50th percentile latency"), 2.0);
+        assert!((total("error rate") - 1.0).abs() < 1e-9);
+        assert!(found.iter().all(|figure| figure.metric.name != "Documents"), "no bulk");
+    }
+
+    #[test]
+    fn a_driver_at_its_end_says_so() {
+        let mut one = lap(10.0, 1.0);
+        assert!(warnings(std::slice::from_ref(&one)).is_empty());
+        one.driver = Some(DriverUse { cpu_share: 0.97, ..DriverUse::default() });
+        let said = warnings(&[one.clone(), one.clone()]);
+        assert!(
+            said.len() == 1 && said[0].contains("97 %") && said[0].contains("not the cluster"),
+            "{said:?}"
+        );
+        one.driver =
+            Some(DriverUse { cpu_share: 0.5, starved_share: 0.48, ..DriverUse::default() });
+        let said = warnings(&[one.clone()]);
+        assert!(said[0].contains("this machine"), "{said:?}");
+        one.driver = None;
+        one.slipped_starts = 20;
+        assert!(warnings(&[one.clone()])[0].contains("2 %"), "{one:?}");
+        one.slipped_starts = 0;
+        one.busy_starts = 500;
+        assert!(warnings(&[one.clone()]).is_empty(), "clients of a closed loop are always busy");
+        one.rate_per_s = Some(100.0);
+        assert!(warnings(&[one])[0].contains("all 100 clients"));
+    }
+}

@@ -1,0 +1,241 @@
+//! The driver: N clients on one event loop, in either world.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use record::LoadFigures;
+use tokio::sync::Notify;
+use world::{Env, Task, Time};
+
+use super::deadlines::Deadlines;
+use super::{
+    Failure, HostTurn, Load, MessageClient, Next, Operation, Recorder, Request, Requests, Sample,
+    Starts,
+};
+use crate::Error;
+
+/// How often the driver looks for answers that take too long: a part of the limit, within bounds.
+const LOOK_PART: u32 = 20;
+const LOOK_MIN: Duration = Duration::from_millis(1);
+const LOOK_MAX: Duration = Duration::from_millis(100);
+
+/// An answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// HTTP status.
+    pub status: u16,
+    /// Bytes of the body.
+    pub bytes: u64,
+}
+
+/// Sends requests one after another, over connections of its own that it keeps.
+#[allow(async_fn_in_trait, reason = "clients live on one thread, as worlds do")]
+pub trait Client: 'static {
+    /// Asks a host, by its number, and reads the whole answer.
+    async fn ask(&mut self, host: usize, request: &Request) -> Result<Reply, Failure>;
+
+    /// The beginning of the last answer's body: a kilobyte of it at least.
+    fn body(&self) -> &[u8];
+
+    /// Closes the connection to a host: its answer is not waited for any more.
+    fn give_up(&mut self, host: usize);
+}
+
+/// A load while it goes on, seen from any thread.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// Requests that were answered well so far, warm-up included.
+    pub answered: AtomicU64,
+    /// Requests that were not.
+    pub failed: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Live {
+    /// Ends the load: nothing more is sent, what is under way is waited for.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Requests whose end is known, whatever it was, warm-up included.
+    pub fn sent(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed) + self.failed.load(Ordering::Relaxed)
+    }
+}
+
+/// What the clients of a driver share.
+struct Shared {
+    env: Env,
+    timeout: Duration,
+    starts: RefCell<Starts>,
+    hosts: RefCell<HostTurn>,
+    requests: RefCell<Box<dyn Requests>>,
+    recorder: RefCell<Recorder>,
+    deadlines: Deadlines,
+    /// Told when the load is stopped.
+    stopped: Notify,
+    failure: RefCell<Option<Error>>,
+    live: Arc<Live>,
+}
+
+/// Sends `requests` as `load` says, through a client of its own for each of its clients, and answers what was
+/// recorded. `client` makes the n-th one. It ends at the load's end, at that of the requests, or when `live` is told to
+/// stop; dropped before that, it leaves nothing behind.
+///
+/// # Errors
+/// If there are no more requests because a corpus cannot be read further.
+pub async fn drive<C: Client>(
+    env: &Env,
+    load: &Load,
+    requests: Box<dyn Requests>,
+    client: impl Fn(usize) -> C,
+    live: &Arc<Live>,
+) -> Result<Recorder, Error> {
+    let clients = load.clients.max(1) as usize;
+    let shared = Rc::new(Shared {
+        env: env.clone(),
+        timeout: load.timeout,
+        starts: RefCell::new(Starts::new(load, env.now())),
+        hosts: RefCell::new(HostTurn::new(load.hosts.len(), 0)),
+        requests: RefCell::new(requests),
+        recorder: RefCell::new(Recorder::new(load)),
+        deadlines: Deadlines::new(clients),
+        stopped: Notify::new(),
+        failure: RefCell::new(None),
+        live: live.clone(),
+    });
+    let looks = shared.clone();
+    let _looks = env.spawn("load deadlines", async move { looks.look_for_the_late().await });
+    let start = |number: usize| -> Task<()> {
+        let (shared, client) = (shared.clone(), client(number));
+        env.spawn("load client", async move { shared.serve(number, client).await })
+    };
+    let tasks: Vec<Task<()>> = (0..clients).map(start).collect();
+    for task in tasks {
+        // A task of ours is cancelled with its host alone, and then this one is, too.
+        let _ = task.await;
+    }
+    if let Some(error) = shared.failure.take() {
+        return Err(error);
+    }
+    let mut recorder = shared.recorder.borrow().clone();
+    recorder.close(env.now());
+    Ok(recorder)
+}
+
+/// Drives a load in the virtual world.
+///
+/// # Errors
+/// As [`Operation::requests`] and [`drive`].
+pub async fn in_virtual_time(
+    env: &Env,
+    load: &Load,
+    operation: &Operation,
+    live: &Arc<Live>,
+) -> Result<LoadFigures, Error> {
+    let requests = operation.requests(load.seed, 0, 1)?;
+    let client = |_| MessageClient::new(env, &load.hosts);
+    let recorder = drive(env, load, requests, client, live).await?;
+    Ok(recorder.figures(&operation.name, load))
+}
+
+impl Shared {
+    async fn serve<C: Client>(&self, number: usize, mut client: C) {
+        let mut free = self.env.now();
+        loop {
+            let next = self.starts.borrow_mut().next(free);
+            let Next::Start { at, measured } = next else { return };
+            self.recorder.borrow_mut().follow(&self.starts.borrow());
+            if at > free && !self.wait_until(at).await {
+                return;
+            }
+            let Some(request) = self.request() else { return };
+            let Some((host, started)) = self.host(at, free).await else { return };
+            let asked = client.ask(host, &request);
+            let answer = self.deadlines.within(number, started + self.timeout, asked).await;
+            let ended = self.env.now();
+            let answer = answer.unwrap_or_else(|| {
+                client.give_up(host);
+                Err(Failure::NoAnswer)
+            });
+            let bytes = answer.as_ref().map_or(0, |reply| reply.bytes);
+            let outcome = answer.and_then(|reply| request.check.judge(reply.status, client.body()));
+            if outcome == Err(Failure::Unreachable) {
+                self.hosts.borrow_mut().unreachable(host, ended);
+            }
+            let counter = if outcome.is_ok() { &self.live.answered } else { &self.live.failed };
+            counter.fetch_add(1, Ordering::Relaxed);
+            let documents = request.documents;
+            let sample = Sample {
+                host,
+                intended: at,
+                free,
+                started,
+                ended,
+                measured,
+                bytes,
+                documents,
+                outcome,
+            };
+            self.recorder.borrow_mut().record(&sample);
+            free = ended;
+        }
+    }
+
+    /// The next request; none at their end.
+    fn request(&self) -> Option<Request> {
+        match self.requests.borrow_mut().next() {
+            Some(Ok(request)) => return Some(request),
+            Some(Err(error)) => *self.failure.borrow_mut() = Some(error),
+            None => {}
+        }
+        self.stop();
+        None
+    }
+
+    /// The host to ask, and the time; where none can be reached, waits until one is tried again. None if it is over
+    /// meanwhile.
+    async fn host(&self, at: Time, free: Time) -> Option<(usize, Time)> {
+        // The clock is read once a request, where that is enough.
+        let mut now = if at > free { self.env.now() } else { free };
+        loop {
+            let found = self.hosts.borrow_mut().next(now);
+            match found {
+                Ok(host) => return Some((host, now)),
+                Err(until) if self.wait_until(until).await => now = self.env.now(),
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Whether nobody stopped it until then.
+    async fn wait_until(&self, when: Time) -> bool {
+        if self.starts.borrow().is_stopped() {
+            return false;
+        }
+        tokio::select! {
+            biased;
+            () = self.env.sleep_until(when) => true,
+            () = self.stopped.notified() => false,
+        }
+    }
+
+    fn stop(&self) {
+        self.starts.borrow_mut().stop();
+        self.stopped.notify_waiters();
+    }
+
+    async fn look_for_the_late(&self) {
+        let every = (self.timeout / LOOK_PART).clamp(LOOK_MIN, LOOK_MAX);
+        loop {
+            self.env.sleep(every).await;
+            if self.live.stop.load(Ordering::Relaxed) {
+                self.stop();
+            }
+            self.deadlines.look(self.env.now());
+        }
+    }
+}

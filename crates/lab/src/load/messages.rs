@@ -1,0 +1,64 @@
+//! A client of the virtual world: requests as messages, over a connection of its own to each host.
+
+use bytes::Bytes;
+use engine::rest::{RestMessage, RestRequest};
+use world::{Connection, Env};
+
+use super::{Client, Failure, Reply, Request};
+
+/// The client.
+pub struct MessageClient {
+    env: Env,
+    hosts: Vec<(String, Option<Connection<RestMessage>>)>,
+    body: Bytes,
+}
+
+impl MessageClient {
+    /// A client on the host of `env`, which has asked nobody yet.
+    pub fn new(env: &Env, hosts: &[String]) -> Self {
+        let hosts = hosts.iter().map(|host| (host.clone(), None)).collect();
+        MessageClient { env: env.clone(), hosts, body: Bytes::new() }
+    }
+}
+
+impl Client for MessageClient {
+    async fn ask(&mut self, host: usize, request: &Request) -> Result<Reply, Failure> {
+        let message = || {
+            RestMessage::Request(RestRequest {
+                method: request.method.to_string(),
+                path: request.path.to_string(),
+                body: request.body.clone(),
+            })
+        };
+        let (address, kept) = &mut self.hosts[host];
+        // A connection that its node has lost since is no failure of this request.
+        let mut connection = match kept.take() {
+            Some(connection) if connection.sender.send(message()).await.is_ok() => connection,
+            _ => {
+                let connected = self.env.connect::<RestMessage>(address).await;
+                let connection = connected.map_err(|_| Failure::Unreachable)?;
+                connection.sender.send(message()).await.map_err(|_| Failure::Unreachable)?;
+                connection
+            }
+        };
+        match connection.receiver.recv().await {
+            Ok(Some(RestMessage::Response(response))) => {
+                *kept = Some(connection);
+                let reply = Reply { status: response.status, bytes: response.body.len() as u64 };
+                self.body = response.body;
+                Ok(reply)
+            }
+            Ok(Some(RestMessage::Request(_))) => Err(Failure::Malformed),
+            Ok(None) | Err(_) => Err(Failure::Closed),
+        }
+    }
+
+    fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    fn give_up(&mut self, host: usize) {
+        // Already dropped by the request that did not come back.
+        self.hosts[host].1 = None;
+    }
+}

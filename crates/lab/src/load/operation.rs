@@ -1,0 +1,494 @@
+//! What is sent: a method, a path and a body with parameters drawn from a seed, or bulk requests of a corpus; and when
+//! an answer is a good one. Pure.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+use super::Failure;
+use crate::Error;
+use crate::corpus::{BulkBodies, Random, Source};
+
+/// The family of random numbers that parameters are drawn from.
+const PARAMETERS: u64 = 0x7061_7261;
+/// An answer's `_shards`, `timed_out` or `errors` come within so many bytes of its beginning.
+const HEADLINE_BYTES: usize = 1024;
+
+/// One request. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// `GET`, `POST`, ...
+    pub method: Rc<str>,
+    /// The path with its parameters.
+    pub path: Rc<str>,
+    /// The body; empty for none.
+    pub body: Bytes,
+    /// When its answer is a good one.
+    pub check: Check,
+    /// Documents that it indexes.
+    pub documents: u64,
+}
+
+/// A source of requests.
+pub trait Requests {
+    /// The next one; none at the end.
+    fn next(&mut self) -> Option<Result<Request, Error>>;
+}
+
+/// When an answer is a good one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// Its status is 2xx.
+    Status,
+    /// No shard failed, either, and the search did not time out.
+    Search,
+    /// Nor was any document refused.
+    Bulk,
+}
+
+impl Check {
+    /// Judges an answer by its status and the beginning of its body.
+    pub fn judge(self, status: u16, body: &[u8]) -> Result<(), Failure> {
+        if !(200..300).contains(&status) {
+            return Err(Failure::Refused { status, kind: kind_of(body) });
+        }
+        let head = &body[..body.len().min(HEADLINE_BYTES)];
+        match self {
+            Check::Status => Ok(()),
+            Check::Search if after(head, b"\"timed_out\"").starts_with(b"true") => {
+                Err(Failure::TimedOut)
+            }
+            Check::Search => match after(after(head, b"\"_shards\""), b"\"failed\"").first() {
+                None | Some(b'0') => Ok(()),
+                Some(_) => Err(Failure::Partial),
+            },
+            Check::Bulk if after(head, b"\"errors\"").starts_with(b"true") => Err(Failure::Items),
+            Check::Bulk => Ok(()),
+        }
+    }
+}
+
+/// The value of the first `"key":`, which may be printed with blanks, and what follows it; nothing where there is no key.
+fn after<'a>(text: &'a [u8], key: &[u8]) -> &'a [u8] {
+    let found = text.windows(key.len()).position(|window| window == key);
+    let rest = found.map_or(&[][..], |at| text[at + key.len()..].trim_ascii_start());
+    rest.strip_prefix(b":").unwrap_or_default().trim_ascii_start()
+}
+
+/// The type of an error. That of the root cause comes first in the text, and says more.
+fn kind_of(body: &[u8]) -> String {
+    let value = after(body, b"\"type\"");
+    let name = value.strip_prefix(b"\"").unwrap_or_default();
+    let end = name.iter().position(|byte| *byte == b'"').unwrap_or(0).min(64);
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}
+
+/// A parameter's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Draw {
+    /// A whole number, both ends included.
+    Integer {
+        /// The least.
+        from: i64,
+        /// The most.
+        to: i64,
+    },
+    /// One of these texts; at least one.
+    Choice(Vec<String>),
+}
+
+impl Draw {
+    fn draw(&self, random: &mut Random, out: &mut String) {
+        match self {
+            Draw::Integer { from, to } => {
+                let span = to.abs_diff(*from);
+                let offset = match span.checked_add(1) {
+                    Some(count) => ((u128::from(random.bits()) * u128::from(count)) >> 64) as u64,
+                    None => random.bits(),
+                };
+                out.push_str(&from.wrapping_add_unsigned(offset).to_string());
+            }
+            Draw::Choice(texts) => out.push_str(random.pick::<String>(texts)),
+        }
+    }
+}
+
+/// What a load sends, again and again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// Its name in tables.
+    pub name: String,
+    /// What is sent.
+    pub content: Content,
+}
+
+/// What an operation consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Requests from a pattern. `{{name}}` in path and body stands for a parameter, drawn for each request anew.
+    Pattern {
+        /// `GET`, `POST`, ...
+        method: String,
+        /// Path with its parameters.
+        path: String,
+        /// Bodies, which requests take in turn; none for no body.
+        bodies: Vec<String>,
+        /// Parameters by name.
+        parameters: BTreeMap<String, Draw>,
+        /// When an answer is a good one.
+        check: Check,
+    },
+    /// Documents of a corpus, in bulk requests. It ends with the documents.
+    Bulk {
+        /// The index.
+        index: String,
+        /// Where documents come from.
+        source: Source,
+        /// Which of them.
+        documents: Range<u64>,
+        /// Documents in a request.
+        bulk_documents: u64,
+    },
+}
+
+impl Operation {
+    /// Searches of an index with these bodies, in turn.
+    pub fn search(name: &str, index: &str, bodies: Vec<String>) -> Operation {
+        let content = Content::Pattern {
+            method: "POST".to_owned(),
+            path: format!("/{index}/_search"),
+            bodies,
+            parameters: BTreeMap::new(),
+            check: Check::Search,
+        };
+        Operation { name: name.to_owned(), content }
+    }
+
+    /// A request without a body.
+    pub fn get(name: &str, path: &str) -> Operation {
+        let content = Content::Pattern {
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            bodies: Vec::new(),
+            parameters: BTreeMap::new(),
+            check: if path.contains("_search") { Check::Search } else { Check::Status },
+        };
+        Operation { name: name.to_owned(), content }
+    }
+
+    /// Whether it changes nothing: it only reads by its method, or asks for what is a search in spite of its method.
+    pub fn is_read_only(&self) -> bool {
+        let Content::Pattern { method, path, .. } = &self.content else { return false };
+        let endpoint = path.split('?').next().unwrap_or(path).rsplit('/').next().unwrap_or("");
+        match method.as_str() {
+            "GET" | "HEAD" => true,
+            "POST" => matches!(endpoint, "_search" | "_msearch" | "_count" | "_mget" | "_validate"),
+            _ => false,
+        }
+    }
+
+    /// Asks other indices, by the names in their paths.
+    pub fn rename_index(&mut self, renamed: &BTreeMap<String, String>) {
+        match &mut self.content {
+            Content::Pattern { path, .. } => {
+                let mut parts: Vec<&str> = path.split('/').collect();
+                if let Some(name) = parts.get(1).and_then(|part| renamed.get(*part)) {
+                    parts[1] = name;
+                    *path = parts.join("/");
+                }
+            }
+            Content::Bulk { index, .. } => {
+                if let Some(name) = renamed.get(index) {
+                    index.clone_from(name);
+                }
+            }
+        }
+    }
+
+    /// Its requests: every `step`-th from number `first`, so that several drivers share them without sending one twice.
+    ///
+    /// # Errors
+    /// If a pattern names a parameter that is not there, or a corpus cannot be opened.
+    pub fn requests(&self, seed: u64, first: u64, step: u64) -> Result<Box<dyn Requests>, Error> {
+        let step = step.max(1);
+        match &self.content {
+            Content::Pattern { method, path, bodies, parameters, check } => {
+                let names: Vec<&str> = parameters.keys().map(String::as_str).collect();
+                let read = |text: &str| Template::read(text, &names);
+                let bodies = bodies.iter().map(|body| read(body)).collect::<Result<_, _>>()?;
+                Ok(Box::new(Drawn {
+                    method: method.as_str().into(),
+                    path: read(path)?,
+                    bodies,
+                    draws: parameters.values().cloned().collect(),
+                    check: *check,
+                    seed,
+                    next: first,
+                    step,
+                    text: String::new(),
+                }))
+            }
+            Content::Bulk { index, source, documents, bulk_documents } => {
+                let all = documents.end.saturating_sub(documents.start);
+                let part = |n: u64| {
+                    documents.start + (u128::from(all) * u128::from(n) / u128::from(step)) as u64
+                };
+                let range = part(first)..part(first + 1);
+                Ok(Box::new(Bulk {
+                    method: "POST".into(),
+                    path: format!("/{index}/_bulk?filter_path=errors,took").into(),
+                    bodies: BulkBodies::new(source, seed, range, *bulk_documents)?,
+                }))
+            }
+        }
+    }
+}
+
+struct Bulk {
+    method: Rc<str>,
+    path: Rc<str>,
+    bodies: BulkBodies,
+}
+
+impl Requests for Bulk {
+    fn next(&mut self) -> Option<Result<Request, Error>> {
+        Some(self.bodies.next()?.map(|body| Request {
+            method: self.method.clone(),
+            path: self.path.clone(),
+            body: body.body,
+            check: Check::Bulk,
+            documents: body.documents,
+        }))
+    }
+}
+
+struct Drawn {
+    method: Rc<str>,
+    path: Template,
+    bodies: Vec<Template>,
+    draws: Vec<Draw>,
+    check: Check,
+    seed: u64,
+    next: u64,
+    step: u64,
+    /// Room to write in.
+    text: String,
+}
+
+impl Requests for Drawn {
+    fn next(&mut self) -> Option<Result<Request, Error>> {
+        let n = self.next;
+        self.next += self.step;
+        let mut random = Random::new(self.seed, PARAMETERS, n);
+        let path = match &self.path {
+            Template::Fixed { text, .. } => text.clone(),
+            Template::Pieces(pieces) => {
+                write(pieces, &self.draws, &mut random, &mut self.text);
+                self.text.as_str().into()
+            }
+        };
+        let turn = (n % self.bodies.len().max(1) as u64) as usize;
+        let body = match self.bodies.get(turn) {
+            None => Bytes::new(),
+            Some(Template::Fixed { bytes, .. }) => bytes.clone(),
+            Some(Template::Pieces(pieces)) => {
+                write(pieces, &self.draws, &mut random, &mut self.text);
+                Bytes::copy_from_slice(self.text.as_bytes())
+            }
+        };
+        let (method, check) = (self.method.clone(), self.check);
+        Some(Ok(Request { method, path, body, check, documents: 0 }))
+    }
+}
+
+/// A text with parameters.
+enum Template {
+    /// Without any.
+    Fixed {
+        text: Rc<str>,
+        bytes: Bytes,
+    },
+    Pieces(Vec<Piece>),
+}
+
+enum Piece {
+    Text(String),
+    /// A parameter by its number.
+    Parameter(usize),
+}
+
+impl Template {
+    /// Reads `{{name}}`. JSON never has two braces in a row before a name.
+    fn read(text: &str, names: &[&str]) -> Result<Template, Error> {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some(open) = rest.find("{{") {
+            let inner = &rest[open + 2..];
+            let length = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            let length = length.unwrap_or(inner.len());
+            if length == 0 || !inner[length..].starts_with("}}") {
+                let (before, after) = rest.split_at(open + 2);
+                pieces.push(Piece::Text(before.to_owned()));
+                rest = after;
+                continue;
+            }
+            let name = &inner[..length];
+            let number = names.iter().position(|known| *known == name).ok_or_else(|| {
+                let known = names.iter().map(|name| (*name).to_owned()).collect();
+                Error::Parameter { name: name.to_owned(), known }
+            })?;
+            pieces.push(Piece::Text(rest[..open].to_owned()));
+            pieces.push(Piece::Parameter(number));
+            rest = &inner[length + 2..];
+        }
+        if !pieces.iter().any(|piece| matches!(piece, Piece::Parameter(_))) {
+            let bytes = Bytes::copy_from_slice(text.as_bytes());
+            return Ok(Template::Fixed { text: text.into(), bytes });
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        Ok(Template::Pieces(pieces))
+    }
+}
+
+fn write(pieces: &[Piece], draws: &[Draw], random: &mut Random, out: &mut String) {
+    out.clear();
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Parameter(number) => draws[*number].draw(random, out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::Corpus;
+
+    fn pattern(path: &str, bodies: &[&str], parameters: &[(&str, Draw)]) -> Operation {
+        let content = Content::Pattern {
+            method: "POST".to_owned(),
+            path: path.to_owned(),
+            bodies: bodies.iter().map(|body| (*body).to_owned()).collect(),
+            parameters: parameters.iter().map(|(n, d)| ((*n).to_owned(), d.clone())).collect(),
+            check: Check::Search,
+        };
+        Operation { name: "test".to_owned(), content }
+    }
+
+    fn take(requests: &mut Box<dyn Requests>, count: usize) -> Vec<Request> {
+        (0..count).map(|_| requests.next().unwrap().unwrap()).collect()
+    }
+
+    #[test]
+    fn bodies_come_in_turn_and_drivers_share_them() {
+        let operation = pattern("/a/_search", &["{\"a\":{}}", "{\"b\":{}}", ""], &[]);
+        let mut whole = operation.requests(1, 0, 1).unwrap();
+        let bodies: Vec<Bytes> = take(&mut whole, 4).into_iter().map(|r| r.body).collect();
+        assert_eq!(bodies, ["{\"a\":{}}", "{\"b\":{}}", "", "{\"a\":{}}"]);
+        let mut second = operation.requests(1, 1, 2).unwrap();
+        assert_eq!(take(&mut second, 2)[1].body, "{\"a\":{}}", "numbers 1 and 3");
+    }
+
+    #[test]
+    fn parameters_are_a_function_of_seed_and_number() {
+        let year = Draw::Integer { from: -3, to: 3 };
+        let word = Draw::Choice(vec!["x".to_owned(), "y".to_owned()]);
+        let operation = pattern(
+            "/a/_search?routing={{year}}",
+            &["{\"q\":{\"{{word}}\":{{year}}}}"],
+            &[("word", word), ("year", year)],
+        );
+        let all = take(&mut operation.requests(9, 0, 1).unwrap(), 1000);
+        let odd = take(&mut operation.requests(9, 1, 2).unwrap(), 500);
+        assert!(odd.iter().eq(all.iter().skip(1).step_by(2)));
+        let mut seen: Vec<&str> =
+            all.iter().map(|request| request.path.rsplit('=').next().unwrap()).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, ["-1", "-2", "-3", "0", "1", "2", "3"]);
+        let json: serde_json::Value = serde_json::from_slice(&all[0].body).unwrap();
+        assert!(json["q"]["x"].is_i64() || json["q"]["y"].is_i64(), "{json}");
+        let other = take(&mut operation.requests(10, 0, 1).unwrap(), 1000);
+        assert_ne!(all, other);
+    }
+
+    #[test]
+    fn the_widest_range_is_drawn_from() {
+        let mut random = Random::new(1, 2, 3);
+        let mut text = String::new();
+        for _ in 0..100 {
+            Draw::Integer { from: i64::MIN, to: i64::MAX }.draw(&mut random, &mut text);
+            text.clear();
+            Draw::Integer { from: 7, to: 7 }.draw(&mut random, &mut text);
+            assert_eq!(text, "7");
+            text.clear();
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_is_not_there_is_named() {
+        let operation = pattern("/a/_search", &["{{yaer}}"], &[("year", Draw::Choice(vec![]))]);
+        let said = operation.requests(1, 0, 1).err().unwrap().to_string();
+        assert!(said.contains("\"yaer\"") && said.contains("did you mean \"year\""), "{said}");
+    }
+
+    #[test]
+    fn bulk_requests_of_two_drivers_hold_every_document_once() {
+        let content = Content::Bulk {
+            index: "a".to_owned(),
+            source: Source::Generated(Corpus::Geopoint),
+            documents: 10..31,
+            bulk_documents: 4,
+        };
+        let operation = Operation { name: "bulk".to_owned(), content };
+        let mut lines = Vec::new();
+        for first in 0..2 {
+            let mut requests = operation.requests(3, first, 2).unwrap();
+            while let Some(request) = requests.next() {
+                let request = request.unwrap();
+                assert_eq!(
+                    (&*request.path, request.check),
+                    ("/a/_bulk?filter_path=errors,took", Check::Bulk)
+                );
+                assert!(request.documents <= 4);
+                lines.extend(request.body.split(|byte| *byte == b'\n').map(<[u8]>::to_vec));
+            }
+        }
+        assert_eq!(lines.iter().filter(|line| line.starts_with(b"{\"index\"")).count(), 21);
+        assert!(!operation.is_read_only());
+    }
+
+    #[test]
+    fn reading_is_told_from_writing() {
+        let read = |method: &str, path: &str| {
+            let mut operation = pattern(path, &[], &[]);
+            let Content::Pattern { method: own, .. } = &mut operation.content else { panic!() };
+            *own = method.to_owned();
+            operation.is_read_only()
+        };
+        assert!(
+            read("GET", "/_cat/nodes") && read("POST", "/a/_search?size=1") && read("HEAD", "/")
+        );
+        assert!(!read("POST", "/a/_doc") && !read("PUT", "/a") && !read("DELETE", "/a/_search"));
+        assert!(!read("POST", "/a/_delete_by_query?q=_search"));
+    }
+
+    #[test]
+    fn answers_are_judged_by_what_they_say() {
+        let good = br#"{"took":1,"timed_out":false,"_shards":{"total":2,"successful":2,"skipped":0,"failed":0},"hits":{"failed":3}}"#;
+        assert_eq!(Check::Search.judge(200, good), Ok(()));
+        let partial = br#"{"timed_out" : false, "_shards" : { "total" : 2, "failed" : 1 } }"#;
+        assert_eq!(Check::Search.judge(200, b"{\"timed_out\": true}"), Err(Failure::TimedOut));
+        assert_eq!(Check::Search.judge(200, partial), Err(Failure::Partial));
+        assert_eq!(Check::Status.judge(200, partial), Ok(()));
+        assert_eq!(Check::Bulk.judge(200, br#"{"took":3,"errors":true}"#), Err(Failure::Items));
+        assert_eq!(Check::Bulk.judge(200, br#"{"took":3,"errors":false}"#), Ok(()));
+        let full = br#"{"error":{"root_cause":[{"type":"es_rejected_execution_exception","reason":"x"}],"type":"search_phase_execution_exception"},"status":429}"#;
+        let refused = Check::Search.judge(429, full).unwrap_err();
+        assert_eq!(refused.to_string(), "429 es_rejected_execution_exception");
+        assert_eq!(Check::Status.judge(502, b"<html>").unwrap_err().to_string(), "502");
+    }
+}

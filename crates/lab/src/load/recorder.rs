@@ -1,0 +1,430 @@
+//! What came of the requests of a load. Pure.
+//!
+//! Times are kept in HDR histograms of three significant digits: a figure is at most 0.1 % above the exact one,
+//! whatever its size, and a million requests take no more room than a hundred.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use record::{LoadFigures, Percentiles, Throughput};
+use world::Time;
+
+use super::{Load, Starts};
+
+/// Starts that are later than this though a client was free are the driver's fault.
+const SLIPPED: Duration = Duration::from_millis(1);
+
+/// Why a request was not answered well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A status other than 2xx.
+    Refused {
+        /// The status.
+        status: u16,
+        /// The type of the error, where the answer has one.
+        kind: String,
+    },
+    /// A search says that it timed out.
+    TimedOut,
+    /// Some shards of a search failed.
+    Partial,
+    /// Some documents of a bulk request were refused.
+    Items,
+    /// No answer within the load's limit.
+    NoAnswer,
+    /// The host could not be reached.
+    Unreachable,
+    /// The connection ended before the answer did.
+    Closed,
+    /// What came is not HTTP, or too large.
+    Malformed,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Refused { status, kind } if kind.is_empty() => write!(f, "{status}"),
+            Failure::Refused { status, kind } => write!(f, "{status} {kind}"),
+            Failure::TimedOut => f.write_str("search timed out"),
+            Failure::Partial => f.write_str("shards failed"),
+            Failure::Items => f.write_str("documents refused"),
+            Failure::NoAnswer => f.write_str("timeout"),
+            Failure::Unreachable => f.write_str("not reachable"),
+            Failure::Closed => f.write_str("connection closed"),
+            Failure::Malformed => f.write_str("not HTTP"),
+        }
+    }
+}
+
+/// One request and what came of it.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The host that it was sent to, by its number.
+    pub host: usize,
+    /// When it was to start.
+    pub intended: Time,
+    /// When a client was free for it.
+    pub free: Time,
+    /// When it started.
+    pub started: Time,
+    /// When its answer had come, or it was given up.
+    pub ended: Time,
+    /// Whether it is measured; otherwise it belongs to the warm-up.
+    pub measured: bool,
+    /// Bytes of the answer's body.
+    pub bytes: u64,
+    /// Documents that it indexed.
+    pub documents: u64,
+    /// What came of it.
+    pub outcome: Result<(), Failure>,
+}
+
+/// Records samples; the figures come at the end.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    window: Duration,
+    /// When the measured part began, and when it is to end, as soon as that is known.
+    begin: Option<Time>,
+    end: Option<Time>,
+    last_ended: Time,
+    latency: Histogram<u64>,
+    service_time: Histogram<u64>,
+    requests: u64,
+    errors: BTreeMap<String, u64>,
+    hosts: Vec<u64>,
+    answer_bytes: u64,
+    documents: u64,
+    /// Good answers in each window since the beginning, the last one not whole.
+    windows: Vec<u64>,
+    /// Good answers until the end.
+    answers: u64,
+    busy_starts: u64,
+    slipped_starts: u64,
+    /// Measured seconds of the longest part, once it has ended.
+    seconds: f64,
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new(3).expect("three digits are within the library's bounds")
+}
+
+impl Recorder {
+    /// A recorder for a load.
+    pub fn new(load: &Load) -> Self {
+        Recorder {
+            window: load.window.max(Duration::from_millis(1)),
+            begin: None,
+            end: None,
+            last_ended: Time(0),
+            latency: histogram(),
+            service_time: histogram(),
+            requests: 0,
+            errors: BTreeMap::new(),
+            hosts: vec![0; load.hosts.len()],
+            answer_bytes: 0,
+            documents: 0,
+            windows: Vec::new(),
+            answers: 0,
+            busy_starts: 0,
+            slipped_starts: 0,
+            seconds: 0.0,
+        }
+    }
+
+    /// Learns when the measured part begins and ends, as soon as `starts` knows.
+    pub fn follow(&mut self, starts: &Starts) {
+        if self.begin.is_none() {
+            self.begin = starts.begin();
+            self.end = starts.end();
+        }
+    }
+
+    /// Records one request.
+    pub fn record(&mut self, sample: &Sample) {
+        if sample.outcome.is_ok() {
+            self.count_answer(sample);
+        }
+        if !sample.measured {
+            return;
+        }
+        self.last_ended = self.last_ended.max(sample.ended);
+        self.requests += 1;
+        if let Some(host) = self.hosts.get_mut(sample.host) {
+            *host += 1;
+        }
+        self.answer_bytes += sample.bytes;
+        if sample.free > sample.intended {
+            self.busy_starts += 1;
+        } else if sample.started - sample.intended > SLIPPED {
+            self.slipped_starts += 1;
+        }
+        match &sample.outcome {
+            Ok(()) => self.documents += sample.documents,
+            Err(failure) => *self.errors.entry(failure.to_string()).or_default() += 1,
+        }
+        if matches!(sample.outcome, Ok(()) | Err(Failure::NoAnswer)) {
+            // Histograms grow as they need to, so recording cannot fail.
+            let _ = self.latency.record(nanos(sample.ended - sample.intended));
+            let _ = self.service_time.record(nanos(sample.ended - sample.started));
+        }
+    }
+
+    /// Counts a good answer in its window: also one that was asked for in the warm-up, as others are still under way
+    /// at the end.
+    fn count_answer(&mut self, sample: &Sample) {
+        let Some(begin) = self.begin.filter(|begin| *begin <= sample.ended) else { return };
+        if self.end.is_some_and(|end| sample.ended > end) {
+            return;
+        }
+        let window = ((sample.ended - begin).as_nanos() / self.window.as_nanos()) as usize;
+        if self.windows.len() <= window {
+            self.windows.resize(window + 1, 0);
+        }
+        self.windows[window] += 1;
+        self.answers += 1;
+    }
+
+    /// Everything has ended, at `now`: the length of the measured part is known, and which windows are whole.
+    pub fn close(&mut self, now: Time) {
+        let Some(begin) = self.begin else { return };
+        let end = self.end.map_or(self.last_ended, |end| end.min(now));
+        self.seconds = (end - begin).as_secs_f64();
+        let whole = ((end - begin).as_nanos() / self.window.as_nanos()) as usize;
+        self.windows.resize(whole, 0);
+    }
+
+    /// Adds what another driver of the same load recorded beside this one. Both are closed.
+    pub fn add(&mut self, other: &Recorder) {
+        let _ = self.latency.add(&other.latency);
+        let _ = self.service_time.add(&other.service_time);
+        self.requests += other.requests;
+        for (kind, count) in &other.errors {
+            *self.errors.entry(kind.clone()).or_default() += count;
+        }
+        self.hosts.iter_mut().zip(&other.hosts).for_each(|(own, theirs)| *own += theirs);
+        self.answer_bytes += other.answer_bytes;
+        self.documents += other.documents;
+        self.windows.truncate(other.windows.len());
+        self.windows.iter_mut().zip(&other.windows).for_each(|(own, theirs)| *own += theirs);
+        self.answers += other.answers;
+        self.busy_starts += other.busy_starts;
+        self.slipped_starts += other.slipped_starts;
+        self.seconds = self.seconds.max(other.seconds);
+    }
+
+    /// Requests that were measured so far.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// The figures of an operation that was sent as `load` says.
+    pub fn figures(&self, operation: &str, load: &Load) -> LoadFigures {
+        let hosts = load.hosts.iter().cloned().zip(self.hosts.iter().copied());
+        LoadFigures {
+            operation: operation.to_owned(),
+            clients: load.clients,
+            rate_per_s: load.arrival.rate_per_s(),
+            seconds: self.seconds,
+            requests: self.requests,
+            errors: self.errors.clone(),
+            answer_bytes: self.answer_bytes,
+            documents: self.documents,
+            throughput: self.throughput(),
+            latency: percentiles(&self.latency),
+            service_time: percentiles(&self.service_time),
+            hosts: hosts.collect(),
+            searches: BTreeMap::new(),
+            busy_starts: self.busy_starts,
+            slipped_starts: self.slipped_starts,
+            driver: None,
+        }
+    }
+
+    fn throughput(&self) -> Throughput {
+        let window_s = self.window.as_secs_f64();
+        let mean_per_s = if self.seconds > 0.0 { self.answers as f64 / self.seconds } else { 0.0 };
+        let mut sorted: Vec<f64> = self.windows.iter().map(|n| *n as f64 / window_s).collect();
+        sorted.sort_by(f64::total_cmp);
+        let at = |rank: usize| sorted.get(rank).copied().unwrap_or(mean_per_s);
+        let count = sorted.len();
+        let upper_middle = at(count / 2);
+        let median_per_s = if count.is_multiple_of(2) {
+            (at((count / 2).wrapping_sub(1)) + upper_middle) / 2.0
+        } else {
+            upper_middle
+        };
+        Throughput {
+            mean_per_s,
+            median_per_s,
+            min_per_s: at(0),
+            max_per_s: at(count.wrapping_sub(1)),
+            window_s,
+            windows: self.windows.clone(),
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn percentiles(times: &Histogram<u64>) -> Option<Percentiles> {
+    let at = |share: f64| times.value_at_quantile(share) as f64 / 1e6;
+    (!times.is_empty()).then(|| Percentiles {
+        mean_ms: times.mean() / 1e6,
+        p50_ms: at(0.5),
+        p90_ms: at(0.9),
+        p99_ms: at(0.99),
+        p99_9_ms: at(0.999),
+        p100_ms: times.max() as f64 / 1e6,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{Arrival, Extent, Next};
+
+    fn load(measured: Extent) -> Load {
+        Load::closed(vec!["a:9200".to_owned(), "b:9200".to_owned()], 4, measured, 7)
+    }
+
+    fn ms(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    fn sample(start_ms: u64, end_ms: u64) -> Sample {
+        Sample {
+            host: 0,
+            intended: ms(start_ms),
+            free: ms(start_ms),
+            started: ms(start_ms),
+            ended: ms(end_ms),
+            measured: true,
+            bytes: 10,
+            documents: 0,
+            outcome: Ok(()),
+        }
+    }
+
+    /// A recorder whose measured part begins at `begin_ms`.
+    fn recorder(load: &Load, begin_ms: u64) -> Recorder {
+        let mut starts = Starts::new(load, ms(begin_ms));
+        assert_ne!(starts.next(ms(begin_ms)), Next::End);
+        let mut recorder = Recorder::new(load);
+        recorder.follow(&starts);
+        recorder
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_values() {
+        let load = load(Extent::Requests(1000));
+        let mut recorder = recorder(&load, 0);
+        for n in 1..=1000 {
+            recorder.record(&sample(0, n));
+        }
+        recorder.close(ms(1000));
+        let latency = recorder.figures("x", &load).latency.unwrap();
+        let near =
+            |found: f64, exact: f64| assert!((found / exact - 1.0).abs() < 1e-3, "{found} {exact}");
+        near(latency.p50_ms, 500.0);
+        near(latency.p90_ms, 900.0);
+        near(latency.p99_ms, 990.0);
+        near(latency.p99_9_ms, 999.0);
+        near(latency.p100_ms, 1000.0);
+        near(latency.mean_ms, 500.5);
+    }
+
+    #[test]
+    fn a_stall_is_charged_to_every_request_that_was_to_start_meanwhile() {
+        let arrival = Arrival::Deterministic { rate_per_s: 100.0 };
+        let load = Load { arrival, ..load(Extent::Requests(100)) };
+        let mut recorder = recorder(&load, 0);
+        // The only client waits a second for its first answer; then all others take 1 ms, one after another.
+        recorder.record(&sample(0, 1000));
+        for n in 1..100 {
+            let free = ms(1000 + n);
+            let ended = ms(1001 + n);
+            recorder.record(&Sample { free, started: free, ended, ..sample(n * 10, 0) });
+        }
+        recorder.close(ms(1100));
+        let figures = recorder.figures("x", &load);
+        assert!(figures.latency.unwrap().p50_ms > 500.0, "{:?}", figures.latency);
+        assert!(figures.service_time.unwrap().p50_ms < 1.01, "{:?}", figures.service_time);
+        assert_eq!((figures.busy_starts, figures.slipped_starts), (99, 0));
+    }
+
+    #[test]
+    fn a_start_that_slips_though_a_client_is_free_is_told_apart() {
+        let load = load(Extent::Requests(2));
+        let mut recorder = recorder(&load, 0);
+        recorder.record(&Sample { started: ms(13), ..sample(10, 20) });
+        recorder.record(&Sample { started: Time(10_900_000), ..sample(10, 20) });
+        let figures = recorder.figures("x", &load);
+        assert_eq!((figures.busy_starts, figures.slipped_starts), (0, 1));
+    }
+
+    #[test]
+    fn throughput_is_counted_in_whole_windows_between_beginning_and_end() {
+        let load = load(Extent::Time(Duration::from_millis(2500)));
+        let mut recorder = recorder(&load, 100);
+        // Asked for in the warm-up, answered before and after the beginning.
+        recorder.record(&Sample { measured: false, ..sample(0, 50) });
+        recorder.record(&Sample { measured: false, ..sample(0, 150) });
+        for end in [1099, 1100, 1200, 2300, 2400, 2600, 2700] {
+            recorder.record(&sample(110, end));
+        }
+        recorder.close(ms(2800));
+        let figures = recorder.figures("x", &load);
+        let throughput = &figures.throughput;
+        assert_eq!(throughput.windows, [2, 2], "that of 2100 to 2600 is not whole");
+        assert_eq!(figures.requests, 7);
+        assert!((throughput.mean_per_s - 7.0 / 2.5).abs() < 1e-9, "{throughput:?}");
+        assert_eq!((throughput.min_per_s, throughput.median_per_s), (2.0, 2.0));
+    }
+
+    #[test]
+    fn failures_are_counted_and_only_those_given_up_have_a_time() {
+        let load = load(Extent::Requests(4));
+        let mut recorder = recorder(&load, 0);
+        let full = Failure::Refused { status: 429, kind: "es_rejected_execution_exception".into() };
+        recorder.record(&Sample { outcome: Err(full.clone()), host: 1, ..sample(0, 1) });
+        recorder.record(&Sample { outcome: Err(full), ..sample(0, 1) });
+        recorder.record(&Sample { outcome: Err(Failure::NoAnswer), ..sample(0, 1000) });
+        recorder.record(&sample(0, 10));
+        recorder.close(ms(1000));
+        let figures = recorder.figures("x", &load);
+        assert_eq!(figures.errors["429 es_rejected_execution_exception"], 2);
+        assert_eq!((figures.failed(), figures.error_rate()), (3, 0.75));
+        let latency = figures.latency.unwrap();
+        assert!(latency.p50_ms > 9.9 && latency.p100_ms > 999.0, "{latency:?}");
+        assert_eq!(figures.throughput.mean_per_s, 1.0);
+        assert_eq!(figures.hosts, BTreeMap::from([("a:9200".into(), 3), ("b:9200".into(), 1)]));
+    }
+
+    #[test]
+    fn two_drivers_are_one_load() {
+        let load = load(Extent::Time(Duration::from_secs(2)));
+        let mut parts = [recorder(&load, 0), recorder(&load, 5)];
+        for n in 0..20 {
+            parts[n % 2].record(&sample(10, 100 * n as u64 + 50));
+        }
+        parts.iter_mut().for_each(|part| part.close(ms(3000)));
+        let [mut whole, second] = parts;
+        whole.add(&second);
+        let figures = whole.figures("x", &load);
+        assert_eq!((figures.requests, figures.throughput.windows.clone()), (20, vec![10, 10]));
+        assert_eq!(figures.throughput.mean_per_s, 10.0);
+    }
+
+    #[test]
+    fn nothing_measured_is_no_figure() {
+        let load = load(Extent::Requests(4));
+        let mut recorder = Recorder::new(&load);
+        recorder.close(ms(9));
+        let figures = recorder.figures("x", &load);
+        assert_eq!((figures.latency, figures.throughput.median_per_s), (None, 0.0));
+    }
+}

@@ -1,0 +1,177 @@
+//! A load on real sockets, on threads of its own: whoever waits for it has its own event loop, and does not disturb it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clusters::wire::WireHost;
+use record::{DriverUse, LoadFigures};
+use tokio::sync::oneshot;
+
+use super::{Extent, Live, Load, Operation, Recorder, SocketClient, drive};
+use crate::Error;
+use crate::calibration::clock::thread_time;
+
+/// A load that goes on, on one thread or several. Dropped, it ends by itself soon.
+pub struct Running {
+    load: Load,
+    operation: String,
+    live: Arc<Live>,
+    parts: Vec<oneshot::Receiver<Result<Part, Error>>>,
+}
+
+/// What one thread did.
+struct Part {
+    recorder: Recorder,
+    cpu: Duration,
+    starved: Duration,
+    wall: Duration,
+}
+
+/// Starts a load on `hosts` from `threads` threads, at least one, at most one for each client. Several share clients,
+/// rate and requests equally.
+///
+/// # Errors
+/// If the operation names a parameter that is not there, its corpus cannot be opened, or there is no thread to have.
+pub fn start(
+    load: &Load,
+    operation: &Operation,
+    hosts: &[WireHost],
+    threads: u32,
+    live: &Arc<Live>,
+) -> Result<Running, Error> {
+    // What is wrong is found here and not in a thread.
+    operation.requests(load.seed, 0, 1)?;
+    let threads = threads.clamp(1, load.clients.max(1));
+    let mut parts = Vec::new();
+    for number in 0..threads {
+        let (sender, receiver) = oneshot::channel();
+        let part = part_of(load, number, threads);
+        let (operation, hosts, watched) = (operation.clone(), hosts.to_vec(), live.clone());
+        let run = move || {
+            let ended = run_part(&part, &operation, hosts, (number, threads), &watched);
+            // Nobody waits for it any more where this fails.
+            let _ = sender.send(ended);
+        };
+        std::thread::Builder::new().name(format!("load {number}")).spawn(run).map_err(
+            |source| {
+                live.stop();
+                Error::Thread { source }
+            },
+        )?;
+        parts.push(receiver);
+    }
+    Ok(Running { load: load.clone(), operation: operation.name.clone(), live: live.clone(), parts })
+}
+
+impl Running {
+    /// Waits until it has ended, and answers its figures.
+    ///
+    /// # Errors
+    /// If a corpus cannot be read further, or a thread has panicked.
+    pub async fn figures(mut self) -> Result<LoadFigures, Error> {
+        let mut whole: Option<Recorder> = None;
+        let (mut cpu, mut used) = (Duration::ZERO, DriverUse::default());
+        // Each stays until it has ended: dropped before that, the load is stopped.
+        while let Some(receiver) = self.parts.first_mut() {
+            let lost = |_| Error::Thread { source: std::io::Error::other("it has panicked") };
+            let ended = receiver.await.map_err(lost);
+            self.parts.remove(0);
+            let part = ended??;
+            let share = |time: Duration| time.as_secs_f64() / part.wall.as_secs_f64().max(1e-9);
+            cpu += part.cpu;
+            used.cpu_share = used.cpu_share.max(share(part.cpu));
+            used.starved_share = used.starved_share.max(share(part.starved));
+            match &mut whole {
+                Some(whole) => whole.add(&part.recorder),
+                None => whole = Some(part.recorder),
+            }
+        }
+        used.cpu_us_per_request = cpu.as_secs_f64() * 1e6 / self.live.sent().max(1) as f64;
+        let recorder = whole.expect("there is one thread at least");
+        let figures = recorder.figures(&self.operation, &self.load);
+        Ok(LoadFigures { driver: Some(used), ..figures })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.parts.is_empty() {
+            self.live.stop();
+        }
+    }
+}
+
+/// The part of a load that thread `number` of `threads` has.
+fn part_of(load: &Load, number: u32, threads: u32) -> Load {
+    let below = |whole: u64, n: u32| u128::from(whole) * u128::from(n) / u128::from(threads);
+    let part = |whole: u64| (below(whole, number + 1) - below(whole, number)) as u64;
+    let extent = |extent: Extent| match extent {
+        Extent::Requests(requests) => Extent::Requests(part(requests)),
+        time => time,
+    };
+    Load {
+        clients: part(u64::from(load.clients)) as u32,
+        arrival: load.arrival.part(1.0 / f64::from(threads)),
+        warm_up: extent(load.warm_up),
+        measured: extent(load.measured),
+        // Each has gaps of its own.
+        seed: load.seed.wrapping_add(u64::from(number)),
+        ..load.clone()
+    }
+}
+
+fn run_part(
+    load: &Load,
+    operation: &Operation,
+    hosts: Vec<WireHost>,
+    (number, threads): (u32, u32),
+    live: &Arc<Live>,
+) -> Result<Part, Error> {
+    // The parameters of a request do not depend on who sends it.
+    let seed = load.seed.wrapping_sub(u64::from(number));
+    let requests = operation.requests(seed, u64::from(number), u64::from(threads))?;
+    let hosts: Rc<[WireHost]> = hosts.into();
+    world::real_world::run(load.seed, async move |env| {
+        let (began, cpu, starved) = (env.now(), thread_time(), starved());
+        let recorder = drive(&env, load, requests, |_| SocketClient::new(&hosts), live).await?;
+        Ok(Part {
+            recorder,
+            cpu: thread_time() - cpu,
+            starved: self::starved().saturating_sub(starved),
+            wall: env.now() - began,
+        })
+    })
+}
+
+/// Time that this thread was ready to run and had no core; zero where the system does not tell.
+fn starved() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().nth(1).and_then(|field| field.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Arrival;
+
+    #[test]
+    fn parts_of_a_load_are_the_whole() {
+        let load = Load {
+            arrival: Arrival::Poisson { rate_per_s: 90.0 },
+            warm_up: Extent::Requests(10),
+            ..Load::closed(vec!["a:1".to_owned()], 100, Extent::Requests(1_000_001), 5)
+        };
+        let parts: Vec<Load> = (0..3).map(|number| part_of(&load, number, 3)).collect();
+        assert_eq!(parts.iter().map(|part| part.clients).sum::<u32>(), 100);
+        let requests = |extent: Extent| match extent {
+            Extent::Requests(requests) => requests,
+            Extent::Time(_) => panic!("it was a number"),
+        };
+        assert_eq!(parts.iter().map(|part| requests(part.measured)).sum::<u64>(), 1_000_001);
+        assert_eq!(parts.iter().map(|part| requests(part.warm_up)).sum::<u64>(), 10);
+        assert!(parts.iter().all(|part| part.arrival.rate_per_s() == Some(30.0)));
+        assert_ne!(parts[0].seed, parts[1].seed);
+    }
+}

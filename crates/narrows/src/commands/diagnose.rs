@@ -1,0 +1,215 @@
+//! `narrows diagnose`
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clusters::{DEFAULT_HEAP, EmbeddedTarget, OpenSearchTarget, Target};
+use insight::diagnosis::{Diagnosis, diagnose};
+use report::diagnosed::{Diagnosed, Judged, Row};
+use world::Env;
+
+use crate::diagnose::{Bed, CASES, Case};
+use crate::exit::Usage;
+use crate::interrupt::{Ended, until_told};
+use crate::live::{self, ConnectArgs, Looking, Probing, connect, title};
+use crate::on::On;
+use crate::runs;
+
+/// How long a case is looked at before anything is probed, and how often.
+const LOOK_FOR: Duration = Duration::from_secs(6);
+const INTERVAL: Duration = Duration::from_millis(500);
+/// Time for recoveries to begin.
+const BEGIN: Duration = Duration::from_millis(1500);
+const SEED: u64 = 1;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only these cases; may be given several times.
+    #[arg(long = "case", value_name = "NAME")]
+    cases: Vec<String>,
+    /// Where causes are injected: opensearch, embedded; both without any.
+    #[arg(long, value_name = "WHERE", value_parser = On::parse)]
+    on: Vec<On>,
+    /// Look only.
+    #[arg(long)]
+    no_probe: bool,
+    /// An unpacked OpenSearch distribution, instead of the release from Maven Central.
+    #[arg(long, value_name = "DIR")]
+    opensearch_home: Option<PathBuf>,
+    /// One JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+    /// Writes the table as Markdown, too.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Where the records of probes are kept.
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
+    runs: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let cases = cases(&args.cases)?;
+    let on = if args.on.is_empty() { vec![On::OpenSearch, On::Embedded] } else { args.on.clone() };
+    let mut diagnosed = Diagnosed::default();
+    for on in &on {
+        let rows = world::real_world::run(SEED, async |env| match on {
+            On::OpenSearch => {
+                let target = OpenSearchTarget::new(&env).with_heap(DEFAULT_HEAP);
+                let home = args.opensearch_home.iter();
+                let target = home.fold(target, |target, home| target.with_home(home));
+                work(&env, target, &cases, args).await
+            }
+            On::Embedded => {
+                let target = EmbeddedTarget::new(&env, std::env::current_exe()?);
+                work(&env, target, &cases, args).await
+            }
+            On::Virtual | On::Url(_) => {
+                let text = "causes are injected into nodes that are started for it: --on opensearch, --on embedded";
+                Err(Usage(text.to_owned()).into())
+            }
+        });
+        diagnosed.rows.extend(rows?);
+    }
+    if let Some(path) = &args.write {
+        let command = format!("narrows diagnose --write {}", path.display());
+        std::fs::write(path, diagnosed.markdown(&command))
+            .with_context(|| format!("write {}", path.display()))?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", diagnosed.json())?;
+    } else {
+        write!(out, "{}", diagnosed.text())?;
+    }
+    match diagnosed.wrong() {
+        0 => Ok(()),
+        1 => anyhow::bail!("1 verdict is not what was injected"),
+        n => anyhow::bail!("{n} verdicts are not what was injected"),
+    }
+}
+
+fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static Case>> {
+    let find = |name: &String| {
+        let names = CASES.iter().map(|case| case.name);
+        CASES.iter().find(|case| case.name == name).ok_or_else(|| {
+            let hint = record::names::did_you_mean(name, names.clone());
+            let all: Vec<&str> = names.collect();
+            Usage(format!("no case is called \"{name}\"{hint}; there are {}", all.join(", ")))
+                .into()
+        })
+    };
+    if asked.is_empty() { Ok(CASES.iter().collect()) } else { asked.iter().map(find).collect() }
+}
+
+/// Every case on one target. Whatever the end, the nodes are stopped.
+async fn work<T: Target>(
+    env: &Env,
+    target: T,
+    cases: &[&Case],
+    args: &Args,
+) -> anyhow::Result<Vec<Row>> {
+    eprintln!("starting two nodes ({})", target.name());
+    let mut rows = Vec::new();
+    let ended = until_told(async {
+        let bed = Bed::start(env, target).await?;
+        let mut ended = Ok(());
+        for case in cases {
+            if let Some(why) = case.obstacle() {
+                eprintln!("{} is left out: {why}", case.name);
+                continue;
+            }
+            eprintln!("{}: {}", case.name, case.injected);
+            match one(env, &bed, case, args).await {
+                Ok(row) => rows.push(row),
+                Err(error) => {
+                    ended = Err(error.context(format!("case {}", case.name)));
+                    break;
+                }
+            }
+        }
+        bed.stop().await;
+        ended
+    });
+    match ended.await? {
+        Ended::Complete => Ok(rows),
+        Ended::Interrupted => anyhow::bail!("interrupted; the nodes are stopped"),
+    }
+}
+
+async fn one<T: Target>(env: &Env, bed: &Bed<T>, case: &Case, args: &Args) -> anyhow::Result<Row> {
+    let injected = bed.inject(case).await?;
+    let looked = {
+        let feed = bed.feed(&injected);
+        let explain = async {
+            env.sleep(BEGIN).await;
+            explain(env, &bed.urls(), case, args).await
+        };
+        tokio::select! {
+            biased;
+            Err(error) = feed => Err(error),
+            looked = explain => looked,
+        }
+    };
+    bed.calm(injected).await?;
+    let (cluster, passive, probed) = looked?;
+    let expected: Vec<String> =
+        case.expected.iter().map(|class| class.label().to_owned()).collect();
+    Ok(Row {
+        cluster,
+        case: case.name.to_owned(),
+        injected: case.injected.to_owned(),
+        expected,
+        passive: judged(case, &passive),
+        probed: probed.as_ref().map(|diagnosis| judged(case, diagnosis)),
+        probes: probed.into_iter().flat_map(|diagnosis| diagnosis.probes).collect(),
+    })
+}
+
+/// As `narrows explain`, first without and then with `--probe`.
+async fn explain(
+    env: &Env,
+    urls: &[String],
+    case: &Case,
+    args: &Args,
+) -> anyhow::Result<(String, Diagnosis, Option<Diagnosis>)> {
+    let connect_args = ConnectArgs::default();
+    let sampler = connect(env, urls, &connect_args).await?;
+    let cluster = {
+        let identity = sampler.identity();
+        if identity.flavour == "narrows" { title_of_engine() } else { title(identity) }
+    };
+    let mut looking = Looking::new(env, sampler, INTERVAL);
+    looking.look_for(LOOK_FOR).await?;
+    let passive = diagnose(&looking.series());
+    if args.no_probe || !case.can_be_probed() {
+        return Ok((cluster, passive, None));
+    }
+    let mut probed = passive.clone();
+    let (runs, connect) = (&*args.runs, &connect_args);
+    let probing = Probing { runs, urls, connect, aloud: false };
+    live::probe(env, &mut looking, &mut probed, &probing).await?;
+    Ok((cluster, passive, Some(probed)))
+}
+
+fn title_of_engine() -> String {
+    "the embedded engine".to_owned()
+}
+
+fn judged(case: &Case, diagnosis: &Diagnosis) -> Judged {
+    let first = diagnosis.findings.first();
+    Judged {
+        is_right: first.map_or(case.expected.is_empty(), |f| case.expected.contains(&f.class)),
+        class: first.map_or("healthy", |finding| finding.class.label()).to_owned(),
+        sentence: first.map_or(&diagnosis.headline, |finding| &finding.sentence).clone(),
+        others: diagnosis.findings.iter().skip(1).map(|f| f.class.label().to_owned()).collect(),
+        lift: first.and_then(|finding| {
+            let lift = finding.lift.as_ref()?;
+            let setting = lift.setting.as_ref()?;
+            let to = lift.to.as_ref().map_or_else(String::new, |to| format!(", try {to}"));
+            let now = lift.now.as_ref().map_or_else(String::new, |now| format!(" = {now}"));
+            Some(format!("{setting}{now}{to}"))
+        }),
+    }
+}

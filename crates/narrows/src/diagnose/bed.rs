@@ -1,0 +1,225 @@
+//! Two nodes on two sites of one cluster, with indices on one of them that are recovered onto the other.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use bytes::Bytes;
+use clusters::{ClusterSpec, Target, TopologySpec};
+use serde_json::{Value, json};
+use world::{Env, LinkConfig};
+
+use super::quota::Quota;
+use super::{Case, Kind, LIMIT, QUOTA_SHARE, RTT};
+
+const NEAR: &str = "near";
+const FAR: &str = "far";
+/// Indices of one shard: one recovers while the copies of another are taken away.
+const WHOLE: [&str; 4] = ["whole-0", "whole-1", "whole-2", "whole-3"];
+/// An index of many small shards.
+const SPLIT: &str = "split";
+const SPLIT_SHARDS: u32 = 12;
+/// Documents of [`DOCUMENT_BYTES`] in each.
+const DOCUMENTS: u32 = 4000;
+const DOCUMENT_BYTES: usize = 10_000;
+const BULK_DOCUMENTS: u32 = 200;
+/// How long a recovery may take.
+const PATIENCE_S: u32 = 120;
+
+/// A cluster to inject causes into.
+pub(crate) struct Bed<T> {
+    env: Env,
+    target: T,
+}
+
+/// An injected cause. What it leaves is taken back by [`Bed::calm`].
+pub(crate) struct Injected {
+    indices: &'static [&'static str],
+    /// Whether recoveries go on one after another.
+    goes_on: bool,
+    _quota: Option<Quota>,
+}
+
+impl<T: Target> Bed<T> {
+    /// Starts the nodes, and indexes what is recovered.
+    pub(crate) async fn start(env: &Env, target: T) -> anyhow::Result<Self> {
+        let site = |name: &str| ClusterSpec {
+            name: name.to_owned(),
+            nodes: 1,
+            settings: Default::default(),
+        };
+        let topology = TopologySpec {
+            clusters: vec![site(NEAR), site(FAR)],
+            link: Some(LinkConfig::default()),
+            joined: true,
+        };
+        let mut bed = Bed { env: env.clone(), target };
+        bed.target.start(&topology).await.context("start two nodes")?;
+        if bed.target.places_by_setting() {
+            // What was placed stays there: shards that move by themselves are recoveries, too.
+            bed.set(json!({ "cluster.routing.rebalance.enable": "none" })).await?;
+        }
+        for name in WHOLE {
+            bed.index(name, 1).await?;
+        }
+        bed.index(SPLIT, SPLIT_SHARDS).await?;
+        Ok(bed)
+    }
+
+    /// Ends the nodes.
+    pub(crate) async fn stop(mut self) {
+        self.target.stop().await;
+    }
+
+    /// Addresses of both nodes.
+    pub(crate) fn urls(&self) -> Vec<String> {
+        let nodes = [NEAR, FAR].into_iter().flat_map(|site| self.target.nodes(site));
+        nodes.map(|node| format!("http://{}", node.http)).collect()
+    }
+
+    /// Makes a case's cause.
+    pub(crate) async fn inject(&self, case: &Case) -> anyhow::Result<Injected> {
+        let mut injected = Injected { indices: &WHOLE, goes_on: true, _quota: None };
+        match case.kind {
+            Kind::Throttle => self.set(json!({ LIMIT: "4mb" })).await?,
+            Kind::Link => self.round_trip(RTT)?,
+            Kind::Cpu => {
+                self.set(json!({ LIMIT: "-1" })).await?;
+                let node = self.target.nodes(FAR).into_iter().next().map(|node| node.name);
+                let pid = node.and_then(|node| self.target.process_of(&node));
+                let pid = pid.context("the far node is no process of ours")?;
+                let quota = Quota::of(pid, QUOTA_SHARE)
+                    .context("this machine lets us make no control group")?;
+                injected._quota = Some(quota);
+            }
+            Kind::Slots => {
+                let slots = "cluster.routing.allocation.node_concurrent_recoveries";
+                self.set(json!({ slots: "1" })).await?;
+                self.round_trip(RTT)?;
+                injected.indices = &[SPLIT];
+            }
+            Kind::Block => {
+                injected.goes_on = false;
+                // Where no filter can keep it from every node, one copy more than there are nodes is.
+                let replicas = if self.target.places_by_setting() { 1 } else { 2 };
+                if self.target.places_by_setting() {
+                    let name = "index.routing.allocation.require._name";
+                    self.update(WHOLE[0], json!({ name: "no-such-node" })).await?;
+                }
+                self.replicas(WHOLE[0], replicas).await?;
+            }
+            Kind::Healthy => self.set(json!({ LIMIT: "-1" })).await?,
+        }
+        Ok(injected)
+    }
+
+    /// Lets recoveries go on, one after another, for as long as it is polled.
+    pub(crate) async fn feed(&self, injected: &Injected) -> anyhow::Result<()> {
+        if !injected.goes_on {
+            return std::future::pending().await;
+        }
+        loop {
+            for index in injected.indices {
+                self.replicas(index, 1).await?;
+                self.until_green(index).await?;
+                self.replicas(index, 0).await?;
+            }
+        }
+    }
+
+    /// Takes back what a case left.
+    pub(crate) async fn calm(&self, injected: Injected) -> anyhow::Result<()> {
+        drop(injected);
+        self.round_trip(Duration::ZERO)?;
+        let slots = "cluster.routing.allocation.node_concurrent_recoveries";
+        self.set(json!({ LIMIT: null, slots: null })).await?;
+        if self.target.places_by_setting() {
+            let name = "index.routing.allocation.require._name";
+            self.update(WHOLE[0], json!({ name: null })).await?;
+        }
+        for index in WHOLE.into_iter().chain([SPLIT]) {
+            self.replicas(index, 0).await?;
+            self.until_green(index).await?;
+        }
+        // Copies are removed a moment after they are taken away; one that is still there would be recovered at once.
+        self.env.sleep(Duration::from_secs(1)).await;
+        Ok(())
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: Value) -> anyhow::Result<Value> {
+        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+        Ok(self.target.request(NEAR, method, path, body).await?.json()?)
+    }
+
+    async fn set(&self, settings: Value) -> anyhow::Result<()> {
+        let body = json!({ "persistent": settings });
+        self.ask("PUT", "/_cluster/settings", body).await.map(drop)
+    }
+
+    async fn update(&self, index: &str, settings: Value) -> anyhow::Result<()> {
+        self.ask("PUT", &format!("/{index}/_settings"), settings).await.map(drop)
+    }
+
+    async fn replicas(&self, index: &str, replicas: u32) -> anyhow::Result<()> {
+        self.update(index, json!({ "number_of_replicas": replicas })).await
+    }
+
+    async fn until_green(&self, index: &str) -> anyhow::Result<()> {
+        let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout={PATIENCE_S}s");
+        let health = self.ask("GET", &path, Value::Null).await?;
+        match health["timed_out"] == true {
+            true => Err(anyhow!("{index} was not recovered within {PATIENCE_S} s")),
+            false => Ok(()),
+        }
+    }
+
+    fn round_trip(&self, rtt: Duration) -> anyhow::Result<()> {
+        let link = self.target.link().context("there is a link between the sites")?;
+        link.configure(LinkConfig { rtt, ..LinkConfig::default() })?;
+        Ok(())
+    }
+
+    /// An index on the near node, of documents that do not compress.
+    async fn index(&self, name: &str, shards: u32) -> anyhow::Result<()> {
+        let mut settings = json!({
+            "number_of_shards": shards,
+            "number_of_replicas": 0,
+            "refresh_interval": "-1",
+        });
+        if self.target.places_by_setting() {
+            settings["index.routing.allocation.include._name"] = json!(format!("{NEAR}-0"));
+        }
+        let field = json!({"type": "keyword", "index": false, "doc_values": false});
+        let body = json!({"settings": settings, "mappings": {"properties": {"t": field}}});
+        self.ask("PUT", &format!("/{name}"), body).await?;
+        for _ in 0..DOCUMENTS / BULK_DOCUMENTS {
+            let path = format!("/{name}/_bulk");
+            let answer = self.target.request(NEAR, "POST", &path, self.bulk().into()).await?;
+            if answer.json()?["errors"] != false {
+                return Err(anyhow!("documents of {name} were refused"));
+            }
+        }
+        self.ask("POST", &format!("/{name}/_flush"), Value::Null).await?;
+        if self.target.places_by_setting() {
+            let name_setting = "index.routing.allocation.include._name";
+            self.update(name, json!({ name_setting: null })).await?;
+        }
+        Ok(())
+    }
+
+    fn bulk(&self) -> String {
+        const LETTERS: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        let mut lines = String::with_capacity(BULK_DOCUMENTS as usize * (DOCUMENT_BYTES + 40));
+        for _ in 0..BULK_DOCUMENTS {
+            lines.push_str("{\"index\":{}}\n{\"t\":\"");
+            let ends = lines.len() + DOCUMENT_BYTES;
+            while lines.len() < ends {
+                // Ten letters of six bits each.
+                let bits = self.env.random_u64();
+                lines.extend((0..10).map(|n| char::from(LETTERS[(bits >> (6 * n)) as usize & 63])));
+            }
+            lines.push_str("\"}\n");
+        }
+        lines
+    }
+}

@@ -1,0 +1,99 @@
+//! Injected causes, and the verdicts on them.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `bed` | two nodes on two sites of one cluster, indices to recover, recoveries that go on |
+//! | `quota` | a control group that keeps a node from running |
+//!
+//! A verdict is right if its first finding is of a class that the injection is one of; of a healthy recovery, if
+//! nothing is found.
+
+mod bed;
+mod quota;
+
+use std::time::Duration;
+
+use insight::diagnosis::Class;
+
+pub(crate) use bed::Bed;
+
+/// Round trip of the case that has one.
+const RTT: Duration = Duration::from_millis(100);
+/// Of each period of 100 ms a starved node runs so long.
+const QUOTA_SHARE: f64 = 0.1;
+const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+
+/// One injected cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    /// Its name on the command line.
+    pub(crate) name: &'static str,
+    /// What is injected, in words.
+    pub(crate) injected: &'static str,
+    /// The classes that are right; empty where nothing is to be found.
+    pub(crate) expected: &'static [Class],
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Throttle,
+    Link,
+    Cpu,
+    Slots,
+    Block,
+    Healthy,
+}
+
+/// Every case.
+pub(crate) const CASES: [Case; 6] = [
+    Case {
+        name: "throttle",
+        injected: "indices.recovery.max_bytes_per_sec = 4mb",
+        expected: &[Class::RateLimit],
+        kind: Kind::Throttle,
+    },
+    Case {
+        name: "link",
+        injected: "a round trip of 100 ms between the nodes, settings as they come",
+        expected: &[Class::Latency],
+        kind: Kind::Link,
+    },
+    Case {
+        name: "cpu",
+        injected: "the target's control group has a tenth of a core, no limit on the rate",
+        expected: &[Class::CpuQuota],
+        kind: Kind::Cpu,
+    },
+    Case {
+        name: "slots",
+        injected: "12 shards, node_concurrent_recoveries = 1, a round trip of 100 ms",
+        expected: &[Class::AllocationSlots],
+        kind: Kind::Slots,
+    },
+    Case {
+        name: "block",
+        injected: "a replica that no node may hold",
+        expected: &[Class::AllocationBlock],
+        kind: Kind::Block,
+    },
+    Case {
+        name: "healthy",
+        injected: "nothing: near nodes, no limit on the rate",
+        expected: &[],
+        kind: Kind::Healthy,
+    },
+];
+
+impl Case {
+    /// Why it cannot be injected on this machine.
+    pub(crate) fn obstacle(&self) -> Option<&'static str> {
+        let obstacle = "no control group with a quota can be made here (root on Linux can)";
+        (self.kind == Kind::Cpu && !quota::Quota::is_allowed()).then_some(obstacle)
+    }
+
+    /// Whether something goes on that a probe could change.
+    pub(crate) fn can_be_probed(&self) -> bool {
+        !matches!(self.kind, Kind::Block | Kind::Healthy)
+    }
+}

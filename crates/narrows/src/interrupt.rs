@@ -1,0 +1,26 @@
+//! Someone who says stop: Ctrl-C, SIGTERM, a terminal that is closed.
+
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How work ended, short of a failure.
+pub(crate) enum Ended {
+    /// It was done.
+    Complete,
+    /// Someone said stop.
+    Interrupted,
+}
+
+/// Works until it is done, or until someone says stop.
+pub(crate) async fn until_told(
+    work: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<Ended> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::select! {
+        biased;
+        result = work => result.map(|()| Ended::Complete),
+        _ = tokio::signal::ctrl_c() => Ok(Ended::Interrupted),
+        _ = terminate.recv() => Ok(Ended::Interrupted),
+        _ = hang_up.recv() => Ok(Ended::Interrupted),
+    }
+}

@@ -1,0 +1,58 @@
+//! Looking at a cluster for a while.
+
+use std::time::Duration;
+
+use clusters::live::{Depth, Sampler};
+use insight::diagnosis::Series;
+use world::{Env, Time};
+
+use super::{History, usage};
+
+/// Looks at one cluster, one after another.
+pub(crate) struct Looking {
+    env: Env,
+    pub(crate) sampler: Sampler,
+    history: History,
+    began: Time,
+    interval: Duration,
+    next: Time,
+}
+
+impl Looking {
+    /// Nothing was seen yet.
+    pub(crate) fn new(env: &Env, sampler: Sampler, interval: Duration) -> Looking {
+        let (env, began) = (env.clone(), env.now());
+        Looking { env, sampler, history: History::default(), began, interval, next: began }
+    }
+
+    /// All that was seen.
+    pub(crate) fn series(&self) -> Series<'_> {
+        self.history.series()
+    }
+
+    /// Looks once, and answers the look's time in milliseconds since the first.
+    pub(crate) async fn look(&mut self, depth: Depth) -> anyhow::Result<f64> {
+        let t_ms = (self.env.now() - self.began).as_secs_f64() * 1e3;
+        let look = self.sampler.look(depth).await.map_err(|error| usage(&error))?;
+        self.history.push(t_ms, look);
+        Ok(t_ms)
+    }
+
+    /// Waits until the next look is due. A slow answer is followed by a pause all the same: the cluster has better
+    /// things to do.
+    pub(crate) async fn pause(&mut self) {
+        self.next = (self.next + self.interval).max(self.env.now() + self.interval / 4);
+        self.env.sleep_until(self.next).await;
+    }
+
+    /// Looks for so long, the first time deeply.
+    pub(crate) async fn look_for(&mut self, span: Duration) -> anyhow::Result<()> {
+        let ends = self.began + span;
+        self.look(Depth::Deep).await?;
+        while self.env.now() < ends {
+            self.pause().await;
+            self.look(Depth::Light).await?;
+        }
+        Ok(())
+    }
+}

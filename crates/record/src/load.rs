@@ -1,0 +1,101 @@
+//! What a load was like: requests sent to a cluster at a pace, and how it answered.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Times of many requests. Each figure is at most 0.1 % above the exact one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// Mean.
+    pub mean_ms: f64,
+    /// Half of the requests took no longer.
+    pub p50_ms: f64,
+    /// 90 % took no longer.
+    pub p90_ms: f64,
+    /// 99 % took no longer.
+    pub p99_ms: f64,
+    /// 99.9 % took no longer.
+    pub p99_9_ms: f64,
+    /// The longest.
+    pub p100_ms: f64,
+}
+
+/// Requests that were answered well, by time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// All of them over the measured time.
+    pub mean_per_s: f64,
+    /// Median of the windows; the mean where there is no whole window.
+    pub median_per_s: f64,
+    /// The least of the windows.
+    pub min_per_s: f64,
+    /// The most of the windows.
+    pub max_per_s: f64,
+    /// Length of a window.
+    pub window_s: f64,
+    /// Answers in each whole window, in the order of time.
+    pub windows: Vec<u64>,
+}
+
+/// What the driver itself used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DriverUse {
+    /// Core time of each request that was sent.
+    pub cpu_us_per_request: f64,
+    /// Of one core, that of the busiest of the driver's threads; 1 is a whole core.
+    pub cpu_share: f64,
+    /// Share of the time in which such a thread was ready to run and had no core.
+    pub starved_share: f64,
+}
+
+/// One load, measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadFigures {
+    /// What was sent.
+    pub operation: String,
+    /// Clients: requests that may be under way at once.
+    pub clients: u32,
+    /// Intended starts a second; none in a closed loop.
+    pub rate_per_s: Option<f64>,
+    /// Measured time, without the warm-up.
+    pub seconds: f64,
+    /// Requests that were measured, whatever came of them.
+    pub requests: u64,
+    /// Those that were not answered well, by what was found: `429 es_rejected_execution_exception`, `timeout`.
+    pub errors: BTreeMap<String, u64>,
+    /// Bytes of bodies that were received.
+    pub answer_bytes: u64,
+    /// Documents that bulk requests indexed; 0 of other operations.
+    pub documents: u64,
+    /// Answers a second.
+    pub throughput: Throughput,
+    /// From the intended start to the end of the answer. A request that was given up counts with the time until then;
+    /// other errors, which may be fast, are left out. None where nothing is left.
+    pub latency: Option<Percentiles>,
+    /// From the actual start to the end of the answer, of the same requests.
+    pub service_time: Option<Percentiles>,
+    /// Requests by the host that they were sent to.
+    pub hosts: BTreeMap<String, u64>,
+    /// Queries of shards that each node's search pool completed meanwhile, warm-up included; empty where that was not asked.
+    #[serde(default)]
+    pub searches: BTreeMap<String, u64>,
+    /// Starts that were late because every client was busy.
+    pub busy_starts: u64,
+    /// Starts that were over a millisecond late although a client was free: the driver's own fault.
+    pub slipped_starts: u64,
+    /// What the driver used; none in virtual time, where it costs nothing.
+    pub driver: Option<DriverUse>,
+}
+
+impl LoadFigures {
+    /// Requests that were not answered well.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// Their share of all, 0 to 1.
+    pub fn error_rate(&self) -> f64 {
+        if self.requests == 0 { 0.0 } else { self.failed() as f64 / self.requests as f64 }
+    }
+}

@@ -1,0 +1,181 @@
+//! Loads for a terminal, in the form that the field knows: a line for each figure, a column for each lap.
+
+use std::path::Path;
+
+use insight::load::{Change, changes, figures, headline, warnings};
+use insight::words::three_digits;
+use insight::{Summary, VariantLoad};
+use record::LoadFigures;
+use serde_json::{Value, json};
+
+use crate::grid::grid;
+use crate::style::{Paint, Style, paragraph, plain};
+
+/// The laps of one operation. Ends with a line break.
+pub fn load(laps: &[LoadFigures], style: Style) -> String {
+    let mut lines =
+        vec![paragraph(style, Some(Paint::Bold), &plain(&headline(laps)), 0), String::new()];
+    lines.extend(lap_lines(laps, style));
+    lines.push(String::new());
+    lines.extend(remarks(laps).iter().map(|(paint, text)| paragraph(style, *paint, text, 2)));
+    let mut text = lines.join("\n");
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+/// A run that measured loads: every operation under every variant, then each variant beside the first.
+pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String {
+    let manifest = summary.manifest;
+    let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
+    let mut lines = vec![
+        paragraph(style, Some(Paint::Bold), &plain(&summary.headline), 0),
+        paragraph(style, Some(Paint::Dim), &plain(&run), 0),
+    ];
+    for load in &summary.loads {
+        let title = format!("{}, {}", load.variant, load.operation);
+        lines.extend([String::new(), paragraph(style, Some(Paint::Bold), &plain(&title), 0)]);
+        lines.extend(lap_lines(&load.laps, style));
+        lines.extend(
+            remarks(&load.laps).iter().map(|(paint, text)| paragraph(style, *paint, text, 2)),
+        );
+    }
+    for (base, other) in pairs(summary) {
+        let title = format!("{}: {} beside {}", other.operation, other.variant, base.variant);
+        lines.extend([String::new(), paragraph(style, Some(Paint::Bold), &plain(&title), 0)]);
+        let (base, other) =
+            ((base.variant.as_str(), &base.laps[..]), (other.variant.as_str(), &other.laps[..]));
+        lines.extend(change_lines(base, other, manifest.seed, style));
+    }
+    lines.push(String::new());
+    lines.extend(
+        summary.gaps.iter().map(|gap| paragraph(style, Some(Paint::Warning), &plain(gap), 2)),
+    );
+    lines.extend(page.map(|page| format!("Report: {}", plain(&page.display().to_string()))));
+    lines.join("\n") + "\n"
+}
+
+/// Each variant's operation beside that of the first variant which has it.
+pub(crate) fn pairs<'a>(summary: &'a Summary<'_>) -> Vec<(&'a VariantLoad, &'a VariantLoad)> {
+    let base =
+        |load: &VariantLoad| summary.loads.iter().find(|other| other.operation == load.operation);
+    let pair = |load: &'a VariantLoad| {
+        Some((base(load)?, load)).filter(|(base, load)| base.variant != load.variant)
+    };
+    summary.loads.iter().filter_map(pair).collect()
+}
+
+/// The grid of figures and laps.
+pub(crate) fn lap_lines(laps: &[LoadFigures], style: Style) -> Vec<String> {
+    let names: Vec<String> = (1..=laps.len()).map(|lap| format!("Lap {lap}")).collect();
+    let several = laps.len() > 1;
+    let mut columns = vec![("Metric", false)];
+    columns.extend(names.iter().filter(|_| several).map(|name| (name.as_str(), true)));
+    columns.push((if several { "TOTAL" } else { "Value" }, true));
+    columns.push(("Unit", false));
+    let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), three_digits);
+    let rows = figures(laps).into_iter().map(|figure| {
+        let mut row = vec![figure.metric.name.to_owned()];
+        row.extend(figure.laps.iter().filter(|_| several).map(|value| show(*value)));
+        row.push(show(figure.total));
+        row.push(figure.metric.unit.to_owned());
+        row
+    });
+    painted(grid(columns, rows), style)
+}
+
+/// Two variants of one operation side by side. The mark says what the laps support.
+pub(crate) fn change_lines(
+    (base_name, base): (&str, &[LoadFigures]),
+    (other_name, other): (&str, &[LoadFigures]),
+    seed: u64,
+    style: Style,
+) -> Vec<String> {
+    let (base_name, other_name) = (plain(base_name), plain(other_name));
+    let columns = [
+        ("Metric", false),
+        (base_name.as_str(), true),
+        (other_name.as_str(), true),
+        ("Change %", true),
+        ("", false),
+        ("95 % of the laps", true),
+    ];
+    let rows = changes(base, other, seed).into_iter().map(|change| {
+        let Change { metric, base, other, percent, percent_interval, .. } = &change;
+        let interval = percent_interval
+            .map_or_else(|| "-".to_owned(), |i| format!("{:+.1} to {:+.1}", i.low, i.high));
+        vec![
+            format!("{} ({})", metric.name, metric.unit),
+            three_digits(*base),
+            three_digits(*other),
+            format!("{percent:+.1}"),
+            change.mark().to_owned(),
+            interval,
+        ]
+    });
+    painted(grid(columns, rows), style)
+}
+
+fn painted(lines: Vec<String>, style: Style) -> Vec<String> {
+    let paint = |index: usize| (index < 2).then_some(Paint::Dim);
+    lines.iter().enumerate().map(|(index, line)| style.paint(paint(index), line)).collect()
+}
+
+/// Errors by kind, requests by host, and what the driver has to say of itself.
+pub(crate) fn remarks(laps: &[LoadFigures]) -> Vec<(Option<Paint>, String)> {
+    let mut said = Vec::new();
+    let mut errors = std::collections::BTreeMap::<&str, u64>::new();
+    let mut hosts = std::collections::BTreeMap::<&str, u64>::new();
+    for lap in laps {
+        lap.errors.iter().for_each(|(kind, count)| *errors.entry(kind).or_default() += count);
+        lap.hosts.iter().for_each(|(host, count)| *hosts.entry(host).or_default() += count);
+    }
+    let list = |of: &std::collections::BTreeMap<&str, u64>| {
+        let parts: Vec<String> =
+            of.iter().map(|(name, count)| format!("{} {count}", plain(name))).collect();
+        parts.join(", ")
+    };
+    if !errors.is_empty() {
+        said.push((Some(Paint::Warning), format!("Errors: {}.", list(&errors))));
+    }
+    if hosts.len() > 1 {
+        said.push((None, format!("Requests by host: {}.", list(&hosts))));
+    }
+    let cpu: Vec<f64> =
+        laps.iter().filter_map(|lap| Some(lap.driver?.cpu_us_per_request)).collect();
+    let mut searches = std::collections::BTreeMap::<&str, u64>::new();
+    for lap in laps {
+        lap.searches.iter().for_each(|(node, count)| *searches.entry(node).or_default() += count);
+    }
+    if searches.len() > 1 {
+        said.push((None, format!("Searches of shards by node: {}.", list(&searches))));
+    }
+    if let Some(us) = insight::stats::median(&cpu) {
+        said.push((
+            Some(Paint::Dim),
+            format!("The driver used {} us of a core for each request.", three_digits(us)),
+        ));
+    }
+    said.extend(warnings(laps).into_iter().map(|text| (Some(Paint::Warning), text)));
+    said
+}
+
+/// One object: `operation`, `requests`, `failed`, `errors`, the figures of all laps by name (`total`), `laps` as they
+/// were measured, and `warnings`.
+pub fn load_json(laps: &[LoadFigures]) -> Value {
+    let total: serde_json::Map<String, Value> = figures(laps)
+        .iter()
+        .map(|figure| {
+            (format!("{} ({})", figure.metric.name, figure.metric.unit), json!(figure.total))
+        })
+        .collect();
+    json!({
+        "operation": laps.first().map(|lap| lap.operation.as_str()),
+        "requests": laps.iter().map(|lap| lap.requests).sum::<u64>(),
+        "failed": laps.iter().map(LoadFigures::failed).sum::<u64>(),
+        "headline": headline(laps),
+        "total": total,
+        "laps": laps,
+        "warnings": warnings(laps),
+    })
+}

@@ -1,0 +1,122 @@
+//! The log of records: what was synced is there again, in either world.
+
+use std::path::PathBuf;
+
+use store::{Location, Record, RecordLog};
+use world::Env;
+
+#[derive(Clone, Debug, PartialEq)]
+struct Line(u64, Vec<u8>);
+
+impl Record for Line {
+    fn payload_bytes(&self) -> usize {
+        8 + self.1.len()
+    }
+    fn encode(&self, buffer: &mut Vec<u8>) {
+        buffer.extend_from_slice(&self.0.to_le_bytes());
+        buffer.extend_from_slice(&self.1);
+    }
+    fn decode(payload: &[u8]) -> Option<Self> {
+        let (number, rest) = payload.split_first_chunk::<8>()?;
+        Some(Line(u64::from_le_bytes(*number), rest.to_vec()))
+    }
+    fn plausible(payload: &[u8]) -> bool {
+        payload.len() >= 8 && payload[7] == 0
+    }
+}
+
+fn lines(from: u64, to: u64) -> Vec<Line> {
+    (from..to).map(|n| Line(n, vec![n as u8; (n % 300) as usize])).collect()
+}
+
+async fn open(env: &Env, dir: &std::path::Path) -> (RecordLog<Line>, Vec<(Location, Line)>, u64) {
+    let mut seen = Vec::new();
+    let (log, torn) =
+        RecordLog::open(env, dir, |location, line| seen.push((location, line))).await.unwrap();
+    (log, seen, torn)
+}
+
+macro_rules! both_worlds {
+    ($($name:ident),+ $(,)?) => {
+        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
+        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
+    };
+}
+
+both_worlds!(gives_back_what_was_appended, removes_whole_files);
+
+async fn gives_back_what_was_appended(env: Env) {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = if env.is_virtual() { PathBuf::from("/data") } else { temporary.path().join("a") };
+    let (log, seen, _) = open(&env, &dir).await;
+    assert!(seen.is_empty());
+    let mut places = log.append(lines(0, 500)).await.unwrap();
+    log.sync().await.unwrap();
+    places.extend(log.append(lines(500, 900)).await.unwrap());
+    // Read back before a sync, scattered and in runs.
+    let picked: Vec<usize> = (0..900).filter(|n| n % 7 < 4).rev().chain(10..60).collect();
+    let read = log.read(picked.iter().map(|n| places[*n]).collect()).await.unwrap();
+    let all = lines(0, 900);
+    assert_eq!(read, picked.iter().map(|n| all[*n].clone()).collect::<Vec<_>>());
+    log.sync().await.unwrap();
+    drop(log);
+    let (log, seen, torn) = open(&env, &dir).await;
+    assert_eq!(torn, 0);
+    assert_eq!(seen.iter().map(|(_, line)| line.clone()).collect::<Vec<_>>(), all);
+    assert_eq!(seen.iter().map(|(place, _)| *place).collect::<Vec<_>>(), places);
+    assert_eq!(log.read(vec![places[899]]).await.unwrap(), [all[899].clone()]);
+}
+
+async fn removes_whole_files(env: Env) {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = if env.is_virtual() { PathBuf::from("/data") } else { temporary.path().join("a") };
+    let (log, _, _) = open(&env, &dir).await;
+    let places = log.append(lines(0, 10)).await.unwrap();
+    log.sync().await.unwrap();
+    log.remove(log.newest()).await.unwrap();
+    assert_eq!(log.read(vec![places[3]]).await.unwrap(), lines(3, 4));
+    drop(log);
+    let (log, seen, _) = open(&env, &dir).await;
+    assert_eq!(seen.len(), 10);
+    log.remove(places[0].generation).await.unwrap();
+    assert!(log.read(vec![places[3]]).await.is_err());
+    drop(log);
+    assert!(open(&env, &dir).await.1.is_empty());
+}
+
+#[test]
+fn what_was_not_synced_goes_with_the_host() {
+    world::virtual_world::run(7, async |env| {
+        let host = env.host("a");
+        let (log, _, _) = open(&host, std::path::Path::new("/data")).await;
+        log.append(lines(0, 3)).await.unwrap();
+        log.sync().await.unwrap();
+        log.append(lines(3, 5)).await.unwrap();
+        env.kill_host("a");
+        drop(log);
+        let (_, seen, _) = open(&env.host("a"), std::path::Path::new("/data")).await;
+        assert_eq!(seen.len(), 3);
+    });
+}
+
+#[test]
+fn a_torn_end_is_cut_and_other_damage_is_named() {
+    world::real_world::run(7, async |env| {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, _, _) = open(&env, dir.path()).await;
+        log.append(lines(200, 203)).await.unwrap();
+        assert!(RecordLog::<Line>::open(&env, dir.path(), |_, _| ()).await.is_err());
+        drop(log);
+        let path = dir.path().join("records-1.log");
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 5]).unwrap();
+        let (log, seen, torn) = open(&env, dir.path()).await;
+        assert_eq!((seen.len(), torn), (2, 8 + 8 + 202 - 5));
+        drop(log);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[40] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let error = RecordLog::<Line>::open(&env, dir.path(), |_, _| ()).await.err().unwrap();
+        assert!(error.to_string().contains("records-1.log is damaged at byte 8"), "{error}");
+    });
+}
