@@ -119,6 +119,8 @@ impl CoreCosts {
             parse_bytes_per_s: rate(self.parse_bytes_per_s),
             search_document: self.search_document.mul_f64(factor),
             search_bytes_per_s: rate(self.search_bytes_per_s),
+            search: self.search.mul_f64(factor),
+            search_spread: self.search_spread,
             message: self.message.mul_f64(factor),
             dispatch: self.dispatch.mul_f64(factor),
             send_bytes_per_s: self.send_bytes_per_s.map(rate),
