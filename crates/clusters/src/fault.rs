@@ -7,9 +7,14 @@ use std::process::{Child, Command, Stdio};
 /// What the scheduler of the kernel counts a share of cores in.
 const PERIOD_US: u64 = 20_000;
 
-/// `$1` is the process.
+/// `$1` is the process. The signal reaches it a moment after it is sent: done is when it stands.
 const PAUSE: &str = r#"
-kill -STOP "$1" && echo done
+kill -STOP "$1" || exit 1
+for n in 1 2 3 4 5 6 7 8 9 10; do
+  grep -q '^State:.[RSD]' "/proc/$1/status" 2> /dev/null || break
+  sleep 0.01
+done
+echo done
 cat > /dev/null
 kill -CONT "$1""#;
 
@@ -105,7 +110,7 @@ mod tests {
         assert_ne!(state(sleeper.id()), 'T');
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
-        assert!(Fault::pause(4_194_305).err().unwrap().contains("4194305"));
+        assert!(Fault::pause(4_194_305).err().unwrap().contains("No such process"));
     }
 
     /// Where control groups cannot be made there is an error that says so, and nothing is left either way.

@@ -164,6 +164,81 @@ fn a_replica_crosses_the_link_within_one_cluster() {
     assert!(adaptive < throttled, "{adaptive} s and {throttled} s");
 }
 
+/// A load on three nodes, of which one is not itself for a while.
+const LOAD: &str = r#"
+name = "load"
+about = "Health, asked of three nodes."
+steps = ["start", "index", "load"]
+laps = 2
+sample = "1s"
+seed = 42
+[leader]
+nodes = 3
+[corpus]
+name = "http_logs"
+documents = 1000
+bulk_documents = 100
+clients = 2
+[[index]]
+name = "logs"
+shards = 3
+replicas = 1
+[[operation]]
+name = "health"
+path = "/_cluster/health"
+[load]
+operations = ["health"]
+clients = 200
+rate = 100.0
+measured = "15s"
+timeout = "30s"
+[[variant]]
+name = "healthy"
+[[variant]]
+name = "slow"
+fault = [{ node = "leader-2", kind = "slow", factor = 1000.0 }]
+[[variant]]
+name = "paused"
+fault = [{ node = "leader-2", kind = "pause", at = "5s", lasts = "5s" }]
+[[variant]]
+name = "killed"
+fault = [{ node = "leader-2", kind = "kill", at = "5s", lasts = "5s" }]
+[[variant]]
+name = "stopped"
+fault = [{ node = "leader-2", kind = "stop", at = "5s" }]
+[[variant]]
+name = "healthy again"
+"#;
+
+#[test]
+fn faults_show_in_a_load_and_are_gone_after_it() {
+    let plan = || Plan::parse("load.toml", LOAD).unwrap();
+    let once = || {
+        let dir = tempfile::tempdir().unwrap();
+        run_plan(plan(), 1.0, dir.path().join("run"), |_| ())
+    };
+    let (rows, trace) = once();
+    assert_eq!((&rows, &trace), (&once().0, &once().1), "the same seed, the same rows");
+    assert_eq!(rows.len(), 12);
+    let of = |name: &str| &rows.iter().find(|row| row.variant == name).unwrap().loads[0];
+    let p100_ms = |name: &str| of(name).latency.unwrap().p100_ms;
+    for name in ["healthy", "healthy again"] {
+        assert_eq!((of(name).requests, of(name).failed()), (1500, 0), "{name}");
+        assert!(of(name).hosts.values().all(|requests| *requests == 500), "{:?}", of(name).hosts);
+        assert!(p100_ms(name) < 10.0, "{name}: {} ms", p100_ms(name));
+    }
+    assert!(p100_ms("slow") > 2.0 * p100_ms("healthy"), "{} ms", p100_ms("slow"));
+    // Who asked it waits until it goes on; there are clients enough for the others meanwhile.
+    let paused = p100_ms("paused");
+    assert!((4_900.0..5_600.0).contains(&paused), "{paused} ms");
+    assert_eq!(of("paused").failed(), 0, "{:?}", of("paused").errors);
+    for name in ["killed", "stopped"] {
+        let lost = of(name).errors.get("not reachable").copied().unwrap_or(0);
+        assert!((3..=60).contains(&lost), "{name}: {:?}", of(name).errors);
+        assert!(of(name).hosts["leader-2"] < 500, "{name}: {:?}", of(name).hosts);
+    }
+}
+
 #[test]
 fn a_target_without_snapshots_refuses_a_restore_by_name() {
     let dir = tempfile::tempdir().unwrap();

@@ -177,7 +177,8 @@ fn measure(driver: &Driver, address: &str, clients: u64, seconds: u64) -> Option
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it is installed");
     let mut stdout = Vec::new();
-    child.stdout.take()?.read_to_end(&mut stdout).ok()?;
+    let mut pipe = child.stdout.take().expect("it is piped");
+    pipe.read_to_end(&mut stdout).expect("it is read");
     let cpu_s = core_seconds_at_the_end(&child);
     let status = child.wait().ok()?;
     let output = Output { status, stdout, stderr: Vec::new() };

@@ -380,10 +380,13 @@ lasts = "10s"
             let said = said(from, to);
             assert!(said.contains(part) && said.starts_with("my.toml:"), "{to}: {said}");
         }
-        let none = said(
-            "[load]\noperations = [\"term\"]\nclients = 100\nwarm_up = 500\nmeasured = \"30s\"",
-            "",
-        );
-        assert!(none.contains("needs a [load]"), "{none}");
+        let without = |text: &str, from: &str, to: &str| {
+            let (before, rest) = text.split_once(from).unwrap();
+            format!("{before}{}", &rest[rest.find(to).unwrap_or(rest.len())..])
+        };
+        let none =
+            without(&without(TEXT, "[load]", "[[variant]]"), "[variant.load]", "no such text");
+        let said = resolve(&none).unwrap_err().to_string();
+        assert!(said.contains("needs a [load]"), "{said}");
     }
 }

@@ -157,7 +157,12 @@ impl<T: Target> Runner<'_, T> {
                 }
             } else if next <= env.now() {
                 next = env.now() + every;
-                self.sample_nodes(&variant.name, *lap, &before).await?;
+                // A node that stands still does not answer, and would be waited for past the moment at which it goes on.
+                let limit = act.map_or(every, |at| (at - env.now()).min(every));
+                let sampling = self.sample_nodes(&variant.name, *lap, &before);
+                if let Ok(sampled) = env.timeout(limit, sampling).await {
+                    sampled?;
+                }
                 self.watch.progress(live.sent(), None);
             }
         }
