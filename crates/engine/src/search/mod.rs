@@ -27,6 +27,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use world::Env;
 
 use crate::node::Node;
 use crate::policy::selection::{ArsForm, Policy, Selector, ServedLatency};
@@ -49,23 +50,35 @@ pub(crate) struct SearchSide {
     pub(crate) served: RefCell<ServedLatency>,
     pub(crate) contexts: Contexts,
     pub(crate) counters: Counters,
+    /// Whether the pool's size follows from the cores.
+    by_cores: bool,
 }
 
 impl SearchSide {
     pub(crate) fn new(settings: &Settings, cores: usize) -> Self {
-        let size = match settings.thread_pool_search_size() {
-            // As `ThreadPool.searchThreadPoolSize`.
-            0 => cores * 3 / 2 + 1,
-            size => size as usize,
-        };
+        let asked = settings.thread_pool_search_size();
+        let size = if asked == 0 { threads_of(cores) } else { asked as usize };
         SearchSide {
             selector: RefCell::default(),
             pool: ThreadPool::new(size, settings.thread_pool_search_queue_size() as usize),
             served: RefCell::default(),
             contexts: Contexts::default(),
             counters: Counters::default(),
+            by_cores: asked == 0,
         }
     }
+
+    /// In the virtual world a host may get other cores while it runs.
+    pub(crate) fn follow_cores(&self, env: &Env) {
+        if let Some(host) = env.virtual_host_model().filter(|_| self.by_cores) {
+            self.pool.resize(threads_of(host.cores as usize));
+        }
+    }
+}
+
+/// As `ThreadPool.searchThreadPoolSize`.
+fn threads_of(cores: usize) -> usize {
+    cores * 3 / 2 + 1
 }
 
 /// Who chooses copies.

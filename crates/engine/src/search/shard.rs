@@ -23,6 +23,7 @@ pub(crate) async fn query(node: &Node, ask: ShardSearch) -> Result<Response, Fai
         return Err(Failure::unavailable(&ask.index, ask.shard, "is still recovering; try again"));
     }
     let (arrived, company) = (node.env.now(), node.search.pool.in_flight());
+    node.search.follow_cores(&node.env);
     let slot = node.search.pool.enter().await?;
     let now = node.env.now();
     let idle = shard.last_search.replace(Some(now)).is_none_or(|last| now - last >= IDLE_AFTER);
