@@ -208,6 +208,23 @@ impl Env {
         }
     }
 
+    /// What this host is like, in the virtual world; none in the real one.
+    pub fn virtual_host_model(&self) -> Option<model::Host> {
+        match &self.arm {
+            Arm::Real(_) => None,
+            Arm::Virtual(host) => Some(host.model()),
+        }
+    }
+
+    /// The one `T` that all hosts of a virtual world share, for what no host of a real one could know; none in the
+    /// real world.
+    pub fn virtual_shared<T: Default + 'static>(&self) -> Option<Rc<T>> {
+        match &self.arm {
+            Arm::Real(_) => None,
+            Arm::Virtual(host) => Some(host.shared()),
+        }
+    }
+
     /// Core seconds used by this host so far: of the process in the real world, modelled in the virtual one.
     pub fn cpu_time(&self) -> Duration {
         match &self.arm {

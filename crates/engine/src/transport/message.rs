@@ -10,7 +10,7 @@ use store::search::aggregation::Partial;
 use store::search::{FetchedHit, SearchError, SearchRequest, ShardHits, SourceFilter};
 use store::{Commit, Operation, Outcome, ShardStats, WriteRequest};
 
-use crate::policy::selection::NodeFeedback;
+use crate::policy::selection::{NodeFeedback, ProbeAnswer};
 use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 
 /// An error that crosses the wire: the field's type, its reason and its HTTP status.
@@ -428,6 +428,8 @@ pub enum Request {
     },
     /// Nothing is fetched from this view.
     FreeContext(u64),
+    /// How full is its search pool, and how long do searches take in such company?
+    Probe,
 }
 
 /// What a node answers.
@@ -473,6 +475,8 @@ pub enum Response {
     Searched(Box<ShardSearched>),
     /// Documents of hits.
     Fetched(Vec<FetchedHit>),
+    /// To a probe.
+    Probed(ProbeAnswer),
 }
 
 impl Request {
