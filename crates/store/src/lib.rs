@@ -37,6 +37,7 @@ mod group_commit;
 mod incoming;
 mod mapping;
 mod operation;
+mod patience;
 mod plan;
 pub mod planted;
 mod record_log;

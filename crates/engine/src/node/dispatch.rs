@@ -82,6 +82,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         Request::Fetch { context, hits, source } => {
             search::fetch(node, context, hits, &source).await?
         }
+        Request::Probe => search::probe(node),
         Request::FreeContext(context) => {
             node.search.contexts.free(context);
             Response::Done

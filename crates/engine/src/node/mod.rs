@@ -425,7 +425,7 @@ pub(crate) fn unexpected() -> Failure {
     Failure::new(500, "illegal_state_exception", "the node gave an answer of another kind")
 }
 
-/// Cores that searches may use. Of the virtual world's hosts the default, as a node does not see its model.
+/// Cores that searches may use. Of the virtual world's hosts the default, see [`SearchSide::follow_cores`].
 fn cores(env: &Env) -> usize {
     if env.is_virtual() {
         return world::model::Host::default().cores as usize;

@@ -133,6 +133,11 @@ impl Settings {
         word(&self.0.plain, "cluster.routing.allocation.enable", AllocationEnable::of)
     }
 
+    /// `cluster.routing.allocation.exclude._name`: names or patterns.
+    pub fn allocation_exclude_name(&self) -> &[String] {
+        names(&self.0.plain, "cluster.routing.allocation.exclude._name")
+    }
+
     /// `transport.compress`.
     pub fn transport_compress(&self) -> bool {
         flag(&self.0.plain, "transport.compress")
@@ -311,6 +316,11 @@ fn count(values: &Plain, name: &str) -> u32 {
 fn flag(values: &Plain, name: &str) -> bool {
     let Some(Typed::Bool(yes)) = values.get(name) else { wrong(name) };
     *yes
+}
+
+fn names<'a>(values: &'a Plain, name: &str) -> &'a [String] {
+    let Some(Typed::Names(list)) = values.get(name) else { wrong(name) };
+    list
 }
 
 fn duration(values: &Plain, name: &str) -> Duration {

@@ -124,6 +124,12 @@ pub static TABLE: &[Setting] = &[
         "Which shard copies may be placed.",
     ),
     cluster(
+        "cluster.routing.allocation.exclude._name",
+        Kind::Names,
+        "",
+        "Nodes on which no copy is placed, by names or patterns; copies that are there stay.",
+    ),
+    cluster(
         "cluster.routing.allocation.node_concurrent_recoveries",
         count(0, 10_000),
         "2",

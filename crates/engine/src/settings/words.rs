@@ -98,6 +98,16 @@ words! {
         Ars713 = "ars_7_13",
         /// As in Elasticsearch 9.5.
         Ars95 = "ars_9_5",
+        /// C3, with its control of rates.
+        C3 = "c3",
+        /// The better of two by peak-sensitive latency and requests in flight.
+        TwoChoices = "two_choices",
+        /// Prequal: probes, and the rule of hot and cold.
+        Prequal = "prequal",
+        /// Ours.
+        Narrows = "narrows",
+        /// Knows everything; in the virtual world alone.
+        Oracle = "oracle",
     }
 }
 

@@ -13,7 +13,7 @@ use store::{Commit, Operation, Outcome, ShardStats, WriteRequest};
 use super::Operations;
 use crate::following::FollowStats;
 use crate::policy::retention::Leases;
-use crate::policy::selection::NodeFeedback;
+use crate::policy::selection::{NodeFeedback, ProbeAnswer};
 use crate::settings::SettingsMap;
 use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 
@@ -538,6 +538,8 @@ pub enum Request {
     },
     /// Nothing is fetched from this view.
     FreeContext(u64),
+    /// How full is its search pool, and how long do searches take in such company?
+    Probe,
 }
 
 /// What a node answers.
@@ -585,6 +587,8 @@ pub enum Response {
     Searched(Box<ShardSearched>),
     /// Documents of hits.
     Fetched(Vec<FetchedHit>),
+    /// To a probe.
+    Probed(ProbeAnswer),
 }
 
 impl Request {
