@@ -127,15 +127,16 @@ impl Stage {
                 self.env.spawn("writes", writing)
             })
             .collect();
-        let following = self.follow();
+        let following = self.follow(self.scenario.follow_at_ms);
         let following = self.env.spawn("has the follower follow", following);
         self.have_faults().await;
         for client in clients {
             client.await.map_err(|_| "a client ended".to_owned())?;
         }
         let mended = self.env.now();
-        self.mend(following).await;
+        self.mend();
         let found = self.become_equal(&load.ledger.borrow().clone()).await;
+        drop(following);
         let (acknowledged, rejected, unknown) = load.ledger.borrow().counts();
         found?;
         let now = self.env.now();
@@ -144,11 +145,11 @@ impl Stage {
     }
 
     /// Asks the follower to follow until it does.
-    fn follow(&self) -> impl Future<Output = ()> + 'static {
+    fn follow(&self, after_ms: u64) -> impl Future<Output = ()> + 'static {
         let (env, scenario, site) =
             (self.env.clone(), self.scenario.clone(), self.follower.clone());
         async move {
-            env.sleep(Duration::from_millis(scenario.follow_at_ms)).await;
+            env.sleep(Duration::from_millis(after_ms)).await;
             let mut settings = scenario.follower_settings;
             settings["index.number_of_replicas"] = json!(scenario.follower_replicas);
             let mut body = json!({
@@ -239,8 +240,8 @@ impl Stage {
         });
     }
 
-    /// Ends every fault, and waits until the follower was told to follow.
-    async fn mend(&self, following: Task<()>) {
+    /// Ends every fault.
+    fn mend(&self) {
         self.link.heal();
         for site in [&self.leader, &self.follower] {
             for node in 0..site.len() {
@@ -249,7 +250,6 @@ impl Stage {
                 site.clone().bring_up(node);
             }
         }
-        let _ = following.await;
     }
 
     /// What an operator does: starts nodes, has the manager try again what it gave up, resumes.
@@ -261,8 +261,19 @@ impl Stage {
                 direct(&manager, "POST", path, Value::Null).await;
             }
         }
-        if let Some(node) = self.follower.node(0) {
-            direct(&node, "POST", "/b/_ccr/resume_follow", Value::Null).await;
+        let Some(node) = self.follower.node(0) else { return };
+        direct(&node, "POST", "/b/_ccr/resume_follow", Value::Null).await;
+        let stats = self.stats().await;
+        let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
+        let is_lost = |shard: &Value| {
+            shard["fatal_exception"]["type"] == "resource_not_found_exception"
+                && shard["narrows"].get("recovered_from_remote_again").is_some()
+        };
+        // It recovers by itself once; an operator begins anew.
+        if shards.iter().any(is_lost) {
+            direct(&node, "DELETE", "/b", Value::Null).await;
+            // Where that takes longer, the next time goes on with it.
+            let _ = self.env.timeout(Duration::from_secs(60), self.follow(0)).await;
         }
     }
 

@@ -170,13 +170,18 @@ fn replicas_of(chance: &mut Chance, nodes: usize) -> u32 {
     chance.between(0, (nodes as u64 - 1).min(2)) as u32
 }
 
-fn index_settings(chance: &mut Chance, may_be_async: bool) -> Value {
+fn index_settings(chance: &mut Chance, is_follower: bool) -> Value {
     let mut settings = json!({});
     if chance.percent(50) {
         let bytes = chance.between(1, 40);
         settings["index.translog.flush_threshold_size"] = json!(format!("{bytes}kb"));
     }
-    if may_be_async && chance.percent(20) {
+    if !is_follower && chance.percent(25) {
+        // Renewed every 30 s.
+        let seconds = chance.between(35, 60);
+        settings["index.soft_deletes.retention_lease.period"] = json!(format!("{seconds}s"));
+    }
+    if is_follower && chance.percent(20) {
         settings["index.translog.durability"] = json!("async");
         settings["index.translog.sync_interval"] =
             json!(format!("{}ms", chance.between(100, 3000)));
@@ -215,7 +220,13 @@ fn fault(chance: &mut Chance, load_ms: u64, leaders: usize, followers: usize) ->
         83..95 => What::Flush(side),
         _ => What::PauseFollowing,
     };
-    let longest = [300, 3_000, 25_000][chance.between(0, 2) as usize];
+    let longest = match chance.between(0, 99) {
+        0..33 => 300,
+        33..66 => 3_000,
+        66..92 => 25_000,
+        // Longer than a lease that is as short as it may be.
+        _ => 120_000,
+    };
     Fault { at_ms: chance.between(0, load_ms), lasts_ms: chance.between(10, longest), what }
 }
 
