@@ -234,7 +234,8 @@ impl Plan {
         if before.contains(&beside.get_ref().as_str()) {
             return Ok(Some(beside.get_ref().clone()));
         }
-        let said = unknown("no variant before this one is called", beside.get_ref(), "There are", &before);
+        let said =
+            unknown("no variant before this one is called", beside.get_ref(), "There are", &before);
         Err(self.error(beside.span(), said))
     }
 
