@@ -46,6 +46,11 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Whether it is of a load's throughput or latencies, not of a recovery.
+    pub fn is_of_load(&self) -> bool {
+        matches!(self.figure, Figure::Load(..) | Figure::Change(_))
+    }
+
     /// Ours over the published, less one: 0.1 is 10 % too much. Of changes the difference: 0.1 is 10 percentage points.
     pub fn error(&self) -> Option<f64> {
         if let Figure::Change(_) = self.figure {

@@ -106,19 +106,15 @@ impl Published {
                 "verdict": row.verdict,
             })
         };
-        let standing = standing(&self.rows);
-        let worst = standing.worst.map(
-            |(plan, variant, factor)| json!({ "plan": plan, "variant": variant, "factor": factor }),
-        );
+        let (loads, recoveries) = self.by_kind();
+        let changes = standing(&self.rows);
         json!({
             "scale": self.scale,
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
-            "predicted": standing.predicted,
-            "calibrated": standing.calibrated,
-            "median_error": standing.median_error,
-            "worst": worst,
-            "changes": standing.changes,
-            "median_change_error": standing.median_change_error,
+            "recoveries": standing_json(&recoveries),
+            "loads": standing_json(&loads),
+            "changes": changes.changes,
+            "median_change_error": changes.median_change_error,
             "orderings": self.conclusions.iter().map(|c| json!({
                 "claim": c.claim, "source": c.source, "rows": c.rows, "holds": c.holds,
                 "compared": c.compared,
@@ -166,19 +162,18 @@ impl Published {
     }
 
     fn standing_lines(&self) -> Vec<String> {
-        let Standing { predicted, calibrated, median_error, worst, .. } = standing(&self.rows);
-        let mut lines = match median_error {
-            None => vec![format!("No predicted row has a number; {calibrated} calibrated on.")],
-            Some(median) => vec![format!(
-                "{predicted} rows predicted, {calibrated} calibrated on. Median error of the predicted rows: {:.1} %.",
-                median * 100.0
-            )],
-        };
-        if let Some((plan, variant, factor)) = worst {
-            lines.push(format!("The worst is {plan}, {variant}: off by a factor of {factor:.2}."));
+        let (loads, recoveries) = self.by_kind();
+        let mut lines = standing_of("Recoveries", &recoveries);
+        if !loads.is_empty() {
+            lines.extend(standing_of("Loads", &loads));
         }
         lines.extend(self.standing_of_changes());
         lines
+    }
+
+    /// Rows of loads, and rows of recoveries: an error of a percentile is not to be mixed with one of a duration.
+    fn by_kind(&self) -> (Vec<Comparison>, Vec<Comparison>) {
+        self.rows.iter().cloned().partition(Comparison::is_of_load)
     }
 
     fn standing_of_changes(&self) -> Option<String> {
@@ -206,7 +201,7 @@ impl Published {
 
     fn verdicts(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
-        for row in &self.rows {
+        for row in self.rows.iter().filter(|row| !row.is_of_load()) {
             let Some(verdict) = &row.verdict else { continue };
             let line = format!("- {}, {}: {verdict}.", row.plan, row.variant);
             if lines.last() != Some(&line) {
@@ -222,6 +217,33 @@ impl Published {
         let each: Vec<String> = self.walls.iter().map(one).collect();
         format!("Wall time: {}; together {}.", each.join(", "), units::show_seconds(all))
     }
+}
+
+fn standing_of(what: &str, rows: &[Comparison]) -> Vec<String> {
+    let Standing { predicted, calibrated, median_error, worst, .. } = standing(rows);
+    let mut lines = match median_error {
+        None => vec![format!("{what}: no predicted row has a number; {calibrated} calibrated on.")],
+        Some(median) => vec![format!(
+            "{what}: {predicted} rows predicted, {calibrated} calibrated on. Median error of the predicted rows: {:.1} %.",
+            median * 100.0
+        )],
+    };
+    if let Some((plan, variant, factor)) = worst {
+        lines.push(format!("The worst is {plan}, {variant}: off by a factor of {factor:.2}."));
+    }
+    lines
+}
+
+fn standing_json(rows: &[Comparison]) -> Value {
+    let standing = standing(rows);
+    json!({
+        "predicted": standing.predicted,
+        "calibrated": standing.calibrated,
+        "median_error": standing.median_error,
+        "worst": standing.worst.map(
+            |(plan, variant, factor)| json!({ "plan": plan, "variant": variant, "factor": factor }),
+        ),
+    })
 }
 
 fn dash() -> String {
@@ -312,7 +334,8 @@ mod tests {
         let change = line("ARS, throughput");
         assert!(change.contains("+115.8 %") && change.contains("+11.3 points"), "{text}");
         assert!(text.contains("1 changes between loads predicted. Median error: 11.3"), "{text}");
-        assert!(text.contains("2 rows predicted, 2 calibrated on."), "{text}");
+        assert!(text.contains("Recoveries: 2 rows predicted, 1 calibrated on."), "{text}");
+        assert!(text.contains("Loads: no predicted row has a number; 1 calibrated on."), "{text}");
         assert!(text.contains("Median error of the predicted rows: 8.8 %."), "{text}");
         assert!(text.contains("holds          larger chunks help"), "{text}");
         assert!(text.ends_with("together 4.00 s.\n"), "{text}");
@@ -321,7 +344,7 @@ mod tests {
     #[test]
     fn markdown_is_a_table_and_says_how_it_is_made() {
         let page = sample().markdown("narrows published --write docs/published.md");
-        assert!(page.contains("| remote-recovery | 1 MB x 1  |"), "{page}");
+        assert!(page.contains("| remote-recovery | 1 MB x 1 "), "{page}");
         assert!(page.contains("`narrows published --write docs/published.md`"));
         assert!(!page.contains("Not at the published size"));
         let small = Published { scale: 0.1, ..sample() }.markdown("x");
@@ -332,8 +355,9 @@ mod tests {
     fn json_has_the_same() {
         let json = sample().json();
         assert_eq!(json["rows"].as_array().unwrap().len(), 6);
-        assert_eq!(json["predicted"], 2);
-        assert_eq!(json["worst"]["variant"], "1 MB x 1");
+        assert_eq!(json["recoveries"]["predicted"], 2);
+        assert_eq!(json["recoveries"]["worst"]["variant"], "1 MB x 1");
+        assert_eq!(json["loads"]["calibrated"], 1);
         assert_eq!(json["orderings"][0]["holds"], true);
         assert_eq!(json["wall_s"]["remote-recovery"], 4.0);
     }
