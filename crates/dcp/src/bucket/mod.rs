@@ -53,6 +53,13 @@ pub const MAX_VALUE_BYTES: usize = 20 << 20;
 /// The longest key.
 pub const MAX_KEY_BYTES: usize = 250;
 
+/// The vbucket of a key, as clients find it: CRC-32 of the key, of that the upper half without its first bit.
+pub fn vbucket_of(key: &[u8], vbuckets: u16) -> u16 {
+    let mut crc = flate2::Crc::new();
+    crc.update(key);
+    ((crc.sum() >> 16) as u16 & 0x7fff) % vbuckets.max(1)
+}
+
 /// What a bucket is like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BucketSettings {

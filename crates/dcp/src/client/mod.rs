@@ -1,5 +1,7 @@
 //! Reaching a server: who we are, which bucket, and what it answers.
 
+mod address;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +10,11 @@ use rustls::ClientConfig;
 use world::Env;
 
 use crate::auth::{Credentials, Mechanism, ScramClient, nonce, plain};
-use crate::codec::{Answer, Body, Kind, Opcode, Request, Response, Status, Write};
+use crate::codec::{Answer, Body, FailoverEntry, Kind, Opcode, Request, Response, Status, Write};
 use crate::wire::{Incoming, Outgoing, Wire, host_of};
 use crate::{Error, Result};
+
+pub use address::BucketAddress;
 
 /// HELLO: the bucket is chosen by us.
 const SELECT_BUCKET: u16 = 0x08;
@@ -286,6 +290,17 @@ impl Client {
         match response.answer {
             Answer::Seqnos(seqnos) => Ok(seqnos.into_iter().collect()),
             _ => Ok(BTreeMap::new()),
+        }
+    }
+
+    /// The failover log of a vbucket, newest first.
+    ///
+    /// # Errors
+    /// As [`Client::ask`], and if the server refuses.
+    pub async fn failover_log(&mut self, vb: u16) -> Result<Vec<FailoverEntry>> {
+        match self.require(vb, Body::FailoverLog).await?.answer {
+            Answer::FailoverLog(log) => Ok(log),
+            _ => Ok(Vec::new()),
         }
     }
 

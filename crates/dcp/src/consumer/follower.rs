@@ -73,6 +73,11 @@ impl Follower {
         &self.consumer
     }
 
+    /// What happened and was not told yet.
+    pub fn event(&mut self) -> Option<Event> {
+        self.consumer.event()
+    }
+
     /// Asks for a stream of a vbucket, from where it is on.
     ///
     /// # Errors
