@@ -181,6 +181,12 @@ pub trait Target {
         Err(self.no_fault(format!("slow {node}")))
     }
 
+    /// Has processes of others, each always ready to run, keep a node's cores busy from now on, until it is slowed by 1.
+    /// Where there are no such processes all takes `factor` times as long.
+    fn load_node(&mut self, node: &str, _processes: u32, factor: f64) -> Result<(), Error> {
+        self.slow_node(node, factor)
+    }
+
     /// The refusal of a fault that is not to be had here.
     fn no_fault(&self, what: String) -> Error {
         Error::NoFault { target: self.name(), what, why: String::new() }

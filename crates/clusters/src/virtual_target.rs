@@ -269,6 +269,14 @@ impl Target for VirtualTarget {
         Ok(())
     }
 
+    fn load_node(&mut self, node: &str, processes: u32, _factor: f64) -> Result<(), Error> {
+        let site = self.nodes.find(node)?.site().to_owned();
+        let mut host = self.models.borrow().get(&site).cloned().unwrap_or_default();
+        host.competitors += processes;
+        self.env.host(node).set_host_model(host);
+        Ok(())
+    }
+
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {
         let member = self.nodes.find(node)?;
         if member.running.is_none() {

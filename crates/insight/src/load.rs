@@ -149,17 +149,19 @@ impl Change {
     }
 }
 
+/// The figures that variants are compared by.
+pub fn compared() -> impl Iterator<Item = &'static Metric> {
+    METRICS.iter().filter(|metric| metric.compared)
+}
+
 /// The changes of the figures that variants are compared by. Laps are what is repeated: requests of one lap share its
 /// fate, so they are not counted as repetitions.
 pub fn changes(base: &[LoadFigures], other: &[LoadFigures], seed: u64) -> Vec<Change> {
-    METRICS
-        .iter()
-        .filter(|metric| metric.compared)
-        .filter_map(|metric| change(metric, base, other, seed))
-        .collect()
+    compared().filter_map(|metric| change_of(metric, base, other, seed)).collect()
 }
 
-fn change(
+/// How one figure changes; none where a variant does not have it.
+pub fn change_of(
     metric: &'static Metric,
     base: &[LoadFigures],
     other: &[LoadFigures],
@@ -259,15 +261,28 @@ pub fn headline(laps: &[LoadFigures]) -> String {
     )
 }
 
-/// The finding of a run with several variants: the first beside the last, for its first operation.
+/// Every load that is compared, after the one that it is compared with.
+pub(crate) fn pairs(loads: &[VariantLoad]) -> Vec<(&VariantLoad, &VariantLoad)> {
+    let says = loads.iter().any(|load| load.beside.is_some());
+    let base = |load: &VariantLoad| {
+        let same = |other: &&VariantLoad| other.operation == load.operation;
+        match &load.beside {
+            Some(variant) => loads.iter().filter(same).find(|other| other.variant == *variant),
+            None if says => None,
+            None => loads.iter().find(same),
+        }
+    };
+    let pair = |load| Some((base(load)?, load)).filter(|(base, _)| base.variant != load.variant);
+    loads.iter().filter_map(pair).collect()
+}
+
+/// The finding of a run with several variants: the last pair of its first operation.
 pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> String {
     let Some(first) = loads.first() else { return headline(&[]) };
-    let last = loads
-        .iter()
-        .rev()
-        .find(|load| load.operation == first.operation && load.variant != first.variant);
+    let pairs = pairs(loads);
+    let last = pairs.iter().rev().find(|(_, load)| load.operation == first.operation);
     let sentence = |text: String| text.trim_end_matches('.').to_owned();
-    let Some(last) = last else { return sentence(headline(&first.laps)) };
+    let Some((first, last)) = last else { return sentence(headline(&first.laps)) };
     let changes: Vec<String> = changes(&first.laps, &last.laps, 0)
         .iter()
         .map(|change| {
@@ -340,6 +355,24 @@ mod tests {
         assert_eq!(throughput.mark(), "**", "five laps of each that do not overlap: p = 0.008");
         let latency = of(&changes, "50th percentile latency");
         assert!((latency.percent - 132.0).abs() < 1.0, "{latency:?}");
+    }
+
+    #[test]
+    fn loads_are_compared_with_what_the_plan_says_or_with_the_first() {
+        let load = |variant: &str, operation: &str, beside: Option<&str>| VariantLoad {
+            variant: variant.to_owned(),
+            operation: operation.to_owned(),
+            beside: beside.map(str::to_owned),
+            laps: vec![lap(10.0, 1.0)],
+        };
+        let names = |loads: &[VariantLoad]| -> Vec<(String, String)> {
+            pairs(loads).iter().map(|(a, b)| (a.variant.clone(), b.variant.clone())).collect()
+        };
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        let mut loads = vec![load("a", "x", None), load("b", "y", None), load("c", "x", None)];
+        assert_eq!(names(&loads), [pair("a", "c")]);
+        loads.push(load("d", "y", Some("b")));
+        assert_eq!(names(&loads), [pair("b", "d")]);
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct VariantLoad {
     pub variant: String,
     /// Name of the operation.
     pub operation: String,
+    /// The variant that it is compared with, where the plan says it.
+    pub beside: Option<String>,
     /// Each lap, in order.
     pub laps: Vec<LoadFigures>,
 }
@@ -123,6 +125,14 @@ impl Variant {
     }
 }
 
+impl Summary<'_> {
+    /// Every load that is compared, after the one that it is compared with: what the plan says, or where it says
+    /// nothing the first variant that has the operation.
+    pub fn load_pairs(&self) -> Vec<(&VariantLoad, &VariantLoad)> {
+        load::pairs(&self.loads)
+    }
+}
+
 impl<'a> Summary<'a> {
     /// Summarises a run, whatever state it was left in.
     pub fn of(run: &'a RunDir) -> Self {
@@ -168,6 +178,10 @@ impl<'a> Summary<'a> {
 
 fn loads(run: &RunDir, variants: &[Variant]) -> Vec<VariantLoad> {
     let mut loads: Vec<VariantLoad> = Vec::new();
+    let beside = |name: &str| {
+        let info = run.manifest.variants.iter().find(|info| info.name == name);
+        info.and_then(|info| info.beside.clone())
+    };
     for variant in variants {
         for row in run.rows.iter().filter(|row| row.variant == variant.name) {
             for figures in &row.loads {
@@ -179,6 +193,7 @@ fn loads(run: &RunDir, variants: &[Variant]) -> Vec<VariantLoad> {
                     None => loads.push(VariantLoad {
                         variant: variant.name.clone(),
                         operation: figures.operation.clone(),
+                        beside: beside(&variant.name),
                         laps: vec![figures.clone()],
                     }),
                 }

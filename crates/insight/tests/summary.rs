@@ -14,6 +14,7 @@ fn manifest(variants: &[&str], status: Status) -> Manifest {
         settings: BTreeMap::new(),
         published_s: None,
         published: None,
+        beside: None,
         models: Vec::new(),
     };
     Manifest {

@@ -65,6 +65,9 @@ pub struct VariantInfo {
     /// The published row that it stands beside.
     #[serde(default)]
     pub published: Option<PublishedInfo>,
+    /// The variant that its loads are compared with, where the plan says it.
+    #[serde(default)]
+    pub beside: Option<String>,
     /// What the virtual world was like; empty in the real one.
     #[serde(default)]
     pub models: Vec<ModelInfo>,
@@ -81,6 +84,9 @@ pub struct PublishedInfo {
     pub text: String,
     /// Bytes a second of a node, where that is published.
     pub node_bytes_per_s: Option<f64>,
+    /// Figures of a load by their names, where those are published.
+    #[serde(default)]
+    pub load: BTreeMap<String, f64>,
     /// Whether the virtual world was fitted to this row; otherwise it is predicted.
     pub calibrated: bool,
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use insight::Summary;
 use insight::load::{Change, changes, figures, headline, warnings};
 use insight::words::three_digits;
-use insight::{Summary, VariantLoad};
 use record::LoadFigures;
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
             remarks(&load.laps).iter().map(|(paint, text)| paragraph(style, *paint, text, 2)),
         );
     }
-    for (base, other) in pairs(summary) {
+    for (base, other) in summary.load_pairs() {
         let title = format!("{}: {} beside {}", other.operation, other.variant, base.variant);
         lines.extend([String::new(), paragraph(style, Some(Paint::Bold), &plain(&title), 0)]);
         let (base, other) =
@@ -53,16 +53,6 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
     );
     lines.extend(page.map(|page| format!("Report: {}", plain(&page.display().to_string()))));
     lines.join("\n") + "\n"
-}
-
-/// Each variant's operation beside that of the first variant which has it.
-pub(crate) fn pairs<'a>(summary: &'a Summary<'_>) -> Vec<(&'a VariantLoad, &'a VariantLoad)> {
-    let base =
-        |load: &VariantLoad| summary.loads.iter().find(|other| other.operation == load.operation);
-    let pair = |load: &'a VariantLoad| {
-        Some((base(load)?, load)).filter(|(base, load)| base.variant != load.variant)
-    };
-    summary.loads.iter().filter_map(pair).collect()
 }
 
 /// The grid of figures and laps.

@@ -89,9 +89,12 @@ impl Published {
             json!({
                 "plan": row.plan,
                 "variant": row.variant,
+                "name": row.name(),
                 "figure": match row.figure {
                     Figure::Seconds => "seconds",
                     Figure::NodeBytesPerS => "node_bytes_per_s",
+                    Figure::Load(metric, _) => metric,
+                    Figure::Change(_) => "change_percent",
                     Figure::Words => "words",
                 },
                 "published": row.published,
@@ -103,17 +106,15 @@ impl Published {
                 "verdict": row.verdict,
             })
         };
-        let standing = standing(&self.rows);
-        let worst = standing.worst.map(
-            |(plan, variant, factor)| json!({ "plan": plan, "variant": variant, "factor": factor }),
-        );
+        let (loads, recoveries) = self.by_kind();
+        let changes = standing(&self.rows);
         json!({
             "scale": self.scale,
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
-            "predicted": standing.predicted,
-            "calibrated": standing.calibrated,
-            "median_error": standing.median_error,
-            "worst": worst,
+            "recoveries": standing_json(&recoveries),
+            "loads": standing_json(&loads),
+            "changes": changes.changes,
+            "median_change_error": changes.median_change_error,
             "orderings": self.conclusions.iter().map(|c| json!({
                 "claim": c.claim, "source": c.source, "rows": c.rows, "holds": c.holds,
                 "compared": c.compared,
@@ -137,10 +138,13 @@ impl Published {
             last = &row.plan;
             table.add_row([
                 name.to_owned(),
-                row.variant.clone(),
+                row.name(),
                 published(row),
                 ours(row),
-                row.error().map_or_else(dash, |error| format!("{:+.1} %", error * 100.0)),
+                row.error().map_or_else(dash, |error| match row.figure {
+                    Figure::Change(_) => format!("{:+.1} points", error * 100.0),
+                    _ => format!("{:+.1} %", error * 100.0),
+                }),
                 match row.figure {
                     Figure::Words => String::new(),
                     _ if row.calibrated => "calibrated".to_owned(),
@@ -158,18 +162,29 @@ impl Published {
     }
 
     fn standing_lines(&self) -> Vec<String> {
-        let Standing { predicted, calibrated, median_error, worst } = standing(&self.rows);
-        let Some(median) = median_error else {
-            return vec![format!("No predicted row has a number; {calibrated} calibrated on.")];
-        };
-        let mut lines = vec![format!(
-            "{predicted} rows predicted, {calibrated} calibrated on. Median error of the predicted rows: {:.1} %.",
-            median * 100.0
-        )];
-        if let Some((plan, variant, factor)) = worst {
-            lines.push(format!("The worst is {plan}, {variant}: off by a factor of {factor:.2}."));
+        let (loads, recoveries) = self.by_kind();
+        let mut lines = standing_of("Recoveries", &recoveries);
+        if !loads.is_empty() {
+            lines.extend(standing_of("Loads", &loads));
         }
+        lines.extend(self.standing_of_changes());
         lines
+    }
+
+    /// Rows of loads, and rows of recoveries: an error of a percentile is not to be mixed with one of a duration.
+    fn by_kind(&self) -> (Vec<Comparison>, Vec<Comparison>) {
+        self.rows.iter().cloned().partition(Comparison::is_of_load)
+    }
+
+    fn standing_of_changes(&self) -> Option<String> {
+        let Standing { changes, median_change_error, worst_change, .. } = standing(&self.rows);
+        let (plan, variant, worst) = worst_change?;
+        Some(format!(
+            "{changes} changes between loads predicted. Median error: {:.1} percentage points; the worst is {plan}, \
+             {variant}: {:+.1}.",
+            median_change_error? * 100.0,
+            worst * 100.0
+        ))
     }
 
     fn conclusion_grid(&self) -> String {
@@ -186,7 +201,7 @@ impl Published {
 
     fn verdicts(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
-        for row in &self.rows {
+        for row in self.rows.iter().filter(|row| !row.is_of_load()) {
             let Some(verdict) = &row.verdict else { continue };
             let line = format!("- {}, {}: {verdict}.", row.plan, row.variant);
             if lines.last() != Some(&line) {
@@ -202,6 +217,33 @@ impl Published {
         let each: Vec<String> = self.walls.iter().map(one).collect();
         format!("Wall time: {}; together {}.", each.join(", "), units::show_seconds(all))
     }
+}
+
+fn standing_of(what: &str, rows: &[Comparison]) -> Vec<String> {
+    let Standing { predicted, calibrated, median_error, worst, .. } = standing(rows);
+    let mut lines = match median_error {
+        None => vec![format!("{what}: no predicted row has a number; {calibrated} calibrated on.")],
+        Some(median) => vec![format!(
+            "{what}: {predicted} rows predicted, {calibrated} calibrated on. Median error of the predicted rows: {:.1} %.",
+            median * 100.0
+        )],
+    };
+    if let Some((plan, variant, factor)) = worst {
+        lines.push(format!("The worst is {plan}, {variant}: off by a factor of {factor:.2}."));
+    }
+    lines
+}
+
+fn standing_json(rows: &[Comparison]) -> Value {
+    let standing = standing(rows);
+    json!({
+        "predicted": standing.predicted,
+        "calibrated": standing.calibrated,
+        "median_error": standing.median_error,
+        "worst": standing.worst.map(
+            |(plan, variant, factor)| json!({ "plan": plan, "variant": variant, "factor": factor }),
+        ),
+    })
 }
 
 fn dash() -> String {
@@ -220,6 +262,8 @@ fn published(row: &Comparison) -> String {
     match (row.figure, row.published) {
         (Figure::Seconds, Some(seconds)) => units::show_seconds(seconds),
         (Figure::NodeBytesPerS, Some(rate)) => format!("{} a node", words::rate(rate)),
+        (Figure::Load(_, unit), Some(value)) => format!("{} {unit}", words::three_digits(value)),
+        (Figure::Change(_), Some(percent)) => format!("{percent:+.1} %"),
         // What comes after is in the source.
         _ => row.text.split([':', ';']).next().unwrap_or_default().to_owned(),
     }
@@ -228,6 +272,8 @@ fn published(row: &Comparison) -> String {
 fn ours(row: &Comparison) -> String {
     row.ours.map_or_else(dash, |ours| match row.figure {
         Figure::NodeBytesPerS => format!("{} a node", words::rate(ours)),
+        Figure::Load(_, unit) => format!("{} {unit}", words::three_digits(ours)),
+        Figure::Change(_) => format!("{ours:+.1} %"),
         Figure::Seconds | Figure::Words => units::show_seconds(ours),
     })
 }
@@ -255,6 +301,8 @@ mod tests {
                 row("1 MB x 1", Figure::Seconds, Some(844.0), Some(928.4), false),
                 row("2gb", Figure::NodeBytesPerS, Some(66e6), Some(61e6), false),
                 row("plain", Figure::Words, None, Some(75.0), false),
+                row("none", Figure::Load("Throughput", "ops/s"), Some(95.8), Some(95.8), true),
+                row("ARS", Figure::Change("Throughput"), Some(115.8), Some(127.1), false),
             ],
             conclusions: vec![Conclusion {
                 claim: "larger chunks help".to_owned(),
@@ -282,7 +330,12 @@ mod tests {
             line("plain").contains("charts only") && !line("plain").contains("predicted"),
             "{text}"
         );
-        assert!(text.contains("2 rows predicted, 1 calibrated on."), "{text}");
+        assert!(line("none, throughput").contains("95.8 ops/s"), "{text}");
+        let change = line("ARS, throughput");
+        assert!(change.contains("+115.8 %") && change.contains("+11.3 points"), "{text}");
+        assert!(text.contains("1 changes between loads predicted. Median error: 11.3"), "{text}");
+        assert!(text.contains("Recoveries: 2 rows predicted, 1 calibrated on."), "{text}");
+        assert!(text.contains("Loads: no predicted row has a number; 1 calibrated on."), "{text}");
         assert!(text.contains("Median error of the predicted rows: 8.8 %."), "{text}");
         assert!(text.contains("holds          larger chunks help"), "{text}");
         assert!(text.ends_with("together 4.00 s.\n"), "{text}");
@@ -291,7 +344,7 @@ mod tests {
     #[test]
     fn markdown_is_a_table_and_says_how_it_is_made() {
         let page = sample().markdown("narrows published --write docs/published.md");
-        assert!(page.contains("| remote-recovery | 1 MB x 1  |"), "{page}");
+        assert!(page.contains("| remote-recovery | 1 MB x 1 "), "{page}");
         assert!(page.contains("`narrows published --write docs/published.md`"));
         assert!(!page.contains("Not at the published size"));
         let small = Published { scale: 0.1, ..sample() }.markdown("x");
@@ -301,9 +354,10 @@ mod tests {
     #[test]
     fn json_has_the_same() {
         let json = sample().json();
-        assert_eq!(json["rows"].as_array().unwrap().len(), 4);
-        assert_eq!(json["predicted"], 2);
-        assert_eq!(json["worst"]["variant"], "1 MB x 1");
+        assert_eq!(json["rows"].as_array().unwrap().len(), 6);
+        assert_eq!(json["recoveries"]["predicted"], 2);
+        assert_eq!(json["recoveries"]["worst"]["variant"], "1 MB x 1");
+        assert_eq!(json["loads"]["calibrated"], 1);
         assert_eq!(json["orderings"][0]["holds"], true);
         assert_eq!(json["wall_s"]["remote-recovery"], 4.0);
     }

@@ -71,6 +71,11 @@ impl CoreQueue {
         self.cores.len()
     }
 
+    /// Servers that are at work.
+    pub fn occupied(&self, now: Time) -> usize {
+        self.cores.iter().filter(|core| core.free_at > now).count()
+    }
+
     /// Time spent serving until `now`, over all cores.
     pub fn busy(&self, now: Time) -> Duration {
         self.before + self.cores.iter().map(|c| c.busy(now)).sum::<Duration>()

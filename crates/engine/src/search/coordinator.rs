@@ -8,9 +8,11 @@ use store::search::aggregation::{Partial, merge_all};
 use store::search::{FetchedHit, SearchRequest, ShardHit, ShardHits, compare_hits};
 use world::Task;
 
-use super::preference::Preference;
+use super::choice::{Chosen, Later, choose};
+use super::in_flight::InFlight;
+use super::preference::{Preference, Rule};
 use super::targets::{Target, targets};
-use super::{SHARD_TIMEOUT, policy};
+use super::{How, SHARD_TIMEOUT};
 use crate::node::{Node, unexpected};
 use crate::transport::{Class, Failure, Request, Response, ShardSearch, ShardSearched};
 
@@ -67,42 +69,23 @@ struct Answered {
     searched: ShardSearched,
 }
 
-/// Takes a request off the count of those in flight, whatever becomes of it.
-struct InFlight<'a> {
-    node: &'a Node,
-    name: &'a str,
-    open: bool,
-}
-
-impl<'a> InFlight<'a> {
-    fn new(node: &'a Node, name: &'a str) -> Self {
-        node.search.selector.borrow_mut().sent(name);
-        InFlight { node, name, open: true }
-    }
-}
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        if self.open {
-            self.node.search.selector.borrow_mut().failed(self.name);
-        }
-    }
-}
-
 /// Searches. Fails if no shard answered, or one did not though partial results are not allowed: then with the
 /// failures of the shards.
 pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<ShardFailure>> {
     let began = node.env.now();
     let state = node.state();
     let settings = node.settings();
-    let targets = {
+    let targets = targets(&state, &job.indices, &job.preference, node.name());
+    {
         let mut selector = node.search.selector.borrow_mut();
         selector.retain(|name| state.present.contains(name));
-        let chance = || node.env.random_u64();
-        let how = (policy(&settings), chance);
-        targets(&state, &job.indices, &job.preference, node.name(), &mut selector, how)
-    };
+        selector.retain_indices(state.routing.len(), |index| state.routing.contains_key(index));
+    }
+    let how = How::of(&settings);
     let shards = targets.len();
+    if how == How::Oracle && !node.env.is_virtual() {
+        return Err(targets.into_iter().map(no_oracle).collect());
+    }
     let ask = ShardSearch {
         index: String::new(),
         shard: 0,
@@ -118,8 +101,12 @@ pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<S
         .map(|target| {
             let ask =
                 ShardSearch { index: target.index.clone(), shard: target.shard, ..ask.clone() };
-            let node2 = node.clone();
-            node.env.spawn("searches a shard", async move { ask_copies(&node2, target, ask).await })
+            let (node2, rule) = (node.clone(), job.preference.rule.clone());
+            // In flight from now on, so that the choice for the next shard counts it.
+            let chosen = choose(node, how, &target, &rule);
+            node.env.spawn("searches a shard", async move {
+                ask_copies(&node2, target, (how, rule), chosen, ask).await
+            })
         })
         .collect();
     let mut answers = Vec::with_capacity(tasks.len());
@@ -164,6 +151,13 @@ pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<S
     Ok(outcome)
 }
 
+fn no_oracle(target: Target) -> ShardFailure {
+    let reason =
+        "narrows.search.selection is [oracle], which exists in virtual time alone; choose another";
+    let failure = Failure::new(400, "illegal_argument_exception", reason);
+    ShardFailure { index: target.index, shard: target.shard, node: None, failure }
+}
+
 fn best_score<'a>(all: impl Iterator<Item = &'a ShardHits>) -> Option<f32> {
     all.filter_map(|hits| hits.max_score).max_by(f32::total_cmp)
 }
@@ -172,19 +166,26 @@ fn best_score<'a>(all: impl Iterator<Item = &'a ShardHits>) -> Option<f32> {
 async fn ask_copies(
     node: &Node,
     target: Target,
+    (how, rule): (How, Rule),
+    mut chosen: Result<Chosen, Later>,
     ask: ShardSearch,
 ) -> Result<Answered, ShardFailure> {
+    let Chosen { order, mut first } = loop {
+        match chosen {
+            Ok(chosen) => break chosen,
+            Err(Later(when)) => node.env.sleep_until(when).await,
+        }
+        chosen = choose(node, how, &target, &rule);
+    };
     let mut last = None;
-    for name in &target.nodes {
-        match ask_copy(node, name, &ask).await {
-            Ok(searched) => {
-                let node = name.clone();
-                return Ok(Answered { target, node, searched });
-            }
+    for name in order {
+        let in_flight = first.take().unwrap_or_else(|| InFlight::new(node, &name));
+        match ask_copy(node, in_flight, &ask).await {
+            Ok(searched) => return Ok(Answered { target, node: name, searched }),
             Err(failure) => {
                 // What does not fit the mapping fits no other copy either.
                 let is_final = failure.status == 400;
-                last = Some((name.clone(), failure));
+                last = Some((name, failure));
                 if is_final {
                     break;
                 }
@@ -202,27 +203,40 @@ async fn ask_copies(
     Err(ShardFailure { index, shard, node, failure })
 }
 
-async fn ask_copy(node: &Node, name: &str, ask: &ShardSearch) -> Result<ShardSearched, Failure> {
-    let address = node.address_of(name).ok_or_else(|| {
+async fn ask_copy(
+    node: &Node,
+    in_flight: InFlight,
+    ask: &ShardSearch,
+) -> Result<ShardSearched, Failure> {
+    let name = in_flight.name();
+    let Some(address) = node.address_of(name) else {
         let reason = format!("node [{name}] has left the cluster");
-        Failure::new(503, "node_not_connected_exception", reason)
-    })?;
-    let mut in_flight = InFlight::new(node, name);
-    let began = node.env.now();
+        in_flight.failed();
+        return Err(Failure::new(503, "node_not_connected_exception", reason));
+    };
     let request = Request::Search(Box::new(ask.clone()));
     let limit = match ask.request.timeout_ms {
         // The copy itself ends in time, and says what it has by then.
         Some(limit_ms) => SHARD_TIMEOUT + Duration::from_millis(limit_ms),
         None => SHARD_TIMEOUT,
     };
-    match node.call(&address, Class::Search, request, limit).await? {
-        Response::Searched(searched) => {
-            let took = node.env.now() - began;
-            in_flight.open = false;
-            node.search.selector.borrow_mut().answered(name, took, searched.feedback);
+    match node.call(&address, Class::Search, request, limit).await {
+        Ok(Response::Searched(searched)) => {
+            in_flight.answered(searched.feedback);
             Ok(*searched)
         }
-        _ => Err(unexpected()),
+        Ok(_) => {
+            in_flight.failed();
+            Err(unexpected())
+        }
+        Err(error) => {
+            let failure = Failure::from(error);
+            // Where the request is wrong, the node is not.
+            if failure.status != 400 {
+                in_flight.failed();
+            }
+            Err(failure)
+        }
     }
 }
 

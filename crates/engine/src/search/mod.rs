@@ -4,14 +4,20 @@
 //! | --- | --- |
 //! | `mod.rs` | [`SearchSide`]: what a node keeps for searches |
 //! | `coordinator.rs` | the node that was asked: every shard once, one copy each; the ordered merge |
-//! | `targets.rs` | the copies of each shard in the order in which they are asked |
+//! | `targets.rs` | the shards, and the copies of each that may be asked |
+//! | `choice.rs` | which copy is asked first; probes |
+//! | `oracle.rs` | the choice of who knows everything, in the virtual world |
+//! | `in_flight.rs` | requests to copies, counted until they end |
 //! | `preference.rs` | `preference` |
 //! | `shard.rs` | the node that has the copy: the query, and the fetch from the same view |
 //! | `contexts.rs` | views that are held between the two |
 //! | `thread_pool.rs` | how many searches run at once, and how many wait |
 
+mod choice;
 mod contexts;
 mod coordinator;
+mod in_flight;
+mod oracle;
 mod preference;
 mod shard;
 mod targets;
@@ -21,16 +27,17 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use world::Env;
 
 use crate::node::Node;
-use crate::policy::selection::{ArsForm, Policy, Selector};
+use crate::policy::selection::{ArsForm, Policy, Selector, ServedLatency};
 use crate::settings::{Selection, Settings};
 
 use contexts::Contexts;
 pub(crate) use contexts::expire;
 pub(crate) use coordinator::{Hit, Outcome, SearchJob, ShardFailure, search};
 pub(crate) use preference::Preference;
-pub(crate) use shard::{Counters, IDLE_AFTER, fetch, query};
+pub(crate) use shard::{Counters, IDLE_AFTER, fetch, probe, query};
 pub(crate) use thread_pool::ThreadPool;
 
 /// What a node keeps for searches.
@@ -39,45 +46,75 @@ pub(crate) struct SearchSide {
     pub(crate) selector: RefCell<Selector>,
     /// As the node that has copies.
     pub(crate) pool: ThreadPool,
+    /// For who probes it.
+    pub(crate) served: RefCell<ServedLatency>,
     pub(crate) contexts: Contexts,
     pub(crate) counters: Counters,
+    /// Whether the pool's size follows from the cores.
+    by_cores: bool,
 }
 
 impl SearchSide {
     pub(crate) fn new(settings: &Settings, cores: usize) -> Self {
-        let size = match settings.thread_pool_search_size() {
-            // As `ThreadPool.searchThreadPoolSize`.
-            0 => cores * 3 / 2 + 1,
-            size => size as usize,
-        };
+        let asked = settings.thread_pool_search_size();
+        let size = if asked == 0 { threads_of(cores) } else { asked as usize };
         SearchSide {
             selector: RefCell::default(),
             pool: ThreadPool::new(size, settings.thread_pool_search_queue_size() as usize),
+            served: RefCell::default(),
             contexts: Contexts::default(),
             counters: Counters::default(),
+            by_cores: asked == 0,
+        }
+    }
+
+    /// In the virtual world a host may get other cores while it runs.
+    pub(crate) fn follow_cores(&self, env: &Env) {
+        if let Some(host) = env.virtual_host_model().filter(|_| self.by_cores) {
+            self.pool.resize(threads_of(host.cores as usize));
         }
     }
 }
 
-/// The policy that the settings name.
-pub(crate) fn policy(settings: &Settings) -> Policy {
-    match settings.search_selection() {
-        Selection::Field if settings.use_adaptive_replica_selection() => {
-            Policy::Ars(ArsForm::Corrected)
-        }
-        Selection::Field | Selection::None => Policy::Rotation,
-        Selection::Random => Policy::Random,
-        Selection::LeastOutstanding => Policy::LeastOutstanding,
-        Selection::Ars61 => Policy::Ars(ArsForm::Inverted),
-        Selection::Ars713 => Policy::Ars(ArsForm::Corrected),
-        Selection::Ars95 => Policy::Ars(ArsForm::QueueOnly),
+/// As `ThreadPool.searchThreadPoolSize`.
+fn threads_of(cores: usize) -> usize {
+    cores * 3 / 2 + 1
+}
+
+/// Who chooses copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// A policy, of what it was told.
+    Policy(Policy),
+    /// Who knows everything.
+    Oracle,
+}
+
+impl How {
+    /// As the settings say.
+    pub(crate) fn of(settings: &Settings) -> How {
+        let adaptive = settings.use_adaptive_replica_selection();
+        How::Policy(match settings.search_selection() {
+            Selection::Field if adaptive => Policy::Ars(ArsForm::Corrected),
+            Selection::Field | Selection::None => Policy::Rotation,
+            Selection::Random => Policy::Random,
+            Selection::LeastOutstanding => Policy::LeastOutstanding,
+            Selection::Ars61 => Policy::Ars(ArsForm::Inverted),
+            Selection::Ars713 => Policy::Ars(ArsForm::Corrected),
+            Selection::Ars95 => Policy::Ars(ArsForm::QueueOnly),
+            Selection::C3 => Policy::C3,
+            Selection::TwoChoices => Policy::TwoChoices,
+            Selection::Prequal => Policy::Prequal,
+            Selection::Narrows => Policy::Narrows,
+            Selection::Oracle => return How::Oracle,
+        })
     }
 }
 
 /// The part of `_nodes/stats` about the choice of copies: as the field has it, and the rank's form and numbers.
 pub(crate) fn adaptive_selection_json(node: &Node) -> Value {
-    let form = match policy(&node.settings()) {
-        Policy::Ars(form) => form,
+    let form = match How::of(&node.settings()) {
+        How::Policy(Policy::Ars(form)) => form,
         _ => ArsForm::Corrected,
     };
     let selector = node.search.selector.borrow();

@@ -22,6 +22,8 @@ pub(crate) async fn query(node: &Node, ask: ShardSearch) -> Result<Response, Fai
     if !shard.is_started() {
         return Err(Failure::unavailable(&ask.index, ask.shard, "is still recovering; try again"));
     }
+    let (arrived, company) = (node.env.now(), node.search.pool.in_flight());
+    node.search.follow_cores(&node.env);
     let slot = node.search.pool.enter().await?;
     let now = node.env.now();
     let idle = shard.last_search.replace(Some(now)).is_none_or(|last| now - last >= IDLE_AFTER);
@@ -57,9 +59,14 @@ pub(crate) async fn query(node: &Node, ask: ShardSearch) -> Result<Response, Fai
     node.served_in(took);
     node.note_use();
     drop(slot);
+    node.search.served.borrow_mut().note(company, node.env.now() - arrived);
+    let pool = &node.search.pool;
     let feedback = NodeFeedback {
-        queue: node.search.pool.queue() as u64,
-        service_time: node.search.pool.service_time(),
+        queue: pool.queue() as u64,
+        service_time: pool.service_time(),
+        in_flight: pool.in_flight(),
+        threads: pool.size() as u64,
+        took,
     };
     let declared_bytes = ask.request.cost.map_or(0, |cost| cost.response_bytes);
     let primary_term = shard.term();
@@ -68,6 +75,11 @@ pub(crate) async fn query(node: &Node, ask: ShardSearch) -> Result<Response, Fai
     counters.query_time.set(counters.query_time.get() + took);
     let answer = ShardSearched { hits, context, fetched, feedback, primary_term, declared_bytes };
     Ok(Response::Searched(Box::new(answer)))
+}
+
+/// Answers a probe, beside the pool: who probes wants to know how full it is, not to wait in it.
+pub(crate) fn probe(node: &Node) -> Response {
+    Response::Probed(node.search.served.borrow().answer(node.search.pool.in_flight()))
 }
 
 /// Fetches hits from a view that a query left, and lets it go.

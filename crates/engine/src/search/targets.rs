@@ -1,9 +1,9 @@
-//! The copies of each shard in the order in which they are asked.
+//! The shards that a search asks, and the copies of each in the order in which they are asked.
 
 use record::names::matches;
 
 use super::preference::{Preference, Rule, sticky_turn};
-use crate::policy::selection::{Policy, Selector};
+use crate::policy::selection::Choice;
 use crate::state::ClusterState;
 
 /// A shard that is searched.
@@ -11,7 +11,7 @@ use crate::state::ClusterState;
 pub(super) struct Target {
     pub(super) index: String,
     pub(super) shard: u32,
-    /// Nodes of its started copies; the first is asked.
+    /// Nodes of its started copies that may be asked, by name.
     pub(super) nodes: Vec<String>,
 }
 
@@ -21,8 +21,6 @@ pub(super) fn targets(
     indices: &[String],
     preference: &Preference,
     local: &str,
-    selector: &mut Selector,
-    (policy, mut random): (Policy, impl FnMut() -> u64),
 ) -> Vec<Target> {
     let mut targets = Vec::new();
     for index in indices {
@@ -32,72 +30,84 @@ pub(super) fn targets(
                 continue;
             }
             let started = routing.copies.iter().filter(|copy| copy.is_started());
-            let mut copies: Vec<&str> = started.filter_map(|copy| copy.node.as_deref()).collect();
-            copies.sort_unstable();
-            let random = random();
-            let nodes = order(&copies, shard, &preference.rule, local, selector, (policy, random));
+            let copies = started.filter_map(|copy| copy.node.as_deref());
+            let allowed = copies.filter(|node| match &preference.rule {
+                Rule::OnlyLocal => *node == local,
+                Rule::OnlyNodes(patterns) => named(patterns, node),
+                _ => true,
+            });
+            let mut nodes: Vec<String> = allowed.map(str::to_owned).collect();
+            nodes.sort_unstable();
             targets.push(Target { index: index.clone(), shard, nodes });
         }
     }
     targets
 }
 
-fn order(
-    copies: &[&str],
-    shard: u32,
-    rule: &Rule,
-    local: &str,
-    selector: &mut Selector,
-    (policy, random): (Policy, u64),
-) -> Vec<String> {
-    let named = |patterns: &[String], node: &str| patterns.iter().any(|p| matches(p, node));
-    let allowed: Vec<&str> = copies
-        .iter()
-        .copied()
-        .filter(|node| match rule {
-            Rule::OnlyLocal => *node == local,
-            Rule::OnlyNodes(patterns) => named(patterns, node),
-            _ => true,
-        })
-        .collect();
-    if let (Rule::Sticky(text), false) = (rule, allowed.is_empty()) {
-        let first = (sticky_turn(text, shard) % allowed.len() as u64) as usize;
-        let (after, before) = (allowed[first..].iter(), allowed[..first].iter());
-        return after.chain(before).map(|node| (*node).to_owned()).collect();
+fn named(patterns: &[String], node: &str) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, node))
+}
+
+impl Target {
+    /// Its nodes in the order in which they are asked: `choose` decides, where the rule leaves anything to decide.
+    pub(super) fn order(
+        &self,
+        rule: &Rule,
+        local: &str,
+        choose: impl FnOnce(&[&str]) -> Choice,
+    ) -> Choice {
+        let nodes: Vec<&str> = self.nodes.iter().map(String::as_str).collect();
+        if let (Rule::Sticky(text), false) = (rule, nodes.is_empty()) {
+            let first = (sticky_turn(text, self.shard) % nodes.len() as u64) as usize;
+            return Choice::Ask((0..nodes.len()).map(|at| (first + at) % nodes.len()).collect());
+        }
+        let mut places = match choose(&nodes) {
+            Choice::Ask(places) => places,
+            later => return later,
+        };
+        // The sort is stable, so that among the preferred and among the others the policy's order stays.
+        places.sort_by_key(|place| match rule {
+            Rule::Local => nodes[*place] != local,
+            Rule::PreferNodes(patterns) => !named(patterns, nodes[*place]),
+            _ => false,
+        });
+        Choice::Ask(places)
     }
-    let mut chosen: Vec<&str> =
-        selector.order(policy, &allowed, random).into_iter().map(|place| allowed[place]).collect();
-    // The sort is stable, so that among the preferred and among the others the policy's order stays.
-    chosen.sort_by_key(|node| match rule {
-        Rule::Local => *node != local,
-        Rule::PreferNodes(patterns) => !named(patterns, node),
-        _ => false,
-    });
-    chosen.into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use world::Time;
 
-    fn ordered(preference: &str, selector: &mut Selector) -> Vec<String> {
+    use super::*;
+    use crate::policy::selection::{Policy, Question, Selector};
+
+    fn ordered(preference: &str, selector: &mut Selector) -> Vec<&'static str> {
+        const NODES: [&str; 3] = ["a", "b", "c"];
         let rule = Preference::parse(preference).unwrap().rule;
-        order(&["a", "b", "c"], 3, &rule, "b", selector, (Policy::Rotation, 0))
+        let nodes = NODES.map(str::to_owned).to_vec();
+        let target = Target { index: "i".to_owned(), shard: 3, nodes };
+        let choice = target.order(&rule, "b", |copies| {
+            let question = Question { index: "i", shard: 3, copies, random: 0 };
+            selector.choose(Policy::Rotation, Time(0), question)
+        });
+        match choice {
+            Choice::Ask(places) => places.into_iter().map(|place| NODES[place]).collect(),
+            Choice::WaitUntil(_) => panic!("rotation does not wait"),
+        }
     }
 
     #[test]
-    fn preferences_order_and_restrict() {
+    fn preferences_order() {
         let mut selector = Selector::default();
         assert_eq!(ordered("", &mut selector), ["b", "c", "a"]);
         assert_eq!(ordered("", &mut selector), ["c", "a", "b"]);
         assert_eq!(ordered("_local", &mut selector), ["b", "a", "c"]);
-        assert_eq!(ordered("_only_local", &mut selector), ["b"]);
         assert_eq!(ordered("_prefer_nodes:c", &mut selector)[0], "c");
-        assert_eq!(ordered("_only_nodes:x", &mut selector), Vec::<String>::new());
         let sticky = ordered("session", &mut selector);
         assert!((0..5).all(|_| ordered("session", &mut selector) == sticky));
-        let firsts: std::collections::BTreeSet<String> =
-            (0..30).map(|n| ordered(&format!("s{n}"), &mut selector)[0].clone()).collect();
+        let firsts: std::collections::BTreeSet<&str> =
+            (0..30).map(|n| ordered(&format!("s{n}"), &mut selector)[0]).collect();
         assert_eq!(firsts.len(), 3, "texts spread over the copies");
     }
 }

@@ -18,7 +18,7 @@ const ALPHA: f64 = 0.3;
 pub(crate) struct ThreadPool(Rc<Inner>);
 
 struct Inner {
-    size: usize,
+    size: Cell<usize>,
     queue_size: usize,
     active: Cell<usize>,
     /// Those whose receiver is gone are passed over.
@@ -68,7 +68,7 @@ impl Drop for Slot {
 impl ThreadPool {
     pub(crate) fn new(size: usize, queue_size: usize) -> Self {
         ThreadPool(Rc::new(Inner {
-            size: size.max(1),
+            size: Cell::new(size.max(1)),
             queue_size,
             active: Cell::new(0),
             waiting: RefCell::default(),
@@ -82,7 +82,7 @@ impl ThreadPool {
     /// Waits for a place. Fails with 429 if too many wait already.
     pub(crate) async fn enter(&self) -> Result<Slot, Failure> {
         let inner = &self.0;
-        if inner.active.get() < inner.size {
+        if inner.active.get() < inner.size.get() {
             inner.active.set(inner.active.get() + 1);
             inner.largest.set(inner.largest.get().max(inner.active.get()));
             return Ok(Slot(inner.clone()));
@@ -110,6 +110,21 @@ impl ThreadPool {
         waiting.len()
     }
 
+    /// Searches that run or wait.
+    pub(crate) fn in_flight(&self) -> u64 {
+        (self.0.active.get() + self.queue()) as u64
+    }
+
+    /// Searches that may run at once.
+    pub(crate) fn size(&self) -> usize {
+        self.0.size.get()
+    }
+
+    /// So many may run from now on. Who waits already begins when one of those that run has ended.
+    pub(crate) fn resize(&self, size: usize) {
+        self.0.size.set(size.max(1));
+    }
+
     /// Notes how long a search took once it ran.
     pub(crate) fn served_in(&self, time: Duration) {
         let sample = time.as_nanos() as f64;
@@ -128,7 +143,7 @@ impl ThreadPool {
     pub(crate) fn stats(&self) -> PoolStats {
         let inner = &self.0;
         PoolStats {
-            size: inner.size,
+            size: inner.size.get(),
             queue_size: inner.queue_size,
             active: inner.active.get(),
             queue: self.queue(),

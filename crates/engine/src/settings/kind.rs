@@ -36,6 +36,8 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// `host:port`, any number of them.
     Addresses,
+    /// Names or patterns with `*`, any number of them.
+    Names,
 }
 
 /// A value that was read.
@@ -55,6 +57,8 @@ pub enum Typed {
     Word(&'static str),
     /// `host:port` each.
     Addresses(Vec<String>),
+    /// Names or patterns.
+    Names(Vec<String>),
 }
 
 impl Kind {
@@ -79,6 +83,7 @@ impl Kind {
                 }
             },
             Kind::Addresses => read_addresses(text),
+            Kind::Names => Ok(Typed::Names(parts(text).map(str::to_owned).collect())),
         }
     }
 
@@ -93,7 +98,7 @@ impl Kind {
             Typed::Bool(yes) => yes.to_string(),
             Typed::Duration(Some(time)) => show_duration(text.trim(), time),
             Typed::Word(word) => word.to_owned(),
-            Typed::Addresses(list) => list.join(","),
+            Typed::Addresses(list) | Typed::Names(list) => list.join(","),
         })
     }
 }
@@ -132,9 +137,14 @@ fn read_duration(text: &str, min: Duration, may_be_off: bool) -> Result<Typed, S
     Ok(Typed::Duration(Some(time)))
 }
 
+/// What stands between commas.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
 fn read_addresses(text: &str) -> Result<Typed, String> {
     let mut list = Vec::new();
-    for address in text.split(',').map(str::trim).filter(|address| !address.is_empty()) {
+    for address in parts(text) {
         let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
         if !port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0)) {
             return Err(format!("\"{address}\" is no address; write host:port[,host:port...]"));
@@ -153,6 +163,11 @@ const TIME_UNITS: [(&str, u128); 7] = [
     ("micros", 1_000),
     ("nanos", 1),
 ];
+
+/// A time in the largest unit in which it is whole.
+pub(super) fn show_time(time: Duration) -> String {
+    show_duration("", time)
+}
 
 fn show_duration(given: &str, time: Duration) -> String {
     let digits = given.bytes().take_while(u8::is_ascii_digit).count();
@@ -195,6 +210,7 @@ mod tests {
             (Kind::Duration { min: Duration::ZERO, may_be_off: true }, "0ms", "0ms"),
             (Kind::Addresses, "a:9300, [::1]:9301,", "a:9300,[::1]:9301"),
             (Kind::Addresses, "", ""),
+            (Kind::Names, "a, b-*,", "a,b-*"),
         ] {
             assert_eq!(kind.canonical(given).as_deref(), Ok(canonical), "{kind:?} {given}");
             assert_eq!(kind.canonical(canonical).as_deref(), Ok(canonical), "{canonical}");

@@ -72,6 +72,16 @@ words! {
 }
 
 words! {
+    /// `narrows.following.pace`: how much a follower reads and writes at once.
+    FollowPace {
+        /// As the parameters of the index say.
+        Field = "field",
+        /// As the path carries; an index that was given a parameter goes by its parameters.
+        Adaptive = "adaptive",
+    }
+}
+
+words! {
     /// `narrows.search.selection`: which copy of a shard answers a search.
     Selection {
         /// As `cluster.routing.use_adaptive_replica_selection` says.
@@ -88,6 +98,16 @@ words! {
         Ars713 = "ars_7_13",
         /// As in Elasticsearch 9.5.
         Ars95 = "ars_9_5",
+        /// C3, with its control of rates.
+        C3 = "c3",
+        /// The better of two by peak-sensitive latency and requests in flight.
+        TwoChoices = "two_choices",
+        /// Prequal: probes, and the rule of hot and cold.
+        Prequal = "prequal",
+        /// Ours.
+        Narrows = "narrows",
+        /// Knows everything; in the virtual world alone.
+        Oracle = "oracle",
     }
 }
 

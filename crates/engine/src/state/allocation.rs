@@ -341,6 +341,31 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_placed_on_excluded_nodes() {
+        const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
+        let mut lab = Lab::new(4);
+        lab.set(EXCLUDE, "n1,nobody-*");
+        lab.create("a", 6, 2);
+        for _ in 0..12 {
+            lab.start_all();
+        }
+        for shard in 0..6 {
+            let shard = lab.shard("a", shard);
+            assert_eq!(shard.assigned().count(), 3);
+            assert!(shard.on_node("n1").is_none());
+        }
+        // Of three nodes each holds a copy already; the fourth is free only once it is allowed.
+        lab.create("b", 1, 3);
+        for _ in 0..4 {
+            lab.start_all();
+        }
+        assert_eq!(lab.shard("b", 0).assigned().count(), 3);
+        lab.set(EXCLUDE, "");
+        lab.start_all();
+        assert_eq!(lab.shard("b", 0).assigned().count(), 4);
+    }
+
+    #[test]
     fn a_lost_primary_is_replaced_and_recoveries_from_it_begin_anew() {
         let mut lab = Lab::new(3);
         lab.create("a", 1, 2);

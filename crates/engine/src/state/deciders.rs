@@ -1,9 +1,10 @@
 //! Why a copy may go to a node, must wait, or must not go there.
 //!
 //! The deciders of Elasticsearch that matter here, under their names: `max_retry`, `enable`,
-//! `replica_after_primary_active`, `same_shard`, `throttling`; and `in_sync_store`, which there is
+//! `replica_after_primary_active`, `same_shard`, `filter`, `throttling`; and `in_sync_store`, which there is
 //! part of the primary allocator.
 
+use record::names::matches;
 use serde::Serialize;
 
 use super::loads::{Load, Loads};
@@ -15,6 +16,7 @@ use crate::settings::{AllocationEnable, Settings};
 pub const MAX_RETRIES: u32 = 5;
 
 const PRIMARIES: &str = "cluster.routing.allocation.node_initial_primaries_recoveries";
+const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const RECOVERIES: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 
 /// Who says so, and why.
@@ -123,8 +125,15 @@ impl<'a> Deciders<'a> {
             let id = &other.allocation_id;
             return self.no("same_shard", || format!("the node already holds copy [{id}]"));
         }
+        if self.is_excluded(node) {
+            return self.no("filter", || format!("the node is named by {EXCLUDE}"));
+        }
         let load = self.loads.get(node);
         if slot.copy.primary { self.primary_on(slot, node, load) } else { self.peer_to(slot, load) }
+    }
+
+    fn is_excluded(&self, node: &str) -> bool {
+        self.settings.allocation_exclude_name().iter().any(|pattern| matches(pattern, node))
     }
 
     fn primary_on(&self, slot: Slot<'_>, node: &str, load: Load) -> Verdict {
@@ -209,7 +218,7 @@ impl<'a> Deciders<'a> {
         let mut free = self
             .loads
             .in_order(slot.copy.primary, slot.first_node())
-            .filter(|node| slot.shard.on_node(node).is_none());
+            .filter(|node| slot.shard.on_node(node).is_none() && !self.is_excluded(node));
         free.next().map(|node| (node, self.node_verdict(slot, node)))
     }
 }

@@ -125,6 +125,7 @@ mod tests {
                     "queue_depth",
                     "scheduler",
                     "slice_idle",
+                    "competitors",
                     // Of searches nothing is measured yet; a message waits for no thread here.
                     "search_document",
                     "search_bytes_per_s",

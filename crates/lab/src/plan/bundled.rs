@@ -20,11 +20,12 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 7] = [
+const BUNDLED: [Bundled; 8] = [
     plan!("recover-while-indexing"),
     plan!("remote-recovery"),
     plan!("remote-recovery-http-logs"),
     plan!("replica-over-link"),
+    plan!("replica-selection"),
     plan!("restore-over-link"),
     plan!("shard-recovery"),
     plan!("small-nodes-compression"),

@@ -113,6 +113,10 @@ pub(super) struct VariantTable {
     #[serde(default, rename = "virtual")]
     pub(super) parameters: Parameters,
     pub(super) published: Option<PublishedTable>,
+    /// The variant that it is compared with; the first without it.
+    pub(super) beside: Option<Spanned<String>>,
+    /// Replicas of every index, in place of what the index says.
+    pub(super) replicas: Option<Spanned<i64>>,
     pub(super) load: Option<Spanned<LoadTable>>,
     #[serde(default)]
     pub(super) fault: Vec<FaultTable>,
@@ -133,6 +137,15 @@ pub(super) struct OperationTable {
     pub(super) bodies: Vec<String>,
     #[serde(default)]
     pub(super) parameters: Values,
+    pub(super) cost: Option<CostTable>,
+}
+
+/// What a search of a shard costs where indices are loaded by their sizes, beside what every search does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CostTable {
+    pub(super) documents: Option<Spanned<i64>>,
+    pub(super) bytes: Option<Spanned<String>>,
 }
 
 /// How operations are sent. A variant's own values go before the plan's.
@@ -149,6 +162,15 @@ pub(super) struct LoadTable {
     pub(super) window: Option<Spanned<String>>,
     pub(super) nodes: Option<Vec<Spanned<String>>>,
     pub(super) threads: Option<Spanned<i64>>,
+    pub(super) full: Option<FullLoadTable>,
+}
+
+/// How much is sent in the published run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FullLoadTable {
+    pub(super) warm_up: Option<Spanned<Value>>,
+    pub(super) measured: Spanned<Value>,
 }
 
 /// What befalls a node while the load is sent.
@@ -158,6 +180,7 @@ pub(super) struct FaultTable {
     pub(super) node: Spanned<String>,
     pub(super) kind: Spanned<String>,
     pub(super) factor: Option<Spanned<f64>>,
+    pub(super) processes: Option<Spanned<i64>>,
     pub(super) at: Option<Spanned<String>>,
     pub(super) lasts: Option<Spanned<String>>,
 }

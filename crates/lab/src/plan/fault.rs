@@ -23,6 +23,13 @@ pub enum FaultKind {
         /// At least 1.
         factor: f64,
     },
+    /// Processes of others keep its cores busy.
+    Load {
+        /// So many, each of them always ready to run: what the virtual world knows.
+        processes: u32,
+        /// What that is like where there are no such processes: all takes so many times as long; at least 1.
+        factor: f64,
+    },
     /// It stands still: its connections stay, and nothing answers.
     Pause,
     /// It ends in order, and starts again when the fault is over.
@@ -33,13 +40,14 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// The name of every kind.
-    pub const NAMES: [&str; 4] = ["slow", "pause", "stop", "kill"];
+    pub const NAMES: [&str; 5] = ["slow", "load", "pause", "stop", "kill"];
 }
 
 impl std::fmt::Display for FaultKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             FaultKind::Slow { factor } => write!(f, "{factor} times as slow"),
+            FaultKind::Load { processes, .. } => write!(f, "loaded by {processes} processes"),
             FaultKind::Pause => f.write_str("paused"),
             FaultKind::Stop => f.write_str("stopped"),
             FaultKind::Kill => f.write_str("killed"),

@@ -103,6 +103,8 @@ mod tests {
             ],
             own_parameters: vec!["disk.scheduler".to_owned()],
             published: None,
+            beside: None,
+            replicas: None,
             load: None,
             faults: Vec::new(),
         }

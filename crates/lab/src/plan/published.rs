@@ -14,6 +14,9 @@ const FILES: [(&str, &str); 4] = [
 pub(super) const SECONDS: &str = "recovery_seconds";
 const NODE_RATE: &str = "node_mb_per_s";
 const GIGABYTES: &str = "primary_bytes_gb";
+const METRIC: &str = "metric";
+const VALUE: &str = "value";
+const OPERATION: &str = "operation";
 
 /// A row by its columns; empty cells are left out.
 type Row<'a> = BTreeMap<&'a str, String>;
@@ -109,17 +112,55 @@ impl<'a> Table<'a> {
             number.map(Some)
         };
         let text = row.get(figure).ok_or_else(|| format!("the published row has no {figure}"))?;
-        let found_by: Vec<String> =
-            values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         Ok(Published {
             figure: format!("{}, {figure}", self.name),
-            row: found_by.join(", "),
+            row: found_by(values),
             text: text.clone(),
             seconds: number(SECONDS)?,
             node_bytes_per_s: number(NODE_RATE)?.map(|rate| rate * 1e6),
             bytes: number(GIGABYTES)?.map(|gb| (gb * (1u64 << 30) as f64).round() as u64),
+            load: BTreeMap::new(),
             calibrated: false,
             note: row.get("note").cloned(),
+        })
+    }
+
+    /// Whether its rows are figures of loads: a metric, and its value.
+    pub(super) fn has_loads(&self) -> bool {
+        self.columns.iter().any(|column| column == METRIC)
+    }
+
+    /// The figures of the one load whose columns have these values. The error is a sentence.
+    pub(super) fn load(&self, values: &BTreeMap<String, String>) -> Result<Published, String> {
+        let fits =
+            |row: &Row| values.iter().all(|(name, value)| row.get(name.as_str()) == Some(value));
+        let mut load = BTreeMap::new();
+        let mut texts = Vec::new();
+        for row in self.rows().filter(fits) {
+            let (Some(metric), Some(cell)) = (row.get(METRIC), row.get(VALUE)) else { continue };
+            // Figures of nodes stand there, too; those of a load are about an operation.
+            let (Ok(value), true) = (cell.parse(), row.contains_key(OPERATION)) else { continue };
+            if load.insert(metric.clone(), value).is_some() {
+                return Err(format!(
+                    "several published rows are the {metric} of this load; say which case, selection, revision, lap and \
+                     operation"
+                ));
+            }
+            texts.push(format!("{metric} {cell}"));
+        }
+        if load.is_empty() {
+            return Err(self.none_fits(values));
+        }
+        Ok(Published {
+            figure: format!("{}, {VALUE}", self.name),
+            row: found_by(values),
+            text: texts.join(", "),
+            seconds: None,
+            node_bytes_per_s: None,
+            load,
+            bytes: None,
+            calibrated: false,
+            note: None,
         })
     }
 
@@ -138,6 +179,13 @@ impl<'a> Table<'a> {
         "no published row has these values together; leave \"published\" out where there is none"
             .to_owned()
     }
+}
+
+/// The columns that a row was found by.
+fn found_by(values: &BTreeMap<String, String>) -> String {
+    let parts: Vec<String> =
+        values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    parts.join(", ")
 }
 
 /// The cells of a line: commas between, quotes around a cell that holds one (RFC 4180, without line
@@ -194,6 +242,26 @@ mod tests {
         assert_eq!(noop.text, "limit removed (shown as charts)");
         let default = row("indices.recovery.max_bytes_per_sec=20mb (default)");
         assert_eq!((default.seconds, default.node_bytes_per_s), (Some(604_800.0), Some(20e6)));
+    }
+
+    #[test]
+    fn a_load_has_several_figures() {
+        let table = Table::named("replica-selection").unwrap();
+        assert!(table.has_loads());
+        let mut wanted = values(&[
+            ("case", "1-replica-es3-loaded"),
+            ("selection", "none"),
+            ("revision", "first"),
+            ("lap", "total"),
+        ]);
+        let found = table.load(&wanted).unwrap();
+        assert_eq!(found.load["Median Throughput"], 41.1558);
+        assert_eq!(found.load["50th percentile latency"], 411.721);
+        assert!(!found.load.contains_key("Segment count"));
+        wanted.remove("lap");
+        assert!(table.load(&wanted).unwrap_err().starts_with("several published rows"));
+        wanted.insert("case".to_owned(), "9-replicas".to_owned());
+        assert!(table.load(&wanted).unwrap_err().contains("there are 1-replica, "));
     }
 
     #[test]

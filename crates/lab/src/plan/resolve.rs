@@ -15,6 +15,7 @@ use super::resolved::{Cluster, CorpusUse, Link, Parameter, Published, Resolved, 
 use super::test_bed::{test_bed, unknown_test_bed};
 use super::{Plan, scalar};
 use crate::Error;
+use crate::choices::unknown;
 use crate::corpus::Source;
 use crate::runner::LEADER;
 
@@ -197,7 +198,7 @@ impl Plan {
         let mut names = BTreeSet::new();
         let mut resolved = Vec::new();
         for variant in variants.get_ref() {
-            let VariantTable { name, settings, parameters, published, load, fault } = variant;
+            let VariantTable { name, settings, parameters, published, load, fault, .. } = variant;
             if name.get_ref().is_empty() || !names.insert(name.get_ref()) {
                 let message = "each variant has a name of its own; this one is empty or taken";
                 return Err(self.error(name.span(), message));
@@ -212,11 +213,30 @@ impl Plan {
                 parameters: common_parameters.iter().cloned().chain(own).collect(),
                 own_parameters,
                 published: published.as_ref().map(|table| self.published(table)).transpose()?,
+                beside: self.beside(variant)?,
+                replicas: match &variant.replicas {
+                    Some(replicas) => Some(self.replicas(replicas, leader)?),
+                    None => None,
+                },
                 load: self.load(load.as_ref(), &nodes)?,
                 faults: self.faults(fault, &nodes)?,
             });
         }
         Ok(resolved)
+    }
+
+    /// The variant that another is compared with: one that stands before it.
+    fn beside(&self, variant: &VariantTable) -> Result<Option<String>, Error> {
+        let Some(beside) = &variant.beside else { return Ok(None) };
+        let names = self.document.variant.get_ref().iter().map(|variant| variant.name.get_ref());
+        let before: Vec<&str> =
+            names.take_while(|name| *name != variant.name.get_ref()).map(String::as_str).collect();
+        if before.contains(&beside.get_ref().as_str()) {
+            return Ok(Some(beside.get_ref().clone()));
+        }
+        let said =
+            unknown("no variant before this one is called", beside.get_ref(), "There are", &before);
+        Err(self.error(beside.span(), said))
     }
 
     /// The plan's parameters of the virtual world, then those of its clusters.
@@ -278,9 +298,11 @@ impl Plan {
         if let Some(figure) = &table.figure {
             self.unit(figure, |name| figures.check_column(name))?;
         }
-        let figure = table.figure.as_ref().map_or(SECONDS, |figure| figure.get_ref());
         let values = self.texts(table.columns.get_ref(), "a column's value")?;
-        let found = figures.row(&values, figure);
+        let found = match &table.figure {
+            None if figures.has_loads() => figures.load(&values),
+            figure => figures.row(&values, figure.as_ref().map_or(SECONDS, |f| f.get_ref())),
+        };
         let row = found.map_err(|why| self.error(table.columns.span(), why))?;
         Ok(Published { calibrated: table.calibrated, ..row })
     }

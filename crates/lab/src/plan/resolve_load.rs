@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use record::units::parse_duration;
+use record::units::{parse_duration, parse_size};
+use serde_json::json;
 use toml::{Spanned, Value};
 
 use super::Plan;
-use super::document::{FaultTable, LoadTable, OperationTable};
+use super::document::{CostTable, FaultTable, LoadTable, OperationTable};
 use super::fault::{Fault, FaultKind};
-use super::resolved::LoadUse;
+use super::resolved::{FullLoad, LoadUse};
 use crate::Error;
 use crate::choices::unknown;
 use crate::load::{Arrival, Check, Content, Draw, Extent, Operation};
@@ -19,7 +20,9 @@ const CLIENTS: RangeInclusive<i64> = 1..=10_000;
 const REQUESTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 const RATES: RangeInclusive<f64> = 1e-3..=1e7;
 const FACTORS: RangeInclusive<f64> = 1.0..=1e6;
+const PROCESSES: RangeInclusive<i64> = 1..=100_000;
 const THREADS: RangeInclusive<i64> = 1..=64;
+const COST_DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
 const MILLISECOND: Duration = Duration::from_millis(1);
 const DAY: Duration = Duration::from_secs(86_400);
 /// Where a plan does not say it.
@@ -64,12 +67,26 @@ impl Plan {
             None => Ok(default),
         };
         let rate = tables.get(|table| table.rate.as_ref());
+        let warm_up = warm_up.map_or(Ok(Extent::NONE), |value| self.extent("warm_up", value))?;
+        let measured = self.extent("measured", measured)?;
+        let full = match tables.get(|table| table.full.as_ref()) {
+            None => FullLoad { operations: self.as_costs(named)?, warm_up, measured },
+            Some(full) => FullLoad {
+                operations: self.as_costs(named)?,
+                warm_up: match &full.warm_up {
+                    Some(value) => self.extent("warm_up", value)?,
+                    None => warm_up,
+                },
+                measured: self.extent("measured", &full.measured)?,
+            },
+        };
         Ok(Some(LoadUse {
             operations,
+            full,
             clients: self.number("clients", clients, CLIENTS)?,
             arrival: self.arrival(rate, tables.get(|table| table.arrival.as_ref()))?,
-            warm_up: warm_up.map_or(Ok(Extent::NONE), |value| self.extent("warm_up", value))?,
-            measured: self.extent("measured", measured)?,
+            warm_up,
+            measured,
             timeout: time("timeout", tables.get(|table| table.timeout.as_ref()), TIMEOUT)?,
             window: time("window", tables.get(|table| table.window.as_ref()), WINDOW)?,
             nodes: asked.map_or(Ok(Vec::new()), |asked| self.nodes_called(asked, nodes))?,
@@ -167,14 +184,49 @@ impl Plan {
         named.iter().map(one).collect()
     }
 
-    fn operation(&self, table: &OperationTable) -> Result<Operation, Error> {
-        let index = match &table.index {
-            Some(index) => index.clone(),
-            None => {
-                let names = self.document.index.get_ref().iter();
-                names.map(|index| index.name.get_ref().as_str()).collect::<Vec<_>>().join(",")
-            }
+    /// The same operations where indices are loaded by their sizes: searches that count, at the cost that their table
+    /// declares. Other requests are what they are.
+    fn as_costs(&self, named: &[Spanned<String>]) -> Result<Vec<Operation>, Error> {
+        let mut operations = Vec::new();
+        for table in &self.document.operation {
+            let operation = self.operation(table)?;
+            operations.push(match &operation.content {
+                Content::Pattern { check: Check::Search, .. } => {
+                    let body = match &table.cost {
+                        Some(cost) => self.cost(cost)?,
+                        None => json!({ "size": 0 }).to_string(),
+                    };
+                    Operation::search(&operation.name, &self.index_of(table), vec![body])
+                }
+                _ => operation,
+            });
+        }
+        let of = |name: &Spanned<String>| operations.iter().find(|o| o.name == *name.get_ref());
+        Ok(named.iter().filter_map(of).cloned().collect())
+    }
+
+    fn cost(&self, table: &CostTable) -> Result<String, Error> {
+        let documents: u64 = match &table.documents {
+            Some(documents) => self.number("documents", documents, COST_DOCUMENTS)?,
+            None => 0,
         };
+        let bytes = match &table.bytes {
+            Some(bytes) => self.unit(bytes, parse_size)?,
+            None => 0,
+        };
+        let cost = json!({ "documents": documents, "bytes": bytes });
+        Ok(json!({ "size": 0, "ext": { "narrows": { "cost": cost } } }).to_string())
+    }
+
+    fn index_of(&self, table: &OperationTable) -> String {
+        table.index.clone().unwrap_or_else(|| {
+            let names = self.document.index.get_ref().iter();
+            names.map(|index| index.name.get_ref().as_str()).collect::<Vec<_>>().join(",")
+        })
+    }
+
+    fn operation(&self, table: &OperationTable) -> Result<Operation, Error> {
+        let index = self.index_of(table);
         let mut parameters = BTreeMap::new();
         for (name, values) in &table.parameters {
             parameters.insert(name.get_ref().clone(), self.draw(values)?);
@@ -226,6 +278,16 @@ impl Plan {
         let kind = &table.kind;
         let kind = match kind.get_ref().as_str() {
             "slow" => FaultKind::Slow { factor: self.factor(table)? },
+            "load" => FaultKind::Load {
+                processes: match &table.processes {
+                    Some(processes) => self.number("processes", processes, PROCESSES)?,
+                    None => {
+                        let message = "say how many processes: processes = 32";
+                        return Err(self.error(kind.span(), message));
+                    }
+                },
+                factor: self.factor(table)?,
+            },
             "pause" => FaultKind::Pause,
             "stop" => FaultKind::Stop,
             "kill" => FaultKind::Kill,
@@ -234,8 +296,13 @@ impl Plan {
                 return Err(self.error(kind.span(), said));
             }
         };
-        if let (Some(factor), false) = (&table.factor, matches!(kind, FaultKind::Slow { .. })) {
-            return Err(self.error(factor.span(), "only \"slow\" has a factor"));
+        let has_factor = matches!(kind, FaultKind::Slow { .. } | FaultKind::Load { .. });
+        if let (Some(factor), false) = (&table.factor, has_factor) {
+            return Err(self.error(factor.span(), "only \"slow\" and \"load\" have a factor"));
+        }
+        let has_processes = matches!(kind, FaultKind::Load { .. });
+        if let (Some(processes), false) = (&table.processes, has_processes) {
+            return Err(self.error(processes.span(), "only \"load\" has processes"));
         }
         let at = table.at.as_ref().map(|at| self.unit(at, parse_duration)).transpose()?;
         let lasts = table.lasts.as_ref().map(|lasts| self.load_time("lasts", lasts)).transpose()?;

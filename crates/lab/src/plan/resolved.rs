@@ -74,8 +74,9 @@ impl Resolved {
             .collect();
         renamed.insert(before, self.index_names());
         let loads = self.variants.iter_mut().filter_map(|variant| variant.load.as_mut());
-        for operation in loads.flat_map(|load| &mut load.operations) {
-            operation.rename_index(&renamed);
+        for load in loads {
+            let operations = load.operations.iter_mut().chain(&mut load.full.operations);
+            operations.for_each(|operation| operation.rename_index(&renamed));
         }
     }
 
@@ -258,6 +259,13 @@ pub struct Index {
     pub full: Option<Full>,
 }
 
+impl Index {
+    /// Copies of each shard beside the primary, under a variant.
+    pub fn replicas_of(&self, variant: &Variant) -> u32 {
+        variant.replicas.unwrap_or(self.replicas)
+    }
+}
+
 /// An index by its size alone; without replicas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Full {
@@ -321,6 +329,10 @@ pub struct Variant {
     pub own_parameters: Vec<String>,
     /// The published row that it stands beside.
     pub published: Option<Published>,
+    /// The variant that it is compared with; none is the first.
+    pub beside: Option<String>,
+    /// Replicas of every index, in place of what the index says.
+    pub replicas: Option<u32>,
     /// The load that is sent, where the plan sends one.
     pub load: Option<LoadUse>,
     /// What befalls nodes while it is sent.
@@ -332,6 +344,8 @@ pub struct Variant {
 pub struct LoadUse {
     /// What is sent, one after another; at least one.
     pub operations: Vec<Operation>,
+    /// What is sent in its place where indices are loaded by their sizes.
+    pub full: FullLoad,
     /// Clients.
     pub clients: u32,
     /// When requests start.
@@ -350,6 +364,17 @@ pub struct LoadUse {
     pub threads: u32,
 }
 
+/// A load at the size of the published run, on indices that have sizes and no documents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FullLoad {
+    /// The operations, as searches that cost and count.
+    pub operations: Vec<Operation>,
+    /// What each sends before it is measured.
+    pub warm_up: Extent,
+    /// What is measured of each.
+    pub measured: Extent,
+}
+
 /// A published row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
@@ -363,6 +388,8 @@ pub struct Published {
     pub seconds: Option<f64>,
     /// Bytes a second of a node, where that is the figure; from a column in units of 10^6.
     pub node_bytes_per_s: Option<f64>,
+    /// Figures of a load by their names, where those are published: `Median Throughput`, `50th percentile latency`, ...
+    pub load: BTreeMap<String, f64>,
     /// Bytes that it moved: those of the primaries, from a column in units of 2^30, as Elasticsearch prints.
     pub bytes: Option<u64>,
     /// Whether parameters of the virtual world were fitted to this row. All others are predicted.

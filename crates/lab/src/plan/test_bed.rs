@@ -30,7 +30,8 @@ macro_rules! bed {
 }
 
 /// One line for each file in `plans/test-beds/`.
-const BEDS: [TestBed; 3] = [bed!("aws-2019"), bed!("aws-2019-small"), bed!("code-search-2013")];
+const BEDS: [TestBed; 4] =
+    [bed!("aws-2019"), bed!("aws-2019-small"), bed!("code-search-2013"), bed!("gce-2017")];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -33,7 +33,7 @@ impl<T: Target> Runner<'_, T> {
         self.watch.begin("index", name, total, "documents");
         let done = Cell::new(0u64);
         for index in &self.plan.indices {
-            self.create(index).await?;
+            self.create(index, variant).await?;
         }
         for index in &self.plan.indices {
             match index.full.filter(|_| self.loads()) {
@@ -57,10 +57,10 @@ impl<T: Target> Runner<'_, T> {
         self.journal.phase("index", false, name, 1)
     }
 
-    async fn create(&self, index: &Index) -> Result<(), Error> {
+    async fn create(&self, index: &Index, variant: Option<&Variant>) -> Result<(), Error> {
         let mut settings = json!({
             "index.number_of_shards": index.shards,
-            "index.number_of_replicas": index.replicas,
+            "index.number_of_replicas": variant.map_or(index.replicas, |v| index.replicas_of(v)),
         });
         if self.plan.joined && self.target.places_by_setting() {
             // A copy can only cross the link later if none is on the other side now.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clusters::Target;
 use clusters::wire::WireHost;
 use record::{LoadFigures, Row};
-use serde_json::Value;
+use serde_json::{Value, json};
 use world::Time;
 
 use super::sampling::Before;
@@ -37,7 +37,14 @@ struct Watched<'a> {
 
 impl<T: Target> Runner<'_, T> {
     pub(super) async fn load(&mut self, variant: &Variant, lap: u32) -> Result<Row, Error> {
-        let plan = variant.load.clone().expect("a plan with the step has a load");
+        let mut plan = variant.load.clone().expect("a plan with the step has a load");
+        if self.loads() {
+            let full = plan.full.clone();
+            (plan.operations, plan.warm_up, plan.measured) =
+                (full.operations, full.warm_up, full.measured);
+        } else {
+            self.give_replicas(variant).await?;
+        }
         self.set_up(variant).await?;
         let mut loads = Vec::new();
         for operation in &plan.operations {
@@ -105,6 +112,17 @@ impl<T: Target> Runner<'_, T> {
         let name = |host: &String| nodes.get(host).unwrap_or(host).clone();
         figures.hosts = figures.hosts.iter().map(|(host, count)| (name(host), *count)).collect();
         Ok(figures)
+    }
+
+    /// Gives the indices as many replicas as the variant has.
+    async fn give_replicas(&self, variant: &Variant) -> Result<(), Error> {
+        for index in &self.plan.indices {
+            let body = json!({ "index.number_of_replicas": index.replicas_of(variant) });
+            let path = format!("/{}/_settings", index.name);
+            self.ask(LEADER, "PUT", &path, Some(&body)).await?;
+            self.wait_for_health(LEADER, &index.name).await?;
+        }
+        Ok(())
     }
 
     /// The load, and the names of the nodes that it goes to, by their addresses.
@@ -192,7 +210,12 @@ impl<T: Target> Runner<'_, T> {
         self.note(Some(variant), &text)?;
         match (kind, act.begins) {
             (FaultKind::Slow { factor }, true) => self.target.slow_node(node, *factor)?,
-            (FaultKind::Slow { .. }, false) => self.target.slow_node(node, 1.0)?,
+            (FaultKind::Load { processes, factor }, true) => {
+                self.target.load_node(node, *processes, *factor)?;
+            }
+            (FaultKind::Slow { .. } | FaultKind::Load { .. }, false) => {
+                self.target.slow_node(node, 1.0)?;
+            }
             (FaultKind::Pause, true) => self.target.pause_node(node).await?,
             (FaultKind::Pause, false) => self.target.resume_node(node).await?,
             (FaultKind::Stop, true) => self.target.stop_node(node).await?,

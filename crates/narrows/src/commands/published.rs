@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
-use insight::Summary;
 use insight::published::comparisons;
-use lab::orderings::{Judged, ORDERINGS, Order, RowName};
+use insight::words::three_digits;
+use insight::{Summary, load};
+use lab::orderings::{By, Judged, ORDERINGS, Order, RowName};
 use lab::plan::{Plan, bundled};
 use record::units::show_seconds;
 use report::published::{Conclusion, Published, Wall};
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let plans = plans(&args.plans)?;
     let mut published = Published { scale: args.scale, ..Published::default() };
     let mut seconds = BTreeMap::new();
+    let mut loads: BTreeMap<_, BTreeMap<&str, f64>> = BTreeMap::new();
     for plan in &plans {
         let began = Instant::now();
         let run = in_virtual_time(plan, args.scale, &args.runs)?;
@@ -47,10 +49,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         for (variant, figures) in summary.finished() {
             seconds.insert((plan.clone(), variant.name.clone()), figures.seconds);
         }
+        for load in &summary.loads {
+            let totals = load::figures(&load.laps).into_iter();
+            let totals = totals.filter_map(|figure| Some((figure.metric.name, figure.total?)));
+            loads.insert((plan.clone(), load.variant.clone()), totals.collect());
+        }
         published.rows.extend(comparisons(&summary));
         published.walls.push(Wall { plan: plan.clone(), seconds: began.elapsed().as_secs_f64() });
     }
-    let of = |row: RowName| seconds.get(&(row.plan.to_owned(), row.variant.to_owned())).copied();
+    let of = |row: RowName, by: By| {
+        let key = (row.plan.to_owned(), row.variant.to_owned());
+        match by {
+            By::Seconds => seconds.get(&key).copied(),
+            By::Load(name) => loads.get(&key)?.get(name).copied(),
+        }
+    };
     published.conclusions =
         ORDERINGS.iter().map(|ordering| conclusion(&ordering.judge(of))).collect();
     if let Some(path) = &args.write {
@@ -102,6 +115,16 @@ fn conclusion(judged: &Judged) -> Conclusion {
             format!("{}: {} before {}", fast.plan, fast.variant, slow.variant)
         }
         Order::CostsMore(more, less) => format!("{} above {}", pair(more), pair(less)),
+        Order::Less(figure, less, more) => format!(
+            "{}, {}: {} below {}",
+            less.plan,
+            figure.to_lowercase(),
+            less.variant,
+            more.variant
+        ),
+        Order::Alike(figure, a, b) => {
+            format!("{}, {}: {} as {}", a.plan, figure.to_lowercase(), a.variant, b.variant)
+        }
     };
     let compared = match (judged.compared, judged.ordering.order) {
         (None, _) => "-".to_owned(),
@@ -109,6 +132,9 @@ fn conclusion(judged: &Judged) -> Conclusion {
             format!("{} and {}", show_seconds(fast), show_seconds(slow))
         }
         (Some((less, more)), Order::CostsMore(..)) => format!("{more:.2} above {less:.2}"),
+        (Some((a, b)), Order::Less(..) | Order::Alike(..)) => {
+            format!("{} and {}", three_digits(a), three_digits(b))
+        }
     };
     Conclusion {
         claim: judged.ordering.claim.to_owned(),

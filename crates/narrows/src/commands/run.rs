@@ -283,8 +283,10 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
             row: published.row.clone(),
             text: published.text.clone(),
             node_bytes_per_s: published.node_bytes_per_s,
+            load: published.load.clone(),
             calibrated: published.calibrated,
         }),
+        beside: variant.beside.clone(),
         models: models(&args.on, variant),
     });
     Manifest {

@@ -58,6 +58,7 @@ impl Recording {
                 settings: set.map(|(name, s)| (name.clone(), s.value.clone())).collect(),
                 published_s: None,
                 published: None,
+                beside: None,
                 models: Vec::new(),
             }],
         };

@@ -5,7 +5,7 @@ use insight::load::{changes, figures};
 use insight::words::three_digits;
 use maud::{Markup, html};
 
-use crate::load::{pairs, remarks};
+use crate::load::remarks;
 
 /// Everything that was measured of loads.
 pub(super) fn section(summary: &Summary<'_>) -> Markup {
@@ -31,7 +31,7 @@ pub(super) fn section(summary: &Summary<'_>) -> Markup {
                 @for (_, text) in remarks(&load.laps) { p { (text) } }
             }
         }
-        @for (base, other) in pairs(summary) {
+        @for (base, other) in summary.load_pairs() {
             section {
                 h2 { (other.operation) ": " (other.variant) " beside " (base.variant) }
                 div.scroll { table {

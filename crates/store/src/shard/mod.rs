@@ -18,7 +18,6 @@ mod write;
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
 use world::Env;
 
@@ -26,6 +25,7 @@ use crate::arm::{self, Arm};
 use crate::checkpoint::LocalCheckpointTracker;
 use crate::commit::Commit;
 use crate::group_commit::GroupCommit;
+use crate::patience::patiently;
 use crate::{Error, Mapping, Result};
 
 pub(crate) use book::Book;
@@ -57,10 +57,6 @@ pub(crate) struct Inner {
     log: GroupCommit,
     snapshots: Cell<u64>,
 }
-
-/// How long an open waits for the handle before it, whose last work may still run on another thread.
-const IN_USE_PATIENCE: Duration = Duration::from_secs(5);
-const IN_USE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Operations replayed at once.
 const REPLAY_OPS: usize = 20_000;
@@ -162,12 +158,14 @@ impl Inner {
         let mut from = self.book.borrow().tracker.checkpoint().map_or(0, |c| c + 1);
         let mut replayed = 0;
         loop {
-            let ops = self.arm.ops_since(from, REPLAY_OPS, REPLAY_BYTES).await?;
+            let ops = self.arm.ops_between(from..=u64::MAX, REPLAY_OPS, REPLAY_BYTES).await?;
             let Some(last) = ops.last() else { break };
             from = last.seq_no + 1;
             replayed += ops.len() as u64;
             self.clone().apply_locked(ops, write::Log::Has).await?;
         }
+        let checkpoint = self.book.borrow().tracker.checkpoint();
+        self.persisted(checkpoint);
         let opened = Opened { replayed_ops: replayed, ..self.opened.get() };
         self.opened.set(opened);
         Ok(())
@@ -186,7 +184,7 @@ pub async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
 
 /// Removes the copy in `dir` and all that belongs to it. Succeeds if there is none.
 pub async fn destroy(env: &Env, dir: &Path) -> Result<()> {
-    arm::destroy(env, dir).await
+    patiently(env, || arm::destroy(env, dir)).await
 }
 
 /// Flips a bit in the middle of the largest committed file of a copy, as a failing disk would; says which
@@ -200,16 +198,6 @@ pub async fn damage_largest_file(env: &Env, dir: &Path) -> Result<String> {
     Ok(file.name.clone())
 }
 
-async fn patiently<T>(env: &Env, attempt: impl AsyncFn() -> Result<T>) -> Result<T> {
-    let give_up = env.now() + IN_USE_PATIENCE;
-    loop {
-        match attempt().await {
-            Err(Error::InUse { .. }) if env.now() < give_up => env.sleep(IN_USE_PAUSE).await,
-            result => return result,
-        }
-    }
-}
-
 fn uuid(env: &Env) -> String {
     format!("{:016x}{:016x}", env.random_u64(), env.random_u64())
 }
@@ -221,6 +209,7 @@ impl Book {
             tracker: LocalCheckpointTracker::new(commit.local_checkpoint, commit.max_seq_no),
             bounds: crate::plan::Bounds { committed: commit.max_seq_no, updates: None },
             documents: commit.documents,
+            persisted_checkpoint: commit.local_checkpoint,
             global_checkpoint: stored.global_checkpoint,
             complete_from: stored.complete_from,
             commit,

@@ -28,6 +28,10 @@ pub struct CoreCosts {
     pub search_document: Duration,
     /// Searching, for the bytes that are read.
     pub search_bytes_per_s: u64,
+    /// Searching a shard, beside what documents and bytes take.
+    pub search: Duration,
+    /// How much searches differ: standard deviation over mean of what they take.
+    pub search_spread: f64,
     /// Sending or receiving a message, whatever its size.
     pub message: Duration,
     /// What a received message waits for a thread to take it up. No core works meanwhile, and messages wait side by
@@ -52,6 +56,8 @@ impl Default for CoreCosts {
             parse_bytes_per_s: 400_000_000,
             search_document: Duration::from_nanos(20),
             search_bytes_per_s: 1_000_000_000,
+            search: Duration::ZERO,
+            search_spread: 0.0,
             message: Duration::from_micros(5),
             dispatch: Duration::ZERO,
             send_bytes_per_s: Some(4_500_000_000),
@@ -92,7 +98,8 @@ impl CoreCosts {
             }
             Work::Parse { bytes } => at_rate(bytes, self.parse_bytes_per_s),
             Work::Search { documents, bytes } => {
-                self.search_document * u32::try_from(documents).unwrap_or(u32::MAX)
+                self.search
+                    + self.search_document * u32::try_from(documents).unwrap_or(u32::MAX)
                     + at_rate(bytes, self.search_bytes_per_s)
             }
         })
@@ -112,6 +119,8 @@ impl CoreCosts {
             parse_bytes_per_s: rate(self.parse_bytes_per_s),
             search_document: self.search_document.mul_f64(factor),
             search_bytes_per_s: rate(self.search_bytes_per_s),
+            search: self.search.mul_f64(factor),
+            search_spread: self.search_spread,
             message: self.message.mul_f64(factor),
             dispatch: self.dispatch.mul_f64(factor),
             send_bytes_per_s: self.send_bytes_per_s.map(rate),
@@ -135,6 +144,8 @@ impl CoreCosts {
 pub struct Host {
     /// Cores.
     pub cores: u32,
+    /// Processes of others that are always ready to run. The kernel gives them and us equal parts of the cores.
+    pub competitors: u32,
     /// What work costs each of them.
     pub costs: CoreCosts,
     /// Its disk.
@@ -149,6 +160,7 @@ impl Default for Host {
     fn default() -> Self {
         Host {
             cores: 4,
+            competitors: 0,
             costs: CoreCosts::default(),
             disk: Disk::default(),
             card_bytes_per_s: 1_250_000_000,
@@ -157,9 +169,24 @@ impl Default for Host {
     }
 }
 
+impl Host {
+    /// How many times longer work takes while so many threads of ours are ready to run: the cores are shared in equal
+    /// parts by them and the competitors, as by the kernel's fair scheduler.
+    pub fn stretch(&self, ready: f64) -> f64 {
+        ((ready + f64::from(self.competitors)) / f64::from(self.cores.max(1))).max(1.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cores_are_shared_once_more_is_ready_than_there_are() {
+        let host = |competitors| Host { cores: 16, competitors, ..Host::default() };
+        assert_eq!((host(0).stretch(3.0), host(0).stretch(24.0)), (1.0, 1.5));
+        assert_eq!((host(32).stretch(1.0), host(32).stretch(16.0)), (33.0 / 16.0, 3.0));
+    }
 
     #[test]
     fn a_message_costs_its_bytes_and_a_fixed_part() {

@@ -4,12 +4,14 @@
 mod disk;
 mod host;
 mod parameter;
+mod spread;
 mod tcp;
 
 pub use disk::{Disk, DiskScheduler};
 pub(crate) use host::at_rate;
 pub use host::{CoreCosts, Host};
 pub use parameter::{ModelError, Parameter, parameters};
+pub use spread::gamma_factor;
 pub use tcp::{CongestionControl, Tcp};
 
 use crate::LinkConfig;

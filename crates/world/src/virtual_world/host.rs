@@ -1,5 +1,6 @@
 //! A host: its cores, disk, network card, tasks and chance.
 
+use std::any::TypeId;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
@@ -46,6 +47,9 @@ pub(super) struct HostState {
     cores: RefCell<CoreQueue>,
     /// Short work that the kernel lets go ahead of long work.
     short: RefCell<CoreQueue>,
+    /// Searches that run, which share the cores, and the core time that searches took so far.
+    searching: Cell<u32>,
+    searched: Cell<Duration>,
     disk_queue: RefCell<DiskQueue>,
     disk: VirtualDisk,
     random: RefCell<Xoshiro256PlusPlus>,
@@ -68,6 +72,8 @@ impl HostState {
             cores: RefCell::new(CoreQueue::new(model.cores as usize)),
             short: RefCell::new(CoreQueue::new(model.cores as usize)),
             model: RefCell::new(model),
+            searching: Cell::default(),
+            searched: Cell::default(),
             disk_queue: RefCell::default(),
             disk: VirtualDisk::default(),
             random: RefCell::new(chance(seed, name)),
@@ -136,6 +142,27 @@ pub(crate) struct Host {
     pub(super) state: Rc<HostState>,
 }
 
+/// A search that runs, until it ends or is aborted.
+struct Searching<'a>(&'a HostState);
+
+impl<'a> Searching<'a> {
+    fn new(state: &'a HostState) -> Self {
+        state.searching.set(state.searching.get() + 1);
+        Searching(state)
+    }
+}
+
+impl Drop for Searching<'_> {
+    fn drop(&mut self) {
+        self.0.searching.set(self.0.searching.get() - 1);
+    }
+}
+
+/// Unchanged by a factor of one, to the nanosecond.
+fn stretched(time: Duration, factor: f64) -> Duration {
+    if factor == 1.0 { time } else { time.mul_f64(factor) }
+}
+
 struct AbortTask {
     world: Weak<World>,
     id: TaskId,
@@ -186,14 +213,52 @@ impl Host {
 
     pub(crate) async fn occupy(&self, work: Work) {
         let now = self.now();
+        if let Work::Search { .. } = work {
+            return self.search(now, work).await;
+        }
         let done = {
             let model = self.state.model.borrow();
             match model.costs.of(work) {
-                Some(service) => self.state.cores.borrow_mut().reserve(now, service),
+                Some(service) => {
+                    let service = stretched(service, model.stretch(1.0));
+                    self.state.cores.borrow_mut().reserve(now, service)
+                }
                 None => self.state.disk_queue.borrow_mut().reserve(now, &model.disk, work),
             }
         };
         self.sleep_until(done).await;
+    }
+
+    /// Searches run side by side, as many as their pool lets, and share the cores with each other and with all else
+    /// that is ready. How long one takes is settled when it begins: who comes and goes meanwhile evens out.
+    async fn search(&self, now: Time, work: Work) {
+        let state = &self.state;
+        let running = Searching::new(state);
+        let done = {
+            let model = state.model.borrow();
+            let mean = model.costs.of(work).unwrap_or_default();
+            let mut random = state.random.borrow_mut();
+            let factor = model::gamma_factor(model.costs.search_spread, || random.next_u64());
+            let service = stretched(mean, factor);
+            let others = state.cores.borrow().occupied(now) as f64;
+            let stretch = model.stretch(f64::from(state.searching.get()) + others);
+            state.searched.set(state.searched.get() + service);
+            now + stretched(service, stretch)
+        };
+        self.sleep_until(done).await;
+        drop(running);
+    }
+
+    pub(crate) fn model(&self) -> model::Host {
+        self.state.model.borrow().clone()
+    }
+
+    /// What is shared by all hosts of the world.
+    pub(crate) fn shared<T: Default + 'static>(&self) -> Rc<T> {
+        let world = self.world();
+        let mut shared = world.shared.borrow_mut();
+        let one = shared.entry(TypeId::of::<T>()).or_insert_with(|| Rc::new(T::default()));
+        Rc::clone(one).downcast().expect("it is kept by its type")
     }
 
     pub(crate) fn set_model(&self, model: model::Host) {
@@ -207,7 +272,7 @@ impl Host {
     }
 
     pub(crate) fn cpu_time(&self) -> Duration {
-        self.state.cores.borrow().busy(self.now())
+        self.state.cores.borrow().busy(self.now()) + self.state.searched.get()
     }
 
     pub(crate) fn random_u64(&self) -> u64 {

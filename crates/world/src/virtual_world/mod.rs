@@ -22,6 +22,7 @@ mod tcp;
 mod trace;
 mod waiters;
 
+use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -48,6 +49,8 @@ pub(crate) struct World {
     hosts: RefCell<BTreeMap<String, Rc<HostState>>>,
     listening: RefCell<BTreeMap<String, Rc<Listening>>>,
     links: RefCell<Vec<Rc<link::LinkState>>>,
+    /// One of each type, for who may know what no host knows.
+    shared: RefCell<BTreeMap<TypeId, Rc<dyn Any>>>,
 }
 
 /// Runs `main` on a fresh world until it ends.
@@ -73,6 +76,7 @@ pub fn run_traced<T: 'static, F: Future<Output = T> + 'static>(
         hosts: RefCell::default(),
         listening: RefCell::default(),
         links: RefCell::default(),
+        shared: RefCell::default(),
     });
     let env = Env { arm: Arm::Virtual(Host::get(&world, "main")) };
     let task = env.spawn("main", main(env.clone()));
@@ -117,6 +121,7 @@ impl World {
         self.events.clear();
         self.listening.borrow_mut().clear();
         self.links.borrow_mut().clear();
+        self.shared.borrow_mut().clear();
         let hosts = std::mem::take(&mut *self.hosts.borrow_mut());
         for host in hosts.values() {
             host.clear();

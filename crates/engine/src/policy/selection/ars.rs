@@ -175,7 +175,7 @@ mod tests {
         nodes.set("bad", stats(3.0, 400.0, 100.0));
         let mut decisions = 0;
         // In each decision the winner's averages are as they always were, and it has a request in flight.
-        nodes.sent("good");
+        nodes.sent(world::Time(0), "good");
         while order(ArsForm::Corrected, &["good", "bad"], vec![0, 1], &mut nodes)[0] == 0 {
             decisions += 1;
             assert!(decisions < 100);

@@ -17,10 +17,10 @@ mod tests {
     fn the_fewest_first_and_ties_in_turn() {
         let mut nodes = NodeTable::default();
         for node in ["a", "a", "b"] {
-            nodes.sent(node);
+            nodes.sent(world::Time(0), node);
         }
         assert_eq!(order(&["a", "b", "c"], vec![0, 1, 2], &nodes), [2, 1, 0]);
-        nodes.sent("c");
+        nodes.sent(world::Time(0), "c");
         assert_eq!(order(&["a", "b", "c"], vec![2, 0, 1], &nodes), [2, 1, 0]);
         assert_eq!(order(&["a", "b", "c"], vec![1, 2, 0], &nodes), [1, 2, 0]);
     }

@@ -1,10 +1,15 @@
-//! What a coordinator knows of each node: `ResponseCollectorService` of Elasticsearch, and its count of the requests
-//! in flight (`OperationRouting.nodeSearchCounts`).
+//! What a coordinator knows of each node: `ResponseCollectorService` of Elasticsearch, its count of the requests
+//! in flight (`OperationRouting.nodeSearchCounts`), and what each policy remembers beside.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use world::Time;
+
+use super::c3::RateControl;
+use super::narrows::Known;
+use super::two_choices::PeakEwma;
 
 /// Weight of a new sample in the moving averages (`ResponseCollectorService.ALPHA`).
 pub(super) const ALPHA: f64 = 0.3;
@@ -16,6 +21,12 @@ pub struct NodeFeedback {
     pub queue: u64,
     /// Moving average of the time that a search takes there once it runs.
     pub service_time: Duration,
+    /// Searches that run or wait there, without the one that is answered.
+    pub in_flight: u64,
+    /// Searches that may run there at once.
+    pub threads: u64,
+    /// What this search took once it ran.
+    pub took: Duration,
 }
 
 /// What is known of a node that answered once.
@@ -30,9 +41,12 @@ pub struct NodeStats {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Node {
-    outstanding: u64,
-    stats: Option<NodeStats>,
+pub(super) struct Node {
+    pub(super) outstanding: u64,
+    pub(super) stats: Option<NodeStats>,
+    pub(super) c3: RateControl,
+    pub(super) peak: PeakEwma,
+    pub(super) known: Known,
 }
 
 /// What is known of all nodes, by name.
@@ -40,28 +54,37 @@ struct Node {
 pub struct NodeTable(BTreeMap<String, Node>);
 
 impl NodeTable {
-    fn node(&mut self, name: &str) -> &mut Node {
+    pub(super) fn node(&mut self, name: &str) -> &mut Node {
         if !self.0.contains_key(name) {
             self.0.insert(name.to_owned(), Node::default());
         }
         self.0.get_mut(name).expect("it was put there just now")
     }
 
-    pub(super) fn sent(&mut self, name: &str) {
-        self.node(name).outstanding += 1;
+    pub(super) fn get(&self, name: &str) -> Option<&Node> {
+        self.0.get(name)
     }
 
-    pub(super) fn done(&mut self, name: &str) {
+    pub(super) fn sent(&mut self, now: Time, name: &str) {
         let node = self.node(name);
-        node.outstanding = node.outstanding.saturating_sub(1);
+        node.c3.sent(now);
+        node.known.sent(now, node.outstanding);
+        node.outstanding += 1;
     }
 
-    /// Takes in a sample; the first one seeds the averages.
-    pub(super) fn note(&mut self, name: &str, response_time: Duration, feedback: NodeFeedback) {
+    /// Takes in an answer; the first one seeds the averages.
+    pub(super) fn answered(
+        &mut self,
+        now: Time,
+        name: &str,
+        response_time: Duration,
+        feedback: NodeFeedback,
+    ) {
         let queue = feedback.queue as f64;
         let response_ns = response_time.as_nanos() as f64;
         let service_ns = feedback.service_time.as_nanos() as f64;
         let node = self.node(name);
+        node.outstanding = node.outstanding.saturating_sub(1);
         node.stats = Some(match node.stats {
             None => NodeStats { queue, response_ns, service_ns },
             Some(old) => NodeStats {
@@ -70,6 +93,23 @@ impl NodeTable {
                 service_ns,
             },
         });
+        node.c3.received(now);
+        node.peak.observe(now, response_time);
+        node.known.answered(now, &feedback, node.outstanding);
+    }
+
+    /// Takes in that a node failed after some time. Elasticsearch learns nothing from that.
+    pub(super) fn failed(&mut self, now: Time, name: &str, after: Duration) {
+        let node = self.node(name);
+        node.outstanding = node.outstanding.saturating_sub(1);
+        node.peak.observe(now, after);
+        node.known.failed(now);
+    }
+
+    /// A request ended for reasons that are not the node's.
+    pub(super) fn abandoned(&mut self, name: &str) {
+        let node = self.node(name);
+        node.outstanding = node.outstanding.saturating_sub(1);
     }
 
     pub(super) fn set(&mut self, name: &str, stats: NodeStats) {
@@ -106,11 +146,15 @@ mod tests {
     #[test]
     fn averages_move_and_the_first_sample_seeds_them() {
         let mut nodes = NodeTable::default();
-        let of = |queue, ms| NodeFeedback { queue, service_time: Duration::from_millis(ms) };
-        nodes.note("a", Duration::from_millis(10), of(10, 4));
+        let of = |queue, ms| NodeFeedback {
+            queue,
+            service_time: Duration::from_millis(ms),
+            ..NodeFeedback::default()
+        };
+        nodes.answered(Time(0), "a", Duration::from_millis(10), of(10, 4));
         let stats = nodes.stats("a").unwrap();
         assert_eq!((stats.queue, stats.response_ns, stats.service_ns), (10.0, 1e7, 4e6));
-        nodes.note("a", Duration::from_millis(20), of(0, 8));
+        nodes.answered(Time(0), "a", Duration::from_millis(20), of(0, 8));
         let stats = nodes.stats("a").unwrap();
         assert_eq!((stats.queue, stats.response_ns, stats.service_ns), (7.0, 1.3e7, 8e6));
     }

@@ -23,7 +23,7 @@ macro_rules! row {
     };
 }
 
-pub(super) static TABLE: [Parameter; 35] = [
+pub(super) static TABLE: [Parameter; 38] = [
     row!(
         "link.tcp",
         "on or off",
@@ -248,6 +248,30 @@ pub(super) static TABLE: [Parameter; 35] = [
         Rate(host.costs.search_bytes_per_s),
         "assumed; searches declare their bytes",
         "Searching, for the bytes that are read, on one core."
+    ),
+    row!(
+        "search.cpu",
+        "time",
+        (0.0, 3600.0),
+        Time(host.costs.search),
+        "none: searches declare their documents and bytes",
+        "Searching a shard, beside what documents and bytes take, on one core; the mean."
+    ),
+    row!(
+        "search.spread",
+        "",
+        (0.0, 10.0),
+        Number(host.costs.search_spread),
+        "none: the same search takes the same time",
+        "Standard deviation over mean of what searches take, gamma-distributed; 1 is exponential."
+    ),
+    row!(
+        "cores.competitors",
+        "processes",
+        (0.0, 100_000.0),
+        Count(host.competitors),
+        "none: the host is ours alone",
+        "Processes of others that are always ready to run; searches and other work share the cores with them in equal parts."
     ),
     row!(
         "cores.message",

@@ -1,0 +1,271 @@
+//! The embedded engine and OpenSearch on one machine: the same documents, searches and driver, one node each, lap by lap
+//! in turn while the other one stands idle.
+//!
+//! Both index `http_logs` into one shard without replicas and are made one segment; then each operation is sent, warm,
+//! to the one and to the other, and the two answers to the same searches are compared: hits, counts and aggregations.
+//! Caches of answers are off; of filters each keeps what it keeps. Needs Java and mvn, or `NARROWS_OPENSEARCH_HOME`.
+//! `NARROWS_BENCH_DOCUMENTS` (500 000), `NARROWS_BENCH_SECONDS` (5 a lap and operation), `NARROWS_BENCH_LAPS` (3),
+//! `NARROWS_BENCH_CLIENTS` (8) and `NARROWS_BENCH_HEAP_MB` (2048) change its size.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clusters::wire::WireHost;
+use clusters::{ClusterSpec, EmbeddedTarget, OpenSearchTarget, Target, TopologySpec};
+use insight::stats::median;
+use lab::corpus::{Corpus, Source};
+use lab::load::{Content, Draw, Extent, Live, Load, Operation};
+use record::LoadFigures;
+use serde_json::{Value, json};
+use world::Env;
+
+const CLUSTER: &str = "bench";
+const INDEX: &str = "logs";
+/// Answers to so many requests of each operation are compared.
+const COMPARED: usize = 20;
+/// The first request of the log, and the requests a second, as the corpus has them.
+const FIRST_EPOCH_S: i64 = 893_971_817;
+const REQUESTS_PER_S: i64 = 32;
+
+/// Name, body, and whether hits have scores: those of equal score may come in any order.
+const SEARCHES: [(&str, &str, bool); 9] = [
+    ("match_all", r#"{"query":{"match_all":{}}}"#, false),
+    ("term", r#"{"query":{"term":{"status":{{status}}}}}"#, false),
+    ("match", r#"{"query":{"match":{"request":"{{word}} {{other}}"}}}"#, true),
+    ("phrase", r#"{"query":{"match_phrase":{"request":"images {{word}}"}}}"#, true),
+    (
+        "range, sorted",
+        r#"{"query":{"range":{"size":{"gte":{{size}}}}},"sort":[{"@timestamp":"desc"}]}"#,
+        false,
+    ),
+    (
+        "bool",
+        r#"{"query":{"bool":{"must":[{"match":{"request":"{{word}}"}}],"filter":[{"term":{"status":{{status}}}},
+           {"range":{"@timestamp":{"gte":{{from}},"format":"epoch_second"}}}]}}}"#,
+        true,
+    ),
+    (
+        "hourly",
+        r#"{"size":0,"query":{"range":{"@timestamp":{"gte":{{from}},"format":"epoch_second"}}},
+           "aggs":{"by":{"date_histogram":{"field":"@timestamp","fixed_interval":"1h"}}}}"#,
+        false,
+    ),
+    (
+        "statuses",
+        r#"{"size":0,"query":{"range":{"size":{"gte":{{size}}}}},
+           "aggs":{"by":{"terms":{"field":"status"},"aggs":{"bytes":{"avg":{"field":"size"}}}}}}"#,
+        false,
+    ),
+    (
+        "filter and stats",
+        r#"{"size":0,"query":{"term":{"status":{{status}}}},"aggs":{"by":{"stats":{"field":"size"}}}}"#,
+        false,
+    ),
+];
+
+fn operation((name, body, _): &(&str, &str, bool), documents: u64) -> Operation {
+    let words = |list: &[&str]| Draw::Choice(list.iter().map(|word| (*word).to_owned()).collect());
+    let last = FIRST_EPOCH_S + documents as i64 / REQUESTS_PER_S;
+    let all = BTreeMap::from([
+        ("status", words(&["200", "304", "404", "206"])),
+        ("word", words(&["team", "flag", "logo", "player", "ticket", "menu"])),
+        ("other", words(&["english", "french", "gif", "html"])),
+        ("size", Draw::Integer { from: 100, to: 5_000 }),
+        ("from", Draw::Integer { from: FIRST_EPOCH_S, to: last }),
+    ]);
+    let named = all.into_iter().filter(|(key, _)| body.contains(&format!("{{{{{key}}}}}")));
+    let mut operation = Operation::search(name, INDEX, vec![(*body).to_owned()]);
+    if let Content::Pattern { parameters, .. } = &mut operation.content {
+        *parameters = named.map(|(key, draw)| (key.to_owned(), draw)).collect();
+    }
+    operation
+}
+
+fn topology() -> TopologySpec {
+    let cluster = ClusterSpec { name: CLUSTER.to_owned(), nodes: 1, settings: BTreeMap::default() };
+    TopologySpec { clusters: vec![cluster], link: None, joined: false }
+}
+
+async fn ask(target: &impl Target, method: &str, path: &str, body: Value) -> Value {
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let answer = target.request(CLUSTER, method, path, body).await;
+    answer
+        .and_then(|answer| answer.json())
+        .unwrap_or_else(|error| panic!("{}: {method} {path}: {error}", target.name()))
+}
+
+/// Makes the index anew.
+async fn create(target: &impl Target) {
+    let gone = target.request(CLUSTER, "DELETE", &format!("/{INDEX}"), Bytes::new()).await;
+    drop(gone);
+    let mut settings = json!({ "number_of_shards": 1, "number_of_replicas": 0 });
+    if target.name() == "opensearch" {
+        settings["requests.cache.enable"] = json!(false);
+    }
+    let body = json!({ "settings": settings, "mappings": Corpus::HttpLogs.mapping() });
+    ask(target, "PUT", &format!("/{INDEX}"), body).await;
+    let health = format!("/_cluster/health/{INDEX}?wait_for_status=green");
+    ask(target, "GET", &health, Value::Null).await;
+}
+
+async fn run(target: &impl Target, operation: &Operation, load: Load) -> LoadFigures {
+    let host = target.nodes(CLUSTER).swap_remove(0).http;
+    let load = Load { hosts: vec![host.clone()], ..load };
+    let (hosts, live) = ([WireHost::plain(&host)], Arc::new(Live::default()));
+    let running = lab::load::start(&load, operation, &hosts, 1, &live).expect("it is a load");
+    let figures = running.figures().await.expect("it ends");
+    assert!(figures.errors.is_empty(), "{}: {:?}", target.name(), figures.errors);
+    figures
+}
+
+/// Documents a second, and the 99th percentile of a bulk request in milliseconds.
+async fn index(target: &impl Target, documents: u64, clients: u32) -> (f64, f64) {
+    create(target).await;
+    let source = Source::Generated(Corpus::HttpLogs);
+    let index = INDEX.to_owned();
+    let content = Content::Bulk { index, source, documents: 0..documents, bulk_documents: 1000 };
+    let operation = Operation { name: "bulk".to_owned(), content };
+    let all = Extent::Requests(documents.div_ceil(1000));
+    let figures = run(target, &operation, Load::closed(Vec::new(), clients, all, 42)).await;
+    (figures.documents as f64 / figures.seconds, figures.latency.map_or(0.0, |l| l.p99_ms))
+}
+
+/// One segment, searchable.
+async fn settle(target: &impl Target, documents: u64) {
+    let merge = format!("/{INDEX}/_forcemerge?max_num_segments=1");
+    ask(target, "POST", &merge, Value::Null).await;
+    ask(target, "POST", &format!("/{INDEX}/_refresh"), Value::Null).await;
+    let count = ask(target, "GET", &format!("/{INDEX}/_count"), Value::Null).await;
+    assert_eq!(count["count"], documents, "{}", target.name());
+}
+
+/// What two answers to the same search must have in common: counts, scores, aggregations; and where the order is
+/// given, the hits.
+fn essence(answer: &Value, scored: bool) -> Value {
+    let hits = answer["hits"]["hits"].as_array().into_iter().flatten();
+    let hits: Vec<Value> = hits
+        .map(|hit| match scored {
+            true => json!((hit["_score"].as_f64().unwrap_or(0.0) * 1e4).round()),
+            false => {
+                hit["sort"].get(0).filter(|sort| sort.as_u64() > Some(1 << 32)).cloned().into()
+            }
+        })
+        .collect();
+    json!({ "total": answer["hits"]["total"], "hits": hits, "aggregations": answer["aggregations"] })
+}
+
+/// How many of the answers are the same on both.
+async fn same(
+    embedded: &impl Target,
+    opensearch: &impl Target,
+    operation: &Operation,
+    scored: bool,
+) -> usize {
+    let mut requests = operation.requests(7, 0, 1).expect("it is a search");
+    let mut same = 0;
+    for _ in 0..COMPARED {
+        let request = requests.next().expect("there is no end").expect("it is a search");
+        let mut body: Value = serde_json::from_slice(&request.body).expect("it is JSON");
+        body["track_total_hits"] = json!(true);
+        let ours = essence(&ask(embedded, "POST", &request.path, body.clone()).await, scored);
+        let theirs = essence(&ask(opensearch, "POST", &request.path, body.clone()).await, scored);
+        if ours == theirs {
+            same += 1;
+        } else {
+            eprintln!("{}: {body}\n  embedded   {ours}\n  opensearch {theirs}", operation.name);
+        }
+    }
+    same
+}
+
+/// Throughput and 99th percentile of each lap.
+#[derive(Default)]
+struct Laps {
+    per_s: Vec<f64>,
+    p99_ms: Vec<f64>,
+}
+
+impl Laps {
+    fn add(&mut self, (per_s, p99_ms): (f64, f64)) {
+        self.per_s.push(per_s);
+        self.p99_ms.push(p99_ms);
+    }
+
+    fn medians(&self) -> (f64, f64) {
+        let of = |values| median(values).expect("there is a lap");
+        (of(&self.per_s), of(&self.p99_ms))
+    }
+}
+
+fn line(name: &str, embedded: &Laps, opensearch: &Laps, same: &str) -> String {
+    let ((per_s, p99), (its_per_s, its_p99)) = (embedded.medians(), opensearch.medians());
+    let (times, part) = (per_s / its_per_s, p99 / its_p99);
+    let reached = if times >= 2.0 && part <= 0.5 { "yes" } else { "no" };
+    format!(
+        "| {name} | {per_s:.0} | {its_per_s:.0} | {times:.2} | {p99:.2} | {its_p99:.2} | {part:.2} | {reached} | {same} |"
+    )
+}
+
+async fn bench(env: &Env) {
+    let documents = common::sized("NARROWS_BENCH_DOCUMENTS", 500_000);
+    let seconds = Duration::from_secs(common::sized("NARROWS_BENCH_SECONDS", 5));
+    let laps = common::sized("NARROWS_BENCH_LAPS", 3);
+    let clients = common::sized("NARROWS_BENCH_CLIENTS", 8) as u32;
+    let heap = format!("{}m", common::sized("NARROWS_BENCH_HEAP_MB", 2048));
+    let mut embedded = EmbeddedTarget::new(env, env!("CARGO_BIN_EXE_narrows").into());
+    embedded.start(&topology()).await.expect("the embedded engine starts");
+    let mut opensearch = OpenSearchTarget::new(env).with_heap(&heap);
+    if let Some(home) = std::env::var_os("NARROWS_OPENSEARCH_HOME") {
+        opensearch = opensearch.with_home(home.as_ref());
+    }
+    opensearch.start(&topology()).await.expect("OpenSearch starts: java and mvn are there");
+
+    println!(
+        "| operation | embedded /s | OpenSearch /s | times | embedded p99 ms | OpenSearch p99 ms | part | 2x and half | same answers |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    let (mut ours, mut theirs) = (Laps::default(), Laps::default());
+    // The first time is for the compiler of the JVM.
+    for lap in 0..=laps {
+        let (embedded_figures, opensearch_figures) = (
+            index(&embedded, documents, clients).await,
+            index(&opensearch, documents, clients).await,
+        );
+        if lap > 0 {
+            ours.add(embedded_figures);
+            theirs.add(opensearch_figures);
+        }
+    }
+    println!("{}", line("indexing, documents", &ours, &theirs, "-"));
+    settle(&embedded, documents).await;
+    settle(&opensearch, documents).await;
+    for search in &SEARCHES {
+        let operation = operation(search, documents);
+        let same = same(&embedded, &opensearch, &operation, search.2).await;
+        let (mut ours, mut theirs) = (Laps::default(), Laps::default());
+        for _ in 0..laps {
+            let load = Load {
+                warm_up: Extent::Time(seconds),
+                ..Load::closed(Vec::new(), clients, Extent::Time(seconds), 42)
+            };
+            for (lap, figures) in [
+                (&mut ours, run(&embedded, &operation, load.clone()).await),
+                (&mut theirs, run(&opensearch, &operation, load).await),
+            ] {
+                let p99_ms = figures.latency.map_or(0.0, |latency| latency.p99_ms);
+                lap.add((figures.throughput.mean_per_s, p99_ms));
+            }
+        }
+        println!("{}", line(&operation.name, &ours, &theirs, &format!("{same} of {COMPARED}")));
+    }
+    embedded.stop().await;
+    opensearch.stop().await;
+}
+
+fn main() {
+    world::real_world::run(1, async |env| bench(&env).await);
+}
