@@ -257,7 +257,7 @@ fn pythons_couchbase_writes_reads_and_deletes() {
         assert_eq!(said.trim(), "done");
         assert_eq!(bench.bucket.documents(), 100);
         let vb = dcp::bucket::vbucket_of(b"python1", 64);
-        assert_eq!(bench.bucket.get(vb, b"python1").await.unwrap().value, r#"{"number":1}"#);
+        assert_eq!(bench.bucket.get(vb, b"python1").await.unwrap().value, r#"{"number": 1}"#);
     });
 }
 
