@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use record::observation::{Node, Observation, Recovery, Setting};
 
+use super::rules::SHORT_S;
+
 /// Looks at one cluster, with milliseconds since the first.
 #[derive(Clone, Debug)]
 pub struct Series<'a> {
@@ -51,7 +53,8 @@ impl<'a> Series<'a> {
         self.last().map_or("", |look| look.cluster.flavour.as_str())
     }
 
-    /// Every recovery that was seen in at least two looks, by key.
+    /// Every recovery that was seen for long enough to be judged, by key: in two looks, or in one where it had gone on
+    /// for a while by then. Nodes that starve answer late, and then looks are few.
     pub(crate) fn transfers(&self) -> Vec<Transfer<'a>> {
         let mut seen: BTreeMap<_, Vec<(f64, &'a Recovery)>> = BTreeMap::new();
         for (t_ms, look) in &self.looks {
@@ -59,9 +62,14 @@ impl<'a> Series<'a> {
                 seen.entry(recovery.key()).or_default().push((*t_ms, recovery));
             }
         }
-        let twice =
-            |steps: Vec<(f64, &'a Recovery)>| (steps.len() >= 2).then_some(Transfer { steps });
-        seen.into_values().filter_map(twice).collect()
+        let is_old = |recovery: &Recovery| {
+            recovery.total_ms.is_some_and(|ms| ms as f64 >= SHORT_S.value * 1e3)
+        };
+        let told = |steps: Vec<(f64, &'a Recovery)>| {
+            let is_told = steps.len() >= 2 || (self.looks.len() >= 2 && is_old(steps[0].1));
+            is_told.then_some(Transfer { steps })
+        };
+        seen.into_values().filter_map(told).collect()
     }
 
     /// Shortest round trip between two places, as measured; none if it was not.
@@ -119,15 +127,21 @@ impl<'a> Series<'a> {
     }
 }
 
-/// One recovery over several looks.
+/// One recovery over several looks; where there is but one, from its beginning to that look.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer<'a> {
     steps: Vec<(f64, &'a Recovery)>,
 }
 
 impl<'a> Transfer<'a> {
-    pub fn first(&self) -> &'a Recovery {
-        self.steps[0].1
+    /// One that was seen once.
+    pub fn since_its_beginning(t_ms: f64, recovery: &'a Recovery) -> Self {
+        Transfer { steps: vec![(t_ms, recovery)] }
+    }
+
+    /// What the rises are counted from; none where it was seen once, for its own counters began at zero with it.
+    fn first(&self) -> Option<&'a Recovery> {
+        (self.steps.len() >= 2).then(|| self.steps[0].1)
     }
 
     pub fn last(&self) -> &'a Recovery {
@@ -146,15 +160,24 @@ impl<'a> Transfer<'a> {
     /// How long it was watched: by its own clock, which also ends when it ends.
     pub fn wall_ms(&self) -> f64 {
         let watched = self.steps[self.steps.len() - 1].0 - self.steps[0].0;
-        match self.last().total_ms.zip(self.first().total_ms) {
-            Some((now, then)) if now > then => (now - then) as f64,
+        match self.rise(|recovery| recovery.total_ms) {
+            Some(ms) if ms > 0 => ms as f64,
             _ => watched,
         }
     }
 
+    /// By how much a counter of its own rose while it was watched.
+    pub fn rise(&self, counter: impl Fn(&Recovery) -> Option<u64>) -> Option<u64> {
+        let before = match self.first() {
+            Some(first) => counter(first)?,
+            None => 0,
+        };
+        counter(self.last())?.checked_sub(before)
+    }
+
     /// Bytes that came while it was watched.
     pub fn bytes(&self) -> Option<u64> {
-        self.last().recovered_bytes?.checked_sub(self.first().recovered_bytes?)
+        self.rise(|recovery| recovery.recovered_bytes)
     }
 
     /// Bytes a second.
@@ -165,7 +188,7 @@ impl<'a> Transfer<'a> {
 
     /// Operations a second.
     pub fn ops_per_s(&self) -> Option<f64> {
-        let ops = self.last().recovered_ops?.checked_sub(self.first().recovered_ops?)?;
+        let ops = self.rise(|recovery| recovery.recovered_ops)?;
         let wall_s = self.wall_ms() / 1e3;
         (wall_s > 0.0).then_some(ops as f64 / wall_s)
     }
@@ -173,14 +196,10 @@ impl<'a> Transfer<'a> {
     /// Time that source and target paused, summed. The first limiter that binds hides the other, so one alone
     /// says nothing.
     pub fn paused_ms(&self) -> Option<u64> {
-        let sum = |recovery: &Recovery| match (
-            recovery.source_throttle_ms,
-            recovery.target_throttle_ms,
-        ) {
+        self.rise(|recovery| match (recovery.source_throttle_ms, recovery.target_throttle_ms) {
             (None, None) => None,
             (source, target) => Some(source.unwrap_or(0) + target.unwrap_or(0)),
-        };
-        sum(self.last())?.checked_sub(sum(self.first())?)
+        })
     }
 
     /// Share of the looks in a stage.

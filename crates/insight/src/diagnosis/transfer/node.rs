@@ -5,7 +5,7 @@ use super::super::rules::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, GC, NEIGHBOUR,
 use super::super::series::NodeSpan;
 use super::super::{Class, Evidence, Finding, Gain, Lift, rule};
 use super::STATS;
-use super::case::{Case, cpu};
+use super::case::{Case, cpu, starved};
 use crate::words;
 
 impl Case<'_, '_> {
@@ -22,22 +22,26 @@ impl Case<'_, '_> {
     }
 
     fn quota(&self, side: &str, span: &NodeSpan<'_>) -> Option<Finding> {
-        let share = span.rise(|node| node.cgroup_throttled_ns)? as f64 / 1e6 / span.wall_ms();
-        if share < QUOTA.value {
+        let summed = starved(span)?;
+        if summed < QUOTA.value {
             return None;
         }
+        // A node with threads on several cores is kept from each of them.
+        let share = summed.min(1.0);
         let mut finding = node_finding(
             Class::CpuQuota,
             &self.transfer.name(),
             span,
-            0.55 + share.min(1.0) * 0.45,
+            0.55 + share * 0.45,
         );
         finding.sentence = format!(
             "the control group of {} ({side}) kept it from running for {} of the time",
             span.last().name,
             words::percent(share)
         );
-        let value = format!("{}: rose by {} of the time", span.last().name, words::percent(share));
+        let cores = if summed > 1.0 { ", summed over its cores" } else { "" };
+        let value =
+            format!("{}: rose by {} of the time{cores}", span.last().name, words::percent(summed));
         finding.evidence = vec![
             self.rate_evidence(),
             Evidence::new(STATS, "os.cgroup.cpu.stat.time_throttled_nanos", value),
