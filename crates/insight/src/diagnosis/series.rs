@@ -101,11 +101,12 @@ impl<'a> Series<'a> {
         let mut steps: Vec<(f64, &'a Node)> = Vec::new();
         for (t_ms, look) in &self.looks {
             let Some(node) = look.nodes.iter().find(|node| node.name == name) else { continue };
-            // A node that started again counts from zero.
-            let restarted = |before: &Node| {
-                node.uptime_ms.zip(before.uptime_ms).is_some_and(|(now, then)| now < then)
+            // A node that started again counts from zero. Not every look asks for both of these.
+            let fell = |counter: fn(&Node) -> Option<u64>| {
+                let before = steps.iter().rev().find_map(|(_, before)| counter(before));
+                counter(node).zip(before).is_some_and(|(now, then)| now < then)
             };
-            if steps.last().is_some_and(|(_, before)| restarted(before)) {
+            if fell(|node| node.uptime_ms) || fell(|node| node.process_cpu_ms) {
                 steps.clear();
             }
             steps.push((*t_ms, node));
@@ -221,42 +222,74 @@ impl<'a> Transfer<'a> {
     }
 }
 
-/// One node over several looks of one life.
+/// One node over several looks of one life. Not every look asks for every counter, so each is taken over the looks
+/// that told it.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeSpan<'a> {
     steps: Vec<(f64, &'a Node)>,
 }
 
-impl<'a> NodeSpan<'a> {
-    pub fn first(&self) -> &'a Node {
-        self.steps[0].1
+/// By how much a counter rose, and in what time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rise {
+    pub count: u64,
+    pub wall_ms: f64,
+}
+
+impl Rise {
+    /// A counter of milliseconds as a share of the time.
+    pub fn share(self) -> f64 {
+        self.count as f64 / self.wall_ms
     }
 
+    /// A second.
+    pub fn per_s(self) -> f64 {
+        self.share() * 1e3
+    }
+}
+
+impl<'a> NodeSpan<'a> {
     pub fn last(&self) -> &'a Node {
         self.steps[self.steps.len() - 1].1
     }
 
-    /// How long it was watched, by its own clock where it has one.
-    pub fn wall_ms(&self) -> f64 {
-        match self.last().timestamp_ms.zip(self.first().timestamp_ms) {
-            Some((now, then)) if now > then => (now - then) as f64,
-            _ => self.steps[self.steps.len() - 1].0 - self.steps[0].0,
-        }
+    /// What the first look that told it said, and the last one.
+    pub fn ends<T>(&self, told: impl Fn(&'a Node) -> Option<T>) -> Option<(T, T)> {
+        let first = self.steps.iter().find_map(|(_, node)| told(node))?;
+        Some((first, self.latest(told)?))
     }
 
-    /// By how much a counter rose; none if it is not told, or fell.
+    /// What the last look that told it said.
+    pub fn latest<T>(&self, told: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
+        self.steps.iter().rev().find_map(|(_, node)| told(node))
+    }
+
+    /// From the first look that told a counter to the last; none if it is not told twice, or fell.
+    pub fn over(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<Rise> {
+        let mut told = self.steps.iter().filter(|(_, node)| counter(node).is_some());
+        rise(told.next()?, told.next_back()?, counter)
+    }
+
+    /// The same over the last two looks that told it.
+    pub fn lately(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<Rise> {
+        let mut told = self.steps.iter().rev().filter(|(_, node)| counter(node).is_some());
+        let last = told.next()?;
+        rise(told.next()?, last, counter)
+    }
+
+    /// By how much a counter rose.
     pub fn rise(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<u64> {
-        counter(self.last())?.checked_sub(counter(self.first())?)
+        Some(self.over(counter)?.count)
     }
 
     /// A counter of milliseconds as a share of the time.
     pub fn share(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
-        Some(self.rise(counter)? as f64 / self.wall_ms())
+        Some(self.over(counter)?.share())
     }
 
     /// A counter a second.
     pub fn per_s(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
-        Some(self.rise(counter)? as f64 / (self.wall_ms() / 1e3))
+        Some(self.over(counter)?.per_s())
     }
 
     /// The mean of a gauge over the looks that told it.
@@ -264,5 +297,47 @@ impl<'a> NodeSpan<'a> {
         let told: Vec<u64> = self.steps.iter().filter_map(|(_, node)| gauge(node)).collect();
         let sum: u64 = told.iter().sum();
         (!told.is_empty()).then(|| sum as f64 / told.len() as f64)
+    }
+}
+
+/// What a counter did between two looks, by the node's own clock where it has one.
+fn rise(
+    (then_ms, then): &(f64, &Node),
+    (now_ms, now): &(f64, &Node),
+    counter: impl Fn(&Node) -> Option<u64>,
+) -> Option<Rise> {
+    let count = counter(now)?.checked_sub(counter(then)?)?;
+    let wall_ms = match now.timestamp_ms.zip(then.timestamp_ms) {
+        Some((now, then)) if now > then => (now - then) as f64,
+        _ => now_ms - then_ms,
+    };
+    Some(Rise { count, wall_ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks every second of a node whose disks are asked for every fifth time.
+    #[test]
+    fn a_counter_that_is_asked_for_rarely_is_taken_over_the_looks_that_told_it() {
+        let look = |s: u64| Observation {
+            nodes: vec![Node {
+                name: "a".into(),
+                transport_rx_bytes: Some(s * 1000),
+                io_time_ms: (s.is_multiple_of(5)).then_some(s * 500),
+                ..Node::default()
+            }],
+            ..Observation::default()
+        };
+        let looks: Vec<Observation> = (0..=13).map(look).collect();
+        let series = Series::new((0..=13).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
+        let node = series.node("a").unwrap();
+        let disk = node.over(|node| node.io_time_ms).unwrap();
+        assert_eq!((disk.wall_ms, disk.share()), (10_000.0, 0.5));
+        assert_eq!(node.lately(|node| node.io_time_ms).unwrap().wall_ms, 5000.0);
+        assert_eq!(node.lately(|node| node.transport_rx_bytes).unwrap().per_s(), 1000.0);
+        assert_eq!(node.latest(|node| node.io_time_ms), Some(5000));
+        assert_eq!(node.over(|node| node.gc_ms), None);
     }
 }

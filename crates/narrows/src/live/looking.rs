@@ -60,7 +60,7 @@ impl Looking {
             || (self.series().looks().len() < wanted && self.env.now() < gives_up)
         {
             self.pause().await;
-            self.look(Depth::Light).await?;
+            self.look(Depth::Full).await?;
         }
         Ok(())
     }

@@ -203,7 +203,7 @@ pub(crate) fn cpu(span: &NodeSpan<'_>) -> Option<(f64, &'static str)> {
 /// Time that a node's control group kept it from running, over wall time; it is summed over cores, so that it may
 /// exceed 1.
 pub(super) fn starved(span: &NodeSpan<'_>) -> Option<f64> {
-    Some(span.rise(|node| node.cgroup_throttled_ns)? as f64 / 1e6 / span.wall_ms())
+    Some(span.share(|node| node.cgroup_throttled_ns)? / 1e6)
 }
 
 /// The remote cluster behind a repository.
