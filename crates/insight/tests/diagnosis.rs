@@ -495,6 +495,18 @@ fn a_recovery_that_is_seen_once_is_judged_by_its_own_counters() {
     assert!(young.headline.contains("look longer"), "{young:#?}");
 }
 
+/// The way back may be another one: a proxy, a tunnel, a route.
+#[test]
+fn a_round_trip_is_that_of_the_source() {
+    let looks = looks(|s| {
+        let mut look = case(s, 10_400_000);
+        look.round_trips = rtt(100.0);
+        look.round_trips.push(RoundTrip { from: "b".into(), to: "a".into(), rtt_ms: 3.0 });
+        look
+    });
+    assert_eq!(only(&looks).class, Class::Latency);
+}
+
 /// Asking a node that hardly runs takes long, and that is no round trip.
 #[test]
 fn a_starved_node_is_not_far_away() {

@@ -3,7 +3,7 @@
 mod common;
 
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -57,7 +57,9 @@ impl Server {
     #[track_caller]
     fn was_only_read(&self) {
         let asked = self.asked.lock().unwrap();
-        assert!(asked.iter().all(|line| line.starts_with("GET ")), "{asked:?}");
+        let changes =
+            |line: &String| ["PUT ", "POST ", "DELETE "].iter().any(|m| line.starts_with(m));
+        assert!(!asked.iter().any(changes), "{asked:?}");
     }
 }
 

@@ -72,12 +72,15 @@ impl<'a> Series<'a> {
         seen.into_values().filter_map(told).collect()
     }
 
-    /// Shortest round trip between two places, as measured; none if it was not.
-    pub(crate) fn rtt_ms(&self, a: &str, b: &str) -> Option<f64> {
-        let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
-        let between =
-            all.filter(|trip| (trip.from == a && trip.to == b) || (trip.from == b && trip.to == a));
-        between.map(|trip| trip.rtt_ms).reduce(f64::min)
+    /// Shortest round trip between two places, as measured; none if it was not. Seen from the source where it can be:
+    /// its chunks go the way that its own questions go, and the way back may be another one.
+    pub(crate) fn rtt_ms(&self, source: &str, target: &str) -> Option<f64> {
+        let shortest = |from: &str, to: &str| {
+            let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
+            let between = all.filter(|trip| trip.from == from && trip.to == to);
+            between.map(|trip| trip.rtt_ms).reduce(f64::min)
+        };
+        shortest(source, target).or_else(|| shortest(target, source))
     }
 
     /// Shortest round trip to a remote cluster, from any node.

@@ -25,13 +25,18 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
     // However much is found: what it is about has to be seen, too.
     let verdict_rows = (held.len() as u16 + 1).min((area.height / 2).max(3));
     let node_rows = (view.nodes.len() as u16 + 2).min((area.height / 3).max(4));
-    let [head, recoveries, nodes, follow, wait, verdict] = Layout::vertical([
-        Constraint::Length(2 + u16::from(view.trouble.is_some())),
-        Constraint::Min(4),
+    let head_rows = 2 + u16::from(view.trouble.is_some());
+    let rest = head_rows + node_rows + titled(followers) + titled(waiting) + verdict_rows;
+    let recovery_rows =
+        (view.recoveries.len() as u16 + 2).min(area.height.saturating_sub(rest)).max(4);
+    let [head, recoveries, nodes, follow, wait, verdict, _] = Layout::vertical([
+        Constraint::Length(head_rows),
+        Constraint::Length(recovery_rows),
         Constraint::Length(node_rows),
         Constraint::Length(titled(followers)),
         Constraint::Length(titled(waiting)),
         Constraint::Length(verdict_rows),
+        Constraint::Fill(1),
     ])
     .areas(area);
     self::head(frame, head, view, paint);
@@ -104,7 +109,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
 fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
     let active = view.recoveries.iter().filter(|pace| !pace.ended).count();
     let title = format!("Recoveries: {active} active");
-    let room = usize::from(area.height).saturating_sub(3);
+    let room = usize::from(area.height).saturating_sub(2);
     let hidden = view.recoveries.len().saturating_sub(room);
     let shown = if hidden > 0 { room.saturating_sub(1) } else { room };
     let columns: Vec<&RecoveryColumn> =
@@ -164,7 +169,7 @@ const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
     RecoveryColumn {
         header: "stage",
         width: Constraint::Length(12),
-        from_width: 100,
+        from_width: 110,
         is_number: false,
         is_bar: false,
         text: |cells| cells.stage.clone(),
@@ -196,7 +201,7 @@ const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
     RecoveryColumn {
         header: "since change",
         width: Constraint::Length(12),
-        from_width: 120,
+        from_width: 140,
         is_number: true,
         is_bar: false,
         text: |cells| cells.since.clone(),

@@ -102,11 +102,7 @@ fn found(finding: &Finding) -> Found {
         let next = finding.next.as_ref().map_or_else(String::new, |next| format!("; then {next}"));
         format!("{action}{gain}{next}")
     });
-    Found {
-        class: finding.class.label().to_owned(),
-        sentence: finding.sentence.clone(),
-        lift,
-    }
+    Found { class: finding.class.label().to_owned(), sentence: finding.sentence.clone(), lift }
 }
 
 /// Followers that are behind first.

@@ -151,11 +151,15 @@ fn unknown(transfer: &Transfer<'_>, why: &str, evidence: Vec<Evidence>) -> Findi
         subjects: vec![transfer.name()],
         place: last.target.clone().unwrap_or_default(),
         strength: 0.0,
-        sentence: format!(
-            "{} is in {}{rate}, and what holds it is unknown: {why}",
-            transfer.name(),
-            last.stage
-        ),
+        sentence: if last.ended {
+            format!("{} came{rate}, and what held it is unknown: {why}", transfer.name())
+        } else {
+            format!(
+                "{} is in {}{rate}, and what holds it is unknown: {why}",
+                transfer.name(),
+                last.stage
+            )
+        },
         evidence,
         lift: Some(Lift {
             setting: None,
