@@ -1,6 +1,6 @@
-//! Peer recovery over plain loopback, checksums included, against bytes through a bare socket.
+//! Peer recovery over plain loopback, checksums included, against bytes through a bare socket and into a bare file.
 //!
-//! `cargo bench -p narrows --bench peer_recovery`; NARROWS_DOCUMENTS sets the size.
+//! `cargo bench -p narrows --bench peer_recovery`; NARROWS_DOCUMENTS sets the size, NARROWS_LAPS how often.
 
 mod common;
 
@@ -14,25 +14,30 @@ use serde_json::{Value, json};
 
 fn main() {
     let documents = common::sized("NARROWS_DOCUMENTS", 12_000_000);
+    let laps = common::sized("NARROWS_LAPS", 3);
     let socket = bare_socket();
+    println!("bare socket over loopback: {:.0} MB/s", socket / 1e6);
     world::real_world::run(1, async |env| {
         let mut target = common::start(&env, &[("c", 2)], None).await;
         common::create(&target, "c", Corpus::Geopoint, 1).await;
         common::index(&target, "c", Corpus::Geopoint, documents, 4, 5000).await;
-        common::ask(&target, "c", "POST", "/a/_flush", Value::Null).await;
-        println!("bare socket over loopback: {:.0} MB/s", socket / 1e6);
-        for (name, scheduler, chunk) in [
-            ("adaptive", "adaptive", "512kb"),
-            ("512 KB x 2 (the field's default)", "file_window", "512kb"),
-            ("512 KB x 1", "sequential", "512kb"),
-        ] {
-            let settings = json!({ "persistent": {
-                "indices.recovery.max_bytes_per_sec": "-1",
-                "indices.recovery.chunk_size": chunk,
-                "narrows.recovery.scheduler": scheduler,
-            } });
-            common::ask(&target, "c", "PUT", "/_cluster/settings", settings).await;
-            recover(&target, &env, name, socket).await;
+        // Beside a merge it would be the merge that is measured.
+        common::settle(&target, "c").await;
+        for lap in 1..=laps {
+            println!("lap {lap}: a bare file, synced: {:.0} MB/s", bare_file() / 1e6);
+            for (name, scheduler, chunk) in [
+                ("adaptive", "adaptive", "512kb"),
+                ("512 KB x 2 (the field's default)", "file_window", "512kb"),
+                ("512 KB x 1", "sequential", "512kb"),
+            ] {
+                let settings = json!({ "persistent": {
+                    "indices.recovery.max_bytes_per_sec": "-1",
+                    "indices.recovery.chunk_size": chunk,
+                    "narrows.recovery.scheduler": scheduler,
+                } });
+                common::ask(&target, "c", "PUT", "/_cluster/settings", settings).await;
+                recover(&target, &env, name, socket).await;
+            }
         }
         target.stop().await;
     });
@@ -97,5 +102,19 @@ fn bare_socket() -> f64 {
     let began = Instant::now();
     while stream.read(&mut buffer).expect("it is read") > 0 {}
     sender.join().expect("it ends");
+    BYTES as f64 / began.elapsed().as_secs_f64()
+}
+
+/// Bytes a second that one thread writes into a new file, the sync at the end included.
+fn bare_file() -> f64 {
+    const BYTES: usize = 600 << 20;
+    let dir = tempfile::tempdir().expect("a directory");
+    let piece = vec![7u8; 1 << 20];
+    let began = Instant::now();
+    let mut file = std::fs::File::create(dir.path().join("bare")).expect("a file");
+    for _ in 0..BYTES / piece.len() {
+        file.write_all(&piece).expect("it is written");
+    }
+    file.sync_all().expect("it is synced");
     BYTES as f64 / began.elapsed().as_secs_f64()
 }

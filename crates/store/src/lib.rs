@@ -37,6 +37,7 @@ mod group_commit;
 mod incoming;
 mod mapping;
 mod operation;
+mod patience;
 mod plan;
 mod record_log;
 mod retention;

@@ -77,6 +77,13 @@ pub async fn index(
     began.elapsed()
 }
 
+/// Merges to a few segments, so that no merge runs beside what is measured, and commits what came of it.
+pub async fn settle(target: &EmbeddedTarget, cluster: &str) {
+    for path in ["/a/_forcemerge?max_num_segments=5", "/a/_flush"] {
+        ask(target, cluster, "POST", path, Value::Null).await;
+    }
+}
+
 /// A number that the environment may set, for smaller or larger runs.
 pub fn sized(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)

@@ -18,7 +18,6 @@ mod write;
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
 use world::Env;
 
@@ -26,6 +25,7 @@ use crate::arm::{self, Arm};
 use crate::checkpoint::LocalCheckpointTracker;
 use crate::commit::Commit;
 use crate::group_commit::GroupCommit;
+use crate::patience::patiently;
 use crate::{Error, Mapping, Result};
 
 pub(crate) use book::Book;
@@ -57,10 +57,6 @@ pub(crate) struct Inner {
     log: GroupCommit,
     snapshots: Cell<u64>,
 }
-
-/// How long an open waits for the handle before it, whose last work may still run on another thread.
-const IN_USE_PATIENCE: Duration = Duration::from_secs(5);
-const IN_USE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Operations replayed at once.
 const REPLAY_OPS: usize = 20_000;
@@ -186,7 +182,7 @@ pub async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
 
 /// Removes the copy in `dir` and all that belongs to it. Succeeds if there is none.
 pub async fn destroy(env: &Env, dir: &Path) -> Result<()> {
-    arm::destroy(env, dir).await
+    patiently(env, || arm::destroy(env, dir)).await
 }
 
 /// Flips a bit in the middle of the largest committed file of a copy, as a failing disk would; says which
@@ -198,16 +194,6 @@ pub async fn damage_largest_file(env: &Env, dir: &Path) -> Result<String> {
     let file = largest.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
     arm::damage(env, dir, &commit, file).await?;
     Ok(file.name.clone())
-}
-
-async fn patiently<T>(env: &Env, attempt: impl AsyncFn() -> Result<T>) -> Result<T> {
-    let give_up = env.now() + IN_USE_PATIENCE;
-    loop {
-        match attempt().await {
-            Err(Error::InUse { .. }) if env.now() < give_up => env.sleep(IN_USE_PAUSE).await,
-            result => return result,
-        }
-    }
 }
 
 fn uuid(env: &Env) -> String {

@@ -10,11 +10,10 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 use world::{Env, Work};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -22,6 +21,7 @@ use super::{commits, files};
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
 use crate::error::io;
 use crate::frame::{self, Frame};
+use crate::patience::patiently;
 use crate::{Chunk, Error, Result};
 
 const INCOMING: &str = "incoming";
@@ -63,10 +63,6 @@ struct Receiving {
     durable: bool,
 }
 
-/// How long a reception waits for an earlier one to let go, and how often it looks.
-const LOCK_PATIENCE: Duration = Duration::from_secs(2);
-const LOCK_RETRY: Duration = Duration::from_millis(5);
-
 /// A reception.
 pub(crate) struct FileIncoming {
     env: Env,
@@ -74,6 +70,9 @@ pub(crate) struct FileIncoming {
     dir: PathBuf,
     metas: Vec<FileMeta>,
     files: Vec<RefCell<Receiving>>,
+    /// Whose turn it is to write into each file. The kernel lets one in at a time, and the others wait for it burning a
+    /// core that the transfer needs.
+    turns: Vec<Mutex<()>>,
     /// A file's hash or its sync went on.
     hashed: Notify,
     journal: Arc<File>,
@@ -85,15 +84,12 @@ impl FileIncoming {
     pub(crate) async fn begin(env: &Env, copy: &Path, commit: &Commit) -> Result<Self> {
         let dir = copy.join(INCOMING);
         // An earlier reception that was given up may still sync what came; it lets go when that is done.
-        let give_up = env.now() + LOCK_PATIENCE;
-        let (lock, older, notes) = loop {
+        let (lock, older, notes) = patiently(env, async || {
             let (copy, dir, commit) = (copy.to_owned(), dir.clone(), commit.clone());
             let prepare = move || prepare(&copy, &dir, &commit);
-            match env.work(Work::DiskRead { bytes: 4096 }, prepare).await {
-                Err(Error::InUse { .. }) if env.now() < give_up => env.sleep(LOCK_RETRY).await,
-                prepared => break prepared?,
-            }
-        };
+            env.work(Work::DiskRead { bytes: 4096 }, prepare).await
+        })
+        .await?;
         let mut received = Vec::new();
         for meta in &commit.files {
             let prefix = notes.get(&meta.name).map_or(0, |note| note.prefix);
@@ -118,6 +114,7 @@ impl FileIncoming {
             copy: copy.to_owned(),
             dir,
             metas: commit.files.clone(),
+            turns: received.iter().map(|_| Mutex::new(())).collect(),
             files: received.into_iter().map(RefCell::new).collect(),
             hashed: Notify::new(),
             journal: Arc::new(journal),
@@ -152,6 +149,7 @@ impl FileIncoming {
         let open = self.files[file].borrow().handle.clone();
         let path = self.dir.join(&self.metas[file].name);
         let written = bytes.clone();
+        let turn = self.turns[file].lock().await;
         let handle = self
             .env
             .work(Work::DiskWrite { bytes: bytes.len() as u64 }, move || {
@@ -163,6 +161,7 @@ impl FileIncoming {
                 Ok(handle)
             })
             .await?;
+        drop(turn);
         {
             let mut state = self.files[file].borrow_mut();
             state.handle.get_or_insert(handle);
