@@ -86,8 +86,7 @@ fn operation((name, body, _): &(&str, &str, bool), documents: u64) -> Operation 
 }
 
 fn topology() -> TopologySpec {
-    let cluster =
-        ClusterSpec { name: CLUSTER.to_owned(), nodes: 1, settings: BTreeMap::default() };
+    let cluster = ClusterSpec { name: CLUSTER.to_owned(), nodes: 1, settings: BTreeMap::default() };
     TopologySpec { clusters: vec![cluster], link: None, joined: false }
 }
 
@@ -151,7 +150,9 @@ fn essence(answer: &Value, scored: bool) -> Value {
     let hits: Vec<Value> = hits
         .map(|hit| match scored {
             true => json!((hit["_score"].as_f64().unwrap_or(0.0) * 1e4).round()),
-            false => hit["sort"].get(0).filter(|sort| sort.as_u64() > Some(1 << 32)).cloned().into(),
+            false => {
+                hit["sort"].get(0).filter(|sort| sort.as_u64() > Some(1 << 32)).cloned().into()
+            }
         })
         .collect();
     json!({ "total": answer["hits"]["total"], "hits": hits, "aggregations": answer["aggregations"] })
@@ -230,8 +231,10 @@ async fn bench(env: &Env) {
     let (mut ours, mut theirs) = (Laps::default(), Laps::default());
     // The first time is for the compiler of the JVM.
     for lap in 0..=laps {
-        let (embedded_figures, opensearch_figures) =
-            (index(&embedded, documents, clients).await, index(&opensearch, documents, clients).await);
+        let (embedded_figures, opensearch_figures) = (
+            index(&embedded, documents, clients).await,
+            index(&opensearch, documents, clients).await,
+        );
         if lap > 0 {
             ours.add(embedded_figures);
             theirs.add(opensearch_figures);

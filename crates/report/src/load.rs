@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use insight::Summary;
 use insight::load::{Change, changes, figures, headline, warnings};
 use insight::words::three_digits;
-use insight::Summary;
 use record::LoadFigures;
 use serde_json::{Value, json};
 

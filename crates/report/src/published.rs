@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn markdown_is_a_table_and_says_how_it_is_made() {
         let page = sample().markdown("narrows published --write docs/published.md");
-        assert!(page.contains("| remote-recovery | 1 MB x 1  |"), "{page}");
+        assert!(page.contains("| remote-recovery | 1 MB x 1         |"), "{page}");
         assert!(page.contains("`narrows published --write docs/published.md`"));
         assert!(!page.contains("Not at the published size"));
         let small = Published { scale: 0.1, ..sample() }.markdown("x");

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
-use insight::{Summary, load};
 use insight::published::comparisons;
 use insight::words::three_digits;
+use insight::{Summary, load};
 use lab::orderings::{By, Judged, ORDERINGS, Order, RowName};
 use lab::plan::{Plan, bundled};
 use record::units::show_seconds;
