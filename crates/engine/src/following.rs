@@ -1,46 +1,73 @@
-//! The follower's side of cross-cluster replication: the first recovery from a remote cluster.
+//! Cross-cluster replication: a follower recovers from its leader, and keeps up with it.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `following.rs` | a follower is made |
+//! | `tasks` | which shards of a node follow |
+//! | `follower` | one shard: reads, writes, falls back |
+//! | `source` | the leader's shard as the follower reaches it, and the lease there |
+//! | `carry_over` | mappings and settings |
+//! | `leader` | the other side: operations and leases |
+//! | `stats` | the numbers of `_ccr/stats` |
+//!
+//! Decisions are in [`policy::following`](crate::policy::following) and [`policy::retention`](crate::policy::retention).
+
+mod carry_over;
+mod follower;
+mod leader;
+mod source;
+mod stats;
+mod tasks;
+
+use std::time::Duration;
 
 use store::Mapping;
 use tokio::sync::oneshot;
 
 use crate::node::{Node, unexpected};
 use crate::remote;
-use crate::settings::Update;
-use crate::state::{Event, FollowOrigin};
-use crate::transport::{Failure, RemoteIndex};
+use crate::settings::{FollowParameters, Update};
+use crate::state::{Event, FollowOrigin, Following};
+use crate::transport::{Failure, LeaderShard, RemoteIndex};
 
-/// What is to follow what.
-struct Wish {
-    follower: String,
-    alias: String,
-    leader_index: String,
-    settings: Update,
+pub(crate) use leader::{
+    add_lease, expire_leases, lease, read_changes, remove_lease, set_leases, take_leases,
+};
+pub(crate) use source::{lease_id, lease_of};
+pub use stats::FollowStats;
+pub(crate) use tasks::FollowTasks;
+
+/// How long a leader may take to answer, beside what it was told to wait.
+const REMOTE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The error of a leader that has not the operations that a follower lacks.
+pub(crate) const OPERATIONS_GONE: &str = "resource_not_found_exception";
+
+/// What is to follow what, and how.
+pub struct Wish {
+    /// Name of the follower.
+    pub follower: String,
+    /// Alias of the remote cluster.
+    pub alias: String,
+    /// Name of the index there.
+    pub leader_index: String,
+    /// Settings of the follower that are not the leader's.
+    pub settings: Update,
+    /// How it keeps up.
+    pub parameters: FollowParameters,
 }
 
 /// `PUT {index}/_ccr/follow`: makes an index whose primaries recover from the leader's.
 ///
 /// What this node knows of the leader's index is taken for true, so that recovery begins at once, while the leader is asked
 /// whether it still is. Where it is not, the follower is taken back.
-pub async fn follow(
-    node: &Node,
-    follower: &str,
-    alias: &str,
-    leader_index: &str,
-    settings: Update,
-) -> Result<(), Failure> {
-    let asked = remote::ask_index(node.clone(), alias.to_owned(), leader_index.to_owned());
-    let wish = Wish {
-        follower: follower.to_owned(),
-        alias: alias.to_owned(),
-        leader_index: leader_index.to_owned(),
-        settings,
-    };
-    let Some(known) = node.remotes.index(alias, leader_index) else {
+pub async fn follow(node: &Node, wish: Wish) -> Result<(), Failure> {
+    let asked = remote::ask_index(node.clone(), wish.alias.clone(), wish.leader_index.clone());
+    let Some(known) = node.remotes.index(&wish.alias, &wish.leader_index) else {
         return create(node, &wish, &asked.await?).await;
     };
     let asked = node.env.spawn("asks what the leader's index is", asked);
     create(node, &wish, &known).await?;
-    let uuid = uuid_of(node, follower);
+    let uuid = uuid_of(node, &wish.follower);
     // Whatever becomes of who asked for the follower, it does not stay unless the leader says that it is right.
     let (settled, outcome) = oneshot::channel();
     let node2 = node.clone();
@@ -59,7 +86,7 @@ async fn settle(
     known: &RemoteIndex,
     now: Result<RemoteIndex, Failure>,
 ) -> Result<(), Failure> {
-    if now.as_ref() == Ok(known) {
+    if now.as_ref().is_ok_and(|now| now.is_same(known)) {
         return Ok(());
     }
     if uuid.is_some() && uuid_of(node, &wish.follower) == uuid {
@@ -79,8 +106,33 @@ async fn create(node: &Node, wish: &Wish, of: &RemoteIndex) -> Result<(), Failur
         remote_cluster: wish.alias.clone(),
         leader_index: wish.leader_index.clone(),
         leader_uuid: of.uuid.clone(),
+        following: Following {
+            parameters: wish.parameters.clone(),
+            own_settings: wish.settings.keys().cloned().collect(),
+            ..Following::default()
+        },
     };
     let (index, settings) = (wish.follower.clone(), wish.settings.clone());
     node.submit(Event::CreateFollower { index, leader, shards: of.shards, settings, mappings })
         .await
+}
+
+/// Has the leader keep nothing more for a follower. Fails where a shard of it does not answer.
+pub(crate) async fn drop_leases(
+    node: &Node,
+    origin: &FollowOrigin,
+    lease: &str,
+    shards: Vec<(u32, String)>,
+) -> Result<(), Failure> {
+    for (shard, history_uuid) in shards {
+        let leader = LeaderShard {
+            index: origin.leader_index.clone(),
+            index_uuid: origin.leader_uuid.clone(),
+            shard,
+            history_uuid,
+        };
+        let source = source::Source::new(&origin.remote_cluster, leader, lease.to_owned());
+        source.renew(node, None).await?;
+    }
+    Ok(())
 }

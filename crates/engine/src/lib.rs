@@ -22,6 +22,7 @@ pub mod config;
 pub mod error;
 pub mod following;
 mod node;
+pub mod planted;
 pub mod policy;
 pub mod recovery;
 mod remote;

@@ -7,7 +7,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use world::Task;
+use tokio::sync::mpsc;
+use world::{Env, Task};
 
 use crate::node::{Node, unexpected};
 use crate::state::ClusterState;
@@ -87,8 +88,14 @@ pub(crate) fn describe_all(node: &Node, known_version: Option<u64>) -> Response 
 
 fn description(state: &ClusterState, index: &str) -> Option<RemoteIndex> {
     let meta = state.indices.get(index)?;
-    let mappings = meta.mappings.to_string();
-    Some(RemoteIndex { uuid: meta.uuid.clone(), shards: meta.shards, mappings })
+    Some(RemoteIndex {
+        uuid: meta.uuid.clone(),
+        shards: meta.shards,
+        mappings: meta.mappings.to_string(),
+        mapping_version: meta.mapping_version,
+        settings: meta.settings.clone(),
+        settings_version: meta.settings_version,
+    })
 }
 
 /// Where the nodes of a remote cluster are reached.
@@ -200,4 +207,42 @@ pub(crate) async fn remote_nodes(
         rows.push((seed, call.await.unwrap_or_else(|_| Err(CallError::Failed(unexpected())))));
     }
     Ok(rows)
+}
+
+/// Waits for several calls at once; the first that does well answers for all, and the others are dropped. "Not here" says
+/// less than any other failure.
+pub(crate) async fn first_of<S, F>(
+    env: &Env,
+    calls: Vec<(S, F)>,
+) -> Result<(S, Response), CallError>
+where
+    S: 'static,
+    F: Future<Output = Result<Response, CallError>> + 'static,
+{
+    let (answers, mut answered) = mpsc::unbounded_channel();
+    let tasks: Vec<_> = calls
+        .into_iter()
+        .map(|(source, call)| {
+            let answers = answers.clone();
+            env.spawn("asks one of several", async move {
+                let answer = call.await;
+                let _ = answers.send((source, answer));
+            })
+        })
+        .collect();
+    drop(answers);
+    let mut failure = None;
+    while let Some((source, answer)) = answered.recv().await {
+        match answer {
+            Ok(response) => return Ok((source, response)),
+            Err(error) if failure.is_none() || !is_elsewhere(&error) => failure = Some(error),
+            Err(_) => {}
+        }
+    }
+    drop(tasks);
+    Err(failure.unwrap_or_else(|| CallError::Failed(unexpected())))
+}
+
+fn is_elsewhere(error: &CallError) -> bool {
+    matches!(error, CallError::Failed(failure) if failure.kind == "unavailable_shards_exception")
 }

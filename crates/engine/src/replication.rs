@@ -13,9 +13,10 @@ use store::{Operation, Rejection, WriteRequest};
 use world::Task;
 
 use crate::node::{LocalShard, Node, unexpected};
+use crate::planted;
 use crate::routing;
 use crate::settings::Durability;
-use crate::state::Event;
+use crate::state::{ClusterState, Event};
 use crate::transport::{CallError, Class, Failure, Request, Response, Write, Written};
 
 /// How long a write waits for its primary, and a primary for a replica.
@@ -129,14 +130,79 @@ pub(crate) async fn write(node: &Node, write: Write) -> Result<Response, Failure
     }
     if !ops.is_empty() {
         let replicas = send_to_replicas(node, &shard, Arc::new(ops));
-        if store.durability() == store::Durability::Request {
-            store.sync().await?;
-        }
-        settle(node, &shard, replicas).await?;
-        advance_global_checkpoint(node, &shard);
+        finish(node, &shard, &store, replicas).await?;
     }
     node.served_in(node.env.now() - began);
     Ok(Response::Written(results))
+}
+
+/// Makes what was applied durable, here and on the replicas.
+async fn finish(
+    node: &Node,
+    shard: &Rc<LocalShard>,
+    store: &store::Shard,
+    replicas: Vec<Replica>,
+) -> Result<(), Failure> {
+    if store.durability() == store::Durability::Request {
+        store.sync().await?;
+    }
+    settle(node, shard, replicas).await?;
+    advance_global_checkpoint(node, shard);
+    Ok(())
+}
+
+/// Why operations of a leader could not be applied.
+pub(crate) enum ApplyError {
+    /// This node's disk refused.
+    Store(store::Error),
+    /// Anything else.
+    Other(Failure),
+}
+
+impl From<store::Error> for ApplyError {
+    fn from(error: store::Error) -> Self {
+        ApplyError::Store(error)
+    }
+}
+
+impl From<Failure> for ApplyError {
+    fn from(failure: Failure) -> Self {
+        ApplyError::Other(failure)
+    }
+}
+
+/// On a follower's primary: applies operations that have their places in the history already, and replicates all of
+/// them, also those that were here: a copy may lack what another has.
+///
+/// Here first: a copy that is being brought up either finds them in the log, or is tracked when they are sent.
+pub(crate) async fn apply_followed(
+    node: &Node,
+    shard: &Rc<LocalShard>,
+    ops: Arc<Vec<Operation>>,
+) -> Result<(), ApplyError> {
+    let store = shard.primary_store()?;
+    shard.follow_mapping(node, &store).await?;
+    node.note_use();
+    store.apply(ops.to_vec()).await?;
+    let replicas = send_to_replicas(node, shard, ops);
+    Ok(finish(node, shard, &store, replicas).await?)
+}
+
+/// On a primary: has no-ops take the places of what never came, on every copy.
+pub(crate) async fn fill_gaps_everywhere(
+    node: &Node,
+    shard: &Rc<LocalShard>,
+) -> Result<(), ApplyError> {
+    let fill = fillers(&shard.primary_store()?);
+    if fill.is_empty() { Ok(()) } else { apply_followed(node, shard, Arc::new(fill)).await }
+}
+
+/// Finds out what is durable on every copy, where writes do not wait for it.
+pub(crate) async fn spread_durability(node: &Node, shard: &Rc<LocalShard>) -> Result<(), Failure> {
+    let replicas = send_to_replicas(node, shard, Arc::default());
+    settle(node, shard, replicas).await?;
+    advance_global_checkpoint(node, shard);
+    Ok(())
 }
 
 fn rejected(rejection: &Rejection) -> Failure {
@@ -204,6 +270,7 @@ async fn settle(
                 let copy = copies.entry(id).or_default();
                 copy.local_checkpoint = copy.local_checkpoint.max(checkpoint);
             }
+            Err(_) if node.env.is_planted(planted::FAILED_REPLICA_IGNORED) => {}
             Err(error) => take_out(node, shard, &id, &error.to_string()).await?,
         }
     }
@@ -241,12 +308,16 @@ pub(crate) fn advance_global_checkpoint(node: &Node, shard: &Rc<LocalShard>) {
     let Ok(store) = shard.store() else { return };
     let copies = shard.copies.borrow();
     let others = routing.in_sync.iter().filter(|id| **id != shard.allocation_id);
-    let mut lowest = store.local_checkpoint();
+    // What a copy may still forget is not known everywhere.
+    let mut lowest = store.persisted_checkpoint();
     for id in others {
         lowest = lowest.min(copies.get(id).and_then(|copy| copy.local_checkpoint));
     }
-    if let Some(checkpoint) = lowest {
+    if let Some(checkpoint) = lowest
+        && store.global_checkpoint() < lowest
+    {
         store.advance_global_checkpoint(checkpoint);
+        shard.advanced.notify_waiters();
     }
 }
 
@@ -283,14 +354,16 @@ pub(crate) async fn replicate(
     shard.follow_mapping(node, &store).await?;
     let ops = Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared));
     node.note_use();
+    // Without operations it is asked what is durable.
+    let is_question = ops.is_empty();
     store.apply(ops).await?;
-    if store.durability() == store::Durability::Request {
+    if is_question || store.durability() == store::Durability::Request {
         store.sync().await?;
     }
     if let Some(checkpoint) = global_checkpoint {
         store.advance_global_checkpoint(checkpoint);
     }
-    Ok(Response::Replicated { local_checkpoint: store.local_checkpoint() })
+    Ok(Response::Replicated { local_checkpoint: store.persisted_checkpoint() })
 }
 
 /// A replica has become the primary. Writes that the old primary sent and nobody acknowledged may be on some
@@ -300,6 +373,7 @@ pub(crate) async fn promoted(node: Node, shard: Rc<LocalShard>) {
     while shard.is_primary() {
         if settle_promotion(&node, &shard).await.is_ok() {
             shard.promotion_is_settled();
+            node.following.reconcile(&node);
             return;
         }
         node.env.sleep(RETRY_AFTER).await;
@@ -308,8 +382,13 @@ pub(crate) async fn promoted(node: Node, shard: Rc<LocalShard>) {
 
 async fn settle_promotion(node: &Node, shard: &Rc<LocalShard>) -> Result<(), Failure> {
     let store = shard.store()?;
-    fill_gaps(&store).await?;
     let state = node.state();
+    if follows(&state, &shard.index) {
+        // What is missing is still to come from the leader, and what is here is the leader's: no copy has anything else.
+        advance_global_checkpoint(node, shard);
+        return Ok(());
+    }
+    fill_gaps(&store).await?;
     let routing = state.shard(&shard.index, shard.number);
     let routing = routing.ok_or_else(|| Failure::no_such_index(&shard.index))?;
     let others: Vec<String> =
@@ -321,10 +400,18 @@ async fn settle_promotion(node: &Node, shard: &Rc<LocalShard>) -> Result<(), Fai
     Ok(())
 }
 
+/// Whether an index follows a leader.
+pub(crate) fn follows(state: &ClusterState, index: &str) -> bool {
+    state.indices.get(index).is_some_and(|meta| meta.leader.is_some())
+}
+
+fn fillers(store: &store::Shard) -> Vec<Operation> {
+    store.gaps().into_iter().flatten().map(Operation::no_op).collect()
+}
+
 /// Puts operations that do nothing where an old primary gave out numbers that never arrived.
 pub(crate) async fn fill_gaps(store: &store::Shard) -> Result<(), store::Error> {
-    let gaps = store.gaps();
-    let fill: Vec<Operation> = gaps.into_iter().flatten().map(Operation::no_op).collect();
+    let fill = fillers(store);
     if !fill.is_empty() {
         store.apply(fill).await?;
         store.sync().await?;

@@ -4,9 +4,10 @@ mod common;
 
 use std::time::Duration;
 
+use common::pair::pair;
 use common::{Cluster, eventually};
 use serde_json::{Value, json};
-use world::{Env, Link, LinkConfig};
+use world::Env;
 
 both_worlds!(
     a_follower_recovers_with_every_scheduler,
@@ -20,91 +21,6 @@ both_worlds!(
     compression_changes_nothing_but_the_wire,
     a_replica_added_later_is_complete,
 );
-
-struct Pair {
-    leader: Cluster,
-    follower: Cluster,
-    link: Link,
-}
-
-async fn pair(env: &Env, rtt_ms: u64, rate: u64, documents: u64) -> Pair {
-    let leader = Cluster::start(env, "leader", 2).await;
-    leader.create("a", 2, 0).await;
-    for from in (0..documents).step_by(1000) {
-        let to = (from + 1000).min(documents);
-        assert_eq!(leader.index("a", from, to).await, to - from);
-    }
-    let follower = Cluster::start(env, "follower", 2).await;
-    let config = LinkConfig {
-        rtt: Duration::from_millis(rtt_ms),
-        rate_bytes_per_s: Some(rate),
-        window_bytes: None,
-        ..LinkConfig::default()
-    };
-    let link = Link::open(env, config);
-    let mut seeds = Vec::new();
-    for node in leader.nodes.values() {
-        seeds.push(link.route(node.transport_address()).await.unwrap());
-    }
-    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
-    follower.must("PUT", "/_cluster/settings", settings).await;
-    Pair { leader, follower, link }
-}
-
-impl Pair {
-    async fn set(&self, settings: Value) {
-        let body = json!({ "persistent": settings });
-        self.leader.must("PUT", "/_cluster/settings", body.clone()).await;
-        self.follower.must("PUT", "/_cluster/settings", body).await;
-    }
-
-    async fn follow(&self, index: &str) {
-        let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
-        self.follower.must("PUT", &format!("/{index}/_ccr/follow"), body).await;
-    }
-
-    async fn recoveries(&self, index: &str) -> Vec<Value> {
-        let answer = self.follower.must("GET", &format!("/{index}/_recovery"), Value::Null).await;
-        answer[index]["shards"].as_array().cloned().unwrap_or_default()
-    }
-
-    /// Waits for the end, and compares both sides.
-    async fn complete(&self, env: &Env, index: &str) {
-        eventually(env, "the follower is complete", async || {
-            let rows = self.recoveries(index).await;
-            rows.iter().filter(|row| row["primary"] == true && row["stage"] == "DONE").count() == 2
-        })
-        .await;
-        eventually(env, "the follower's shards are started", async || {
-            let path = format!("/_cluster/health/{index}");
-            let health = self.follower.must("GET", &path, Value::Null).await;
-            health["active_primary_shards"] == 2
-        })
-        .await;
-        let path = "_narrows/digest";
-        let leader = self.leader.must("GET", &format!("/a/{path}"), Value::Null).await;
-        let follower = self.follower.must("GET", &format!("/{index}/{path}"), Value::Null).await;
-        let strip = |value: &Value| -> Vec<Value> {
-            let rows = value["shards"].as_array().unwrap();
-            rows.iter().map(|row| json!([row["shard"], row["documents"], row["content"]])).collect()
-        };
-        assert_eq!(strip(&leader), strip(&follower));
-        for row in self.recoveries(index).await {
-            let charged: u64 = row["narrows"]["charged_ns"]
-                .as_object()
-                .unwrap()
-                .values()
-                .map(|ns| ns.as_u64().unwrap())
-                .sum();
-            assert_eq!(charged, row["narrows"]["elapsed_ns"].as_u64().unwrap(), "{row}");
-        }
-    }
-
-    async fn stop(self) {
-        self.leader.stop().await;
-        self.follower.stop().await;
-    }
-}
 
 /// What a follower knows of its leader may be old: it begins with it, and ends with what is so.
 async fn a_follow_ends_with_what_the_leader_has_now(env: Env) {

@@ -7,8 +7,9 @@
 //! | `rows.jsonl` | [`Row`]s: one for each finished variant and lap |
 //!
 //! The one rule: the format is written and read here alone, and every file says its version.
-//! The lowest crate, so it also holds [`units`] and [`names`], which every layer needs.
+//! The lowest crate, so it also holds [`units`] and [`names`], which every layer needs, and the [`ledger`] of a driver.
 
+pub mod ledger;
 mod line;
 mod load;
 mod manifest;

@@ -1,6 +1,7 @@
 //! The two ways a copy is kept: real files under `tantivy`, or the virtual world's sizes and hashes.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::plan::{Change, Located};
 use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
 use crate::synthetic::{self, SyntheticArm};
 use crate::tantivy_arm::{self, TantivyArm};
-use crate::{Digest, GetResult, Mapping, Operation, Result, WriteRequest};
+use crate::{Digest, GetResult, ListedDocument, Mapping, Operation, Result, WriteRequest};
 
 /// A copy's storage.
 pub(crate) enum Arm {
@@ -215,6 +216,10 @@ impl Arm {
         either!(self, arm => arm.digest().await)
     }
 
+    pub(crate) async fn list(&self) -> Result<Vec<ListedDocument>> {
+        either!(self, arm => arm.list().await)
+    }
+
     pub(crate) async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
         either!(self, arm => arm.force_merge(max_num_segments).await)
     }
@@ -223,14 +228,14 @@ impl Arm {
         either!(self, arm => arm.counts())
     }
 
-    /// Operations of the log from `from` on, ascending, each once.
-    pub(crate) async fn ops_since(
+    /// Operations of the log with these sequence numbers, ascending, each once.
+    pub(crate) async fn ops_between(
         &self,
-        from: u64,
+        seq_nos: RangeInclusive<u64>,
         max_ops: usize,
         max_bytes: usize,
     ) -> Result<Vec<Operation>> {
-        either!(self, arm => arm.ops_since(from, max_ops, max_bytes).await)
+        either!(self, arm => arm.ops_between(seq_nos, max_ops, max_bytes).await)
     }
 
     /// First half of a commit, while nothing is written: holds on to the refreshed index's files.

@@ -1,5 +1,7 @@
 //! What a copy holds, as a number that does not depend on order.
 
+use std::sync::Arc;
+
 use xxhash_rust::xxh3::Xxh3;
 
 /// Documents of a copy and an order-independent hash of them.
@@ -19,8 +21,21 @@ impl Digest {
     }
 }
 
-/// The hash of one document.
-pub(crate) fn document_hash(id: &str, source: &[u8]) -> u64 {
+/// A live document, and the hash of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedDocument {
+    /// `_id`.
+    pub id: Arc<str>,
+    /// `_seq_no`.
+    pub seq_no: u64,
+    /// `_version`.
+    pub version: u64,
+    /// [`document_hash`] of it.
+    pub hash: u64,
+}
+
+/// The hash of one document: xxh3 of `_id`, a zero byte and `_source`.
+pub fn document_hash(id: &str, source: &[u8]) -> u64 {
     let mut hasher = Xxh3::new();
     hasher.update(id.as_bytes());
     hasher.update(&[0]);

@@ -1,6 +1,7 @@
 //! A node's view of its world.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
@@ -25,6 +26,10 @@ pub struct NetBytes {
     /// Sent.
     pub tx_bytes: u64,
 }
+
+/// What the code of a virtual world is to do wrong.
+#[derive(Default)]
+struct Planted(RefCell<BTreeSet<&'static str>>);
 
 /// Counters of one host, shared by its connections.
 #[derive(Debug, Default)]
@@ -185,6 +190,20 @@ impl Env {
         if let Arm::Virtual(host) = &self.arm {
             host.pause(name, pauses);
         }
+    }
+
+    /// Has the code of all hosts of a virtual world do something wrong, under a name that the code knows: to see whether
+    /// tests find it. In the real world it does nothing.
+    pub fn plant(&self, fault: &'static str) {
+        if let Some(planted) = self.virtual_shared::<Planted>() {
+            planted.0.borrow_mut().insert(fault);
+        }
+    }
+
+    /// Whether the code is to do this wrong: never in the real world.
+    pub fn is_planted(&self, fault: &str) -> bool {
+        let planted = self.virtual_shared::<Planted>();
+        planted.is_some_and(|planted| planted.0.borrow().contains(fault))
     }
 
     /// Whether this is the virtual world.

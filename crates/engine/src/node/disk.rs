@@ -6,6 +6,7 @@
 //! | `state.json` | the cluster state, on the manager |
 //! | `indices/<uuid>/<shard>/` | a shard copy |
 //! | `indices/<uuid>/<shard>.copy.json` | its allocation id and history |
+//! | `indices/<uuid>/<shard>.leases.json` | its retention leases |
 //!
 //! In the virtual world the same paths name values on the host's virtual disk.
 
@@ -21,6 +22,7 @@ use world::{Env, Work};
 
 use crate::config::NodeConfig;
 use crate::error::Error;
+use crate::policy::retention::Leases;
 use crate::state::{ClusterState, FoundCopy};
 
 /// What is written beside a copy's files.
@@ -70,6 +72,10 @@ impl NodeDisk {
 
     fn note_path(&self, index_uuid: &str, shard: u32) -> PathBuf {
         self.root.join("indices").join(index_uuid).join(format!("{shard}.copy.json"))
+    }
+
+    fn leases_path(&self, index_uuid: &str, shard: u32) -> PathBuf {
+        self.root.join("indices").join(index_uuid).join(format!("{shard}.leases.json"))
     }
 
     fn state_path(&self) -> PathBuf {
@@ -143,6 +149,23 @@ impl NodeDisk {
         self.write(self.note_path(index_uuid, shard), text).await
     }
 
+    pub(crate) async fn write_leases(
+        &self,
+        index_uuid: &str,
+        shard: u32,
+        leases: &Leases,
+    ) -> io::Result<()> {
+        let text = serde_json::to_string(leases).expect("plain data");
+        self.write(self.leases_path(index_uuid, shard), text).await
+    }
+
+    /// The leases of a copy; none where they cannot be read: followers renew theirs, or recover again.
+    pub(crate) async fn read_leases(&self, index_uuid: &str, shard: u32) -> Leases {
+        let read = self.read(self.leases_path(index_uuid, shard)).await;
+        let text = read.ok().flatten().unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
     pub(crate) async fn read_note(&self, index_uuid: &str, shard: u32) -> Option<CopyNote> {
         let text = self.read(self.note_path(index_uuid, shard)).await.ok()??;
         serde_json::from_str(&text).ok()
@@ -151,16 +174,19 @@ impl NodeDisk {
     /// Removes a copy: first the note, so that no half of it is ever taken for a whole.
     pub(crate) async fn remove_copy(&self, index_uuid: &str, shard: u32) -> io::Result<()> {
         let (note, dir) = (self.note_path(index_uuid, shard), self.copy_dir(index_uuid, shard));
+        let leases = self.leases_path(index_uuid, shard);
         if let Some(disk) = self.env.virtual_disk() {
             disk.remove_under(&note.to_string_lossy());
+            disk.remove_under(&leases.to_string_lossy());
+            // With the slash: shard 1 is not the beginning of shard 10.
             disk.remove_under(&format!("{}/", dir.to_string_lossy()));
-            disk.remove_under(&dir.to_string_lossy());
             return Ok(());
         }
         let work = Work::DiskWrite { bytes: 0 };
         self.env
             .work(work, move || {
                 missing_is_fine(fs::remove_file(&note))?;
+                missing_is_fine(fs::remove_file(&leases))?;
                 missing_is_fine(fs::remove_dir_all(&dir))?;
                 // The index's own directory goes with its last shard.
                 let _ = dir.parent().map(fs::remove_dir);
@@ -237,5 +263,61 @@ fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn config(root: &Path) -> NodeConfig {
+        NodeConfig {
+            name: "main".to_owned(),
+            cluster: "c".to_owned(),
+            members: vec!["main".to_owned()],
+            manager: None,
+            transport: String::new(),
+            http: String::new(),
+            credentials: None,
+            data: root.to_owned(),
+            settings: BTreeMap::new(),
+            publish: None,
+        }
+    }
+
+    async fn removes_one_copy_alone(env: Env) {
+        let temporary = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
+        let root = temporary.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());
+        let disk = NodeDisk::open(&env, &config(&root)).await.unwrap();
+        let mapping = store::Mapping::parse(&serde_json::json!({})).unwrap();
+        for shard in [1, 10, 19] {
+            let note = CopyNote { allocation_id: format!("copy{shard}"), primary_term: 1 };
+            disk.write_note("uuid", shard, &note).await.unwrap();
+            disk.write_leases("uuid", shard, &Leases::default()).await.unwrap();
+            let dir = disk.copy_dir("uuid", shard);
+            let options = store::Options::default();
+            store::Shard::create(&env, &dir, &mapping, options)
+                .await
+                .unwrap()
+                .close()
+                .await
+                .unwrap();
+        }
+        disk.remove_copy("uuid", 1).await.unwrap();
+        let left: Vec<u32> = disk.found_copies().await.iter().map(|copy| copy.shard).collect();
+        assert_eq!(left, [10, 19]);
+        assert!(store::committed(&env, &disk.copy_dir("uuid", 1)).await.unwrap().is_none());
+        for shard in left {
+            let dir = disk.copy_dir("uuid", shard);
+            assert!(store::committed(&env, &dir).await.unwrap().is_some(), "shard {shard}");
+        }
+    }
+
+    #[test]
+    fn removes_one_copy_alone_in_both_worlds() {
+        world::real_world::run(7, removes_one_copy_alone);
+        world::virtual_world::run(7, removes_one_copy_alone);
     }
 }

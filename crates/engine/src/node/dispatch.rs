@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::following::{self, FollowStats};
 use crate::recovery;
 use crate::remote;
 use crate::replication;
@@ -68,6 +69,11 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         Request::ReadOps { session, from, max_ops, max_bytes } => {
             recovery::read_ops(node, session, from, max_ops as usize, max_bytes).await?
         }
+        Request::ReadChanges(ask) => following::read_changes(node, *ask).await?,
+        Request::Lease(ask) => following::lease(node, *ask).await?,
+        Request::Leases { index_uuid, shard, leases } => {
+            following::take_leases(node, (index_uuid, shard), leases).await?
+        }
         Request::StartTracking(session) => recovery::start_tracking(node, session)?,
         Request::Finalize { session, local_checkpoint } => {
             recovery::finalize(node, session, local_checkpoint).await?
@@ -111,8 +117,17 @@ async fn on_shard(
     number: u32,
     action: ShardAction,
 ) -> Result<ShardAnswer, Failure> {
-    let store = node.local_shard(index, number)?.store()?;
+    let shard = node.local_shard(index, number)?;
+    let store = shard.store()?;
     Ok(match action {
+        ShardAction::Following => {
+            ShardAnswer::Following(FollowStats::of(node, &shard).map(Box::new))
+        }
+        ShardAction::History => ShardAnswer::History(store.history_uuid().to_owned()),
+        ShardAction::RemoveLease { id } => {
+            following::remove_lease(node, &shard, &id).await?;
+            ShardAnswer::Done
+        }
         ShardAction::Get { id } => {
             let began = node.env.now();
             let found = store.get(&Arc::from(id)).await?;
@@ -131,6 +146,7 @@ async fn on_shard(
             ShardAnswer::Done
         }
         ShardAction::Flush => {
+            following::expire_leases(node, &shard).await;
             store.flush().await?;
             ShardAnswer::Done
         }

@@ -20,6 +20,7 @@ use world::{Env, Task, Time};
 
 use crate::config::NodeConfig;
 use crate::error::Error;
+use crate::following::FollowTasks;
 use crate::policy::foreground::ForegroundDetector;
 use crate::policy::rate_limiter::RateLimiter;
 use crate::recovery::Sessions;
@@ -75,6 +76,7 @@ pub struct Inner {
     /// Shortest round trips seen, by address.
     pub(crate) round_trips: RefCell<BTreeMap<String, Duration>>,
     pub(crate) remotes: Remotes,
+    pub(crate) following: FollowTasks,
     pub(crate) started: Time,
     /// When a copy here was last written or searched, or the state changed; told to who rests until then.
     used_at: Cell<Time>,
@@ -137,6 +139,7 @@ impl Node {
             pace_changed: Notify::new(),
             round_trips: RefCell::default(),
             remotes: Remotes::default(),
+            following: FollowTasks::default(),
             started: env.now(),
             used_at: Cell::new(env.now()),
             used: Notify::new(),
@@ -177,6 +180,7 @@ impl Node {
     /// Stops: closes every copy in order, ends every task, and gives up the addresses.
     pub async fn stop(self) {
         self.inner.stopping.set(true);
+        self.following.stop();
         let shards = std::mem::take(&mut *self.inner.shards.borrow_mut());
         for shard in shards.into_values() {
             shard.close().await;

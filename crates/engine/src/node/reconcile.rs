@@ -17,6 +17,7 @@ pub(super) async fn run(node: Node) {
         }
         take_down(&node).await;
         bring_up(&node);
+        node.following.reconcile(&node);
         remove_obsolete(&node).await;
     }
 }

@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use record::ledger;
 use store::{Mapping, Segments, Shard};
+use tokio::sync::Notify;
 use world::{Task, Time};
 
 use super::Node;
+use crate::following::expire_leases;
+use crate::policy::retention::Leases;
 use crate::recovery::Progress;
-use crate::replication::store_durability;
+use crate::replication::{spread_durability, store_durability};
 use crate::settings::{Durability, IndexSettings};
 use crate::state::{IndexMeta, ShardCopy};
 use crate::transport::Failure;
@@ -52,6 +56,10 @@ pub struct LocalShard {
     settings: RefCell<Option<(u64, IndexSettings)>>,
     /// On a primary: copies that new writes go to though they are not in sync yet, and what every copy has.
     pub(crate) copies: RefCell<BTreeMap<String, Tracked>>,
+    /// For whom operations are kept.
+    pub(crate) leases: RefCell<Leases>,
+    /// The global checkpoint rose.
+    pub(crate) advanced: Notify,
 }
 
 /// What a primary knows of another copy.
@@ -87,6 +95,8 @@ impl LocalShard {
             last_refresh: Cell::default(),
             settings: RefCell::default(),
             copies: RefCell::default(),
+            leases: RefCell::default(),
+            advanced: Notify::new(),
         }
     }
 
@@ -204,6 +214,45 @@ impl LocalShard {
 }
 
 impl Node {
+    /// What this node's primaries of an index keep for whom: lease and first operation that it keeps. None where it
+    /// has no primary of it.
+    pub fn retention_leases(&self, index: &str) -> Option<Vec<(String, u64)>> {
+        let shards = self.shards.borrow();
+        let mut of_index =
+            shards.values().filter(|shard| shard.index == index && shard.is_primary()).peekable();
+        of_index.peek()?;
+        let leases = of_index.filter_map(|shard| Some(shard.store().ok()?.stats().leases));
+        Some(leases.flatten().collect())
+    }
+
+    /// Reads this node's started copies of an index, document by document: for a checker.
+    pub async fn copies(&self, index: &str) -> Result<Vec<ledger::Copy>, Failure> {
+        let of_index: Vec<Rc<LocalShard>> = {
+            let shards = self.shards.borrow();
+            shards.values().filter(|s| s.index == index && s.is_started()).cloned().collect()
+        };
+        let mut copies = Vec::new();
+        for shard in of_index {
+            let store = shard.store()?;
+            let held = |document: store::ListedDocument| ledger::Held {
+                id: document.id.to_string(),
+                seq_no: document.seq_no,
+                version: document.version,
+                content: document.hash,
+            };
+            let documents = store.list().await?.into_iter().map(held).collect();
+            let role = if shard.is_primary() { "primary" } else { "replica" };
+            copies.push(ledger::Copy {
+                name: format!("{}, {role} [{index}][{}]", self.config.name, shard.number),
+                shard: shard.number,
+                documents,
+                max_seq_no: store.max_seq_no(),
+                local_checkpoint: store.local_checkpoint(),
+            });
+        }
+        Ok(copies)
+    }
+
     /// Fills this node's copy of a shard with `documents` that exist only as a number and take `bytes` in the
     /// files of so many segments. In the virtual world alone.
     pub async fn synthesize(
@@ -268,10 +317,16 @@ pub(super) async fn maintain(node: Node) {
                 if node.env.now() - *last >= settings.translog_sync_interval() {
                     let _ = store.sync().await;
                     *last = node.env.now();
+                    if shard.is_primary() && store.global_checkpoint() < store.local_checkpoint() {
+                        // A copy that cannot say is asked again at the next sync.
+                        let _ = spread_durability(&node, &shard).await;
+                    }
                 }
             }
             refresh(&node, &shard, &store, &settings).await;
-            if store.stats().log_bytes >= settings.translog_flush_threshold_size() {
+            expire_leases(&node, &shard).await;
+            // What leases keep in the log stays there, however often it is committed.
+            if store.stats().uncommitted_bytes >= settings.translog_flush_threshold_size() {
                 let _ = store.flush().await;
             }
         }

@@ -61,6 +61,10 @@ impl Node {
                 "largest": pool.largest,
                 "completed": pool.completed,
             } },
+            "narrows": { "following": {
+                "memory_size_in_bytes": self.following.memory_bytes(),
+                "memory_max_in_bytes": self.settings().following_memory_max(),
+            } },
             "adaptive_selection": crate::search::adaptive_selection_json(self),
             "process": {
                 "cpu": { "total_in_millis": cpu.as_millis() as u64 },

@@ -164,6 +164,17 @@ impl Adaptive {
         self.memory_max_bytes = memory_max_bytes.max(1);
     }
 
+    /// There is something to fetch again after a pause: the round that it fell into says nothing of the path.
+    pub(super) fn resume(&mut self, now: Time) {
+        if !matches!(self.phase, Phase::Opening) {
+            self.round = Round::new(now);
+        }
+        if matches!(self.phase, Phase::Drain(_)) {
+            self.phase = Phase::Steady;
+            self.settle_rounds = ROUNDS_TO_SETTLE;
+        }
+    }
+
     /// The size to cut the next chunk to.
     pub(super) fn chunk_bytes(&self) -> u64 {
         let bytes = self.knee().map_or(OPENING_CHUNK_BYTES, Knee::chunk_bytes);

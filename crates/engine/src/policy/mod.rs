@@ -6,6 +6,8 @@
 //! | [`opening`] | which chunks are asked for together with the session, before files are known |
 //! | [`rate_limiter`] | how long a recovery waits for its node's `max_bytes_per_sec` |
 //! | [`accounting`] | which limit each moment of a transfer is charged to |
+//! | [`following`] | what a follower reads and writes next |
+//! | [`retention`] | which operations a leader keeps for whom, and until when |
 //! | [`backoff`] | how long a failed request waits before it is tried again |
 //! | [`selection`] | which copy of a shard answers a search |
 //! | [`foreground`] | whether the users of a node suffer, so that recoveries give way |
@@ -18,6 +20,7 @@ mod adaptive;
 pub mod backoff;
 pub mod chunk_scheduler;
 mod file_window;
+pub mod following;
 pub mod foreground;
 mod give_way;
 mod knee;
@@ -26,6 +29,7 @@ mod parallel_files;
 mod path;
 mod pending;
 pub mod rate_limiter;
+pub mod retention;
 pub mod selection;
 mod timeline;
 

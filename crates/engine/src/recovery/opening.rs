@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 
 use store::Commit;
-use tokio::sync::mpsc;
 use world::{Env, Task, Time};
 
 use super::transfer::{SourceSession, TransferError};
 use crate::node::{Node, unexpected};
 use crate::policy::chunk_scheduler::{ChunkRequest, SchedulerConfig};
 use crate::policy::opening::{Opening, opening_chunk};
+use crate::remote;
 use crate::transport::{CallError, Class, Request, Response, SessionKind, SessionOpened};
 
 /// Which shard, and for whom.
@@ -130,36 +130,22 @@ async fn open_any(
     wanted: Wanted,
     key: u64,
 ) -> Result<(SourceSession, SessionOpened), CallError> {
-    let (answers, mut answered) = mpsc::unbounded_channel();
-    let calls: Vec<_> = sources
+    let calls = sources
         .into_iter()
         .map(|source| {
-            let (node2, answers) = (node.clone(), answers.clone());
+            let (node, asked) = (node.clone(), source.clone());
             let Wanted { index, shard, kind } = wanted.clone();
-            node.env.spawn("opens a session", async move {
+            let call = async move {
                 let request = Request::OpenSession { index, shard, kind, key };
-                let answer = source.ask(&node2, Class::Control, request).await;
-                let _ = answers.send((source, answer));
-            })
+                asked.ask(&node, Class::Control, request).await
+            };
+            (source, call)
         })
         .collect();
-    drop(answers);
-    let mut failure = None;
-    while let Some((source, answer)) = answered.recv().await {
-        match answer {
-            Ok(Response::Session(opened)) => {
-                return Ok((SourceSession { session: opened.session, ..source }, *opened));
-            }
-            Ok(_) => failure = Some(CallError::Failed(unexpected())),
-            // "Not here" says less than any other answer.
-            Err(error) if failure.is_none() || !is_elsewhere(&error) => failure = Some(error),
-            Err(_) => {}
+    match remote::first_of(&node.env, calls).await? {
+        (source, Response::Session(opened)) => {
+            Ok((SourceSession { session: opened.session, ..source }, *opened))
         }
+        _ => Err(CallError::Failed(unexpected())),
     }
-    drop(calls);
-    Err(failure.unwrap_or_else(|| CallError::Failed(unexpected())))
-}
-
-fn is_elsewhere(error: &CallError) -> bool {
-    matches!(error, CallError::Failed(failure) if failure.kind == "unavailable_shards_exception")
 }

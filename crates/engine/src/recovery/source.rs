@@ -9,6 +9,7 @@ use store::Snapshot;
 use tokio::sync::Notify;
 use world::{Time, Work};
 
+use crate::following::add_lease;
 use crate::node::{LocalShard, Node, Throttle, read_ahead_kib};
 use crate::policy::chunk_scheduler::ChunkRequest;
 use crate::policy::opening::opening_chunk;
@@ -118,7 +119,7 @@ impl Session {
     fn throttle(&self) -> Throttle {
         match self.kind {
             SessionKind::Peer { .. } => Throttle::Peer,
-            SessionKind::Remote => Throttle::Ccr,
+            SessionKind::Remote { .. } => Throttle::Ccr,
         }
     }
 }
@@ -157,6 +158,11 @@ pub(crate) async fn open_session(
                 store.retain_ops_from(&lease, None);
             })?;
             let from = snapshot.commit().local_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
+            if let SessionKind::Remote { lease: id } = &kind {
+                // Until the follower has begun to follow.
+                add_lease(node, &shard, &store, id, from).await?;
+                known_everywhere(node, &shard, snapshot.commit().max_seq_no).await?;
+            }
             store.retain_ops_from(&lease, Some(from));
             (Some(snapshot), from)
         }
@@ -165,14 +171,40 @@ pub(crate) async fn open_session(
         session: id,
         commit: snapshot.as_ref().map(|snapshot| snapshot.commit().clone()),
         from_seq_no,
-        max_seq_no: store.max_seq_no(),
+        max_seq_no: match kind {
+            SessionKind::Peer { .. } => store.max_seq_no(),
+            // What is above may never have been, once the primary is lost.
+            SessionKind::Remote { .. } => store.global_checkpoint(),
+        },
         history_uuid: store.history_uuid().to_owned(),
+        leases: shard.leases.borrow().clone(),
     };
     let used = Cell::new(node.env.now());
     let session = Rc::new(Session { shard, snapshot, kind, key, lease, used });
     node.sessions.open.borrow_mut().insert(id, session);
     node.sessions.opened.notify_waiters();
     Ok(Response::Session(Box::new(opened)))
+}
+
+/// Waits until every copy in sync has everything up to `max`: a follower must not have what another primary may replace.
+async fn known_everywhere(
+    node: &Node,
+    shard: &Rc<LocalShard>,
+    max: Option<u64>,
+) -> Result<(), Failure> {
+    let waiting = async {
+        loop {
+            let advanced = shard.advanced.notified();
+            advance_global_checkpoint(node, shard);
+            match shard.store() {
+                Ok(store) if store.global_checkpoint() < max => advanced.await,
+                other => return other.map(|_| ()),
+            }
+        }
+    };
+    let why = "has operations that not every copy in sync has; try again";
+    let waited = node.env.timeout(OPENING_PATIENCE, waiting).await;
+    waited.unwrap_or_else(|_| Err(Failure::unavailable(&shard.index, shard.number, why)))
 }
 
 /// The number of a session that its target asks for by key, because it is only being opened.

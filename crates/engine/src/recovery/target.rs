@@ -13,10 +13,11 @@ use super::progress::{Ends, Progress, Stage};
 use super::transfer::{
     SourceSession, TransferError, WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_trip,
 };
+use crate::following::{lease_of, set_leases};
 use crate::node::{CopyNote, LocalShard, Node, Throttle, unexpected};
 use crate::policy::backoff::Backoff;
 use crate::remote;
-use crate::replication::{fill_gaps, store_durability};
+use crate::replication::{fill_gaps, follows, store_durability};
 use crate::state::{Event, RecoverySource};
 use crate::transport::{CallError, Class, Failure, Request, Response, SessionKind, SessionOpened};
 
@@ -133,9 +134,20 @@ impl Recovery {
         let opened = store.opened();
         self.progress.ops_total.set(opened.replayed_ops);
         self.progress.ops_recovered.set(opened.replayed_ops);
-        fill_gaps(&store).await?;
+        if !self.follows() {
+            fill_gaps(&store).await?;
+        } else if let Some(checkpoint) = store.local_checkpoint() {
+            // Other copies recover from this one, whatever they lack; it goes on after what it has.
+            store.advance_global_checkpoint(checkpoint);
+        }
+        let leases = self.node.disk.read_leases(&self.shard.index_uuid, self.shard.number).await;
+        set_leases(&self.shard, &store, leases);
         self.shard.set_store(store);
         self.sign(self.shard.term()).await
+    }
+
+    fn follows(&self) -> bool {
+        follows(&self.node.state(), &self.shard.index)
     }
 
     async fn recover_from_peer(&self, from_node: &str) -> Result<(), Failure> {
@@ -204,6 +216,7 @@ impl Recovery {
             None => own.clone().expect("operations alone are offered to who has a store"),
         };
         *own = Some(store.clone());
+        set_leases(&self.shard, &store, opened.leases.clone());
         self.shard.set_store(store.clone());
         self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
         let request = Request::StartTracking(source.session);
@@ -215,7 +228,12 @@ impl Recovery {
         self.progress.enter(self.now(), Stage::Finalize, WAITS_FOR_ANSWER);
         let local_checkpoint = store.local_checkpoint();
         let request = Request::Finalize { session: source.session, local_checkpoint };
-        source.ask(&self.node, Class::Control, request).await?;
+        let finalized = source.ask(&self.node, Class::Control, request).await?;
+        if let Response::SeqNo(Some(checkpoint)) = finalized {
+            store.advance_global_checkpoint(checkpoint);
+        }
+        // From now on it counts as in sync: what it has, it must keep.
+        store.sync().await?;
         self.sign(self.shard.term()).await.map_err(|f| CallError::Failed(f).into())
     }
 
@@ -244,7 +262,10 @@ impl Recovery {
         let seeds = remote::seeds(&self.node, cluster).map_err(CallError::Failed)?;
         let source = |seed| self.source(seed, Throttle::Ccr, Some(cluster.to_owned()));
         let sources = seeds.into_iter().map(source).collect();
-        let wanted = Wanted { index: index.to_owned(), shard: number, kind: SessionKind::Remote };
+        let lease = lease_of(&self.node.state(), &self.shard.index);
+        let lease = lease.ok_or_else(|| Failure::no_such_index(&self.shard.index));
+        let kind = SessionKind::Remote { lease: lease.map_err(CallError::Failed)? };
+        let wanted = Wanted { index: index.to_owned(), shard: number, kind };
         let (source, opened, ahead) = self.open(sources, wanted).await?;
         self.progress.ends.borrow_mut().source_address = Some(source.address.clone());
         let _pings = self.ping(&source);
@@ -334,8 +355,10 @@ impl Recovery {
         let total = max.map_or(0, |max| (max + 1).saturating_sub(next(store)));
         self.progress.ops_total.set(total);
         self.progress.ops_recovered.set(0);
-        while max.is_some_and(|max| next(store) <= max) {
-            let from = next(store);
+        // The primary of a follower may lack some in between, which come to both of them later.
+        let may_have_gaps = self.follows();
+        let mut from = next(store);
+        while max.is_some_and(|max| from <= max) {
             let request = Request::ReadOps {
                 session: source.session,
                 from,
@@ -350,8 +373,10 @@ impl Recovery {
             self.progress.accounting.borrow_mut().set_idle(self.now(), Limit::Cpu);
             let mapped = self.shard.follow_mapping(&self.node, store).await;
             mapped.map_err(CallError::Failed)?;
+            let last = ops.last().map(|op| op.seq_no);
             store.apply(ops).await?;
-            if next(store) == from {
+            let after = next(store).max(last.filter(|_| may_have_gaps).map_or(0, |seq| seq + 1));
+            if after <= from {
                 let reason =
                     format!("operation {from} did not come, though its source numbered it");
                 let failure = Failure::new(503, "recovery_failed_exception", reason);
@@ -359,7 +384,8 @@ impl Recovery {
             }
             self.progress.accounting.borrow_mut().set_idle(self.now(), WAITS_FOR_ANSWER);
             self.progress.ops_bytes.set(self.progress.ops_bytes.get() + bytes);
-            let left = max.map_or(0, |max| (max + 1).saturating_sub(next(store)));
+            from = after;
+            let left = max.map_or(0, |max| (max + 1).saturating_sub(from));
             self.progress.ops_recovered.set(total - left.min(total));
         }
         store.sync().await?;

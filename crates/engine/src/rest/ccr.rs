@@ -1,40 +1,26 @@
-//! `_ccr`: followers.
+//! `_ccr`: followers made, paused, resumed, let go, and shown.
 
 use std::time::Duration;
 
 use record::names::did_you_mean;
-use serde_json::{Value, json};
-use store::ShardStats;
+use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::answer::Reply;
-use super::error::{bad_body, not_supported};
-use super::names::matches_any;
+use super::error::bad_body;
+use super::names::{matches_any, no_such_index};
 use super::router::Call;
-use super::spread::{on_shards, primaries};
-use crate::following;
-use crate::settings::{Scope, Update, parse_update};
-use crate::state::{FollowOrigin, IndexMeta};
+use super::spread::{on_shards, primaries, shards_json};
+use crate::following::{self, FollowStats, Wish};
+use crate::node::Node;
+use crate::settings::{FollowParameters, Scope, Update, parse_update};
+use crate::state::{ClusterState, Event, FollowChange, FollowOrigin, IndexMeta};
 use crate::transport::{Failure, ShardAction, ShardAnswer};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Keys of the body.
+/// Keys of the body of a follow, beside the parameters.
 const KEYS: [&str; 3] = ["leader_index", "remote_cluster", "settings"];
-
-/// Parameters of the field that say how a follower keeps up.
-const KEEPING_UP: [&str; 10] = [
-    "max_outstanding_read_requests",
-    "max_outstanding_write_requests",
-    "max_read_request_operation_count",
-    "max_read_request_size",
-    "max_retry_delay",
-    "max_write_buffer_count",
-    "max_write_buffer_size",
-    "max_write_request_operation_count",
-    "max_write_request_size",
-    "read_poll_timeout",
-];
 
 /// The body of a follow.
 #[derive(Debug, PartialEq)]
@@ -42,83 +28,212 @@ struct Body {
     remote_cluster: String,
     leader_index: String,
     settings: Update,
+    parameters: FollowParameters,
 }
 
 impl Body {
-    fn read(json: &Value) -> Result<Body, Failure> {
-        let object = json.as_object().ok_or_else(|| {
-            bad_body("the body is a JSON object: {\"remote_cluster\", \"leader_index\"}")
-        })?;
-        for key in object.keys().map(String::as_str) {
-            if KEEPING_UP.contains(&key) {
-                let instead =
-                    "it does a follower's first recovery and does not keep up after it yet";
-                return Err(not_supported(&format!("[{key}]"), instead));
-            }
-            if !KEYS.contains(&key) {
-                let near = did_you_mean(key, KEYS.into_iter().chain(KEEPING_UP));
-                return Err(bad_body(format!("unknown key [{key}] for follow{near}")));
-            }
-        }
-        let text = |key: &str| {
-            let value = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-            value.map(str::to_owned).ok_or_else(|| {
-                let reason = format!("Validation Failed: 1: {key} is missing;");
-                Failure::new(400, "action_request_validation_exception", reason)
-            })
+    fn read(json: Value) -> Result<Body, Failure> {
+        let Value::Object(mut object) = json else {
+            let form = "{\"remote_cluster\", \"leader_index\"}";
+            return Err(bad_body(format!("the body is a JSON object: {form}")));
         };
+        let parameters = FollowParameters::take(&mut object)?;
+        refuse_unknown(&object, "follow", &KEYS)?;
         let settings = object.get("settings").map(|settings| parse_update(Scope::Index, settings));
         Ok(Body {
-            remote_cluster: text("remote_cluster")?,
-            leader_index: text("leader_index")?,
+            remote_cluster: text(&object, "remote_cluster")?,
+            leader_index: text(&object, "leader_index")?,
             settings: settings.transpose()?.unwrap_or_default(),
+            parameters,
         })
     }
+}
+
+fn refuse_unknown(
+    object: &Map<String, Value>,
+    what: &str,
+    known: &[&'static str],
+) -> Result<(), Failure> {
+    let Some(key) = object.keys().find(|key| !known.contains(&key.as_str())) else {
+        return Ok(());
+    };
+    let near = did_you_mean(key, known.iter().copied().chain(FollowParameters::names()));
+    Err(bad_body(format!("unknown key [{key}] for {what}{near}")))
+}
+
+fn text(object: &Map<String, Value>, key: &str) -> Result<String, Failure> {
+    let value = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    value.map(str::to_owned).ok_or_else(|| {
+        let reason = format!("Validation Failed: 1: {key} is missing;");
+        Failure::new(400, "action_request_validation_exception", reason)
+    })
 }
 
 /// `PUT /{index}/_ccr/follow`.
 pub(super) async fn follow(call: Call) -> Result<Reply, Failure> {
     let active = Active::read(&call.query, 0)?;
     let limit = call.query.duration("timeout", PATIENCE)?;
-    let Body { remote_cluster, leader_index, settings } = Body::read(&call.needed_json()?)?;
-    let index = call.index();
-    following::follow(&call.node, index, &remote_cluster, &leader_index, settings).await?;
+    let Body { remote_cluster, leader_index, settings, parameters } =
+        Body::read(call.needed_json()?)?;
+    let follower = call.index().to_owned();
+    let wish = Wish { follower, alias: remote_cluster, leader_index, settings, parameters };
+    following::follow(&call.node, wish).await?;
     // Without waiting the field says no, whatever there is.
-    let acked = active != Active::Count(0) && active.wait(&call.node, index, limit).await;
+    let acked = active != Active::Count(0) && active.wait(&call.node, call.index(), limit).await;
     Ok(json!({
         "follow_index_created": true,
         "follow_index_shards_acked": acked,
-        "index_following_started": false,
+        "index_following_started": acked,
     })
     .into())
 }
 
-/// `GET /_ccr/stats`, `GET /{index}/_ccr/stats`. A shard is shown once its primary is started.
-pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
+/// `POST /{index}/_ccr/pause_follow`.
+pub(super) async fn pause(call: Call) -> Result<Reply, Failure> {
+    change(&call, FollowChange::Pause).await
+}
+
+/// `POST /{index}/_ccr/resume_follow`.
+pub(super) async fn resume(call: Call) -> Result<Reply, Failure> {
+    let mut object = match call.json()? {
+        Value::Null => Map::new(),
+        Value::Object(object) => object,
+        _ => return Err(bad_body("the body is a JSON object of parameters, or none")),
+    };
+    let parameters = FollowParameters::take(&mut object)?;
+    refuse_unknown(&object, "resume_follow", &[])?;
+    change(&call, FollowChange::Resume { parameters }).await
+}
+
+/// `POST /{index}/_ccr/unfollow`. The leader's leases go, too; where it does not answer they expire, and the answer
+/// says so, as in the field.
+pub(super) async fn unfollow(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let index = call.index();
+    let origin = state.indices.get(index).and_then(|meta| meta.leader.clone());
+    let lease = following::lease_of(&state, index);
+    let histories = histories(&call.node, &state, index).await;
+    let reply = change(&call, FollowChange::Unfollow).await?;
+    if let (Some(origin), Some(lease)) = (origin, lease) {
+        following::drop_leases(&call.node, &origin, &lease, histories).await.map_err(|failure| {
+            let reason = format!(
+                "[{index}] follows no more, but its retention leases on [{}] could not be removed: {}; they \
+                 expire, or POST {}/_ccr/forget_follower there",
+                origin.remote_cluster, failure.reason, origin.leader_index
+            );
+            Failure { reason, ..failure }
+        })?;
+    }
+    Ok(reply)
+}
+
+/// The histories of an index's shards that answer.
+async fn histories(node: &Node, state: &ClusterState, index: &str) -> Vec<(u32, String)> {
+    let places = primaries(state, &[index.to_owned()]);
+    let answers = on_shards(node, places, &ShardAction::History, PATIENCE).await;
+    let history = |answer| match answer {
+        Ok(ShardAnswer::History(uuid)) => Some(uuid),
+        _ => None,
+    };
+    answers
+        .into_iter()
+        .filter_map(|(place, answer)| Some((place.shard, history(answer)?)))
+        .collect()
+}
+
+async fn change(call: &Call, change: FollowChange) -> Result<Reply, Failure> {
+    let index = call.index().to_owned();
+    let state = call.state();
+    if !state.indices.contains_key(&index) {
+        return Err(no_such_index(&state, &index));
+    }
+    call.node.submit(Event::SetFollowing { index, change }).await?;
+    Ok(json!({ "acknowledged": true }).into())
+}
+
+/// `POST /{leader}/_ccr/forget_follower`: on a leader whose follower is gone for good.
+pub(super) async fn forget_follower(call: Call) -> Result<Reply, Failure> {
+    const KEYS: [&str; 4] =
+        ["follower_cluster", "follower_index", "follower_index_uuid", "leader_remote_cluster"];
+    let Value::Object(object) = call.needed_json()? else {
+        return Err(bad_body(format!("the body is a JSON object: {}", KEYS.join(", "))));
+    };
+    refuse_unknown(&object, "forget_follower", &KEYS)?;
+    let [cluster, index, uuid, alias] = KEYS;
+    let state = call.state();
+    let leader = call.index();
+    let meta = state.indices.get(leader).ok_or_else(|| no_such_index(&state, leader))?;
+    let origin = FollowOrigin {
+        remote_cluster: text(&object, alias)?,
+        leader_index: leader.to_owned(),
+        leader_uuid: meta.uuid.clone(),
+        following: Default::default(),
+    };
+    let follower = (text(&object, index)?, text(&object, uuid)?);
+    let follower = (follower.0.as_str(), follower.1.as_str());
+    let id = following::lease_id(&text(&object, cluster)?, follower, &origin);
+    let places = primaries(&state, &[leader.to_owned()]);
+    let total = places.len();
+    let answers = on_shards(&call.node, places, &ShardAction::RemoveLease { id }, PATIENCE).await;
+    Ok(json!({ "_shards": shards_json(total, &answers) }).into())
+}
+
+/// The followers that an expression names. Without one that is named for itself: 404.
+fn followers(call: &Call) -> Result<Vec<(String, FollowOrigin)>, Failure> {
     let state = call.state();
     let wanted = call.indices().unwrap_or("_all");
-    let followers: Vec<(String, FollowOrigin)> = state
+    let found: Vec<(String, FollowOrigin)> = state
         .indices
         .iter()
         .filter(|(name, _)| matches_any(wanted, name))
         .filter_map(|(name, meta)| Some((name.clone(), meta.leader.clone()?)))
         .collect();
-    if followers.is_empty() && call.indices().is_some() {
+    let is_pattern = wanted == "_all" || wanted.contains('*');
+    if found.is_empty() && !is_pattern {
         let reason = format!("No shard follow tasks for follower indices [{wanted}]");
         return Err(Failure::new(404, "resource_not_found_exception", reason));
     }
+    Ok(found)
+}
+
+/// `GET /{index}/_ccr/info`.
+pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
+    let shown: Vec<Value> = followers(&call)?
+        .iter()
+        .map(|(index, leader)| {
+            let mut object = json!({
+                "follower_index": index,
+                "remote_cluster": leader.remote_cluster,
+                "leader_index": leader.leader_index,
+                "status": if leader.following.paused { "paused" } else { "active" },
+            });
+            if !leader.following.paused {
+                object["parameters"] = leader.following.parameters.to_json();
+            }
+            object
+        })
+        .collect();
+    Ok(json!({ "follower_indices": shown }).into())
+}
+
+/// `GET /_ccr/stats`, `GET /{index}/_ccr/stats`. A shard is shown once its primary is started.
+pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
     let mut shown = Vec::new();
-    for (index, leader) in &followers {
+    for (index, leader) in &followers(&call)? {
         let Some(meta) = state.indices.get(index) else { continue };
         let mut places = primaries(&state, std::slice::from_ref(index));
         places.retain(|place| place.node.is_some());
-        let mut shards = Vec::new();
-        for (place, answer) in on_shards(&call.node, places, &ShardAction::Stats, PATIENCE).await {
-            if let Ok(ShardAnswer::Stats(stats)) = answer {
-                shards.push(shard_json(index, leader, meta, place.shard, &stats));
-            }
+        let (mut shards, mut lag) = (Vec::new(), 0);
+        let answers = on_shards(&call.node, places, &ShardAction::Following, PATIENCE).await;
+        for (place, answer) in answers {
+            // One that has not begun, or does not answer: what it stands at is not known.
+            let Ok(ShardAnswer::Following(stats)) = answer else { continue };
+            let stats = stats.map(|stats| *stats).unwrap_or_default();
+            lag += stats.lag();
+            shards.push(shard_json(index, leader, meta, place.shard, &stats));
         }
-        shown.push(json!({ "index": index, "total_global_checkpoint_lag": 0, "shards": shards }));
+        shown.push(json!({ "index": index, "total_global_checkpoint_lag": lag, "shards": shards }));
     }
     if call.indices().is_some() {
         return Ok(json!({ "indices": shown }).into());
@@ -136,51 +251,24 @@ pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
     .into())
 }
 
-/// What is known of a shard. A follower stands where its recovery left it, so its leader's numbers are those
-/// of that moment; what only keeping up would count is zero.
 fn shard_json(
     index: &str,
     leader: &FollowOrigin,
     meta: &IndexMeta,
     shard: u32,
-    stats: &ShardStats,
+    stats: &FollowStats,
 ) -> Value {
-    // The field's number for "no operation yet".
-    let number = |seq_no: Option<u64>| seq_no.map_or(-1, |seq_no| seq_no as i64);
-    let (checkpoint, max) = (number(stats.global_checkpoint), number(stats.max_seq_no));
-    let mut object = json!({
-        "remote_cluster": leader.remote_cluster,
-        "leader_index": leader.leader_index,
-        "follower_index": index,
-        "shard_id": shard,
-        "leader_global_checkpoint": checkpoint,
-        "leader_max_seq_no": max,
-        "follower_global_checkpoint": checkpoint,
-        "follower_max_seq_no": max,
-        "last_requested_seq_no": max,
-        "follower_mapping_version": meta.mapping_version,
-        "follower_settings_version": meta.settings_version,
-        "follower_aliases_version": 1,
-        "read_exceptions": [],
-        "time_since_last_read_millis": -1,
-    });
-    for name in [
-        "bytes_read",
-        "failed_read_requests",
-        "failed_write_requests",
-        "operations_read",
-        "operations_written",
-        "outstanding_read_requests",
-        "outstanding_write_requests",
-        "successful_read_requests",
-        "successful_write_requests",
-        "total_read_remote_exec_time_millis",
-        "total_read_time_millis",
-        "total_write_time_millis",
-        "write_buffer_operation_count",
-        "write_buffer_size_in_bytes",
-    ] {
-        object[name] = json!(0);
+    let mut object = stats.to_json();
+    object["remote_cluster"] = json!(leader.remote_cluster);
+    object["leader_index"] = json!(leader.leader_index);
+    object["follower_index"] = json!(index);
+    object["shard_id"] = json!(shard);
+    if stats.follower_mapping_version == 0 {
+        object["follower_mapping_version"] = json!(meta.mapping_version);
+        object["follower_settings_version"] = json!(meta.settings_version);
+    }
+    if let Some(why) = leader.following.fell_back.get(&shard) {
+        object["narrows"]["recovered_from_remote_again"] = json!(why);
     }
     object
 }
@@ -190,24 +278,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_whom_to_follow() {
-        let body = Body::read(&json!({
+    fn reads_whom_to_follow_and_how() {
+        let body = Body::read(json!({
             "remote_cluster": "eu", "leader_index": "l", "settings": {"number_of_replicas": 0},
-        }));
+            "max_read_request_size": "1mb",
+        }))
+        .unwrap();
         let settings =
             Update::from([("index.number_of_replicas".to_owned(), Some("0".to_owned()))]);
-        let (remote_cluster, leader_index) = ("eu".to_owned(), "l".to_owned());
-        assert_eq!(body.unwrap(), Body { remote_cluster, leader_index, settings });
+        assert_eq!((body.remote_cluster.as_str(), body.leader_index.as_str()), ("eu", "l"));
+        assert_eq!(body.settings, settings);
+        assert_eq!(body.parameters.limits().max_read_request_size, 1 << 20);
     }
 
     #[test]
     fn refuses_what_would_have_no_effect() {
-        let said = |json: Value| Body::read(&json).unwrap_err().reason;
-        assert!(said(json!({"max_read_request_size": "1mb"})).contains("does not keep up"));
+        let said = |json: Value| Body::read(json).unwrap_err().reason;
         assert_eq!(
             said(json!({"leader_indx": "l"})),
             "unknown key [leader_indx] for follow; did you mean \"leader_index\"?"
         );
+        assert!(said(json!({"max_read_request_sise": 1})).contains("\"max_read_request_size\""));
         assert_eq!(
             said(json!({"leader_index": "l"})),
             "Validation Failed: 1: remote_cluster is missing;"

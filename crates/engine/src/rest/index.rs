@@ -8,6 +8,7 @@ use store::Mapping;
 
 use super::active::Active;
 use super::answer::Reply;
+use super::document::refuse_follower;
 use super::error::{bad_body, not_supported};
 use super::index_settings::settings_json;
 use super::names::indices;
@@ -125,6 +126,9 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply, Failure> {
     let mappings = call.needed_json()?;
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
+    for name in &names {
+        refuse_follower(&call.node, name)?;
+    }
     for meta in names.iter().filter_map(|name| state.indices.get(name)) {
         let merged = merge_mappings(&meta.mappings, &mappings).map_err(|error| {
             let (status, kind) = error.rest();

@@ -108,6 +108,7 @@ mod tests {
             remote_cluster: "eu".into(),
             leader_index: "l".into(),
             leader_uuid: "u".into(),
+            following: Default::default(),
         };
         let meta = IndexMeta {
             uuid: "v".into(),

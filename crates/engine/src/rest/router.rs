@@ -234,6 +234,13 @@ static ROUTES: &[Route] = &[
     ),
     route(GET, &["/_remote/info"], &[], |c| Box::pin(remote::info(c))),
     route(PUT, &["/{index}/_ccr/follow"], &[ACTIVE, MANAGED], |c| Box::pin(ccr::follow(c))),
+    route(POST, &["/{index}/_ccr/pause_follow"], &[MANAGED], |c| Box::pin(ccr::pause(c))),
+    route(POST, &["/{index}/_ccr/resume_follow"], &[MANAGED], |c| Box::pin(ccr::resume(c))),
+    route(POST, &["/{index}/_ccr/unfollow"], &[MANAGED], |c| Box::pin(ccr::unfollow(c))),
+    route(POST, &["/{index}/_ccr/forget_follower"], &[MANAGED], |c| {
+        Box::pin(ccr::forget_follower(c))
+    }),
+    route(GET, &["/_ccr/info", "/{index}/_ccr/info"], &[MANAGED], |c| Box::pin(ccr::info(c))),
     route(GET, &["/_ccr/stats", "/{index}/_ccr/stats"], &[MANAGED], |c| Box::pin(ccr::stats(c))),
     route(
         GET,

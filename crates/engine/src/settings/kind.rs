@@ -164,6 +164,11 @@ const TIME_UNITS: [(&str, u128); 7] = [
     ("nanos", 1),
 ];
 
+/// A time in the largest unit in which it is whole.
+pub(super) fn show_time(time: Duration) -> String {
+    show_duration("", time)
+}
+
 fn show_duration(given: &str, time: Duration) -> String {
     let digits = given.bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits > 0 && (digits == 1 || !given.starts_with('0'));

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `table` | the one table: name, kind, default, scope, whether it may change, a line about it |
 //! | `kind` | what a value may be; reading one, and its canonical text |
+//! | `follow` | the parameters of a follower index |
 //! | `words` | the settings that are one word of a few |
 //! | `update` | a change of settings: from JSON, checked against the table, applied to a map |
 //! | `render` | a map of settings as JSON, nested or flat, with the defaults |
@@ -11,6 +12,7 @@
 //!
 //! The one rule: a map of settings holds canonical text that was checked, and nothing else.
 
+mod follow;
 mod kind;
 mod render;
 mod snapshot;
@@ -20,6 +22,7 @@ mod words;
 
 use std::collections::BTreeMap;
 
+pub use follow::FollowParameters;
 pub use kind::{Kind, Typed};
 pub use render::{cluster_settings, flat, index_settings, nested};
 pub use snapshot::{IndexSettings, Remote, Settings};
@@ -27,7 +30,9 @@ pub use table::{Scope, Setting, TABLE, check, find};
 pub use update::{
     ClusterUpdate, Update, When, apply, check_update, parse_cluster_update, parse_update,
 };
-pub use words::{AllocationEnable, CompressionScheme, Durability, Scheduler, Selection};
+pub use words::{
+    AllocationEnable, CompressionScheme, Durability, FollowPace, Scheduler, Selection,
+};
 
 /// Settings that were given, by full name, as canonical text; a list is joined by commas.
 pub type SettingsMap = BTreeMap<String, String>;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::kind::Typed;
 use super::table::{Scope, TABLE, find};
-use super::words::{AllocationEnable, CompressionScheme, Durability, Scheduler, Selection};
+use super::words::{
+    AllocationEnable, CompressionScheme, Durability, FollowPace, Scheduler, Selection,
+};
 use super::{Setting, SettingsMap};
 
 /// What is set for one remote cluster.
@@ -161,6 +163,16 @@ impl Settings {
         count(&self.0.plain, "transport.connections_per_node.recovery")
     }
 
+    /// `narrows.following.memory_max`, in bytes.
+    pub fn following_memory_max(&self) -> u64 {
+        size(&self.0.plain, "narrows.following.memory_max")
+    }
+
+    /// `narrows.following.pace`.
+    pub fn following_pace(&self) -> FollowPace {
+        word(&self.0.plain, "narrows.following.pace", FollowPace::of)
+    }
+
     /// `narrows.recovery.scheduler`.
     pub fn recovery_scheduler(&self) -> Scheduler {
         word(&self.0.plain, "narrows.recovery.scheduler", Scheduler::of)
@@ -242,6 +254,11 @@ impl IndexSettings {
     /// `index.refresh_interval`; none means never by itself.
     pub fn refresh_interval(&self) -> Option<Duration> {
         optional_duration(&self.0, "index.refresh_interval")
+    }
+
+    /// `index.soft_deletes.retention_lease.period`.
+    pub fn retention_lease_period(&self) -> Duration {
+        duration(&self.0, "index.soft_deletes.retention_lease.period")
     }
 
     /// `index.translog.durability`.
@@ -358,12 +375,15 @@ mod tests {
         assert_eq!(s.transport_recovery_connections(), 2);
         assert_eq!(s.recovery_scheduler(), Scheduler::FileWindow);
         assert_eq!(s.recovery_memory_max(), 64 * MB);
+        assert_eq!(s.following_memory_max(), 256 * MB);
+        assert_eq!(s.following_pace(), FollowPace::Adaptive);
         assert!(s.remotes().is_empty());
 
         let i = IndexSettings::resolve(&SettingsMap::new());
         assert_eq!((i.number_of_shards(), i.number_of_replicas()), (1, 1));
         assert_eq!(i.refresh_interval(), Some(seconds(1)));
         assert_eq!(i.translog_durability(), Durability::Request);
+        assert_eq!(i.retention_lease_period(), seconds(12 * 3600));
         assert_eq!(i.translog_sync_interval(), seconds(5));
         assert_eq!(i.translog_flush_threshold_size(), 512 * MB);
         let off = IndexSettings::resolve(&map(&[("index.refresh_interval", "-1")]));

@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use super::words::{AllocationEnable, CompressionScheme, Durability, Scheduler, Selection};
+use super::words::{
+    AllocationEnable, CompressionScheme, Durability, FollowPace, Scheduler, Selection,
+};
 use super::{Kind, SettingError};
 
 /// What a setting belongs to.
@@ -188,6 +190,18 @@ pub static TABLE: &[Setting] = &[
         "Pause before a recovery is tried again while the source does not know of it yet.",
     ),
     cluster(
+        "narrows.following.memory_max",
+        size(MB, 64 * GB),
+        "256mb",
+        "Bytes that all following shards of a node hold at the adaptive pace.",
+    ),
+    cluster(
+        "narrows.following.pace",
+        Kind::Word(FollowPace::WORDS),
+        "adaptive",
+        "How much a follower reads and writes at once where it was given no parameter of its own.",
+    ),
+    cluster(
         "narrows.recovery.memory_max",
         size(64 * KB, 64 * GB),
         "64mb",
@@ -283,6 +297,12 @@ pub static TABLE: &[Setting] = &[
         Kind::Duration { min: Duration::ZERO, may_be_off: true },
         "1s",
         "How often new documents become visible to searches.",
+    ),
+    index(
+        "index.soft_deletes.retention_lease.period",
+        at_least_ms(0),
+        "12h",
+        "How long operations are kept for a follower that is not heard of.",
     ),
     index(
         "index.translog.durability",

@@ -72,6 +72,16 @@ words! {
 }
 
 words! {
+    /// `narrows.following.pace`: how much a follower reads and writes at once.
+    FollowPace {
+        /// As the parameters of the index say.
+        Field = "field",
+        /// As the path carries; an index that was given a parameter goes by its parameters.
+        Adaptive = "adaptive",
+    }
+}
+
+words! {
     /// `narrows.search.selection`: which copy of a shard answers a search.
     Selection {
         /// As `cluster.routing.use_adaptive_replica_selection` says.

@@ -39,6 +39,11 @@ pub enum Change {
         /// Their full names.
         names: Vec<String>,
     },
+    /// How an index follows its leader changed.
+    FollowingChanged {
+        /// The index.
+        index: String,
+    },
     /// Settings of the cluster changed.
     ClusterSettingsChanged {
         /// Their full names.

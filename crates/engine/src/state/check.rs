@@ -54,7 +54,10 @@ fn check_shard(meta: &IndexMeta, shard: &ShardRouting) -> Result<(), String> {
     let primaries = shard.copies.iter().filter(|copy| copy.primary).count();
     ensure(primaries == 1, "not one primary")?;
     ensure(shard.primary_term >= 1, "no primary term")?;
-    ensure(shard.primary_term == 1 || shard.was_started(), "a term of a shard never started")?;
+    // A follower's shard that recovers from its leader again begins anew, and its terms go on.
+    let begins_anew = meta.leader.is_some();
+    let has_term = shard.primary_term == 1 || shard.was_started() || begins_anew;
+    ensure(has_term, "a term of a shard never started")?;
     if let Some(primary) = shard.started_primary() {
         ensure(shard.in_sync.contains(&primary.allocation_id), "a started primary out of sync")?;
         ensure(shard.in_sync.len() <= copies, "more ids in sync than copies")?;

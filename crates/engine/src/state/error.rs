@@ -53,6 +53,42 @@ pub enum StateError {
         /// Empty, or the nearest aliases.
         hint: String,
     },
+    /// It follows nobody.
+    #[error("[{index}] is not a follower index; make one with PUT {index}/_ccr/follow")]
+    NoFollower {
+        /// The index.
+        index: String,
+    },
+    /// It is paused already.
+    #[error("no shard follow tasks for [{index}]: it is paused already")]
+    NotFollowing {
+        /// The index.
+        index: String,
+    },
+    /// It is not paused, so there is nothing to resume.
+    #[error("[{index}] follows already; pause it first to give it other parameters")]
+    Following {
+        /// The index.
+        index: String,
+    },
+    /// Only a paused follower can become an index like any other.
+    #[error(
+        "cannot convert the follower index [{index}] to a non-follower, because it has not been \
+         paused; POST {index}/_ccr/pause_follow first"
+    )]
+    NotPaused {
+        /// The index.
+        index: String,
+    },
+    /// A shard of it has not been recovered from its leader yet.
+    #[error(
+        "cannot convert the follower index [{index}] to a non-follower, because it is not recovered \
+         from its leader yet; wait for that, or delete it"
+    )]
+    NotRecovered {
+        /// The index.
+        index: String,
+    },
     /// Mappings that cannot be merged, or are none.
     #[error("{0}")]
     Mapping(String),
@@ -107,7 +143,13 @@ impl StateError {
             StateError::IndexExists { .. } => (400, "resource_already_exists_exception"),
             StateError::IndexName { .. } => (400, "invalid_index_name_exception"),
             StateError::NoSuchRemote { .. } => (404, "no_such_remote_cluster_exception"),
-            StateError::Mapping(_) | StateError::Setting(_) => (400, "illegal_argument_exception"),
+            StateError::Following { .. } => (400, "resource_already_exists_exception"),
+            StateError::Mapping(_)
+            | StateError::Setting(_)
+            | StateError::NoFollower { .. }
+            | StateError::NotFollowing { .. }
+            | StateError::NotPaused { .. }
+            | StateError::NotRecovered { .. } => (400, "illegal_argument_exception"),
             StateError::StaleTerm { .. } => (409, "no_longer_primary_shard_exception"),
             StateError::NoPrimary { .. } => (503, "no_shard_available_action_exception"),
             StateError::PrimaryInSync { .. } => (400, "illegal_argument_exception"),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FollowOrigin, Node, json_text};
+use super::{FollowChange, FollowOrigin, Node, json_text};
 use crate::settings::Update;
 
 /// A shard copy that a node found on its disk when it started.
@@ -57,6 +57,13 @@ pub enum Event {
         /// The leader's mappings.
         #[serde(with = "json_text")]
         mappings: Value,
+    },
+    /// Something changes about how an index follows its leader.
+    SetFollowing {
+        /// The follower.
+        index: String,
+        /// What.
+        change: FollowChange,
     },
     /// `DELETE {index}`.
     DeleteIndex {

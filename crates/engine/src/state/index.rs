@@ -3,19 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::json_text;
+use super::{FollowOrigin, json_text};
 use crate::settings::{IndexSettings, SettingsMap};
-
-/// The leader of a follower index.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FollowOrigin {
-    /// Alias of the remote cluster.
-    pub remote_cluster: String,
-    /// Name of the index there.
-    pub leader_index: String,
-    /// Its uuid: an index of the same name created later is another one.
-    pub leader_uuid: String,
-}
 
 /// An index, without the places of its shards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

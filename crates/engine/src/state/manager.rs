@@ -8,7 +8,7 @@ use super::cluster::ByNode;
 use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, Event, FoundCopy, MAX_RETRIES, Node, ShardRouting, StateError,
-    UnassignedReason, indices,
+    UnassignedReason, follow, indices,
 };
 use crate::settings::{self, Scope, Update, When, check_update};
 
@@ -77,6 +77,9 @@ fn apply_one(
         }
         Event::CreateFollower { index, leader, shards, settings, mappings } => {
             indices::create_follower(state, now_ms, index, leader, shards, settings, &mappings)
+        }
+        Event::SetFollowing { index, change } => {
+            follow::set_following(state, now_ms, index, change)
         }
         Event::DeleteIndex { index } => indices::delete_index(state, index),
         Event::PutMapping { index, mappings } => indices::put_mapping(state, index, &mappings),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::indices::{REPLICAS, SHARDS};
-use super::super::{FollowOrigin, RecoverySource, Status, check, health};
+use super::super::{FollowChange, FollowOrigin, RecoverySource, Status, check, health};
 use super::*;
 
 /// A copy, as tests name it: index, shard, allocation id.
@@ -362,6 +362,7 @@ fn a_follower_recovers_from_remote() {
             remote_cluster: cluster.to_owned(),
             leader_index: "logs".to_owned(),
             leader_uuid: "u".to_owned(),
+            following: Default::default(),
         },
         shards: 2,
         settings,
@@ -391,6 +392,26 @@ fn a_follower_recovers_from_remote() {
     lab.join(&node);
     let source = lab.shard("copy", 0).primary().recovery().cloned();
     assert_eq!(source, Some(RecoverySource::ExistingStore), "it holds its own documents now");
+
+    lab.start_all();
+    let allocation_id = lab.shard("copy", 0).primary().allocation_id.clone();
+    let fall_back = |allocation_id: &str| Event::SetFollowing {
+        index: "copy".to_owned(),
+        change: FollowChange::FallBack {
+            shard: 0,
+            allocation_id: allocation_id.to_owned(),
+            reason: "gone".to_owned(),
+        },
+    };
+    assert!(lab.apply(fall_back("of another life")).unwrap().is_empty());
+    lab.apply(fall_back(&allocation_id)).unwrap();
+    assert_eq!(
+        lab.shard("copy", 0).primary().recovery(),
+        Some(&remote(0)),
+        "from the leader again"
+    );
+    assert_eq!(lab.shard("copy", 1).primary().recovery(), None, "the other shard stays");
+    check(&lab.state).unwrap();
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! | `shard` | [`ShardRouting`]: where the copies of a shard are, and which of them are in sync |
 //! | `event`, `change` | what may happen; what came of it |
 //! | `manager` | [`apply`], [`apply_all`]: events in, changes out; members and copies |
+//! | `follow` | what makes an index a follower |
 //! | `indices` | the events about indices |
 //! | `allocation` | where copies go |
 //! | `loads` | what is on each node, and which is to be filled first |
@@ -37,6 +38,7 @@ mod disks;
 mod error;
 mod event;
 mod explain;
+mod follow;
 mod health;
 mod index;
 mod indices;
@@ -57,8 +59,9 @@ pub use diff::{OtherVersion, StateDiff};
 pub use error::StateError;
 pub use event::{Event, FoundCopy};
 pub use explain::{Explanation, NodeExplanation, explain};
+pub use follow::{FollowChange, FollowOrigin, Following};
 pub use health::{Health, Status, health, health_of};
-pub use index::{FollowOrigin, IndexMeta};
+pub use index::IndexMeta;
 pub use manager::{Batch, apply, apply_all};
 pub use mapping::merge as merge_mappings;
 pub use shard::{CopyState, RecoverySource, ShardCopy, ShardRouting, UnassignedReason};

@@ -406,6 +406,7 @@ impl Model {
         let mappings = Value::Null;
         let event = if follows {
             let leader = FollowOrigin {
+                following: Default::default(),
                 remote_cluster: "eu".to_owned(),
                 leader_index: "l".to_owned(),
                 leader_uuid: "u".to_owned(),

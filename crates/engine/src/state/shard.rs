@@ -66,6 +66,8 @@ pub enum UnassignedReason {
     PrimaryFailed,
     /// The primary took it out of sync, as it missed a write.
     OutOfSync,
+    /// A follower's shard recovers from its leader again.
+    ExistingIndexRestored,
 }
 
 impl UnassignedReason {
@@ -79,6 +81,7 @@ impl UnassignedReason {
             UnassignedReason::AllocationFailed => "ALLOCATION_FAILED",
             UnassignedReason::PrimaryFailed => "PRIMARY_FAILED",
             UnassignedReason::OutOfSync => "OUT_OF_SYNC",
+            UnassignedReason::ExistingIndexRestored => "EXISTING_INDEX_RESTORED",
         }
     }
 }

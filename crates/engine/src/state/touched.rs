@@ -49,6 +49,7 @@ impl Touched {
                 | Change::NodeLeft { .. }
                 | Change::IndexDeleted { .. }
                 | Change::MappingsChanged { .. }
+                | Change::FollowingChanged { .. }
                 | Change::ClusterSettingsChanged { .. }
                 | Change::RetriesReset => {}
             }

@@ -10,7 +10,11 @@ use store::search::aggregation::Partial;
 use store::search::{FetchedHit, SearchError, SearchRequest, ShardHits, SourceFilter};
 use store::{Commit, Operation, Outcome, ShardStats, WriteRequest};
 
+use super::Operations;
+use crate::following::FollowStats;
+use crate::policy::retention::Leases;
 use crate::policy::selection::{NodeFeedback, ProbeAnswer};
+use crate::settings::SettingsMap;
 use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 
 /// An error that crosses the wire: the field's type, its reason and its HTTP status.
@@ -97,6 +101,15 @@ pub enum ShardAction {
     Count,
     /// Reads every live document and hashes it.
     Digest,
+    /// Says how the copy follows its leader.
+    Following,
+    /// Says which history the copy has.
+    History,
+    /// Drops a retention lease.
+    RemoveLease {
+        /// Its id.
+        id: String,
+    },
     /// Makes what was written visible.
     Refresh,
     /// Commits.
@@ -119,6 +132,10 @@ pub enum ShardAnswer {
     Count(u64),
     /// To [`ShardAction::Digest`]: documents, and the wrapping sum of their hashes.
     Digest(u64, u64),
+    /// To [`ShardAction::Following`]: none where it does not.
+    Following(Option<Box<FollowStats>>),
+    /// To [`ShardAction::History`].
+    History(String),
     /// To the rest but stats.
     Done,
     /// To [`ShardAction::Stats`].
@@ -136,7 +153,10 @@ pub enum SessionKind {
         has: Option<(String, u64)>,
     },
     /// A follower in another cluster; throttled by `ccr.indices.recovery.*`.
-    Remote,
+    Remote {
+        /// Retention lease that keeps what comes after the files, until the follower renews it.
+        lease: String,
+    },
 }
 
 /// A session on a source.
@@ -152,6 +172,72 @@ pub struct SessionOpened {
     pub max_seq_no: Option<u64>,
     /// The source's history.
     pub history_uuid: String,
+    /// The shard's retention leases; a copy keeps what its primary keeps.
+    pub leases: Leases,
+}
+
+/// Which shard of a leader index a follower means, and of which history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaderShard {
+    /// The leader index.
+    pub index: String,
+    /// Its uuid: an index of the same name that was made later is another one.
+    pub index_uuid: String,
+    /// Shard number.
+    pub shard: u32,
+    /// Identity of the history that the follower has the beginning of.
+    pub history_uuid: String,
+}
+
+/// A follower's question for operations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadChanges {
+    /// Of which shard.
+    pub leader: LeaderShard,
+    /// The first operation.
+    pub from: u64,
+    /// At most so many operations.
+    pub max_ops: u64,
+    /// At most so many bytes, but one operation.
+    pub max_bytes: u64,
+    /// How long to wait for operations where there are none yet.
+    pub poll_timeout: Duration,
+    /// 0 plain, 1 lz4, 2 zstd.
+    pub compress: u8,
+}
+
+/// What a leader answers to [`ReadChanges`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Changes {
+    /// Ascending, from the one that was asked for, without holes; none above the global checkpoint.
+    pub ops: Operations,
+    /// Every in-sync copy has everything up to here.
+    pub global_checkpoint: Option<u64>,
+    /// Highest sequence number of the primary.
+    pub max_seq_no: Option<u64>,
+    /// Version of the index's mappings.
+    pub mapping_version: u64,
+    /// Version of its settings.
+    pub settings_version: u64,
+    /// Version of its aliases.
+    pub aliases_version: u64,
+    /// How long it took, without the wait.
+    pub served: Duration,
+    /// How long it waited for operations to come.
+    pub waited: Duration,
+    /// Whether the users of the leader's node suffer.
+    pub pressure: bool,
+}
+
+/// A follower's retention lease on a shard of its leader.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseRequest {
+    /// Of which shard.
+    pub leader: LeaderShard,
+    /// Its id.
+    pub id: String,
+    /// Operations from here on are to be kept; none lets them go.
+    pub from: Option<u64>,
 }
 
 /// What a follower must know of a leader's index before it can follow it.
@@ -163,12 +249,23 @@ pub struct RemoteIndex {
     pub shards: u32,
     /// Mappings, as JSON text.
     pub mappings: String,
+    /// Counts the changes of the mappings.
+    pub mapping_version: u64,
+    /// The settings that were given.
+    pub settings: SettingsMap,
+    /// Counts the changes of the settings.
+    pub settings_version: u64,
 }
 
 impl RemoteIndex {
+    /// Whether a follower of the one is a follower of the other. What else may differ it takes over while it follows.
+    pub(crate) fn is_same(&self, other: &RemoteIndex) -> bool {
+        (&self.uuid, self.shards, &self.mappings) == (&other.uuid, other.shards, &other.mappings)
+    }
+
     /// Bytes on the wire, about.
     pub(crate) fn wire_bytes(&self) -> u64 {
-        32 + (self.uuid.len() + self.mappings.len()) as u64
+        48 + (self.uuid.len() + self.mappings.len()) as u64 + 32 * self.settings.len() as u64
     }
 }
 
@@ -404,6 +501,19 @@ pub enum Request {
         /// At most so many bytes, but one operation.
         max_bytes: u64,
     },
+    /// To the primary of a leader shard: operations.
+    ReadChanges(Box<ReadChanges>),
+    /// To the primary of a leader shard: keep operations for a follower, or do so no more.
+    Lease(Box<LeaseRequest>),
+    /// To a copy, from its primary: the retention leases of the shard.
+    Leases {
+        /// UUID of the index.
+        index_uuid: String,
+        /// Shard number.
+        shard: u32,
+        /// All of them.
+        leases: Leases,
+    },
     /// From now on new writes go to the target, too; answers with the highest sequence number so far.
     StartTracking(u64),
     /// The target has everything: it counts as in sync.
@@ -469,6 +579,8 @@ pub enum Response {
     Chunk(Box<WireChunk>),
     /// Operations, sorted.
     Ops(Vec<Operation>),
+    /// Operations for a follower.
+    Changes(Box<Changes>),
     /// A sequence number.
     SeqNo(Option<u64>),
     /// What a copy found.
@@ -500,6 +612,7 @@ impl Response {
         match self {
             Response::Chunk(chunk) => SMALL + chunk.wire_len,
             Response::Ops(ops) => SMALL + ops_bytes(ops),
+            Response::Changes(changes) => SMALL + changes.ops.wire_bytes(),
             Response::Written(results) => SMALL + 32 * results.len() as u64,
             Response::Json(text) => SMALL + text.len() as u64,
             Response::State(state) => SMALL + state.wire_bytes(),
@@ -541,6 +654,6 @@ fn request_bytes(request: &WriteRequest) -> u64 {
     24 + request.id().len() as u64 + source
 }
 
-fn ops_bytes(ops: &[Operation]) -> u64 {
+pub(super) fn ops_bytes(ops: &[Operation]) -> u64 {
     ops.iter().map(Operation::encoded_bytes).sum()
 }

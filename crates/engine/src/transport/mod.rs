@@ -3,13 +3,16 @@
 mod compress;
 mod envelope;
 mod message;
+mod operations;
 mod pool;
 
 pub use compress::{decompress, maybe_compress};
 pub use envelope::Envelope;
 pub use message::{
-    Failure, NodeRow, Publication, RemoteIndex, Request, Response, SessionKind, SessionOpened,
-    ShardAction, ShardAnswer, ShardSearch, ShardSearched, SourcePhases, WireChunk, Write, Written,
+    Changes, Failure, LeaderShard, LeaseRequest, NodeRow, Publication, ReadChanges, RemoteIndex,
+    Request, Response, SessionKind, SessionOpened, ShardAction, ShardAnswer, ShardSearch,
+    ShardSearched, SourcePhases, WireChunk, Write, Written,
 };
+pub use operations::Operations;
 pub use pool::{CallError, Class, Pool};
 pub(crate) use pool::{Reply, serve};

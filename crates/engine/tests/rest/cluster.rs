@@ -230,7 +230,7 @@ async fn follows_another_cluster(env: Env) {
         made,
         json!({
             "follow_index_created": true, "follow_index_shards_acked": true,
-            "index_following_started": false,
+            "index_following_started": true,
         })
     );
     assert_eq!(follower.must("GET", "/f/_count", Value::Null).await["count"], 300);

@@ -48,7 +48,13 @@ impl<T: Target> Runner<'_, T> {
         let follows = self.plan.indices.iter().map(|index| async move {
             let body = json!({ "remote_cluster": LEADER, "leader_index": index.name });
             let path = format!("/{}/_ccr/follow?wait_for_active_shards=0", index.name);
-            self.ask(FOLLOWER, "PUT", &path, Some(&body)).await
+            self.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
+            if self.plan.background().is_some() {
+                // What was copied is compared with what the leader held: what is indexed beside must not come after.
+                let path = format!("/{}/_ccr/pause_follow", index.name);
+                self.ask(FOLLOWER, "POST", &path, None).await?;
+            }
+            Ok::<_, Error>(())
         });
         try_join_all(follows).await?;
         let listed = Notify::new();

@@ -15,6 +15,8 @@ pub(crate) struct Book {
     pub(crate) bounds: Bounds,
     pub(crate) retention: Retention,
     pub(crate) global_checkpoint: Option<u64>,
+    /// Everything up to here is applied and durable.
+    pub(crate) persisted_checkpoint: Option<u64>,
     /// The log holds every operation from here on.
     pub(crate) complete_from: u64,
     /// Live documents.
@@ -41,6 +43,12 @@ impl Shard {
     /// Everything up to here is applied; none while operation 0 is missing.
     pub fn local_checkpoint(&self) -> Option<u64> {
         self.inner.book.borrow().tracker.checkpoint()
+    }
+
+    /// Everything up to here is applied and survives a `kill -9`; none while operation 0 does not. Global
+    /// checkpoints are made of these: what a copy may still forget must not count as known everywhere.
+    pub fn persisted_checkpoint(&self) -> Option<u64> {
+        self.inner.book.borrow().persisted_checkpoint
     }
 
     /// What is missing below [`Shard::max_seq_no`]; a new primary fills it with [`crate::OpKind::NoOp`].

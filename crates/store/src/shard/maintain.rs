@@ -5,7 +5,7 @@ use crate::commit::{Commit, FORMAT, StoredCommit};
 use crate::snapshot::Snapshot;
 use crate::synthetic::{SyntheticArm, sources_for};
 use crate::to_its_end::to_its_end;
-use crate::{Error, Mapping, Result, Segments};
+use crate::{Error, Mapping, Result, Segments, planted};
 
 use super::{Inner, Shard};
 
@@ -13,7 +13,19 @@ impl Shard {
     /// Returns once every operation applied before the call is durable. Calls that come together share one
     /// sync of the disk.
     pub async fn sync(&self) -> Result<()> {
-        self.inner.log.wait(async || self.inner.arm.sync().await).await
+        let inner = &self.inner;
+        inner
+            .log
+            .wait(async || {
+                // What was applied was logged before.
+                let covers = inner.book.borrow().tracker.checkpoint();
+                if !inner.env.is_planted(planted::LOG_NOT_SYNCED) {
+                    inner.arm.sync().await?;
+                }
+                inner.persisted(covers);
+                Ok(())
+            })
+            .await
     }
 
     /// Makes what was applied searchable. Does nothing where nothing is new.
@@ -142,6 +154,7 @@ impl Shard {
         arm.synthesize(first, documents, source_bytes, segments);
         book.tracker.mark_range(first..first + documents);
         book.complete_from = book.complete_from.max(first + documents);
+        book.persisted_checkpoint = book.tracker.checkpoint();
         book.documents += documents;
         book.unrefreshed = true;
         book.uncommitted = true;
@@ -149,6 +162,12 @@ impl Shard {
 }
 
 impl Inner {
+    /// Notes that everything up to a checkpoint is durable.
+    pub(super) fn persisted(&self, checkpoint: Option<u64>) {
+        let mut book = self.book.borrow_mut();
+        book.persisted_checkpoint = book.persisted_checkpoint.max(checkpoint);
+    }
+
     /// The caller holds the lock on writes.
     pub(super) async fn refresh_locked(&self) -> Result<()> {
         if !self.book.borrow().unrefreshed {
@@ -183,6 +202,7 @@ impl Inner {
         let floor = stored.complete_from;
         match self.arm.finish_commit(stored, &before).await {
             Ok(commit) => {
+                self.persisted(commit.local_checkpoint);
                 let floor = {
                     let mut book = self.book.borrow_mut();
                     book.commit = commit.clone();

@@ -158,12 +158,14 @@ impl Inner {
         let mut from = self.book.borrow().tracker.checkpoint().map_or(0, |c| c + 1);
         let mut replayed = 0;
         loop {
-            let ops = self.arm.ops_since(from, REPLAY_OPS, REPLAY_BYTES).await?;
+            let ops = self.arm.ops_between(from..=u64::MAX, REPLAY_OPS, REPLAY_BYTES).await?;
             let Some(last) = ops.last() else { break };
             from = last.seq_no + 1;
             replayed += ops.len() as u64;
             self.clone().apply_locked(ops, write::Log::Has).await?;
         }
+        let checkpoint = self.book.borrow().tracker.checkpoint();
+        self.persisted(checkpoint);
         let opened = Opened { replayed_ops: replayed, ..self.opened.get() };
         self.opened.set(opened);
         Ok(())
@@ -207,6 +209,7 @@ impl Book {
             tracker: LocalCheckpointTracker::new(commit.local_checkpoint, commit.max_seq_no),
             bounds: crate::plan::Bounds { committed: commit.max_seq_no, updates: None },
             documents: commit.documents,
+            persisted_checkpoint: commit.local_checkpoint,
             global_checkpoint: stored.global_checkpoint,
             complete_from: stored.complete_from,
             commit,

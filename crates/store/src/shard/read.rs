@@ -1,9 +1,10 @@
 //! Reading a copy: documents, counts, operations.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits, SourceFilter};
-use crate::{Digest, Error, Operation, Result};
+use crate::{Digest, Error, ListedDocument, Operation, Result};
 
 use super::{GetResult, Shard, ShardStats};
 
@@ -79,6 +80,13 @@ impl Shard {
         self.inner.arm.digest().await
     }
 
+    /// Every live document, in no particular order. Refreshes first if something is not searchable yet. For checkers; in
+    /// the virtual world, without those that exist only as a number.
+    pub async fn list(&self) -> Result<Vec<ListedDocument>> {
+        self.refresh().await?;
+        self.inner.arm.list().await
+    }
+
     /// Operations from `from_seq_no` on, in ascending order and each once: at most `max_ops` and about
     /// `max_bytes`, but at least one if there is one. [`Error::OperationsGone`] if the log no longer reaches
     /// back that far.
@@ -88,11 +96,21 @@ impl Shard {
         max_ops: usize,
         max_bytes: usize,
     ) -> Result<Vec<Operation>> {
-        let oldest = self.log_complete_from();
-        if from_seq_no < oldest {
-            return Err(Error::OperationsGone { from: from_seq_no, oldest });
+        self.ops_between(from_seq_no..=u64::MAX, max_ops, max_bytes).await
+    }
+
+    /// As [`Shard::ops_since`], of these sequence numbers alone: what lies above is not even looked at.
+    pub async fn ops_between(
+        &self,
+        seq_nos: RangeInclusive<u64>,
+        max_ops: usize,
+        max_bytes: usize,
+    ) -> Result<Vec<Operation>> {
+        let (from, oldest) = (*seq_nos.start(), self.log_complete_from());
+        if from < oldest {
+            return Err(Error::OperationsGone { from, oldest });
         }
-        self.inner.arm.ops_since(from_seq_no, max_ops, max_bytes).await
+        self.inner.arm.ops_between(seq_nos, max_ops, max_bytes).await
     }
 
     /// The copy in numbers.

@@ -185,10 +185,14 @@ impl Inner {
         let parsed = self.arm.parse_missing(&ops, &plan.changes, parsed).await?;
         if log == Log::Lacks {
             self.arm.append(&ops, bytes).await?;
-            self.log.appended(bytes);
         }
         self.arm.index(&ops, &plan.changes, parsed).await?;
         self.enter(&ops, plan, bytes);
+        if log == Log::Lacks {
+            // Only now: a sync that began before would cover the log and not say so of the checkpoint, and nobody
+            // would sync again.
+            self.log.appended(bytes);
+        }
         if self.book.borrow().versions.bytes() > VERSION_MAP_BYTES {
             self.refresh_locked().await?;
         }

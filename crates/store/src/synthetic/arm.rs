@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,7 +20,10 @@ use crate::search::{
     FetchedHit, SearchError, SearchErrorKind, SearchLimits, SearchRequest, SearchView, ShardHits,
 };
 use crate::snapshot::Pin;
-use crate::{Digest, Error, GetResult, Mapping, OpKind, Operation, Result, Segments, WriteRequest};
+use crate::{
+    Digest, Error, GetResult, ListedDocument, Mapping, OpKind, Operation, Result, Segments,
+    WriteRequest,
+};
 
 /// A copy of the virtual world that is open.
 pub(crate) struct SyntheticArm {
@@ -246,6 +250,12 @@ impl SyntheticArm {
         Ok(self.index.borrow().digest())
     }
 
+    pub(crate) async fn list(&self) -> Result<Vec<ListedDocument>> {
+        let bytes = self.index.borrow().store_bytes();
+        self.pass(Work::DiskRead { bytes }).await;
+        Ok(self.index.borrow().list())
+    }
+
     pub(crate) async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
         let (segments, deleted) = {
             let index = self.index.borrow();
@@ -259,15 +269,15 @@ impl SyntheticArm {
         Ok(())
     }
 
-    pub(crate) async fn ops_since(
+    pub(crate) async fn ops_between(
         &self,
-        from: u64,
+        seq_nos: RangeInclusive<u64>,
         max_ops: usize,
         max_bytes: usize,
     ) -> Result<Vec<Operation>> {
         let mut bytes = 0;
         let mut ops = Vec::new();
-        for op in self.disk.borrow().log.range(from..).map(|(_, op)| op) {
+        for op in self.disk.borrow().log.range(seq_nos).map(|(_, op)| op) {
             let more = bytes + op.encoded_bytes();
             if !ops.is_empty() && (ops.len() >= max_ops || more > max_bytes as u64) {
                 break;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::Digest;
 use crate::plan::Located;
+use crate::{Digest, ListedDocument};
 
 /// A document without its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -233,6 +233,15 @@ impl Index {
 
     pub(super) fn store_bytes(&self) -> u64 {
         self.segments.iter().map(|s| s.segment.bytes()).sum()
+    }
+
+    /// The searchable live documents, but those of [`Bulk`].
+    pub(super) fn list(&self) -> Vec<ListedDocument> {
+        let listed = |(id, document): &(Arc<str>, Document)| {
+            let Document { seq_no, version, hash, .. } = *document;
+            ListedDocument { id: id.clone(), seq_no, version, hash }
+        };
+        self.segments.iter().flat_map(SegmentState::live).map(listed).collect()
     }
 
     /// Sums the searchable live documents.

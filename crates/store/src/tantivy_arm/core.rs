@@ -1,6 +1,7 @@
 //! What the work on other threads shares: the index library's handles, the log, and whether all is sound.
 
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
@@ -219,8 +220,8 @@ impl Core {
         synced.map_err(|error| self.fail(crate::error::io("sync", &path)(error)))
     }
 
-    pub(super) fn log_pieces(&self, from: u64) -> Vec<Piece> {
-        lock(&self.log).pieces(from)
+    pub(super) fn log_pieces(&self, seq_nos: &RangeInclusive<u64>) -> Vec<Piece> {
+        lock(&self.log).pieces(seq_nos)
     }
 
     pub(super) fn trim(&self, floor: u64) -> Result<()> {

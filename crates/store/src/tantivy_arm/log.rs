@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -244,11 +245,12 @@ impl Log {
         (sum(|file| file.ops), sum(|file| file.len))
     }
 
-    /// The blocks with operations from `from` on, by their lowest sequence number.
-    pub(super) fn pieces(&self, from: u64) -> Vec<Piece> {
+    /// The blocks with operations of these sequence numbers, by their lowest one.
+    pub(super) fn pieces(&self, seq_nos: &RangeInclusive<u64>) -> Vec<Piece> {
+        let (from, to) = (*seq_nos.start(), *seq_nos.end());
         let mut pieces = Vec::new();
-        for file in &self.files {
-            for block in file.blocks.iter().filter(|block| block.max >= from) {
+        for file in self.files.iter().filter(|file| file.max >= Some(from)) {
+            for block in file.blocks.iter().filter(|block| block.max >= from && block.min <= to) {
                 let (path, file) = (file.path.clone(), file.file.clone());
                 pieces.push(Piece { path, file, block: block.clone() });
             }
@@ -258,11 +260,11 @@ impl Log {
     }
 }
 
-/// Reads operations from `from` on out of `pieces`: ascending, each once, at most `max_ops` and about
+/// Reads operations of these sequence numbers out of `pieces`: ascending, each once, at most `max_ops` and about
 /// `max_bytes`. Stops reading once no later block can hold one that comes earlier.
 pub(super) fn read(
     pieces: &[Piece],
-    from: u64,
+    seq_nos: &RangeInclusive<u64>,
     max_ops: usize,
     max_bytes: usize,
 ) -> Result<Vec<Operation>> {
@@ -272,7 +274,7 @@ pub(super) fn read(
             break;
         }
         for op in piece.read()? {
-            if op.seq_no >= from {
+            if seq_nos.contains(&op.seq_no) {
                 found.entry(op.seq_no).or_insert(op);
             }
         }
@@ -355,17 +357,20 @@ mod tests {
         log.roll().unwrap();
         put(&mut log, &ops[..100]);
         for from in [0, 1, 1500, 2999, 3000] {
-            let some = read(&log.pieces(from), from, 100, usize::MAX).unwrap();
+            let some =
+                read(&log.pieces(&(from..=u64::MAX)), &(from..=u64::MAX), 100, usize::MAX).unwrap();
             let expected: Vec<u64> = (from..3000).take(100).collect();
             assert_eq!(some.iter().map(|op| op.seq_no).collect::<Vec<_>>(), expected);
         }
-        let few = read(&log.pieces(10), 10, 1000, 1000).unwrap();
+        let from_10 = 10..=u64::MAX;
+        let few = read(&log.pieces(&from_10), &from_10, 1000, 1000).unwrap();
         assert_eq!(few.len(), (1000 / few[0].encoded_bytes()) as usize);
-        assert_eq!(read(&log.pieces(10), 10, 1000, 1).unwrap().len(), 1);
+        assert_eq!(read(&log.pieces(&from_10), &from_10, 1000, 1).unwrap().len(), 1);
         drop(log);
         let (log, torn) = Log::open(dir.path(), 1).unwrap();
         assert_eq!((torn, log.size().0), (0, 3100));
-        let all = read(&log.pieces(0), 0, usize::MAX, usize::MAX).unwrap();
+        let all = 0..=u64::MAX;
+        let all = read(&log.pieces(&all), &all, usize::MAX, usize::MAX).unwrap();
         let seq_nos: Vec<u64> = all.iter().map(|op| op.seq_no).collect();
         assert_eq!(seq_nos, (0..3000).collect::<Vec<_>>());
     }

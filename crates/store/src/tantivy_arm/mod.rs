@@ -25,6 +25,7 @@ mod pin;
 mod schema;
 mod search;
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ use crate::files;
 use crate::plan::{Change, Located};
 use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
 use crate::snapshot::Pin;
-use crate::{Digest, Error, GetResult, Mapping, Operation, Result, WriteRequest};
+use crate::{Digest, Error, GetResult, ListedDocument, Mapping, Operation, Result, WriteRequest};
 
 pub(crate) use incoming::FileIncoming;
 pub(crate) use pin::FilePin;
@@ -280,6 +281,11 @@ impl TantivyArm {
         Ok(total)
     }
 
+    pub(crate) async fn list(&self) -> Result<Vec<ListedDocument>> {
+        let bytes = self.counts().store_bytes;
+        self.work(Work::Hash { bytes }, Core::list).await
+    }
+
     pub(crate) async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
         loop {
             let bytes = self.counts().store_bytes;
@@ -294,16 +300,16 @@ impl TantivyArm {
         }
     }
 
-    pub(crate) async fn ops_since(
+    pub(crate) async fn ops_between(
         &self,
-        from: u64,
+        seq_nos: RangeInclusive<u64>,
         max_ops: usize,
         max_bytes: usize,
     ) -> Result<Vec<Operation>> {
         let bytes = self.counts().log_bytes.min(max_bytes as u64).max(1);
         self.work(Work::DiskRead { bytes }, move |core| {
-            let pieces = core.log_pieces(from);
-            log::read(&pieces, from, max_ops, max_bytes)
+            let pieces = core.log_pieces(&seq_nos);
+            log::read(&pieces, &seq_nos, max_ops, max_bytes)
         })
         .await
     }

@@ -16,7 +16,7 @@ use crate::digest::document_hash;
 use crate::plan::Located;
 use crate::search::execute::{self, Execution, SearchFailed};
 use crate::search::{FetchedHit, SearchLimits, SearchRequest, ShardHits};
-use crate::{Digest, Error, GetResult, Mapping, Result};
+use crate::{Digest, Error, GetResult, ListedDocument, Mapping, Result};
 
 /// Blocks of stored documents kept unpacked while one segment is read.
 pub(crate) const STORE_CACHE_BLOCKS: usize = 2;
@@ -174,19 +174,50 @@ impl Core {
 
     fn try_digest(&self, searcher: &Searcher, number: usize) -> tantivy::Result<Digest> {
         let mut digest = Digest::default();
+        if let Some(segment) = searcher.segment_readers().get(number) {
+            self.visit(segment, |_, id, source| digest.add(document_hash(id, source)))?;
+        }
+        Ok(digest)
+    }
+
+    /// Every live document.
+    pub(super) fn list(&self) -> Result<Vec<ListedDocument>> {
+        self.try_list().map_err(|e| self.index_error("list documents", e))
+    }
+
+    fn try_list(&self) -> tantivy::Result<Vec<ListedDocument>> {
+        let mut listed = Vec::new();
+        let id_field = self.handles().fields.id;
+        for reader in self.searcher().segment_readers() {
+            let segment = Segment::new(id_field, reader)?;
+            self.visit(reader, |document, id, source| {
+                let Located { seq_no, version } = segment.locate(document);
+                let hash = document_hash(id, source);
+                listed.push(ListedDocument { id: Arc::from(id), seq_no, version, hash });
+            })?;
+        }
+        Ok(listed)
+    }
+
+    /// Shows `_id` and `_source` of every live document of a segment.
+    fn visit(
+        &self,
+        segment: &SegmentReader,
+        mut show: impl FnMut(DocId, &str, &[u8]),
+    ) -> tantivy::Result<()> {
         let fields = self.handles().fields.clone();
-        let Some(segment) = searcher.segment_readers().get(number) else { return Ok(digest) };
         let store = segment.get_store_reader(STORE_CACHE_BLOCKS)?;
         let lacking =
             || TantivyError::InternalError("a document without _id or _source".to_owned());
-        for document in store.iter::<TantivyDocument>(segment.alive_bitset()) {
+        let documents = store.iter::<TantivyDocument>(segment.alive_bitset());
+        for (number, document) in segment.doc_ids_alive().zip(documents) {
             let document = document?;
             let id = document.get_first(fields.id);
             let source = document.get_first(fields.source);
             let id = id.as_ref().and_then(|value| value.as_str()).ok_or_else(lacking)?;
             let source = source.as_ref().and_then(|value| value.as_bytes()).ok_or_else(lacking)?;
-            digest.add(document_hash(id, source));
+            show(number, id, source);
         }
-        Ok(digest)
+        Ok(())
     }
 }

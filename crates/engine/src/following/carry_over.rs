@@ -1,0 +1,133 @@
+//! What a follower takes over from its leader's index beside operations: mappings and settings.
+//!
+//! Every mapping that the leader has; it has it before operations that may need it are applied. Of settings
+//! those that are about the index and not about this cluster, as OpenSearch's plugin does; those that the follower
+//! was given with `_ccr/follow` stay its own.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use crate::node::Node;
+use crate::remote;
+use crate::settings::{SettingsMap, Update};
+use crate::state::Event;
+use crate::transport::{Failure, LeaderShard, RemoteIndex};
+
+/// Settings that are this cluster's own affair.
+const NOT_CARRIED: [&str; 3] = [
+    "index.number_of_replicas",
+    "index.number_of_shards",
+    "index.soft_deletes.retention_lease.period",
+];
+
+/// Versions of what a leader's index is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Versions {
+    pub(crate) mappings: u64,
+    pub(crate) settings: u64,
+}
+
+/// What was taken over so far.
+#[derive(Default)]
+pub(crate) struct CarryOver {
+    have: Cell<Versions>,
+    /// One asks the leader, the others wait.
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl CarryOver {
+    /// Versions of the leader's mappings and settings that the follower has.
+    pub(crate) fn versions(&self) -> Versions {
+        self.have.get()
+    }
+
+    fn has(&self, versions: Versions) -> bool {
+        let have = self.have.get();
+        have.mappings >= versions.mappings && have.settings >= versions.settings
+    }
+
+    /// Returns once the follower has what the leader has at these versions.
+    pub(crate) async fn bring(
+        &self,
+        node: &Node,
+        index: &str,
+        alias: &str,
+        leader: &LeaderShard,
+        versions: Versions,
+    ) -> Result<(), Failure> {
+        if self.has(versions) {
+            return Ok(());
+        }
+        let _one = self.asking.lock().await;
+        if self.has(versions) {
+            return Ok(());
+        }
+        let asked = remote::ask_index(node.clone(), alias.to_owned(), leader.index.clone()).await?;
+        if asked.uuid == leader.index_uuid {
+            take_over(node, index, &asked).await?;
+        }
+        let have = Versions { mappings: asked.mapping_version, settings: asked.settings_version };
+        if !(have.mappings >= versions.mappings && have.settings >= versions.settings) {
+            let why = "asked a node of the leader that has not heard of a change yet; try again";
+            return Err(Failure::unavailable(&leader.index, leader.shard, why));
+        }
+        self.have.set(have);
+        Ok(())
+    }
+}
+
+async fn take_over(node: &Node, index: &str, leader: &RemoteIndex) -> Result<(), Failure> {
+    let state = node.state();
+    let Some(meta) = state.indices.get(index) else { return Ok(()) };
+    let mappings = serde_json::from_str(&leader.mappings).map_err(|error| {
+        let reason = format!("the leader's mappings of [{index}] cannot be read: {error}");
+        Failure::new(500, "transport_exception", reason)
+    })?;
+    if meta.mappings != mappings {
+        node.submit(Event::PutMapping { index: index.to_owned(), mappings }).await?;
+    }
+    let Some(origin) = &meta.leader else { return Ok(()) };
+    let settings = changes(&meta.settings, &leader.settings, &origin.following.own_settings);
+    if !settings.is_empty() {
+        node.submit(Event::PutIndexSettings { index: index.to_owned(), settings }).await?;
+    }
+    Ok(())
+}
+
+/// What makes of a follower's settings those of its leader, as far as they are carried over.
+fn changes(have: &SettingsMap, leader: &SettingsMap, own: &BTreeSet<String>) -> Update {
+    let carried = |name: &&String| !NOT_CARRIED.contains(&name.as_str()) && !own.contains(*name);
+    let names: BTreeSet<&String> = have.keys().chain(leader.keys()).filter(carried).collect();
+    let differs = |name: &&String| have.get(*name) != leader.get(*name);
+    names.into_iter().filter(differs).map(|n| (n.clone(), leader.get(n).cloned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn carries_what_is_not_the_followers_own() {
+        let map = |pairs: &[(&str, &str)]| -> SettingsMap {
+            pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+        };
+        let have = map(&[
+            ("index.number_of_replicas", "0"),
+            ("index.refresh_interval", "5s"),
+            ("index.max_result_window", "20"),
+            ("index.translog.durability", "async"),
+        ]);
+        let leader = map(&[
+            ("index.number_of_replicas", "2"),
+            ("index.refresh_interval", "30s"),
+            ("index.translog.sync_interval", "1s"),
+        ]);
+        let own = BTreeSet::from(["index.translog.durability".to_owned()]);
+        let expected = Update::from([
+            ("index.refresh_interval".to_owned(), Some("30s".to_owned())),
+            ("index.max_result_window".to_owned(), None),
+            ("index.translog.sync_interval".to_owned(), Some("1s".to_owned())),
+        ]);
+        assert_eq!(changes(&have, &leader, &own), expected);
+    }
+}

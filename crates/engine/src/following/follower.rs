@@ -1,0 +1,342 @@
+//! One following shard: asks the leader, applies what came, on and on.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use store::Operation;
+use tokio::sync::mpsc;
+use world::{Task, Time};
+
+use crate::node::{LocalShard, Node, unexpected};
+use crate::planted;
+use crate::policy::following::{Answer, Limits, Order, Pace, ReadAsk, ShardFollower};
+use crate::policy::retention::RENEW_EVERY;
+use crate::replication::{self, advance_global_checkpoint};
+use crate::settings::FollowPace;
+use crate::state::{Event, FollowChange, FollowOrigin};
+use crate::transport::{CallError, Failure, LeaderShard, ReadChanges, Request, Response};
+
+use super::carry_over::{CarryOver, Versions};
+use super::source::{Source, keep_lease, lease_of};
+use super::{OPERATIONS_GONE, REMOTE_TIMEOUT};
+
+/// A shard that follows, as it stands. Shared by the task that follows and those who look.
+pub(crate) struct Follower {
+    pub(crate) shard: Rc<LocalShard>,
+    pub(crate) source: Rc<Source>,
+    pub(crate) policy: RefCell<ShardFollower>,
+    pub(crate) carried: CarryOver,
+    /// Why it follows no more.
+    pub(crate) fatal: RefCell<Option<Failure>>,
+    /// What went wrong with the last write that did.
+    pub(crate) last_write_failure: RefCell<Option<String>>,
+    poll_timeout: std::time::Duration,
+}
+
+/// How much a follower does at once, by its index's parameters and the cluster's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pacing {
+    Field(Limits),
+    Adaptive,
+}
+
+impl Pacing {
+    pub(crate) fn of(node: &Node, leader: &FollowOrigin) -> Pacing {
+        let parameters = &leader.following.parameters;
+        match node.settings().following_pace() {
+            FollowPace::Adaptive if !parameters.any_given() => Pacing::Adaptive,
+            _ => Pacing::Field(parameters.limits()),
+        }
+    }
+}
+
+/// The shortest sleep of a shard that has nothing to do now.
+const WAKE_LEAST: std::time::Duration = std::time::Duration::from_micros(100);
+
+/// Why a request came to nothing.
+enum Trouble {
+    /// Another try may help.
+    Again(String),
+    /// None will.
+    Fatal(Failure),
+}
+
+enum Told {
+    Read(ReadAsk, Result<Answer, Trouble>),
+    Written(u64, Result<(), Trouble>),
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Doing {
+    Read(u64),
+    Write(u64),
+}
+
+impl Follower {
+    /// Of a started primary; none while its store is not open.
+    pub(crate) fn new(
+        node: &Node,
+        shard: Rc<LocalShard>,
+        leader: &FollowOrigin,
+        pacing: Pacing,
+    ) -> Option<Follower> {
+        let store = shard.primary_store().ok()?;
+        let pace = match pacing {
+            Pacing::Field(limits) => Pace::Field(limits),
+            Pacing::Adaptive => Pace::adaptive(u64::MAX),
+        };
+        let poll_timeout = pace.read_poll_timeout();
+        let source = Source::new(
+            &leader.remote_cluster,
+            LeaderShard {
+                index: leader.leader_index.clone(),
+                index_uuid: leader.leader_uuid.clone(),
+                shard: shard.number,
+                history_uuid: store.history_uuid().to_owned(),
+            },
+            lease_of(&node.state(), &shard.index)?,
+        );
+        advance_global_checkpoint(node, &shard);
+        let goes_on_after = match node.env.is_planted(planted::CHECKPOINT_SKIPPED) {
+            true => store.max_seq_no(),
+            false => store.global_checkpoint(),
+        };
+        let policy = ShardFollower::new(pace, goes_on_after, store.max_seq_no());
+        Some(Follower {
+            shard,
+            source: Rc::new(source),
+            policy: RefCell::new(policy),
+            carried: CarryOver::default(),
+            fatal: RefCell::default(),
+            last_write_failure: RefCell::default(),
+            poll_timeout,
+        })
+    }
+
+    /// The first operation that not every copy has.
+    fn needed_from(&self) -> u64 {
+        self.policy.borrow().follower_global_checkpoint().map_or(0, |seq_no| seq_no + 1)
+    }
+
+    async fn read(&self, node: &Node, ask: ReadAsk) -> Result<Answer, Trouble> {
+        let request = Request::ReadChanges(Box::new(ReadChanges {
+            leader: self.source.shard.clone(),
+            from: ask.from,
+            max_ops: ask.max_ops,
+            max_bytes: ask.max_bytes,
+            poll_timeout: self.poll_timeout,
+            compress: self.source.compress(node),
+        }));
+        let limit = self.poll_timeout + REMOTE_TIMEOUT;
+        let answer = self.source.ask(node, self.needed_from(), request, limit).await;
+        let Response::Changes(changes) = answer.map_err(of_call)? else {
+            return Err(Trouble::Fatal(unexpected()));
+        };
+        let versions =
+            Versions { mappings: changes.mapping_version, settings: changes.settings_version };
+        // Operations may need what the leader's index is now.
+        self.carried
+            .bring(node, &self.shard.index, self.source.alias(), &self.source.shard, versions)
+            .await
+            .map_err(of_failure)?;
+        let ops = changes.ops.unpack(&node.env).await.map_err(again)?;
+        Ok(Answer {
+            ops,
+            global_checkpoint: changes.global_checkpoint,
+            max_seq_no: changes.max_seq_no,
+            served: changes.served,
+            waited: changes.waited,
+            pressure: changes.pressure,
+        })
+    }
+
+    async fn write(&self, node: &Node, ops: Arc<Vec<Operation>>) -> Result<(), Trouble> {
+        match replication::apply_followed(node, &self.shard, ops).await {
+            Ok(()) => Ok(()),
+            Err(replication::ApplyError::Store(error)) => self.of_store(node, error).await,
+            Err(replication::ApplyError::Other(failure)) => Err(of_failure(failure)),
+        }
+    }
+
+    /// A full disk may have room again; a copy that accepts nothing more is opened anew.
+    async fn of_store(&self, node: &Node, error: store::Error) -> Result<(), Trouble> {
+        if let store::Error::Failed { .. } = error {
+            let shard = &self.shard;
+            let event = Event::ShardFailed {
+                index: shard.index.clone(),
+                shard: shard.number,
+                allocation_id: shard.allocation_id.clone(),
+                reason: error.to_string(),
+            };
+            let _ = node.submit(event).await;
+        }
+        Err(Trouble::Again(error.to_string()))
+    }
+}
+
+fn again(failure: Failure) -> Trouble {
+    Trouble::Again(failure.reason)
+}
+
+fn of_call(error: CallError) -> Trouble {
+    match error {
+        CallError::Failed(failure) => of_failure(failure),
+        other => Trouble::Again(other.to_string()),
+    }
+}
+
+fn of_failure(failure: Failure) -> Trouble {
+    // A remote cluster that was taken out of the settings may come back.
+    let may_pass =
+        matches!(failure.status, 429 | 503) || failure.kind == "no_such_remote_cluster_exception";
+    if may_pass { again(failure) } else { Trouble::Fatal(failure) }
+}
+
+/// Follows until the task is ended, or until it cannot any more.
+pub(super) async fn run(node: Node, follower: Rc<Follower>) {
+    let needed = follower.clone();
+    let renewing = keep_lease(
+        node.clone(),
+        follower.source.clone(),
+        move || needed.needed_from(),
+        RENEW_EVERY,
+    );
+    let renewing = node.env.spawn("renews a lease", renewing);
+    let failure = keep_up(&node, &follower).await;
+    drop(renewing);
+    let is_gone = failure.kind == OPERATIONS_GONE;
+    let reason = failure.reason.clone();
+    *follower.fatal.borrow_mut() = Some(failure);
+    if is_gone {
+        fall_back(&node, &follower.shard, reason).await;
+    }
+}
+
+async fn keep_up(node: &Node, follower: &Rc<Follower>) -> Failure {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let mut tasks: BTreeMap<Doing, Task<()>> = BTreeMap::new();
+    loop {
+        let share = node.following.memory_share(node);
+        follower.policy.borrow_mut().set_memory_max_bytes(share);
+        loop {
+            let order = follower.policy.borrow_mut().next(node.env.now());
+            let Some(order) = order else { break };
+            let (doing, task) = start(node, follower, order, tell.clone());
+            tasks.insert(doing, task);
+        }
+        // What is due and was not ordered waits for something else: never spin.
+        let soonest = node.env.now() + WAKE_LEAST;
+        let wake_at = follower.policy.borrow().wake_at().map(|at| at.max(soonest));
+        tokio::select! {
+            biased;
+            first = told.recv() => {
+                let mut next = first;
+                while let Some(one) = next {
+                    if let Err(fatal) = settle(node, follower, &mut tasks, one) {
+                        return fatal;
+                    }
+                    next = told.try_recv().ok();
+                }
+            }
+            () = sleep_until(node, wake_at) => {}
+        }
+    }
+}
+
+async fn sleep_until(node: &Node, when: Option<Time>) {
+    match when {
+        Some(when) => node.env.sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn start(
+    node: &Node,
+    follower: &Rc<Follower>,
+    order: Order,
+    tell: mpsc::UnboundedSender<Told>,
+) -> (Doing, Task<()>) {
+    let (node2, follower) = (node.clone(), follower.clone());
+    // Who listens has ended where nobody does.
+    match order {
+        Order::Read(ask) => {
+            let task = node.env.spawn("reads from a leader", async move {
+                let answer = follower.read(&node2, ask).await;
+                let _ = tell.send(Told::Read(ask, answer));
+            });
+            (Doing::Read(ask.from), task)
+        }
+        Order::Write(number, ops) => {
+            let task = node.env.spawn("writes what was followed", async move {
+                let written = follower.write(&node2, ops).await;
+                let _ = tell.send(Told::Written(number, written));
+            });
+            (Doing::Write(number), task)
+        }
+    }
+}
+
+fn settle(
+    node: &Node,
+    follower: &Follower,
+    tasks: &mut BTreeMap<Doing, Task<()>>,
+    told: Told,
+) -> Result<(), Failure> {
+    let now = node.env.now();
+    let mut policy = follower.policy.borrow_mut();
+    match told {
+        Told::Read(ask, answer) => {
+            tasks.remove(&Doing::Read(ask.from));
+            match answer {
+                Ok(answer) => policy.read_done(now, ask, answer),
+                Err(Trouble::Again(why)) => {
+                    policy.read_failed(now, ask, why, node.env.random_u64());
+                }
+                Err(Trouble::Fatal(failure)) => return Err(failure),
+            }
+        }
+        Told::Written(number, written) => {
+            tasks.remove(&Doing::Write(number));
+            match written {
+                Ok(()) => {
+                    let store = follower.shard.store();
+                    let (checkpoint, max) = store.map_or((None, None), |store| {
+                        (store.global_checkpoint(), store.max_seq_no())
+                    });
+                    policy.written(now, number, checkpoint, max);
+                }
+                Err(Trouble::Again(why)) => {
+                    follower.last_write_failure.replace(Some(why));
+                    policy.write_failed(now, number, node.env.random_u64());
+                }
+                Err(Trouble::Fatal(failure)) => return Err(failure),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Has the shard recover from remote again, if it has not done so before.
+async fn fall_back(node: &Node, shard: &LocalShard, reason: String) {
+    loop {
+        let state = node.state();
+        let leader = state.indices.get(&shard.index).and_then(|meta| meta.leader.as_ref());
+        if leader.is_none_or(|leader| leader.following.fell_back.contains_key(&shard.number)) {
+            return;
+        }
+        let change = FollowChange::FallBack {
+            shard: shard.number,
+            allocation_id: shard.allocation_id.clone(),
+            reason: reason.clone(),
+        };
+        let event = Event::SetFollowing { index: shard.index.clone(), change };
+        match node.submit(event).await {
+            Err(failure) if failure.status >= 500 => {
+                node.env.sleep(std::time::Duration::from_millis(200)).await;
+            }
+            _ => return,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Which shards of this node follow: those that are started primaries of followers that are not paused.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use world::Task;
+
+use crate::node::{LocalShard, Node, ShardKey};
+use crate::replication;
+use crate::state::{ClusterState, FollowOrigin};
+
+use super::follower::{Follower, Pacing, run};
+
+/// The shards of a node that follow.
+#[derive(Default)]
+pub(crate) struct FollowTasks {
+    by_shard: RefCell<BTreeMap<ShardKey, Running>>,
+}
+
+struct Running {
+    pacing: Pacing,
+    follower: Rc<Follower>,
+    _task: Task<()>,
+}
+
+impl FollowTasks {
+    /// Starts and ends what the state asks for.
+    pub(crate) fn reconcile(&self, node: &Node) {
+        let state = node.state();
+        let mut running = self.by_shard.borrow_mut();
+        let shards: Vec<Rc<LocalShard>> = node.shards.borrow().values().cloned().collect();
+        running.retain(|key, running| {
+            let is_same = |shard: &&Rc<LocalShard>| Rc::ptr_eq(shard, &running.follower.shard);
+            let shard = shards.iter().find(is_same).filter(|shard| shard.key() == *key);
+            let leader = shard.and_then(|shard| wanted(&state, shard));
+            leader.is_some_and(|leader| Pacing::of(node, leader) == running.pacing)
+        });
+        for shard in shards {
+            match wanted(&state, &shard) {
+                Some(leader) if !running.contains_key(&shard.key()) => {
+                    let pacing = Pacing::of(node, leader);
+                    let follower = Follower::new(node, shard.clone(), leader, pacing);
+                    let Some(follower) = follower.map(Rc::new) else { continue };
+                    let task = run(node.clone(), follower.clone());
+                    let task = node.env.spawn("follows", task);
+                    running.insert(shard.key(), Running { pacing, follower, _task: task });
+                }
+                Some(_) => {}
+                None => fill_gaps(node, &state, shard),
+            }
+        }
+    }
+
+    /// How a shard follows; none if it does not.
+    pub(crate) fn get(&self, key: &ShardKey) -> Option<Rc<Follower>> {
+        self.by_shard.borrow().get(key).map(|running| running.follower.clone())
+    }
+
+    /// Bytes that each following shard may hold.
+    pub(crate) fn memory_share(&self, node: &Node) -> u64 {
+        node.settings().following_memory_max() / self.by_shard.borrow().len().max(1) as u64
+    }
+
+    /// Bytes that all of them hold, or expect.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let shards = self.by_shard.borrow();
+        shards.values().map(|running| running.follower.policy.borrow().memory_bytes()).sum()
+    }
+
+    /// Ends them all.
+    pub(crate) fn stop(&self) {
+        let all = std::mem::take(&mut *self.by_shard.borrow_mut());
+        drop(all);
+    }
+}
+
+/// The leader of a shard that is to follow now.
+fn wanted<'a>(state: &'a ClusterState, shard: &LocalShard) -> Option<&'a FollowOrigin> {
+    let leader = state.indices.get(&shard.index)?.leader.as_ref()?;
+    let follows = shard.is_primary() && shard.is_started() && !leader.following.paused;
+    follows.then_some(leader)
+}
+
+/// What a shard that follows no more never got does not come any more: no-ops take those places, so that it can go on as
+/// any other.
+fn fill_gaps(node: &Node, state: &ClusterState, shard: Rc<LocalShard>) {
+    let follows = state.indices.get(&shard.index).is_none_or(|meta| meta.leader.is_some());
+    if follows || !shard.is_primary() {
+        return;
+    }
+    let Ok(store) = shard.primary_store() else { return };
+    if !store.gaps().is_empty() {
+        let node2 = node.clone();
+        node.keep("fills gaps", async move {
+            // What fails here is done by the next primary, or at the next start.
+            let _ = replication::fill_gaps_everywhere(&node2, &shard).await;
+        });
+    }
+}

@@ -1,0 +1,443 @@
+//! How one shard of a follower keeps up with its leader's: what is read next, and what is written next.
+//!
+//! After Elasticsearch's `ShardFollowNodeTask`. Reads ask for ranges of the leader's history below its global
+//! checkpoint, several at once; an answer may hold less than the range, then the rest is asked for before
+//! anything new. When nothing is known to be there one read waits at the leader for what comes (the long poll).
+//! Operations wait in a buffer, by their place in the history, and are written in batches, several at once, in
+//! whatever order their ranges came. A failed request is tried again after a random wait that grows
+//! ([`Backoff`]).
+//!
+//! How much at once says the [`Pace`]: the field's parameters, or the path.
+
+mod limits;
+mod pace;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::Operation;
+use world::Time;
+
+use super::backoff::Backoff;
+pub use limits::Limits;
+pub use pace::{Load, Pace};
+
+/// Operations of the leader that are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadAsk {
+    /// The first.
+    pub from: u64,
+    /// All below are there and must come; not above `from` where the read waits for what is new.
+    pub until: u64,
+    /// At most so many operations.
+    pub max_ops: u64,
+    /// At most so many bytes, but one operation.
+    pub max_bytes: u64,
+}
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Ask the leader.
+    Read(ReadAsk),
+    /// Apply these, under this number.
+    Write(u64, Arc<Vec<Operation>>),
+}
+
+/// What a leader answered to a read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Operations from [`ReadAsk::from`] on, ascending, without holes.
+    pub ops: Vec<Operation>,
+    /// Every in-sync copy of the leader has everything up to here.
+    pub global_checkpoint: Option<u64>,
+    /// The leader's highest sequence number.
+    pub max_seq_no: Option<u64>,
+    /// How long the request took on the leader, without waiting for what was to come.
+    pub served: Duration,
+    /// How long it waited there.
+    pub waited: Duration,
+    /// Whether the users of the leader's node suffer.
+    pub pressure: bool,
+}
+
+/// A read that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadException {
+    /// First operation that it asked for.
+    pub from: u64,
+    /// How often it was tried again.
+    pub retries: u32,
+    /// What went wrong last.
+    pub exception: String,
+}
+
+/// What was done so far, in the field's names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the stats")]
+pub struct Counts {
+    pub total_read_time: Duration,
+    pub total_read_remote_exec_time: Duration,
+    pub successful_read_requests: u64,
+    pub failed_read_requests: u64,
+    pub operations_read: u64,
+    pub bytes_read: u64,
+    pub total_write_time: Duration,
+    pub successful_write_requests: u64,
+    pub failed_write_requests: u64,
+    pub operations_written: u64,
+    pub last_read_at: Option<Time>,
+}
+
+#[derive(Debug)]
+struct Reading {
+    ask: ReadAsk,
+    at: Time,
+    retries: u32,
+    /// Bytes that it is thought to bring.
+    expected_bytes: u64,
+    /// Whether the pace, and not the leader's end, kept more from being asked.
+    backlogged: bool,
+}
+
+#[derive(Debug)]
+struct Writing {
+    ops: Arc<Vec<Operation>>,
+    bytes: u64,
+    at: Time,
+    retries: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Retry {
+    Read(u64),
+    Write(u64),
+}
+
+/// One shard that follows. Sequence numbers that end in `_next` are one above the last.
+#[derive(Debug)]
+pub struct ShardFollower {
+    pace: Pace,
+    leader_next: u64,
+    leader_max_seq_no: Option<u64>,
+    requested_next: u64,
+    follower_global_checkpoint: Option<u64>,
+    follower_max_seq_no: Option<u64>,
+    /// In flight or waiting to be tried again, by their first operation.
+    reads: BTreeMap<u64, Reading>,
+    /// Rests of ranges that came in part: from, until.
+    partial: BTreeMap<u64, u64>,
+    buffer: BTreeMap<u64, Operation>,
+    buffer_bytes: u64,
+    writes: BTreeMap<u64, Writing>,
+    write_number: u64,
+    /// By the moment when they are due.
+    retries: BTreeMap<(Time, u64), Retry>,
+    retry_number: u64,
+    exceptions: BTreeMap<u64, ReadException>,
+    counts: Counts,
+}
+
+impl ShardFollower {
+    /// Goes on after what the follower's copies all have.
+    pub fn new(
+        pace: Pace,
+        global_checkpoint: Option<u64>,
+        max_seq_no: Option<u64>,
+    ) -> ShardFollower {
+        let next = global_checkpoint.map_or(0, |seq_no| seq_no + 1);
+        ShardFollower {
+            pace,
+            leader_next: next,
+            leader_max_seq_no: global_checkpoint,
+            requested_next: next,
+            follower_global_checkpoint: global_checkpoint,
+            follower_max_seq_no: max_seq_no,
+            reads: BTreeMap::new(),
+            partial: BTreeMap::new(),
+            buffer: BTreeMap::new(),
+            buffer_bytes: 0,
+            writes: BTreeMap::new(),
+            write_number: 0,
+            retries: BTreeMap::new(),
+            retry_number: 0,
+            exceptions: BTreeMap::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// The next thing to do now; none until something is told or [`ShardFollower::wake_at`] comes.
+    pub fn next(&mut self, now: Time) -> Option<Order> {
+        if let Some(order) = self.due_retry(now) {
+            return Some(order);
+        }
+        self.next_write(now).or_else(|| self.next_read(now))
+    }
+
+    /// When something is due though nothing happens.
+    pub fn wake_at(&self) -> Option<Time> {
+        let retry = self.retries.first_key_value().map(|((at, _), _)| *at);
+        let wants = !self.partial.is_empty() || self.requested_next < self.leader_next;
+        let paced = if wants { self.pace.wake_at(&self.load()) } else { None };
+        [retry, paced].into_iter().flatten().min()
+    }
+
+    fn due_retry(&mut self, now: Time) -> Option<Order> {
+        let (&(at, number), &retry) = self.retries.first_key_value()?;
+        if at > now {
+            return None;
+        }
+        self.retries.remove(&(at, number));
+        Some(match retry {
+            Retry::Read(from) => {
+                let read = self.reads.get_mut(&from).expect("a read that is tried again is kept");
+                read.at = now;
+                Order::Read(read.ask)
+            }
+            Retry::Write(number) => {
+                let write = self.writes.get_mut(&number).expect("and so is a write");
+                write.at = now;
+                Order::Write(number, write.ops.clone())
+            }
+        })
+    }
+
+    fn next_write(&mut self, now: Time) -> Option<Order> {
+        let writing = self.writes.values().map(|write| write.bytes).sum();
+        let (max_ops, max_bytes) = self.pace.may_write(self.writes.len(), writing)?;
+        let mut ops = Vec::new();
+        let mut bytes = 0;
+        while (ops.len() as u64) < max_ops && (ops.is_empty() || bytes < max_bytes) {
+            let Some((_, op)) = self.buffer.pop_first() else { break };
+            bytes += op.encoded_bytes();
+            ops.push(op);
+        }
+        if ops.is_empty() {
+            return None;
+        }
+        self.buffer_bytes -= bytes;
+        self.write_number += 1;
+        let (number, ops) = (self.write_number, Arc::new(ops));
+        self.writes.insert(number, Writing { ops: ops.clone(), bytes, at: now, retries: 0 });
+        Some(Order::Write(number, ops))
+    }
+
+    fn next_read(&mut self, now: Time) -> Option<Order> {
+        let load = self.load();
+        if let Some((&from, &until)) = self.partial.first_key_value() {
+            let (max_ops, max_bytes) = self.pace.may_read(now, &load)?;
+            self.partial.remove(&from);
+            let end = until.min(from.saturating_add(max_ops));
+            if end < until {
+                self.partial.insert(end, until);
+            }
+            return Some(self.read(now, from, end, (end - from, max_bytes), true));
+        }
+        let from = self.requested_next;
+        if from < self.leader_next {
+            let (max_ops, max_bytes) = self.pace.may_read(now, &load)?;
+            let until = self.leader_next.min(from.saturating_add(max_ops));
+            // Alone it may bring what has come to the leader meanwhile.
+            let ops = if load.reads == 0 { max_ops } else { until - from };
+            self.requested_next = until;
+            return Some(self.read(now, from, until, (ops, max_bytes), until < self.leader_next));
+        }
+        if load.reads > 0 {
+            return None;
+        }
+        let limits = self.pace.may_read(now, &load)?;
+        Some(self.read(now, from, from, limits, false))
+    }
+
+    fn read(
+        &mut self,
+        now: Time,
+        from: u64,
+        until: u64,
+        (max_ops, max_bytes): (u64, u64),
+        backlogged: bool,
+    ) -> Order {
+        let ask = ReadAsk { from, until, max_ops, max_bytes };
+        let expected_bytes = self.pace.expected_bytes(until - from).min(max_bytes);
+        let reading = Reading { ask, at: now, retries: 0, expected_bytes, backlogged };
+        self.reads.insert(from, reading);
+        Order::Read(ask)
+    }
+
+    fn load(&self) -> Load {
+        Load {
+            reads: self.reads.len(),
+            reading_bytes: self.reads.values().map(|read| read.expected_bytes).sum(),
+            buffer_ops: self.buffer.len() as u64,
+            buffer_bytes: self.buffer_bytes,
+            writing_bytes: self.writes.values().map(|write| write.bytes).sum(),
+        }
+    }
+
+    /// A read was answered.
+    ///
+    /// # Panics
+    /// If no such read is under way.
+    pub fn read_done(&mut self, now: Time, ask: ReadAsk, answer: Answer) {
+        let read = self.reads.remove(&ask.from).expect("only what was asked for is answered");
+        self.exceptions.remove(&ask.from);
+        let bytes: u64 = answer.ops.iter().map(Operation::encoded_bytes).sum();
+        let count = answer.ops.len() as u64;
+        self.counts.successful_read_requests += 1;
+        self.counts.total_read_time += now - read.at;
+        self.counts.total_read_remote_exec_time += answer.served;
+        self.counts.operations_read += count;
+        self.counts.bytes_read += bytes;
+        self.counts.last_read_at = Some(now);
+        let trip = pace::ReadTrip {
+            began: read.at,
+            ops: count,
+            bytes,
+            waited: answer.waited,
+            served: answer.served,
+            pressure: answer.pressure,
+            was_full: read.backlogged && read.retries == 0,
+        };
+        self.leader_next =
+            self.leader_next.max(answer.global_checkpoint.map_or(0, |seq_no| seq_no + 1));
+        self.leader_max_seq_no = self.leader_max_seq_no.max(answer.max_seq_no);
+        let mut next = ask.from;
+        for op in answer.ops {
+            next = next.max(op.seq_no + 1);
+            self.buffer_bytes += op.encoded_bytes();
+            if let Some(twice) = self.buffer.insert(op.seq_no, op) {
+                self.buffer_bytes -= twice.encoded_bytes();
+            }
+        }
+        self.requested_next = self.requested_next.max(next);
+        if next < ask.until {
+            self.partial.insert(next, ask.until);
+        }
+        let load = self.load();
+        let is_behind = self.requested_next < self.leader_next;
+        self.pace.read_done(now, trip, &load, is_behind);
+    }
+
+    /// A read failed and may be tried again: when is drawn with a uniform random number.
+    ///
+    /// # Panics
+    /// If no such read is under way.
+    pub fn read_failed(&mut self, now: Time, ask: ReadAsk, exception: String, random: u64) {
+        let max_retry_delay = self.pace.max_retry_delay();
+        let read = self.reads.get_mut(&ask.from).expect("only what was asked for fails");
+        read.retries += 1;
+        let retries = read.retries;
+        self.counts.failed_read_requests += 1;
+        self.counts.total_read_time += now - read.at;
+        self.exceptions.insert(ask.from, ReadException { from: ask.from, retries, exception });
+        let wait = Backoff::Follower { max_retry_delay }.delay(retries, random);
+        self.retry_at(now + wait, Retry::Read(ask.from));
+    }
+
+    /// A batch was applied on every copy that is in sync.
+    ///
+    /// # Panics
+    /// If no such write is under way.
+    pub fn written(
+        &mut self,
+        now: Time,
+        number: u64,
+        global_checkpoint: Option<u64>,
+        max_seq_no: Option<u64>,
+    ) {
+        let write = self.writes.remove(&number).expect("only what was ordered is written");
+        self.counts.successful_write_requests += 1;
+        self.counts.total_write_time += now - write.at;
+        self.counts.operations_written += write.ops.len() as u64;
+        self.note_follower(global_checkpoint, max_seq_no);
+    }
+
+    /// What the follower's copies have.
+    pub fn note_follower(&mut self, global_checkpoint: Option<u64>, max_seq_no: Option<u64>) {
+        self.follower_global_checkpoint = self.follower_global_checkpoint.max(global_checkpoint);
+        self.follower_max_seq_no = self.follower_max_seq_no.max(max_seq_no);
+    }
+
+    /// A batch could not be applied and may be tried again.
+    ///
+    /// # Panics
+    /// If no such write is under way.
+    pub fn write_failed(&mut self, now: Time, number: u64, random: u64) {
+        let max_retry_delay = self.pace.max_retry_delay();
+        let write = self.writes.get_mut(&number).expect("only what was ordered fails");
+        write.retries += 1;
+        self.counts.failed_write_requests += 1;
+        self.counts.total_write_time += now - write.at;
+        let wait = Backoff::Follower { max_retry_delay }.delay(write.retries, random);
+        self.retry_at(now + wait, Retry::Write(number));
+    }
+
+    fn retry_at(&mut self, at: Time, retry: Retry) {
+        self.retry_number += 1;
+        self.retries.insert((at, self.retry_number), retry);
+    }
+
+    /// Another share of the node's memory, from now on; nothing to a pace of the field.
+    pub fn set_memory_max_bytes(&mut self, memory_max_bytes: u64) {
+        self.pace.set_memory_max_bytes(memory_max_bytes);
+    }
+
+    /// The leader's global checkpoint, as of the last answer.
+    pub fn leader_global_checkpoint(&self) -> Option<u64> {
+        self.leader_next.checked_sub(1)
+    }
+
+    /// The leader's highest sequence number, as of the last answer.
+    pub fn leader_max_seq_no(&self) -> Option<u64> {
+        self.leader_max_seq_no
+    }
+
+    /// What all of the follower's copies have.
+    pub fn follower_global_checkpoint(&self) -> Option<u64> {
+        self.follower_global_checkpoint
+    }
+
+    /// The highest sequence number on the follower.
+    pub fn follower_max_seq_no(&self) -> Option<u64> {
+        self.follower_max_seq_no
+    }
+
+    /// The last operation that was asked for.
+    pub fn last_requested_seq_no(&self) -> Option<u64> {
+        self.requested_next.checked_sub(1)
+    }
+
+    /// Reads in flight, and those that wait to be tried again.
+    pub fn outstanding_reads(&self) -> usize {
+        self.reads.len()
+    }
+
+    /// Writes in flight, and those that wait to be tried again.
+    pub fn outstanding_writes(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Operations that wait to be written, and their bytes.
+    pub fn buffered(&self) -> (u64, u64) {
+        (self.buffer.len() as u64, self.buffer_bytes)
+    }
+
+    /// Bytes that the shard holds or expects: in flight, waiting, being written.
+    pub fn memory_bytes(&self) -> u64 {
+        let load = self.load();
+        load.reading_bytes + load.buffer_bytes + load.writing_bytes
+    }
+
+    /// Reads that failed and have not succeeded since.
+    pub fn exceptions(&self) -> impl Iterator<Item = &ReadException> {
+        self.exceptions.values()
+    }
+
+    /// What was done so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+}

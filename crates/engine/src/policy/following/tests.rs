@@ -1,0 +1,372 @@
+//! Against a leader that answers as it likes, and against a link in closed form.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use store::{OpKind, Operation};
+use world::Time;
+
+use super::*;
+
+fn op(seq_no: u64, source_bytes: usize) -> Operation {
+    let kind = OpKind::Index { source: Bytes::from(vec![b'x'; source_bytes]), auto_id: true };
+    Operation { seq_no, version: 1, id: Arc::from(format!("{seq_no:020}")), kind }
+}
+
+fn ops(range: std::ops::Range<u64>) -> Vec<Operation> {
+    range.map(|seq_no| op(seq_no, 40)).collect()
+}
+
+fn field(limits: Limits) -> ShardFollower {
+    ShardFollower::new(Pace::Field(limits), None, None)
+}
+
+fn answer(ops: Vec<Operation>, leader_has: u64) -> Answer {
+    let last = leader_has.checked_sub(1);
+    Answer { ops, global_checkpoint: last, max_seq_no: last, ..Answer::default() }
+}
+
+fn reads(follower: &mut ShardFollower, now: Time) -> Vec<ReadAsk> {
+    let mut found = Vec::new();
+    while let Some(order) = follower.next(now) {
+        if let Order::Read(ask) = order {
+            found.push(ask);
+        }
+    }
+    found
+}
+
+#[test]
+fn one_read_waits_at_a_leader_without_news() {
+    let mut follower = field(Limits::default());
+    let asked = reads(&mut follower, Time(0));
+    let max_bytes = 32 << 20;
+    assert_eq!(asked, [ReadAsk { from: 0, until: 0, max_ops: 5120, max_bytes }]);
+    follower.read_done(Time(5), asked[0], answer(Vec::new(), 0));
+    assert_eq!(reads(&mut follower, Time(5)), asked, "and again");
+    assert_eq!(follower.counts().successful_read_requests, 1);
+}
+
+#[test]
+fn ranges_are_asked_for_up_to_the_leaders_checkpoint_and_the_limit() {
+    let limits = Limits {
+        max_read_request_operation_count: 10,
+        max_outstanding_read_requests: 3,
+        ..Limits::default()
+    };
+    let mut follower = field(limits);
+    let first = reads(&mut follower, Time(0));
+    follower.read_done(Time(1), first[0], answer(ops(0..10), 45));
+    let spans = |asked: &[ReadAsk]| asked.iter().map(|a| (a.from, a.until)).collect::<Vec<_>>();
+    let asked = reads(&mut follower, Time(1));
+    assert_eq!(spans(&asked), [(10, 20), (20, 30), (30, 40)]);
+    // A part of the second: the rest is asked for before anything new.
+    follower.read_done(Time(2), asked[1], answer(ops(20..26), 45));
+    assert_eq!(spans(&reads(&mut follower, Time(2))), [(26, 30)]);
+    assert_eq!(follower.last_requested_seq_no(), Some(39));
+    follower.read_done(Time(3), asked[0], answer(ops(10..20), 45));
+    assert_eq!(spans(&reads(&mut follower, Time(3))), [(40, 45)]);
+}
+
+#[test]
+fn a_full_buffer_stops_reads_and_room_starts_them() {
+    let limits = Limits {
+        max_read_request_operation_count: 10,
+        max_write_buffer_count: 10,
+        max_outstanding_write_requests: 1,
+        max_write_request_operation_count: 5,
+        ..Limits::default()
+    };
+    let mut follower = field(limits);
+    let first = reads(&mut follower, Time(0));
+    let mut all = ops(0..20);
+    follower.read_done(Time(1), first[0], answer(std::mem::take(&mut all), 100));
+    let Some(Order::Write(number, written)) = follower.next(Time(1)) else { panic!("no write") };
+    assert_eq!(written.len(), 5);
+    assert_eq!(follower.next(Time(1)), None, "15 wait, 10 may");
+    follower.written(Time(2), number, Some(4), Some(4));
+    let Some(Order::Write(..)) = follower.next(Time(2)) else { panic!("no second write") };
+    assert_eq!(follower.buffered().0, 10);
+    assert_eq!(follower.next(Time(2)), None);
+    follower.written(Time(3), number + 1, Some(9), Some(9));
+    let orders = [follower.next(Time(3)), follower.next(Time(3))];
+    assert!(matches!(orders, [Some(Order::Write(..)), Some(Order::Read(_))]), "{orders:?}");
+}
+
+#[test]
+fn what_failed_is_tried_again_after_a_wait() {
+    let mut follower = field(Limits::default());
+    let asked = reads(&mut follower, Time(0));
+    follower.read_failed(Time(0), asked[0], "gone".to_owned(), 1);
+    assert_eq!(follower.next(Time(1)), None);
+    let at = follower.wake_at().unwrap();
+    assert_eq!(at, Time(0) + Duration::from_millis(50));
+    assert_eq!(follower.next(at), Some(Order::Read(asked[0])));
+    let exception = follower.exceptions().next().unwrap().clone();
+    assert_eq!((exception.from, exception.retries, exception.exception.as_str()), (0, 1, "gone"));
+    follower.read_done(at, asked[0], answer(ops(0..3), 3));
+    assert_eq!(follower.exceptions().count(), 0);
+    let Some(Order::Write(number, batch)) = follower.next(at) else { panic!("no write") };
+    follower.write_failed(at, number, 0);
+    assert_eq!(follower.next(at), Some(Order::Write(number, batch)), "the same, at once");
+    assert_eq!(follower.counts().failed_write_requests, 1);
+}
+
+/// A small generator, so that a seed says everything.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % n.max(1)
+    }
+}
+
+/// Whatever the order, the parts and the failures: every operation is written, once, and the buffer keeps its bound.
+#[test]
+fn every_operation_is_written_once() {
+    for seed in 0..300 {
+        let mut chance = Chance(seed);
+        let total = 200 + chance.below(400);
+        let pace = if seed % 2 == 0 {
+            Pace::Field(Limits {
+                max_read_request_operation_count: 1 + chance.below(40),
+                max_outstanding_read_requests: 1 + chance.below(6),
+                max_write_buffer_count: 1 + chance.below(80),
+                max_outstanding_write_requests: 1 + chance.below(4),
+                max_write_request_operation_count: 1 + chance.below(40),
+                ..Limits::default()
+            })
+        } else {
+            Pace::adaptive(16_000)
+        };
+        let mut follower = ShardFollower::new(pace, None, None);
+        let (mut asked, mut writing) = (Vec::new(), BTreeMap::new());
+        let (mut written, mut leader, mut now) = (BTreeSet::new(), 0, 0);
+        for step in 0.. {
+            assert!(step < 200_000, "seed {seed}: it does not end, {} written", written.len());
+            now += 1_000_000 * (1 + chance.below(20));
+            leader = total.min(leader + chance.below(30));
+            while let Some(order) = follower.next(Time(now)) {
+                match order {
+                    Order::Read(ask) => asked.push(ask),
+                    Order::Write(number, ops) => drop(writing.insert(number, ops)),
+                }
+            }
+            if written.len() as u64 == total {
+                break;
+            }
+            if !asked.is_empty() && chance.below(3) > 0 {
+                let ask = asked.swap_remove(chance.below(asked.len() as u64) as usize);
+                if chance.below(5) == 0 {
+                    follower.read_failed(Time(now), ask, "no".to_owned(), chance.below(99));
+                    continue;
+                }
+                let to = leader.min(ask.from + ask.max_ops).max(ask.from);
+                let some = ask.from + chance.below(to - ask.from + 1);
+                let to = if some == ask.from { to.min(ask.from + 1) } else { some };
+                follower.read_done(Time(now), ask, answer(ops(ask.from..to), leader));
+            } else if let Some(number) = writing.keys().next().copied() {
+                let batch: Arc<Vec<Operation>> = writing.remove(&number).unwrap();
+                if chance.below(5) == 0 {
+                    follower.write_failed(Time(now), number, chance.below(99));
+                    continue;
+                }
+                for op in batch.iter() {
+                    assert!(written.insert(op.seq_no), "seed {seed}: {} came twice", op.seq_no);
+                }
+                follower.written(Time(now), number, None, None);
+            }
+        }
+        assert_eq!(written.last(), Some(&(total - 1)), "seed {seed}");
+    }
+}
+
+/// A leader behind a link: answers queue for its rate; the follower writes at a rate, too.
+struct World {
+    rtt: Duration,
+    rate_bytes_per_s: f64,
+    write_bytes_per_s: f64,
+    op_source_bytes: usize,
+    /// Operations that the leader has at a moment.
+    leader: fn(f64) -> u64,
+    /// While it is cut nothing is answered.
+    cut_s: (f64, f64),
+}
+
+struct Seen {
+    written: Vec<(f64, u64)>,
+    memory_max_bytes: u64,
+    lag_at_end: u64,
+}
+
+impl Seen {
+    fn bytes_between(&self, from_s: f64, to_s: f64, op_bytes: u64) -> f64 {
+        let inside = self.written.iter().filter(|(at, _)| (from_s..to_s).contains(at));
+        (inside.map(|(_, ops)| ops).sum::<u64>() * op_bytes) as f64
+    }
+}
+
+enum Happens {
+    Arrives(ReadAsk),
+    Answers(ReadAsk, Answer),
+    Written(u64, u64, u64),
+    Wake,
+}
+
+fn run(world: &World, pace: Pace, seconds: f64) -> Seen {
+    let mut follower = ShardFollower::new(pace, None, None);
+    let mut events: BTreeMap<(u64, u64), Happens> = BTreeMap::from([((0, 0), Happens::Wake)]);
+    let (mut number, mut link_free, mut disk_free) = (0, 0f64, 0f64);
+    let mut seen = Seen { written: Vec::new(), memory_max_bytes: 0, lag_at_end: 0 };
+    let mut wakes = BTreeSet::new();
+    let half_s = world.rtt.as_secs_f64() / 2.0;
+    let ns = |seconds: f64| (seconds * 1e9) as u64;
+    while let Some(((at, _), event)) = events.pop_first() {
+        let (now, now_s) = (Time(at), at as f64 / 1e9);
+        if now_s > seconds {
+            break;
+        }
+        let mut push = |at_s: f64, event: Happens| {
+            number += 1;
+            events.insert((ns(at_s).max(at), number), event);
+        };
+        match event {
+            Happens::Wake => {}
+            Happens::Arrives(ask) if (world.cut_s.0..world.cut_s.1).contains(&now_s) => {
+                push(world.cut_s.1, Happens::Arrives(ask));
+            }
+            Happens::Arrives(ask) => {
+                let has = (world.leader)(now_s);
+                if has <= ask.from {
+                    // It waits at the leader.
+                    push(now_s + 0.001, Happens::Arrives(ask));
+                } else {
+                    let op_bytes = op(0, world.op_source_bytes).encoded_bytes();
+                    let fit = (ask.max_bytes / op_bytes).clamp(1, ask.max_ops);
+                    let to = has.min(ask.from + fit);
+                    let some = (ask.from..to).map(|n| op(n, world.op_source_bytes)).collect();
+                    let bytes = (to - ask.from) * op_bytes;
+                    link_free = link_free.max(now_s) + bytes as f64 / world.rate_bytes_per_s;
+                    push(link_free + half_s, Happens::Answers(ask, answer(some, has)));
+                }
+            }
+            Happens::Answers(ask, answer) => follower.read_done(now, ask, answer),
+            Happens::Written(write, ops, last) => {
+                seen.written.push((now_s, ops));
+                follower.written(now, write, Some(last), Some(last));
+            }
+        }
+        while let Some(order) = follower.next(now) {
+            number += 1;
+            match order {
+                Order::Read(ask) => {
+                    events.insert((ns(now_s + half_s), number), Happens::Arrives(ask));
+                }
+                Order::Write(write, ops) => {
+                    let bytes: u64 = ops.iter().map(Operation::encoded_bytes).sum();
+                    disk_free = disk_free.max(now_s) + bytes as f64 / world.write_bytes_per_s;
+                    let last = ops.last().unwrap().seq_no;
+                    let done = Happens::Written(write, ops.len() as u64, last);
+                    events.insert((ns(disk_free), number), done);
+                }
+            }
+        }
+        if let Some(at) = follower.wake_at()
+            && wakes.insert(at.0.max(now.0 + 100_000))
+        {
+            number += 1;
+            events.insert((at.0.max(now.0 + 100_000), number), Happens::Wake);
+        }
+        seen.memory_max_bytes = seen.memory_max_bytes.max(follower.memory_bytes());
+        seen.lag_at_end = (world.leader)(now_s)
+            - follower.follower_global_checkpoint().map_or(0, |seq_no| seq_no + 1);
+    }
+    seen
+}
+
+const GBIT: f64 = 125e6;
+
+/// More than any link carries: at least 90 % of it is filled, for documents of a point and of an article.
+#[test]
+fn the_adaptive_pace_fills_the_link_whatever_the_documents_size() {
+    for (source_bytes, rate) in [(40, GBIT / 10.0), (200, GBIT / 4.0), (38_000, GBIT)] {
+        let world = World {
+            rtt: Duration::from_millis(100),
+            rate_bytes_per_s: rate,
+            write_bytes_per_s: 10.0 * GBIT,
+            op_source_bytes: source_bytes,
+            leader: |_| 100_000_000,
+            cut_s: (0.0, 0.0),
+        };
+        let seen = run(&world, Pace::adaptive(128 << 20), 6.0);
+        let op_bytes = op(0, source_bytes).encoded_bytes();
+        let rate_seen = seen.bytes_between(2.0, 6.0, op_bytes) / 4.0;
+        assert!(
+            rate_seen > 0.9 * rate,
+            "{source_bytes}: {:.1} of {:.1} MB/s",
+            rate_seen / 1e6,
+            rate / 1e6
+        );
+    }
+}
+
+/// A follower that writes at half of what the link carries reads no more than it has memory for.
+#[test]
+fn a_slow_follower_stays_within_its_memory() {
+    let world = World {
+        rtt: Duration::from_millis(100),
+        rate_bytes_per_s: GBIT / 4.0,
+        write_bytes_per_s: GBIT / 8.0,
+        op_source_bytes: 1000,
+        leader: |_| 10_000_000,
+        cut_s: (0.0, 0.0),
+    };
+    let memory = 16 << 20;
+    let seen = run(&world, Pace::adaptive(memory), 6.0);
+    // The last read may bring twice what it was thought to.
+    assert!(seen.memory_max_bytes <= memory + (4 << 20), "{}", seen.memory_max_bytes);
+    let op_bytes = op(0, 1000).encoded_bytes();
+    let rate_seen = seen.bytes_between(2.0, 6.0, op_bytes) / 4.0;
+    assert!(rate_seen > 0.9 * world.write_bytes_per_s, "{rate_seen}");
+}
+
+/// Writes at a fifth of the link: the lag is a round trip of them, not a setting; and a cut is caught up after at the
+/// link's rate.
+#[test]
+fn the_lag_is_that_of_the_path() {
+    let world = World {
+        rtt: Duration::from_millis(100),
+        rate_bytes_per_s: GBIT / 10.0,
+        write_bytes_per_s: GBIT,
+        op_source_bytes: 200,
+        leader: |at_s| (at_s * 10_000.0) as u64,
+        cut_s: (5.0, 15.0),
+    };
+    let seen = run(&world, Pace::adaptive(64 << 20), 4.9);
+    assert!(seen.lag_at_end < 3_000, "{} operations at 10 000 a second", seen.lag_at_end);
+    let seen = run(&world, Pace::adaptive(64 << 20), 22.0);
+    assert!(seen.lag_at_end < 3_000, "{} operations after the cut", seen.lag_at_end);
+    let op_bytes = op(0, 200).encoded_bytes();
+    let back = seen.bytes_between(15.0, 17.0, op_bytes) / 2.0;
+    assert!(back > 0.8 * world.rate_bytes_per_s, "{:.1} MB/s after the cut", back / 1e6);
+}
+
+/// What the field's defaults do with large documents over a long path: 12 reads of 32 MB are more than any link holds.
+#[test]
+fn the_fields_defaults_keep_up_with_large_documents_at_the_price_of_memory() {
+    let world = World {
+        rtt: Duration::from_millis(100),
+        rate_bytes_per_s: GBIT,
+        write_bytes_per_s: 10.0 * GBIT,
+        op_source_bytes: 38_000,
+        leader: |_| 1_000_000,
+        cut_s: (0.0, 0.0),
+    };
+    let seen = run(&world, Pace::Field(Limits::default()), 6.0);
+    let op_bytes = op(0, 38_000).encoded_bytes();
+    let rate_seen = seen.bytes_between(3.0, 6.0, op_bytes) / 3.0;
+    assert!(rate_seen > 0.8 * GBIT, "{:.1} MB/s", rate_seen / 1e6);
+}

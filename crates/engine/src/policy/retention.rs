@@ -1,0 +1,99 @@
+//! Retention leases: for whom a shard keeps operations, from which on, and until when.
+//!
+//! After Elasticsearch's `ReplicationTracker`. A follower renews its lease every 30 s; one that was not renewed for
+//! `index.soft_deletes.retention_lease.period` is gone.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How often a follower renews its lease: `ccr.retention_lease.renew_interval`, as in the field.
+pub const RENEW_EVERY: Duration = Duration::from_secs(30);
+
+/// One lease.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// Operations from here on are kept.
+    pub retaining_seq_no: u64,
+    /// When it was added or renewed, in milliseconds since 1970.
+    pub timestamp_ms: u64,
+    /// Who asked for it; `ccr` for followers.
+    pub source: String,
+}
+
+/// The leases of a shard, by id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leases(BTreeMap<String, Lease>);
+
+impl Leases {
+    /// Adds a lease, or renews it. One that is renewed never keeps more than before: what it let go may be gone.
+    pub fn renew(&mut self, id: &str, retaining_seq_no: u64, now_ms: u64, source: &str) {
+        let lease = self.0.entry(id.to_owned()).or_insert_with(|| Lease {
+            retaining_seq_no,
+            timestamp_ms: now_ms,
+            source: source.to_owned(),
+        });
+        lease.retaining_seq_no = lease.retaining_seq_no.max(retaining_seq_no);
+        lease.timestamp_ms = lease.timestamp_ms.max(now_ms);
+    }
+
+    /// Drops a lease; whether there was one.
+    pub fn remove(&mut self, id: &str) -> bool {
+        self.0.remove(id).is_some()
+    }
+
+    /// Drops the leases that were not renewed for `period`; answers with their ids.
+    pub fn expire(&mut self, now_ms: u64, period: Duration) -> Vec<String> {
+        let period_ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
+        let is_old = |lease: &Lease| now_ms.saturating_sub(lease.timestamp_ms) > period_ms;
+        let old = self.0.iter().filter(|(_, lease)| is_old(lease));
+        let ids: Vec<String> = old.map(|(id, _)| id.clone()).collect();
+        ids.iter().for_each(|id| {
+            self.0.remove(id);
+        });
+        ids
+    }
+
+    /// Every lease, by id.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Lease)> {
+        self.0.iter().map(|(id, lease)| (id.as_str(), lease))
+    }
+
+    /// Whether there is a lease of this id.
+    pub fn contains(&self, id: &str) -> bool {
+        self.0.contains_key(id)
+    }
+
+    /// Whether there is none at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_that_is_renewed_stays_and_another_goes() {
+        let mut leases = Leases::default();
+        leases.renew("a", 10, 1_000, "ccr");
+        leases.renew("b", 5, 1_000, "ccr");
+        leases.renew("a", 30, 31_000, "ccr");
+        assert!(leases.expire(61_000, Duration::from_secs(60)).is_empty());
+        assert_eq!(leases.expire(61_001, Duration::from_secs(60)), ["b"]);
+        let left: Vec<_> = leases.iter().map(|(id, lease)| (id, lease.retaining_seq_no)).collect();
+        assert_eq!(left, [("a", 30)]);
+        assert!(leases.remove("a") && !leases.remove("a") && leases.is_empty());
+    }
+
+    #[test]
+    fn what_was_let_go_is_not_asked_back() {
+        let mut leases = Leases::default();
+        leases.renew("a", 30, 1_000, "ccr");
+        leases.renew("a", 20, 500, "ccr");
+        let lease = leases.iter().next().unwrap().1;
+        assert_eq!((lease.retaining_seq_no, lease.timestamp_ms), (30, 1_000));
+    }
+}

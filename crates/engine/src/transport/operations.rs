@@ -1,0 +1,66 @@
+//! Operations on their way to a follower, compressed where that is asked for.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use store::{Chunk, Operation};
+use world::Env;
+
+use super::compress::{decompress, maybe_compress};
+use super::message::{Failure, ops_bytes};
+
+/// Operations, plain or packed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Operations {
+    /// As they are.
+    Plain(Arc<Vec<Operation>>),
+    /// Compressed; the first byte names the codec.
+    Packed {
+        /// What the codec made of them.
+        bytes: Bytes,
+        /// Length before.
+        plain_bytes: u64,
+    },
+}
+
+impl Operations {
+    /// Packs operations with the codec of a request's `compress` field, unless that makes them larger.
+    pub async fn pack(env: &Env, ops: Vec<Operation>, compress: u8) -> Operations {
+        if compress == 0 || ops.is_empty() {
+            return Operations::Plain(Arc::new(ops));
+        }
+        let plain = postcard::to_stdvec(&ops).expect("operations are plain data");
+        match maybe_compress(env, Chunk::Bytes(Bytes::from(plain)), compress).await {
+            (Chunk::Bytes(bytes), _, Some(plain_bytes)) => {
+                Operations::Packed { bytes, plain_bytes }
+            }
+            _ => Operations::Plain(Arc::new(ops)),
+        }
+    }
+
+    /// The operations.
+    pub async fn unpack(self, env: &Env) -> Result<Vec<Operation>, Failure> {
+        match self {
+            Operations::Plain(ops) => {
+                Ok(Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared)))
+            }
+            Operations::Packed { bytes, plain_bytes } => {
+                let plain = decompress(env, Chunk::Bytes(bytes), plain_bytes, 0).await?;
+                let plain = plain.bytes().cloned().unwrap_or_default();
+                postcard::from_bytes(&plain).map_err(|error| {
+                    let reason = format!("packed operations cannot be read: {error}");
+                    Failure::new(500, "transport_exception", reason)
+                })
+            }
+        }
+    }
+
+    /// Bytes on the wire, about.
+    pub fn wire_bytes(&self) -> u64 {
+        match self {
+            Operations::Plain(ops) => ops_bytes(ops),
+            Operations::Packed { bytes, .. } => bytes.len() as u64,
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! A follower keeps up with its leader, whatever happens to either.
+
+mod common;
+
+use std::time::Duration;
+
+use common::eventually;
+use common::pair::{Pair, pair, pair_of};
+use serde_json::{Value, json};
+use world::Env;
+
+both_worlds!(
+    writes_updates_and_deletes_arrive,
+    the_fields_parameters_hold,
+    mappings_and_settings_are_carried_over,
+    a_cut_link_is_caught_up_after,
+    a_lost_primary_of_the_follower_is_replaced,
+    a_lost_primary_of_the_leader_is_replaced,
+    a_killed_follower_goes_on_where_it_was,
+    paused_resumed_and_let_go,
+);
+
+impl Pair {
+    /// Follows with parameters, and one replica.
+    async fn follow_with(&self, index: &str, replicas: u32, parameters: Value) {
+        let mut body = json!({
+            "remote_cluster": "leader", "leader_index": "a",
+            "settings": { "index.number_of_replicas": replicas },
+        });
+        let object = body.as_object_mut().unwrap();
+        object.extend(parameters.as_object().cloned().unwrap_or_default());
+        let path = format!("/{index}/_ccr/follow?wait_for_active_shards=1");
+        let answer = self.follower.must("PUT", &path, body).await;
+        assert_eq!(answer["index_following_started"], true, "{answer}");
+    }
+
+    /// Documents of the leader's shards, each with the hash of its content.
+    async fn content(&self) -> Vec<(u64, u64, String)> {
+        self.leader
+            .digests("a")
+            .await
+            .into_iter()
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    }
+
+    /// Waits until every copy of the follower holds what the leader holds.
+    async fn same(&self, env: &Env, index: &str) {
+        let expected = self.content().await;
+        assert_eq!(expected.len(), 2, "the leader's copies differ: {expected:?}");
+        let path = format!("/{index}/_narrows/digest?replicas=true");
+        let mut found = Value::Null;
+        for _ in 0..600 {
+            found = self.follower.ask("GET", &path, Value::Null).await.1;
+            let rows = found["shards"].as_array().cloned().unwrap_or_default();
+            let mut rows: Vec<_> = rows
+                .iter()
+                .map(|row| {
+                    let content = row["content"].as_str().unwrap().to_owned();
+                    (row["shard"].as_u64().unwrap(), row["documents"].as_u64().unwrap(), content)
+                })
+                .collect();
+            rows.sort();
+            rows.dedup();
+            if rows == expected {
+                return;
+            }
+            env.sleep(Duration::from_millis(100)).await;
+        }
+        let stats = self.follower.ask("GET", &format!("/{index}/_ccr/stats"), Value::Null).await.1;
+        panic!("not the same within a minute: {expected:?} {found} {stats:#}");
+    }
+
+    async fn stats(&self, index: &str) -> Vec<Value> {
+        let answer = self.follower.must("GET", &format!("/{index}/_ccr/stats"), Value::Null).await;
+        answer["indices"][0]["shards"].as_array().cloned().unwrap()
+    }
+
+    async fn sum(&self, index: &str, name: &str) -> u64 {
+        self.stats(index).await.iter().map(|shard| shard[name].as_u64().unwrap()).sum()
+    }
+
+    async fn lag(&self, index: &str) -> u64 {
+        let answer = self.follower.must("GET", &format!("/{index}/_ccr/stats"), Value::Null).await;
+        answer["indices"][0]["total_global_checkpoint_lag"].as_u64().unwrap()
+    }
+}
+
+async fn writes_updates_and_deletes_arrive(env: Env) {
+    let pair = pair(&env, 10, 50_000_000, 500).await;
+    pair.follow_with("b", 1, Value::Null).await;
+    assert_eq!(pair.leader.index("a", 500, 1500).await, 1000);
+    for n in (0..600).step_by(50) {
+        pair.leader.must("PUT", &format!("/a/_doc/{n}"), json!({ "n": n + 7 })).await;
+        pair.leader.must("DELETE", &format!("/a/_doc/{}", n + 1), Value::Null).await;
+    }
+    pair.same(&env, "b").await;
+    let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+    assert_eq!(count["count"], 1488);
+    assert_eq!(pair.lag("b").await, 0);
+    let written = pair.sum("b", "operations_written").await;
+    assert!(written >= 1024, "what was not in the files came as operations: {written}");
+    assert_eq!(pair.sum("b", "operations_read").await, written);
+    for shard in pair.stats("b").await {
+        assert_eq!(shard["leader_global_checkpoint"], shard["follower_global_checkpoint"]);
+        assert_eq!(shard["leader_max_seq_no"], shard["follower_max_seq_no"]);
+        assert_eq!(shard["failed_write_requests"], 0);
+        assert!(shard.get("fatal_exception").is_none(), "{shard}");
+    }
+    // Its documents are the leader's.
+    let (status, refused) = pair.follower.ask("PUT", "/b/_doc/1", json!({ "n": 1 })).await;
+    assert_eq!(status, 403, "{refused}");
+    pair.stop().await;
+}
+
+async fn the_fields_parameters_hold(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 100).await;
+    let parameters = json!({
+        "max_read_request_operation_count": 16,
+        "max_outstanding_read_requests": 3,
+        "max_write_request_operation_count": 8,
+        "max_outstanding_write_requests": 2,
+        "max_read_request_size": "1kb",
+        "read_poll_timeout": "1s",
+    });
+    pair.follow_with("b", 0, parameters).await;
+    assert_eq!(pair.leader.index("a", 100, 700).await, 600);
+    pair.same(&env, "b").await;
+    let (reads, writes) = (
+        pair.sum("b", "successful_read_requests").await,
+        pair.sum("b", "successful_write_requests").await,
+    );
+    assert!(reads >= 600 / 16, "{reads}");
+    assert!(writes >= 600 / 8, "{writes}");
+    let info = pair.follower.must("GET", "/b/_ccr/info", Value::Null).await;
+    let info = &info["follower_indices"][0];
+    assert_eq!(info["status"], "active");
+    assert_eq!(info["parameters"]["max_read_request_operation_count"], 16);
+    assert_eq!(info["parameters"]["max_write_buffer_size"], "512mb");
+    pair.stop().await;
+}
+
+async fn mappings_and_settings_are_carried_over(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 50).await;
+    pair.follow_with("b", 0, Value::Null).await;
+    let mapping = json!({ "properties": { "colour": { "type": "keyword" } } });
+    pair.leader.must("PUT", "/a/_mapping", mapping.clone()).await;
+    let settings = json!({ "index.refresh_interval": "30s", "index.number_of_replicas": 1 });
+    pair.leader.must("PUT", "/a/_settings", settings).await;
+    pair.leader.must("PUT", "/a/_doc/x", json!({ "n": 1, "colour": "red" })).await;
+    pair.same(&env, "b").await;
+    eventually(&env, "the mapping is there", async || {
+        let answer = pair.follower.must("GET", "/b/_mapping", Value::Null).await;
+        answer["b"]["mappings"]["properties"]["colour"]["type"] == "keyword"
+    })
+    .await;
+    if !env.is_virtual() {
+        let query = json!({ "query": { "term": { "colour": "red" } } });
+        let found = pair.follower.must("POST", "/b/_search", query).await;
+        assert_eq!(found["hits"]["total"]["value"], 1, "{found}");
+    }
+    eventually(&env, "the settings are there", async || {
+        let answer = pair.follower.must("GET", "/b/_settings", Value::Null).await;
+        let index = &answer["b"]["settings"]["index"];
+        index["refresh_interval"] == "30s" && index["number_of_replicas"] == "0"
+    })
+    .await;
+    let (status, refused) = pair.follower.ask("PUT", "/b/_mapping", mapping).await;
+    assert_eq!(status, 403, "{refused}");
+    pair.stop().await;
+}
+
+async fn a_cut_link_is_caught_up_after(env: Env) {
+    let pair = pair(&env, 10, 50_000_000, 100).await;
+    pair.follow_with("b", 0, Value::Null).await;
+    pair.leader.index("a", 100, 300).await;
+    pair.same(&env, "b").await;
+    pair.link.cut();
+    pair.leader.index("a", 300, 2300).await;
+    env.sleep(Duration::from_millis(500)).await;
+    let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+    assert_eq!(count["count"], 300, "nothing passes");
+    pair.link.heal();
+    pair.same(&env, "b").await;
+    pair.stop().await;
+}
+
+async fn a_lost_primary_of_the_follower_is_replaced(env: Env) {
+    let mut pair = pair_of(&env, (2, 3), (10, 50_000_000), (0, 300)).await;
+    pair.follow_with("b", 1, Value::Null).await;
+    pair.follower.green("b").await;
+    pair.leader.index("a", 300, 600).await;
+    pair.same(&env, "b").await;
+    let primary = |pair: &Pair| {
+        let state = pair.follower.any().state();
+        state.shard("b", 0).unwrap().primary().node.clone().unwrap()
+    };
+    let victim = if primary(&pair) == "follower-0" {
+        1
+    } else {
+        primary(&pair)["follower-".len()..].parse().unwrap()
+    };
+    pair.leader.index("a", 600, 700).await;
+    pair.follower.kill_node(victim).await;
+    pair.leader.index("a", 700, 900).await;
+    pair.same(&env, "b").await;
+    pair.follower.start_node(victim).await;
+    pair.leader.index("a", 900, 1000).await;
+    pair.follower.green("b").await;
+    pair.same(&env, "b").await;
+    pair.stop().await;
+}
+
+async fn a_lost_primary_of_the_leader_is_replaced(env: Env) {
+    let mut pair = pair_of(&env, (3, 2), (10, 50_000_000), (1, 300)).await;
+    pair.follow_with("b", 0, Value::Null).await;
+    pair.leader.index("a", 300, 600).await;
+    // Node 0 manages.
+    pair.leader.kill_node(1).await;
+    assert_eq!(pair.leader.index("a", 600, 900).await, 300);
+    pair.same(&env, "b").await;
+    pair.leader.start_node(1).await;
+    pair.leader.green("a").await;
+    assert_eq!(pair.leader.index("a", 900, 1000).await, 100);
+    pair.same(&env, "b").await;
+    pair.stop().await;
+}
+
+async fn a_killed_follower_goes_on_where_it_was(env: Env) {
+    let mut pair = pair(&env, 10, 50_000_000, 300).await;
+    pair.follow_with("b", 1, Value::Null).await;
+    pair.follower.green("b").await;
+    pair.leader.index("a", 300, 600).await;
+    for node in [1, 0] {
+        pair.follower.kill_node(node).await;
+    }
+    pair.leader.index("a", 600, 900).await;
+    pair.leader.must("DELETE", "/a/_doc/5", Value::Null).await;
+    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    for node in [0, 1] {
+        pair.follower.start_node(node).await;
+    }
+    pair.same(&env, "b").await;
+    let rows = pair.recoveries("b").await;
+    assert!(rows.iter().all(|row| row["type"] != "SNAPSHOT"), "no files came again: {rows:?}");
+    pair.stop().await;
+}
+
+async fn paused_resumed_and_let_go(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 100).await;
+    pair.follow_with("b", 0, Value::Null).await;
+    pair.leader.index("a", 100, 200).await;
+    pair.same(&env, "b").await;
+    let post = async |path: &str, body: Value| pair.follower.ask("POST", path, body).await;
+
+    let (status, refused) = post("/b/_ccr/resume_follow", Value::Null).await;
+    assert_eq!(
+        (status, &refused["error"]["type"]),
+        (400, &json!("resource_already_exists_exception"))
+    );
+    let (status, refused) = post("/b/_ccr/unfollow", Value::Null).await;
+    assert_eq!(status, 400, "{refused}");
+    assert!(refused["error"]["reason"].as_str().unwrap().contains("not been paused"), "{refused}");
+    let (status, missing) = post("/c/_ccr/pause_follow", Value::Null).await;
+    assert_eq!((status, &missing["error"]["type"]), (404, &json!("index_not_found_exception")));
+
+    assert_eq!(post("/b/_ccr/pause_follow", Value::Null).await.0, 200);
+    assert_eq!(post("/b/_ccr/pause_follow", Value::Null).await.0, 400);
+    let info = pair.follower.must("GET", "/b/_ccr/info", Value::Null).await;
+    assert_eq!(info["follower_indices"][0]["status"], "paused");
+    pair.leader.index("a", 200, 300).await;
+    env.sleep(Duration::from_millis(500)).await;
+    let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+    assert_eq!(count["count"], 200, "a paused follower stands still");
+
+    let parameters = json!({ "max_outstanding_read_requests": 1 });
+    assert_eq!(post("/b/_ccr/resume_follow", parameters).await.0, 200);
+    pair.same(&env, "b").await;
+
+    assert_eq!(post("/b/_ccr/pause_follow", Value::Null).await.0, 200);
+    assert_eq!(leases(&pair).await, 2);
+    let (status, answer) = post("/b/_ccr/unfollow", Value::Null).await;
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(leases(&pair).await, 0, "the leader need not keep anything for it");
+    pair.follower.must("PUT", "/b/_doc/own", json!({ "n": 1 })).await;
+    let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+    assert_eq!(count["count"], 301);
+    let (status, _) = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
+    assert_eq!(status, 404);
+    pair.stop().await;
+}
+
+/// Retention leases on the leader's primaries, but those of recoveries.
+async fn leases(pair: &Pair) -> usize {
+    let mut found = 0;
+    for node in pair.leader.nodes.values() {
+        let stats = node.retention_leases("a").unwrap_or_default();
+        found += stats.iter().filter(|(id, _)| id.contains("-following-")).count();
+    }
+    found
+}

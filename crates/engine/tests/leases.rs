@@ -1,0 +1,210 @@
+//! What a leader keeps for its followers, and what goes wrong between them.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use common::pair::{Pair, pair};
+use common::{Cluster, eventually};
+use engine::transport::{Class, LeaderShard, Pool, ReadChanges, Request};
+use serde_json::{Value, json};
+use world::Env;
+
+both_worlds!(
+    a_lease_keeps_operations_over_a_flush_and_a_restart,
+    an_expired_lease_is_recovered_from_once,
+    another_history_is_refused,
+    a_leader_made_anew_is_named,
+    what_cannot_be_followed_is_named,
+    a_chain_two_followers_and_oneself,
+);
+
+async fn follow(cluster: &Cluster, index: &str, alias: &str, leader: &str) {
+    let body = json!({
+        "remote_cluster": alias, "leader_index": leader,
+        "settings": { "index.number_of_replicas": 0 },
+    });
+    let path = format!("/{index}/_ccr/follow?wait_for_active_shards=1");
+    cluster.must("PUT", &path, body).await;
+}
+
+/// Waits until an index of one cluster holds what one of another holds.
+async fn same(env: &Env, from: (&Cluster, &str), to: (&Cluster, &str)) {
+    let expected = from.0.digests(from.1).await;
+    let mut found = Value::Null;
+    for _ in 0..600 {
+        let path = format!("/{}/_narrows/digest?replicas=true", to.1);
+        let (status, answer) = to.0.ask("GET", &path, Value::Null).await;
+        if status == 200 && to.0.digests(to.1).await == expected {
+            return;
+        }
+        found = answer;
+        env.sleep(Duration::from_millis(100)).await;
+    }
+    let stats = to.0.ask("GET", &format!("/{}/_ccr/stats", to.1), Value::Null).await.1;
+    panic!("not the same within a minute: {expected:?} {found} {stats:#}");
+}
+
+async fn stats(pair: &Pair, index: &str) -> Vec<Value> {
+    let answer = pair.follower.must("GET", &format!("/{index}/_ccr/stats"), Value::Null).await;
+    answer["indices"][0]["shards"].as_array().cloned().unwrap()
+}
+
+/// The paused follower's operations stay in the leader's log, though it commits and is started again.
+async fn a_lease_keeps_operations_over_a_flush_and_a_restart(env: Env) {
+    let mut pair = pair(&env, 4, 50_000_000, 100).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    pair.leader.index("a", 100, 200).await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
+    pair.leader.index("a", 200, 400).await;
+    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    for node in [1, 0] {
+        pair.leader.kill_node(node).await;
+    }
+    for node in [0, 1] {
+        pair.leader.start_node(node).await;
+    }
+    pair.leader.green("a").await;
+    pair.leader.index("a", 400, 500).await;
+    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    pair.follower.must("POST", "/b/_ccr/resume_follow", Value::Null).await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    for shard in stats(&pair, "b").await {
+        assert!(shard["operations_read"].as_u64().unwrap() >= 100, "they came one by one: {shard}");
+        assert!(shard["narrows"]["recovered_from_remote_again"].is_null(), "{shard}");
+    }
+    pair.stop().await;
+}
+
+/// Without a lease the operations are gone after a commit: the files come again, and the stats say so.
+async fn an_expired_lease_is_recovered_from_once(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 100).await;
+    let lose = async |from: u64| {
+        pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
+        let period = json!({ "index.soft_deletes.retention_lease.period": "1s" });
+        pair.leader.must("PUT", "/a/_settings", period).await;
+        env.sleep(Duration::from_millis(2500)).await;
+        pair.leader.index("a", from, from + 200).await;
+        pair.leader.must("POST", "/a/_flush", Value::Null).await;
+        let period = json!({ "index.soft_deletes.retention_lease.period": "12h" });
+        pair.leader.must("PUT", "/a/_settings", period).await;
+        pair.follower.must("POST", "/b/_ccr/resume_follow", Value::Null).await;
+    };
+    follow(&pair.follower, "b", "leader", "a").await;
+    pair.leader.index("a", 100, 200).await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    lose(200).await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    for shard in stats(&pair, "b").await {
+        let why = shard["narrows"]["recovered_from_remote_again"].as_str().unwrap_or_default();
+        assert!(why.contains("no longer available for replicating"), "{shard}");
+        assert!(why.contains("index.soft_deletes.retention_lease.period"), "{shard}");
+    }
+    // It goes on following.
+    pair.leader.index("a", 400, 500).await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.stop().await;
+}
+
+async fn another_history_is_refused(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 10).await;
+    let state = pair.leader.any().state();
+    let node = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let address = pair.leader.nodes[&node].transport_address().to_owned();
+    let leader = LeaderShard {
+        index: "a".to_owned(),
+        index_uuid: state.indices["a"].uuid.clone(),
+        shard: 0,
+        history_uuid: "of another past".to_owned(),
+    };
+    let ask = ReadChanges {
+        leader,
+        from: 0,
+        max_ops: 1,
+        max_bytes: 1000,
+        poll_timeout: Duration::ZERO,
+        compress: 0,
+    };
+    let pool = Pool::new(env.clone());
+    let request = Request::ReadChanges(Box::new(ask));
+    let answer = pool.call(&address, Class::Control, request, Duration::from_secs(5)).await;
+    let said = answer.unwrap_err().to_string();
+    assert!(said.contains("unexpected history uuid") && said.contains("of another past"), "{said}");
+    pool.close();
+    pair.stop().await;
+}
+
+async fn a_leader_made_anew_is_named(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 100).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.leader.must("DELETE", "/a", Value::Null).await;
+    pair.leader.create("a", 2, 0).await;
+    pair.leader.index("a", 0, 50).await;
+    eventually(&env, "every shard says that its leader is gone", async || {
+        stats(&pair, "b")
+            .await
+            .iter()
+            .all(|shard| shard["fatal_exception"]["type"] == "index_not_found_exception")
+    })
+    .await;
+    let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+    assert_eq!(count["count"], 100, "what it had stays");
+    pair.stop().await;
+}
+
+async fn what_cannot_be_followed_is_named(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 10).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    let refused = async |path: &str, body: Value| {
+        let (status, answer) = pair.follower.ask("PUT", path, body).await;
+        (status, answer["error"]["type"].as_str().unwrap_or_default().to_owned())
+    };
+    let of = |alias: &str, index: &str| json!({ "remote_cluster": alias, "leader_index": index });
+    let exists = refused("/b/_ccr/follow", of("leader", "a")).await;
+    assert_eq!(exists, (400, "resource_already_exists_exception".to_owned()));
+    let missing = refused("/c/_ccr/follow", of("leader", "zzz")).await;
+    assert_eq!(missing, (404, "index_not_found_exception".to_owned()));
+    let stranger = refused("/c/_ccr/follow", of("nobody", "a")).await;
+    assert_eq!(stranger, (404, "no_such_remote_cluster_exception".to_owned()));
+    let mut shards = of("leader", "a");
+    shards["settings"] = json!({ "index.number_of_shards": 3 });
+    let shards = refused("/c/_ccr/follow", shards).await;
+    assert_eq!(shards, (400, "illegal_argument_exception".to_owned()));
+    // Nobody listens there.
+    let seeds = if env.is_virtual() { "nowhere:9300" } else { "127.0.0.1:1" };
+    let settings = json!({ "persistent": { "cluster.remote.gone.seeds": [seeds] } });
+    pair.follower.must("PUT", "/_cluster/settings", settings).await;
+    let gone = refused("/c/_ccr/follow", of("gone", "a")).await;
+    assert_eq!(gone, (503, "node_disconnected_exception".to_owned()));
+    assert_eq!(pair.follower.ask("GET", "/c", Value::Null).await.0, 404, "nothing is left behind");
+    pair.stop().await;
+}
+
+async fn a_chain_two_followers_and_oneself(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 100).await;
+    let third = Cluster::start_with(&env, "third", 1, BTreeMap::new()).await;
+    let seeds = |cluster: &Cluster| -> Vec<String> {
+        cluster.nodes.values().map(|node| node.transport_address().to_owned()).collect()
+    };
+    let remotes = json!({ "persistent": {
+        "cluster.remote.leader.seeds": seeds(&pair.leader),
+        "cluster.remote.follower.seeds": seeds(&pair.follower),
+    } });
+    third.must("PUT", "/_cluster/settings", remotes).await;
+    let oneself = json!({ "persistent": { "cluster.remote.me.seeds": seeds(&pair.leader) } });
+    pair.leader.must("PUT", "/_cluster/settings", oneself).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    follow(&third, "c", "follower", "b").await;
+    follow(&third, "d", "leader", "a").await;
+    follow(&pair.leader, "copy", "me", "a").await;
+    pair.leader.index("a", 100, 400).await;
+    pair.leader.must("DELETE", "/a/_doc/7", Value::Null).await;
+    for to in [(&pair.follower, "b"), (&third, "c"), (&third, "d"), (&pair.leader, "copy")] {
+        same(&env, (&pair.leader, "a"), to).await;
+    }
+    third.stop().await;
+    pair.stop().await;
+}
