@@ -12,8 +12,8 @@
 //! - **s** is an average over some thirty answers of what each of them took, not of the averages that nodes say. What
 //!   differs from the other nodes by no more than chance would counts as no difference (the shrinkage of C. Stein,
 //!   1956): or else the luckiest node would be flooded. What made a node look slow is forgotten with time, not with
-//!   decisions, so that a shunned node comes back at any rate of requests, and the first answer after that counts for
-//!   more than what was before; a node that is silent while it has our requests is as slow as its silence is long.
+//!   decisions, so that a shunned node comes back at any rate of requests; a node that is silent while it has
+//!   our requests is as slow as its silence is long.
 //! - **A new node** has a window that grows with its answers, so that it is not flooded; and until it has warmed up it
 //!   counts as no slower than the others, or its cold caches would keep it out.
 //! - **A node that fails** is not fast. After a failure it gets one request at a time, after a pause that doubles
@@ -36,8 +36,7 @@ const ALPHA: f64 = 0.03;
 const OTHERS_ALPHA: f64 = 0.05;
 /// A difference of so many standard errors counts as chance.
 const CHANCE_ERRORS: f64 = 3.0;
-/// What was known loses half its weight in this time without an answer, or in four times what a search takes if that is
-/// longer.
+/// What made a node look slow loses half its weight in this time, or in four times what it takes if that is longer.
 const FORGET_HALF: Duration = Duration::from_secs(2);
 /// A node is silent when it has answered nothing for so many times what it takes.
 const SILENT_TIMES: f64 = 3.0;
@@ -62,8 +61,6 @@ pub(super) struct Known {
     service_ns: f64,
     /// Of the squares, in square nanoseconds.
     square: f64,
-    /// Variance of that average over the variance of one answer.
-    noise: f64,
     threads: f64,
     /// Requests of others, by its last answer and in the long run.
     others_last: f64,
@@ -78,12 +75,6 @@ pub(super) struct Known {
     failing: f64,
 }
 
-/// What is left of what was known after so long without an answer, where a search takes `takes_ns`.
-fn remembered(silence: Duration, takes_ns: f64) -> f64 {
-    let half_s = FORGET_HALF.as_secs_f64().max(4.0 * takes_ns / 1e9);
-    0.5f64.powf(silence.as_secs_f64() / half_s)
-}
-
 impl Known {
     /// A request is sent; `outstanding` were in flight before it.
     pub(super) fn sent(&mut self, now: Time, outstanding: u64) {
@@ -96,11 +87,9 @@ impl Known {
     pub(super) fn answered(&mut self, now: Time, feedback: &NodeFeedback, outstanding: u64) {
         let sample = feedback.took.as_nanos() as f64;
         self.answers = self.answers.saturating_add(1);
-        let forgotten = 1.0 - remembered(now - self.answered_at, sample);
-        let weight = ALPHA.max(1.0 / f64::from(self.answers)).max(forgotten);
+        let weight = ALPHA.max(1.0 / f64::from(self.answers));
         self.service_ns += weight * (sample - self.service_ns);
         self.square += weight * (sample * sample - self.square);
-        self.noise = (1.0 - weight).powi(2) * self.noise + weight * weight;
         self.threads = feedback.threads.max(1) as f64;
         let others = feedback.in_flight.saturating_sub(outstanding) as f64;
         self.others_last = others;
@@ -127,7 +116,10 @@ impl Known {
 
     /// Square of the standard error of [`Known::service_ns`].
     fn error_square(&self) -> f64 {
-        (self.square - self.service_ns * self.service_ns).max(0.0) * self.noise
+        let weight = ALPHA.max(1.0 / f64::from(self.answers.max(1)));
+        let variance = (self.square - self.service_ns * self.service_ns).max(0.0);
+        // Of an exponential average; of a plain one while there are few.
+        variance * (weight / (2.0 - weight)).max(1.0 / f64::from(self.answers.max(1)).min(1e3))
     }
 
     /// What a search takes there, beside nodes on which it takes `typical_ns`.
@@ -141,7 +133,8 @@ impl Known {
         if difference > 0.0 && self.answers < ANSWERS_KNOWN {
             difference = 0.0;
         } else if difference > 0.0 {
-            difference *= remembered(now - self.answered_at, typical_ns);
+            let half_s = FORGET_HALF.as_secs_f64().max(4.0 * self.service_ns / 1e9);
+            difference *= 0.5f64.powf((now - self.answered_at).as_secs_f64() / half_s);
         }
         let expected = typical_ns + difference;
         let silent_ns = (now - self.heard_at).as_nanos() as f64;
@@ -347,27 +340,6 @@ mod tests {
         nodes.sent(at(1305), "bad");
         nodes.failed(at(1306), "bad", Duration::from_millis(1));
         assert_eq!(first(&nodes, at(1307), &["bad"], 0), 0);
-    }
-
-    #[test]
-    fn a_node_that_stood_still_is_as_good_as_before_after_one_answer() {
-        let mut nodes = table(&[("good", 10), ("bad", 10)]);
-        for _ in 0..10 {
-            nodes.sent(at(1000), "bad");
-        }
-        for _ in 0..10 {
-            nodes.answered(at(11_000), "bad", Duration::from_secs(10), feedback(0, 10_000));
-        }
-        assert_eq!(shares(&nodes, at(11_000), &["good", "bad"]), [120, 0]);
-        // It is tried once what was known is old; the answer says that all is well again.
-        let tried = at(40_000);
-        nodes.sent(tried, "good");
-        assert_eq!(first(&nodes, tried, &["good", "bad"], 0), 1);
-        nodes.abandoned("good");
-        nodes.sent(tried, "bad");
-        nodes.answered(at(40_010), "bad", Duration::from_millis(10), feedback(0, 10));
-        let both = shares(&nodes, at(40_020), &["good", "bad"]);
-        assert!(both.iter().all(|count| (40..=80).contains(count)), "{both:?}");
     }
 
     #[test]
