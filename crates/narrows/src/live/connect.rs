@@ -59,6 +59,29 @@ impl ConnectArgs {
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
+
+    /// Whether whoever answers is trusted.
+    pub(crate) fn insecure(&self) -> bool {
+        self.insecure
+    }
+
+    /// Who we are; read from the file or the environment.
+    pub(crate) fn credentials(&self) -> Result<Credentials, clusters::Error> {
+        match &self.credentials {
+            Some(path) => Credentials::from_file(path),
+            None => Credentials::from_environment(|name| std::env::var(name).ok()),
+        }
+    }
+
+    /// Whom we trust.
+    pub(crate) fn tls(&self) -> TlsOptions {
+        TlsOptions {
+            ca: self.ca.clone(),
+            cert: self.cert.clone(),
+            key: self.key.clone(),
+            insecure: self.insecure,
+        }
+    }
 }
 
 /// Everything that is wrong with reaching a cluster is for whoever asked to put right: exit code 2.
@@ -117,16 +140,7 @@ pub(crate) fn options(
     timeout: Duration,
 ) -> Result<LiveOptions, clusters::Error> {
     let addresses = Address::parse_all(urls.iter().map(String::as_str))?;
-    let credentials = match &args.credentials {
-        Some(path) => Credentials::from_file(path)?,
-        None => Credentials::from_environment(|name| std::env::var(name).ok())?,
-    };
-    let tls = TlsOptions {
-        ca: args.ca.clone(),
-        cert: args.cert.clone(),
-        key: args.key.clone(),
-        insecure: args.insecure,
-    };
+    let (credentials, tls) = (args.credentials()?, args.tls());
     Ok(LiveOptions { addresses, credentials, tls, timeout })
 }
 
