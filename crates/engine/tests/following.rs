@@ -18,6 +18,8 @@ both_worlds!(
     a_lost_primary_of_the_leader_is_replaced,
     a_killed_follower_goes_on_where_it_was,
     paused_resumed_and_let_go,
+    a_replica_that_comes_up_beside_writes_lacks_none,
+    writes_that_do_not_wait_for_the_disk_are_known_in_the_end,
 );
 
 impl Pair {
@@ -288,6 +290,53 @@ async fn paused_resumed_and_let_go(env: Env) {
     assert_eq!(count["count"], 301);
     let (status, _) = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
     assert_eq!(status, 404);
+    pair.stop().await;
+}
+
+/// A batch that the primary applies while a copy begins to be tracked is either sent to it or found in the log.
+async fn a_replica_that_comes_up_beside_writes_lacks_none(env: Env) {
+    let pair = pair(&env, 2, 50_000_000, 50).await;
+    let parameters =
+        json!({ "max_read_request_operation_count": 20, "max_outstanding_write_requests": 4 });
+    pair.follow_with("b", 0, parameters).await;
+    let set = async |replicas: u32| {
+        let body = json!({ "index.number_of_replicas": replicas });
+        pair.follower.must("PUT", "/b/_settings", body).await;
+    };
+    for round in 1..=8 {
+        let from = round * 1000;
+        let writing = async {
+            for part in 0..10 {
+                pair.leader.index("a", from + part * 40, from + (part + 1) * 40).await;
+            }
+        };
+        let adding = async {
+            env.sleep(Duration::from_millis(3 * round)).await;
+            set(1).await;
+        };
+        tokio::join!(writing, adding);
+        pair.follower.green("b").await;
+        pair.same(&env, "b").await;
+        eventually(&env, "every copy is known to have all", async || pair.lag("b").await == 0)
+            .await;
+        set(0).await;
+    }
+    pair.stop().await;
+}
+
+async fn writes_that_do_not_wait_for_the_disk_are_known_in_the_end(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 50).await;
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "a",
+        "settings": {
+            "index.number_of_replicas": 1,
+            "index.translog.durability": "async", "index.translog.sync_interval": "100ms",
+        },
+    });
+    pair.follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=1", body).await;
+    pair.leader.index("a", 50, 250).await;
+    pair.same(&env, "b").await;
+    eventually(&env, "the checkpoint follows", async || pair.lag("b").await == 0).await;
     pair.stop().await;
 }
 

@@ -117,7 +117,16 @@ impl Follower {
 
     /// The first operation that not every copy has.
     fn needed_from(&self) -> u64 {
+        self.note_checkpoint();
         self.policy.borrow().follower_global_checkpoint().map_or(0, |seq_no| seq_no + 1)
+    }
+
+    /// Tells the policy what every copy has: it rises beside writes, too, where those do not wait for the disk.
+    pub(crate) fn note_checkpoint(&self) {
+        if let Ok(store) = self.shard.store() {
+            let (checkpoint, max) = (store.global_checkpoint(), store.max_seq_no());
+            self.policy.borrow_mut().note_follower(checkpoint, max);
+        }
     }
 
     async fn read(&self, node: &Node, ask: ReadAsk) -> Result<Answer, Trouble> {

@@ -46,6 +46,7 @@ impl FollowStats {
     /// Of a copy on this node; none if it does not follow.
     pub(crate) fn of(node: &Node, shard: &LocalShard) -> Option<FollowStats> {
         let follower = node.following.get(&shard.key())?;
+        follower.note_checkpoint();
         let Follower { policy, carried, fatal, last_write_failure, .. } = &*follower;
         let (policy, versions) = (policy.borrow(), carried.versions());
         let counts = policy.counts();

@@ -30,6 +30,9 @@ pub(crate) struct ConnectArgs {
     /// Do not look at the cluster's certificate: whoever answers is trusted with the credentials.
     #[arg(long, conflicts_with = "ca")]
     insecure: bool,
+    /// Look at a cluster of any version, also one that narrows was never tried with.
+    #[arg(long)]
+    any_version: bool,
     /// How long one answer may take.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     timeout: Duration,
@@ -39,7 +42,15 @@ pub(crate) struct ConnectArgs {
 impl Default for ConnectArgs {
     fn default() -> Self {
         let timeout = Duration::from_secs(10);
-        ConnectArgs { credentials: None, ca: None, cert: None, key: None, insecure: false, timeout }
+        ConnectArgs {
+            credentials: None,
+            ca: None,
+            cert: None,
+            key: None,
+            insecure: false,
+            any_version: false,
+            timeout,
+        }
     }
 }
 
@@ -86,8 +97,9 @@ pub(crate) async fn connect(
 ) -> anyhow::Result<Sampler> {
     let client = client(env, urls, args, args.timeout)?;
     let sampler = Sampler::connect(env, client).await.map_err(|error| usage(&error))?;
-    if let Some(sentence) = sampler.unfamiliar() {
-        eprintln!("narrows: {sentence}");
+    match sampler.check_version() {
+        Err(_) if args.any_version => {}
+        checked => checked.map_err(|error| usage(&error))?,
     }
     Ok(sampler)
 }

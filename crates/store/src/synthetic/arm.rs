@@ -150,12 +150,9 @@ impl SyntheticArm {
     }
 
     pub(crate) async fn sync(&self) -> Result<()> {
-        let covers = self.disk.borrow().unsynced.len();
+        let appends = self.disk.borrow().appends;
         self.pass(Work::DiskSync).await;
-        let unsynced = &mut self.disk.borrow_mut().unsynced;
-        // A trim may have dropped some meanwhile.
-        let covers = covers.min(unsynced.len());
-        unsynced.drain(..covers);
+        self.disk.borrow_mut().synced(appends);
         Ok(())
     }
 

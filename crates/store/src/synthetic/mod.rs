@@ -18,7 +18,7 @@ mod pin;
 pub(crate) mod space;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::rc::{Rc, Weak};
 
@@ -97,8 +97,9 @@ struct Disk {
     files: BTreeMap<String, Rc<FileContent>>,
     log: BTreeMap<u64, Operation>,
     log_bytes: u64,
-    /// Sequence numbers in `log` that were not synced, in the order of their appends.
-    unsynced: Vec<u64>,
+    /// Sequence numbers in `log` that were not synced, in the order of their appends, which are counted.
+    unsynced: VecDeque<(u64, u64)>,
+    appends: u64,
     incoming: BTreeMap<String, Noted>,
     /// Whoever has the copy open.
     holder: Weak<()>,
@@ -130,7 +131,8 @@ impl Disk {
         if let Some(old) = self.log.insert(seq_no, op) {
             self.log_bytes -= old.encoded_bytes();
         }
-        self.unsynced.push(seq_no);
+        self.appends += 1;
+        self.unsynced.push_back((self.appends, seq_no));
     }
 
     fn log_remove_where(&mut self, drop: impl Fn(u64) -> bool) {
@@ -139,12 +141,19 @@ impl Disk {
             self.log_bytes -= if goes { op.encoded_bytes() } else { 0 };
             !goes
         });
-        self.unsynced.retain(|seq_no| !drop(*seq_no));
+        self.unsynced.retain(|(_, seq_no)| !drop(*seq_no));
+    }
+
+    /// A sync that began after so many appends has ended.
+    fn synced(&mut self, appends: u64) {
+        while self.unsynced.front().is_some_and(|(append, _)| *append <= appends) {
+            self.unsynced.pop_front();
+        }
     }
 
     /// What a kill leaves.
     fn lose_unsynced(&mut self) {
-        for seq_no in std::mem::take(&mut self.unsynced) {
+        for (_, seq_no) in std::mem::take(&mut self.unsynced) {
             if let Some(op) = self.log.remove(&seq_no) {
                 self.log_bytes -= op.encoded_bytes();
             }

@@ -1,0 +1,139 @@
+//! Clients of the leader: each writes its own documents, one bulk request after another, and keeps the books.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use engine::rest::{RestMessage, RestRequest};
+use engine::routing::shard_of;
+use record::ledger::{Action, Fate, Ledger, WriteId};
+use serde_json::Value;
+use world::{Connection, Env, Time};
+
+use crate::scenario::{Chance, Writer};
+
+/// What a node answered, or none where nothing came.
+pub type Answer = Option<(u16, Value)>;
+
+/// How long a client waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Asks nodes over the network, as any client does.
+pub struct Client {
+    env: Env,
+    kept: Option<(String, Connection<RestMessage>)>,
+}
+
+impl Client {
+    /// On a host of its own.
+    pub fn new(env: &Env, host: &str) -> Client {
+        Client { env: env.host(host), kept: None }
+    }
+
+    pub async fn ask(&mut self, address: &str, method: &str, path: &str, body: Bytes) -> Answer {
+        let (method, path) = (method.to_owned(), path.to_owned());
+        let request = RestRequest { method, path, body };
+        let kept = self.kept.take().filter(|(to, _)| to == address);
+        let env = self.env.clone();
+        let asking = async {
+            let mut connection = match kept {
+                Some((_, connection)) => connection,
+                None => env.connect::<RestMessage>(address).await.ok()?,
+            };
+            connection.sender.send(RestMessage::Request(request)).await.ok()?;
+            match connection.receiver.recv().await {
+                Ok(Some(RestMessage::Response(response))) => Some((connection, response)),
+                _ => None,
+            }
+        };
+        let (connection, response) = self.env.timeout(PATIENCE, asking).await.ok()??;
+        self.kept = Some((address.to_owned(), connection));
+        let value = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
+        Some((response.status, value))
+    }
+}
+
+/// What all clients share.
+pub struct Load {
+    pub ledger: RefCell<Ledger>,
+    pub shards: u32,
+    pub addresses: Vec<String>,
+    pub until: Time,
+    pub requests_max: u64,
+}
+
+struct Line {
+    write: WriteId,
+    text: String,
+}
+
+fn line(load: &Load, chance: &mut Chance, (client, document, number): (usize, u64, u64)) -> Line {
+    let id = format!("c{client}d{document}");
+    let padding = "x".repeat(chance.between(0, 400) as usize);
+    let source = format!("{{\"client\":{client},\"write\":{number},\"padding\":\"{padding}\"}}");
+    let content = store::document_hash(&id, source.as_bytes());
+    let (name, action) = match chance.between(0, 99) {
+        0..65 => ("index", Action::Index { content }),
+        65..80 => ("create", Action::Create { content }),
+        _ => ("delete", Action::Delete),
+    };
+    let mut text = format!("{{\"{name}\":{{\"_id\":\"{id}\"}}}}\n");
+    if action != Action::Delete {
+        text.push_str(&source);
+        text.push('\n');
+    }
+    let shard = shard_of(&id, load.shards);
+    Line { write: load.ledger.borrow_mut().begin(&id, shard, action), text }
+}
+
+/// What an item of a bulk answer says. Refused for good is what was understood and not done; other failures say
+/// nothing of what was done.
+fn fate(item: &Value) -> Fate {
+    let item = item.as_object().and_then(|object| object.values().next()).unwrap_or(&Value::Null);
+    let number = |name: &str| item[name].as_u64();
+    match number("status") {
+        Some(200..300 | 404) if item.get("error").is_none() => {
+            match (number("_seq_no"), number("_version")) {
+                (Some(seq_no), Some(version)) => Fate::Acknowledged { seq_no, version },
+                _ => Fate::Unknown,
+            }
+        }
+        Some(400..500) => Fate::Rejected,
+        _ => Fate::Unknown,
+    }
+}
+
+/// Writes until the end of the load.
+pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut chance: Chance) {
+    let mut connection = Client::new(&env, &format!("client{client}"));
+    let (mut number, mut requests) = (0, 0);
+    while env.now() < load.until && requests < load.requests_max {
+        requests += 1;
+        let count = chance.between(1, writer.batch);
+        let documents: BTreeSet<u64> =
+            (0..count).map(|_| chance.between(0, writer.documents - 1)).collect();
+        let lines: Vec<Line> = documents
+            .into_iter()
+            .map(|document| {
+                number += 1;
+                line(&load, &mut chance, (client, document, number))
+            })
+            .collect();
+        let body: String = lines.iter().map(|line| line.text.as_str()).collect();
+        let to = chance.between(0, load.addresses.len() as u64 - 1) as usize;
+        let answer = connection.ask(&load.addresses[to], "POST", "/a/_bulk", body.into()).await;
+        let mut ledger = load.ledger.borrow_mut();
+        for (place, line) in lines.iter().enumerate() {
+            let fate = match &answer {
+                Some((200, answer)) => fate(&answer["items"][place]),
+                Some((400..500, _)) => Fate::Rejected,
+                _ => Fate::Unknown,
+            };
+            ledger.settle(&line.write, fate);
+        }
+        drop(ledger);
+        env.sleep(Duration::from_millis(chance.between(1, writer.pause_ms))).await;
+    }
+}

@@ -1,0 +1,188 @@
+//! Short runs in virtual time with faults at random: nodes killed, stopped and paused, the link cut, disks full. At
+//! the end everything that was acknowledged is on every copy of leader and follower, once, in its last version.
+//!
+//! A seed says everything. One that fails is printed with what is left of it when it is made smaller, and with the
+//! command that runs it again:
+//!
+//! ```text
+//! NARROWS_FAULT_CASE=17/1.4/32 cargo test --release -p engine --test faults replay -- --nocapture
+//! NARROWS_FAULT_SEEDS=10000 cargo test --release -p engine --test faults nothing_is_lost -- --nocapture
+//! ```
+
+mod client;
+mod run;
+mod scenario;
+mod shrink;
+mod site;
+
+use std::cell::Cell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use run::{Summary, run};
+use scenario::{Case, Scenario};
+
+/// Runs in an ordinary test; [`SEEDS`] says another number.
+const RUNS: u64 = 150;
+const SEEDS: &str = "NARROWS_FAULT_SEEDS";
+const FIRST: &str = "NARROWS_FAULT_FIRST";
+const CASE: &str = "NARROWS_FAULT_CASE";
+
+thread_local! {
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Panics within runs are results.
+fn be_quiet() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !IS_QUIET.get() {
+                before(info);
+            } else if std::env::var_os(CASE).is_some() {
+                eprintln!("{info}");
+            }
+        }));
+    });
+}
+
+fn quietly(scenario: &Scenario, planted: Option<&'static str>) -> Result<Summary, String> {
+    be_quiet();
+    IS_QUIET.set(true);
+    let result = run(scenario, planted);
+    IS_QUIET.set(false);
+    result
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Runs seeds on every core until `enough` fail; answers with those that failed, in order, and how many ran.
+fn search(
+    seeds: std::ops::Range<u64>,
+    planted: Option<&'static str>,
+    enough: usize,
+) -> (Vec<(u64, String)>, u64, Summary) {
+    let next = AtomicU64::new(seeds.start);
+    let failed: Mutex<Vec<(u64, String)>> = Mutex::default();
+    let total: Mutex<(u64, Summary)> = Mutex::default();
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end || failed.lock().unwrap().len() >= enough {
+                        return;
+                    }
+                    let result = quietly(&Scenario::of(&seed.into()), planted);
+                    let mut total = total.lock().unwrap();
+                    total.0 += 1;
+                    match result {
+                        Ok(summary) => {
+                            let sum = &mut total.1;
+                            sum.acknowledged += summary.acknowledged;
+                            sum.rejected += summary.rejected;
+                            sum.unknown += summary.unknown;
+                            sum.ms += summary.ms;
+                            sum.mended_ms = sum.mended_ms.max(summary.mended_ms);
+                        }
+                        Err(why) => failed.lock().unwrap().push((seed, why)),
+                    }
+                }
+            });
+        }
+    });
+    let mut failed = failed.into_inner().unwrap();
+    failed.sort();
+    let (runs, summary) = total.into_inner().unwrap();
+    (failed, runs, summary)
+}
+
+#[test]
+fn nothing_is_lost() {
+    let (first, runs) = (number(FIRST, 0), number(SEEDS, RUNS));
+    let began = std::time::Instant::now();
+    let (failed, ran, sum) = search(first..first + runs, None, 8);
+    let seconds = began.elapsed().as_secs_f64();
+    eprintln!(
+        "{ran} runs in {seconds:.1} s ({:.1} ms each on one core of those used), {:.0} s of virtual time each; \
+         {} writes acknowledged, {} rejected, {} without an answer; equal after {} ms at most",
+        seconds * 1e3 / ran.max(1) as f64,
+        sum.ms as f64 / 1e3 / ran.max(1) as f64,
+        sum.acknowledged,
+        sum.rejected,
+        sum.unknown,
+        sum.mended_ms,
+    );
+    assert!(sum.acknowledged > 20 * (ran - failed.len() as u64), "hardly anything was written");
+    for (seed, why) in &failed {
+        let line: String = why.split_whitespace().collect::<Vec<_>>().join(" ");
+        eprintln!("seed {seed}: {}", line.chars().take(400).collect::<String>());
+    }
+    if let Some((seed, why)) = failed.first() {
+        let seeds: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
+        let (case, small) = shrink::shrink(&Case::from(*seed), |s| quietly(s, None).err());
+        panic!(
+            "seeds {seeds:?} fail. Seed {seed}: {why}\nMade smaller: {small}\n{}\nRun it again:\n  \
+             {CASE}={case} cargo test --release -p engine --test faults replay -- --nocapture",
+            Scenario::of(&case)
+        );
+    }
+}
+
+/// Runs the case of the environment again, if there is one.
+#[test]
+fn replay() {
+    let Ok(text) = std::env::var(CASE) else { return };
+    let case: Case = text.parse().unwrap_or_else(|why| panic!("{why}"));
+    let scenario = Scenario::of(&case);
+    eprintln!("{case}: {scenario}");
+    match quietly(&scenario, None) {
+        Ok(summary) => eprintln!("{summary:?}"),
+        Err(why) => panic!("{case}: {why}"),
+    }
+}
+
+#[test]
+fn a_case_is_read_as_it_is_written() {
+    for text in ["17", "17/1.4/32", "17/none/all", "17/all/8"] {
+        assert_eq!(text.parse::<Case>().unwrap().to_string(), text);
+    }
+    assert!("17/x".parse::<Case>().is_err());
+}
+
+/// The same case gives the same run.
+#[test]
+fn a_seed_says_everything() {
+    for seed in 0..6 {
+        let scenario = Scenario::of(&Case::from(seed));
+        assert_eq!(quietly(&scenario, None), quietly(&scenario, None), "seed {seed}");
+    }
+}
+
+/// Each planted bug is found within so many seeds.
+const FOUND_WITHIN: u64 = 1000;
+
+fn is_found(planted: &'static str) {
+    let (failed, ran, _) = search(0..FOUND_WITHIN, Some(planted), 1);
+    let (seed, why) = failed.first().unwrap_or_else(|| panic!("[{planted}]: {ran} seeds pass"));
+    eprintln!("[{planted}] after {ran} runs, seed {seed}: {why}");
+}
+
+#[test]
+fn a_replicas_failure_that_is_ignored_is_found() {
+    is_found(engine::planted::FAILED_REPLICA_IGNORED);
+}
+
+#[test]
+fn a_checkpoint_that_is_skipped_is_found() {
+    is_found(engine::planted::CHECKPOINT_SKIPPED);
+}
+
+#[test]
+fn a_log_that_is_not_synced_is_found() {
+    is_found(store::planted::LOG_NOT_SYNCED);
+}

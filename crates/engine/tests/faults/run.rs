@@ -1,0 +1,385 @@
+//! One run: two clusters, clients, faults; then everything is mended, and the checker reads what is there.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use engine::{Node, rest};
+use record::ledger::{self, Ledger};
+use serde_json::{Value, json};
+use world::{Env, Link, LinkConfig, Task, virtual_world};
+
+use crate::client::{Client, Load, write};
+use crate::scenario::{Chance, Scenario, Side, What};
+use crate::site::Site;
+
+/// How long two clusters may take to become equal once all is mended.
+const MEND_PATIENCE: Duration = Duration::from_secs(400);
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// What an operator does that often until all is well.
+const HELP_EVERY: u32 = 40;
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub acknowledged: u64,
+    pub rejected: u64,
+    pub unknown: u64,
+    /// Virtual time that it took.
+    pub ms: u64,
+    /// Virtual time from the mending of everything to copies that are equal.
+    pub mended_ms: u64,
+}
+
+/// Runs it. The error says what was lost, or that the clusters never became equal, or what panicked.
+pub fn run(scenario: &Scenario, planted: Option<&'static str>) -> Result<Summary, String> {
+    let whole = scenario.clone();
+    let world = || {
+        virtual_world::run_traced(scenario.seed, move |env| async move {
+            planted.into_iter().for_each(|fault| env.plant(fault));
+            Stage::set(&env, whole).await.play().await
+        })
+    };
+    match catch_unwind(AssertUnwindSafe(world)) {
+        Ok(Ok((result, _))) => result,
+        Ok(Err(deadlock)) => Err(format!("nothing is left to happen: {deadlock}")),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            Err(format!("it panicked: {}", text.unwrap_or_default()))
+        }
+    }
+}
+
+/// Everything that is there.
+struct Stage {
+    env: Env,
+    scenario: Scenario,
+    leader: Rc<Site>,
+    follower: Rc<Site>,
+    link: Link,
+    tasks: RefCell<Vec<Task<()>>>,
+}
+
+async fn direct(node: &Node, method: &str, path: &str, body: Value) -> (u16, Value) {
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let request = rest::RestRequest { method: method.to_owned(), path: path.to_owned(), body };
+    let response = rest::handle(node, request).await;
+    (response.status, serde_json::from_slice(&response.body).unwrap_or(Value::Null))
+}
+
+impl Stage {
+    async fn set(env: &Env, scenario: Scenario) -> Stage {
+        let leader = Site::start(env, "leader", scenario.leaders).await;
+        let follower = Site::start(env, "follower", scenario.followers).await;
+        let mut settings = scenario.leader_settings.clone();
+        settings["index.number_of_shards"] = json!(scenario.shards);
+        settings["index.number_of_replicas"] = json!(scenario.leader_replicas);
+        let manager = leader.node(0).expect("it was started");
+        let made = direct(&manager, "PUT", "/a", json!({ "settings": settings })).await;
+        assert_eq!(made.0, 200, "{}", made.1);
+        let config = LinkConfig {
+            rtt: Duration::from_millis(scenario.rtt_ms),
+            rate_bytes_per_s: Some(scenario.rate_bytes_per_s),
+            ..LinkConfig::default()
+        };
+        let link = Link::open(env, config);
+        let mut seeds = Vec::new();
+        for number in 0..leader.len() {
+            seeds.push(link.route(&leader.transport(number)).await.expect("a virtual route"));
+        }
+        let remote = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+        let manager = follower.node(0).expect("it was started");
+        let set = direct(&manager, "PUT", "/_cluster/settings", remote).await;
+        assert_eq!(set.0, 200, "{}", set.1);
+        let env = env.clone();
+        Stage { env, scenario, leader, follower, link, tasks: RefCell::default() }
+    }
+
+    fn site(&self, side: Side) -> &Rc<Site> {
+        if side == Side::Leader { &self.leader } else { &self.follower }
+    }
+
+    fn keep(&self, name: &'static str, task: impl Future<Output = ()> + 'static) {
+        self.tasks.borrow_mut().push(self.env.spawn(name, task));
+    }
+
+    async fn play(self) -> Result<Summary, String> {
+        let began = self.env.now();
+        let load = Rc::new(Load {
+            ledger: RefCell::default(),
+            shards: self.scenario.shards,
+            addresses: (0..self.leader.len()).map(|number| self.leader.http(number)).collect(),
+            until: began + Duration::from_millis(self.scenario.load_ms),
+            requests_max: self.scenario.requests_max,
+        });
+        let clients: Vec<Task<()>> = self
+            .scenario
+            .writers
+            .iter()
+            .enumerate()
+            .map(|(number, writer)| {
+                let chance = Chance::new(self.scenario.seed ^ (number as u64 + 1) << 40);
+                let writing = write(self.env.clone(), load.clone(), number, writer.clone(), chance);
+                self.env.spawn("writes", writing)
+            })
+            .collect();
+        let following = self.follow(self.scenario.follow_at_ms);
+        let following = self.env.spawn("has the follower follow", following);
+        self.have_faults().await;
+        for client in clients {
+            client.await.map_err(|_| "a client ended".to_owned())?;
+        }
+        let mended = self.env.now();
+        self.mend();
+        let found = self.become_equal(&load.ledger.borrow().clone()).await;
+        drop(following);
+        let (acknowledged, rejected, unknown) = load.ledger.borrow().counts();
+        found?;
+        let now = self.env.now();
+        let ms = |since: world::Time| (now - since).as_millis() as u64;
+        Ok(Summary { acknowledged, rejected, unknown, ms: ms(began), mended_ms: ms(mended) })
+    }
+
+    /// Asks the follower to follow until it does.
+    fn follow(&self, after_ms: u64) -> impl Future<Output = ()> + 'static {
+        let (env, scenario, site) =
+            (self.env.clone(), self.scenario.clone(), self.follower.clone());
+        async move {
+            env.sleep(Duration::from_millis(after_ms)).await;
+            let mut settings = scenario.follower_settings;
+            settings["index.number_of_replicas"] = json!(scenario.follower_replicas);
+            let mut body = json!({
+                "remote_cluster": "leader", "leader_index": "a", "settings": settings,
+            });
+            let parameters = scenario.parameters.as_object().cloned().unwrap_or_default();
+            body.as_object_mut().expect("an object").extend(parameters);
+            let body = Bytes::from(body.to_string());
+            let mut client = Client::new(&env, "operator");
+            let path = "/b/_ccr/follow?wait_for_active_shards=0";
+            for node in (0..site.len()).cycle() {
+                let answer = client.ask(&site.http(node), "PUT", path, body.clone()).await;
+                match answer {
+                    Some((200, _)) => return,
+                    Some((400, answer))
+                        if answer["error"]["type"] == "resource_already_exists_exception" =>
+                    {
+                        return;
+                    }
+                    Some((status, answer)) if status < 500 && status != 404 => {
+                        panic!("the follower will not follow: {status} {answer}")
+                    }
+                    _ => env.sleep(Duration::from_millis(300)).await,
+                }
+            }
+        }
+    }
+
+    async fn have_faults(&self) {
+        let began = self.env.now();
+        // By the moment; beginnings before ends.
+        let mut moments: BTreeMap<(u64, usize), (usize, bool)> = BTreeMap::new();
+        for (number, fault) in self.scenario.faults.iter().enumerate() {
+            moments.insert((fault.at_ms, 2 * number), (number, true));
+            moments.insert((fault.at_ms + fault.lasts_ms, 2 * number + 1), (number, false));
+        }
+        for ((at_ms, _), (number, begins)) in moments {
+            self.env.sleep_until(began + Duration::from_millis(at_ms)).await;
+            let what = &self.scenario.faults[number].what;
+            if begins { self.begin(what) } else { self.end(what) }
+        }
+    }
+
+    fn begin(&self, what: &What) {
+        match *what {
+            What::Kill(side, node) => self.site(side).kill(node),
+            What::KillAll(side) => {
+                (0..self.site(side).len()).for_each(|node| self.site(side).kill(node));
+            }
+            What::Stop(side, node) => self.site(side).clone().stop(node),
+            What::Pause(side, node) => self.site(side).pause(node, true),
+            What::Cut => self.link.cut(),
+            What::FullDisk(side, node, bytes) => {
+                store::set_disk_free_bytes(&self.site(side).host(node), Some(bytes));
+            }
+            What::Flush(Side::Leader) => self.request(Side::Leader, "/a/_flush"),
+            What::Flush(Side::Follower) => self.request(Side::Follower, "/b/_flush"),
+            What::PauseFollowing => self.request(Side::Follower, "/b/_ccr/pause_follow"),
+        }
+    }
+
+    fn end(&self, what: &What) {
+        match *what {
+            What::Kill(side, node) | What::Stop(side, node) => {
+                self.site(side).clone().bring_up(node);
+            }
+            What::KillAll(side) => {
+                (0..self.site(side).len()).for_each(|node| self.site(side).clone().bring_up(node));
+            }
+            What::Pause(side, node) => self.site(side).pause(node, false),
+            What::Cut => self.link.heal(),
+            What::FullDisk(side, node, _) => {
+                store::set_disk_free_bytes(&self.site(side).host(node), None);
+            }
+            What::Flush(_) => {}
+            What::PauseFollowing => self.request(Side::Follower, "/b/_ccr/resume_follow"),
+        }
+    }
+
+    /// Asks a node that is there, whatever becomes of it.
+    fn request(&self, side: Side, path: &'static str) {
+        let number = self.scenario.seed as usize % self.site(side).len();
+        let address = self.site(side).http(number);
+        let env = self.env.clone();
+        self.keep("asks for something", async move {
+            let mut client = Client::new(&env, "operator");
+            let _ = client.ask(&address, "POST", path, Bytes::new()).await;
+        });
+    }
+
+    /// Ends every fault.
+    fn mend(&self) {
+        self.link.heal();
+        for site in [&self.leader, &self.follower] {
+            for node in 0..site.len() {
+                site.pause(node, false);
+                store::set_disk_free_bytes(&site.host(node), None);
+                site.clone().bring_up(node);
+            }
+        }
+    }
+
+    /// What an operator does: starts nodes, has the manager try again what it gave up, resumes.
+    async fn help(&self) {
+        for site in [&self.leader, &self.follower] {
+            (0..site.len()).for_each(|node| site.clone().bring_up(node));
+            if let Some(manager) = site.node(0) {
+                let path = "/_cluster/reroute?retry_failed=true";
+                direct(&manager, "POST", path, Value::Null).await;
+            }
+        }
+        let Some(node) = self.follower.node(0) else { return };
+        direct(&node, "POST", "/b/_ccr/resume_follow", Value::Null).await;
+        let stats = self.stats().await;
+        let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
+        let is_lost = |shard: &Value| {
+            shard["fatal_exception"]["type"] == "resource_not_found_exception"
+                && shard["narrows"].get("recovered_from_remote_again").is_some()
+        };
+        // It recovers by itself once; an operator begins anew.
+        if shards.iter().any(is_lost) {
+            direct(&node, "DELETE", "/b", Value::Null).await;
+            // Where that takes longer, the next time goes on with it.
+            let _ = self.env.timeout(Duration::from_secs(60), self.follow(0)).await;
+        }
+    }
+
+    /// Waits until every copy is there and has the same history; then the ledger is compared with what they hold.
+    async fn become_equal(&self, ledger: &Ledger) -> Result<(), String> {
+        let give_up = self.env.now() + MEND_PATIENCE;
+        let mut looks = 0;
+        loop {
+            if looks % HELP_EVERY == 0 {
+                self.help().await;
+            }
+            looks += 1;
+            let why = match self.copies().await {
+                Ok(copies) => match self.unequal(&copies).await {
+                    None => break,
+                    Some(why) => why,
+                },
+                Err(why) => why,
+            };
+            if self.env.now() >= give_up {
+                let broken = match self.copies().await {
+                    Ok(copies) => ledger.check(&copies),
+                    Err(_) => ledger.check(&[]),
+                };
+                return Err(format!("never equal: {why}{}", shown(&broken)));
+            }
+            self.env.sleep(LOOK_EVERY).await;
+        }
+        // Nothing may come after.
+        self.env.sleep(Duration::from_secs(2)).await;
+        let broken = ledger.check(&self.copies().await?);
+        if broken.is_empty() { Ok(()) } else { Err(shown(&broken)) }
+    }
+
+    /// Every copy of both indices; an error while one is missing.
+    async fn copies(&self) -> Result<Vec<ledger::Copy>, String> {
+        let mut copies = Vec::new();
+        for (site, index, replicas) in [
+            (&self.leader, "a", self.scenario.leader_replicas),
+            (&self.follower, "b", self.scenario.follower_replicas),
+        ] {
+            let mut found = 0;
+            for node in site.nodes() {
+                let read = node.copies(index).await.map_err(|failure| failure.reason)?;
+                found += read.len() as u32;
+                copies.extend(read);
+            }
+            let wanted = self.scenario.shards * (replicas + 1);
+            if found != wanted {
+                let explain = match site.node(0) {
+                    Some(node) => {
+                        let path = "/_cluster/allocation/explain";
+                        direct(&node, "GET", path, Value::Null).await.1
+                    }
+                    None => Value::Null,
+                };
+                return Err(format!("[{index}] has {found} of {wanted} copies: {explain}"));
+            }
+        }
+        Ok(copies)
+    }
+
+    /// Why it is too early to compare: a copy's history lacks something, or the follower does not know yet that it
+    /// has all.
+    async fn unequal(&self, copies: &[ledger::Copy]) -> Option<String> {
+        for shard in 0..self.scenario.shards {
+            let mut ends = copies.iter().filter(|copy| copy.shard == shard);
+            let first = ends.next()?;
+            let is_whole = |copy: &ledger::Copy| copy.max_seq_no == copy.local_checkpoint;
+            let same = |copy: &ledger::Copy| copy.max_seq_no == first.max_seq_no;
+            if !is_whole(first) || !ends.all(|copy| is_whole(copy) && same(copy)) {
+                let ends = copies.iter().map(|copy| {
+                    format!("\n  {}: {:?} {:?}", copy.name, copy.local_checkpoint, copy.max_seq_no)
+                });
+                let stats = self.stats().await;
+                return Some(format!("{} {stats}", ends.collect::<String>()));
+            }
+        }
+        let stats = self.stats().await;
+        let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
+        let knows = |shard: &Value| {
+            let max = copies
+                .iter()
+                .find(|copy| shard["shard_id"] == copy.shard)
+                .and_then(|copy| copy.max_seq_no)
+                .map_or(-1, |max| max as i64);
+            ["leader_global_checkpoint", "follower_global_checkpoint", "leader_max_seq_no"]
+                .iter()
+                .all(|name| shard[*name] == max)
+                && shard.get("fatal_exception").is_none()
+        };
+        let all = shards.len() == self.scenario.shards as usize && shards.iter().all(knows);
+        (!all).then(|| format!("the copies are equal, and the follower does not know it: {stats}"))
+    }
+
+    async fn stats(&self) -> Value {
+        match self.follower.node(0) {
+            Some(node) => direct(&node, "GET", "/b/_ccr/stats", Value::Null).await.1,
+            None => Value::Null,
+        }
+    }
+}
+
+fn shown(broken: &[ledger::Violation]) -> String {
+    let lines = broken.iter().take(8).map(|violation| format!("\n  {violation}"));
+    let more = broken.len().saturating_sub(8);
+    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+    lines.collect::<String>() + &more
+}

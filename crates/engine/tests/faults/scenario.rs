@@ -1,0 +1,297 @@
+//! What happens in a run: drawn from a seed, and nothing else.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+/// Random numbers from a seed (SplitMix64, Steele and others 2014).
+pub struct Chance(u64);
+
+impl Chance {
+    pub fn new(seed: u64) -> Chance {
+        Chance(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// From `from` to `to`, both included.
+    pub fn between(&mut self, from: u64, to: u64) -> u64 {
+        from + self.next() % (to - from + 1)
+    }
+
+    /// True so many times of a hundred.
+    pub fn percent(&mut self, percent: u64) -> bool {
+        self.next() % 100 < percent
+    }
+}
+
+/// Which cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Leader,
+    Follower,
+}
+
+/// What goes wrong, or is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// `kill -9`; it is started again at the end of the fault.
+    Kill(Side, usize),
+    /// Every node of a cluster at once.
+    KillAll(Side),
+    /// Stopped in order, and started again.
+    Stop(Side, usize),
+    /// It stands still.
+    Pause(Side, usize),
+    /// Nothing passes the link.
+    Cut,
+    /// The disk takes so many bytes more.
+    FullDisk(Side, usize, u64),
+    /// Every copy of the index is committed.
+    Flush(Side),
+    /// The follower is paused, and resumed.
+    PauseFollowing,
+}
+
+/// A fault: from when on, how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub at_ms: u64,
+    pub lasts_ms: u64,
+    pub what: What,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ms, for {} ms: {:?}", self.at_ms, self.lasts_ms, self.what)
+    }
+}
+
+/// A client that writes.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// Documents that are its own.
+    pub documents: u64,
+    /// Writes of a bulk request, at most.
+    pub batch: u64,
+    /// Between two requests, at most.
+    pub pause_ms: u64,
+}
+
+/// A seed, and what is left of its run: which faults, how many bulk requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    pub seed: u64,
+    /// Numbers of the faults that happen; none for all of them.
+    pub faults: Option<Vec<usize>>,
+    /// Bulk requests of each client, at most; none for no limit.
+    pub requests: Option<u64>,
+}
+
+impl From<u64> for Case {
+    fn from(seed: u64) -> Case {
+        Case { seed, faults: None, requests: None }
+    }
+}
+
+/// `SEED`, or `SEED/FAULT.FAULT/REQUESTS`; a part that is `all` takes nothing away.
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.seed)?;
+        if (&self.faults, &self.requests) == (&None, &None) {
+            return Ok(());
+        }
+        let numbers = |faults: &Vec<usize>| {
+            let numbers: Vec<String> = faults.iter().map(usize::to_string).collect();
+            if numbers.is_empty() { "none".to_owned() } else { numbers.join(".") }
+        };
+        let faults = self.faults.as_ref().map_or("all".to_owned(), numbers);
+        let requests = self.requests.map_or("all".to_owned(), |requests| requests.to_string());
+        write!(f, "/{faults}/{requests}")
+    }
+}
+
+impl FromStr for Case {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Case, String> {
+        let refuse = || format!("[{text}] is no case; write SEED or SEED/1.4.5/20");
+        let mut parts = text.split('/');
+        let seed = parts.next().and_then(|seed| seed.parse().ok()).ok_or_else(refuse)?;
+        let faults = match parts.next() {
+            None | Some("all") => None,
+            Some("none") => Some(Vec::new()),
+            Some(list) => Some(
+                list.split('.')
+                    .map(|n| n.parse().map_err(|_| refuse()))
+                    .collect::<Result<_, _>>()?,
+            ),
+        };
+        let requests = match parts.next() {
+            None | Some("all") => None,
+            Some(number) => Some(number.parse().map_err(|_| refuse())?),
+        };
+        Ok(Case { seed, faults, requests })
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub seed: u64,
+    pub leaders: usize,
+    pub followers: usize,
+    pub shards: u32,
+    pub leader_replicas: u32,
+    pub follower_replicas: u32,
+    pub rtt_ms: u64,
+    pub rate_bytes_per_s: u64,
+    /// Settings of the leader's index, and of the follower's.
+    pub leader_settings: Value,
+    pub follower_settings: Value,
+    /// Parameters of the follower; empty for the adaptive pace.
+    pub parameters: Value,
+    pub follow_at_ms: u64,
+    /// How long clients write.
+    pub load_ms: u64,
+    pub writers: Vec<Writer>,
+    pub requests_max: u64,
+    pub faults: Vec<Fault>,
+}
+
+fn replicas_of(chance: &mut Chance, nodes: usize) -> u32 {
+    chance.between(0, (nodes as u64 - 1).min(2)) as u32
+}
+
+fn index_settings(chance: &mut Chance, is_follower: bool) -> Value {
+    let mut settings = json!({});
+    if chance.percent(50) {
+        let bytes = chance.between(1, 40);
+        settings["index.translog.flush_threshold_size"] = json!(format!("{bytes}kb"));
+    }
+    if !is_follower && chance.percent(25) {
+        // Renewed every 30 s.
+        let seconds = chance.between(35, 60);
+        settings["index.soft_deletes.retention_lease.period"] = json!(format!("{seconds}s"));
+    }
+    if is_follower && chance.percent(20) {
+        settings["index.translog.durability"] = json!("async");
+        settings["index.translog.sync_interval"] =
+            json!(format!("{}ms", chance.between(100, 3000)));
+    }
+    settings
+}
+
+fn parameters(chance: &mut Chance) -> Value {
+    if chance.percent(40) {
+        return json!({});
+    }
+    let read_bytes = [200, 2000, 1 << 20][chance.between(0, 2) as usize];
+    json!({
+        "max_read_request_operation_count": chance.between(1, 50),
+        "max_read_request_size": format!("{read_bytes}b"),
+        "max_outstanding_read_requests": chance.between(1, 5),
+        "max_write_request_operation_count": chance.between(1, 50),
+        "max_outstanding_write_requests": chance.between(1, 5),
+        "max_write_buffer_count": chance.between(5, 200),
+        "max_retry_delay": format!("{}ms", chance.between(10, 500)),
+        "read_poll_timeout": format!("{}ms", chance.between(200, 10_000)),
+    })
+}
+
+fn fault(chance: &mut Chance, load_ms: u64, leaders: usize, followers: usize) -> Fault {
+    let side = if chance.percent(50) { Side::Leader } else { Side::Follower };
+    let nodes = if side == Side::Leader { leaders } else { followers };
+    let node = chance.between(0, nodes as u64 - 1) as usize;
+    let what = match chance.between(0, 99) {
+        0..35 => What::Kill(side, node),
+        35..43 => What::KillAll(side),
+        43..51 => What::Stop(side, node),
+        51..64 => What::Pause(side, node),
+        64..76 => What::Cut,
+        76..83 => What::FullDisk(side, node, chance.between(0, 20_000)),
+        83..95 => What::Flush(side),
+        _ => What::PauseFollowing,
+    };
+    let longest = match chance.between(0, 99) {
+        0..33 => 300,
+        33..66 => 3_000,
+        66..92 => 25_000,
+        // Longer than a lease that is as short as it may be.
+        _ => 120_000,
+    };
+    Fault { at_ms: chance.between(0, load_ms), lasts_ms: chance.between(10, longest), what }
+}
+
+impl Scenario {
+    pub fn of(case: &Case) -> Scenario {
+        let mut chance = Chance::new(case.seed);
+        let (leaders, followers) = (chance.between(1, 3) as usize, chance.between(1, 3) as usize);
+        let load_ms = chance.between(1_000, 20_000);
+        let writers = (0..chance.between(1, 3))
+            .map(|_| Writer {
+                documents: chance.between(3, 30),
+                batch: chance.between(1, 15),
+                pause_ms: chance.between(5, 1500),
+            })
+            .collect();
+        let mut scenario = Scenario {
+            seed: case.seed,
+            leaders,
+            followers,
+            shards: chance.between(1, 2) as u32,
+            leader_replicas: replicas_of(&mut chance, leaders),
+            follower_replicas: replicas_of(&mut chance, followers),
+            rtt_ms: chance.between(1, 150),
+            rate_bytes_per_s: 1000 * chance.between(20, 20_000),
+            leader_settings: index_settings(&mut chance, false),
+            follower_settings: index_settings(&mut chance, true),
+            parameters: parameters(&mut chance),
+            follow_at_ms: if chance.percent(50) { 0 } else { chance.between(0, load_ms) },
+            load_ms,
+            writers,
+            requests_max: case.requests.unwrap_or(u64::MAX),
+            faults: Vec::new(),
+        };
+        let faults = chance.between(1, 7);
+        scenario.faults =
+            (0..faults).map(|_| fault(&mut chance, load_ms, leaders, followers)).collect();
+        if let Some(kept) = &case.faults {
+            let all = std::mem::take(&mut scenario.faults);
+            let kept = all.into_iter().enumerate().filter(|(number, _)| kept.contains(number));
+            scenario.faults = kept.map(|(_, fault)| fault).collect();
+        }
+        scenario
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "leader {} nodes, {} shards, {} replicas, {}; follower {} nodes, {} replicas, {} {}, from {} ms; \
+             {} ms and {} kB/s between; {} clients for {} ms",
+            self.leaders,
+            self.shards,
+            self.leader_replicas,
+            self.leader_settings,
+            self.followers,
+            self.follower_replicas,
+            self.follower_settings,
+            self.parameters,
+            self.follow_at_ms,
+            self.rtt_ms,
+            self.rate_bytes_per_s / 1000,
+            self.writers.len(),
+            self.load_ms,
+        )?;
+        self.faults.iter().try_for_each(|fault| writeln!(f, "  {fault}"))
+    }
+}
