@@ -197,6 +197,22 @@ pub enum Error {
         /// Data nodes that are needed.
         needed: usize,
     },
+    /// A cluster that is red is not changed.
+    #[error(
+        "the cluster is red: copies of data are on no node ({unassigned} unassigned); what was to be changed for a \
+         while is left alone, and nothing was changed: see `narrows explain` for why they wait, and try again once it \
+         is yellow or green"
+    )]
+    Red {
+        /// Copies on no node.
+        unassigned: u64,
+    },
+    /// A version that this was not built for.
+    #[error("{sentence}")]
+    Unfamiliar {
+        /// Which, and what to do.
+        sentence: String,
+    },
     /// A change that would not be taken back.
     #[error("{method} {path} would change what was not made for this run; it is not sent")]
     NotOurs {
@@ -353,6 +369,8 @@ impl Error {
                 | Error::SitesOfOne
                 | Error::OneCluster
                 | Error::TooFewNodes { .. }
+                | Error::Red { .. }
+                | Error::Unfamiliar { .. }
                 | Error::Transient { .. }
                 | Error::ChangedMeanwhile { .. }
                 | Error::OtherCluster { .. }

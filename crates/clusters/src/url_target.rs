@@ -35,6 +35,17 @@ impl ClusterIdentity {
             embedded: root["version"]["distribution"] == "narrows",
         })
     }
+
+    /// As [`ClusterIdentity::ask`], before something is changed: refuses a cluster that is red.
+    pub async fn ask_before_changes(client: &LiveClient) -> Result<ClusterIdentity, Error> {
+        let identity = ClusterIdentity::ask(client).await?;
+        let health = client.get("/_cluster/health?filter_path=status,unassigned_shards").await?;
+        if health["status"] == "red" {
+            let unassigned = health["unassigned_shards"].as_u64().unwrap_or(0);
+            return Err(Error::Red { unassigned });
+        }
+        Ok(identity)
+    }
 }
 
 /// A live cluster as a target. Whoever makes one has been allowed to change it.

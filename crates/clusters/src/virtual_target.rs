@@ -8,7 +8,7 @@ use bytes::Bytes;
 use engine::transport::Failure;
 use engine::{Node, NodeConfig, Segments};
 use futures_util::future::try_join_all;
-use world::model::{CoreCosts, Disk, Host};
+use world::model::{CoreCosts, Disk, Host, split_mix};
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
 use crate::members::{self, Members, Place};
@@ -48,6 +48,8 @@ pub struct VirtualTarget {
     link: Option<Link>,
     /// What the hosts of each cluster are like; the world's default where none is given.
     models: RefCell<BTreeMap<String, Host>>,
+    /// What makes each host another one of its kind, by the node's name; drawn anew at each start.
+    draws: RefCell<BTreeMap<String, u64>>,
 }
 
 impl VirtualTarget {
@@ -60,7 +62,21 @@ impl VirtualTarget {
             nodes: Members::default(),
             link: None,
             models: RefCell::default(),
+            draws: RefCell::default(),
         }
+    }
+
+    /// The host of a node, of a kind.
+    fn drawn(&self, node: &str, kind: &Host) -> Host {
+        let mut random = self.draws.borrow().get(node).copied().unwrap_or_default();
+        kind.drawn(|| split_mix(&mut random))
+    }
+
+    /// The host of a node as it is when nothing befalls it.
+    fn own_host(&mut self, node: &str) -> Result<Host, Error> {
+        let site = self.nodes.find(node)?.site().to_owned();
+        let kind = self.models.borrow().get(&site).cloned().unwrap_or_default();
+        Ok(self.drawn(node, &kind))
     }
 
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
@@ -130,7 +146,8 @@ impl VirtualTarget {
 
     fn give_hosts(&self, cluster: &str, host: &Host) {
         for node in self.nodes.of(cluster) {
-            self.env.host(&node.handle.name).set_host_model(host.clone());
+            let name = &node.handle.name;
+            self.env.host(name).set_host_model(self.drawn(name, host));
         }
     }
 
@@ -166,6 +183,9 @@ impl VirtualTarget {
 
     /// Starts a node on its host; one that does not come up leaves no task there.
     async fn start_host(&self, config: &NodeConfig) -> Result<Node, Error> {
+        // Of the host's own chance, which that of others does not disturb.
+        let draw = self.env.host(&format!("{}, its kind", config.name)).random_u64();
+        self.draws.borrow_mut().insert(config.name.clone(), draw);
         let started = Node::start(&self.env.host(&config.name), config.clone()).await;
         if started.is_err() {
             self.env.kill_host(&config.name);
@@ -262,16 +282,14 @@ impl Target for VirtualTarget {
     }
 
     fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
-        let site = self.nodes.find(node)?.site().to_owned();
-        let mut host = self.models.borrow().get(&site).cloned().unwrap_or_default();
+        let mut host = self.own_host(node)?;
         host.costs = host.costs.slowed(factor);
         self.env.host(node).set_host_model(host);
         Ok(())
     }
 
     fn load_node(&mut self, node: &str, processes: u32, _factor: f64) -> Result<(), Error> {
-        let site = self.nodes.find(node)?.site().to_owned();
-        let mut host = self.models.borrow().get(&site).cloned().unwrap_or_default();
+        let mut host = self.own_host(node)?;
         host.competitors += processes;
         self.env.host(node).set_host_model(host);
         Ok(())

@@ -1,16 +1,9 @@
-//! The experiments of the document "Adaptive Replica Selection benchmarks" (2017) on the engine in virtual time: five
-//! cases, 100 clients in a closed loop, each without and with adaptive selection, and with ours; beside what the
-//! document found.
-//!
-//! The test bed is one set of parameters, fitted to the row "1 replica, no load" without selection: 165 ms of a core for
-//! each shard's search gives its 95.8 searches a second on 5 nodes of 16 cores, a spread of 0.5 its percentiles. What
-//! loads es3 is not fitted: `stress -i 8 -c 8 -m 8 -d 8` is 32 processes that count as always ready to run. All rows with
-//! selection are predictions. Of the document's six machines one only coordinates: it ran as many tasks as there were
-//! searches, a sixth of all to the digit, the five others five for each search. Here the first data node does that.
+//! The cases of the document "Adaptive Replica Selection benchmarks" (2017) on the engine in virtual time: 100 clients in a
+//! closed loop, each without and with adaptive selection, and with ours. Small, and for what must hold whatever the
+//! figures are; those stand beside the document's in the plan `replica-selection` (`narrows published`).
 //!
 //! Where each shard's turn begins is chance: a cluster that is "started fresh" keeps it to its end, and whether the shards
-//! of a node have their turn there in the same searches makes one slow half of them or slows all. The seed of each case
-//! is the one of twelve whose row without selection is nearest to the document's; the ignored test shows all.
+//! of a node have their turn there in the same searches makes one slow half of them or slows all.
 //!
 //! More requests than a test has: `NARROWS_REQUESTS=40000 cargo test --release -p engine --test replica_selection -- --nocapture`.
 
@@ -30,6 +23,9 @@ const NODES: usize = 5;
 const CLIENTS: usize = 100;
 const REQUESTS: usize = 1_600;
 
+/// Of all cases and variants.
+const SEED: u64 = 42;
+
 /// A case of the document.
 struct Case {
     name: &'static str,
@@ -37,60 +33,18 @@ struct Case {
     es3_loaded: bool,
     /// Whether requests go to all nodes in turn.
     all_nodes: bool,
-    /// The document's row without selection: searches a second; 50th, 90th, 99th percentile in milliseconds.
-    without: [f64; 4],
-    /// Fitted to that row.
-    seed: u64,
-    /// What adaptive selection changed, in per cent: throughput, 50th, 90th, 99th percentile ("Conclusion").
-    published: [f64; 4],
+}
+
+const fn case(name: &'static str, replicas: u32, es3_loaded: bool, all_nodes: bool) -> Case {
+    Case { name, replicas, es3_loaded, all_nodes }
 }
 
 const CASES: [Case; 5] = [
-    Case {
-        name: "1 replica",
-        replicas: 1,
-        es3_loaded: false,
-        all_nodes: false,
-        without: [95.8, 1003.0, 1340.0, 1648.0],
-        seed: 5,
-        published: [1.9, -1.7, 0.5, 1.3],
-    },
-    Case {
-        name: "1 replica, es3 loaded",
-        replicas: 1,
-        es3_loaded: true,
-        all_nodes: false,
-        without: [41.2, 412.0, 5215.0, 6181.0],
-        seed: 12,
-        published: [115.8, 129.0, -62.3, -57.1],
-    },
-    Case {
-        name: "4 replicas",
-        replicas: 4,
-        es3_loaded: false,
-        all_nodes: false,
-        without: [87.7, 1349.0, 1931.0, 2363.0],
-        seed: 7,
-        published: [11.6, -27.2, -28.6, -25.9],
-    },
-    Case {
-        name: "4 replicas, es3 loaded",
-        replicas: 4,
-        es3_loaded: true,
-        all_nodes: false,
-        without: [52.2, 2587.0, 3489.0, 4169.0],
-        seed: 4,
-        published: [65.8, -63.5, -39.8, -16.9],
-    },
-    Case {
-        name: "1 replica, all nodes",
-        replicas: 1,
-        es3_loaded: false,
-        all_nodes: true,
-        without: [89.6, 1089.0, 1706.0, 2481.0],
-        seed: 6,
-        published: [6.8, -7.2, -16.6, -28.0],
-    },
+    case("1 replica", 1, false, false),
+    case("1 replica, es3 loaded", 1, true, false),
+    case("4 replicas", 4, false, false),
+    case("4 replicas, es3 loaded", 4, true, false),
+    case("1 replica, all nodes", 1, false, true),
 ];
 
 /// What a run measured.
@@ -115,8 +69,8 @@ fn requests() -> usize {
     asked.map_or(REQUESTS, |text| text.parse().expect("NARROWS_REQUESTS is a number"))
 }
 
-fn measure(case: &'static Case, seed: u64, selection: &'static str) -> Figures {
-    world::virtual_world::run(seed, move |env| async move {
+fn measure(case: &'static Case, selection: &'static str) -> Figures {
+    world::virtual_world::run(SEED, move |env| async move {
         let settings = [("thread_pool.search.size", "25"), ("narrows.search.selection", selection)];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let c = Cluster::start_with(&env, "es", NODES, BTreeMap::from(settings)).await;
@@ -192,21 +146,19 @@ fn show_change(name: &str, change: [f64; 4]) {
 }
 
 #[test]
-fn the_document_s_conclusions_hold_and_its_changes_are_predicted() {
-    let mut errors = Vec::new();
+fn a_loaded_node_is_routed_around_and_ours_is_no_worse_than_the_field_s() {
+    println!("seed {SEED}");
     for case in &CASES {
-        let none = measure(case, case.seed, "none");
-        let ars = measure(case, case.seed, "ars_6_1");
-        let ours = measure(case, case.seed, "narrows");
-        println!("{}, seed {}", case.name, case.seed);
+        let none = measure(case, "none");
+        let ars = measure(case, "ars_6_1");
+        let ours = measure(case, "narrows");
+        println!("{}", case.name);
         for (name, row) in [("none", &none), ("ars", &ars), ("narrows", &ours)] {
             show(name, row);
         }
         let changed = change(&none, &ars);
-        show_change("published", case.published);
         show_change("ars", changed);
         show_change("narrows", change(&none, &ours));
-        errors.extend((0..4).map(|n| (changed[n] - case.published[n]).abs()));
         // "Routed away from es3": less than the others, and not nothing.
         if case.es3_loaded {
             let es3 = ars.by_node[2];
@@ -219,22 +171,5 @@ fn the_document_s_conclusions_hold_and_its_changes_are_predicted() {
         let (tail, its) = (ours.values[3], ars.values[3]);
         assert!(ours.values[0] > 0.96 * ars.values[0], "{}", case.name);
         assert!(tail < 1.06 * its, "{}: {tail} ms and {its} ms", case.name);
-    }
-    errors.sort_by(f64::total_cmp);
-    let median = (errors[9] + errors[10]) / 2.0;
-    println!("median error of the 20 changes: {median:.1} percentage points");
-    assert!(median <= 15.0, "{errors:?}");
-}
-
-#[test]
-#[ignore = "shows what the seeds were fitted to"]
-fn rows_without_selection_by_seed() {
-    for case in &CASES {
-        println!("{}: {:?}", case.name, case.without);
-        for seed in 1..=12 {
-            let values = measure(case, seed, "none").values;
-            let off = values.iter().zip(&case.without).map(|(a, b)| (a / b).ln().abs());
-            println!("  seed {seed}: off by {:.2}, {values:.0?}", off.sum::<f64>());
-        }
     }
 }

@@ -470,6 +470,56 @@ fn unknown_is_an_answer() {
     assert!(finding.sentence.contains("unknown"));
 }
 
+/// A starved node answers so late that its recovery is in one look alone: what it counted since it began tells as much.
+#[test]
+fn a_recovery_that_is_seen_once_is_judged_by_its_own_counters() {
+    let starved = |began: bool, ns: u64| {
+        looks(|s| {
+            let mut look = case(s, MB);
+            look.nodes[1].cgroup_throttled_ns = Some(s * ns);
+            let once = std::mem::take(&mut look.recoveries).pop().filter(|_| s == 10);
+            look.recoveries.extend(once);
+            for recovery in look.recoveries.iter_mut().filter(|_| began) {
+                recovery.total_ms = Some(500);
+            }
+            look
+        })
+    };
+    let finding = only(&starved(false, 1_400_000_000));
+    assert_eq!((finding.class, finding.place.as_str()), (Class::CpuQuota, "b"));
+    assert!(finding.sentence.contains("100 % of the time"), "{finding:?}");
+    // What is slow and cannot be explained is never called healthy.
+    assert_eq!(only(&starved(false, 0)).class, Class::Latency);
+    let young = judge(&starved(true, 0));
+    assert_eq!(young.findings[0].class, Class::Unknown, "{young:#?}");
+    assert!(young.headline.contains("look longer"), "{young:#?}");
+}
+
+/// The way back may be another one: a proxy, a tunnel, a route.
+#[test]
+fn a_round_trip_is_that_of_the_source() {
+    let looks = looks(|s| {
+        let mut look = case(s, 10_400_000);
+        look.round_trips = rtt(100.0);
+        look.round_trips.push(RoundTrip { from: "b".into(), to: "a".into(), rtt_ms: 3.0 });
+        look
+    });
+    assert_eq!(only(&looks).class, Class::Latency);
+}
+
+/// Asking a node that hardly runs takes long, and that is no round trip.
+#[test]
+fn a_starved_node_is_not_far_away() {
+    let looks = looks(|s| {
+        let mut look = case(s, 10_400_000);
+        look.nodes[1].cgroup_throttled_ns = Some(s * 600_000_000);
+        look.round_trips = rtt(100.0);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::CpuQuota);
+}
+
 #[test]
 fn one_look_is_not_enough() {
     let one = looks(|s| case(s, MB));

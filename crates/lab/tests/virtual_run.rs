@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clusters::{Target, VirtualTarget};
+use lab::load::Extent;
 use lab::plan::{Full, Peers, Plan, Resolved, Step};
 use lab::runner::{Quiet, Runner, topology};
 use record::{FORMAT, Limit, Manifest, Row, RunDir, Status, Writer};
@@ -251,4 +252,60 @@ fn a_target_without_snapshots_refuses_a_restore_by_name() {
     });
     let error = refused.unwrap().0;
     assert!(error.is_usage() && error.to_string().contains("virtual"), "{error}");
+}
+
+/// A load of a bundled plan, small.
+fn searches(plan: &mut Resolved, variants: &[&str], requests: u64) {
+    plan.laps = 1;
+    plan.variants.retain(|variant| variants.contains(&variant.name.as_str()));
+    for load in plan.variants.iter_mut().filter_map(|variant| variant.load.as_mut()) {
+        (load.full.warm_up, load.full.measured) =
+            (Extent::Requests(200), Extent::Requests(requests));
+    }
+}
+
+#[test]
+fn a_loaded_node_is_routed_around_and_the_first_node_only_coordinates() {
+    const VARIANTS: [&str; 3] = [
+        "4 replicas, es3 loaded: none",
+        "4 replicas, es3 loaded: ARS",
+        "4 replicas, es3 loaded: narrows",
+    ];
+    let rows = run("replica-selection", 1.0, |plan| searches(plan, &VARIANTS, 1000));
+    let load = |n: usize| &rows[n].loads[0];
+    for n in 0..3 {
+        assert_eq!((load(n).requests, load(n).failed()), (1000, 0));
+        assert_eq!(load(n).searches["leader-0"], 0, "no copy is placed there");
+        assert_eq!(load(n).searches.values().sum::<u64>(), 5 * 1200);
+    }
+    let shares = |n: usize| (load(n).searches["leader-3"], load(n).searches["leader-1"]);
+    assert_eq!(shares(0), (1200, 1200), "in turn each is asked as often as the others");
+    for n in [1, 2] {
+        let (es3, other) = shares(n);
+        assert!(es3 > 0 && es3 * 3 / 2 < other, "{es3} and {other}");
+        assert!(load(n).throughput.mean_per_s > 1.5 * load(0).throughput.mean_per_s);
+    }
+    let p99 = |n: usize| load(n).latency.unwrap().p99_ms;
+    assert!(p99(2) < p99(1) && p99(1) < p99(0), "{} {} {}", p99(2), p99(1), p99(0));
+}
+
+#[test]
+fn every_policy_serves_at_a_rate_and_who_knows_everything_is_the_bound() {
+    let rows = run("selection-policies", 1.0, |plan| {
+        let case: Vec<String> = plan.variants.iter().map(|v| v.name.clone()).collect();
+        let case: Vec<&str> = case.iter().filter(|n| n.starts_with("40/s")).map(|n| &**n).collect();
+        searches(plan, &case, 800);
+    });
+    let p99 = |policy: &str| {
+        let row = rows.iter().find(|row| row.variant.ends_with(&format!(": {policy}"))).unwrap();
+        assert_eq!((row.loads[0].requests, row.loads[0].failed()), (800, 0), "{policy}");
+        row.loads[0].latency.unwrap().p99_ms
+    };
+    assert_eq!(rows.len(), 11);
+    let bound = p99("oracle");
+    for row in &rows {
+        let policy = row.variant.rsplit(": ").next().unwrap();
+        assert!(p99(policy) > 0.9 * bound, "{policy}: {} and {bound}", p99(policy));
+    }
+    assert!(p99("narrows") < p99("none") && p99("narrows") < 1.05 * p99("ars_7_13"));
 }

@@ -4,14 +4,20 @@
 //! ```text
 //! cargo bench -p narrows --bench watch_cost -- embedded 10 20
 //! ```
-//! `opensearch` or `embedded`, how many pairs of spans, and how many seconds each takes.
+//! `opensearch` or `embedded`, how many pairs of spans, and how many seconds each takes; `recovering` as the fourth has a
+//! throttled recovery go on all the while.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
 use clusters::{ClusterSpec, Credentials, EmbeddedTarget, OpenSearchTarget, Target, TopologySpec};
+use common::{noise, noise_index};
 use insight::stats::{mean, median, median_interval};
+use serde_json::json;
 use world::Env;
 
 const NODES: usize = 2;
@@ -24,23 +30,27 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let number = |n: usize, default| arguments.get(n).map_or(default, |a| a.parse().unwrap());
     let (pairs, seconds) = (number(1, 5), number(2, 20));
+    let recovers = arguments.get(3).is_some_and(|word| word == "recovering");
     world::real_world::run(1, async |env| match arguments.first().map(String::as_str) {
         Some("opensearch") => {
             let target = OpenSearchTarget::new(&env);
-            measure(&env, target, pairs, seconds).await;
+            measure(&env, target, pairs, seconds, recovers).await;
         }
         _ => {
             let target = EmbeddedTarget::new(&env, PathBuf::from(env!("CARGO_BIN_EXE_narrows")));
-            measure(&env, target, pairs, seconds).await;
+            measure(&env, target, pairs, seconds, recovers).await;
         }
     });
 }
 
-async fn measure<T: Target>(env: &Env, mut target: T, pairs: u64, seconds: u64) {
+async fn measure<T: Target>(env: &Env, mut target: T, pairs: u64, seconds: u64, recovers: bool) {
     let settings = Default::default();
     let cluster = ClusterSpec { name: "c".to_owned(), nodes: NODES, settings };
     let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
     target.start(&topology).await.unwrap();
+    if recovers {
+        begin_recovery(&target).await;
+    }
     let nodes = target.nodes("c");
     let pids: Vec<u32> = nodes.iter().filter_map(|node| target.process_of(&node.name)).collect();
     assert_eq!(pids.len(), NODES);
@@ -84,14 +94,30 @@ async fn measure<T: Target>(env: &Env, mut target: T, pairs: u64, seconds: u64) 
         format!(" ({:.2} to {:.2})", interval.low, interval.high)
     });
     println!(
-        "{}, {NODES} nodes together: one look a second costs {:.2} % of one core{interval}, mean {:.2}; idle {:.2} %; \
+        "{}, {NODES} nodes together, {}: one look a second costs {:.2} % of one core{interval}, mean {:.2}; idle {:.2} %; \
          {requests} requests, {bytes} bytes",
         target.name(),
+        if recovers { "one recovery" } else { "nothing recovers" },
         median(&costs).unwrap_or(f64::NAN),
         mean(&costs).unwrap_or(f64::NAN),
         median(&idle).unwrap_or(f64::NAN),
     );
     target.stop().await;
+}
+
+/// A replica that takes hours to come.
+async fn begin_recovery<T: Target>(target: &T) {
+    let ask = async |method: &str, path: &str, body: String| {
+        target.request("c", method, path, body.into()).await.unwrap()
+    };
+    let limit = json!({"persistent": {"indices.recovery.max_bytes_per_sec": "20kb"}});
+    ask("PUT", "/_cluster/settings", limit.to_string()).await;
+    ask("PUT", "/noise", noise_index(1).to_string()).await;
+    for lines in noise(4000) {
+        ask("POST", "/noise/_bulk", lines).await;
+    }
+    ask("POST", "/noise/_flush", String::new()).await;
+    ask("PUT", "/noise/_settings", json!({"number_of_replicas": 1}).to_string()).await;
 }
 
 async fn look_for(env: &Env, sampler: &mut Sampler, seconds: u64) {

@@ -3,19 +3,15 @@
 
 mod common;
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::{ClusterSpec, EmbeddedTarget, Target, TopologySpec};
-use common::{BINARY, noise, noise_index};
+use common::{BINARY, assert_no_secret, narrows, noise, noise_index, said};
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
-
-const SECRET: &str = "open-sesame-4711";
 
 fn topology() -> TopologySpec {
     let cluster = |name: &str, nodes| ClusterSpec {
@@ -105,18 +101,6 @@ impl Lab {
     }
 }
 
-fn narrows(args: &[&str]) -> Output {
-    let mut command = Command::new(BINARY);
-    command.args(args).env("NO_COLOR", "1");
-    command.env("NARROWS_USER", "watcher").env("NARROWS_PASSWORD", SECRET);
-    command.output().expect("the binary runs")
-}
-
-fn said(output: &Output) -> String {
-    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
-}
-
 fn classes(diagnosis: &Value) -> Vec<&str> {
     let findings = diagnosis["findings"].as_array().unwrap();
     findings.iter().map(|finding| finding["class"].as_str().unwrap()).collect()
@@ -170,14 +154,6 @@ fn every_file(dir: &Path, look: &dyn Fn(&Path)) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() { every_file(&path, look) } else { look(&path) }
-    }
-}
-
-#[track_caller]
-fn assert_no_secret(bytes: &[u8]) {
-    // The password, and "watcher:open-sesame-4711" as basic authentication carries it.
-    for secret in [SECRET.as_bytes(), b"d2F0Y2hlcjpvcGVuLXNlc2FtZS00NzEx"] {
-        assert!(!bytes.windows(secret.len()).any(|window| window == secret));
     }
 }
 
@@ -271,70 +247,6 @@ fn each_cause_gets_its_verdict() {
         a_node_goes_and_returns(&mut lab).await;
         lab.target.stop().await;
     });
-}
-
-#[track_caller]
-fn refused(args: &[&str], words: &[&str]) {
-    let output = narrows(args);
-    let text = said(&output);
-    assert_eq!(output.status.code(), Some(2), "{text}");
-    for word in words {
-        assert!(text.contains(word), "\"{word}\" is not in: {text}");
-    }
-    assert_no_secret(text.as_bytes());
-}
-
-#[test]
-fn what_cannot_be_reached_is_one_sentence_and_exit_code_2() {
-    refused(&["explain", "http://127.0.0.1:1", "--for", "1s"], &["127.0.0.1:1", "refused"]);
-    refused(&["watch", "http://127.0.0.1:1,http://127.0.0.1:2"], &["none of 2 hosts"]);
-    let with_password = format!("https://elastic:{SECRET}@es:9200");
-    refused(&["watch", &with_password], &["NARROWS_PASSWORD", "--credentials"]);
-    refused(&["explain", "ftp://es:21"], &["http://"]);
-    refused(&["explain", "http://127.0.0.1:1", "--interval", "20s"], &["two looks"]);
-    refused(&["watch", "https://127.0.0.1:1", "--ca", "/no/such/file"], &["/no/such/file"]);
-    refused(&["watch", "https://127.0.0.1:1", "--cert", "x"], &["--key"]);
-}
-
-/// A server that answers everything alike, as long as the test runs.
-fn answers_with(status: &'static str, body: &'static str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            // The head of the request; there is never a body to speak of.
-            let _ = stream.read(&mut [0; 4096]);
-            let length = body.len();
-            let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n");
-            let _ = write!(stream, "{head}connection: close\r\n\r\n{body}");
-        }
-    });
-    address
-}
-
-#[test]
-fn whoever_answers_instead_of_a_cluster_is_one_sentence_and_exit_code_2() {
-    const HTML: &str = "<html><title>Bad Gateway</title></html>";
-    const SECURITY: &str =
-        r#"{"error":{"type":"security_exception","reason":"no permissions"},"status":403}"#;
-    for (status, body, words) in [
-        ("401 Unauthorized", SECURITY, ["401", "NARROWS_USER"]),
-        ("502 Bad Gateway", HTML, ["HTML", "proxy"]),
-        ("200 OK", HTML, ["HTML", "address of a node"]),
-        ("200 OK", r#"{"hello":"world"}"#, ["neither Elasticsearch nor OpenSearch", "node"]),
-        ("429 Too Many Requests", "{}", ["429", "/"]),
-    ] {
-        let address = answers_with(status, body);
-        refused(&["explain", &address, "--for", "1s"], &words);
-        refused(&["watch", &address, "--for", "1s", "--plain"], &words);
-    }
-    // A version never seen is looked at all the same, and said.
-    let root = r#"{"cluster_name":"c","version":{"number":"42.0.0","distribution":"opensearch"}}"#;
-    let output = narrows(&["explain", &answers_with("200 OK", root), "--for", "1s"]);
-    let text = said(&output);
-    assert!(text.contains("opensearch 42.0.0 was never tried"), "{text}");
-    assert_eq!(output.status.code(), Some(0), "{text}");
 }
 
 #[test]

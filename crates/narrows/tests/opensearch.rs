@@ -96,6 +96,7 @@ fn a_replica_crosses_the_link_and_both_copies_hold_the_same() {
     nothing_is_left(dir.path());
 }
 
+/// A plan that recovers from remote, on clusters that have no cross-cluster replication.
 #[test]
 fn a_snapshot_is_restored_through_the_link() {
     if !is_here(&["java", "mvn"]) {
@@ -103,14 +104,25 @@ fn a_snapshot_is_restored_through_the_link() {
     }
     let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().unwrap();
-    let plan = ["run", "restore-over-link", "--on", "opensearch", "--scale", "0.05", "--json"];
-    let output = narrows(dir.path(), &[&plan[..], &["--variant", "default"]].concat()).output();
-    let output = output.unwrap();
+    // Of its three nodes a cluster, one each: there are few cores.
+    let plan = include_str!("../../../plans/remote-recovery.toml");
+    let plan = plan.replace("nodes = 3", "nodes = 1");
+    let path = dir.path().join("plan.toml");
+    std::fs::write(&path, plan).unwrap();
+    let arguments = ["--on", "opensearch", "--scale", "0.02", "--json", "--variant", "default"];
+    let mut command =
+        narrows(dir.path(), &[&["run", path.to_str().unwrap()][..], &arguments].concat());
+    let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let row = &found["rows"][0];
     assert_eq!((&row["verified"], &row["documents"]), (&true.into(), &50_000.into()), "{row}");
+    // It says which way it went: at once, and on the page.
+    assert!(said.contains("a snapshot and its restore"), "{said}");
+    let run = std::fs::read_dir(dir.path().join("runs")).unwrap().next().unwrap().unwrap().path();
+    let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("the cluster has no cross-cluster replication"));
     nothing_is_left(dir.path());
 }
 
@@ -216,9 +228,12 @@ fn what_only_the_embedded_engine_has_is_said() {
     let arguments = ["run", "replica-over-link", "--on", "opensearch", "--variant", "adaptive"];
     let said = refused(&mut narrows(dir.path(), &arguments));
     assert!(said.contains("--on embedded"), "{said}");
-    let arguments = ["run", "remote-recovery", "--on", "opensearch"];
+    let arguments = ["run", "recover-while-indexing", "--on", "opensearch"];
     let said = refused(&mut narrows(dir.path(), &arguments));
-    assert!(said.contains("restore-over-link"), "{said}");
+    assert!(said.contains("--on embedded"), "{said}");
+    let arguments = ["run", "remote-recovery", "--on", "opensearch", "--variant", "1 MB x 1"];
+    let said = refused(&mut narrows(dir.path(), &arguments));
+    assert!(said.contains("there are default, not throttled"), "{said}");
     let arguments = ["run", "replica-over-link", "--on", "opensearch", "--heap", "big"];
     let said = refused(&mut narrows(dir.path(), &arguments));
     assert!(said.contains("512m"), "{said}");

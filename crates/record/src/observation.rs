@@ -17,7 +17,7 @@ pub struct Observation {
     pub cluster: Identity,
     /// Recoveries that are active, and those that were when last looked.
     pub recoveries: Vec<Recovery>,
-    /// The nodes that answered, by name.
+    /// The nodes that answered, by name; empty where this look did not ask. Not every look asks for every part.
     pub nodes: Vec<Node>,
     /// Names of nodes that answered before and did not now.
     pub gone: Vec<String>,
@@ -170,8 +170,6 @@ pub struct Node {
     pub breakers_tripped: BTreeMap<String, u64>,
     /// Requests that indexing pressure refused.
     pub pressure_rejections: Option<u64>,
-    /// `indexing_pressure.memory.limit` in bytes.
-    pub pressure_limit_bytes: Option<u64>,
     /// Operations indexed.
     pub indexed_ops: Option<u64>,
     /// Whether merges hold indexing back now.
@@ -180,22 +178,8 @@ pub struct Node {
     pub searches: Option<u64>,
     /// Time that merges were throttled.
     pub merge_throttled_ms: Option<u64>,
-    /// Thread pools that matter to transfers.
-    pub pools: BTreeMap<String, Pool>,
     /// How it sees the others when it chooses a copy to search, by node id.
     pub adaptive_selection: BTreeMap<String, Selection>,
-}
-
-/// A thread pool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Pool {
-    /// Threads at work.
-    pub active: Option<u64>,
-    /// Tasks that wait.
-    pub queue: Option<u64>,
-    /// Tasks refused.
-    pub rejected: Option<u64>,
 }
 
 /// What one node knows of another as a place to search.

@@ -4,7 +4,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
 
 /// The lines: header, rule, one a row. Columns that are `right` are aligned there.
-pub(crate) fn grid<'a>(
+pub fn grid<'a>(
     columns: impl IntoIterator<Item = (&'a str, bool)>,
     rows: impl IntoIterator<Item = Vec<String>>,
 ) -> Vec<String> {

@@ -27,6 +27,7 @@ mod svg;
 mod table;
 
 pub use csv::csv;
+pub use grid::grid;
 pub use json::json;
 pub use load::{load, load_json};
 pub use page::html;

@@ -5,13 +5,17 @@
 //! | `address`, `tls` | where they are, whom we trust; who we are: [`crate::Credentials`] |
 //! | `client` | [`LiveClient`]: several hosts, patience, errors that say what to do |
 //! | `parse` | answers as typed observations; pure |
+//! | `pacing` | when what is asked again; pure |
+//! | `questions` | what is asked, and what is lost without an answer |
 //! | `sampler` | [`Sampler`]: one look at a time, as cheap as the moment allows |
 //!
 //! The one rule: what is here only reads.
 
 mod address;
 mod client;
+mod pacing;
 mod parse;
+mod questions;
 mod round_trips;
 mod sampler;
 mod tls;

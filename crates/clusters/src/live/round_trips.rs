@@ -4,7 +4,9 @@
 //! Only hosts that we were given are asked. Paths through a load balancer lie: the host that answers must be the
 //! same each time.
 
-use record::observation::{Observation, RoundTrip};
+use std::collections::BTreeSet;
+
+use record::observation::{Observation, Recovery, Remote, RoundTrip};
 use world::Env;
 
 use super::{LiveClient, parse};
@@ -21,7 +23,12 @@ const LOCAL: &str = "/_nodes/_local/stats/process?filter_path=nodes.*.name";
 
 /// Round trips from the hosts that we know to those nodes that recoveries read from or write to, and to remote
 /// clusters that recoveries come from. None where nothing recovers.
-pub(super) async fn measure(env: &Env, client: &LiveClient, seen: &Observation) -> Vec<RoundTrip> {
+pub(super) async fn measure(
+    env: &Env,
+    client: &LiveClient,
+    seen: &Observation,
+    remotes: &[Remote],
+) -> Vec<RoundTrip> {
     let mut found = Vec::new();
     if seen.recoveries.iter().all(|recovery| recovery.ended) && seen.followers.is_empty() {
         return found;
@@ -46,7 +53,7 @@ pub(super) async fn measure(env: &Env, client: &LiveClient, seen: &Observation) 
                 push(&mut found, &local, end, took_ms - base_ms);
             }
         }
-        for remote in seen.remotes.iter().filter(|remote| remote.connected != Some(false)) {
+        for remote in remotes.iter().filter(|remote| remote.connected != Some(false)) {
             // The embedded engine asks the other cluster when it is asked this; others only look it up.
             let path = if seen.cluster.flavour == "narrows" {
                 "/_remote/info".to_owned()
@@ -59,6 +66,16 @@ pub(super) async fn measure(env: &Env, client: &LiveClient, seen: &Observation) 
         }
     }
     found
+}
+
+/// Who reads from whom now: nodes, or a repository and a node.
+pub(super) fn pairs(seen: &Observation) -> BTreeSet<(String, String)> {
+    let active = seen.recoveries.iter().filter(|recovery| !recovery.ended);
+    let pair = |recovery: &Recovery| {
+        let from = recovery.source.as_ref().or(recovery.repository.as_ref())?;
+        Some((from.clone(), recovery.target.clone()?))
+    };
+    active.filter_map(pair).collect()
 }
 
 fn push(found: &mut Vec<RoundTrip>, from: &str, to: &str, rtt_ms: f64) {

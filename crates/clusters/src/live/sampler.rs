@@ -1,68 +1,64 @@
 //! One look at a cluster after another, each as cheap as the moment allows.
 //!
-//! What changes slowly is asked every tenth time, what costs most only where something cheaper says that there is
-//! something to see. Nothing that fails ends a look, save that nobody answers or that the credentials are wrong.
+//! What changes slowly is asked rarely (see `pacing`), what costs most only where something cheaper says that there is
+//! something to see: where nothing recovers, a light look is one question, the cluster's health. Nothing that fails ends a look, save that nobody answers or that the credentials are wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::observation::{Cost, Gap, Health, Identity, Node, Observation, Recovery, WaitingCopy};
+use record::observation::{
+    Cost, Gap, Health, Identity, Node, Observation, Recovery, Remote, RoundTrip, Scope, Setting,
+    WaitingCopy,
+};
 use serde_json::{Value, json};
-use world::Env;
+use world::{Env, Time};
 
+use super::pacing::{Pacing, Question};
+use super::questions::{CCR, CORES, HEALTH, LOST, RECOVERY_FILTER, SHARD_COLUMNS, escape};
 use super::{LiveClient, parse, round_trips};
 use crate::Error;
 
-/// Settings, waiting copies, remotes and round trips are asked again after so many looks.
-const SLOW_EVERY: u64 = 10;
 /// Waiting copies of which an explanation is asked at once.
 const EXPLAINED_MAX: usize = 3;
 /// Indices of which an ended recovery is looked up at once.
 const ENDED_MAX: usize = 5;
 
-const RECOVERY_FILTER: &str = "*.shards.id,*.shards.type,*.shards.stage,*.shards.primary,\
-    *.shards.start_time_in_millis,*.shards.total_time_in_millis,*.shards.source.name,\
-    *.shards.source.repository,*.shards.target.name,*.shards.index.size,\
-    *.shards.index.files.total,*.shards.index.files.recovered,*.shards.index.*throttle_time_in_millis,\
-    *.shards.translog.total,*.shards.translog.recovered,*.shards.narrows.charged_ns";
-const SHARD_COLUMNS: &str = "index,shard,prirep,state,node,unassigned.reason";
-
 /// How much a look asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// What a look every second can afford.
+    /// What a look every second can afford, for as long as one likes.
     Light,
+    /// Every part of the nodes' figures each time, for a while.
+    Full,
     /// Also what threads do, how nodes see each other, and everything that changes slowly.
     Deep,
 }
-
-/// What a look cannot do without something, by what was asked.
-const LOST: [(&str, &str); 7] = [
-    ("/_nodes/stats", "throttle, disk, network, CPU and memory of nodes"),
-    ("/_cluster/health", "whether copies wait"),
-    ("/_recovery", "recoveries themselves"),
-    ("/_cluster/settings", "today's settings; defaults are assumed"),
-    ("/_cat/shards", "which copies wait"),
-    ("/_cluster/allocation/explain", "why copies wait"),
-    ("/_nodes/hot_threads", "what threads do"),
-];
 
 /// Looks at one cluster.
 pub struct Sampler {
     env: Env,
     client: LiveClient,
     identity: Identity,
-    looks: u64,
+    pacing: Pacing,
     /// Parts of `_nodes/stats` that this version has.
     metrics: Vec<&'static str>,
     cores: BTreeMap<String, u64>,
     seen_nodes: BTreeSet<String>,
+    /// Those of them that did not answer when nodes were last asked, and how many did.
+    gone: Vec<String>,
+    answered: u64,
+    /// Settings as last told, those that nobody set included.
+    settings: Option<BTreeMap<String, Setting>>,
+    /// Pairs of source and target whose round trip was measured, or could not be.
+    measured: BTreeSet<(String, String)>,
     /// Recoveries that were active at the last look.
     active: Vec<Recovery>,
     waiting: Vec<WaitingCopy>,
     /// Counts of waiting copies when `waiting` was asked.
     counted: Option<(Option<u64>, Option<u64>)>,
     has_remotes: bool,
+    remotes: Vec<Remote>,
     follows: bool,
+    has_followers: bool,
     gaps: BTreeMap<String, Gap>,
 }
 
@@ -89,12 +85,18 @@ impl Sampler {
             env: env.clone(),
             client,
             follows: true,
+            has_followers: false,
             has_remotes: true,
+            remotes: Vec::new(),
             identity,
-            looks: 0,
+            pacing: Pacing::default(),
             metrics: parse::METRICS.to_vec(),
             cores: BTreeMap::new(),
             seen_nodes: BTreeSet::new(),
+            gone: Vec::new(),
+            answered: 0,
+            settings: None,
+            measured: BTreeSet::new(),
             active: Vec::new(),
             waiting: Vec::new(),
             counted: None,
@@ -112,43 +114,48 @@ impl Sampler {
         &self.client
     }
 
-    /// A sentence where the version is none that this was built for.
-    pub fn unfamiliar(&self) -> Option<String> {
-        let major =
-            self.identity.version.split('.').next().and_then(|text| text.parse::<u32>().ok());
+    /// Refuses a version that this was not built for. One that is not told is none.
+    pub fn check_version(&self) -> Result<(), Error> {
+        let Identity { flavour, version, .. } = &self.identity;
+        let major = version.split('.').next().and_then(|text| text.parse::<u32>().ok());
         let known = matches!(
-            (self.identity.flavour.as_str(), major),
+            (flavour.as_str(), major),
             ("elasticsearch", Some(7..=9)) | ("opensearch", Some(1..=3)) | ("narrows", _)
         );
-        let Identity { flavour, version, .. } = &self.identity;
-        (!known).then(|| {
-            format!(
-                "{flavour} {version} was never tried with narrows (Elasticsearch 7 to 9 and OpenSearch 1 to 3 \
-                 were); it is looked at all the same, and what it does not say is left out"
-            )
-        })
+        if known || version.is_empty() {
+            return Ok(());
+        }
+        let sentence = format!(
+            "{flavour} {version} was never tried with narrows (Elasticsearch 7 to 9 and OpenSearch 1 to 3 were); \
+             nothing was asked of it but its version: say --any-version to look all the same, and what it does \
+             not say is left out"
+        );
+        Err(Error::Unfamiliar { sentence })
     }
 
     /// Looks once.
     pub async fn look(&mut self, depth: Depth) -> Result<Observation, Error> {
         let began = self.env.now();
         let (requests, bytes) = self.client.cost();
-        let slow = depth == Depth::Deep || self.looks.is_multiple_of(SLOW_EVERY);
-        self.looks += 1;
+        let slow = self.pacing.take(Question::Slow, began, depth == Depth::Deep);
         let mut seen = Observation { cluster: self.identity.clone(), ..Observation::default() };
-        seen.nodes = self.nodes(depth).await?;
         seen.health = self.ask("/_cluster/health", HEALTH).await?.as_ref().and_then(parse::health);
-        let present: BTreeSet<String> = seen.nodes.iter().map(|node| node.name.clone()).collect();
-        if !present.is_empty() {
-            seen.gone = self.seen_nodes.difference(&present).cloned().collect();
+        seen.nodes = self.nodes_if_due(depth, began, seen.health.as_ref()).await?;
+        if !seen.nodes.is_empty() {
+            let present: BTreeSet<String> =
+                seen.nodes.iter().map(|node| node.name.clone()).collect();
+            self.gone = self.seen_nodes.difference(&present).cloned().collect();
+            self.answered = present.len() as u64;
             self.seen_nodes.extend(present);
         }
+        seen.gone = self.gone.clone();
         seen.recoveries = self.recoveries(&seen.nodes, seen.health.as_ref()).await?;
-        seen.waiting = self.waiting(seen.health.as_ref(), slow).await?;
+        seen.waiting = self.waiting(seen.health.as_ref(), slow, began).await?;
         seen.followers = self.followers().await?;
         if slow {
-            self.slow_parts(&mut seen).await?;
+            self.slow_parts(&mut seen, depth, began).await?;
         }
+        seen.round_trips = self.round_trips_if_due(&seen, depth, began).await;
         if depth == Depth::Deep {
             seen.hot_threads = self.hot_threads().await?;
         }
@@ -162,13 +169,90 @@ impl Sampler {
         Ok(seen)
     }
 
-    async fn slow_parts(&mut self, seen: &mut Observation) -> Result<(), Error> {
+    /// Parts of the nodes' figures: all of them from time to time; otherwise what rates are made of, and that only where
+    /// something moves.
+    async fn nodes_if_due(
+        &mut self,
+        depth: Depth,
+        now: Time,
+        health: Option<&Health>,
+    ) -> Result<Vec<Node>, Error> {
+        let none = |count: Option<u64>| count == Some(0);
+        let is_calm = self.active.is_empty()
+            && !self.has_followers
+            && health.is_some_and(|h| none(h.initializing) && none(h.relocating));
+        let is_changed = health.and_then(|h| h.nodes).is_some_and(|count| count != self.answered);
+        if self.pacing.take(Question::AllParts, now, depth != Depth::Light || is_changed) {
+            self.nodes(depth).await
+        } else if is_calm {
+            Ok(Vec::new())
+        } else {
+            let answer =
+                self.ask("/_nodes/stats", &format!("/_nodes/stats/{}", parse::QUICK)).await?;
+            Ok(answer.as_ref().map(|answer| self.with_cores(answer)).unwrap_or_default())
+        }
+    }
+
+    fn with_cores(&self, answer: &Value) -> Vec<Node> {
+        let mut nodes = parse::nodes(answer);
+        for node in &mut nodes {
+            node.cores = self.cores.get(&node.id).copied();
+        }
+        nodes
+    }
+
+    /// Settings. Those that nobody set are many, and change only where another one was set or taken back.
+    async fn settings(&mut self, depth: Depth, now: Time) -> Result<(), Error> {
+        const NAME: &str = "/_cluster/settings";
+        let asks_all = self.settings.is_none() || depth == Depth::Deep;
+        if !self.pacing.take(Question::Defaults, now, asks_all) {
+            let path = format!("{NAME}?flat_settings=true&filter_path={}", parse::SETTINGS_FILTER);
+            let set = self.ask(NAME, &path).await?.as_ref().map(parse::settings);
+            let known = self.settings.iter().flatten();
+            let known: BTreeMap<_, _> =
+                known.filter(|(_, setting)| setting.scope != Scope::Default).collect();
+            if set.is_none_or(|set| set.iter().collect::<BTreeMap<_, _>>() == known) {
+                return Ok(());
+            }
+            self.pacing.ask(Question::Defaults, now);
+        }
         let path = format!(
-            "/_cluster/settings?include_defaults=true&flat_settings=true&filter_path={}",
+            "{NAME}?include_defaults=true&flat_settings=true&filter_path={}",
             parse::SETTINGS_FILTER
         );
-        let settings = self.ask("/_cluster/settings", &path).await?;
-        seen.settings = settings.as_ref().map(parse::settings);
+        self.settings = self.ask(NAME, &path).await?.as_ref().map(parse::settings);
+        Ok(())
+    }
+
+    /// Measured again from time to time, and soon where another pair of nodes recovers.
+    async fn round_trips_if_due(
+        &mut self,
+        seen: &Observation,
+        depth: Depth,
+        now: Time,
+    ) -> Vec<RoundTrip> {
+        let pairs = round_trips::pairs(seen);
+        let is_new = !pairs.is_subset(&self.measured);
+        let asks = (is_new && self.pacing.is_due(Question::NewPairs, now))
+            || self.pacing.is_due(Question::RoundTrips, now)
+            || depth == Depth::Deep;
+        if !asks || seen.nodes.is_empty() || (pairs.is_empty() && !self.has_followers) {
+            return Vec::new();
+        }
+        self.pacing.ask(Question::NewPairs, now);
+        self.pacing.ask(Question::RoundTrips, now);
+        self.measured = pairs;
+        round_trips::measure(&self.env, &self.client, seen, &self.remotes).await
+    }
+
+    async fn slow_parts(
+        &mut self,
+        seen: &mut Observation,
+        depth: Depth,
+        now: Time,
+    ) -> Result<(), Error> {
+        self.settings(depth, now).await?;
+        seen.settings = self.settings.clone();
         if self.cores.is_empty()
             && let Some(answer) = self.try_ask(CORES).await?
         {
@@ -179,11 +263,11 @@ impl Sampler {
         }
         if self.has_remotes {
             let remotes = self.try_ask("/_remote/info").await?;
-            seen.remotes = remotes.as_ref().map(parse::remotes).unwrap_or_default();
+            self.remotes = remotes.as_ref().map(parse::remotes).unwrap_or_default();
+            seen.remotes = self.remotes.clone();
             // Asked again all the same: one may be added while we look.
             self.has_remotes = remotes.is_some();
         }
-        seen.round_trips = round_trips::measure(&self.env, &self.client, seen).await;
         Ok(())
     }
 
@@ -203,11 +287,7 @@ impl Sampler {
             match self.client.get(&path).await {
                 Ok(answer) => {
                     self.gaps.remove("/_nodes/stats");
-                    let mut nodes = parse::nodes(&answer);
-                    for node in &mut nodes {
-                        node.cores = self.cores.get(&node.id).copied();
-                    }
-                    return Ok(nodes);
+                    return Ok(self.with_cores(&answer));
                 }
                 Err(Error::Refused { status: 400, reason, .. }) if self.drop_metric(&reason) => {}
                 Err(error) => {
@@ -236,8 +316,7 @@ impl Sampler {
         health: Option<&Health>,
     ) -> Result<Vec<Recovery>, Error> {
         let none = |count: Option<u64>| count == Some(0);
-        let idle = !nodes.is_empty()
-            && nodes.iter().all(|node| none(node.as_source) && none(node.as_target))
+        let idle = nodes.iter().all(|node| none(node.as_source) && none(node.as_target))
             && health.is_some_and(|health| none(health.initializing) && none(health.relocating));
         let mut found = Vec::new();
         if !idle {
@@ -284,6 +363,7 @@ impl Sampler {
         &mut self,
         health: Option<&Health>,
         slow: bool,
+        now: Time,
     ) -> Result<Vec<WaitingCopy>, Error> {
         let Some(health) = health else { return Ok(Vec::new()) };
         let counts = (health.unassigned, health.initializing);
@@ -292,7 +372,10 @@ impl Sampler {
             self.counted = None;
             return Ok(Vec::new());
         }
-        if slow || self.counted != Some(counts) {
+        let is_changed = self.counted.is_none()
+            || (self.counted != Some(counts) && self.pacing.is_due(Question::Waiting, now));
+        if slow || is_changed {
+            self.pacing.ask(Question::Waiting, now);
             let path = format!("/_cat/shards?format=json&h={SHARD_COLUMNS}");
             let answer = self.ask("/_cat/shards", &path).await?;
             self.waiting = answer.as_ref().map(parse::waiting).unwrap_or_default();
@@ -328,14 +411,16 @@ impl Sampler {
         }
         let is_plugin = self.identity.flavour == "opensearch";
         let path = if is_plugin { "/_plugins/_replication/follower_stats" } else { CCR };
-        match self.try_ask(path).await? {
-            Some(answer) if is_plugin => Ok(parse::replication(&answer)),
-            Some(answer) => Ok(parse::ccr(&answer)),
+        let followers = match self.try_ask(path).await? {
+            Some(answer) if is_plugin => parse::replication(&answer),
+            Some(answer) => parse::ccr(&answer),
             None => {
                 self.follows = false;
-                Ok(Vec::new())
+                Vec::new()
             }
-        }
+        };
+        self.has_followers = !followers.is_empty();
+        Ok(followers)
     }
 
     async fn hot_threads(&mut self) -> Result<Vec<record::observation::HotThreads>, Error> {
@@ -376,7 +461,9 @@ impl Sampler {
     }
 
     fn lose(&mut self, name: &str, error: Error) -> Result<(), Error> {
-        if ends_a_look(&error) {
+        // Without recoveries there is nothing to see, and nothing that could be called well.
+        let is_all = name == "/_recovery" && matches!(error, Error::Forbidden { .. });
+        if is_all || ends_a_look(&error) {
             return Err(error);
         }
         let lost = LOST.iter().find(|(path, _)| *path == name).map_or("", |(_, lost)| lost);
@@ -386,10 +473,6 @@ impl Sampler {
     }
 }
 
-const HEALTH: &str = "/_cluster/health?filter_path=status,number_of_nodes,initializing_shards,\
-    relocating_shards,unassigned_shards,delayed_unassigned_shards,number_of_pending_tasks&timeout=5s";
-const CCR: &str = "/_ccr/stats?filter_path=follow_stats";
-const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_processors";
 /// Without an answer from anybody, or without being known, there is nothing more to ask.
 fn ends_a_look(error: &Error) -> bool {
     matches!(
@@ -399,14 +482,4 @@ fn ends_a_look(error: &Error) -> bool {
             | Error::NoHost { .. }
             | Error::Unauthorized { .. }
     )
-}
-
-/// The name of an index in a path. Names of the field hold no slash; dates in brackets hold `<`.
-fn escape(name: &str) -> String {
-    name.bytes()
-        .map(|b| match b {
-            b if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) => char::from(b).to_string(),
-            b => format!("%{b:02X}"),
-        })
-        .collect()
 }

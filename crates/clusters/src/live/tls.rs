@@ -26,7 +26,10 @@ pub struct TlsOptions {
 
 impl TlsOptions {
     /// The configuration for connections. Reads the files, and the system's store only where it is needed.
-    pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, Error> {
+    ///
+    /// # Errors
+    /// If a file cannot be read or does not hold what it should, or the system has no store.
+    pub fn config(&self) -> Result<Arc<ClientConfig>, Error> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()

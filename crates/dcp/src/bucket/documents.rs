@@ -241,6 +241,9 @@ impl Bucket {
         let now_cas = (self.0.env.epoch_ms() * 1_000_000) & !0xffff;
         let used = self.0.used.clone();
         let written = self.active(vb, |vbucket| {
+            if vbucket.backed_up {
+                return Err(Status::TemporaryFailure);
+            }
             (data.by_seqno, data.cas) = vbucket.next(now_cas);
             let uuid = vbucket.failover.uuid();
             let written = Written { cas: data.cas, seqno: data.by_seqno, uuid };

@@ -53,6 +53,13 @@ pub const MAX_VALUE_BYTES: usize = 20 << 20;
 /// The longest key.
 pub const MAX_KEY_BYTES: usize = 250;
 
+/// The vbucket of a key, as clients find it: CRC-32 of the key, of that the upper half without its first bit.
+pub fn vbucket_of(key: &[u8], vbuckets: u16) -> u16 {
+    let mut crc = flate2::Crc::new();
+    crc.update(key);
+    ((crc.sum() >> 16) as u16 & 0x7fff) % vbuckets.max(1)
+}
+
 /// What a bucket is like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BucketSettings {
@@ -64,6 +71,8 @@ pub struct BucketSettings {
     pub memory: MemorySettings,
     /// When checkpoints are closed.
     pub checkpoints: CheckpointLimits,
+    /// `dcp_takeover_max_time`: a takeover that has not drained by then has clients wait, with TMPFAIL.
+    pub takeover_max_time: Duration,
 }
 
 impl BucketSettings {
@@ -74,6 +83,7 @@ impl BucketSettings {
             vbuckets,
             memory: crate::policy::memory_of_today(quota_bytes),
             checkpoints: CheckpointLimits::default(),
+            takeover_max_time: Duration::from_secs(60),
         }
     }
 
@@ -121,6 +131,7 @@ pub struct Bucket(Rc<Inner>);
 struct Inner {
     env: Env,
     settings: BucketSettings,
+    uuid: u64,
     log: RecordLog<DiskRecord>,
     vbuckets: RefCell<Vec<Option<Vbucket>>>,
     /// Bytes of items.
@@ -161,6 +172,7 @@ impl Bucket {
         let inner = Inner {
             env: env.clone(),
             settings,
+            uuid: env.random_u64(),
             log,
             vbuckets: RefCell::new(vbuckets),
             used,
@@ -366,6 +378,16 @@ impl Bucket {
                 ("mem_usage_checkpoints", v.checkpoints.bytes().to_string()),
             ])
         })
+    }
+
+    /// A number that stays the bucket's own while it is open.
+    pub fn uuid(&self) -> u64 {
+        self.0.uuid
+    }
+
+    /// Documents of a vbucket that are there; none if it is not here.
+    pub fn documents_of(&self, vb: u16) -> Option<u64> {
+        self.with(vb, |vbucket| vbucket.table.documents())
     }
 
     /// Documents that are there.

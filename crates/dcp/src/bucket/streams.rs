@@ -84,6 +84,11 @@ impl Bucket {
         self.with(vb, |vbucket| vbucket.checkpoints.take(cursor))
     }
 
+    /// Has clients of a vbucket wait, because its takeover cannot keep up with them, or lets them go on.
+    pub fn hold_writes(&self, vb: u16, holds: bool) {
+        self.with(vb, |vbucket| vbucket.backed_up = holds);
+    }
+
     /// Counts rollbacks; none if the vbucket is not here.
     pub fn epoch(&self, vb: u16) -> Option<u64> {
         self.with(vb, |vbucket| vbucket.epoch)
@@ -151,15 +156,30 @@ impl Bucket {
     ///
     /// # Errors
     /// As [`Bucket::begin_snapshot`].
-    pub fn apply(&self, vb: u16, mut data: ItemData) -> Result<()> {
-        (data.key, data.value) = self.own(data.key, data.value);
+    pub fn apply(&self, vb: u16, data: ItemData) -> Result<()> {
+        self.apply_all(vb, vec![data])
+    }
+
+    /// Takes versions in as the producer gave them, in their order, and looks at the memory once.
+    ///
+    /// # Errors
+    /// As [`Bucket::begin_snapshot`]; what came before the version that does not fit is taken.
+    pub fn apply_all(&self, vb: u16, versions: Vec<ItemData>) -> Result<()> {
         let used = &self.0.used;
         let done = self.with(vb, |vbucket| {
             takes_streams(vb, vbucket.state)?;
-            let fits = vbucket.snapshot.item(data.by_seqno);
-            fits.map_err(|source: OutOfOrder| Error::Stream { vbucket: vb, source })?;
-            vbucket.take(Item::new(data, used));
-            Ok(())
+            let mut took = Ok(());
+            for mut data in versions {
+                let fits = vbucket.snapshot.item(data.by_seqno);
+                took = fits.map_err(|source: OutOfOrder| Error::Stream { vbucket: vb, source });
+                if took.is_err() {
+                    break;
+                }
+                (data.key, data.value) = self.own(data.key, data.value);
+                vbucket.take_quietly(Item::new(data, used));
+            }
+            vbucket.wake();
+            took
         });
         done.unwrap_or(Err(Error::NotHere { vbucket: vb }))?;
         self.dirty(vb);

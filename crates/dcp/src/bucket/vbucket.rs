@@ -30,6 +30,8 @@ pub(super) struct Vbucket {
     pub written_snapshot: (u64, u64),
     /// The log has to be told of the state.
     pub state_dirty: bool,
+    /// A takeover cannot keep up with clients: they wait.
+    pub backed_up: bool,
     /// Counts rollbacks: a stream that began before one ends.
     pub epoch: u64,
     /// Who waits for items.
@@ -51,6 +53,7 @@ impl Vbucket {
             max_cas: 0,
             written_snapshot: (0, 0),
             state_dirty: true,
+            backed_up: false,
             epoch: 0,
             listeners: Vec::new(),
         }
@@ -73,11 +76,16 @@ impl Vbucket {
 
     /// Takes a version in: it is the newest of its document and of the vbucket.
     pub fn take(&mut self, item: Rc<Item>) {
+        self.take_quietly(item);
+        self.wake();
+    }
+
+    /// The same; nobody is woken yet.
+    pub fn take_quietly(&mut self, item: Rc<Item>) {
         self.high_seqno = item.by_seqno;
         self.max_cas = self.max_cas.max(item.cas);
         self.table.put(item.clone());
         self.checkpoints.push(item);
-        self.wake();
     }
 
     /// A marker came from the producer.
@@ -127,6 +135,7 @@ impl Vbucket {
             self.snapshot = SnapshotCursor::new(self.high_seqno, self.high_seqno, self.high_seqno);
         }
         self.state = state;
+        self.backed_up = false;
         self.state_dirty = true;
         self.wake();
     }

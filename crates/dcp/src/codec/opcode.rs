@@ -96,3 +96,44 @@ wire_numbers! {
         ErrorMap = 0xfe,
     }
 }
+
+impl Opcode {
+    /// The field's name for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Opcode::Get => "GET",
+            Opcode::Set => "SET",
+            Opcode::Add => "ADD",
+            Opcode::Replace => "REPLACE",
+            Opcode::Delete => "DELETE",
+            Opcode::Quit => "QUIT",
+            Opcode::KvNoop => "NOOP",
+            Opcode::Version => "VERSION",
+            Opcode::Stat => "STAT",
+            Opcode::Hello => "HELLO",
+            Opcode::SaslList => "SASL_LIST_MECHS",
+            Opcode::SaslAuth => "SASL_AUTH",
+            Opcode::SaslStep => "SASL_STEP",
+            Opcode::AllVbSeqnos => "GET_ALL_VB_SEQNOS",
+            Opcode::Open => "DCP_OPEN",
+            Opcode::AddStream => "DCP_ADD_STREAM",
+            Opcode::CloseStream => "DCP_CLOSE_STREAM",
+            Opcode::StreamRequest => "DCP_STREAM_REQ",
+            Opcode::FailoverLog => "DCP_GET_FAILOVER_LOG",
+            Opcode::StreamEnd => "DCP_STREAM_END",
+            Opcode::SnapshotMarker => "DCP_SNAPSHOT_MARKER",
+            Opcode::Mutation => "DCP_MUTATION",
+            Opcode::Deletion => "DCP_DELETION",
+            Opcode::Expiration => "DCP_EXPIRATION",
+            Opcode::SetVbucketState => "DCP_SET_VBUCKET_STATE",
+            Opcode::Noop => "DCP_NOOP",
+            Opcode::BufferAck => "DCP_BUFFER_ACKNOWLEDGEMENT",
+            Opcode::Control => "DCP_CONTROL",
+            Opcode::SelectBucket => "SELECT_BUCKET",
+            Opcode::GetClusterConfig => "GET_CLUSTER_CONFIG",
+            Opcode::SeqnoPersistence => "SEQNO_PERSISTENCE",
+            Opcode::Manifest => "COLLECTIONS_GET_MANIFEST",
+            Opcode::ErrorMap => "GET_ERROR_MAP",
+        }
+    }
+}

@@ -80,6 +80,21 @@ wire_numbers! {
     }
 }
 
+impl EndReason {
+    /// What it means.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EndReason::Ok => "all was sent",
+            EndReason::Closed => "the stream was closed",
+            EndReason::State => "the vbucket moved or changed its state",
+            EndReason::Disconnected => "the producer was disconnected",
+            EndReason::Slow => "the consumer was too slow",
+            EndReason::BackfillFailed => "the producer could not read its disk",
+            EndReason::Rollback => "the producer rolled back",
+        }
+    }
+}
+
 /// What a STREAM_REQ asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamRequest {

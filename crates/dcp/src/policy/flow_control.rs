@@ -28,7 +28,7 @@ pub struct OverAcknowledged {
 }
 
 /// The producer's side.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Bytes; 0 is without a limit.
     size_bytes: u32,

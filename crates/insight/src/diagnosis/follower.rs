@@ -1,6 +1,6 @@
 //! What holds followers, and what else of the cluster slows what follows or searches.
 
-use record::observation::Follower;
+use record::observation::{Follower, Observation};
 
 use super::finding::{Evidence, Finding, Gain, Lift};
 use super::rules::{BUFFER_FULL, LAG_OPS, RANK, READ_NETWORK};
@@ -208,7 +208,11 @@ pub(crate) fn proxies(series: &Series<'_>) -> Vec<Finding> {
 /// A node that is far slower to answer searches than the others, where nobody looks before choosing it.
 pub(crate) fn routing(series: &Series<'_>) -> Vec<Finding> {
     const SETTING: &str = "cluster.routing.use_adaptive_replica_selection";
-    let Some(last) = series.last() else { return Vec::new() };
+    // Only deep looks ask for it.
+    let ranked = |look: &&(f64, &Observation)| {
+        look.1.nodes.iter().any(|node| !node.adaptive_selection.is_empty())
+    };
+    let Some((_, last)) = series.looks().iter().rev().find(ranked) else { return Vec::new() };
     if series.setting(SETTING).is_none_or(|setting| setting.value != "false") {
         return Vec::new();
     }

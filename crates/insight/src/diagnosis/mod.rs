@@ -25,6 +25,7 @@ mod series;
 mod transfer;
 mod waiting;
 
+use record::observation::Recovery;
 use record::{Line, RunDir};
 use serde::Serialize;
 
@@ -72,14 +73,14 @@ pub fn diagnose(series: &Series<'_>) -> Diagnosis {
     });
     let mut findings = Vec::new();
     let mut healthy = Vec::new();
-    let watched = transfers
-        .iter()
-        .filter(|t| !matches!(t.last().kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE"));
-    for one in watched {
+    for one in transfers.iter().filter(|transfer| copies(transfer.last())) {
         match transfer::judge(series, one, &transfers, queue) {
             Judged::Held(finding) => findings.push(*finding),
             Judged::Healthy(sentence) => healthy.push(sentence),
         }
+    }
+    if findings.is_empty() && healthy.is_empty() {
+        findings.extend(transfer::just_begun(series));
     }
     let mut findings = merged(findings);
     // More slots help only where the recoveries that have one leave room.
@@ -110,6 +111,11 @@ pub fn diagnose(series: &Series<'_>) -> Diagnosis {
     };
     diagnosis.headline = headline(&diagnosis, series);
     diagnosis
+}
+
+/// Whether a recovery takes its files from elsewhere; others have nothing to wait for.
+fn copies(recovery: &Recovery) -> bool {
+    !matches!(recovery.kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE")
 }
 
 /// Strongest first; unknown causes come last.
@@ -163,7 +169,8 @@ fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
         return format!("{}: {}{others}", first.class.label(), first.sentence);
     }
     let last = series.last();
-    let recovering = last.map_or(0, |look| look.recoveries.iter().filter(|r| !r.ended).count());
+    let goes_on = |recovery: &&Recovery| !recovery.ended && copies(recovery);
+    let recovering = last.map_or(0, |look| look.recoveries.iter().filter(goes_on).count());
     let status = last
         .and_then(|look| look.health.as_ref())
         .map_or("unknown", |health| health.status.as_str());

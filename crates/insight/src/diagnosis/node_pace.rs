@@ -1,8 +1,9 @@
 //! What each node does now.
 
+use record::observation::Node;
 use serde::Serialize;
 
-use super::series::Series;
+use super::series::{NodeSpan, Series};
 
 /// One node between the last two looks. What it does not tell is none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -38,36 +39,14 @@ pub struct NodePace {
     pub heap: Option<f64>,
 }
 
-/// Every node, by name; those that are gone too.
+/// Every node, by name; those that are gone too. Each figure is of the last two looks that told it.
 pub fn node_paces(series: &Series<'_>) -> Vec<NodePace> {
     let Some(last) = series.last() else { return Vec::new() };
-    let tail = series.tail(2);
+    let asked = series.looks().iter().rev().find(|(_, look)| !look.nodes.is_empty());
+    let present = asked.map_or(&[][..], |(_, look)| &look.nodes);
     let mut rows: Vec<NodePace> = Vec::new();
-    for node in &last.nodes {
-        let span = tail.node(&node.name);
-        let per_s = |counter: fn(&record::observation::Node) -> Option<u64>, unit: f64| {
-            Some(span.as_ref()?.per_s(counter)? * unit)
-        };
-        let share =
-            |counter: fn(&record::observation::Node) -> Option<u64>| span.as_ref()?.share(counter);
-        let own = share(|node| node.process_cpu_ms);
-        let free = node.disk_available_bytes.zip(node.disk_total_bytes);
-        rows.push(NodePace {
-            name: node.name.clone(),
-            gone: false,
-            as_source: node.as_source,
-            as_target: node.as_target,
-            cpu: node.os_cpu_percent.map(|percent| percent as f64 / 100.0).or(own),
-            cpu_of_all: node.os_cpu_percent.is_some(),
-            read_bytes_per_s: per_s(|node| node.read_kib, 1024.0),
-            write_bytes_per_s: per_s(|node| node.write_kib, 1024.0),
-            disk_busy: share(|node| node.io_time_ms),
-            disk_free: free.filter(|(_, all)| *all > 0).map(|(free, all)| free as f64 / all as f64),
-            rx_bytes_per_s: per_s(|node| node.transport_rx_bytes, 1.0),
-            tx_bytes_per_s: per_s(|node| node.transport_tx_bytes, 1.0),
-            paused: share(|node| node.throttle_ms),
-            heap: node.heap_used_percent.map(|percent| percent as f64 / 100.0),
-        });
+    for node in present.iter().filter(|node| !last.gone.contains(&node.name)) {
+        rows.push(one(node, series.node(&node.name).as_ref()));
     }
     rows.extend(last.gone.iter().map(|name| NodePace {
         name: name.clone(),
@@ -76,4 +55,33 @@ pub fn node_paces(series: &Series<'_>) -> Vec<NodePace> {
     }));
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     rows
+}
+
+fn one(node: &Node, span: Option<&NodeSpan<'_>>) -> NodePace {
+    let gauge = |gauge: fn(&Node) -> Option<u64>| match span {
+        Some(span) => span.latest(gauge),
+        None => gauge(node),
+    };
+    let lately = |counter: fn(&Node) -> Option<u64>| span?.lately(counter);
+    let per_s = |counter, unit: f64| Some(lately(counter)?.per_s() * unit);
+    let share = |counter| Some(lately(counter)?.share());
+    let percent = |of| Some(gauge(of)? as f64 / 100.0);
+    let os = percent(|node| node.os_cpu_percent);
+    let free = gauge(|node| node.disk_available_bytes).zip(gauge(|node| node.disk_total_bytes));
+    NodePace {
+        name: node.name.clone(),
+        gone: false,
+        as_source: gauge(|node| node.as_source),
+        as_target: gauge(|node| node.as_target),
+        cpu: os.or_else(|| share(|node: &Node| node.process_cpu_ms)),
+        cpu_of_all: os.is_some(),
+        read_bytes_per_s: per_s(|node: &Node| node.read_kib, 1024.0),
+        write_bytes_per_s: per_s(|node: &Node| node.write_kib, 1024.0),
+        disk_busy: share(|node: &Node| node.io_time_ms),
+        disk_free: free.filter(|(_, all)| *all > 0).map(|(free, all)| free as f64 / all as f64),
+        rx_bytes_per_s: per_s(|node: &Node| node.transport_rx_bytes, 1.0),
+        tx_bytes_per_s: per_s(|node: &Node| node.transport_tx_bytes, 1.0),
+        paused: share(|node: &Node| node.throttle_ms),
+        heap: percent(|node| node.heap_used_percent),
+    }
 }

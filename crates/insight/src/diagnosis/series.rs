@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use record::observation::{Node, Observation, Recovery, Setting};
 
+use super::rules::SHORT_S;
+
 /// Looks at one cluster, with milliseconds since the first.
 #[derive(Clone, Debug)]
 pub struct Series<'a> {
@@ -51,7 +53,8 @@ impl<'a> Series<'a> {
         self.last().map_or("", |look| look.cluster.flavour.as_str())
     }
 
-    /// Every recovery that was seen in at least two looks, by key.
+    /// Every recovery that was seen for long enough to be judged, by key: in two looks, or in one where it had gone on
+    /// for a while by then. Nodes that starve answer late, and then looks are few.
     pub(crate) fn transfers(&self) -> Vec<Transfer<'a>> {
         let mut seen: BTreeMap<_, Vec<(f64, &'a Recovery)>> = BTreeMap::new();
         for (t_ms, look) in &self.looks {
@@ -59,17 +62,25 @@ impl<'a> Series<'a> {
                 seen.entry(recovery.key()).or_default().push((*t_ms, recovery));
             }
         }
-        let twice =
-            |steps: Vec<(f64, &'a Recovery)>| (steps.len() >= 2).then_some(Transfer { steps });
-        seen.into_values().filter_map(twice).collect()
+        let is_old = |recovery: &Recovery| {
+            recovery.total_ms.is_some_and(|ms| ms as f64 >= SHORT_S.value * 1e3)
+        };
+        let told = |steps: Vec<(f64, &'a Recovery)>| {
+            let is_told = steps.len() >= 2 || (self.looks.len() >= 2 && is_old(steps[0].1));
+            is_told.then_some(Transfer { steps })
+        };
+        seen.into_values().filter_map(told).collect()
     }
 
-    /// Shortest round trip between two places, as measured; none if it was not.
-    pub(crate) fn rtt_ms(&self, a: &str, b: &str) -> Option<f64> {
-        let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
-        let between =
-            all.filter(|trip| (trip.from == a && trip.to == b) || (trip.from == b && trip.to == a));
-        between.map(|trip| trip.rtt_ms).reduce(f64::min)
+    /// Shortest round trip between two places, as measured; none if it was not. Seen from the source where it can be:
+    /// its chunks go the way that its own questions go, and the way back may be another one.
+    pub(crate) fn rtt_ms(&self, source: &str, target: &str) -> Option<f64> {
+        let shortest = |from: &str, to: &str| {
+            let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
+            let between = all.filter(|trip| trip.from == from && trip.to == to);
+            between.map(|trip| trip.rtt_ms).reduce(f64::min)
+        };
+        shortest(source, target).or_else(|| shortest(target, source))
     }
 
     /// Shortest round trip to a remote cluster, from any node.
@@ -93,11 +104,12 @@ impl<'a> Series<'a> {
         let mut steps: Vec<(f64, &'a Node)> = Vec::new();
         for (t_ms, look) in &self.looks {
             let Some(node) = look.nodes.iter().find(|node| node.name == name) else { continue };
-            // A node that started again counts from zero.
-            let restarted = |before: &Node| {
-                node.uptime_ms.zip(before.uptime_ms).is_some_and(|(now, then)| now < then)
+            // A node that started again counts from zero. Not every look asks for both of these.
+            let fell = |counter: fn(&Node) -> Option<u64>| {
+                let before = steps.iter().rev().find_map(|(_, before)| counter(before));
+                counter(node).zip(before).is_some_and(|(now, then)| now < then)
             };
-            if steps.last().is_some_and(|(_, before)| restarted(before)) {
+            if fell(|node| node.uptime_ms) || fell(|node| node.process_cpu_ms) {
                 steps.clear();
             }
             steps.push((*t_ms, node));
@@ -119,15 +131,21 @@ impl<'a> Series<'a> {
     }
 }
 
-/// One recovery over several looks.
+/// One recovery over several looks; where there is but one, from its beginning to that look.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer<'a> {
     steps: Vec<(f64, &'a Recovery)>,
 }
 
 impl<'a> Transfer<'a> {
-    pub fn first(&self) -> &'a Recovery {
-        self.steps[0].1
+    /// One that was seen once.
+    pub fn since_its_beginning(t_ms: f64, recovery: &'a Recovery) -> Self {
+        Transfer { steps: vec![(t_ms, recovery)] }
+    }
+
+    /// What the rises are counted from; none where it was seen once, for its own counters began at zero with it.
+    fn first(&self) -> Option<&'a Recovery> {
+        (self.steps.len() >= 2).then(|| self.steps[0].1)
     }
 
     pub fn last(&self) -> &'a Recovery {
@@ -146,15 +164,24 @@ impl<'a> Transfer<'a> {
     /// How long it was watched: by its own clock, which also ends when it ends.
     pub fn wall_ms(&self) -> f64 {
         let watched = self.steps[self.steps.len() - 1].0 - self.steps[0].0;
-        match self.last().total_ms.zip(self.first().total_ms) {
-            Some((now, then)) if now > then => (now - then) as f64,
+        match self.rise(|recovery| recovery.total_ms) {
+            Some(ms) if ms > 0 => ms as f64,
             _ => watched,
         }
     }
 
+    /// By how much a counter of its own rose while it was watched.
+    pub fn rise(&self, counter: impl Fn(&Recovery) -> Option<u64>) -> Option<u64> {
+        let before = match self.first() {
+            Some(first) => counter(first)?,
+            None => 0,
+        };
+        counter(self.last())?.checked_sub(before)
+    }
+
     /// Bytes that came while it was watched.
     pub fn bytes(&self) -> Option<u64> {
-        self.last().recovered_bytes?.checked_sub(self.first().recovered_bytes?)
+        self.rise(|recovery| recovery.recovered_bytes)
     }
 
     /// Bytes a second.
@@ -165,7 +192,7 @@ impl<'a> Transfer<'a> {
 
     /// Operations a second.
     pub fn ops_per_s(&self) -> Option<f64> {
-        let ops = self.last().recovered_ops?.checked_sub(self.first().recovered_ops?)?;
+        let ops = self.rise(|recovery| recovery.recovered_ops)?;
         let wall_s = self.wall_ms() / 1e3;
         (wall_s > 0.0).then_some(ops as f64 / wall_s)
     }
@@ -173,14 +200,10 @@ impl<'a> Transfer<'a> {
     /// Time that source and target paused, summed. The first limiter that binds hides the other, so one alone
     /// says nothing.
     pub fn paused_ms(&self) -> Option<u64> {
-        let sum = |recovery: &Recovery| match (
-            recovery.source_throttle_ms,
-            recovery.target_throttle_ms,
-        ) {
+        self.rise(|recovery| match (recovery.source_throttle_ms, recovery.target_throttle_ms) {
             (None, None) => None,
             (source, target) => Some(source.unwrap_or(0) + target.unwrap_or(0)),
-        };
-        sum(self.last())?.checked_sub(sum(self.first())?)
+        })
     }
 
     /// Share of the looks in a stage.
@@ -202,42 +225,74 @@ impl<'a> Transfer<'a> {
     }
 }
 
-/// One node over several looks of one life.
+/// One node over several looks of one life. Not every look asks for every counter, so each is taken over the looks
+/// that told it.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeSpan<'a> {
     steps: Vec<(f64, &'a Node)>,
 }
 
-impl<'a> NodeSpan<'a> {
-    pub fn first(&self) -> &'a Node {
-        self.steps[0].1
+/// By how much a counter rose, and in what time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rise {
+    pub count: u64,
+    pub wall_ms: f64,
+}
+
+impl Rise {
+    /// A counter of milliseconds as a share of the time.
+    pub fn share(self) -> f64 {
+        self.count as f64 / self.wall_ms
     }
 
+    /// A second.
+    pub fn per_s(self) -> f64 {
+        self.share() * 1e3
+    }
+}
+
+impl<'a> NodeSpan<'a> {
     pub fn last(&self) -> &'a Node {
         self.steps[self.steps.len() - 1].1
     }
 
-    /// How long it was watched, by its own clock where it has one.
-    pub fn wall_ms(&self) -> f64 {
-        match self.last().timestamp_ms.zip(self.first().timestamp_ms) {
-            Some((now, then)) if now > then => (now - then) as f64,
-            _ => self.steps[self.steps.len() - 1].0 - self.steps[0].0,
-        }
+    /// What the first look that told it said, and the last one.
+    pub fn ends<T>(&self, told: impl Fn(&'a Node) -> Option<T>) -> Option<(T, T)> {
+        let first = self.steps.iter().find_map(|(_, node)| told(node))?;
+        Some((first, self.latest(told)?))
     }
 
-    /// By how much a counter rose; none if it is not told, or fell.
+    /// What the last look that told it said.
+    pub fn latest<T>(&self, told: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
+        self.steps.iter().rev().find_map(|(_, node)| told(node))
+    }
+
+    /// From the first look that told a counter to the last; none if it is not told twice, or fell.
+    pub fn over(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<Rise> {
+        let mut told = self.steps.iter().filter(|(_, node)| counter(node).is_some());
+        rise(told.next()?, told.next_back()?, counter)
+    }
+
+    /// The same over the last two looks that told it.
+    pub fn lately(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<Rise> {
+        let mut told = self.steps.iter().rev().filter(|(_, node)| counter(node).is_some());
+        let last = told.next()?;
+        rise(told.next()?, last, counter)
+    }
+
+    /// By how much a counter rose.
     pub fn rise(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<u64> {
-        counter(self.last())?.checked_sub(counter(self.first())?)
+        Some(self.over(counter)?.count)
     }
 
     /// A counter of milliseconds as a share of the time.
     pub fn share(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
-        Some(self.rise(counter)? as f64 / self.wall_ms())
+        Some(self.over(counter)?.share())
     }
 
     /// A counter a second.
     pub fn per_s(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
-        Some(self.rise(counter)? as f64 / (self.wall_ms() / 1e3))
+        Some(self.over(counter)?.per_s())
     }
 
     /// The mean of a gauge over the looks that told it.
@@ -245,5 +300,47 @@ impl<'a> NodeSpan<'a> {
         let told: Vec<u64> = self.steps.iter().filter_map(|(_, node)| gauge(node)).collect();
         let sum: u64 = told.iter().sum();
         (!told.is_empty()).then(|| sum as f64 / told.len() as f64)
+    }
+}
+
+/// What a counter did between two looks, by the node's own clock where it has one.
+fn rise(
+    (then_ms, then): &(f64, &Node),
+    (now_ms, now): &(f64, &Node),
+    counter: impl Fn(&Node) -> Option<u64>,
+) -> Option<Rise> {
+    let count = counter(now)?.checked_sub(counter(then)?)?;
+    let wall_ms = match now.timestamp_ms.zip(then.timestamp_ms) {
+        Some((now, then)) if now > then => (now - then) as f64,
+        _ => now_ms - then_ms,
+    };
+    Some(Rise { count, wall_ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks every second of a node whose disks are asked for every fifth time.
+    #[test]
+    fn a_counter_that_is_asked_for_rarely_is_taken_over_the_looks_that_told_it() {
+        let look = |s: u64| Observation {
+            nodes: vec![Node {
+                name: "a".into(),
+                transport_rx_bytes: Some(s * 1000),
+                io_time_ms: (s.is_multiple_of(5)).then_some(s * 500),
+                ..Node::default()
+            }],
+            ..Observation::default()
+        };
+        let looks: Vec<Observation> = (0..=13).map(look).collect();
+        let series = Series::new((0..=13).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
+        let node = series.node("a").unwrap();
+        let disk = node.over(|node| node.io_time_ms).unwrap();
+        assert_eq!((disk.wall_ms, disk.share()), (10_000.0, 0.5));
+        assert_eq!(node.lately(|node| node.io_time_ms).unwrap().wall_ms, 5000.0);
+        assert_eq!(node.lately(|node| node.transport_rx_bytes).unwrap().per_s(), 1000.0);
+        assert_eq!(node.latest(|node| node.io_time_ms), Some(5000));
+        assert_eq!(node.over(|node| node.gc_ms), None);
     }
 }

@@ -126,6 +126,7 @@ mod tests {
                     "scheduler",
                     "slice_idle",
                     "competitors",
+                    "spread",
                     // Of searches nothing is measured yet; a message waits for no thread here.
                     "search_document",
                     "search_bytes_per_s",

@@ -88,6 +88,16 @@ pub enum Extent {
 impl Extent {
     /// No time at all.
     pub const NONE: Extent = Extent::Time(Duration::ZERO);
+
+    /// A number of requests times `scale`, at least one; a time is what it is.
+    pub fn scaled(self, scale: f64) -> Extent {
+        match self {
+            Extent::Requests(requests) => {
+                Extent::Requests(((requests as f64 * scale).round() as u64).max(1))
+            }
+            time => time,
+        }
+    }
 }
 
 /// A load.

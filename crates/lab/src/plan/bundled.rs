@@ -20,13 +20,14 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 8] = [
+const BUNDLED: [Bundled; 9] = [
     plan!("recover-while-indexing"),
     plan!("remote-recovery"),
     plan!("remote-recovery-http-logs"),
     plan!("replica-over-link"),
     plan!("replica-selection"),
     plan!("restore-over-link"),
+    plan!("selection-policies"),
     plan!("shard-recovery"),
     plan!("small-nodes-compression"),
 ];

@@ -61,7 +61,7 @@ impl Plan {
             indices: self.indices(leader, corpus.documents, scale)?,
             corpus,
             node_settings: self.settings(&document.node_settings, &check_setting)?,
-            variants: self.variants(&check_setting, leader)?,
+            variants: self.variants(&check_setting, leader, scale)?,
         })
     }
 
@@ -187,6 +187,7 @@ impl Plan {
         &self,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
         leader: Cluster,
+        scale: f64,
     ) -> Result<Vec<Variant>, Error> {
         let nodes: Vec<String> = (0..leader.nodes).map(|n| format!("{LEADER}-{n}")).collect();
         let variants = &self.document.variant;
@@ -218,7 +219,7 @@ impl Plan {
                     Some(replicas) => Some(self.replicas(replicas, leader)?),
                     None => None,
                 },
-                load: self.load(load.as_ref(), &nodes)?,
+                load: self.load(load.as_ref(), &nodes, scale)?,
                 faults: self.faults(fault, &nodes)?,
             });
         }

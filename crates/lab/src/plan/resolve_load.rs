@@ -45,6 +45,7 @@ impl Plan {
         &self,
         own: Option<&Spanned<LoadTable>>,
         nodes: &[String],
+        scale: f64,
     ) -> Result<Option<LoadUse>, Error> {
         let common = self.document.load.as_ref();
         let Some(any) = own.or(common) else { return Ok(None) };
@@ -69,16 +70,19 @@ impl Plan {
         let rate = tables.get(|table| table.rate.as_ref());
         let warm_up = warm_up.map_or(Ok(Extent::NONE), |value| self.extent("warm_up", value))?;
         let measured = self.extent("measured", measured)?;
-        let full = match tables.get(|table| table.full.as_ref()) {
-            None => FullLoad { operations: self.as_costs(named)?, warm_up, measured },
-            Some(full) => FullLoad {
-                operations: self.as_costs(named)?,
-                warm_up: match &full.warm_up {
-                    Some(value) => self.extent("warm_up", value)?,
-                    None => warm_up,
-                },
-                measured: self.extent("measured", &full.measured)?,
-            },
+        let full = tables.get(|table| table.full.as_ref());
+        let of_full = match full.and_then(|full| full.warm_up.as_ref()) {
+            Some(value) => self.extent("warm_up", value)?,
+            None => warm_up,
+        };
+        let full = FullLoad {
+            operations: self.as_costs(named)?,
+            warm_up: of_full.scaled(scale),
+            measured: match full {
+                Some(full) => self.extent("measured", &full.measured)?,
+                None => measured,
+            }
+            .scaled(scale),
         };
         Ok(Some(LoadUse {
             operations,
@@ -415,6 +419,53 @@ lasts = "10s"
         assert_eq!(
             (plan.variants[0].faults.len(), &plan.variants[1].faults[..]),
             (0, &[fault][..])
+        );
+    }
+
+    #[test]
+    fn the_published_run_has_its_own_size_costs_and_replicas() {
+        let text = TEXT
+            .replacen("clients = 100\n", "clients = 100\nfull = { measured = 40_000 }\n", 1)
+            .replacen(
+                "[[variant]]\nname = \"open\"",
+                "[[variant]]\nname = \"open\"\nbeside = \"closed\"\nreplicas = 2",
+                1,
+            )
+            .replacen(
+                "[[operation]]\nname = \"health\"",
+                "cost = { documents = 7, bytes = \"1kb\" }\n[[operation]]\nname = \"health\"",
+                1,
+            )
+            .replacen("kind = \"slow\"", "kind = \"load\"\nprocesses = 32", 1);
+        let plan = resolve(&text).unwrap();
+        let [closed, open] = &plan.variants[..] else { panic!() };
+        let full = &closed.load.as_ref().unwrap().full;
+        assert_eq!(
+            (full.warm_up, full.measured),
+            (Extent::Requests(500), Extent::Requests(40_000))
+        );
+        let Content::Pattern { path, bodies, .. } = &full.operations[0].content else { panic!() };
+        assert_eq!(path, "/pmc/_search");
+        assert_eq!(
+            bodies,
+            &[r#"{"ext":{"narrows":{"cost":{"bytes":1024,"documents":7}}},"size":0}"#]
+        );
+        assert_eq!((closed.beside.clone(), open.beside.as_deref()), (None, Some("closed")));
+        assert_eq!(
+            (plan.indices[0].replicas_of(closed), plan.indices[0].replicas_of(open)),
+            (1, 2)
+        );
+        assert_eq!(open.faults[0].kind, FaultKind::Load { processes: 32, factor: 4.0 });
+        let said = |text: &str, from: &str, to: &str| {
+            assert!(text.contains(from), "{from}");
+            resolve(&text.replacen(from, to, 1)).unwrap_err().to_string()
+        };
+        let later = said(&text, "beside = \"closed\"", "beside = \"open\"");
+        assert!(later.contains("no variant before this one is called \"open\""), "{later}");
+        assert!(said(&text, "replicas = 2", "replicas = 3").contains("give 0 to 2"));
+        assert!(said(&text, "processes = 32\n", "").contains("say how many processes"));
+        assert!(
+            said(TEXT, "factor = 4.0", "factor = 4.0\nprocesses = 3").contains("only \"load\"")
         );
     }
 

@@ -57,6 +57,24 @@ impl Resolved {
         self.steps.iter().copied().find(|step| Step::MEASURED.contains(&step.name()))
     }
 
+    /// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with `variants`
+    /// of such a restore: chunks and how many of them are in flight are no settings of it. False where the plan does
+    /// not recover, or indexes meanwhile: a snapshot is of one moment.
+    pub fn restore_instead(&mut self, variants: Vec<Variant>) -> bool {
+        if self.way() != Some(Step::Recover) || self.background().is_some() {
+            return false;
+        }
+        for step in self.steps.iter_mut().filter(|step| **step == Step::Recover) {
+            *step = Step::Restore;
+        }
+        self.about.push_str(
+            " Through a snapshot that the follower restores from the leader's repository: the cluster has no \
+             cross-cluster replication.",
+        );
+        self.variants = variants;
+        true
+    }
+
     /// Calls the indices otherwise: an only one `name`, of several each `name-` and what it was called. Operations
     /// follow.
     pub fn name_indices(&mut self, name: &str) {

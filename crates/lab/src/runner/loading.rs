@@ -8,7 +8,7 @@ use std::time::Duration;
 use clusters::Target;
 use clusters::wire::WireHost;
 use record::{LoadFigures, Row};
-use serde_json::{Value, json};
+use serde_json::Value;
 use world::Time;
 
 use super::sampling::Before;
@@ -43,7 +43,7 @@ impl<T: Target> Runner<'_, T> {
             (plan.operations, plan.warm_up, plan.measured) =
                 (full.operations, full.warm_up, full.measured);
         } else {
-            self.give_replicas(variant).await?;
+            self.renew_indices(variant).await?;
         }
         self.set_up(variant).await?;
         let mut loads = Vec::new();
@@ -114,15 +114,22 @@ impl<T: Target> Runner<'_, T> {
         Ok(figures)
     }
 
-    /// Gives the indices as many replicas as the variant has.
-    async fn give_replicas(&self, variant: &Variant) -> Result<(), Error> {
+    /// Makes the indices anew where they do not have as many replicas as the variant: copies that are added and taken
+    /// away leave some nodes with more of them than others.
+    async fn renew_indices(&self, variant: &Variant) -> Result<(), Error> {
+        let mut fit = true;
         for index in &self.plan.indices {
-            let body = json!({ "index.number_of_replicas": index.replicas_of(variant) });
             let path = format!("/{}/_settings", index.name);
-            self.ask(LEADER, "PUT", &path, Some(&body)).await?;
-            self.wait_for_health(LEADER, &index.name).await?;
+            let found = self.ask(LEADER, "GET", &path, None).await?;
+            let found = &found[&index.name]["settings"]["index"]["number_of_replicas"];
+            fit &= *found == index.replicas_of(variant).to_string().as_str();
         }
-        Ok(())
+        if fit {
+            return Ok(());
+        }
+        self.forget_indices(LEADER).await?;
+        self.set_up(variant).await?;
+        self.index(Some(variant)).await
     }
 
     /// The load, and the names of the nodes that it goes to, by their addresses.

@@ -100,7 +100,14 @@ impl<'a, T: Target> Runner<'a, T> {
         // they were opened with, and nothing of one variant reaches the next.
         let anew = plan.spoils_indices() || self.loads();
         if indexes && (!anew || way.is_none()) {
-            self.index(None).await?;
+            match way {
+                // Settings may say where copies are placed.
+                Some(Step::Load) => {
+                    self.set_up(&plan.variants[0]).await?;
+                    self.index(Some(&plan.variants[0])).await?;
+                }
+                _ => self.index(None).await?,
+            }
         }
         let Some(way) = way else { return Ok(rows) };
         if way == Step::Restore {
@@ -121,6 +128,9 @@ impl<'a, T: Target> Runner<'a, T> {
                 let leader = match &once {
                     Some(digest) => digest.clone(),
                     None => {
+                        if way == Step::Load {
+                            self.set_up(variant).await?;
+                        }
                         self.index(Some(variant)).await?;
                         match way {
                             Step::Load => Vec::new(),

@@ -3,6 +3,7 @@
 mod calibrate;
 mod cluster;
 mod completions;
+mod dcp;
 mod diagnose;
 mod explain;
 mod link;
@@ -43,6 +44,9 @@ pub(crate) enum Command {
     Restore(restore::Args),
     /// Start a cluster of the embedded engine, for any client or tool to be pointed at.
     Cluster(cluster::Args),
+    /// Couchbase's change protocol: drain a bucket, or serve one.
+    #[command(subcommand)]
+    Dcp(dcp::Command),
     /// A link with delay, rate and window between two addresses.
     Link(link::Args),
     /// Measure what work costs on this machine, for plans in virtual time.
@@ -67,6 +71,7 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
         Command::Load(args) => load::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Cluster(args) => cluster::run(&args),
+        Command::Dcp(command) => dcp::run(&command),
         Command::Link(args) => link::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Completions(args) => completions::run(&args, cli),

@@ -204,6 +204,12 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
         }
         None => {}
     }
+    if foreign && resolved.way() == Some(Step::Recover) {
+        if args.on != On::OpenSearch {
+            return Err(Usage(NO_SECOND_CLUSTER.to_owned()).into());
+        }
+        through_snapshot(&mut resolved)?;
+    }
     for name in &args.variants {
         let known = || resolved.variants.iter().map(|variant| variant.name.as_str());
         if !known().any(|variant| variant == name) {
@@ -214,9 +220,6 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
             return Err(Usage(text).into());
         }
     }
-    if foreign && resolved.way() == Some(Step::Recover) {
-        return Err(Usage(no_ccr(&args.on)).into());
-    }
     if foreign {
         leave_out_our_own(&mut resolved, &args.variants)?;
     }
@@ -226,16 +229,25 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
     Ok(resolved)
 }
 
-/// Why a plan that recovers from remote does not run there.
-fn no_ccr(on: &On) -> String {
-    let why = match on {
-        On::Url(_) => "needs two clusters, and a URL gives one",
-        _ => "OpenSearch has in a plugin that is not on Maven Central",
-    };
-    format!(
-        "this plan recovers through cross-cluster replication, which {why}; \"restore-over-link\" does it \
-         through a snapshot (--on opensearch), and \"replica-over-link\" adds a replica inside one cluster"
-    )
+const NO_SECOND_CLUSTER: &str = "this plan recovers from another cluster, and a URL gives one; \"replica-over-link\" \
+    adds a replica inside one cluster, and --on opensearch starts two";
+/// The plan of a restore, with the settings that one has.
+const RESTORE_PLAN: &str = "restore-over-link";
+
+/// Puts a snapshot in the place of cross-cluster replication, and says so.
+fn through_snapshot(plan: &mut Resolved) -> anyhow::Result<()> {
+    let variants = Plan::open(RESTORE_PLAN)?.resolve(1.0, |_, _| Ok(()))?.variants;
+    if !plan.restore_instead(variants) {
+        let text = "this plan indexes while the follower recovers, through cross-cluster replication, which OpenSearch \
+                    has in a plugin that is not on Maven Central, and a snapshot is of one moment; run it with --on embedded";
+        return Err(Usage(text.to_owned()).into());
+    }
+    eprintln!(
+        "{} goes through a snapshot and its restore: OpenSearch has cross-cluster replication in a plugin that is not on \
+         Maven Central; the variants are those of {RESTORE_PLAN}",
+        plan.name
+    );
+    Ok(())
 }
 
 /// Settings that the embedded engine alone has.
@@ -372,7 +384,7 @@ fn on_url(
 ) -> anyhow::Result<Ended> {
     world::real_world::run(plan.seed, async |env| {
         let client = client(&env, hosts, &args.connect, ANSWER_PATIENCE)?;
-        let asked = ClusterIdentity::ask(&client).await;
+        let asked = ClusterIdentity::ask_before_changes(&client).await;
         let identity = asked.map_err(|error| usage(&error))?;
         let journal = restore::journal(dir, &identity.uuid, hosts.to_vec())?;
         let mut target = UrlTarget::new(client, identity, journal);

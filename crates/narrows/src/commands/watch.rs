@@ -125,8 +125,11 @@ impl Watch {
                 self.history.push(t_ms, look);
                 self.record(t_ms, args)?;
             }
-            // Others would be locked out by an account that is asked with a wrong password every second.
-            Err(error @ Error::Unauthorized { .. }) => return Err(usage(&error)),
+            // Others would be locked out by an account that is asked with a wrong password every second; and what is
+            // forbidden stays forbidden.
+            Err(error @ (Error::Unauthorized { .. } | Error::Forbidden { .. })) => {
+                return Err(usage(&error));
+            }
             Err(error) => {
                 let sentence = error.to_string();
                 if let Some(recording) = &mut self.recording

@@ -30,6 +30,9 @@ pub(crate) struct ConnectArgs {
     /// Do not look at the cluster's certificate: whoever answers is trusted with the credentials.
     #[arg(long, conflicts_with = "ca")]
     insecure: bool,
+    /// Look at a cluster of any version, also one that narrows was never tried with.
+    #[arg(long)]
+    any_version: bool,
     /// How long one answer may take.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     timeout: Duration,
@@ -39,7 +42,15 @@ pub(crate) struct ConnectArgs {
 impl Default for ConnectArgs {
     fn default() -> Self {
         let timeout = Duration::from_secs(10);
-        ConnectArgs { credentials: None, ca: None, cert: None, key: None, insecure: false, timeout }
+        ConnectArgs {
+            credentials: None,
+            ca: None,
+            cert: None,
+            key: None,
+            insecure: false,
+            any_version: false,
+            timeout,
+        }
     }
 }
 
@@ -47,6 +58,29 @@ impl ConnectArgs {
     /// How long one answer may take.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// Whether whoever answers is trusted.
+    pub(crate) fn insecure(&self) -> bool {
+        self.insecure
+    }
+
+    /// Who we are; read from the file or the environment.
+    pub(crate) fn credentials(&self) -> Result<Credentials, clusters::Error> {
+        match &self.credentials {
+            Some(path) => Credentials::from_file(path),
+            None => Credentials::from_environment(|name| std::env::var(name).ok()),
+        }
+    }
+
+    /// Whom we trust.
+    pub(crate) fn tls(&self) -> TlsOptions {
+        TlsOptions {
+            ca: self.ca.clone(),
+            cert: self.cert.clone(),
+            key: self.key.clone(),
+            insecure: self.insecure,
+        }
     }
 }
 
@@ -63,8 +97,9 @@ pub(crate) async fn connect(
 ) -> anyhow::Result<Sampler> {
     let client = client(env, urls, args, args.timeout)?;
     let sampler = Sampler::connect(env, client).await.map_err(|error| usage(&error))?;
-    if let Some(sentence) = sampler.unfamiliar() {
-        eprintln!("narrows: {sentence}");
+    match sampler.check_version() {
+        Err(_) if args.any_version => {}
+        checked => checked.map_err(|error| usage(&error))?,
     }
     Ok(sampler)
 }
@@ -105,16 +140,7 @@ pub(crate) fn options(
     timeout: Duration,
 ) -> Result<LiveOptions, clusters::Error> {
     let addresses = Address::parse_all(urls.iter().map(String::as_str))?;
-    let credentials = match &args.credentials {
-        Some(path) => Credentials::from_file(path)?,
-        None => Credentials::from_environment(|name| std::env::var(name).ok())?,
-    };
-    let tls = TlsOptions {
-        ca: args.ca.clone(),
-        cert: args.cert.clone(),
-        key: args.key.clone(),
-        insecure: args.insecure,
-    };
+    let (credentials, tls) = (args.credentials()?, args.tls());
     Ok(LiveOptions { addresses, credentials, tls, timeout })
 }
 

@@ -7,8 +7,10 @@ use record::observation::Observation;
 
 /// Looks that are kept: two minutes at one a second.
 const LOOKS_MAX: usize = 120;
-/// Looks that a verdict rests on while one watches: recent enough to be of now.
+/// Looks that a verdict rests on while one watches: recent enough to be of now, and so many.
 const RECENT: usize = 15;
+/// They span this time at least, in milliseconds: what is asked for rarely was asked twice by then.
+const RECENT_MS: f64 = 12_000.0;
 
 /// Looks in order of time, the oldest forgotten first.
 #[derive(Default)]
@@ -43,7 +45,9 @@ impl History {
 
     /// Those that speak of now.
     pub(crate) fn recent(&self) -> Series<'_> {
-        self.series().tail(RECENT)
+        let last_ms = self.looks.back().map_or(0.0, |(t_ms, _)| *t_ms);
+        let recent = self.looks.iter().rev().take_while(|(t_ms, _)| last_ms - t_ms <= RECENT_MS);
+        self.series().tail(recent.count().max(RECENT))
     }
 
     pub(crate) fn last(&self) -> Option<&(f64, Observation)> {

@@ -8,6 +8,11 @@ use world::{Env, Time};
 
 use super::{History, usage};
 
+/// A diagnosis rests on so many looks, where fewer were not asked for.
+const LOOKS_MIN: usize = 6;
+/// It may take so many times as long as was asked for.
+const LONGER_MAX: u32 = 4;
+
 /// Looks at one cluster, one after another.
 pub(crate) struct Looking {
     env: Env,
@@ -45,13 +50,17 @@ impl Looking {
         self.env.sleep_until(self.next).await;
     }
 
-    /// Looks for so long, the first time deeply.
+    /// Looks for so long, the first time deeply. Longer where the cluster answers so late that there would be too few
+    /// looks: that alone says that something is wrong with it.
     pub(crate) async fn look_for(&mut self, span: Duration) -> anyhow::Result<()> {
-        let ends = self.began + span;
+        let (ends, gives_up) = (self.began + span, self.began + span * LONGER_MAX);
+        let wanted = LOOKS_MIN.min(1 + (span.as_secs_f64() / self.interval.as_secs_f64()) as usize);
         self.look(Depth::Deep).await?;
-        while self.env.now() < ends {
+        while self.env.now() < ends
+            || (self.series().looks().len() < wanted && self.env.now() < gives_up)
+        {
             self.pause().await;
-            self.look(Depth::Light).await?;
+            self.look(Depth::Full).await?;
         }
         Ok(())
     }

@@ -38,7 +38,8 @@ pub(crate) async fn probe(
         return Ok(());
     }
     let client = second_client(env, probing.urls, probing.connect)?;
-    let identity = ClusterIdentity::ask(&client).await.map_err(|error| usage(&error))?;
+    let identity =
+        ClusterIdentity::ask_before_changes(&client).await.map_err(|error| usage(&error))?;
     let mut recording = record(looking, probing)?;
     let dir = recording.dir();
     let hosts = client.hosts().iter().map(ToString::to_string).collect();
@@ -90,7 +91,7 @@ async fn work(
     };
     loop {
         looking.pause().await;
-        let now_ms = looking.look(Depth::Light).await?;
+        let now_ms = looking.look(Depth::Full).await?;
         match prober.next(now_ms, &looking.series()) {
             Step::Look => {}
             Step::Done => return Ok(()),

@@ -2,12 +2,48 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
+/// A password that nothing may ever say.
+pub const SECRET: &str = "open-sesame-4711";
+
+/// The binary, which knows a password.
+pub fn narrows(args: &[&str]) -> Output {
+    let mut command = Command::new(BINARY);
+    command.args(args).env("NO_COLOR", "1");
+    command.env("NARROWS_USER", "watcher").env("NARROWS_PASSWORD", SECRET);
+    command.output().expect("the binary runs")
+}
+
+/// All that it printed.
+pub fn said(output: &Output) -> String {
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+#[track_caller]
+pub fn assert_no_secret(bytes: &[u8]) {
+    // The password, and "watcher:open-sesame-4711" as basic authentication carries it.
+    for secret in [SECRET.as_bytes(), b"d2F0Y2hlcjpvcGVuLXNlc2FtZS00NzEx"] {
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret));
+    }
+}
+
+/// What is asked wrongly or cannot be reached: one sentence with these words, and exit code 2.
+#[track_caller]
+pub fn refused(args: &[&str], words: &[&str]) {
+    let output = narrows(args);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    for word in words {
+        assert!(text.contains(word), "\"{word}\" is not in: {text}");
+    }
+    assert_no_secret(text.as_bytes());
+}
 
 /// Bulk requests of documents of 10 000 bytes that do not compress; the same in every run.
 pub fn noise(documents: u32) -> Vec<String> {

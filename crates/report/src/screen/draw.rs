@@ -4,8 +4,9 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Table, Wrap};
+use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Table};
 
+use super::verdict;
 use super::view::{RecoveryCells, View, node_cells, recovery_cells};
 use crate::style::plain;
 
@@ -20,16 +21,22 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
     let followers = view.followers.len().min(SIDE_ROWS_MAX);
     let waiting = view.waiting.len().min(SIDE_ROWS_MAX);
     let titled = |rows: usize| if rows == 0 { 0 } else { rows as u16 + 1 };
-    // The verdict may take three lines of an ordinary terminal.
-    let verdict_rows = (view.verdict.chars().count() as u16 / area.width.max(1) + 1).min(4) + 1;
+    let held = verdict::lines(view, area.width, paint);
+    // However much is found: what it is about has to be seen, too.
+    let verdict_rows = (held.len() as u16 + 1).min((area.height / 2).max(3));
     let node_rows = (view.nodes.len() as u16 + 2).min((area.height / 3).max(4));
-    let [head, recoveries, nodes, follow, wait, verdict] = Layout::vertical([
-        Constraint::Length(2 + u16::from(view.trouble.is_some())),
-        Constraint::Min(4),
+    let head_rows = 2 + u16::from(view.trouble.is_some());
+    let rest = head_rows + node_rows + titled(followers) + titled(waiting) + verdict_rows;
+    let recovery_rows =
+        (view.recoveries.len() as u16 + 2).min(area.height.saturating_sub(rest)).max(4);
+    let [head, recoveries, nodes, follow, wait, verdict, _] = Layout::vertical([
+        Constraint::Length(head_rows),
+        Constraint::Length(recovery_rows),
         Constraint::Length(node_rows),
         Constraint::Length(titled(followers)),
         Constraint::Length(titled(waiting)),
         Constraint::Length(verdict_rows),
+        Constraint::Fill(1),
     ])
     .areas(area);
     self::head(frame, head, view, paint);
@@ -37,16 +44,21 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
     self::nodes(frame, nodes, view, paint);
     lines(frame, follow, "Followers", &view.followers, paint);
     lines(frame, wait, "Waiting", &view.waiting, paint);
-    let style = if view.has_findings { paint.warning() } else { paint.good() };
-    let text =
-        Paragraph::new(Span::styled(plain(&view.verdict), style.add_modifier(Modifier::BOLD)))
-            .wrap(Wrap { trim: true })
-            .block(Block::new().borders(Borders::TOP).border_style(paint.dim()));
-    frame.render_widget(text, verdict);
+    let title = if view.found.is_empty() { "Verdict" } else { "What holds" };
+    frame.render_widget(Paragraph::new(held).block(block(title.to_owned(), paint)), verdict);
 }
 
+/// A part of the screen: a line above it with its title.
+fn block(title: String, paint: Palette) -> Block<'static> {
+    Block::new()
+        .borders(Borders::TOP)
+        .border_style(paint.dim())
+        .title(Span::styled(title, Style::new().add_modifier(Modifier::BOLD)))
+}
+
+/// Colors, if there are any.
 #[derive(Clone, Copy)]
-struct Palette {
+pub(super) struct Palette {
     color: bool,
 }
 
@@ -55,24 +67,35 @@ impl Palette {
         if self.color { Style::new().fg(color) } else { Style::new() }
     }
 
-    fn good(self) -> Style {
+    pub(super) fn good(self) -> Style {
         self.of(Color::Green)
     }
 
-    fn warning(self) -> Style {
+    pub(super) fn warning(self) -> Style {
         self.of(Color::Yellow)
     }
 
-    fn dim(self) -> Style {
+    fn health(self, status: &str) -> Style {
+        match status {
+            "green" => self.good(),
+            "red" => self.of(Color::Red),
+            _ => self.warning(),
+        }
+    }
+
+    pub(super) fn dim(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 }
 
 fn head(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
+    let bold = Style::new().add_modifier(Modifier::BOLD);
     let mut lines = vec![
         Line::from(vec![
             Span::styled("narrows watch  ", paint.dim()),
-            Span::styled(plain(&view.title), Style::new().add_modifier(Modifier::BOLD)),
+            Span::styled(plain(&view.title), bold),
+            Span::styled("  health ", paint.dim()),
+            Span::styled(plain(&view.health), paint.health(&view.health).patch(bold)),
             Span::styled("  q quits", paint.dim()),
         ]),
         Line::styled(plain(&view.about), paint.dim()),
@@ -86,14 +109,17 @@ fn head(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
 fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
     let active = view.recoveries.iter().filter(|pace| !pace.ended).count();
     let title = format!("Recoveries: {active} active");
-    let room = usize::from(area.height).saturating_sub(3);
+    let room = usize::from(area.height).saturating_sub(2);
     let hidden = view.recoveries.len().saturating_sub(room);
     let shown = if hidden > 0 { room.saturating_sub(1) } else { room };
     let columns: Vec<&RecoveryColumn> =
         RECOVERY_COLUMNS.iter().filter(|column| area.width >= column.from_width).collect();
     let row = |pace: &insight::diagnosis::Pace| {
         let cells = recovery_cells(pace);
-        let texts = columns.iter().map(|column| Cell::from(plain(&(column.text)(&cells))));
+        let texts = columns.iter().map(|column| {
+            let style = if column.is_bar && !pace.ended { paint.good() } else { Style::new() };
+            cell(plain(&(column.text)(&cells)), column.is_number).style(style)
+        });
         let style = if pace.ended { paint.dim() } else { Style::new() };
         Row::new(texts.collect::<Vec<_>>()).style(style)
     };
@@ -103,8 +129,14 @@ fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
         rows.push(Row::new(vec![more]).style(paint.dim()));
     }
     let widths: Vec<Constraint> = columns.iter().map(|column| column.width).collect();
-    let header: Vec<&str> = columns.iter().map(|column| column.header).collect();
-    frame.render_widget(table(rows, &widths, &header, title, paint), area);
+    let header = columns.iter().map(|column| cell(column.header.to_owned(), column.is_number));
+    let header = Row::new(header.collect::<Vec<_>>());
+    frame.render_widget(table(rows, &widths, header, title, paint), area);
+}
+
+fn cell(text: String, is_number: bool) -> Cell<'static> {
+    let line = Line::from(text);
+    Cell::from(if is_number { line.right_aligned() } else { line })
 }
 
 /// A column of recoveries, and the width of the terminal from which on it is shown.
@@ -112,6 +144,8 @@ struct RecoveryColumn {
     header: &'static str,
     width: Constraint,
     from_width: u16,
+    is_number: bool,
+    is_bar: bool,
     text: fn(&RecoveryCells) -> String,
 }
 
@@ -120,48 +154,64 @@ const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
         header: "shard",
         width: Constraint::Fill(2),
         from_width: 0,
+        is_number: false,
+        is_bar: false,
         text: |cells| cells.name.clone(),
     },
     RecoveryColumn {
         header: "from > to",
         width: Constraint::Fill(3),
         from_width: 110,
+        is_number: false,
+        is_bar: false,
         text: |cells| cells.path.clone(),
     },
     RecoveryColumn {
         header: "stage",
         width: Constraint::Length(12),
-        from_width: 100,
+        from_width: 110,
+        is_number: false,
+        is_bar: false,
         text: |cells| cells.stage.clone(),
     },
     RecoveryColumn {
         header: "",
         width: Constraint::Length(BAR as u16 + 5),
         from_width: 60,
+        is_number: false,
+        is_bar: true,
         text: |cells| bar(cells.done),
     },
     RecoveryColumn {
         header: "done",
         width: Constraint::Length(19),
         from_width: 80,
+        is_number: true,
+        is_bar: false,
         text: |cells| cells.amount.clone(),
     },
     RecoveryColumn {
         header: "now",
         width: Constraint::Length(11),
         from_width: 0,
+        is_number: true,
+        is_bar: false,
         text: |cells| cells.now.clone(),
     },
     RecoveryColumn {
-        header: "since chg",
-        width: Constraint::Length(11),
-        from_width: 120,
+        header: "since change",
+        width: Constraint::Length(12),
+        from_width: 140,
+        is_number: true,
+        is_bar: false,
         text: |cells| cells.since.clone(),
     },
     RecoveryColumn {
         header: "eta",
         width: Constraint::Length(16),
         from_width: 0,
+        is_number: true,
+        is_bar: false,
         text: |cells| cells.eta.clone(),
     },
 ];
@@ -172,7 +222,16 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
         .iter()
         .map(|node| {
             let style = if node.gone { paint.warning() } else { Style::new() };
-            let cells = node_cells(node).into_iter().map(|text| Cell::from(plain(&text)));
+            let busy = [
+                (CPU, node.cpu_of_all && node.cpu.is_some_and(|cpu| cpu >= BUSY)),
+                (DISK, node.disk_busy.is_some_and(|busy| busy >= BUSY)),
+                (PAUSED, node.paused.is_some_and(|paused| paused >= PAUSES)),
+            ];
+            let cells = node_cells(node).into_iter().enumerate().map(|(column, text)| {
+                let is_busy = busy.contains(&(column, true));
+                let style = if is_busy { paint.warning() } else { Style::new() };
+                cell(plain(&text), column > 0).style(style)
+            });
             Row::new(cells.collect::<Vec<_>>()).style(style)
         })
         .collect();
@@ -187,25 +246,29 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
     ];
     let header =
         ["node", "cpu", "disk r/w MB/s (busy)", "net rx/tx MB/s", "paused", "out / in", "heap"];
-    frame.render_widget(table(rows, &widths, &header, "Nodes".to_owned(), paint), area);
+    let header = header.into_iter().enumerate().map(|(n, text)| cell(text.to_owned(), n > 0));
+    let header = Row::new(header.collect::<Vec<_>>());
+    frame.render_widget(table(rows, &widths, header, "Nodes".to_owned(), paint), area);
 }
+
+/// Columns of nodes that are painted where they are near their limit, and from where on they are.
+const CPU: usize = 1;
+const DISK: usize = 2;
+const PAUSED: usize = 4;
+const BUSY: f64 = 0.9;
+const PAUSES: f64 = 0.03;
 
 fn table<'a>(
     rows: Vec<Row<'a>>,
     widths: &[Constraint],
-    header: &[&'a str],
+    header: Row<'a>,
     title: String,
     paint: Palette,
 ) -> Table<'a> {
     Table::new(rows, widths.to_vec())
-        .header(Row::new(header.to_vec()).style(paint.dim()))
-        .column_spacing(1)
-        .block(
-            Block::new()
-                .borders(Borders::TOP)
-                .border_style(paint.dim())
-                .title(Span::styled(title, Style::new().add_modifier(Modifier::BOLD))),
-        )
+        .header(header.style(paint.dim()))
+        .column_spacing(2)
+        .block(block(title, paint))
 }
 
 fn lines(frame: &mut Frame<'_>, area: Rect, title: &'static str, all: &[String], paint: Palette) {
@@ -220,11 +283,7 @@ fn lines(frame: &mut Frame<'_>, area: Rect, title: &'static str, all: &[String],
     if hidden > 0 {
         text.push(Line::styled(format!("and {} more", all.len() - shown), paint.dim()));
     }
-    let block = Block::new()
-        .borders(Borders::TOP)
-        .border_style(paint.dim())
-        .title(Span::styled(title, Style::new().add_modifier(Modifier::BOLD)));
-    frame.render_widget(Paragraph::new(text).block(block), area);
+    frame.render_widget(Paragraph::new(text).block(block(title.to_owned(), paint)), area);
 }
 
 fn bar(done: Option<f64>) -> String {

@@ -4,15 +4,17 @@
 //! | --- | --- |
 //! | `view` | what is shown, from a series of looks; nothing here knows where it is shown |
 //! | `draw` | a screen of it |
+//! | `verdict` | the part of the screen that says what holds and what lifts it |
 //! | `plain` | lines of it |
 //! | `findings` | a diagnosis in words |
 
 mod draw;
 mod findings;
 mod plain;
+mod verdict;
 mod view;
 
 pub use draw::draw;
 pub use findings::findings;
 pub use plain::plain_lines;
-pub use view::{Place, View};
+pub use view::{Found, Place, View};

@@ -5,7 +5,7 @@ use crate::style::plain;
 
 /// The lines of one view; `t_s` is the time since the first look.
 pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
-    let mut lines = vec![format!("{t_s:.0} s  {}", view.title)];
+    let mut lines = vec![format!("{t_s:.0} s  {}  health {}", view.title, view.health)];
     if let Some(trouble) = &view.trouble {
         lines.push(format!("  trouble: {trouble}"));
     }
@@ -28,5 +28,11 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
     lines.extend(view.followers.iter().map(|line| format!("  follower {line}")));
     lines.extend(view.waiting.iter().map(|line| format!("  waits: {line}")));
     lines.push(format!("  {}", view.verdict));
+    // The sentence of the first is the verdict's.
+    lines.extend(view.found.iter().enumerate().filter_map(|(index, found)| {
+        let lift = found.lift.as_ref()?;
+        let of = if index == 0 { String::new() } else { format!("{}: ", found.class) };
+        Some(format!("    {of}{lift}"))
+    }));
     lines.iter().map(|line| plain(line)).collect()
 }

@@ -1,6 +1,6 @@
 //! What is shown of a live cluster.
 
-use insight::diagnosis::{Diagnosis, NodePace, Pace, Series, node_paces, paces};
+use insight::diagnosis::{Diagnosis, Finding, NodePace, Pace, Series, node_paces, paces};
 use insight::words;
 use record::observation::{Follower, WaitingCopy};
 use record::units::{show_bytes, show_seconds};
@@ -19,8 +19,10 @@ pub struct Place {
 /// One moment of a cluster, ready to be shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// Cluster, version, health.
+    /// Cluster and version.
     pub title: String,
+    /// `green`, `yellow`, `red` or `unknown`.
+    pub health: String,
     /// Hosts, what a look costs, where it is recorded.
     pub about: String,
     /// What went wrong at the last look.
@@ -35,8 +37,19 @@ pub struct View {
     pub waiting: Vec<String>,
     /// The verdict in a sentence.
     pub verdict: String,
-    /// Whether something is found.
-    pub has_findings: bool,
+    /// What is found, strongest first.
+    pub found: Vec<Found>,
+}
+
+/// Something that holds, on few lines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The class: `rate limit`.
+    pub class: String,
+    /// The verdict in one sentence.
+    pub sentence: String,
+    /// What lifts it, and what that brings.
+    pub lift: Option<String>,
 }
 
 impl View {
@@ -45,10 +58,8 @@ impl View {
         let last = series.last();
         let health = last.and_then(|look| look.health.as_ref());
         let identity = last.map(|look| &look.cluster);
-        let title = identity.map_or_else(String::new, |id| {
-            let health = health.map_or("unknown", |health| health.status.as_str());
-            format!("{}  {} {}  health {health}", id.name, id.flavour, id.version)
-        });
+        let title = identity
+            .map_or_else(String::new, |id| format!("{}  {} {}", id.name, id.flavour, id.version));
         let cost = last.map(|look| look.cost).unwrap_or_default();
         let mut about = format!(
             "{}  a look: {} requests, {}, {:.0} ms",
@@ -64,6 +75,7 @@ impl View {
         recoveries.sort_by_key(|pace| pace.ended);
         View {
             title,
+            health: health.map_or("unknown", |health| health.status.as_str()).to_owned(),
             about,
             trouble: place.trouble.clone(),
             recoveries,
@@ -71,9 +83,26 @@ impl View {
             followers: last.map(|look| followers(&look.followers)).unwrap_or_default(),
             waiting: last.map(|look| waiting(&look.waiting)).unwrap_or_default(),
             verdict: diagnosis.headline.clone(),
-            has_findings: !diagnosis.findings.is_empty(),
+            found: diagnosis.findings.iter().map(found).collect(),
         }
     }
+}
+
+fn found(finding: &Finding) -> Found {
+    let lift = finding.lift.as_ref().map(|lift| {
+        let action = match (&lift.setting, &lift.now, &lift.to) {
+            (Some(setting), Some(now), Some(to)) => format!("{setting} = {now}, try {to}"),
+            (Some(setting), None, Some(to)) => format!("{setting}, try {to}"),
+            _ => lift.action.clone(),
+        };
+        let gain = finding.gain.as_ref().filter(|gain| gain.factor > 1.05);
+        let gain = gain.map_or_else(String::new, |gain| {
+            format!(": up to {} the rate", words::times(gain.factor))
+        });
+        let next = finding.next.as_ref().map_or_else(String::new, |next| format!("; then {next}"));
+        format!("{action}{gain}{next}")
+    });
+    Found { class: finding.class.label().to_owned(), sentence: finding.sentence.clone(), lift }
 }
 
 /// Followers that are behind first.

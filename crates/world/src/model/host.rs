@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Disk;
+use super::{Disk, gamma_factor};
 use crate::work::{Codec, Work};
 
 /// What work costs a core.
@@ -146,6 +146,9 @@ pub struct Host {
     pub cores: u32,
     /// Processes of others that are always ready to run. The kernel gives them and us equal parts of the cores.
     pub competitors: u32,
+    /// How much hosts of one kind differ: standard deviation over mean of what the same work takes on them. Who gives
+    /// hosts their models draws for each of them (see [`Host::drawn`]).
+    pub spread: f64,
     /// What work costs each of them.
     pub costs: CoreCosts,
     /// Its disk.
@@ -161,6 +164,7 @@ impl Default for Host {
         Host {
             cores: 4,
             competitors: 0,
+            spread: 0.0,
             costs: CoreCosts::default(),
             disk: Disk::default(),
             card_bytes_per_s: 1_250_000_000,
@@ -170,6 +174,13 @@ impl Default for Host {
 }
 
 impl Host {
+    /// One host of the kind, as `random` (uniform over all of `u64`) has it: some are faster, some slower.
+    pub fn drawn(&self, random: impl FnMut() -> u64) -> Host {
+        let factor = gamma_factor(self.spread, random);
+        let costs = if factor == 1.0 { self.costs.clone() } else { self.costs.slowed(factor) };
+        Host { costs, ..self.clone() }
+    }
+
     /// How many times longer work takes while so many threads of ours are ready to run: the cores are shared in equal
     /// parts by them and the competitors, as by the kernel's fair scheduler.
     pub fn stretch(&self, ready: f64) -> f64 {
@@ -186,6 +197,29 @@ mod tests {
         let host = |competitors| Host { cores: 16, competitors, ..Host::default() };
         assert_eq!((host(0).stretch(3.0), host(0).stretch(24.0)), (1.0, 1.5));
         assert_eq!((host(32).stretch(1.0), host(32).stretch(16.0)), (33.0 / 16.0, 3.0));
+    }
+
+    #[test]
+    fn hosts_of_one_kind_differ_as_much_as_they_should() {
+        let kind = Host { spread: 0.1, ..Host::default() };
+        let mut state = 5u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            state ^ (state >> 29)
+        };
+        let per_document = |host: &Host| host.costs.index_document.as_nanos() as f64;
+        let times: Vec<f64> = (0..4000)
+            .map(|_| per_document(&kind.drawn(&mut random)) / per_document(&kind))
+            .collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        let variance = times.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / times.len() as f64;
+        assert!(
+            (mean - 1.0).abs() < 0.01 && (variance.sqrt() - 0.1).abs() < 0.01,
+            "{mean} {variance}"
+        );
+        assert_eq!(Host::default().drawn(&mut random), Host::default());
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub use disk::{Disk, DiskScheduler};
 pub(crate) use host::at_rate;
 pub use host::{CoreCosts, Host};
 pub use parameter::{ModelError, Parameter, parameters};
-pub use spread::gamma_factor;
+pub use spread::{gamma_factor, split_mix};
 pub use tcp::{CongestionControl, Tcp};
 
 use crate::LinkConfig;

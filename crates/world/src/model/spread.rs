@@ -25,6 +25,16 @@ pub fn gamma_factor(spread: f64, mut random: impl FnMut() -> u64) -> f64 {
     }
 }
 
+/// The next number of a sequence that begins with any state: SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast splittable
+/// pseudorandom number generators", 2014).
+pub fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 #[cfg(test)]
 mod tests {
     use rand_core::{Rng, SeedableRng};

@@ -2,24 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use record::observation::{Node, Pool, Selection};
+use record::observation::{Node, Selection};
 use serde_json::Value;
 
 use super::{count, count_at, entries, sum, text_at};
 
 /// The parts of `_nodes/stats` that a look asks for. Of `indices` only those that cost little: the others walk
 /// through every segment.
-pub(crate) const METRICS: [&str; 9] = [
-    "os",
-    "process",
-    "fs",
-    "jvm",
-    "transport",
-    "breaker",
-    "indexing_pressure",
-    "thread_pool",
-    "indices",
-];
+pub(crate) const METRICS: [&str; 8] =
+    ["os", "process", "fs", "jvm", "transport", "breaker", "indexing_pressure", "indices"];
 
 /// The parts of `indices`.
 pub(crate) const INDEX_METRICS: &str = "recovery,indexing,search,merge";
@@ -32,12 +23,14 @@ pub(crate) const FILTER: &str = "nodes.*.name,nodes.*.timestamp,nodes.*.os.cpu.p
     nodes.*.fs.io_stats.total.io_time_in_millis,nodes.*.jvm.uptime_in_millis,\
     nodes.*.jvm.mem.heap_used_percent,nodes.*.jvm.gc.collectors.*.collection_time_in_millis,\
     nodes.*.transport.*x_size_in_bytes,nodes.*.breakers.*.tripped,\
-    nodes.*.indexing_pressure.memory.limit_in_bytes,\
-    nodes.*.indexing_pressure.memory.total.*_rejections,nodes.*.thread_pool.write,\
-    nodes.*.thread_pool.search,nodes.*.thread_pool.generic,nodes.*.indices.recovery,\
+    nodes.*.indexing_pressure.memory.total.*_rejections,nodes.*.indices.recovery,\
     nodes.*.indices.indexing.index_total,nodes.*.indices.indexing.is_throttled,\
     nodes.*.indices.search.query_total,nodes.*.indices.merges.total_throttled_time_in_millis,\
     nodes.*.adaptive_selection";
+
+/// What rates are made of: the parts that a look every second asks for, and what is sent of them.
+pub(crate) const QUICK: &str = "process,transport,indices/recovery?filter_path=nodes.*.name,\
+    nodes.*.timestamp,nodes.*.process,nodes.*.transport.*x_size_in_bytes,nodes.*.indices.recovery";
 
 /// Every node of an answer, by name.
 pub(crate) fn nodes(answer: &Value) -> Vec<Node> {
@@ -97,21 +90,14 @@ fn node(id: &str, value: &Value) -> Node {
         gc_ms: sum(collections),
         breakers_tripped: entries(value.get("breakers")).filter_map(tripped).collect(),
         pressure_rejections: sum(rejections),
-        pressure_limit_bytes: at("/indexing_pressure/memory/limit_in_bytes"),
         indexed_ops: at("/indices/indexing/index_total"),
         indexing_throttled: value
             .pointer("/indices/indexing/is_throttled")
             .and_then(Value::as_bool),
         searches: at("/indices/search/query_total"),
         merge_throttled_ms: at("/indices/merges/total_throttled_time_in_millis"),
-        pools: entries(value.get("thread_pool")).map(pool).collect(),
         adaptive_selection: entries(value.get("adaptive_selection")).map(selection).collect(),
     }
-}
-
-fn pool((name, value): (&String, &Value)) -> (String, Pool) {
-    let at = |key: &str| count(value.get(key));
-    (name.clone(), Pool { active: at("active"), queue: at("queue"), rejected: at("rejected") })
 }
 
 fn selection((id, value): (&String, &Value)) -> (String, Selection) {

@@ -1,7 +1,9 @@
 //! Any copy: the baseline that knows nothing and herds nobody.
 
+pub(super) use world::model::split_mix as mix;
+
 /// The places of `copies` copies, shuffled by one random number (Fisher and Yates). It is mixed anew for each step
-/// (SplitMix64; Steele, Lea, Flood 2014), so that it lasts for any number of copies.
+/// (see [`mix`]), so that it lasts for any number of copies.
 pub(super) fn order(copies: usize, random: u64) -> Vec<usize> {
     let mut places: Vec<usize> = (0..copies).collect();
     let mut state = random;
@@ -9,15 +11,6 @@ pub(super) fn order(copies: usize, random: u64) -> Vec<usize> {
         places.swap(at, (mix(&mut state) % (at as u64 + 1)) as usize);
     }
     places
-}
-
-/// The next number of a sequence.
-pub(super) fn mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

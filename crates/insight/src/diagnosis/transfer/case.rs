@@ -1,5 +1,6 @@
 //! All that is known of one recovery.
 
+use record::observation::Recovery;
 use record::units::show_size_setting;
 
 use super::super::Evidence;
@@ -98,6 +99,11 @@ impl<'s, 'a> Case<'s, 'a> {
         self.ends.iter().filter_map(|(_, span)| of(span)).reduce(f64::max)
     }
 
+    /// Share of the time that a control group keeps either end from running, 0 to 1.
+    pub(super) fn starved(&self) -> f64 {
+        self.busiest(starved).unwrap_or(0.0).min(1.0)
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         let cpu = self.busiest(|span| cpu(span).map(|(share, _)| share)).unwrap_or(0.0);
         let disk = self.busiest(|span| span.share(|node| node.io_time_ms)).unwrap_or(0.0);
@@ -158,11 +164,15 @@ impl<'s, 'a> Case<'s, 'a> {
 
     /// What the embedded engine charged the time to: it knows, where REST alone has to infer.
     pub(super) fn own_accounting(&self) -> Option<Evidence> {
-        let (first, last) = (&self.transfer.first().charged_ns, &self.transfer.last().charged_ns);
-        let rise = |limit| last.get(&limit)?.checked_sub(*first.get(&limit).unwrap_or(&0));
+        let charged = |limit| {
+            let of = |recovery: &Recovery| recovery.charged_ns.get(&limit).copied();
+            // A limit that it was not charged to at first is not there.
+            of(self.transfer.last())?;
+            self.transfer.rise(|recovery| Some(of(recovery).unwrap_or(0)))
+        };
         let rises: Vec<(record::Limit, u64)> = record::Limit::ALL
             .into_iter()
-            .filter_map(|limit| Some((limit, rise(limit)?)))
+            .filter_map(|limit| Some((limit, charged(limit)?)))
             .collect();
         let total: u64 = rises.iter().map(|(_, ns)| ns).sum();
         let (limit, most) = rises.into_iter().max_by_key(|(_, ns)| *ns)?;
@@ -188,6 +198,12 @@ pub(crate) fn cpu(span: &NodeSpan<'_>) -> Option<(f64, &'static str)> {
         (Some(os), Some(own)) => Some(if own.0 > os.0 { own } else { os }),
         (os, own) => os.or(own),
     }
+}
+
+/// Time that a node's control group kept it from running, over wall time; it is summed over cores, so that it may
+/// exceed 1.
+pub(super) fn starved(span: &NodeSpan<'_>) -> Option<f64> {
+    Some(span.share(|node| node.cgroup_throttled_ns)? / 1e6)
 }
 
 /// The remote cluster behind a repository.

@@ -125,6 +125,14 @@ fn is_short(transfer: &Transfer<'_>) -> Option<String> {
     })
 }
 
+/// What goes on and was not seen for long enough to be judged; none where one look is all there is.
+pub(crate) fn just_begun(series: &Series<'_>) -> Option<Finding> {
+    let last = series.last().filter(|_| series.looks().len() >= 2)?;
+    let recovery = last.recoveries.iter().find(|one| !one.ended && super::copies(one))?;
+    let transfer = Transfer::since_its_beginning(series.span_ms(), recovery);
+    Some(unknown(&transfer, "it was seen for too short a time; look longer", Vec::new()))
+}
+
 fn nothing_near(case: &Case<'_, '_>) -> Finding {
     let mut evidence = vec![case.rate_evidence()];
     evidence.extend(case.paused_evidence());
@@ -143,11 +151,15 @@ fn unknown(transfer: &Transfer<'_>, why: &str, evidence: Vec<Evidence>) -> Findi
         subjects: vec![transfer.name()],
         place: last.target.clone().unwrap_or_default(),
         strength: 0.0,
-        sentence: format!(
-            "{} is in {}{rate}, and what holds it is unknown: {why}",
-            transfer.name(),
-            last.stage
-        ),
+        sentence: if last.ended {
+            format!("{} came{rate}, and what held it is unknown: {why}", transfer.name())
+        } else {
+            format!(
+                "{} is in {}{rate}, and what holds it is unknown: {why}",
+                transfer.name(),
+                last.stage
+            )
+        },
         evidence,
         lift: Some(Lift {
             setting: None,

@@ -1,11 +1,13 @@
 //! Whether the source or the target holds: its cores, its disk, its memory.
 
+use record::observation::Node;
+
 use super::super::knobs::today;
 use super::super::rules::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, GC, NEIGHBOUR, QUOTA};
 use super::super::series::NodeSpan;
 use super::super::{Class, Evidence, Finding, Gain, Lift, rule};
 use super::STATS;
-use super::case::{Case, cpu};
+use super::case::{Case, cpu, starved};
 use crate::words;
 
 impl Case<'_, '_> {
@@ -22,22 +24,22 @@ impl Case<'_, '_> {
     }
 
     fn quota(&self, side: &str, span: &NodeSpan<'_>) -> Option<Finding> {
-        let share = span.rise(|node| node.cgroup_throttled_ns)? as f64 / 1e6 / span.wall_ms();
-        if share < QUOTA.value {
+        let summed = starved(span)?;
+        if summed < QUOTA.value {
             return None;
         }
-        let mut finding = node_finding(
-            Class::CpuQuota,
-            &self.transfer.name(),
-            span,
-            0.55 + share.min(1.0) * 0.45,
-        );
+        // A node with threads on several cores is kept from each of them.
+        let share = summed.min(1.0);
+        let mut finding =
+            node_finding(Class::CpuQuota, &self.transfer.name(), span, 0.55 + share * 0.45);
         finding.sentence = format!(
             "the control group of {} ({side}) kept it from running for {} of the time",
             span.last().name,
             words::percent(share)
         );
-        let value = format!("{}: rose by {} of the time", span.last().name, words::percent(share));
+        let cores = if summed > 1.0 { ", summed over its cores" } else { "" };
+        let value =
+            format!("{}: rose by {} of the time{cores}", span.last().name, words::percent(summed));
         finding.evidence = vec![
             self.rate_evidence(),
             Evidence::new(STATS, "os.cgroup.cpu.stat.time_throttled_nanos", value),
@@ -253,13 +255,17 @@ fn collections(subject: &str, span: &NodeSpan<'_>) -> Option<Finding> {
 }
 
 /// Breakers that tripped and requests that were refused while we looked.
-pub(crate) fn memory(subject: &str, span: &NodeSpan<'_>) -> Option<Finding> {
-    let (first, last) = (span.first(), span.last());
-    let rise = |(name, now): (&String, &u64)| {
-        let rise = now.checked_sub(*first.breakers_tripped.get(name)?)?;
-        (rise > 0).then(|| format!("{name} +{rise}"))
-    };
-    let tripped: Vec<String> = last.breakers_tripped.iter().filter_map(rise).collect();
+pub(crate) fn memory<'a>(subject: &str, span: &NodeSpan<'a>) -> Option<Finding> {
+    let last = span.last();
+    let told =
+        |node: &'a Node| Some(&node.breakers_tripped).filter(|breakers| !breakers.is_empty());
+    let tripped: Vec<String> = span.ends(told).map_or_else(Vec::new, |(then, now)| {
+        let rise = |(name, now): (&String, &u64)| {
+            let rise = now.checked_sub(*then.get(name)?)?;
+            (rise > 0).then(|| format!("{name} +{rise}"))
+        };
+        now.iter().filter_map(rise).collect()
+    });
     let rejected = span.rise(|node| node.pressure_rejections).filter(|count| *count > 0);
     if tripped.is_empty() && rejected.is_none() {
         return None;
@@ -284,9 +290,10 @@ pub(crate) fn memory(subject: &str, span: &NodeSpan<'_>) -> Option<Finding> {
 /// How much merges hold indexing back, 0 to 1, and what says so.
 pub(super) fn merges(span: &NodeSpan<'_>) -> Option<(f64, Evidence)> {
     let share = span.share(|node| node.merge_throttled_ms);
-    let flagged = span.last().indexing_throttled == Some(true);
+    let flag = span.latest(|node| node.indexing_throttled);
+    let flagged = flag == Some(true);
     let strength = share.unwrap_or(0.0).max(if flagged { 1.0 } else { 0.0 });
-    let told = share.is_some() || span.last().indexing_throttled.is_some();
+    let told = share.is_some() || flag.is_some();
     let value = format!(
         "{}: {} of the time{}",
         span.last().name,

@@ -23,7 +23,7 @@ macro_rules! row {
     };
 }
 
-pub(super) static TABLE: [Parameter; 38] = [
+pub(super) static TABLE: [Parameter; 39] = [
     row!(
         "link.tcp",
         "on or off",
@@ -272,6 +272,14 @@ pub(super) static TABLE: [Parameter; 38] = [
         Count(host.competitors),
         "none: the host is ours alone",
         "Processes of others that are always ready to run; searches and other work share the cores with them in equal parts."
+    ),
+    row!(
+        "cores.spread",
+        "",
+        (0.0, 1.0),
+        Number(host.spread),
+        "none: hosts of one kind are alike",
+        "Standard deviation over mean of what the same work takes on the hosts, gamma-distributed; drawn for each when it starts."
     ),
     row!(
         "cores.message",

@@ -1,0 +1,86 @@
+//! When what is asked again: what changes every second with every look, what changes slowly rarely. A pure state
+//! machine.
+//!
+//! Times were chosen by what each question costs a node of OpenSearch (docs/benchmarks.md): all parts of
+//! `_nodes/stats` several times as much as those that rates are made of, and settings with their defaults more still.
+
+use std::time::Duration;
+
+use world::Time;
+
+/// A question, or a group of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Every part of `_nodes/stats` that a judge reads.
+    AllParts,
+    /// Settings that are set, other clusters, and why copies wait although their number is the same.
+    Slow,
+    /// Settings that nobody set.
+    Defaults,
+    /// Round trips of pairs of nodes that were measured before.
+    RoundTrips,
+    /// Round trips of pairs that were not.
+    NewPairs,
+    /// Which copies wait, although their number changes all the time.
+    Waiting,
+}
+
+const QUESTIONS: usize = 6;
+/// A look may come so much early and count all the same.
+const EARLY: Duration = Duration::from_millis(250);
+
+impl Question {
+    fn every(self) -> Duration {
+        Duration::from_secs(match self {
+            Question::Waiting => 3,
+            Question::AllParts | Question::NewPairs => 5,
+            Question::Slow => 10,
+            Question::RoundTrips => 60,
+            Question::Defaults => 600,
+        })
+    }
+}
+
+/// When each question was asked last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pacing {
+    asked: [Option<Time>; QUESTIONS],
+}
+
+impl Pacing {
+    /// Whether it is time to ask.
+    pub(super) fn is_due(&self, question: Question, now: Time) -> bool {
+        self.asked[question as usize].is_none_or(|last| now - last + EARLY >= question.every())
+    }
+
+    /// It is asked now.
+    pub(super) fn ask(&mut self, question: Question, now: Time) {
+        self.asked[question as usize] = Some(now);
+    }
+
+    /// Whether it is time to ask, or wanted all the same; if so, it counts as asked.
+    pub(super) fn take(&mut self, question: Question, now: Time, wanted: bool) -> bool {
+        let asks = wanted || self.is_due(question, now);
+        if asks {
+            self.ask(question, now);
+        }
+        asks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_asked_at_once_and_then_in_its_own_time() {
+        let at = |ms: u64| Time::default() + Duration::from_millis(ms);
+        let mut pacing = Pacing::default();
+        let looks = (0..=20_u64).map(|s| at((s * 1000).saturating_sub(3)));
+        let asked = looks.filter(|now| pacing.take(Question::AllParts, *now, false)).count();
+        assert_eq!(asked, 5, "at 0, 5, 10, 15 and 20 s");
+        assert!(pacing.take(Question::AllParts, at(20_100), true));
+        assert!(!pacing.is_due(Question::AllParts, at(24_000)));
+        assert!(pacing.is_due(Question::Slow, at(24_000)));
+    }
+}

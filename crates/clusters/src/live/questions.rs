@@ -1,0 +1,34 @@
+//! What is asked, and what is lost without an answer.
+
+/// What is sent of a recovery.
+pub(super) const RECOVERY_FILTER: &str = "*.shards.id,*.shards.type,*.shards.stage,*.shards.primary,\
+    *.shards.start_time_in_millis,*.shards.total_time_in_millis,*.shards.source.name,\
+    *.shards.source.repository,*.shards.target.name,*.shards.index.size,\
+    *.shards.index.files.total,*.shards.index.files.recovered,*.shards.index.*throttle_time_in_millis,\
+    *.shards.translog.total,*.shards.translog.recovered,*.shards.narrows.charged_ns";
+pub(super) const SHARD_COLUMNS: &str = "index,shard,prirep,state,node,unassigned.reason";
+pub(super) const HEALTH: &str = "/_cluster/health?filter_path=status,number_of_nodes,initializing_shards,\
+    relocating_shards,unassigned_shards,delayed_unassigned_shards,number_of_pending_tasks&timeout=5s";
+pub(super) const CCR: &str = "/_ccr/stats?filter_path=follow_stats";
+pub(super) const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_processors";
+
+/// What a look cannot do without something, by what was asked.
+pub(super) const LOST: [(&str, &str); 7] = [
+    ("/_nodes/stats", "throttle, disk, network, CPU and memory of nodes"),
+    ("/_cluster/health", "whether copies wait"),
+    ("/_recovery", "recoveries themselves"),
+    ("/_cluster/settings", "today's settings; defaults are assumed"),
+    ("/_cat/shards", "which copies wait"),
+    ("/_cluster/allocation/explain", "why copies wait"),
+    ("/_nodes/hot_threads", "what threads do"),
+];
+
+/// The name of an index in a path. Names of the field hold no slash; dates in brackets hold `<`.
+pub(super) fn escape(name: &str) -> String {
+    name.bytes()
+        .map(|b| match b {
+            b if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) => char::from(b).to_string(),
+            b => format!("%{b:02X}"),
+        })
+        .collect()
+}

@@ -1,0 +1,132 @@
+//! Addresses of buckets, as people write them: `couchbase://HOST[:PORT]/BUCKET`.
+
+use std::fmt;
+
+use crate::drain::DATA_PORTS;
+use crate::{Error, Result};
+
+/// A bucket on a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketAddress {
+    /// Whether TLS is spoken.
+    pub tls: bool,
+    /// Name or address of the host, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// The bucket.
+    pub bucket: String,
+}
+
+impl BucketAddress {
+    /// Reads one. Without a port it is 11210, and 11207 with TLS.
+    ///
+    /// # Errors
+    /// What is wrong with it, and how to write it. A password in it is never repeated.
+    pub fn parse(text: &str) -> Result<BucketAddress> {
+        let shown = match (text.split_once("://"), text.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
+            (None, Some((_, rest))) => rest.to_owned(),
+            _ => text.to_owned(),
+        };
+        let refuse = |why: &str| {
+            Err(Error::Settings(format!(
+                "\"{shown}\": {why}; write couchbase://HOST[:PORT]/BUCKET, or couchbases:// for TLS"
+            )))
+        };
+        let (tls, rest) = match text.split_once("://") {
+            Some(("couchbase", rest)) => (false, rest),
+            Some(("couchbases", rest)) => (true, rest),
+            Some(_) => return refuse("only couchbase:// and couchbases:// are spoken"),
+            None => return refuse("it has no scheme"),
+        };
+        if rest.contains('@') {
+            return refuse(
+                "a user and password in a URL end up in histories and logs: put them into NARROWS_USER and \
+                 NARROWS_PASSWORD, or into a file given with --credentials",
+            );
+        }
+        let Some((authority, bucket)) = rest.split_once('/') else {
+            return refuse("it names no bucket");
+        };
+        if authority.contains(',') {
+            return refuse("give one host: the others are found by it");
+        }
+        if bucket.is_empty() || bucket.contains(['/', '?', '#']) {
+            return refuse("it names no bucket, or has something behind it");
+        }
+        let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((host, port)) => (host, port.strip_prefix(':').filter(|_| !port.is_empty())),
+            None => match authority.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (authority, None),
+            },
+        };
+        let port = match port {
+            None => DATA_PORTS[usize::from(tls)],
+            Some(port) => match port.parse() {
+                Ok(port @ 1..) => port,
+                _ => return refuse("its port is no number from 1 to 65535"),
+            },
+        };
+        let valid = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
+        if host.is_empty() || !host.chars().all(valid) {
+            return refuse("it names no host");
+        }
+        Ok(BucketAddress { tls, host: host.to_owned(), port, bucket: bucket.to_owned() })
+    }
+
+    /// `host:port`, with brackets where the host is an IPv6 address.
+    pub fn authority(&self) -> String {
+        let (host, port) = (&self.host, self.port);
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+}
+
+impl fmt::Display for BucketAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "couchbases" } else { "couchbase" };
+        write!(f, "{scheme}://{}/{}", self.authority(), self.bucket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (text, shown) in [
+            ("couchbase://localhost/b", "couchbase://localhost:11210/b"),
+            (
+                "couchbases://cb.example.org/travel-sample",
+                "couchbases://cb.example.org:11207/travel-sample",
+            ),
+            ("couchbase://10.0.0.1:12000/b", "couchbase://10.0.0.1:12000/b"),
+            ("couchbase://[::1]/b", "couchbase://[::1]:11210/b"),
+            ("couchbase://[::1]:9/b", "couchbase://[::1]:9/b"),
+        ] {
+            assert_eq!(BucketAddress::parse(text).unwrap().to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_and_no_password_repeated() {
+        for text in [
+            "http://a/b",
+            "a/b",
+            "couchbase://a",
+            "couchbase://a/",
+            "couchbase:///b",
+            "couchbase://a:0/b",
+            "couchbase://a:x/b",
+            "couchbase://a,b/c",
+            "couchbase://a/b?c",
+            "couchbase://u:s3cret@a/b",
+            "u:s3cret@a/b",
+        ] {
+            let said = BucketAddress::parse(text).unwrap_err().to_string();
+            assert!(said.contains("couchbase://HOST") && !said.contains("s3cret"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Reaching a server: who we are, which bucket, and what it answers.
+
+mod address;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ClientConfig;
+use world::Env;
+
+use crate::auth::{Credentials, Mechanism, ScramClient, nonce, plain};
+use crate::codec::{Answer, Body, FailoverEntry, Kind, Opcode, Request, Response, Status, Write};
+use crate::wire::{Incoming, Outgoing, Wire, host_of};
+use crate::{Error, Result};
+
+pub use address::BucketAddress;
+
+/// HELLO: the bucket is chosen by us.
+const SELECT_BUCKET: u16 = 0x08;
+/// HELLO: documents may be marked as JSON.
+const JSON: u16 = 0x0b;
+/// HELLO: values may begin with extended attributes.
+const XATTR: u16 = 0x06;
+
+/// How to reach a server.
+#[derive(Clone)]
+pub struct ClientOptions {
+    /// `host:port`.
+    pub address: String,
+    /// The bucket.
+    pub bucket: String,
+    /// Who we are.
+    pub credentials: Credentials,
+    /// Whom we trust; plain without.
+    pub tls: Option<Arc<ClientConfig>>,
+    /// How long one answer may take.
+    pub timeout: Duration,
+    /// What we call ourselves.
+    pub agent: String,
+}
+
+/// A connection that is authenticated and has a bucket. One request is under way at a time.
+pub struct Client {
+    env: Env,
+    incoming: Incoming,
+    outgoing: Outgoing,
+    timeout: Duration,
+    next_opaque: u32,
+    granted: Vec<u16>,
+}
+
+impl Client {
+    /// Connects, authenticates with the strongest mechanism that the server has, and chooses the bucket. The password is
+    /// never sent as it is over a plain connection, but to this machine.
+    ///
+    /// # Errors
+    /// If the server cannot be reached, does not know us, or cannot prove that it does; or has no such bucket.
+    pub async fn connect(env: &Env, options: &ClientOptions) -> Result<Client> {
+        let connecting = Wire::connect(env, &options.address, options.tls.clone());
+        let silent = || Error::Silent {
+            address: options.address.clone(),
+            silent_s: options.timeout.as_secs().max(1),
+        };
+        let wire = env.timeout(options.timeout, connecting).await.map_err(|_| silent())??;
+        let mut client = Client::over(env, wire, options.timeout);
+        let agent = options.agent.clone().into();
+        let features = vec![XATTR, SELECT_BUCKET, JSON];
+        let hello = client.ask(0, Body::Hello { agent, features }).await?;
+        if let Answer::Features(granted) = hello.answer {
+            client.granted = granted;
+        }
+        client.authenticate(options).await?;
+        let name = options.bucket.clone().into();
+        let selected = client.ask(0, Body::SelectBucket { name }).await?;
+        let hint = "is there such a bucket, and may this user use it?";
+        client.expect(&selected, || format!("bucket \"{}\"", options.bucket), Some(hint))?;
+        Ok(client)
+    }
+
+    /// A client over a connection on which nothing was said yet.
+    pub fn over(env: &Env, wire: Wire, timeout: Duration) -> Client {
+        Client {
+            env: env.clone(),
+            incoming: wire.incoming,
+            outgoing: wire.outgoing,
+            timeout,
+            next_opaque: 0,
+            granted: Vec::new(),
+        }
+    }
+
+    /// The features that the server granted.
+    pub fn granted(&self) -> &[u16] {
+        &self.granted
+    }
+
+    /// With whom.
+    pub fn address(&self) -> &str {
+        self.incoming.address()
+    }
+
+    /// Both ends, for streams.
+    pub fn into_wire(self) -> Wire {
+        Wire { incoming: self.incoming, outgoing: self.outgoing }
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// If there is none in time, or it is not right. A status that refuses is no error here.
+    pub async fn ask(&mut self, vb: u16, body: Body) -> Result<Response> {
+        self.next_opaque += 1;
+        let request = Request::new(self.next_opaque, vb, body);
+        self.send(request).await?;
+        self.response(self.next_opaque).await
+    }
+
+    /// Sends a request; its answer is to be waited for.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub async fn send(&mut self, request: Request) -> Result<()> {
+        self.outgoing.put(request.packet())?;
+        self.outgoing.flush().await
+    }
+
+    /// Waits for the answer to a request.
+    async fn response(&mut self, opaque: u32) -> Result<Response> {
+        let (env, limit) = (self.env.clone(), self.timeout);
+        let address = self.address().to_owned();
+        let incoming = &mut self.incoming;
+        let waiting = async {
+            loop {
+                let packet = incoming.expect("before it answered").await?;
+                // A server may ask, too; who asks here has no time for it.
+                if packet.kind == Kind::Response {
+                    let wrong = |source| Error::Protocol { address: address.clone(), source };
+                    let response = Response::parse(packet).map_err(wrong)?;
+                    if response.opaque == opaque {
+                        return Ok(response);
+                    }
+                }
+            }
+        };
+        let waited = env.timeout(limit, waiting).await;
+        let silent_s = limit.as_secs().max(1);
+        waited
+            .unwrap_or_else(|_| Err(Error::Silent { address: self.address().to_owned(), silent_s }))
+    }
+
+    fn expect(
+        &self,
+        response: &Response,
+        what: impl Fn() -> String,
+        hint: Option<&'static str>,
+    ) -> Result<()> {
+        if response.is(Status::Success) {
+            return Ok(());
+        }
+        Err(Error::Status {
+            address: self.address().to_owned(),
+            what: what(),
+            status: response.status_name(),
+            hint,
+        })
+    }
+
+    async fn authenticate(&mut self, options: &ClientOptions) -> Result<()> {
+        let listed = self.ask(0, Body::SaslList).await?;
+        let Answer::Value(names) = &listed.answer else {
+            return Err(Error::Unexpected {
+                address: self.address().to_owned(),
+                what: "SASL_LIST_MECHS",
+                found: format!("{:?}", listed.answer),
+            });
+        };
+        let names: Vec<&[u8]> = names.split(|byte| *byte == b' ').collect();
+        let host = host_of(&options.address);
+        let here = host == "localhost"
+            || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        let open = options.tls.is_some() || here || self.env.is_virtual();
+        let usable = |mechanism: &Mechanism| {
+            names.contains(&mechanism.name().as_bytes()) && (*mechanism != Mechanism::Plain || open)
+        };
+        match Mechanism::ALL.into_iter().find(usable) {
+            Some(mechanism) => self.authenticate_by(mechanism, &options.credentials).await,
+            None => Err(Error::Status {
+                address: self.address().to_owned(),
+                what: "authentication without a readable password".to_owned(),
+                status: String::from_utf8_lossy(&names.join(&b' ')).into_owned(),
+                hint: Some("use couchbases://, so that the password is not readable on the way"),
+            }),
+        }
+    }
+
+    /// Authenticates by one mechanism.
+    ///
+    /// # Errors
+    /// If the server refuses, or with SCRAM cannot prove that it knows the password.
+    pub async fn authenticate_by(
+        &mut self,
+        mechanism: Mechanism,
+        credentials: &Credentials,
+    ) -> Result<()> {
+        let name: bytes::Bytes = mechanism.name().into();
+        let what = || format!("user \"{}\" by {}", credentials.user, mechanism.name());
+        let hint = Some("user or password is wrong");
+        let Mechanism::Scram(hash) = mechanism else {
+            let body = Body::SaslAuth { mechanism: name, data: plain(credentials).into() };
+            let answered = self.ask(0, body).await?;
+            return self.expect(&answered, what, hint);
+        };
+        let address = self.address().to_owned();
+        let imposter = move |reason| Error::Imposter { address: address.clone(), reason };
+        let mut scram = ScramClient::new(hash, credentials.clone(), nonce(&self.env));
+        let body = Body::SaslAuth { mechanism: name.clone(), data: scram.first().into() };
+        let challenge = self.ask(0, body).await?;
+        if !challenge.is(Status::AuthContinue) {
+            self.expect(&challenge, what, hint)?;
+        }
+        let Answer::Value(first) = challenge.answer else {
+            return Err(imposter("it asked nothing"));
+        };
+        let answer = scram.answer(&first).map_err(&imposter)?;
+        let answered = self.ask(0, Body::SaslStep { mechanism: name, data: answer.into() }).await?;
+        self.expect(&answered, what, hint)?;
+        let Answer::Value(last) = answered.answer else { return Err(imposter("it gave no proof")) };
+        scram.check(&last).map_err(imposter)
+    }
+
+    /// Reads a document: its value and its CAS.
+    ///
+    /// # Errors
+    /// As [`Client::ask`], and if the server refuses.
+    pub async fn get(&mut self, vb: u16, key: &str) -> Result<Option<bytes::Bytes>> {
+        let response = self.ask(vb, Body::Get { key: key.to_owned().into() }).await?;
+        if response.is(Status::NotFound) {
+            return Ok(None);
+        }
+        self.expect(&response, || format!("document \"{key}\""), None)?;
+        match response.answer {
+            Answer::Document { value, .. } => Ok(Some(value)),
+            _ => Ok(Some(bytes::Bytes::new())),
+        }
+    }
+
+    /// Writes a document; answers the status.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    pub async fn set(
+        &mut self,
+        vb: u16,
+        key: &str,
+        value: bytes::Bytes,
+    ) -> Result<std::result::Result<Status, u16>> {
+        let key = key.to_owned().into();
+        let write = Write { flags: 0, expiry: 0, key, value };
+        Ok(self.ask(vb, Body::Set(write)).await?.status)
+    }
+
+    /// The statistics of a group.
+    ///
+    /// # Errors
+    /// As [`Client::ask`], and if the server refuses.
+    pub async fn stats(&mut self, group: &str) -> Result<BTreeMap<String, String>> {
+        let mut response = self.ask(0, Body::Stat { group: group.to_owned().into() }).await?;
+        let mut all = BTreeMap::new();
+        loop {
+            self.expect(&response, || format!("statistics \"{group}\""), None)?;
+            match response.answer {
+                Answer::Stat { name, value } if !name.is_empty() => {
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    all.insert(text(&name), text(&value));
+                }
+                _ => return Ok(all),
+            }
+            response = self.response(self.next_opaque).await?;
+        }
+    }
+
+    /// The highest sequence numbers of active vbuckets.
+    ///
+    /// # Errors
+    /// As [`Client::ask`], and if the server refuses.
+    pub async fn active_seqnos(&mut self) -> Result<BTreeMap<u16, u64>> {
+        let response = self.ask(0, Body::AllVbSeqnos { state: Some(1) }).await?;
+        self.expect(&response, || Opcode::AllVbSeqnos.name().to_owned(), None)?;
+        match response.answer {
+            Answer::Seqnos(seqnos) => Ok(seqnos.into_iter().collect()),
+            _ => Ok(BTreeMap::new()),
+        }
+    }
+
+    /// The failover log of a vbucket, newest first.
+    ///
+    /// # Errors
+    /// As [`Client::ask`], and if the server refuses.
+    pub async fn failover_log(&mut self, vb: u16) -> Result<Vec<FailoverEntry>> {
+        match self.require(vb, Body::FailoverLog).await?.answer {
+            Answer::FailoverLog(log) => Ok(log),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Asks for what must be done.
+    ///
+    /// # Errors
+    /// As [`Client::ask`], and if the server refuses.
+    pub async fn require(&mut self, vb: u16, body: Body) -> Result<Response> {
+        let opcode = body.opcode();
+        let response = self.ask(vb, body).await?;
+        self.expect(&response, || opcode.name().to_owned(), None)?;
+        Ok(response)
+    }
+}

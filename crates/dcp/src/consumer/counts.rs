@@ -1,0 +1,76 @@
+//! What a consumer that keeps nothing counts.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::codec::FailoverEntry;
+use crate::policy::{SnapshotCursor, StreamStart};
+
+/// What came of one vbucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// Mutations.
+    pub mutations: u64,
+    /// Deletions and expirations.
+    pub deletions: u64,
+    /// Bytes of all messages, headers too.
+    pub bytes: u64,
+    /// Where the stream is.
+    pub at: SnapshotCursor,
+    /// The producer's failover log, newest first.
+    pub failover: Vec<FailoverEntry>,
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Count {
+            mutations: 0,
+            deletions: 0,
+            bytes: 0,
+            at: SnapshotCursor::new(0, 0, 0),
+            failover: Vec::new(),
+        }
+    }
+}
+
+impl Count {
+    /// Mutations, deletions and expirations.
+    pub fn items(&self) -> u64 {
+        self.mutations + self.deletions
+    }
+
+    /// How to ask for what follows.
+    pub fn resume(&self) -> StreamStart {
+        self.at.resume(self.failover.first().map_or(0, |newest| newest.uuid))
+    }
+}
+
+/// Counts by vbucket. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Counts(Rc<RefCell<BTreeMap<u16, Count>>>);
+
+impl Counts {
+    /// What came of a vbucket.
+    pub fn of(&self, vb: u16) -> Count {
+        self.0.borrow().get(&vb).cloned().unwrap_or_default()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> BTreeMap<u16, Count> {
+        self.0.borrow().clone()
+    }
+
+    /// Changes what is known of a vbucket.
+    pub(crate) fn change<T>(&self, vb: u16, change: impl FnOnce(&mut Count) -> T) -> T {
+        change(self.0.borrow_mut().entry(vb).or_default())
+    }
+
+    /// A vbucket is read from here on.
+    pub fn begin_at(&self, vb: u16, seqno: u64, failover: Vec<FailoverEntry>) {
+        self.change(vb, |count| {
+            count.at = SnapshotCursor::new(seqno, seqno, seqno);
+            count.failover = failover;
+        });
+    }
+}

@@ -1,0 +1,152 @@
+//! A consumer that drives its own connection to a producer.
+
+use std::time::Duration;
+
+use world::{Env, Time};
+
+use super::{Consumer, Event};
+use crate::client::Client;
+use crate::codec::{Body, OPEN_PRODUCER, Packet, Request, Status};
+use crate::wire::{Incoming, Outgoing};
+use crate::{Error, Result};
+
+/// Packets that are taken together at most.
+const BATCH_PACKETS: usize = 1024;
+
+/// A rate that is not passed: what came before its time is waited for.
+#[derive(Clone, Copy, Debug)]
+struct Cap {
+    rate_bytes_per_s: f64,
+    /// When what has come so far would have come at the rate.
+    due: Time,
+}
+
+/// A connection that was opened for streams.
+pub struct Follower {
+    env: Env,
+    consumer: Consumer,
+    incoming: Incoming,
+    out: Outgoing,
+    cap: Option<Cap>,
+}
+
+impl Follower {
+    /// Opens a connection under a name and says how much may be under way; 0 is without flow control.
+    ///
+    /// # Errors
+    /// If the producer refuses, or does not take the window: more would come than is asked for.
+    pub async fn open(
+        env: &Env,
+        mut client: Client,
+        name: &str,
+        mut consumer: Consumer,
+        window_bytes: u32,
+    ) -> Result<Follower> {
+        let name = name.to_owned().into();
+        let body = Body::Open { flags: OPEN_PRODUCER, name, value: bytes::Bytes::new() };
+        client.require(0, body).await?;
+        for control in consumer.controls(window_bytes) {
+            let Body::Control { name, .. } = &control.body else { continue };
+            let vital = name.as_ref() == b"connection_buffer_size";
+            let answered = client.ask(0, control.body).await?;
+            if vital && !answered.is(Status::Success) {
+                return Err(Error::Status {
+                    address: client.address().to_owned(),
+                    what: format!("a window of {window_bytes} bytes"),
+                    status: answered.status_name(),
+                    hint: Some("a producer without flow control would send without end"),
+                });
+            }
+        }
+        let wire = client.into_wire();
+        let (incoming, out) = (wire.incoming, wire.outgoing);
+        Ok(Follower { env: env.clone(), consumer, incoming, out, cap: None })
+    }
+
+    /// Takes no more than this from now on.
+    pub fn cap(&mut self, rate_bytes_per_s: f64) {
+        self.cap = Some(Cap { rate_bytes_per_s, due: self.env.now() });
+    }
+
+    /// The consumer.
+    pub fn consumer(&self) -> &Consumer {
+        &self.consumer
+    }
+
+    /// What happened and was not told yet.
+    pub fn event(&mut self) -> Option<Event> {
+        self.consumer.event()
+    }
+
+    /// Asks for a stream of a vbucket, from where it is on.
+    ///
+    /// # Errors
+    /// If there is one, or the vbucket takes none.
+    pub fn add_stream(&mut self, vb: u16, flags: u32) -> Result<()> {
+        let request = self.consumer.add_stream(vb, flags, None);
+        let request = request.map_err(|status| Error::Refused { vbucket: vb, status })?;
+        self.out.put(request.packet())
+    }
+
+    /// Ends a stream.
+    ///
+    /// # Errors
+    /// Never in practice: the request is small.
+    pub fn close_stream(&mut self, vb: u16) -> Result<()> {
+        match self.consumer.close_stream(vb) {
+            Some(Request { opaque, vbucket, body, .. }) => {
+                self.out.put(Request::new(opaque, vbucket, body).packet())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Sends what is to be sent, and takes in what comes next; answers what happened. Not to be dropped while it waits,
+    /// but at the connection's end.
+    ///
+    /// # Errors
+    /// If the connection breaks or the producer sends what is not right.
+    pub async fn step(&mut self) -> Result<Option<Event>> {
+        if let Some(event) = self.consumer.event() {
+            return Ok(Some(event));
+        }
+        let until = self.consumer.look(&mut self.out)?;
+        self.out.flush().await?;
+        let first = {
+            let (env, incoming) = (&self.env, &mut self.incoming);
+            tokio::select! {
+                biased;
+                packet = incoming.next() => Some(packet?),
+                () = env.sleep_until(until) => None,
+            }
+        };
+        match first {
+            None => return Ok(None),
+            Some(None) => {
+                let address = self.incoming.address().to_owned();
+                return Err(Error::Closed { address, when: "in the middle of streams" });
+            }
+            Some(Some(packet)) => self.take(packet).await?,
+        }
+        Ok(self.consumer.event())
+    }
+
+    async fn take(&mut self, first: Packet) -> Result<()> {
+        let mut bytes = first.wire_bytes();
+        let mut packets = vec![first];
+        while packets.len() < BATCH_PACKETS
+            && let Some(packet) = self.incoming.buffered()?
+        {
+            bytes += packet.wire_bytes();
+            packets.push(packet);
+        }
+        if let Some(cap) = &mut self.cap {
+            // No credit is saved up while nothing comes.
+            let takes = Duration::from_secs_f64(bytes as f64 / cap.rate_bytes_per_s);
+            cap.due = cap.due.max(self.env.now()) + takes;
+            let due = cap.due;
+            self.env.sleep_until(due).await;
+        }
+        self.consumer.take(packets, &mut self.out).await
+    }
+}

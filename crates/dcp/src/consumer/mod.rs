@@ -1,0 +1,422 @@
+//! The consumer's side of a connection: streams into a bucket, or counted and discarded.
+//!
+//! | kind | does |
+//! | --- | --- |
+//! | [`ConsumerKind::Mainstream`] | takes message by message into the bucket, as `kv_engine` does |
+//! | [`ConsumerKind::Batching`] | takes what has come together, vbucket by vbucket |
+//! | [`ConsumerKind::Fast`] | a measuring device: counts mutations and says that they were persisted. Nothing is kept |
+
+mod counts;
+mod follower;
+mod negotiation;
+mod stream;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use world::{Env, Time};
+
+use crate::bucket::{Bucket, ItemData};
+use crate::codec::{Answer, Body, EndReason, Kind, Opcode, Packet, Request, Response, Status};
+use crate::policy::{AckPolicy, ConsumerLiveness, Liveness, ReplicationPressure};
+use crate::wire::Outgoing;
+use crate::{Error, Result};
+
+pub use counts::{Count, Counts};
+pub use follower::Follower;
+use stream::{Stream, item_of};
+
+/// How often a consumer looks whether its bucket has memory again.
+const MEMORY_LOOK: Duration = Duration::from_millis(10);
+/// The interval of NOOPs that it asks for.
+pub const NOOP_INTERVAL: Duration = Duration::from_secs(20);
+
+/// How a consumer works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConsumerKind {
+    /// Message by message.
+    #[default]
+    Mainstream,
+    /// What came together, together.
+    Batching,
+    /// Counts only: a measuring device.
+    Fast,
+}
+
+/// Where a consumer puts what comes.
+#[derive(Clone)]
+pub enum Sink {
+    /// Into a bucket.
+    Bucket(Bucket),
+    /// Nowhere; it is counted.
+    Count(Counts),
+}
+
+/// Something that whoever drives a consumer may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A stream was granted, after so many rollbacks.
+    Opened {
+        /// The vbucket.
+        vb: u16,
+        /// How often the consumer had to go back first.
+        rollbacks: u32,
+    },
+    /// A stream was refused.
+    Refused {
+        /// The vbucket.
+        vb: u16,
+        /// With what.
+        status: String,
+    },
+    /// A stream ended.
+    Ended {
+        /// The vbucket.
+        vb: u16,
+        /// Why; none if the number is not known.
+        reason: EndReason,
+    },
+}
+
+/// What a consumer took in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConsumerStats {
+    /// Mutations, deletions and expirations.
+    pub items: u64,
+    /// Bytes of all messages that count for flow control.
+    pub bytes: u64,
+    /// Bytes acknowledged.
+    pub acknowledged_bytes: u64,
+    /// Messages that wait because memory is short.
+    pub buffered_items: u64,
+    /// Times that it had to wait for memory.
+    pub stops: u64,
+    /// Rollbacks.
+    pub rollbacks: u64,
+}
+
+/// The consumer's side of a connection.
+pub struct Consumer {
+    env: Env,
+    kind: ConsumerKind,
+    sink: Sink,
+    acks: AckPolicy,
+    liveness: Option<ConsumerLiveness>,
+    streams: BTreeMap<u16, Stream>,
+    by_opaque: BTreeMap<u32, u16>,
+    next_opaque: u32,
+    /// Messages that came while memory was short.
+    buffered: VecDeque<Request>,
+    /// Bytes that were applied while memory was short.
+    withheld_bytes: usize,
+    stopped: bool,
+    events: VecDeque<Event>,
+    stats: ConsumerStats,
+}
+
+impl Consumer {
+    /// A consumer with a window of so many bytes; 0 is without flow control.
+    pub fn new(env: &Env, kind: ConsumerKind, sink: Sink, window_bytes: u32) -> Consumer {
+        Consumer {
+            env: env.clone(),
+            kind,
+            sink,
+            acks: AckPolicy::new(env.now(), window_bytes),
+            liveness: None,
+            streams: BTreeMap::new(),
+            by_opaque: BTreeMap::new(),
+            next_opaque: 0,
+            buffered: VecDeque::new(),
+            withheld_bytes: 0,
+            stopped: false,
+            events: VecDeque::new(),
+            stats: ConsumerStats::default(),
+        }
+    }
+
+    /// What it took in.
+    pub fn stats(&self) -> ConsumerStats {
+        ConsumerStats { buffered_items: self.buffered.len() as u64, ..self.stats }
+    }
+
+    /// Vbuckets with a stream.
+    pub fn streams(&self) -> impl Iterator<Item = u16> {
+        self.streams.keys().copied()
+    }
+
+    /// What happened.
+    pub fn event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn opaque(&mut self) -> u32 {
+        self.next_opaque += 1;
+        self.next_opaque
+    }
+
+    /// The settings that it asks its producer for.
+    pub fn controls(&mut self, window_bytes: u32) -> Vec<Request> {
+        self.liveness = Some(ConsumerLiveness::new(self.env.now(), NOOP_INTERVAL));
+        let window = window_bytes.to_string();
+        let interval = NOOP_INTERVAL.as_secs().to_string();
+        let settings = [
+            ("connection_buffer_size", window.as_str()),
+            ("enable_noop", "true"),
+            ("set_noop_interval", interval.as_str()),
+            ("enable_expiry_opcode", "true"),
+        ];
+        let settings = settings.map(|(name, value)| {
+            let (name, value) = (name.to_owned().into(), value.to_owned().into());
+            Request::new(self.opaque(), 0, Body::Control { name, value })
+        });
+        settings.into()
+    }
+
+    /// Takes packets in that have come together; answers go to `out`.
+    ///
+    /// # Errors
+    /// If the producer sent what is not right: the connection cannot go on.
+    pub async fn take(&mut self, packets: Vec<Packet>, out: &mut Outgoing) -> Result<()> {
+        if let Some(liveness) = &mut self.liveness {
+            liveness.heard(self.env.now());
+        }
+        // Items that have come together for one vbucket.
+        let mut batch: (u16, Vec<ItemData>) = (0, Vec::new());
+        for packet in packets {
+            if packet.kind == Kind::Response {
+                self.apply(&mut batch)?;
+                let response = Response::parse(packet).map_err(|e| protocol(out, e))?;
+                self.answered(response, out).await?;
+                continue;
+            }
+            let bytes = packet.wire_bytes();
+            let request = Request::parse(packet).map_err(|e| protocol(out, e))?;
+            self.count(&request, bytes);
+            if self.must_buffer() && !matches!(request.body, Body::Noop) {
+                self.buffered.push_back(request);
+                continue;
+            }
+            self.process(request, &mut batch, out)?;
+        }
+        self.apply(&mut batch)?;
+        self.acknowledge(out)
+    }
+
+    fn count(&mut self, request: &Request, bytes: usize) {
+        let vb = request.vbucket;
+        let (mutation, deletion) = match request.body {
+            Body::Mutation(_) => (1, 0),
+            Body::Deletion(_) | Body::Expiration(_) => (0, 1),
+            Body::Noop => return,
+            _ => (0, 0),
+        };
+        self.stats.items += mutation + deletion;
+        self.stats.bytes += bytes as u64;
+        if let Sink::Count(counts) = &self.sink {
+            counts.change(vb, |count| {
+                count.mutations += mutation;
+                count.deletions += deletion;
+                count.bytes += bytes as u64;
+            });
+        }
+        match self.throttled() {
+            Some(ReplicationPressure::WithholdAck) => self.withheld_bytes += bytes,
+            Some(ReplicationPressure::Buffer) => self.withheld_bytes += bytes,
+            None => self.acks.processed(bytes),
+        }
+    }
+
+    /// What memory that is short asks of this consumer; none where there is enough.
+    fn throttled(&mut self) -> Option<ReplicationPressure> {
+        let Sink::Bucket(bucket) = &self.sink else { return None };
+        let short = bucket.throttles_replication() || !self.buffered.is_empty();
+        if short && !self.stopped {
+            self.stats.stops += 1;
+        }
+        self.stopped = short;
+        short.then_some(bucket.settings().memory.replication_pressure)
+    }
+
+    fn must_buffer(&mut self) -> bool {
+        self.throttled() == Some(ReplicationPressure::Buffer)
+    }
+
+    /// Whether `request` belongs to a stream that is open.
+    fn is_current(&self, request: &Request) -> bool {
+        let stream = self.streams.get(&request.vbucket);
+        stream.is_some_and(|stream| stream.opaque() == request.opaque)
+    }
+
+    fn process(
+        &mut self,
+        request: Request,
+        batch: &mut (u16, Vec<ItemData>),
+        out: &mut Outgoing,
+    ) -> Result<()> {
+        let (vb, opaque) = (request.vbucket, request.opaque);
+        if matches!(request.body, Body::Noop) {
+            return out
+                .put(Response::new(Opcode::Noop, opaque, Status::Success, Answer::Empty).packet());
+        }
+        // What a stream that was closed had on its way is dropped.
+        if !self.is_current(&request) {
+            return match request.body {
+                Body::SetVbucketState { .. } => {
+                    let refusal = Status::NotFound;
+                    out.put(
+                        Response::new(Opcode::SetVbucketState, opaque, refusal, Answer::Empty)
+                            .packet(),
+                    )
+                }
+                _ => Ok(()),
+            };
+        }
+        match request.body {
+            Body::Mutation(_) | Body::Deletion(_) | Body::Expiration(_) => {
+                let item = item_of(request);
+                let whole = self.arrived(vb, item.by_seqno)?;
+                if batch.0 != vb {
+                    self.apply(batch)?;
+                    batch.0 = vb;
+                }
+                batch.1.push(item);
+                if whole || self.kind == ConsumerKind::Mainstream {
+                    self.apply(batch)?;
+                }
+                if whole {
+                    self.answer_marker(vb, out)?;
+                }
+                Ok(())
+            }
+            other => {
+                self.apply(batch)?;
+                self.process_other(vb, opaque, other, out)
+            }
+        }
+    }
+
+    fn process_other(
+        &mut self,
+        vb: u16,
+        opaque: u32,
+        body: Body,
+        out: &mut Outgoing,
+    ) -> Result<()> {
+        match body {
+            Body::SnapshotMarker(marker) => {
+                if let Some(stream) = self.streams.get_mut(&vb) {
+                    let fits = stream.marker(marker);
+                    fits.map_err(|source| Error::Stream { vbucket: vb, source })?;
+                }
+                match &self.sink {
+                    Sink::Bucket(bucket) => bucket.begin_snapshot(vb, marker)?,
+                    Sink::Count(counts) => counts
+                        .change(vb, |count| count.at.marker(marker))
+                        .map_err(|source| Error::Stream { vbucket: vb, source })?,
+                }
+                self.answer_marker(vb, out)
+            }
+            Body::SetVbucketState { state } => {
+                let status = match &self.sink {
+                    Sink::Bucket(bucket) => bucket.set_state(vb, state).err(),
+                    Sink::Count(_) => None,
+                };
+                let status = status.unwrap_or(Status::Success);
+                let opcode = Opcode::SetVbucketState;
+                out.put(Response::new(opcode, opaque, status, Answer::Empty).packet())
+            }
+            Body::StreamEnd { reason } => {
+                self.streams.remove(&vb);
+                self.by_opaque.remove(&opaque);
+                self.events.push_back(Event::Ended { vb, reason });
+                Ok(())
+            }
+            other => Err(Error::Unexpected {
+                address: out.address().to_owned(),
+                what: "a stream",
+                found: other.opcode().name().to_owned(),
+            }),
+        }
+    }
+
+    /// An item came; says whether its snapshot is whole with it.
+    fn arrived(&mut self, vb: u16, seqno: u64) -> Result<bool> {
+        let wrong = |source| Error::Stream { vbucket: vb, source };
+        if let Sink::Count(counts) = &self.sink {
+            counts.change(vb, |count| count.at.item(seqno)).map_err(wrong)?;
+        }
+        match self.streams.get_mut(&vb) {
+            Some(stream) => stream.item(seqno).map_err(wrong),
+            None => Ok(false),
+        }
+    }
+
+    /// Answers a marker that asked for it, once its snapshot is whole.
+    fn answer_marker(&mut self, vb: u16, out: &mut Outgoing) -> Result<()> {
+        let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
+        if !stream.owes_answer() {
+            return Ok(());
+        }
+        let opcode = Opcode::SnapshotMarker;
+        out.put(Response::new(opcode, stream.opaque(), Status::Success, Answer::Empty).packet())
+    }
+
+    fn apply(&mut self, batch: &mut (u16, Vec<ItemData>)) -> Result<()> {
+        let items = std::mem::take(&mut batch.1);
+        match &self.sink {
+            Sink::Bucket(bucket) if !items.is_empty() => bucket.apply_all(batch.0, items),
+            _ => Ok(()),
+        }
+    }
+
+    /// Acknowledges what it is time for.
+    fn acknowledge(&mut self, out: &mut Outgoing) -> Result<()> {
+        if self.withheld_bytes > 0 && self.throttled().is_none() {
+            self.acks.processed(std::mem::take(&mut self.withheld_bytes));
+        }
+        while let Some(bytes) = self.acks.due(self.env.now()) {
+            self.stats.acknowledged_bytes += u64::from(bytes);
+            let opaque = self.opaque();
+            out.put(Request::new(opaque, 0, Body::BufferAck { bytes }).packet())?;
+        }
+        Ok(())
+    }
+
+    /// What time brings: buffered messages, acknowledgements. Answers when to look again.
+    ///
+    /// # Errors
+    /// If the producer is gone.
+    pub fn look(&mut self, out: &mut Outgoing) -> Result<Time> {
+        let mut batch = (0, Vec::new());
+        while let Sink::Bucket(bucket) = &self.sink
+            && !bucket.throttles_replication()
+            && let Some(request) = self.buffered.pop_front()
+        {
+            self.process(request, &mut batch, out)?;
+            self.apply(&mut batch)?;
+        }
+        if let Sink::Bucket(bucket) = &self.sink
+            && bucket.throttles_replication()
+        {
+            bucket.free_memory();
+        }
+        self.acknowledge(out)?;
+        let now = self.env.now();
+        let mut next = self.acks.next_look().max(now + MEMORY_LOOK);
+        if self.withheld_bytes > 0 || !self.buffered.is_empty() {
+            next = now + MEMORY_LOOK;
+        }
+        match self.liveness.as_ref().map(|liveness| liveness.look(now)) {
+            Some(Liveness::Gone) => Err(Error::Silent {
+                address: out.address().to_owned(),
+                silent_s: 2 * NOOP_INTERVAL.as_secs(),
+            }),
+            Some(Liveness::Wait(until)) => Ok(next.min(until)),
+            _ => Ok(next),
+        }
+    }
+}
+
+fn protocol(out: &Outgoing, source: crate::codec::DecodeError) -> Error {
+    Error::Protocol { address: out.address().to_owned(), source }
+}

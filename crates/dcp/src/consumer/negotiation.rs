@@ -1,0 +1,154 @@
+//! Asking for streams, and what the producer answers.
+
+use super::stream::Stream;
+use super::{Consumer, Event, Sink};
+use crate::codec::{
+    Answer, Body, FailoverEntry, Opcode, Request, Response, Status, StreamRequest, VbucketState,
+};
+use crate::policy::StreamStart;
+use crate::wire::Outgoing;
+use crate::{Error, Result};
+
+impl Consumer {
+    /// Asks for a stream of a vbucket, from where it is on. `asked` is the opaque of the ADD_STREAM that wants it.
+    ///
+    /// # Errors
+    /// [`Status::Exists`] if there is one, [`Status::NotMyVbucket`] if the vbucket takes no streams.
+    pub fn add_stream(
+        &mut self,
+        vb: u16,
+        flags: u32,
+        asked: Option<u32>,
+    ) -> std::result::Result<Request, Status> {
+        if self.streams.contains_key(&vb) {
+            return Err(Status::Exists);
+        }
+        let start = match &self.sink {
+            Sink::Count(counts) => counts.of(vb).resume(),
+            Sink::Bucket(bucket) => match bucket.state(vb) {
+                Some(VbucketState::Replica | VbucketState::Pending) => {
+                    bucket.resume(vb).ok_or(Status::NotMyVbucket)?
+                }
+                _ => return Err(Status::NotMyVbucket),
+            },
+        };
+        self.streams.insert(vb, Stream::new(flags, asked));
+        Ok(self.request(vb, start))
+    }
+
+    fn request(&mut self, vb: u16, at: StreamStart) -> Request {
+        let opaque = self.opaque();
+        self.by_opaque.insert(opaque, vb);
+        let flags = self.streams.get_mut(&vb).map_or(0, |stream| {
+            stream.begin(opaque, at);
+            stream.flags()
+        });
+        let StreamStart { start, uuid, snap_start, snap_end } = at;
+        // Who has nothing has no history.
+        let uuid = if start == 0 { 0 } else { uuid };
+        let request = StreamRequest { flags, start, end: u64::MAX, uuid, snap_start, snap_end };
+        Request::new(opaque, vb, Body::StreamRequest(request))
+    }
+
+    /// Forgets a stream: whoever asked for it does not want it any more.
+    pub fn close_stream(&mut self, vb: u16) -> Option<Request> {
+        let stream = self.streams.remove(&vb)?;
+        self.by_opaque.remove(&stream.opaque());
+        Some(Request::new(stream.opaque(), vb, Body::CloseStream))
+    }
+
+    /// A response of the producer.
+    pub(super) async fn answered(&mut self, response: Response, out: &mut Outgoing) -> Result<()> {
+        if response.opcode != Opcode::StreamRequest {
+            // Settings that a producer does not know are its own loss.
+            return Ok(());
+        }
+        let Some(vb) = self.by_opaque.get(&response.opaque).copied() else { return Ok(()) };
+        match (response.status, response.answer) {
+            (Ok(Status::Success), Answer::FailoverLog(log)) => self.opened(vb, log, out),
+            (Ok(Status::Rollback), Answer::Rollback(to)) => self.roll_back(vb, to, out).await,
+            (status, _) => {
+                let stream = self.streams.remove(&vb);
+                self.by_opaque.remove(&response.opaque);
+                let name = match status {
+                    Ok(status) => status.name().to_owned(),
+                    Err(number) => format!("status {number:#04x}"),
+                };
+                self.events.push_back(Event::Refused { vb, status: name });
+                self.tell(
+                    stream.and_then(|s| s.asked()),
+                    status.unwrap_or(Status::Internal),
+                    0,
+                    out,
+                )
+            }
+        }
+    }
+
+    /// Answers the ADD_STREAM that wanted a stream.
+    fn tell(
+        &self,
+        asked: Option<u32>,
+        status: Status,
+        opaque: u32,
+        out: &mut Outgoing,
+    ) -> Result<()> {
+        let Some(asked) = asked else { return Ok(()) };
+        let answer = match status {
+            Status::Success => Answer::StreamOpaque(opaque),
+            _ => Answer::Empty,
+        };
+        out.put(Response::new(Opcode::AddStream, asked, status, answer).packet())
+    }
+
+    fn opened(&mut self, vb: u16, log: Vec<FailoverEntry>, out: &mut Outgoing) -> Result<()> {
+        let taken = match &self.sink {
+            Sink::Bucket(bucket) => bucket.adopt_failover(vb, log),
+            Sink::Count(counts) => {
+                counts.change(vb, |count| count.failover = log);
+                true
+            }
+        };
+        if !taken {
+            return Err(Error::Unexpected {
+                address: out.address().to_owned(),
+                what: "STREAM_REQ",
+                found: "a failover log that is none".to_owned(),
+            });
+        }
+        let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
+        let (asked, opaque, rollbacks) = (stream.asked(), stream.opaque(), stream.rollbacks());
+        self.events.push_back(Event::Opened { vb, rollbacks });
+        self.tell(asked, Status::Success, opaque, out)
+    }
+
+    async fn roll_back(&mut self, vb: u16, to: u64, out: &mut Outgoing) -> Result<()> {
+        self.stats.rollbacks += 1;
+        let at = match &self.sink {
+            Sink::Bucket(bucket) => {
+                bucket.roll_back(vb, to).await?;
+                bucket.resume(vb)
+            }
+            Sink::Count(counts) => {
+                let failover = counts.of(vb).failover;
+                counts.begin_at(vb, to, failover);
+                Some(counts.of(vb).resume())
+            }
+        };
+        let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
+        self.by_opaque.remove(&stream.opaque());
+        let again = stream.rolled_back();
+        match at {
+            Some(at) if again => {
+                let request = self.request(vb, at);
+                out.put(request.packet())
+            }
+            _ => {
+                let asked = self.streams.remove(&vb).and_then(|stream| stream.asked());
+                self.events
+                    .push_back(Event::Refused { vb, status: Status::Rollback.name().to_owned() });
+                self.tell(asked, Status::Rollback, 0, out)
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Reading a bucket's changes and keeping nothing: how fast can its producers send?
+//!
+//! Read-only: it opens connections, asks for streams and acknowledges what came. Flow control is always on.
+
+mod nodes;
+mod report;
+
+use std::collections::BTreeMap;
+
+use tokio::sync::mpsc;
+use world::{Env, Task, Time};
+
+use crate::client::{Client, ClientOptions};
+use crate::codec::{EndReason, STREAM_ACTIVE_ONLY, STREAM_TO_LATEST};
+use crate::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, Sink};
+use crate::{Error, Result};
+
+pub use nodes::DATA_PORTS;
+pub use report::{ConnectionReport, DrainReport, VbucketReport};
+
+/// How to drain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrainSettings {
+    /// Bytes that a connection may have unacknowledged. At least one.
+    pub window_bytes: u32,
+    /// Connections to each node.
+    pub connections: u16,
+    /// All connections together take no more than this.
+    pub rate_bytes_per_s: Option<f64>,
+    /// The vbuckets to read; none for all that are active.
+    pub vbuckets: Option<Vec<u16>>,
+    /// Begins with what is written from now on, and has no end.
+    pub follow: bool,
+    /// What connections are called; a number follows.
+    pub name: String,
+}
+
+/// A drain under way.
+pub struct Drain {
+    env: Env,
+    began: Time,
+    reports: mpsc::UnboundedReceiver<Told>,
+    connections: Vec<Draining>,
+    ended: usize,
+    ends: BTreeMap<u16, String>,
+}
+
+/// One connection of it.
+struct Draining {
+    name: String,
+    node: String,
+    counts: Counts,
+    vbuckets: Vec<u16>,
+    began: Time,
+    ended: Option<Time>,
+    _task: Task<()>,
+}
+
+/// What a connection tells.
+enum Told {
+    /// A vbucket's stream ended, otherwise than it should.
+    Ended(u16, String),
+    /// All its streams have ended, or it broke.
+    Done(usize, Time, Option<Error>),
+}
+
+impl Drain {
+    /// Connects to every node that has vbuckets, and begins.
+    ///
+    /// # Errors
+    /// If a node cannot be reached, refuses us, or does not keep to flow control; or has none of the vbuckets.
+    pub async fn start(
+        env: &Env,
+        options: &ClientOptions,
+        settings: &DrainSettings,
+    ) -> Result<Drain> {
+        let nodes = nodes::nodes(env, options).await?;
+        let mut plan = Vec::new();
+        for node in nodes {
+            let at = ClientOptions { address: node, ..options.clone() };
+            let mut client = Client::connect(env, &at).await?;
+            let wanted = |vb: &u16| settings.vbuckets.as_ref().is_none_or(|list| list.contains(vb));
+            let seqnos = client.active_seqnos().await?;
+            let here: Vec<(u16, u64)> = seqnos.into_iter().filter(|(vb, _)| wanted(vb)).collect();
+            let connections = usize::from(settings.connections.max(1)).min(here.len());
+            for place in 0..connections {
+                let own = here.iter().skip(place).step_by(connections).copied();
+                plan.push((at.clone(), own.collect::<Vec<_>>()));
+            }
+        }
+        if plan.is_empty() {
+            return Err(Error::Settings(
+                "none of the vbuckets is active anywhere: nothing can be drained".to_owned(),
+            ));
+        }
+        let share = settings.rate_bytes_per_s.map(|rate| rate / plan.len() as f64);
+        let (sender, reports) = mpsc::unbounded_channel();
+        let (mut connections, all_began) = (Vec::new(), env.now());
+        for (place, (at, vbuckets)) in plan.into_iter().enumerate() {
+            let name = format!("{}-{}", settings.name, place + 1);
+            let counts = Counts::default();
+            let mut follower = open(env, &at, &name, &counts, &vbuckets, settings).await?;
+            if let Some(share) = share {
+                follower.cap(share);
+            }
+            let began = env.now();
+            let draining = drain(env.clone(), place, follower, sender.clone());
+            connections.push(Draining {
+                name,
+                node: at.address,
+                counts,
+                vbuckets: vbuckets.into_iter().map(|(vb, _)| vb).collect(),
+                began,
+                ended: None,
+                _task: env.spawn("drains a connection", draining),
+            });
+        }
+        let ends = BTreeMap::new();
+        Ok(Drain { env: env.clone(), began: all_began, reports, connections, ended: 0, ends })
+    }
+
+    /// Waits until all has come.
+    ///
+    /// # Errors
+    /// If a connection breaks.
+    pub async fn finish(&mut self) -> Result<()> {
+        while self.ended < self.connections.len() {
+            match self.reports.recv().await {
+                None => return Ok(()),
+                Some(Told::Ended(vb, why)) => drop(self.ends.insert(vb, why)),
+                Some(Told::Done(place, at, failure)) => {
+                    self.ended += 1;
+                    if let Some(connection) = self.connections.get_mut(place) {
+                        connection.ended = Some(at);
+                    }
+                    if let Some(error) = failure {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What has come so far.
+    pub fn report(&self) -> DrainReport {
+        let now = self.env.now();
+        // Of a drain that is done the time is that of its last connection.
+        let last = self.connections.iter().map(|connection| connection.ended.unwrap_or(now)).max();
+        let seconds = (last.unwrap_or(now) - self.began).as_secs_f64();
+        let connections = self.connections.iter().map(|connection| ConnectionReport {
+            name: connection.name.clone(),
+            node: connection.node.clone(),
+            seconds: (connection.ended.unwrap_or(now) - connection.began).as_secs_f64(),
+            vbuckets: connection
+                .vbuckets
+                .iter()
+                .map(|vb| {
+                    let count = connection.counts.of(*vb);
+                    let end = self.ends.get(vb).cloned();
+                    (
+                        *vb,
+                        VbucketReport {
+                            items: count.items(),
+                            bytes: count.bytes,
+                            seqno: count.at.last(),
+                            end,
+                        },
+                    )
+                })
+                .collect(),
+        });
+        DrainReport { seconds, connections: connections.collect() }
+    }
+}
+
+async fn open(
+    env: &Env,
+    at: &ClientOptions,
+    name: &str,
+    counts: &Counts,
+    vbuckets: &[(u16, u64)],
+    settings: &DrainSettings,
+) -> Result<Follower> {
+    let mut client = Client::connect(env, at).await?;
+    if settings.follow {
+        for (vb, seqno) in vbuckets {
+            let log = client.failover_log(*vb).await?;
+            counts.begin_at(*vb, *seqno, log);
+        }
+    }
+    // Without a window a producer sends without end.
+    let window = settings.window_bytes.max(1);
+    let consumer = Consumer::new(env, ConsumerKind::Fast, Sink::Count(counts.clone()), window);
+    let mut follower = Follower::open(env, client, name, consumer, window).await?;
+    let flags = if settings.follow { 0 } else { STREAM_TO_LATEST };
+    for (vb, _) in vbuckets {
+        follower.add_stream(*vb, flags | STREAM_ACTIVE_ONLY)?;
+    }
+    Ok(follower)
+}
+
+async fn drain(env: Env, place: usize, mut follower: Follower, told: mpsc::UnboundedSender<Told>) {
+    let mut failure = None;
+    loop {
+        let event = match follower.event() {
+            Some(event) => Some(event),
+            None if follower.consumer().streams().next().is_none() => break,
+            None => match follower.step().await {
+                Ok(event) => event,
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            },
+        };
+        let ended = match event {
+            Some(Event::Refused { vb, status }) => (vb, format!("refused: {status}")),
+            Some(Event::Ended { vb, reason }) if reason != EndReason::Ok => {
+                (vb, reason.name().to_owned())
+            }
+            _ => continue,
+        };
+        // Whoever is told may have gone.
+        let _ = told.send(Told::Ended(ended.0, ended.1));
+    }
+    let _ = told.send(Told::Done(place, env.now(), failure));
+}

@@ -1,0 +1,59 @@
+//! Which nodes a bucket has, out of the configuration that one of them gives.
+
+use serde_json::Value;
+use world::Env;
+
+use crate::Result;
+use crate::client::{Client, ClientOptions};
+use crate::codec::{Answer, Body, Status};
+use crate::wire::host_of;
+
+/// Ports of data nodes, without and with TLS.
+pub const DATA_PORTS: [u16; 2] = [11210, 11207];
+
+/// The addresses of all nodes with data; that of the node asked alone, where it tells of none.
+pub(super) async fn nodes(env: &Env, options: &ClientOptions) -> Result<Vec<String>> {
+    let mut client = Client::connect(env, options).await?;
+    let response = client.ask(0, Body::GetClusterConfig).await?;
+    let config = match (&response.answer, response.is(Status::Success)) {
+        (Answer::Value(text), true) => serde_json::from_slice(text).unwrap_or(Value::Null),
+        _ => Value::Null,
+    };
+    let found = of_config(&config, host_of(&options.address), options.tls.is_some());
+    Ok(if found.is_empty() { vec![options.address.clone()] } else { found })
+}
+
+/// Nodes with a data service. `host` is that of the node asked: entries without one mean it.
+fn of_config(config: &Value, host: &str, tls: bool) -> Vec<String> {
+    let service = if tls { "kvSSL" } else { "kv" };
+    let nodes = config["nodesExt"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let address = |node: &Value| {
+        let port = node["services"][service].as_u64()?;
+        let named = node["hostname"].as_str().filter(|name| *name != "$HOST").unwrap_or(host);
+        let shown = if named.contains(':') { format!("[{named}]") } else { named.to_owned() };
+        Some(format!("{shown}:{port}"))
+    };
+    nodes.iter().filter_map(address).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_with_data_are_found() {
+        let config = serde_json::json!({ "nodesExt": [
+            { "services": { "mgmt": 8091, "kv": 11210, "kvSSL": 11207 }, "thisNode": true },
+            { "services": { "mgmt": 8091, "n1ql": 8093 }, "hostname": "b" },
+            { "services": { "mgmt": 8091, "kv": 11310, "kvSSL": 11307 }, "hostname": "c" },
+            { "services": { "kv": 11210 }, "hostname": "2001:db8::1" },
+            { "services": { "kv": 11410 }, "hostname": "$HOST" },
+        ] });
+        assert_eq!(
+            of_config(&config, "a", false),
+            ["a:11210", "c:11310", "[2001:db8::1]:11210", "a:11410"]
+        );
+        assert_eq!(of_config(&config, "a", true), ["a:11207", "c:11307"]);
+        assert!(of_config(&Value::Null, "a", false).is_empty());
+    }
+}

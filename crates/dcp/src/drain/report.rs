@@ -1,0 +1,115 @@
+//! What a drain measured.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// What came of one vbucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VbucketReport {
+    /// Mutations, deletions and expirations.
+    pub items: u64,
+    /// Bytes of all messages, headers too.
+    pub bytes: u64,
+    /// The last sequence number.
+    pub seqno: u64,
+    /// Why its stream ended, where not because all was sent.
+    pub end: Option<String>,
+}
+
+/// What came over one connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionReport {
+    /// Its name at the producer.
+    pub name: String,
+    /// The producer, `host:port`.
+    pub node: String,
+    /// How long it took, or has taken so far.
+    pub seconds: f64,
+    /// By vbucket.
+    pub vbuckets: BTreeMap<u16, VbucketReport>,
+}
+
+/// What came in all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrainReport {
+    /// How long it has taken so far.
+    pub seconds: f64,
+    /// By connection.
+    pub connections: Vec<ConnectionReport>,
+}
+
+/// A sum over a time: 10^6 bytes a second, and items a second.
+fn rates(bytes: u64, items: u64, seconds: f64) -> (f64, f64) {
+    let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    (per_s(bytes) / 1e6, per_s(items))
+}
+
+impl ConnectionReport {
+    /// Items that came.
+    pub fn items(&self) -> u64 {
+        self.vbuckets.values().map(|vb| vb.items).sum()
+    }
+
+    /// Bytes that came.
+    pub fn bytes(&self) -> u64 {
+        self.vbuckets.values().map(|vb| vb.bytes).sum()
+    }
+
+    /// MB/s and items/s.
+    pub fn rates(&self) -> (f64, f64) {
+        rates(self.bytes(), self.items(), self.seconds)
+    }
+}
+
+impl DrainReport {
+    /// Items that came.
+    pub fn items(&self) -> u64 {
+        self.connections.iter().map(ConnectionReport::items).sum()
+    }
+
+    /// Bytes that came.
+    pub fn bytes(&self) -> u64 {
+        self.connections.iter().map(ConnectionReport::bytes).sum()
+    }
+
+    /// MB/s and items/s.
+    pub fn rates(&self) -> (f64, f64) {
+        rates(self.bytes(), self.items(), self.seconds)
+    }
+
+    /// Vbuckets whose stream ended otherwise than it should, and why.
+    pub fn broken(&self) -> impl Iterator<Item = (u16, &str)> {
+        let all = self.connections.iter().flat_map(|connection| &connection.vbuckets);
+        all.filter_map(|(vb, report)| report.end.as_deref().map(|end| (*vb, end)))
+    }
+
+    /// The same as one JSON object; `interrupted` says that it was stopped before its end.
+    pub fn json(&self, interrupted: bool) -> Value {
+        let sum = |bytes, items, seconds| {
+            let (mb_per_s, items_per_s) = rates(bytes, items, seconds);
+            json!({
+                "seconds": seconds, "bytes": bytes, "items": items,
+                "mb_per_s": mb_per_s, "items_per_s": items_per_s,
+            })
+        };
+        let connections = self.connections.iter().map(|connection| {
+            let mut shown = sum(connection.bytes(), connection.items(), connection.seconds);
+            shown["name"] = json!(connection.name);
+            shown["node"] = json!(connection.node);
+            let vbuckets = connection.vbuckets.iter().map(|(vb, report)| {
+                let mut shown = sum(report.bytes, report.items, connection.seconds);
+                shown["vbucket"] = json!(vb);
+                shown["seqno"] = json!(report.seqno);
+                shown["ended"] = json!(report.end.as_deref().unwrap_or("ok"));
+                shown
+            });
+            shown["vbuckets"] = vbuckets.collect();
+            shown
+        });
+        let mut shown = sum(self.bytes(), self.items(), self.seconds);
+        shown["connections"] = connections.collect();
+        shown["interrupted"] = json!(interrupted);
+        shown
+    }
+}

@@ -1,0 +1,320 @@
+//! The producer's side of a connection: its streams, taken in turn, and what its consumer has room for.
+
+mod backfill;
+mod stream;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, Semaphore};
+use world::Env;
+
+use crate::bucket::Bucket;
+use crate::codec::{
+    Answer, Body, EndReason, OPEN_DELETE_TIMES, OPEN_NO_VALUE, Opcode, Request, Response,
+    STREAM_ACTIVE_ONLY, STREAM_DISK_ONLY, STREAM_TAKEOVER, STREAM_TO_LATEST, Status, StreamRequest,
+    VbucketState,
+};
+use crate::policy::{Liveness, ProducerLiveness, StartDecision, StreamStart, Window};
+use crate::wire::Outgoing;
+use crate::{Error, Result};
+use stream::{Context, Stream};
+
+/// Bytes that a connection gathers before it sends and looks at what came.
+const ROUND_BYTES: usize = 256 << 10;
+/// Bytes of one stream before it is the next one's turn.
+const TURN_BYTES: usize = 64 << 10;
+/// Parts of backfills that a connection may have in memory, of about a mebibyte each.
+const BACKFILL_PARTS: usize = 8;
+/// `set_noop_interval`, where the consumer says nothing.
+const NOOP_INTERVAL: Duration = Duration::from_secs(180);
+
+/// What a producer sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProducerStats {
+    /// Items.
+    pub items: u64,
+    /// Bytes of all messages, headers too.
+    pub bytes: u64,
+    /// Rounds that ended because the consumer's window was full.
+    pub window_full: u64,
+}
+
+/// The producer's side of a connection.
+pub(crate) struct Producer {
+    env: Env,
+    context: Context,
+    window: Window,
+    noops: Option<ProducerLiveness>,
+    noop_interval: Duration,
+    streams: BTreeMap<u16, Stream>,
+    /// The vbucket that was served last.
+    hand: u16,
+    end_on_close: bool,
+    next_opaque: u32,
+    moved: BTreeMap<u16, Option<u64>>,
+    stats: ProducerStats,
+}
+
+impl Producer {
+    pub fn new(env: &Env, bucket: Bucket, open_flags: u32, notify: Rc<Notify>) -> Producer {
+        let context = Context {
+            bucket,
+            notify,
+            rights: Arc::new(Semaphore::new(BACKFILL_PARTS)),
+            expiry_opcode: false,
+            delete_times: open_flags & OPEN_DELETE_TIMES != 0,
+            no_value: open_flags & OPEN_NO_VALUE != 0,
+        };
+        Producer {
+            env: env.clone(),
+            context,
+            window: Window::default(),
+            noops: None,
+            noop_interval: NOOP_INTERVAL,
+            streams: BTreeMap::new(),
+            hand: 0,
+            end_on_close: false,
+            next_opaque: 0x1000_0000,
+            moved: BTreeMap::new(),
+            stats: ProducerStats::default(),
+        }
+    }
+
+    /// What was sent.
+    pub fn stats(&self) -> ProducerStats {
+        self.stats
+    }
+
+    /// Bytes that are sent and not acknowledged, and the window.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// Streams that were read on since this was asked last, and how far each was; none for those that ended.
+    pub fn moved(&mut self) -> BTreeMap<u16, Option<u64>> {
+        std::mem::take(&mut self.moved)
+    }
+
+    /// A setting of the connection.
+    pub fn control(&mut self, name: &[u8], value: &[u8]) -> Status {
+        let text = std::str::from_utf8(value).unwrap_or_default();
+        let flag = match text {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        };
+        match (name, flag) {
+            (b"connection_buffer_size", _) => match text.parse() {
+                Ok(bytes) => self.window.resize(bytes),
+                Err(_) => return Status::Invalid,
+            },
+            (b"enable_noop", Some(on)) => {
+                let noops = || ProducerLiveness::new(self.env.now(), self.noop_interval);
+                self.noops = on.then(noops);
+            }
+            (b"set_noop_interval", _) => match text.parse::<f64>() {
+                Ok(s) if (0.01..=86_400.0).contains(&s) => {
+                    self.noop_interval = Duration::from_secs_f64(s);
+                    if let Some(noops) = &mut self.noops {
+                        noops.set_interval(self.noop_interval);
+                    }
+                }
+                _ => return Status::Invalid,
+            },
+            (b"enable_expiry_opcode", Some(on)) => self.context.expiry_opcode = on,
+            (b"send_stream_end_on_client_close_stream", Some(on)) => self.end_on_close = on,
+            (b"supports_cursor_dropping" | b"supports_cursor_dropping_vulcan", Some(_))
+            | (b"set_priority", _)
+            | (b"consumer_name", _) => {}
+            _ => return Status::Invalid,
+        }
+        Status::Success
+    }
+
+    /// Asks for a stream.
+    pub fn open_stream(&mut self, opaque: u32, vb: u16, request: StreamRequest) -> Response {
+        let (status, answer) = match self.try_open(opaque, vb, request) {
+            Ok(log) => (Status::Success, log),
+            Err(refused) => refused,
+        };
+        Response::new(Opcode::StreamRequest, opaque, status, answer)
+    }
+
+    fn try_open(
+        &mut self,
+        opaque: u32,
+        vb: u16,
+        mut request: StreamRequest,
+    ) -> std::result::Result<Answer, (Status, Answer)> {
+        let refuse = |status| Err((status, Answer::Empty));
+        let bucket = &self.context.bucket;
+        let here = (bucket.state(vb), bucket.failover_log(vb), bucket.high_seqno(vb));
+        let (Some(state), Some(log), Some(high)) = here else {
+            return refuse(Status::NotMyVbucket);
+        };
+        let only_active = request.flags & (STREAM_ACTIVE_ONLY | STREAM_TAKEOVER) != 0;
+        if state == VbucketState::Dead || only_active && state != VbucketState::Active {
+            return refuse(Status::NotMyVbucket);
+        }
+        if self.streams.contains_key(&vb) {
+            return refuse(Status::Exists);
+        }
+        if request.flags & STREAM_TO_LATEST != 0 {
+            request.end = high;
+        }
+        if request.flags & STREAM_DISK_ONLY != 0 {
+            request.end = request.end.min(bucket.persisted_seqno(vb).unwrap_or(0));
+        }
+        let StreamRequest { start, end, uuid, snap_start, snap_end, .. } = request;
+        let latest = request.flags & (STREAM_TO_LATEST | STREAM_DISK_ONLY) != 0;
+        if start > end && !latest || snap_start > start || start > snap_end {
+            return refuse(Status::Range);
+        }
+        let at = StreamStart { start, uuid, snap_start, snap_end };
+        match bucket.decide_start(vb, at) {
+            None => return refuse(Status::NotMyVbucket),
+            Some(StartDecision::Rollback(to)) => {
+                return Err((Status::Rollback, Answer::Rollback(to)));
+            }
+            Some(StartDecision::Go) => {}
+        }
+        let Some(stream) = Stream::open(&self.context, vb, opaque, request) else {
+            return refuse(Status::NotMyVbucket);
+        };
+        self.streams.insert(vb, stream);
+        // The stream has something to say: at least where it is at its end.
+        self.context.notify.notify_one();
+        Ok(Answer::FailoverLog(log))
+    }
+
+    /// The consumer does not want a stream any more.
+    pub fn close_stream(&mut self, vb: u16) -> Status {
+        match self.streams.get_mut(&vb) {
+            None => Status::NotFound,
+            Some(stream) if self.end_on_close => {
+                stream.end(EndReason::Closed);
+                self.context.notify.notify_one();
+                Status::Success
+            }
+            Some(stream) => {
+                stream.close(&self.context.bucket);
+                self.streams.remove(&vb);
+                self.moved.insert(vb, None);
+                Status::Success
+            }
+        }
+    }
+
+    /// The consumer processed bytes.
+    pub fn acknowledged(&mut self, bytes: u32) -> Result<()> {
+        Ok(self.window.acknowledged(bytes)?)
+    }
+
+    /// The consumer answered something that was sent to it.
+    ///
+    /// # Errors
+    /// If it refused what it must not refuse.
+    pub fn answered(&mut self, response: &Response) -> Result<()> {
+        if response.opcode == Opcode::Noop {
+            if let Some(noops) = &mut self.noops {
+                noops.answered();
+            }
+            return Ok(());
+        }
+        let stream = self.streams.iter_mut().find(|(_, s)| s.opaque() == response.opaque);
+        let Some((vb, stream)) = stream else { return Ok(()) };
+        match (response.opcode, response.status) {
+            (Opcode::SnapshotMarker, Ok(Status::Success)) => stream.marker_answered(),
+            (Opcode::SetVbucketState, Ok(Status::Success)) => {
+                stream.state_answered(&self.context.bucket);
+            }
+            (_, Ok(Status::Success)) => return Ok(()),
+            _ => {
+                return Err(Error::Status {
+                    address: "the consumer".to_owned(),
+                    what: format!("{} of vbucket {vb}", response.opcode.name()),
+                    status: response.status_name(),
+                    hint: None,
+                });
+            }
+        }
+        self.context.notify.notify_one();
+        Ok(())
+    }
+
+    /// What is to be done for the consumer to be known alive; none where nobody asked for that.
+    pub fn look(&mut self) -> Option<Liveness> {
+        let now = self.env.now();
+        self.noops.as_mut().map(|noops| noops.look(now))
+    }
+
+    /// A NOOP. It does not count for flow control.
+    pub fn noop(&mut self) -> Request {
+        self.next_opaque += 1;
+        Request::new(self.next_opaque, 0, Body::Noop)
+    }
+
+    /// The interval of NOOPs.
+    pub fn noop_interval(&self) -> Duration {
+        self.noop_interval
+    }
+
+    /// Gathers one round of messages; says whether there may be more at once.
+    pub fn pump(&mut self, out: &mut Outgoing) -> Result<bool> {
+        let after = self.streams.range(self.hand.wrapping_add(1)..).map(|(vb, _)| *vb);
+        let before = self.streams.range(..=self.hand).map(|(vb, _)| *vb);
+        let in_turn: Vec<u16> = match self.hand {
+            u16::MAX => self.streams.keys().copied().collect(),
+            _ => after.chain(before).collect(),
+        };
+        let mut more = false;
+        for vb in in_turn {
+            if out.gathered_bytes() >= ROUND_BYTES {
+                return Ok(true);
+            }
+            self.hand = vb;
+            let Some(stream) = self.streams.get_mut(&vb) else { continue };
+            let turn_ends = out.gathered_bytes() + TURN_BYTES;
+            loop {
+                if !self.window.is_open() {
+                    self.stats.window_full += 1;
+                    self.moved.insert(vb, Some(stream.read_to()));
+                    return Ok(false);
+                }
+                if out.gathered_bytes() >= turn_ends {
+                    more = true;
+                    break;
+                }
+                let Some(message) = stream.next(&self.context) else { break };
+                let item = matches!(
+                    message.body,
+                    Body::Mutation(_) | Body::Deletion(_) | Body::Expiration(_)
+                );
+                let packet = message.packet();
+                let bytes = packet.wire_bytes();
+                self.window.sent(bytes);
+                self.stats.items += u64::from(item);
+                self.stats.bytes += bytes as u64;
+                out.put(packet)?;
+            }
+            let read_to = stream.read_to();
+            self.moved.insert(vb, (!stream.is_over()).then_some(read_to));
+            if stream.is_over() {
+                stream.close(&self.context.bucket);
+                self.streams.remove(&vb);
+            }
+        }
+        Ok(more)
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        for stream in self.streams.values() {
+            stream.close(&self.context.bucket);
+        }
+    }
+}

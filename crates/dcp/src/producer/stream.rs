@@ -1,0 +1,325 @@
+//! One stream: a vbucket's history, from disk and then from memory.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use world::Time;
+
+use super::backfill::{Backfill, Progress, Span};
+use crate::bucket::{Bucket, CursorId, Item, ItemData, ItemKind, Take, Taken};
+use crate::codec::{
+    Body, Deletion, EndReason, Expiration, Marker, Mutation, Request, SNAPSHOT_ACK,
+    SNAPSHOT_CHECKPOINT, SNAPSHOT_DISK, SNAPSHOT_MEMORY, STREAM_ACTIVE_ONLY, STREAM_DISK_ONLY,
+    STREAM_TAKEOVER, StreamRequest, VbucketState,
+};
+use crate::policy::{Takeover, TakeoverStep};
+
+/// What a connection gives to its streams.
+#[derive(Clone)]
+pub(super) struct Context {
+    pub bucket: Bucket,
+    /// Wakes the connection.
+    pub notify: Rc<Notify>,
+    /// How many parts of backfills may be in memory.
+    pub rights: Arc<Semaphore>,
+    /// Expirations are sent as such, not as deletions.
+    pub expiry_opcode: bool,
+    /// Deletions are sent with their time.
+    pub delete_times: bool,
+    /// Values are left out.
+    pub no_value: bool,
+}
+
+/// A message that is to be sent.
+enum Ready {
+    Marker(Marker),
+    FromMemory(Rc<Item>),
+    FromDisk(ItemData),
+    State(VbucketState),
+    End(EndReason),
+}
+
+/// A stream of a producer.
+pub(super) struct Stream {
+    vb: u16,
+    opaque: u32,
+    request: StreamRequest,
+    cursor: CursorId,
+    epoch: u64,
+    /// All up to here was taken from the bucket.
+    read_to: u64,
+    /// The end of the last snapshot that the consumer was told of.
+    promised: u64,
+    first_snapshot: bool,
+    ready: VecDeque<Ready>,
+    backfill: Option<Backfill>,
+    permit: Option<OwnedSemaphorePermit>,
+    takeover: Option<Takeover>,
+    opened: Time,
+    /// Nothing comes after what is ready.
+    over: bool,
+}
+
+impl Stream {
+    /// A stream that was granted; `request.end` is the last number that is sent. None if the vbucket has gone.
+    pub fn open(context: &Context, vb: u16, opaque: u32, request: StreamRequest) -> Option<Stream> {
+        let open = context.bucket.open_stream(vb, request.start, &context.notify)?;
+        let mut stream = Stream {
+            vb,
+            opaque,
+            request,
+            cursor: open.cursor,
+            epoch: open.epoch,
+            read_to: request.start,
+            promised: request.start,
+            first_snapshot: true,
+            ready: VecDeque::new(),
+            backfill: None,
+            permit: None,
+            takeover: (request.flags & STREAM_TAKEOVER != 0).then(Takeover::default),
+            opened: context.bucket.env().now(),
+            over: false,
+        };
+        stream.begin_backfill(context, open.from_disk);
+        Some(stream)
+    }
+
+    /// The opaque that it was asked for with.
+    pub fn opaque(&self) -> u32 {
+        self.opaque
+    }
+
+    /// Whether everything was sent, its end too.
+    pub fn is_over(&self) -> bool {
+        self.over && self.ready.is_empty()
+    }
+
+    /// All up to here was taken from the bucket.
+    pub fn read_to(&self) -> u64 {
+        self.read_to
+    }
+
+    /// Leaves the bucket.
+    pub fn close(&self, bucket: &Bucket) {
+        if self.takeover.is_some() {
+            bucket.hold_writes(self.vb, false);
+        }
+        bucket.close_stream(self.vb, self.cursor);
+    }
+
+    /// Ends the stream after nothing more.
+    pub fn end(&mut self, reason: EndReason) {
+        self.ready.clear();
+        self.backfill = None;
+        self.ready.push_back(Ready::End(reason));
+        self.over = true;
+    }
+
+    /// The consumer answered a marker.
+    pub fn marker_answered(&mut self) {
+        if let Some(takeover) = &mut self.takeover {
+            takeover.marker_answered();
+        }
+    }
+
+    /// The consumer took a state; the own copy follows.
+    pub fn state_answered(&mut self, bucket: &Bucket) {
+        if let Some(state) = self.takeover.as_mut().and_then(Takeover::state_answered) {
+            // A vbucket that this bucket cannot have has no stream.
+            let _ = bucket.set_state(self.vb, state);
+        }
+    }
+
+    /// The next message; none if there is nothing yet, or never again.
+    pub fn next(&mut self, context: &Context) -> Option<Request> {
+        loop {
+            if let Some(ready) = self.ready.pop_front() {
+                return Some(self.message(context, ready));
+            }
+            self.permit = None;
+            if self.over || !self.fill(context) {
+                return None;
+            }
+        }
+    }
+
+    fn begin_backfill(&mut self, context: &Context, from_disk: Option<u64>) {
+        let disk_only = self.request.flags & STREAM_DISK_ONLY != 0;
+        let floor = match from_disk {
+            _ if disk_only => self.request.end,
+            Some(floor) => floor,
+            None => return,
+        };
+        if floor > self.read_to {
+            let to = disk_only.then_some(floor);
+            let span = Span { vb: self.vb, from: self.read_to, floor, to };
+            let (rights, notify) = (context.rights.clone(), context.notify.clone());
+            self.backfill = Some(Backfill::start(&context.bucket, span, rights, notify));
+        }
+    }
+
+    /// A snapshot begins, unless the consumer was told of one that holds it.
+    fn snapshot(&mut self, start: u64, end: u64, flags: u32) {
+        let (mut start, mut end) = (start, end.min(self.request.end));
+        if std::mem::take(&mut self.first_snapshot) {
+            // A consumer that has a part of a snapshot is consistent only at the end of that one.
+            start = start.min(self.request.snap_start);
+            end = end.max(self.request.snap_end);
+        } else if end <= self.promised {
+            return;
+        }
+        self.promised = end;
+        let ack = match &mut self.takeover {
+            Some(takeover) => {
+                takeover.marker_sent();
+                SNAPSHOT_ACK
+            }
+            None => 0,
+        };
+        self.ready.push_back(Ready::Marker(Marker { start, end, flags: flags | ack }));
+    }
+
+    /// Makes something ready; false if there is nothing.
+    fn fill(&mut self, context: &Context) -> bool {
+        let bucket = &context.bucket;
+        let state = bucket.state(self.vb);
+        let moving = self.takeover.is_some();
+        let gone = match state {
+            None => true,
+            Some(VbucketState::Dead) => !moving,
+            Some(state) => {
+                self.request.flags & STREAM_ACTIVE_ONLY != 0 && state != VbucketState::Active
+            }
+        };
+        if gone {
+            self.end(EndReason::State);
+            return true;
+        }
+        if bucket.epoch(self.vb) != Some(self.epoch) {
+            self.end(EndReason::Rollback);
+            return true;
+        }
+        if self.read_to >= self.request.end {
+            self.end(EndReason::Ok);
+            return true;
+        }
+        if self.backfill.is_some() {
+            return self.take_from_disk(bucket);
+        }
+        match bucket.take(self.vb, self.cursor) {
+            Some(Take::Some(taken)) => {
+                let slow = bucket.env().now() - self.opened > bucket.settings().takeover_max_time;
+                if moving && slow {
+                    bucket.hold_writes(self.vb, true);
+                }
+                self.take_from_memory(taken, state == Some(VbucketState::Active));
+                true
+            }
+            Some(Take::Dropped) => {
+                // Memory was short: what the cursor has not read comes from disk now.
+                let Some(open) = bucket.open_stream(self.vb, self.read_to, &context.notify) else {
+                    return false;
+                };
+                self.cursor = open.cursor;
+                self.begin_backfill(context, open.from_disk);
+                self.backfill.is_none()
+            }
+            Some(Take::Nothing) | None => self.step(),
+        }
+    }
+
+    fn take_from_disk(&mut self, bucket: &Bucket) -> bool {
+        let Some(backfill) = &mut self.backfill else { return false };
+        match backfill.next() {
+            Some(None) => return false,
+            Some(Some(Progress::Begins(to))) => {
+                self.snapshot(self.read_to, to, SNAPSHOT_DISK | SNAPSHOT_CHECKPOINT);
+            }
+            Some(Some(Progress::Part(part, permit))) => {
+                self.read_to = part.read_to;
+                self.permit = Some(permit);
+                let end = self.request.end;
+                let items = part.items.into_iter().filter(|item| item.by_seqno <= end);
+                self.ready.extend(items.map(Ready::FromDisk));
+            }
+            Some(Some(Progress::Failed)) => self.end(EndReason::BackfillFailed),
+            None => {
+                bucket.advance(self.vb, self.cursor, self.read_to);
+                self.backfill = None;
+            }
+        }
+        true
+    }
+
+    fn take_from_memory(&mut self, taken: Taken, active: bool) {
+        let last = taken.items.last().map_or(taken.end, |item| item.by_seqno);
+        // Where clients write, a snapshot that a producer once promised ends where it broke off.
+        let snap_end = if active { last } else { taken.end };
+        let from_disk = taken.bounds.is_some_and(|bounds| bounds.disk);
+        let kind = if from_disk { SNAPSHOT_DISK } else { SNAPSHOT_MEMORY };
+        let checkpoint = if taken.begins { SNAPSHOT_CHECKPOINT } else { 0 };
+        let end = self.request.end;
+        if taken.items.first().is_some_and(|item| item.by_seqno <= end) {
+            self.snapshot(taken.start, snap_end, kind | checkpoint);
+        }
+        self.read_to = self.read_to.max(last);
+        let items = taken.items.into_iter().filter(|item| item.by_seqno <= end);
+        self.ready.extend(items.map(Ready::FromMemory));
+    }
+
+    /// Nothing new is in the vbucket: a takeover goes on.
+    fn step(&mut self) -> bool {
+        match self.takeover.as_mut().map(|takeover| takeover.next(true)) {
+            Some(TakeoverStep::SendState(state)) => self.ready.push_back(Ready::State(state)),
+            Some(TakeoverStep::End) => self.end(EndReason::Ok),
+            Some(TakeoverStep::Drain | TakeoverStep::AwaitAnswer) | None => return false,
+        }
+        true
+    }
+
+    fn message(&self, context: &Context, ready: Ready) -> Request {
+        let (cas, datatype, body) = match ready {
+            Ready::Marker(marker) => (0, 0, Body::SnapshotMarker(marker)),
+            Ready::State(state) => (0, 0, Body::SetVbucketState { state }),
+            Ready::End(reason) => (0, 0, Body::StreamEnd { reason }),
+            Ready::FromMemory(item) => item_body(context, (**item).clone()),
+            Ready::FromDisk(item) => item_body(context, item),
+        };
+        Request { opaque: self.opaque, vbucket: self.vb, cas, datatype, body }
+    }
+}
+
+fn item_body(context: &Context, item: ItemData) -> (u64, u8, Body) {
+    let ItemData { kind, key, mut value, by_seqno, rev_seqno, cas, flags, time_s, datatype } = item;
+    let mut datatype = datatype;
+    if context.no_value {
+        (value, datatype) = (bytes::Bytes::new(), 0);
+    }
+    let body = match kind {
+        ItemKind::Mutation => Body::Mutation(Mutation {
+            by_seqno,
+            rev_seqno,
+            flags,
+            expiry: time_s,
+            lock_time: 0,
+            nmeta: 0,
+            nru: 0,
+            key,
+            value,
+        }),
+        ItemKind::Expiration if context.expiry_opcode => {
+            Body::Expiration(Expiration { by_seqno, rev_seqno, delete_time: time_s, key, value })
+        }
+        ItemKind::Deletion | ItemKind::Expiration => Body::Deletion(Deletion {
+            by_seqno,
+            rev_seqno,
+            delete_time: context.delete_times.then_some(time_s),
+            nmeta: 0,
+            key,
+            value,
+        }),
+    };
+    (cas, datatype, body)
+}

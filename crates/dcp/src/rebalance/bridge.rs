@@ -1,0 +1,248 @@
+//! A proxy between a producer and a consumer, as a cluster manager runs one for each connection.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use tokio::sync::{Notify, mpsc};
+use world::{Env, Task, Work};
+
+use crate::Error;
+use crate::client::Client;
+use crate::codec::{
+    Body, EndReason, Kind, OPEN_PRODUCER, Opcode, Packet, Request, Response, Status,
+};
+use crate::wire::{Incoming, Outgoing, Wire};
+
+/// Bytes that the decoding path reads at a time, as `ns_server` sets its sockets.
+const SOCKET_BYTES: usize = 64 << 10;
+/// Bytes that the plain path passes on together.
+const FORWARD_BYTES: usize = 256 << 10;
+/// What the manager itself asks has opaques from here on; a consumer's own stay below.
+const OWN_OPAQUES: u32 = 0x7000_0000;
+
+/// How packets are passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// Every packet is decoded and passed on by itself, as `ns_server`'s proxy does: `rebalance`.
+    Decoding,
+    /// What has come is passed on as it is: `data-copy`.
+    Plain,
+}
+
+/// What a bridge passed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BridgeStats {
+    /// Packets from the producer.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What the manager knows of a bridge while it runs.
+#[derive(Default)]
+struct Seen {
+    stats: Cell<BridgeStats>,
+    /// Streams that ended, and why.
+    ended: RefCell<BTreeMap<u16, EndReason>>,
+    /// Answers to what the manager asked.
+    answers: RefCell<BTreeMap<u32, Result<Status, u16>>>,
+    failure: RefCell<Option<Error>>,
+    changed: Notify,
+}
+
+type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A connection to a producer and one to a consumer, joined.
+pub(super) struct Bridge {
+    commands: mpsc::UnboundedSender<Packet>,
+    seen: Rc<Seen>,
+    next_opaque: u32,
+    _tasks: [Task<()>; 2],
+}
+
+impl Bridge {
+    /// Opens both connections under a name, and joins them.
+    pub async fn open(
+        env: &Env,
+        mut source: Client,
+        mut destination: Client,
+        name: &str,
+        path: Path,
+    ) -> Result<Bridge> {
+        let open =
+            |flags| Body::Open { flags, name: name.to_owned().into(), value: bytes::Bytes::new() };
+        source.require(0, open(OPEN_PRODUCER)).await?;
+        destination.require(0, open(0)).await?;
+        let (source, destination) = (source.into_wire(), destination.into_wire());
+        let (commands, asked) = mpsc::unbounded_channel();
+        let seen = Rc::<Seen>::default();
+        let Wire { incoming, outgoing } = source;
+        let incoming = match path {
+            Path::Decoding => incoming.with_read_bytes(SOCKET_BYTES),
+            Path::Plain => incoming,
+        };
+        let out =
+            pass_items(env.clone(), incoming, destination.outgoing, asked, path, seen.clone());
+        let back = pass_answers(destination.incoming, outgoing, seen.clone());
+        let tasks = [env.spawn("passes items on", out), env.spawn("passes answers back", back)];
+        Ok(Bridge { commands, seen, next_opaque: OWN_OPAQUES, _tasks: tasks })
+    }
+
+    /// What was passed on.
+    pub fn stats(&self) -> BridgeStats {
+        self.seen.stats.get()
+    }
+
+    /// Asks the consumer, and waits for its answer.
+    pub async fn ask(&mut self, vb: u16, body: Body) -> Result<()> {
+        self.next_opaque += 1;
+        let opaque = self.next_opaque;
+        let what = body.opcode().name();
+        // The task that is told has a failure to show where it is gone.
+        let _ = self.commands.send(Request::new(opaque, vb, body).packet());
+        let status = self.until(|seen| seen.answers.borrow_mut().remove(&opaque)).await?;
+        match status {
+            Ok(Status::Success) => Ok(()),
+            Ok(status) => Err(refused(what, vb, status.name().to_owned())),
+            Err(number) => Err(refused(what, vb, format!("status {number:#04x}"))),
+        }
+    }
+
+    /// Waits until the stream of a vbucket has ended.
+    pub async fn ended(&self, vb: u16) -> Result<EndReason> {
+        self.until(|seen| seen.ended.borrow_mut().remove(&vb)).await
+    }
+
+    async fn until<T>(&self, look: impl Fn(&Seen) -> Option<T>) -> Result<T> {
+        loop {
+            let changed = self.seen.changed.notified();
+            if let Some(found) = look(&self.seen) {
+                return Ok(found);
+            }
+            if let Some(failure) = self.seen.failure.borrow_mut().take() {
+                return Err(failure);
+            }
+            changed.await;
+        }
+    }
+}
+
+fn refused(what: &str, vb: u16, status: String) -> Error {
+    Error::Status {
+        address: "the consumer".to_owned(),
+        what: format!("{what} of vbucket {vb}"),
+        status,
+        hint: None,
+    }
+}
+
+impl Seen {
+    fn fail(&self, ended: Result<()>, when: &'static str, address: &str) {
+        let closed = || Error::Closed { address: address.to_owned(), when };
+        let failure = ended.err().unwrap_or_else(closed);
+        self.failure.borrow_mut().get_or_insert(failure);
+        self.changed.notify_waiters();
+        // Whoever looks for it later finds it, too.
+        self.changed.notify_one();
+    }
+}
+
+/// From the producer to the consumer, with what the manager asks in between.
+async fn pass_items(
+    env: Env,
+    mut from: Incoming,
+    mut to: Outgoing,
+    mut asked: mpsc::UnboundedReceiver<Packet>,
+    path: Path,
+    seen: Rc<Seen>,
+) {
+    let address = from.address().to_owned();
+    let passing = async {
+        loop {
+            let packet = tokio::select! {
+                biased;
+                packet = from.next() => packet?,
+                command = asked.recv() => {
+                    let Some(command) = command else { return Ok(()) };
+                    to.put(command)?;
+                    to.flush().await?;
+                    continue;
+                }
+            };
+            let Some(packet) = packet else { return Ok(()) };
+            match path {
+                Path::Decoding => decode_and_pass(&env, packet, &mut to, &seen).await?,
+                Path::Plain => {
+                    let mut next = Some(packet);
+                    while let Some(packet) = next.take() {
+                        note(&packet, &seen);
+                        to.put(packet)?;
+                        if to.gathered_bytes() < FORWARD_BYTES {
+                            next = from.buffered()?;
+                        }
+                    }
+                    to.flush().await?;
+                }
+            }
+        }
+    };
+    let ended: Result<()> = passing.await;
+    seen.fail(ended, "while it was streaming", &address);
+}
+
+/// One packet, its parts looked at, and passed on by itself.
+async fn decode_and_pass(env: &Env, packet: Packet, to: &mut Outgoing, seen: &Seen) -> Result<()> {
+    note(&packet, seen);
+    let wrong = |source| Error::Protocol { address: "the producer".to_owned(), source };
+    let bytes = packet.wire_bytes() as u64;
+    let again = match packet.kind {
+        Kind::Request => Request::parse(packet).map_err(wrong)?.packet(),
+        Kind::Response => Response::parse(packet).map_err(wrong)?.packet(),
+    };
+    env.work(Work::Copy { bytes }, || ()).await;
+    to.put(again)?;
+    to.flush().await
+}
+
+fn note(packet: &Packet, seen: &Seen) {
+    let mut stats = seen.stats.get();
+    stats.packets += 1;
+    stats.bytes += packet.wire_bytes() as u64;
+    seen.stats.set(stats);
+    if packet.kind == Kind::Request && packet.opcode == Opcode::StreamEnd.number() {
+        let vb = packet.vbucket_or_status;
+        if let Ok(Request { body: Body::StreamEnd { reason }, .. }) = Request::parse(packet.clone())
+        {
+            seen.ended.borrow_mut().insert(vb, reason);
+            seen.changed.notify_waiters();
+        }
+    }
+}
+
+/// From the consumer to the producer, but for what answers the manager.
+async fn pass_answers(mut from: Incoming, mut to: Outgoing, seen: Rc<Seen>) {
+    let address = from.address().to_owned();
+    let passing = async {
+        while let Some(packet) = from.next().await? {
+            let own = packet.kind == Kind::Response
+                && packet.opaque >= OWN_OPAQUES
+                && matches!(
+                    Opcode::of(packet.opcode),
+                    Some(Opcode::AddStream | Opcode::CloseStream)
+                );
+            if own {
+                let number = packet.vbucket_or_status;
+                let status = Status::of(number).ok_or(number);
+                seen.answers.borrow_mut().insert(packet.opaque, status);
+                seen.changed.notify_waiters();
+                continue;
+            }
+            to.put(packet)?;
+            to.flush().await?;
+        }
+        Ok(())
+    };
+    let ended: Result<()> = passing.await;
+    seen.fail(ended, "while it was taking items in", &address);
+}

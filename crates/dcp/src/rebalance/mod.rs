@@ -1,0 +1,147 @@
+//! Moving vbuckets from one server to another, as a cluster manager does.
+//!
+//! Of each vbucket (`ns_server`, `ns_single_vbucket_mover`): a replica is streamed; once few items are left, the manager
+//! waits until the replica is persisted, closes the stream, and lets a takeover stream finish the move. All goes through
+//! proxies of the manager, whose [`Path`] is what is measured.
+
+mod bridge;
+
+use std::time::Duration;
+
+use world::{Env, Time};
+
+use crate::client::{Client, ClientOptions};
+use crate::codec::{Body, EndReason, STREAM_TAKEOVER, Status, VbucketState};
+use crate::{Error, Result};
+
+pub use bridge::{BridgeStats, Path};
+
+use bridge::Bridge;
+
+/// A takeover begins once fewer items than this are left.
+const FEW_ITEMS: u64 = 1000;
+/// How often the manager asks how many are left.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// What to move, and how.
+#[derive(Clone)]
+pub struct Rebalance {
+    /// Where the vbuckets are.
+    pub source: ClientOptions,
+    /// Where they go.
+    pub destination: ClientOptions,
+    /// How packets are passed on.
+    pub path: Path,
+    /// Part of the connections' names.
+    pub name: String,
+}
+
+/// How long each part of a move took, seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MoveStats {
+    /// The vbucket.
+    pub vb: u16,
+    /// Streaming the replica until few items are left.
+    pub replica_s: f64,
+    /// Waiting until it was persisted.
+    pub persistence_s: f64,
+    /// The takeover.
+    pub takeover_s: f64,
+    /// What was passed on.
+    pub passed: BridgeStats,
+}
+
+impl Rebalance {
+    /// Moves one vbucket.
+    ///
+    /// # Errors
+    /// If a server cannot be reached, refuses, or a stream ends before its time. A takeover that breaks off may leave the
+    /// vbucket active nowhere: the source has given it up, and the destination has not got all of it.
+    pub async fn move_vbucket(&self, env: &Env, vb: u16) -> Result<MoveStats> {
+        let mut at_source = Client::connect(env, &self.source).await?;
+        let mut at_destination = Client::connect(env, &self.destination).await?;
+        let replica = Body::SetVbucketState { state: VbucketState::Replica };
+        at_destination.require(vb, replica).await?;
+        let began = env.now();
+        let name = format!("eq_dcpq:{}:replication:{vb}", self.name);
+        let mut replication = self.bridge(env, &name).await?;
+        replication.ask(vb, Body::AddStream { flags: 0 }).await?;
+        self.until_few_are_left(env, &mut at_source, &name, vb).await?;
+        let (replica_s, began) = lap(env, began);
+        let high = seqno(&mut at_source, vb).await?;
+        self.until_persisted(&mut at_destination, vb, high).await?;
+        let (persistence_s, began) = lap(env, began);
+        replication.ask(vb, Body::CloseStream).await?;
+        let mut passed = replication.stats();
+        drop(replication);
+        let name = format!("eq_dcpq:{}:takeover:{vb}", self.name);
+        let mut takeover = self.bridge(env, &name).await?;
+        takeover.ask(vb, Body::AddStream { flags: STREAM_TAKEOVER }).await?;
+        let reason = takeover.ended(vb).await?;
+        if reason != EndReason::Ok {
+            return Err(Error::Unexpected {
+                address: self.source.address.clone(),
+                what: "a takeover",
+                found: format!("its end: {}", reason.name()),
+            });
+        }
+        let (takeover_s, _) = lap(env, began);
+        let more = takeover.stats();
+        passed.packets += more.packets;
+        passed.bytes += more.bytes;
+        Ok(MoveStats { vb, replica_s, persistence_s, takeover_s, passed })
+    }
+
+    async fn bridge(&self, env: &Env, name: &str) -> Result<Bridge> {
+        let source = Client::connect(env, &self.source).await?;
+        let destination = Client::connect(env, &self.destination).await?;
+        Bridge::open(env, source, destination, name, self.path).await
+    }
+
+    async fn until_few_are_left(
+        &self,
+        env: &Env,
+        source: &mut Client,
+        name: &str,
+        vb: u16,
+    ) -> Result<()> {
+        loop {
+            let stats = source.stats(&format!("dcp-vbtakeover {vb} {name}")).await?;
+            let left = stats.get("estimate").and_then(|text| text.parse::<u64>().ok());
+            let streams = stats.get("status").is_some_and(|status| status != "does_not_exist");
+            if streams && left.is_some_and(|left| left < FEW_ITEMS) {
+                return Ok(());
+            }
+            env.sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Servers say TMPFAIL where it takes long; they are asked again.
+    async fn until_persisted(&self, destination: &mut Client, vb: u16, seqno: u64) -> Result<()> {
+        loop {
+            let answered = destination.ask(vb, Body::SeqnoPersistence { seqno }).await?;
+            match answered.status {
+                Ok(Status::Success) => return Ok(()),
+                Ok(Status::TemporaryFailure) => {}
+                _ => {
+                    return Err(Error::Status {
+                        address: self.destination.address.clone(),
+                        what: format!("SEQNO_PERSISTENCE of vbucket {vb}"),
+                        status: answered.status_name(),
+                        hint: None,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Seconds since a moment, and now.
+fn lap(env: &Env, began: Time) -> (f64, Time) {
+    let now = env.now();
+    ((now - began).as_secs_f64(), now)
+}
+
+async fn seqno(client: &mut Client, vb: u16) -> Result<u64> {
+    Ok(client.active_seqnos().await?.get(&vb).copied().unwrap_or(0))
+}

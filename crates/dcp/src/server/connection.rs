@@ -1,0 +1,292 @@
+//! One connection: what comes, what goes, and what time brings.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use world::Time;
+
+use super::session::Session;
+use super::{Named, Shared, Side, Told};
+use crate::codec::{DecodeError, Kind, Packet, Response, Status};
+use crate::consumer::Consumer;
+use crate::policy::Liveness;
+use crate::producer::Producer;
+use crate::wire::{Incoming, Outgoing, Wire};
+use crate::{Error, Result};
+
+/// Packets that are taken before it is the streams' turn.
+const BATCH_PACKETS: usize = 1024;
+/// How long a neighbour may leave what is sent to it unread.
+const SEND_PATIENCE: Duration = Duration::from_secs(360);
+/// Answers gather up to this before they are sent.
+const GATHER_BYTES: usize = 256 << 10;
+
+/// What a connection is used for, beside requests.
+pub(super) enum Dcp {
+    None,
+    Producer(Box<Producer>),
+    Consumer(Box<Consumer>),
+}
+
+/// One connection.
+pub(super) struct Connection {
+    pub shared: Rc<Shared>,
+    pub id: u64,
+    pub session: Session,
+    pub dcp: Dcp,
+    /// The bucket and the name that it was opened with.
+    pub name: Option<(String, String)>,
+    /// Wakes it: there is more to send, or it has to close.
+    pub notify: Rc<Notify>,
+    pub close: Rc<Notify>,
+    /// What others are told of it.
+    pub told: Rc<RefCell<Told>>,
+    pub out: Outgoing,
+}
+
+/// What woke a connection.
+enum Woken {
+    Packet(Option<Packet>),
+    Notified,
+    Closed,
+    Time,
+}
+
+pub(super) async fn serve(shared: Rc<Shared>, id: u64, wire: Wire) {
+    let Wire { incoming, outgoing } = wire;
+    let connection = Connection {
+        session: Session::default(),
+        dcp: Dcp::None,
+        name: None,
+        notify: Rc::default(),
+        close: Rc::default(),
+        told: Rc::default(),
+        out: outgoing,
+        shared: shared.clone(),
+        id,
+    };
+    if let Err(error) = connection.run(incoming).await {
+        shared.count(|stats| stats.failed += 1);
+        *shared.last_error.borrow_mut() = Some(error.to_string());
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let Some(name) = &self.name else { return };
+        let mut named = self.shared.named.borrow_mut();
+        if named.get(name).is_some_and(|Named { id, .. }| *id == self.id) {
+            named.remove(name);
+        }
+    }
+}
+
+impl Connection {
+    async fn run(mut self, mut incoming: Incoming) -> Result<()> {
+        let mut more = false;
+        loop {
+            let until = self.look()?;
+            self.flush().await?;
+            let woken = match more {
+                true => match incoming.buffered() {
+                    Ok(Some(packet)) => Ok(Woken::Packet(Some(packet))),
+                    Ok(None) => self.glance(&mut incoming).await,
+                    Err(error) => Err(error),
+                },
+                false => self.wait(&mut incoming, until).await,
+            };
+            match woken {
+                Ok(Woken::Packet(Some(packet))) => self.packets(packet, &mut incoming).await?,
+                Ok(Woken::Packet(None) | Woken::Closed) => return Ok(()),
+                Ok(Woken::Notified | Woken::Time) => {}
+                Err(error) => return self.refuse(error).await,
+            }
+            if self.session.leaves {
+                return self.flush().await;
+            }
+            more = match &mut self.dcp {
+                Dcp::Producer(producer) => producer.pump(&mut self.out)?,
+                _ => false,
+            };
+            self.describe();
+        }
+    }
+
+    /// Waits for whatever comes first.
+    async fn wait(&mut self, incoming: &mut Incoming, until: Option<Time>) -> Result<Woken> {
+        let env = self.shared.env.clone();
+        let (notify, close) = (self.notify.clone(), self.close.clone());
+        let time = async {
+            match until {
+                Some(until) => env.sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = close.notified() => Ok(Woken::Closed),
+            packet = incoming.next() => packet.map(Woken::Packet),
+            () = notify.notified() => Ok(Woken::Notified),
+            () = time => Ok(Woken::Time),
+        }
+    }
+
+    /// Looks whether something has come, and does not wait.
+    async fn glance(&mut self, incoming: &mut Incoming) -> Result<Woken> {
+        let close = self.close.clone();
+        tokio::select! {
+            biased;
+            () = close.notified() => Ok(Woken::Closed),
+            packet = incoming.next() => packet.map(Woken::Packet),
+            () = std::future::ready(()) => Ok(Woken::Notified),
+        }
+    }
+
+    /// Sends what has gathered; whoever leaves it unread for too long is gone.
+    async fn flush(&mut self) -> Result<()> {
+        if self.out.gathered_bytes() == 0 {
+            return Ok(());
+        }
+        let env = self.shared.env.clone();
+        let address = self.out.address().to_owned();
+        let flushed = env.timeout(SEND_PATIENCE, self.out.flush()).await;
+        flushed.unwrap_or(Err(Error::Silent { address, silent_s: SEND_PATIENCE.as_secs() }))
+    }
+
+    /// What time brings; answers when to look again.
+    fn look(&mut self) -> Result<Option<Time>> {
+        match &mut self.dcp {
+            Dcp::None => Ok(None),
+            Dcp::Consumer(consumer) => consumer.look(&mut self.out).map(Some),
+            Dcp::Producer(producer) => loop {
+                match producer.look() {
+                    None => return Ok(None),
+                    Some(Liveness::Wait(until)) => return Ok(Some(until)),
+                    Some(Liveness::SendNoop) => {
+                        let noop = producer.noop();
+                        self.out.put(noop.packet())?;
+                    }
+                    Some(Liveness::Gone) => {
+                        return Err(Error::Silent {
+                            address: self.out.address().to_owned(),
+                            silent_s: producer.noop_interval().as_secs(),
+                        });
+                    }
+                }
+            },
+        }
+    }
+
+    /// Handles a packet and those that have come with it.
+    async fn packets(&mut self, first: Packet, incoming: &mut Incoming) -> Result<()> {
+        let mut next = Some(first);
+        let mut streamed = Vec::new();
+        let mut handled = 0;
+        let mut wrong = None;
+        while let Some(packet) = next.take() {
+            if self.is_streamed(&packet) {
+                streamed.push(packet);
+            } else {
+                self.take_streamed(&mut streamed).await?;
+                self.handle(packet).await?;
+            }
+            handled += 1;
+            if self.session.leaves || handled == BATCH_PACKETS {
+                break;
+            }
+            if self.out.gathered_bytes() >= GATHER_BYTES {
+                self.flush().await?;
+            }
+            match incoming.buffered() {
+                Ok(packet) => next = packet,
+                Err(error) => wrong = Some(error),
+            }
+        }
+        self.take_streamed(&mut streamed).await?;
+        match wrong {
+            Some(error) => self.refuse(error).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a packet is for the consumer: answers to it, and what its producer sends.
+    fn is_streamed(&self, packet: &Packet) -> bool {
+        use crate::codec::Opcode as Op;
+        let sent = matches!(
+            Op::of(packet.opcode),
+            Some(
+                Op::Mutation
+                    | Op::Deletion
+                    | Op::Expiration
+                    | Op::SnapshotMarker
+                    | Op::StreamEnd
+                    | Op::SetVbucketState
+                    | Op::Noop
+            )
+        );
+        matches!(self.dcp, Dcp::Consumer(_)) && (packet.kind == Kind::Response || sent)
+    }
+
+    async fn take_streamed(&mut self, packets: &mut Vec<Packet>) -> Result<()> {
+        let Dcp::Consumer(consumer) = &mut self.dcp else { return Ok(()) };
+        if packets.is_empty() {
+            return Ok(());
+        }
+        consumer.take(std::mem::take(packets), &mut self.out).await?;
+        // Nobody here waits for what happens to streams; whoever asked for them is answered.
+        while consumer.event().is_some() {}
+        Ok(())
+    }
+
+    async fn handle(&mut self, packet: Packet) -> Result<()> {
+        if packet.kind == Kind::Response {
+            return match (&mut self.dcp, Response::parse(packet)) {
+                (Dcp::Producer(producer), Ok(response)) => producer.answered(&response),
+                // An answer to what was not asked.
+                (_, Ok(_)) => Ok(()),
+                (_, Err(source)) => {
+                    Err(Error::Protocol { address: self.out.address().to_owned(), source })
+                }
+            };
+        }
+        self.request(packet).await
+    }
+
+    /// The neighbour sent what is not right: it is told where the protocol has a word for it, and the connection ends.
+    async fn refuse(&mut self, error: Error) -> Result<()> {
+        if let Error::Protocol { source, .. } = &error {
+            let status = match source {
+                DecodeError::TooLarge { .. } => Status::TooBig,
+                _ => Status::Invalid,
+            };
+            let mut packet = Packet::new(Kind::Response, 0);
+            packet.vbucket_or_status = status.number();
+            self.out.put(packet)?;
+            // The neighbour may be gone; the error that is told is the first.
+            let _ = self.flush().await;
+        }
+        Err(error)
+    }
+
+    /// Tells others what this connection does.
+    fn describe(&mut self) {
+        let mut told = self.told.borrow_mut();
+        match &mut self.dcp {
+            Dcp::None => {}
+            Dcp::Producer(producer) => {
+                told.side = Side::Producer(producer.stats(), *producer.window());
+                for (vb, read_to) in producer.moved() {
+                    match read_to {
+                        Some(read_to) => told.streams.insert(vb, read_to),
+                        None => told.streams.remove(&vb),
+                    };
+                }
+            }
+            Dcp::Consumer(consumer) => {
+                told.side = Side::Consumer(consumer.stats(), consumer.streams().count());
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Who a client is, what was agreed with it, and which bucket it uses.
+
+use ring::hmac;
+
+use super::Shared;
+use crate::auth::{Mechanism, ScramServer, is_same, nonce, parse_plain};
+use crate::bucket::Bucket;
+use crate::codec::{Answer, Body, Status};
+
+/// HELLO: errors may be extended by JSON, and the error map is asked for.
+const XERROR: u16 = 0x07;
+/// HELLO: the client chooses a bucket.
+const SELECT_BUCKET: u16 = 0x08;
+/// HELLO: documents may be marked as JSON.
+const JSON: u16 = 0x0b;
+/// What is granted to those who ask for it. Compression and collections are not: values and keys stay as they come.
+const GRANTED: [u16; 3] = [XERROR, SELECT_BUCKET, JSON];
+
+/// What is known of a client.
+#[derive(Default)]
+pub(super) struct Session {
+    user: Option<String>,
+    scram: Option<ScramServer>,
+    bucket: Option<Bucket>,
+    /// It said that it leaves.
+    pub leaves: bool,
+}
+
+impl Session {
+    /// The bucket that it uses.
+    pub fn bucket(&self) -> Result<&Bucket, Status> {
+        match &self.user {
+            None => Err(Status::Access),
+            Some(_) => self.bucket.as_ref().ok_or(Status::NoBucket),
+        }
+    }
+
+    /// Whether somebody may ask this before it is known who he is.
+    pub fn admits(&self, body: &Body) -> bool {
+        let open = matches!(
+            body,
+            Body::Hello { .. }
+                | Body::SaslList
+                | Body::SaslAuth { .. }
+                | Body::SaslStep { .. }
+                | Body::ErrorMap { .. }
+                | Body::Version
+                | Body::KvNoop
+                | Body::Quit
+        );
+        open || self.user.is_some()
+    }
+
+    /// Answers what is about the session; none if the request is about something else.
+    pub fn answer(&mut self, shared: &Shared, body: &Body) -> Option<(Status, Answer)> {
+        let answer = match body {
+            Body::Hello { features, .. } => {
+                let granted = features.iter().copied().filter(|feature| GRANTED.contains(feature));
+                let mut granted: Vec<u16> = granted.collect();
+                granted.dedup();
+                (Status::Success, Answer::Features(granted))
+            }
+            Body::SaslList => {
+                let names = Mechanism::ALL.map(Mechanism::name).join(" ");
+                (Status::Success, Answer::Value(names.into()))
+            }
+            Body::SaslAuth { mechanism, data } => self.authenticate(shared, mechanism, data),
+            Body::SaslStep { data, .. } => self.go_on(shared, data),
+            Body::SelectBucket { name } => (self.select(shared, name), Answer::Empty),
+            _ => return None,
+        };
+        Some(answer)
+    }
+
+    fn authenticate(&mut self, shared: &Shared, mechanism: &[u8], data: &[u8]) -> (Status, Answer) {
+        self.user = None;
+        self.bucket = None;
+        let users = &shared.settings.users;
+        match Mechanism::of(mechanism) {
+            None => (Status::NotSupported, Answer::Empty),
+            Some(Mechanism::Plain) => {
+                let Some((user, password)) = parse_plain(data) else {
+                    return (Status::Invalid, Answer::Empty);
+                };
+                let is_his = |known: &&crate::auth::Credentials| {
+                    // Both are compared, so that the time tells nothing of which was wrong.
+                    is_same(known.user.as_bytes(), user)
+                        & is_same(known.password.as_bytes(), password)
+                };
+                let found = users.iter().find(is_his).map(|known| known.user.clone());
+                self.admit(shared, found, Answer::Empty)
+            }
+            Some(Mechanism::Scram(hash)) => {
+                let password = |name: &str| {
+                    let user = users.iter().find(|known| known.user == name);
+                    user.map(|known| known.password.clone())
+                };
+                // The same for a user each time, whether he exists or not.
+                let salt = hmac::sign(&shared.secret, &name_in(data));
+                let nonce = nonce(&shared.env);
+                let begun = ScramServer::begin(hash, data, &nonce, &salt.as_ref()[..16], password);
+                let Some(scram) = begun else { return (Status::Invalid, Answer::Empty) };
+                let challenge = Answer::Value(scram.challenge().to_owned().into());
+                self.scram = Some(scram);
+                (Status::AuthContinue, challenge)
+            }
+        }
+    }
+
+    fn go_on(&mut self, shared: &Shared, data: &[u8]) -> (Status, Answer) {
+        let Some(scram) = self.scram.take() else { return (Status::Invalid, Answer::Empty) };
+        match scram.finish(data) {
+            Some((user, proof)) => self.admit(shared, Some(user), Answer::Value(proof.into())),
+            None => self.admit(shared, None, Answer::Empty),
+        }
+    }
+
+    fn admit(&mut self, shared: &Shared, user: Option<String>, answer: Answer) -> (Status, Answer) {
+        self.user = user;
+        if self.user.is_some() {
+            return (Status::Success, answer);
+        }
+        shared.count(|stats| stats.auth_failures += 1);
+        (Status::AuthError, Answer::Empty)
+    }
+
+    fn select(&mut self, shared: &Shared, name: &[u8]) -> Status {
+        let name = std::str::from_utf8(name).ok();
+        match name.and_then(|name| shared.buckets.get(name)) {
+            Some(bucket) => {
+                self.bucket = Some(bucket.clone());
+                Status::Success
+            }
+            // As servers have it: nobody learns which buckets there are.
+            None => Status::Access,
+        }
+    }
+}
+
+/// The part of a client's first message that is its name.
+fn name_in(data: &[u8]) -> Vec<u8> {
+    let mut parts = data.split(|byte| *byte == b',');
+    parts.find(|part| part.starts_with(b"n=")).unwrap_or_default().to_vec()
+}

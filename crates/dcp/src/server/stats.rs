@@ -1,0 +1,165 @@
+//! STAT: what is told of a bucket and its connections, by the names that servers have for it.
+
+use super::{Shared, Side, Told};
+use crate::bucket::Bucket;
+use crate::codec::Status;
+
+type Lines = Vec<(String, String)>;
+
+fn line(name: impl Into<String>, value: impl ToString) -> (String, String) {
+    (name.into(), value.to_string())
+}
+
+/// The statistics of a group, with what may stand behind its name.
+pub(super) fn stats(shared: &Shared, bucket: &Bucket, group: &str) -> Result<Lines, Status> {
+    let mut words = group.split_ascii_whitespace();
+    let name = words.next().unwrap_or_default();
+    let vb = words.next();
+    let name_behind = words.next();
+    let number = |text: &str| text.parse::<u16>().map_err(|_| Status::Invalid);
+    match name {
+        "" => Ok(all(shared, bucket)),
+        "memory" => Ok(memory(bucket)),
+        "dcp" => Ok(dcp(shared, bucket)),
+        "vbucket" | "vbucket-details" | "vbucket-seqno" | "failovers" => {
+            let vbuckets = match vb {
+                Some(text) => vec![number(text)?],
+                None => bucket.vbuckets(),
+            };
+            let mut lines = Vec::new();
+            for vb in vbuckets {
+                lines.extend(of_vbucket(bucket, vb, name).ok_or(Status::NotMyVbucket)?);
+            }
+            Ok(lines)
+        }
+        "dcp-vbtakeover" => {
+            let vb = number(vb.ok_or(Status::Invalid)?)?;
+            takeover(shared, bucket, vb, name_behind.unwrap_or_default())
+        }
+        _ => Err(Status::NotFound),
+    }
+}
+
+fn of_vbucket(bucket: &Bucket, vb: u16, group: &str) -> Option<Lines> {
+    let of = |name: &str, value: &str| match name {
+        "" => line(format!("vb_{vb}"), value),
+        name => line(format!("vb_{vb}:{name}"), value),
+    };
+    let known = bucket.vbucket_stats(vb)?;
+    let get = |name: &str| known.get(name).map_or("", String::as_str);
+    Some(match group {
+        "vbucket" => vec![of("", get(""))],
+        "vbucket-seqno" => vec![
+            of("abs_high_seqno", get("high_seqno")),
+            of("high_seqno", get("high_seqno")),
+            of("last_persisted_seqno", get("persisted_seqno")),
+            of("purge_seqno", get("purge_seqno")),
+            of("uuid", get("uuid")),
+        ],
+        "failovers" => {
+            let log = bucket.failover_log(vb)?;
+            let mut lines = vec![of("num_entries", &log.len().to_string())];
+            for (place, entry) in log.iter().enumerate() {
+                lines.push(of(&format!("{place}:id"), &entry.uuid.to_string()));
+                lines.push(of(&format!("{place}:seq"), &entry.seqno.to_string()));
+            }
+            lines
+        }
+        _ => known.iter().map(|(name, value)| of(name, value)).collect(),
+    })
+}
+
+fn all(shared: &Shared, bucket: &Bucket) -> Lines {
+    let (did, stats) = (bucket.stats(), shared.stats.get());
+    let mut lines = vec![
+        line("curr_items", bucket.documents()),
+        line("ep_bucket_type", "persistent"),
+        line("ep_max_vbuckets", bucket.settings().vbuckets),
+        line("ep_tmp_oom_errors", did.tmp_failures),
+        line("ep_oom_errors", did.no_memory),
+        line("ep_total_persisted", did.flushed_items),
+        line("ep_flusher_todo", u8::from(bucket.failure().is_some())),
+        line("ep_bg_fetched", did.fetched),
+        line("ep_cursors_dropped", did.cursors_dropped),
+        line("total_connections", stats.connections),
+        line("auth_errors", stats.auth_failures),
+        line("version", env!("CARGO_PKG_VERSION")),
+    ];
+    lines.extend(memory(bucket));
+    lines
+}
+
+fn memory(bucket: &Bucket) -> Lines {
+    let (memory, did) = (bucket.settings().memory, bucket.stats());
+    let share = |of: f64| (memory.quota_bytes as f64 * of) as u64;
+    vec![
+        line("mem_used", bucket.used_bytes()),
+        line("ep_max_size", memory.quota_bytes),
+        line("ep_mem_low_wat", share(memory.mem_low_wat)),
+        line("ep_mem_high_wat", share(memory.mem_high_wat)),
+        line("ep_checkpoint_memory", bucket.checkpoint_bytes()),
+        line("ep_checkpoint_memory_quota", share(memory.checkpoint_memory_ratio)),
+        line("ep_items_expelled_bytes", did.expelled_bytes),
+        line("ep_ejected_bytes", did.ejected_bytes),
+    ]
+}
+
+fn dcp(shared: &Shared, bucket: &Bucket) -> Lines {
+    let named = shared.named.borrow();
+    let of_bucket = named.iter().filter(|((of, _), _)| *of == bucket.settings().name);
+    let mut lines = Vec::new();
+    let mut count = 0;
+    for ((_, name), connection) in of_bucket {
+        count += 1;
+        let told = connection.told.borrow();
+        let known = of_connection(&told);
+        lines.extend(known.into_iter().map(|(of, value)| (format!("{name}:{of}"), value)));
+    }
+    lines.push(line("ep_dcp_count", count));
+    lines
+}
+
+fn of_connection(told: &Told) -> Lines {
+    match &told.side {
+        Side::None => Vec::new(),
+        Side::Producer(stats, window) => vec![
+            line("type", "producer"),
+            line("items_sent", stats.items),
+            line("total_bytes_sent", stats.bytes),
+            line("unacked_bytes", window.outstanding_bytes()),
+            line("max_buffer_bytes", window.size_bytes()),
+            line("num_streams", told.streams.len()),
+            line("paused_count", stats.window_full),
+        ],
+        Side::Consumer(stats, streams) => vec![
+            line("type", "consumer"),
+            line("items_received", stats.items),
+            line("total_bytes_received", stats.bytes),
+            line("total_acked_bytes", stats.acknowledged_bytes),
+            line("buffered_items", stats.buffered_items),
+            line("num_streams", streams),
+            line("paused_count", stats.stops),
+            line("rollbacks", stats.rollbacks),
+        ],
+    }
+}
+
+/// What is left to send of a vbucket over the connection of this name.
+fn takeover(shared: &Shared, bucket: &Bucket, vb: u16, name: &str) -> Result<Lines, Status> {
+    let high = bucket.high_seqno(vb).ok_or(Status::NotMyVbucket)?;
+    let named = shared.named.borrow();
+    let connection = named.get(&(bucket.settings().name.clone(), name.to_owned()));
+    let read_to = connection.and_then(|named| named.told.borrow().streams.get(&vb).copied());
+    let left = match read_to {
+        Some(at) => high.saturating_sub(at),
+        None => bucket.documents_of(vb).unwrap_or(0),
+    };
+    Ok(vec![
+        line("name", name),
+        line("status", if read_to.is_some() { "in-memory" } else { "does_not_exist" }),
+        line("estimate", left),
+        line("chk_items", left),
+        line("backfillRemaining", 0),
+        line("vb_items", bucket.documents_of(vb).unwrap_or(0)),
+    ])
+}

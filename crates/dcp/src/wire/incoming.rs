@@ -1,0 +1,149 @@
+//! Packets from a neighbour.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, ReadHalf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+use tokio_rustls::client::TlsStream;
+
+use super::io_error;
+use super::message::Packets;
+use crate::codec::{MAX_BODY_BYTES, Packet};
+use crate::{Error, Result};
+
+/// Room that is made for each read. No more is allocated ahead of the bytes that come, whatever a header claims.
+const READ_BYTES: usize = 256 << 10;
+
+enum Arm {
+    Socket(OwnedReadHalf),
+    Tls(Box<ReadHalf<TlsStream<TcpStream>>>),
+    Messages(world::Receiver<Packets>),
+}
+
+/// Receives packets in order.
+pub struct Incoming {
+    arm: Arm,
+    address: String,
+    buffer: BytesMut,
+    packets: VecDeque<Packet>,
+    max_body_bytes: usize,
+    read_bytes: usize,
+    reads: u64,
+}
+
+impl fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Incoming").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Incoming {
+    fn new(arm: Arm, address: &str) -> Incoming {
+        Incoming {
+            arm,
+            address: address.to_owned(),
+            buffer: BytesMut::new(),
+            packets: VecDeque::new(),
+            max_body_bytes: MAX_BODY_BYTES,
+            read_bytes: READ_BYTES,
+            reads: 0,
+        }
+    }
+
+    pub(super) fn socket(read: OwnedReadHalf, address: &str) -> Incoming {
+        Incoming::new(Arm::Socket(read), address)
+    }
+
+    pub(super) fn tls(read: ReadHalf<TlsStream<TcpStream>>, address: &str) -> Incoming {
+        Incoming::new(Arm::Tls(Box::new(read)), address)
+    }
+
+    pub(super) fn messages(receiver: world::Receiver<Packets>, address: &str) -> Incoming {
+        Incoming::new(Arm::Messages(receiver), address)
+    }
+
+    /// Reads no more than this at a time.
+    #[must_use]
+    pub fn with_read_bytes(mut self, bytes: usize) -> Incoming {
+        self.read_bytes = bytes.max(1);
+        self
+    }
+
+    /// With whom.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// How often the socket was read.
+    pub fn reads(&self) -> u64 {
+        self.reads
+    }
+
+    /// The next packet that has come already.
+    ///
+    /// # Errors
+    /// If the bytes are none: nobody knows where the next packet begins then.
+    pub fn buffered(&mut self) -> Result<Option<Packet>> {
+        if let Arm::Messages(_) = self.arm {
+            return Ok(self.packets.pop_front());
+        }
+        let taken = Packet::take(&mut self.buffer, self.max_body_bytes);
+        taken.map_err(|source| Error::Protocol { address: self.address.clone(), source })
+    }
+
+    /// The next packet; none once the neighbour has closed between two packets. May be dropped while it waits, and
+    /// nothing is lost.
+    ///
+    /// # Errors
+    /// If the connection breaks or closes within a packet, and as [`Incoming::buffered`].
+    pub async fn next(&mut self) -> Result<Option<Packet>> {
+        loop {
+            if let Some(packet) = self.buffered()? {
+                return Ok(Some(packet));
+            }
+            if !self.read().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads once; false once the neighbour has closed.
+    async fn read(&mut self) -> Result<bool> {
+        let broken = |address: &str, error| io_error("read from", address, error);
+        if let Arm::Messages(receiver) = &mut self.arm {
+            let received = receiver.recv().await.map_err(|e| broken(&self.address, e))?;
+            self.reads += 1;
+            return Ok(received.map(|Packets(packets)| self.packets.extend(packets)).is_some());
+        }
+        let room = self.read_bytes;
+        if self.buffer.capacity() - self.buffer.len() < room.min(READ_BYTES / 4) {
+            self.buffer.reserve(room);
+        }
+        let read = match &mut self.arm {
+            Arm::Socket(stream) => stream.take(room as u64).read_buf(&mut self.buffer).await,
+            Arm::Tls(stream) => stream.take(room as u64).read_buf(&mut self.buffer).await,
+            Arm::Messages(_) => Ok(0),
+        };
+        self.reads += 1;
+        match read.map_err(|error| broken(&self.address, error))? {
+            0 if self.buffer.is_empty() => Ok(false),
+            0 => Err(Error::Closed {
+                address: self.address.clone(),
+                when: "in the middle of a packet",
+            }),
+            _ => Ok(true),
+        }
+    }
+
+    /// The next packet, where there must be one.
+    ///
+    /// # Errors
+    /// As [`Incoming::next`], and if the neighbour closes.
+    pub async fn expect(&mut self, when: &'static str) -> Result<Packet> {
+        let next = self.next().await?;
+        next.ok_or_else(|| Error::Closed { address: self.address.clone(), when })
+    }
+}

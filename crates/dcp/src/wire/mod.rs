@@ -1,0 +1,130 @@
+//! Connections that carry packets: bytes on sockets, plain or with TLS, in the real world; the packets themselves in the
+//! virtual one, where their encoded size travels.
+//!
+//! What one flush sends goes out together: one write on a socket, one message in the virtual world.
+
+mod incoming;
+mod message;
+mod outgoing;
+mod peer;
+
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsConnector;
+use world::Env;
+
+pub use incoming::Incoming;
+pub use message::Packets;
+pub use outgoing::Outgoing;
+pub(crate) use peer::host_of;
+
+use crate::{Error, Result};
+
+/// Both ends of one side of a connection.
+#[derive(Debug)]
+pub struct Wire {
+    /// From the neighbour.
+    pub incoming: Incoming,
+    /// To the neighbour.
+    pub outgoing: Outgoing,
+}
+
+/// Listens for connections.
+pub struct PacketListener(Arm);
+
+enum Arm {
+    Socket { listener: TcpListener, address: String },
+    Messages(world::Listener<Packets>),
+}
+
+pub(crate) fn io_error(what: &'static str, address: &str, source: std::io::Error) -> Error {
+    Error::Io { what, address: address.to_owned(), source }
+}
+
+impl PacketListener {
+    /// Listens on `host:port`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// If the address is taken or not this host's.
+    pub async fn bind(env: &Env, address: &str) -> Result<PacketListener> {
+        let tried = |error| io_error("listen on", address, error);
+        if env.is_virtual() {
+            return Ok(PacketListener(Arm::Messages(env.listen(address).await.map_err(tried)?)));
+        }
+        let listener = TcpListener::bind(address).await.map_err(tried)?;
+        let address = listener.local_addr().map_err(tried)?.to_string();
+        Ok(PacketListener(Arm::Socket { listener, address }))
+    }
+
+    /// The address to connect to.
+    pub fn address(&self) -> &str {
+        match &self.0 {
+            Arm::Socket { address, .. } => address,
+            Arm::Messages(listener) => listener.address(),
+        }
+    }
+
+    /// The next connection.
+    ///
+    /// # Errors
+    /// If the operating system gives none; the listener stays as it is.
+    pub async fn accept(&mut self) -> Result<Wire> {
+        match &mut self.0 {
+            Arm::Socket { listener, address } => {
+                let accepted = listener.accept().await;
+                let (stream, peer) = accepted.map_err(|e| io_error("accept on", address, e))?;
+                Wire::socket(stream, &peer.to_string())
+            }
+            Arm::Messages(listener) => {
+                let address = listener.address().to_owned();
+                let accepted = listener.accept().await;
+                let connection = accepted.map_err(|e| io_error("accept on", &address, e))?;
+                Ok(Wire::messages(connection, "a neighbour"))
+            }
+        }
+    }
+}
+
+impl Wire {
+    /// Connects to `host:port`; with TLS where a configuration is given.
+    ///
+    /// # Errors
+    /// If nobody answers, or the certificate is not right.
+    pub async fn connect(env: &Env, address: &str, tls: Option<Arc<ClientConfig>>) -> Result<Wire> {
+        let tried = |error| io_error("connect to", address, error);
+        if env.is_virtual() {
+            let connection = env.connect::<Packets>(address).await.map_err(tried)?;
+            return Ok(Wire::messages(connection, address));
+        }
+        let stream = TcpStream::connect(address).await.map_err(tried)?;
+        let Some(config) = tls else { return Wire::socket(stream, address) };
+        stream.set_nodelay(true).map_err(tried)?;
+        let host = host_of(address).to_owned();
+        let name = ServerName::try_from(host.clone()).map_err(|_| {
+            Error::Settings(format!("\"{host}\" is no name that a certificate could have"))
+        })?;
+        let stream = TlsConnector::from(config).connect(name, stream).await;
+        let stream = stream.map_err(|error| io_error("speak TLS with", address, error))?;
+        let (read, write) = tokio::io::split(stream);
+        Ok(Wire { incoming: Incoming::tls(read, address), outgoing: Outgoing::tls(write, address) })
+    }
+
+    fn socket(stream: TcpStream, address: &str) -> Result<Wire> {
+        stream.set_nodelay(true).map_err(|error| io_error("connect to", address, error))?;
+        let (read, write) = stream.into_split();
+        Ok(Wire {
+            incoming: Incoming::socket(read, address),
+            outgoing: Outgoing::socket(write, address),
+        })
+    }
+
+    fn messages(connection: world::Connection<Packets>, address: &str) -> Wire {
+        Wire {
+            incoming: Incoming::messages(connection.receiver, address),
+            outgoing: Outgoing::messages(connection.sender, address),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Packets to a neighbour.
+
+use std::fmt;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncWriteExt, WriteHalf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio_rustls::client::TlsStream;
+
+use super::io_error;
+use super::message::Packets;
+use crate::codec::Packet;
+use crate::{Error, Result};
+
+enum Arm {
+    Socket(OwnedWriteHalf),
+    Tls(Box<WriteHalf<TlsStream<TcpStream>>>),
+    Messages(world::Sender<Packets>),
+}
+
+/// Sends packets in order: they gather until they are flushed.
+pub struct Outgoing {
+    arm: Arm,
+    address: String,
+    gathered: BytesMut,
+    packets: Vec<Packet>,
+    packet_bytes: usize,
+}
+
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outgoing").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Outgoing {
+    fn new(arm: Arm, address: &str) -> Outgoing {
+        Outgoing {
+            arm,
+            address: address.to_owned(),
+            gathered: BytesMut::new(),
+            packets: Vec::new(),
+            packet_bytes: 0,
+        }
+    }
+
+    pub(super) fn socket(write: OwnedWriteHalf, address: &str) -> Outgoing {
+        Outgoing::new(Arm::Socket(write), address)
+    }
+
+    pub(super) fn tls(write: WriteHalf<TlsStream<TcpStream>>, address: &str) -> Outgoing {
+        Outgoing::new(Arm::Tls(Box::new(write)), address)
+    }
+
+    pub(super) fn messages(sender: world::Sender<Packets>, address: &str) -> Outgoing {
+        Outgoing::new(Arm::Messages(sender), address)
+    }
+
+    /// With whom.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Adds a packet to what the next flush sends.
+    ///
+    /// # Errors
+    /// If a part of it is longer than its length field can say; nothing of it is sent.
+    pub fn put(&mut self, packet: Packet) -> Result<()> {
+        match self.arm {
+            Arm::Messages(_) => {
+                self.packet_bytes += packet.wire_bytes();
+                self.packets.push(packet);
+                Ok(())
+            }
+            _ => packet
+                .put(&mut self.gathered)
+                .map_err(|source| Error::Protocol { address: "this side".to_owned(), source }),
+        }
+    }
+
+    /// Bytes that the next flush sends.
+    pub fn gathered_bytes(&self) -> usize {
+        self.gathered.len() + self.packet_bytes
+    }
+
+    /// Sends what was gathered. Whoever drops this while it waits must not use the connection any more.
+    ///
+    /// # Errors
+    /// If the connection is broken.
+    pub async fn flush(&mut self) -> Result<()> {
+        if self.gathered_bytes() == 0 {
+            return Ok(());
+        }
+        let sent = match &mut self.arm {
+            Arm::Socket(stream) => stream.write_all(&self.gathered).await,
+            Arm::Tls(stream) => match stream.write_all(&self.gathered).await {
+                Ok(()) => stream.flush().await,
+                failed => failed,
+            },
+            Arm::Messages(sender) => sender.send(Packets(std::mem::take(&mut self.packets))).await,
+        };
+        self.gathered.clear();
+        self.packet_bytes = 0;
+        sent.map_err(|error| io_error("send to", &self.address, error))
+    }
+}

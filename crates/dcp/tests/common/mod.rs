@@ -1,0 +1,128 @@
+//! What tests of servers share.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dcp::auth::Credentials;
+use dcp::bucket::{Bucket, BucketSettings, Condition};
+use dcp::client::{Client, ClientOptions};
+use dcp::codec::{Status, Write};
+use dcp::consumer::ConsumerKind;
+use dcp::server::{Server, ServerSettings};
+use dcp::wire::{PacketListener, Wire};
+use world::Env;
+
+#[allow(unused_macros, reason = "tests of sockets run in the real world alone")]
+macro_rules! both_worlds {
+    ($($name:ident),+ $(,)?) => {
+        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
+        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
+    };
+}
+#[allow(unused_imports, reason = "as above")]
+pub(crate) use both_worlds;
+
+pub const USER: &str = "someone";
+pub const PASSWORD: &str = "pass, word=1";
+
+pub fn credentials() -> Credentials {
+    Credentials { user: USER.to_owned(), password: PASSWORD.to_owned() }
+}
+
+pub fn settings(vbuckets: u16, quota_bytes: u64) -> BucketSettings {
+    BucketSettings::new("example", vbuckets, quota_bytes)
+}
+
+pub fn set(bucket: &Bucket, vb: u16, key: &str, value: &str) -> Result<u64, Status> {
+    let (key, value) = (key.to_owned().into(), value.to_owned().into());
+    let write = Write { flags: 7, expiry: 0, key, value };
+    bucket.write(vb, write, 0, 0, Condition::Always).map(|written| written.seqno)
+}
+
+/// A server with one bucket.
+pub struct Bench {
+    env: Env,
+    pub bucket: Bucket,
+    pub server: Server,
+    dirs: RefCell<Vec<tempfile::TempDir>>,
+}
+
+async fn open(
+    env: &Env,
+    name: &str,
+    settings: BucketSettings,
+    dirs: &mut Vec<tempfile::TempDir>,
+) -> Bucket {
+    let kept = tempfile::tempdir().unwrap();
+    let dir = if env.is_virtual() { PathBuf::from(kept.path()) } else { kept.path().join(name) };
+    dirs.push(kept);
+    Bucket::open(env, settings, &dir).await.unwrap()
+}
+
+impl Bench {
+    pub async fn start(env: &Env, settings: BucketSettings) -> Bench {
+        Bench::with(env, settings, ConsumerKind::Mainstream).await
+    }
+
+    pub async fn with(env: &Env, settings: BucketSettings, consumer: ConsumerKind) -> Bench {
+        let mut dirs = Vec::new();
+        let bucket = open(env, "source", settings, &mut dirs).await;
+        let listener = PacketListener::bind(env, &env.any_address()).await.unwrap();
+        let settings = ServerSettings { users: vec![credentials()], consumer, public_host: None };
+        let server = Server::start(env, listener, vec![bucket.clone()], settings).unwrap();
+        Bench { env: env.clone(), bucket, server, dirs: RefCell::new(dirs) }
+    }
+
+    /// Another bucket, without a server.
+    pub async fn another(&self, name: &str, settings: BucketSettings) -> Bucket {
+        let mut dirs = Vec::new();
+        let bucket = open(&self.env, name, settings, &mut dirs).await;
+        self.dirs.borrow_mut().extend(dirs);
+        bucket
+    }
+
+    pub fn options(&self) -> ClientOptions {
+        ClientOptions {
+            address: self.server.address().to_owned(),
+            bucket: "example".to_owned(),
+            credentials: credentials(),
+            tls: None,
+            timeout: Duration::from_secs(5),
+            agent: "test".to_owned(),
+        }
+    }
+
+    pub async fn client(&self) -> Client {
+        Client::connect(&self.env, &self.options()).await.unwrap()
+    }
+
+    /// A connection that has said nothing.
+    pub async fn stranger(&self) -> Client {
+        let wire = Wire::connect(&self.env, self.server.address(), None).await.unwrap();
+        Client::over(&self.env, wire, Duration::from_secs(5))
+    }
+
+    /// Documents `key<n>` in turn over the vbuckets, with waits where memory is short.
+    pub async fn fill(&self, numbers: std::ops::Range<u32>, value_bytes: usize) {
+        let vbuckets = u32::from(self.bucket.settings().vbuckets);
+        for n in numbers {
+            let value = format!("{n}-{}", "x".repeat(value_bytes));
+            let vb = (n % vbuckets) as u16;
+            while set(&self.bucket, vb, &format!("key{n}"), &value).is_err() {
+                self.env.sleep(Duration::from_millis(1)).await;
+            }
+            if n % 100 == 0 {
+                let high = self.bucket.high_seqno(vb).unwrap();
+                self.bucket.wait_persisted(vb, high, Duration::from_secs(60)).await.unwrap();
+            }
+        }
+    }
+
+    pub fn bytes(text: &str) -> Bytes {
+        Bytes::copy_from_slice(text.as_bytes())
+    }
+}

@@ -1,0 +1,314 @@
+//! Independent clients against our server, and our consumer against a producer on somebody else's codec. Where a tool is
+//! not there a test says so and passes; with `NARROWS_REQUIRE_PEERS=1` a missing one is a failure.
+
+mod capture;
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use capture::Capture;
+use common::{Bench, PASSWORD, USER, credentials, settings};
+use dcp::bucket::{Bucket, Condition};
+use dcp::client::{Client, ClientOptions};
+use dcp::codec::{VbucketState, Write};
+use dcp::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, Sink};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use world::Env;
+
+const VBUCKETS: u16 = 16;
+
+/// Passes without the tool, unless it is required.
+fn skip(reason: &str) {
+    let required = std::env::var("NARROWS_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+    assert!(!required, "NARROWS_REQUIRE_PEERS is set, and {reason}");
+    eprintln!("skipped: {reason}");
+}
+
+/// The Go program, built once; the reason where it cannot be.
+fn go_peer() -> Result<&'static Path, &'static str> {
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let build = || {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dcp-peers");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/go");
+        let mut go = Command::new("go");
+        go.arg("build").arg("-o").arg(&out).arg(".").current_dir(source);
+        match go.output() {
+            Ok(done) if done.status.success() => Ok(out),
+            Ok(done) => Err(format!(
+                "the Go program cannot be built: {}",
+                String::from_utf8_lossy(&done.stderr)
+            )),
+            Err(error) => Err(format!("go cannot be run: {error}")),
+        }
+    };
+    BUILT.get_or_init(build).as_deref().map_err(String::as_str)
+}
+
+/// What a peer saw of one vbucket.
+#[derive(Debug, Default)]
+struct Seen {
+    documents: BTreeMap<String, (u32, String)>,
+    items: u64,
+    last: u64,
+    snap_end: u64,
+    uuid: u64,
+    ended: bool,
+}
+
+/// Reads what a peer printed; numbers of a vbucket must rise, within snapshots.
+fn read_seen(text: &str) -> BTreeMap<u16, Seen> {
+    let mut all: BTreeMap<u16, Seen> = BTreeMap::new();
+    for line in text.lines().filter(|line| *line != "done") {
+        let mut words = line.splitn(6, ' ');
+        let kind = words.next().unwrap();
+        let seen = all.entry(words.next().unwrap().parse().expect(line)).or_default();
+        let mut number = || words.next().unwrap_or_default().parse::<u64>().ok();
+        match kind {
+            "opened" => seen.uuid = number().and(number()).expect(line),
+            "marker" => seen.snap_end = number().and(number()).expect(line),
+            "mutation" | "deletion" | "expiration" => {
+                let seqno = number().expect(line);
+                assert!(seqno > seen.last && seqno <= seen.snap_end, "{line} after {seen:?}");
+                (seen.last, seen.items) = (seqno, seen.items + 1);
+                let key = words.next().expect(line).to_owned();
+                match kind {
+                    "mutation" => {
+                        let flags = words.next().expect(line).parse().expect(line);
+                        let value = words.next().unwrap_or_default().to_owned();
+                        seen.documents.insert(key, (flags, value));
+                    }
+                    _ => drop(seen.documents.remove(&key)),
+                }
+            }
+            "end" => {
+                assert_eq!(number(), None);
+                assert!(line.ends_with("<nil>"), "{line}");
+                seen.ended = true;
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    all
+}
+
+/// A bench with documents on disk and in memory, deletions and expirations.
+async fn filled(env: &Env) -> Bench {
+    let bench = Bench::start(env, settings(VBUCKETS, 8 << 20)).await;
+    bench.fill(0..6000, 700).await;
+    for n in (0..600).step_by(7) {
+        bench.bucket.delete(n % VBUCKETS, format!("key{n}").as_bytes(), 0).unwrap();
+    }
+    let now_s = (env.epoch_ms() / 1000) as u32;
+    for vb in 0..VBUCKETS {
+        let write = Write {
+            flags: 0,
+            expiry: now_s - 5,
+            key: Bytes::from_static(b"old"),
+            value: Bytes::from_static(b"x"),
+        };
+        bench.bucket.write(vb, write, 0, 0, Condition::Always).unwrap();
+        assert!(bench.bucket.get(vb, b"old").await.is_err());
+    }
+    assert!(bench.bucket.stats().expelled_bytes > 0, "nothing has to come from disk");
+    bench
+}
+
+async fn check_seen(bucket: &Bucket, text: &str) {
+    let all = read_seen(text);
+    assert_eq!(all.len(), usize::from(VBUCKETS));
+    let mut documents = 0;
+    for (vb, seen) in all {
+        assert!(seen.ended, "the stream of {vb} did not end");
+        assert_eq!(Some(seen.last), bucket.high_seqno(vb));
+        assert_eq!(seen.uuid, bucket.failover_log(vb).unwrap()[0].uuid);
+        documents += seen.documents.len() as u64;
+        for (key, (flags, value)) in seen.documents {
+            let here = bucket.get(vb, key.as_bytes()).await.expect(&key);
+            assert_eq!((flags, value.as_bytes()), (here.flags, &here.value[..]), "{key}");
+        }
+    }
+    assert_eq!(documents, bucket.documents());
+}
+
+/// Runs a peer to its end beside the server.
+async fn run_peer(env: &Env, program: &Path, args: &[&str]) -> String {
+    let mut command = tokio::process::Command::new(program);
+    command.args(args).env("PEER_USER", USER).env("PEER_PASSWORD", PASSWORD).kill_on_drop(true);
+    let running = command.stdin(Stdio::null()).output();
+    let done = env.timeout(Duration::from_secs(120), running).await;
+    let done = done.expect("the peer does not end").unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{args:?}: {errors}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+fn stream_through(mode: &str) {
+    let program = match go_peer() {
+        Ok(program) => program,
+        Err(reason) => return skip(reason),
+    };
+    world::real_world::run(7, async |env| {
+        let bench = filled(&env).await;
+        let seen = run_peer(&env, program, &[mode, bench.server.address(), "example"]).await;
+        check_seen(&bench.bucket, &seen).await;
+    });
+}
+
+#[test]
+fn gocbcore_streams_everything() {
+    stream_through("gocbcore");
+}
+
+#[test]
+fn gomemcached_streams_everything() {
+    stream_through("gomemcached");
+}
+
+/// Our consumer reads what a producer on gomemcached's codec writes, which stops wherever its window is full.
+#[test]
+fn our_consumer_reads_a_producer_on_another_codec() {
+    let program = match go_peer() {
+        Ok(program) => program,
+        Err(reason) => return skip(reason),
+    };
+    world::real_world::run(7, async |env| {
+        for kind in [ConsumerKind::Mainstream, ConsumerKind::Batching, ConsumerKind::Fast] {
+            let mut command = tokio::process::Command::new(program);
+            command.args(["producer", "4", "2000"]).stdout(Stdio::piped()).kill_on_drop(true);
+            let mut child = command.spawn().unwrap();
+            let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            let address = lines.next_line().await.unwrap().unwrap();
+            let options = ClientOptions {
+                address,
+                bucket: "any".to_owned(),
+                credentials: credentials(),
+                tls: None,
+                timeout: Duration::from_secs(10),
+                agent: "test".to_owned(),
+            };
+            let mut client = Client::connect(&env, &options).await.unwrap();
+            assert_eq!(
+                client.active_seqnos().await.unwrap(),
+                (0..4).map(|vb| (vb, 2000)).collect()
+            );
+            let bench = Bench::start(&env, settings(4, 64 << 20)).await;
+            (0..4).for_each(|vb| bench.bucket.set_state(vb, VbucketState::Replica).unwrap());
+            let counts = Counts::default();
+            let sink = match kind {
+                ConsumerKind::Fast => Sink::Count(counts.clone()),
+                _ => Sink::Bucket(bench.bucket.clone()),
+            };
+            let consumer = Consumer::new(&env, kind, sink, 4000);
+            let mut follower = Follower::open(&env, client, "ours", consumer, 4000).await.unwrap();
+            // One after another: the producer has one stream at a time.
+            for vb in 0..4 {
+                follower.add_stream(vb, 0).unwrap();
+                loop {
+                    match follower.step().await.unwrap() {
+                        Some(Event::Ended { vb: ended, .. }) if ended == vb => break,
+                        Some(Event::Opened { .. }) | None => {}
+                        other => panic!("{other:?}"),
+                    }
+                }
+            }
+            let stats = follower.consumer().stats();
+            assert_eq!(stats.items, 8000);
+            for vb in 0..4 {
+                match kind {
+                    ConsumerKind::Fast => assert_eq!(counts.of(vb).items(), 2000),
+                    _ => {
+                        assert_eq!(bench.bucket.high_seqno(vb), Some(2000));
+                        bench.bucket.set_state(vb, VbucketState::Active).unwrap();
+                        let read = bench.bucket.get(vb, b"key77").await.unwrap();
+                        assert_eq!(read.value, format!("value 77 of {vb}"));
+                        assert_eq!(read.flags, 9);
+                    }
+                }
+            }
+            drop(follower);
+            // The codec says things of its own in between.
+            let mut end = String::new();
+            while !end.starts_with("done") {
+                end = lines.next_line().await.unwrap().expect("the producer ends well");
+            }
+            assert!(child.wait().await.unwrap().success());
+        }
+    });
+}
+
+/// The couchbase package from PyPI: it finds vbuckets by the configuration, and wants errors as it knows them.
+#[test]
+fn pythons_couchbase_writes_reads_and_deletes() {
+    let import = Command::new("python3").args(["-c", "import couchbase"]).output();
+    if !import.is_ok_and(|done| done.status.success()) {
+        return skip("python3 has no package couchbase");
+    }
+    world::real_world::run(7, async |env| {
+        let bench = Bench::start(&env, settings(64, 64 << 20)).await;
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/python/documents.py");
+        let script = script.to_str().unwrap();
+        let args = [script, bench.server.address(), "example", "200"];
+        let said = run_peer(&env, Path::new("python3"), &args).await;
+        assert_eq!(said.trim(), "done");
+        assert_eq!(bench.bucket.documents(), 100);
+        let vb = dcp::bucket::vbucket_of(b"python1", 64);
+        assert_eq!(bench.bucket.get(vb, b"python1").await.unwrap().value, r#"{"number": 1}"#);
+    });
+}
+
+/// Wireshark's dissector reads all that goes over a connection: authentication, documents, streams, refusals.
+#[test]
+fn tshark_finds_nothing_malformed() {
+    if let Err(error) = Command::new("tshark").arg("--version").output() {
+        return skip(&format!("tshark cannot be run: {error}"));
+    }
+    world::real_world::run(7, async |env| {
+        let bench = Bench::start(&env, settings(4, 64 << 20)).await;
+        bench.fill(0..200, 60).await;
+        bench.bucket.delete(0, b"key4", 0).unwrap();
+        let capture = Capture::start(&env, bench.server.address()).await;
+        let options = ClientOptions { address: capture.address().to_owned(), ..bench.options() };
+        let mut client = Client::connect(&env, &options).await.unwrap();
+        client.set(1, "written", "here".into()).await.unwrap().unwrap();
+        assert_eq!(client.get(1, "written").await.unwrap(), Some("here".into()));
+        assert_eq!(client.get(1, "not there").await.unwrap(), None);
+        client.stats("vbucket-seqno").await.unwrap();
+        client.active_seqnos().await.unwrap();
+        let consumer =
+            Consumer::new(&env, ConsumerKind::Fast, Sink::Count(Counts::default()), 3000);
+        let mut follower = Follower::open(&env, client, "seen", consumer, 3000).await.unwrap();
+        for vb in [0, 1, 2, 3, 9] {
+            follower.add_stream(vb, dcp::codec::STREAM_TO_LATEST).unwrap();
+        }
+        while follower.consumer().streams().next().is_some() {
+            follower.step().await.unwrap();
+        }
+        assert_eq!(follower.consumer().stats().items, 201);
+        drop(follower);
+        let file = tempfile::Builder::new().suffix(".pcap").tempfile().unwrap();
+        std::fs::write(file.path(), capture.pcap()).unwrap();
+        let mut tshark = tokio::process::Command::new("tshark");
+        let port = format!("tcp.port=={},couchbase", capture::SERVER_PORT);
+        tshark.arg("-r").arg(file.path()).args(["-d", &port, "-V"]);
+        let read = tshark.output().await.unwrap();
+        let text = String::from_utf8_lossy(&read.stdout);
+        assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        for wrong in
+            ["Malformed", "Illegal", "Unknown opcode", "Unreassembled", "[Expert Info (Error"]
+        {
+            let at = text
+                .find(wrong)
+                .map(|at| &text[at.saturating_sub(1500)..(at + 200).min(text.len())]);
+            assert_eq!(at, None, "{wrong}");
+        }
+        let count = |what: &str| text.matches(what).count();
+        let mutations = count("Opcode: DCP Mutation") + count("Opcode: DCP (Key) Mutation");
+        assert_eq!(mutations, 200, "tshark read {} packets", count("Couchbase Protocol"));
+        assert!(count("SASL") > 0 && count("Snapshot Marker") > 0);
+    });
+}

@@ -1,0 +1,122 @@
+//! Vbuckets move between servers while clients write, through both kinds of proxies, in both worlds.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Bench, both_worlds, settings};
+use dcp::bucket::BucketSettings;
+use dcp::codec::{Status, VbucketState};
+use dcp::consumer::ConsumerKind;
+use dcp::rebalance::{Path, Rebalance};
+use world::Env;
+
+both_worlds!(
+    vbuckets_move_while_clients_write,
+    a_fast_destination_counts_and_keeps_nothing,
+    a_vbucket_that_is_not_there_does_not_move,
+    a_server_that_goes_ends_the_move,
+);
+
+fn rebalance(from: &Bench, to: &Bench, path: Path) -> Rebalance {
+    let (source, destination) = (from.options(), to.options());
+    Rebalance { source, destination, path, name: "test".to_owned() }
+}
+
+async fn destination(env: &Env, consumer: ConsumerKind) -> Bench {
+    let bench = Bench::with(env, settings(4, 64 << 20), consumer).await;
+    (0..4).for_each(|vb| bench.bucket.set_state(vb, VbucketState::Dead).unwrap());
+    bench
+}
+
+async fn vbuckets_move_while_clients_write(env: Env) {
+    for (path, kind) in [
+        (Path::Decoding, ConsumerKind::Mainstream),
+        (Path::Plain, ConsumerKind::Mainstream),
+        (Path::Plain, ConsumerKind::Batching),
+    ] {
+        let takeover_max_time = Duration::from_millis(50);
+        let settings = BucketSettings { takeover_max_time, ..settings(4, 8 << 20) };
+        let source = Bench::start(&env, settings).await;
+        source.fill(0..6000, 500).await;
+        assert!(source.bucket.stats().expelled_bytes > 0, "nothing has to come from disk");
+        let to = destination(&env, kind).await;
+        let rebalance = rebalance(&source, &to, path);
+        let (mut writer, clock) = (source.client().await, env.clone());
+        let writing = env.spawn("writes", async move {
+            let mut written = 0;
+            loop {
+                match writer.set(3, &format!("late{written}"), "x".into()).await.unwrap() {
+                    Ok(Status::Success) => written += 1,
+                    Ok(Status::TemporaryFailure) => {}
+                    Ok(Status::NotMyVbucket) => return written,
+                    other => panic!("{other:?}"),
+                }
+                clock.sleep(Duration::from_micros(300)).await;
+            }
+        });
+        for vb in 0..4 {
+            let stats = rebalance.move_vbucket(&env, vb).await.unwrap();
+            assert!(stats.passed.bytes > 1500 * 500, "{stats:?}");
+            assert_eq!(source.bucket.state(vb), Some(VbucketState::Dead));
+            assert_eq!(to.bucket.state(vb), Some(VbucketState::Active));
+            assert_eq!(source.bucket.high_seqno(vb), to.bucket.high_seqno(vb));
+        }
+        let written = writing.await.unwrap();
+        for n in 0..written {
+            assert!(
+                to.bucket.get(3, format!("late{n}").as_bytes()).await.is_ok(),
+                "late{n} of {written}"
+            );
+        }
+        assert_eq!(to.bucket.documents(), 6000 + written);
+        for n in (0..6000).step_by(97) {
+            let read = to.bucket.get((n % 4) as u16, format!("key{n}").as_bytes()).await.unwrap();
+            assert!(read.value.starts_with(format!("{n}-").as_bytes()), "key{n}");
+        }
+    }
+}
+
+async fn a_fast_destination_counts_and_keeps_nothing(env: Env) {
+    let source = Bench::start(&env, settings(4, 64 << 20)).await;
+    source.fill(0..4000, 200).await;
+    let to = destination(&env, ConsumerKind::Fast).await;
+    let rebalance = rebalance(&source, &to, Path::Plain);
+    let stats = rebalance.move_vbucket(&env, 1).await.unwrap();
+    assert!(stats.passed.packets > 1000);
+    assert_eq!(to.server.counts("example").unwrap().of(1).items(), 1000);
+    assert_eq!(to.bucket.documents(), 0);
+}
+
+async fn a_vbucket_that_is_not_there_does_not_move(env: Env) {
+    let source = Bench::start(&env, settings(4, 64 << 20)).await;
+    let to = destination(&env, ConsumerKind::Mainstream).await;
+    source.bucket.set_state(2, VbucketState::Dead).unwrap();
+    let error = rebalance(&source, &to, Path::Decoding).move_vbucket(&env, 2).await.unwrap_err();
+    assert!(error.to_string().contains("NOT_MY_VBUCKET"), "{error}");
+}
+
+async fn a_server_that_goes_ends_the_move(env: Env) {
+    let source = Bench::start(&env, settings(4, 64 << 20)).await;
+    source.fill(0..4000, 2000).await;
+    let to = destination(&env, ConsumerKind::Mainstream).await;
+    let rebalance = rebalance(&source, &to, Path::Decoding);
+    let server = to.server.clone();
+    drop(to.server);
+    let clock = env.clone();
+    let moving = rebalance.move_vbucket(&env, 0);
+    let going = async {
+        clock.sleep(Duration::from_millis(2)).await;
+        drop(server);
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        moved = moving => match moved {
+            // It may have been done by then.
+            Ok(_) => assert_eq!(to.bucket.state(0), Some(VbucketState::Active)),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        },
+        () = going => {}
+    }
+    assert!(source.client().await.stats("").await.is_ok(), "the source lives");
+}

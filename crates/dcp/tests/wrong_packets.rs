@@ -1,0 +1,87 @@
+//! Neighbours that do not speak the protocol: they are told what the protocol has a word for, their connection ends, and
+//! the server lives.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Bench, settings};
+use dcp::codec::{Body, HEADER_BYTES, Packet, Request, Status};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use world::Env;
+
+/// Sends bytes, closes this direction, and reads what comes until the server closes.
+async fn say(env: &Env, bench: &Bench, bytes: &[u8]) -> Vec<Packet> {
+    let mut stream = TcpStream::connect(bench.server.address()).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answered = Vec::new();
+    let read = env.timeout(Duration::from_secs(20), stream.read_to_end(&mut answered)).await;
+    // A reset is an end, too: the server closed while something was unread.
+    let _ = read.expect("the server did not close");
+    let mut buffer = bytes::BytesMut::from(&answered[..]);
+    let mut packets = Vec::new();
+    while let Some(packet) = Packet::take(&mut buffer, 1 << 20).unwrap() {
+        packets.push(packet);
+    }
+    packets
+}
+
+fn encoded(body: Body) -> Vec<u8> {
+    let mut out = bytes::BytesMut::new();
+    Request::new(5, 0, body).packet().put(&mut out).unwrap();
+    out.to_vec()
+}
+
+#[test]
+fn the_server_outlives_them() {
+    world::real_world::run(7, async |env| {
+        let bench = Bench::start(&env, settings(2, 64 << 20)).await;
+        let status = |packets: &[Packet]| packets.last().map(|p| p.vbucket_or_status);
+        let http = say(&env, &bench, b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n").await;
+        assert_eq!(status(&http), Some(Status::Invalid.number()));
+        let mut huge = encoded(Body::Version);
+        huge[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
+        assert_eq!(status(&say(&env, &bench, &huge).await), Some(Status::TooBig.number()));
+        let mut parts = encoded(Body::Version);
+        parts[4] = 200;
+        assert_eq!(status(&say(&env, &bench, &parts).await), Some(Status::Invalid.number()));
+        // A packet that breaks off is no packet, and what came before it is answered.
+        let mut two = encoded(Body::Version);
+        two.extend(&encoded(Body::SelectBucket { name: "example".into() })[..HEADER_BYTES + 3]);
+        assert_eq!(status(&say(&env, &bench, &two).await), Some(Status::Success.number()));
+        assert!(bench.server.last_error().unwrap().contains("in the middle of a packet"));
+        // Nothing at all.
+        assert!(say(&env, &bench, b"").await.is_empty());
+        // Whole packets that mean nothing are answered, and the connection goes on.
+        let mut unknown = encoded(Body::Version);
+        unknown[1] = 0xd7;
+        unknown.extend(encoded(Body::Version));
+        let answered: Vec<u16> =
+            say(&env, &bench, &unknown).await.iter().map(|p| p.vbucket_or_status).collect();
+        assert_eq!(answered, [Status::UnknownCommand.number(), Status::Success.number()]);
+        // An answer to what nobody asked.
+        let mut answer = encoded(Body::Noop);
+        answer[0] = 0x81;
+        answer.extend(encoded(Body::Version));
+        assert_eq!(status(&say(&env, &bench, &answer).await), Some(Status::Success.number()));
+        assert_eq!(bench.client().await.get(0, "a").await.unwrap(), None);
+    });
+}
+
+/// Bytes from a generator, each beginning as a packet might.
+#[test]
+fn noise_ends_connections_and_nothing_else() {
+    world::real_world::run(11, async |env| {
+        let bench = Bench::start(&env, settings(2, 64 << 20)).await;
+        for round in 0..200 {
+            let mut bytes: Vec<u8> = (0..8).flat_map(|_| env.random_u64().to_le_bytes()).collect();
+            bytes[0] = [0x80, 0x81, 0x08, 0x18][round % 4];
+            bytes[8..11].fill(0);
+            say(&env, &bench, &bytes).await;
+        }
+        assert_eq!(bench.server.stats().connections, 200);
+        assert_eq!(bench.client().await.get(0, "a").await.unwrap(), None);
+    });
+}

@@ -1,0 +1,236 @@
+//! `narrows dcp drain`
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use dcp::client::{BucketAddress, ClientOptions};
+use dcp::drain::{Drain, DrainReport, DrainSettings};
+use record::units::{parse_duration, parse_rate, parse_size, show_bytes, show_rate, show_seconds};
+use report::grid;
+use world::Env;
+
+use super::user_and_password;
+use crate::exit::Usage;
+use crate::interrupt::{Ended, until_told};
+use crate::live::{ConnectArgs, usage};
+
+/// How often it is said how far it is.
+const SHOW_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The bucket: couchbase://HOST[:PORT]/BUCKET, or couchbases:// for TLS. The cluster's other nodes are found by it.
+    #[arg(value_name = "URL")]
+    address: String,
+    /// Bytes that each connection may have unacknowledged (`connection_buffer_size`).
+    #[arg(long, value_name = "SIZE", default_value = "20mb", value_parser = window)]
+    window: u32,
+    /// Connections to each node; vbuckets are spread over them.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    connections: u16,
+    /// Take no more than this, over all connections: 100mbit, 12.5MB/s.
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    rate: Option<u64>,
+    /// Read these vbuckets alone: 0-99,512.
+    #[arg(long, value_name = "LIST", value_parser = vbuckets)]
+    vbuckets: Option<Vbuckets>,
+    /// Begin with what is written from now on, and go on until told to stop.
+    #[arg(long)]
+    follow: bool,
+    /// Stop by itself after this time.
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    span: Option<Duration>,
+    /// A line for each vbucket, too.
+    #[arg(long)]
+    each: bool,
+    /// One JSON object, with connections and vbuckets.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connect: ConnectArgs,
+}
+
+#[derive(Clone)]
+struct Vbuckets(Vec<u16>);
+
+fn window(text: &str) -> Result<u32, String> {
+    let bytes = parse_size(text).map_err(|error| error.to_string())?;
+    match u32::try_from(bytes) {
+        Ok(bytes @ 1..) => Ok(bytes),
+        _ => {
+            Err("a window is 1 byte to 4 GiB; without one a producer sends without end".to_owned())
+        }
+    }
+}
+
+fn vbuckets(text: &str) -> Result<Vbuckets, String> {
+    let wrong = || "write numbers and ranges of vbuckets, 0 to 1023: 0-99,512".to_owned();
+    let number =
+        |text: &str| text.trim().parse::<u16>().ok().filter(|vb| *vb < 1024).ok_or_else(wrong);
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if last < first {
+            return Err(wrong());
+        }
+        all.extend(first..=last);
+    }
+    Ok(Vbuckets(all))
+}
+
+/// What is wrong with reaching a server is for whoever asked to put right.
+fn asked(error: dcp::Error) -> anyhow::Error {
+    Usage(error.to_string()).into()
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let address = BucketAddress::parse(&args.address).map_err(asked)?;
+    let found = args.connect.credentials().map_err(|error| usage(&error))?;
+    let credentials = user_and_password(found)?;
+    let tls = match address.tls {
+        true => Some(args.connect.tls().config().map_err(|error| usage(&error))?),
+        false => None,
+    };
+    if address.tls && args.connect.insecure() {
+        eprintln!("narrows: --insecure: the server's certificate is not looked at");
+    }
+    world::real_world::run(0, async |env| {
+        let options = ClientOptions {
+            address: address.authority(),
+            bucket: address.bucket.clone(),
+            credentials,
+            tls,
+            timeout: args.connect.timeout(),
+            agent: format!("narrows/{}", env!("CARGO_PKG_VERSION")),
+        };
+        let settings = DrainSettings {
+            window_bytes: args.window,
+            connections: args.connections,
+            rate_bytes_per_s: args.rate.map(|rate| rate as f64),
+            vbuckets: args.vbuckets.clone().map(|Vbuckets(all)| all),
+            follow: args.follow,
+            // A name of its own: a connection of the same name would be ended.
+            name: format!("narrows-drain-{}", std::process::id()),
+        };
+        let mut drain = Drain::start(&env, &options, &settings).await.map_err(asked)?;
+        let ended = until_told(follow(&env, &mut drain, args)).await;
+        let report = drain.report();
+        // The connections end before anything is said.
+        drop(drain);
+        let interrupted = !matches!(ended, Ok(Ended::Complete));
+        show(&report, args, interrupted)?;
+        ended?;
+        let broken: Vec<String> =
+            report.broken().map(|(vb, why)| format!("vbucket {vb}: {why}")).collect();
+        match broken.is_empty() {
+            true => Ok(()),
+            false => anyhow::bail!("not everything came: {}", broken.join(", ")),
+        }
+    })
+}
+
+/// Reads until its end, or until the time is over, and says how far it is.
+async fn follow(env: &Env, drain: &mut Drain, args: &Args) -> anyhow::Result<()> {
+    let ends = args.span.map(|span| env.now() + span);
+    let mut before = drain.report();
+    loop {
+        let next = env.now() + SHOW_EVERY;
+        let next = ends.map_or(next, |ends| next.min(ends));
+        tokio::select! {
+            biased;
+            finished = drain.finish() => return Ok(finished?),
+            () = env.sleep_until(next) => {}
+        }
+        let now = drain.report();
+        if !args.json {
+            let seconds = (now.seconds - before.seconds).max(1e-9);
+            let rate = (now.bytes() - before.bytes()) as f64 / seconds;
+            let items = (now.items() - before.items()) as f64 / seconds;
+            eprintln!(
+                "{:>8}  {:>9}  {items:.0} items/s",
+                show_seconds(now.seconds),
+                show_rate(rate)
+            );
+        }
+        before = now;
+        if ends.is_some_and(|ends| env.now() >= ends) {
+            return Ok(());
+        }
+    }
+}
+
+fn show(report: &DrainReport, args: &Args, interrupted: bool) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", report.json(interrupted))?;
+        return Ok(());
+    }
+    let row = |name: String, node: &str, vbuckets: String, bytes, items, seconds: f64| {
+        let per_s = |count: u64| count as f64 / seconds.max(1e-9);
+        let rates = [show_rate(per_s(bytes)), format!("{:.0}", per_s(items))];
+        let [rate, items_per_s] = rates;
+        vec![
+            name,
+            node.to_owned(),
+            vbuckets,
+            items.to_string(),
+            show_bytes(bytes),
+            show_seconds(seconds),
+            rate,
+            items_per_s,
+        ]
+    };
+    let mut rows = Vec::new();
+    for connection in &report.connections {
+        let (bytes, items) = (connection.bytes(), connection.items());
+        let vbuckets = connection.vbuckets.len().to_string();
+        rows.push(row(
+            connection.name.clone(),
+            &connection.node,
+            vbuckets,
+            bytes,
+            items,
+            connection.seconds,
+        ));
+        for (vb, of) in connection.vbuckets.iter().filter(|_| args.each) {
+            rows.push(row(
+                format!("  vbucket {vb}"),
+                "",
+                String::new(),
+                of.bytes,
+                of.items,
+                connection.seconds,
+            ));
+        }
+    }
+    if report.connections.len() > 1 {
+        let vbuckets: usize =
+            report.connections.iter().map(|connection| connection.vbuckets.len()).sum();
+        rows.push(row(
+            "all".to_owned(),
+            "",
+            vbuckets.to_string(),
+            report.bytes(),
+            report.items(),
+            report.seconds,
+        ));
+    }
+    let columns = [
+        ("connection", false),
+        ("node", false),
+        ("vbuckets", true),
+        ("items", true),
+        ("bytes", true),
+        ("time", true),
+        ("rate", true),
+        ("items/s", true),
+    ];
+    for line in grid(columns, rows) {
+        writeln!(out, "{line}")?;
+    }
+    if interrupted {
+        writeln!(out, "\nstopped before its end")?;
+    }
+    Ok(())
+}

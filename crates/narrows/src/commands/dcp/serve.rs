@@ -1,0 +1,148 @@
+//! `narrows dcp serve`
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use bytes::Bytes;
+use dcp::bucket::{Bucket, BucketSettings, Condition, vbucket_of};
+use dcp::codec::{Status, Write as Document};
+use dcp::consumer::ConsumerKind;
+use dcp::server::{Server, ServerSettings};
+use dcp::wire::PacketListener;
+use record::units::parse_size;
+use world::Env;
+
+use super::user_and_password;
+use crate::interrupt::until_told;
+
+/// Pause while a bucket has no memory for another document.
+const MEMORY_PAUSE: Duration = Duration::from_millis(1);
+/// The largest document that can be made.
+const MAX_ITEM_BYTES: u64 = 20 << 20;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The port, on loopback. 0: any that is free.
+    #[arg(long, default_value_t = 11210)]
+    port: u16,
+    /// The bucket's name.
+    #[arg(long, value_name = "NAME", default_value = "example")]
+    bucket: String,
+    /// How many vbuckets.
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    vbuckets: u16,
+    /// The memory that the bucket may use.
+    #[arg(long, value_name = "SIZE", default_value = "256mb", value_parser = parse_size)]
+    quota: u64,
+    /// Documents to begin with.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    items: u64,
+    /// The size of each.
+    #[arg(long, value_name = "SIZE", default_value = "1kb", value_parser = item_size)]
+    item_size: u64,
+    /// How it takes streams in, where others stream to it: message by message as servers do, what came together at
+    /// once, or `fast`, a measuring device that counts mutations, keeps none, and says that all are persisted.
+    #[arg(long, value_enum, default_value_t = Kind::Mainstream)]
+    consumer: Kind,
+    /// A TOML file with `user = "..."` and `password = "..."`, readable by nobody else, that clients must know. Without
+    /// it, NARROWS_USER and NARROWS_PASSWORD of the environment count.
+    #[arg(long, value_name = "FILE")]
+    credentials: Option<PathBuf>,
+    /// Where data is kept between starts; without it, it goes with the server.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    Mainstream,
+    Batching,
+    Fast,
+}
+
+fn item_size(text: &str) -> Result<u64, String> {
+    let size = parse_size(text).map_err(|error| error.to_string())?;
+    match size <= MAX_ITEM_BYTES {
+        true => Ok(size),
+        false => Err(format!("a document has at most {MAX_ITEM_BYTES} bytes")),
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let found = match &args.credentials {
+        Some(file) => clusters::Credentials::from_file(file),
+        None => clusters::Credentials::from_environment(|name| std::env::var(name).ok()),
+    };
+    let user = user_and_password(found.map_err(|error| crate::live::usage(&error))?)?;
+    let temporary = match &args.data {
+        Some(_) => None,
+        None => Some(tempfile::tempdir().context("make a temporary directory")?),
+    };
+    let dir = args.data.clone().or(temporary.as_ref().map(|dir| dir.path().to_owned()));
+    let dir = dir.unwrap_or_default();
+    world::real_world::run(0, async |env| {
+        let listener = PacketListener::bind(&env, &format!("127.0.0.1:{}", args.port)).await;
+        let listener = listener.context("--port chooses another port")?;
+        let settings = BucketSettings::new(&args.bucket, args.vbuckets, args.quota);
+        let bucket = Bucket::open(&env, settings, &dir).await?;
+        let consumer = match args.consumer {
+            Kind::Mainstream => ConsumerKind::Mainstream,
+            Kind::Batching => ConsumerKind::Batching,
+            Kind::Fast => ConsumerKind::Fast,
+        };
+        let settings = ServerSettings { users: vec![user], consumer, public_host: None };
+        let ended = until_told(async {
+            fill(&env, &bucket, args).await?;
+            let server = Server::start(&env, listener, vec![bucket.clone()], settings)?;
+            writeln!(std::io::stdout(), "couchbase://{}/{}", server.address(), args.bucket)?;
+            if consumer == ConsumerKind::Fast {
+                eprintln!(
+                    "--consumer fast is a measuring device: what is streamed to this server is counted and lost"
+                );
+            }
+            eprintln!("ready; Ctrl-C stops it");
+            std::future::pending::<()>().await;
+            drop(server);
+            Ok(())
+        });
+        let ended = ended.await;
+        eprintln!("stopping");
+        bucket.close().await?;
+        ended.map(|_| ())
+    })
+}
+
+/// Documents of random bytes, and waits until they are on disk.
+async fn fill(env: &Env, bucket: &Bucket, args: &Args) -> anyhow::Result<()> {
+    for n in 0..args.items {
+        let key = format!("item-{n:012}");
+        let vb = vbucket_of(key.as_bytes(), args.vbuckets);
+        let mut value = vec![0; args.item_size as usize];
+        for part in value.chunks_mut(8) {
+            part.copy_from_slice(&env.random_u64().to_le_bytes()[..part.len()]);
+        }
+        let (key, value) = (Bytes::from(key), Bytes::from(value));
+        loop {
+            let (key, value) = (key.clone(), value.clone());
+            let write = Document { flags: 0, expiry: 0, key, value };
+            match bucket.write(vb, write, 0, 0, Condition::Always) {
+                Ok(_) => break,
+                Err(Status::TemporaryFailure | Status::NoMemory) => env.sleep(MEMORY_PAUSE).await,
+                Err(status) => anyhow::bail!("document {n} was refused: {}", status.name()),
+            }
+        }
+        if n % 1024 == 0 {
+            // The flusher has its turn.
+            env.sleep(Duration::from_micros(1)).await;
+        }
+    }
+    for (vb, seqno) in bucket.seqnos(None) {
+        let persisted = bucket.wait_persisted(vb, seqno, Duration::from_secs(600)).await;
+        persisted.map_err(|status| {
+            anyhow::anyhow!("vbucket {vb} is not persisted: {}", status.name())
+        })?;
+    }
+    Ok(())
+}

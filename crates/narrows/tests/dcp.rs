@@ -1,0 +1,114 @@
+//! `narrows dcp serve` and `narrows dcp drain`, as processes.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
+
+fn narrows(args: &[&str], password: &str) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(args).env("NARROWS_USER", "someone").env("NARROWS_PASSWORD", password);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// A server with documents; it is stopped with the value.
+struct Serving {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        signal(&self.child, "INT");
+        let ended = self.child.wait();
+        if !std::thread::panicking() {
+            assert!(ended.unwrap().success(), "the server did not end well");
+        }
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
+fn serve(args: &[&str]) -> Serving {
+    let all = [&["dcp", "serve", "--port", "0"], args].concat();
+    let mut command = narrows(&all, "right");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    assert!(url.starts_with("couchbase://127.0.0.1:"), "{url}");
+    Serving { child, url: url.trim().to_owned() }
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
+    })
+}
+
+#[test]
+fn a_bucket_is_served_and_drained() {
+    let server = serve(&["--items", "3000", "--item-size", "500b", "--vbuckets", "32"]);
+    let url = server.url.as_str();
+    let drained =
+        narrows(&["dcp", "drain", url, "--json", "--connections", "3"], "right").output().unwrap();
+    assert!(drained.status.success());
+    let shown = json(&drained);
+    assert_eq!((&shown["items"], &shown["interrupted"]), (&3000.into(), &false.into()));
+    assert_eq!(shown["connections"].as_array().unwrap().len(), 3);
+    let of_vbuckets = shown["connections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|c| c["vbuckets"].as_array().unwrap());
+    assert_eq!(of_vbuckets.map(|vb| vb["items"].as_u64().unwrap()).sum::<u64>(), 3000);
+    let table =
+        narrows(&["dcp", "drain", url, "--each", "--vbuckets", "0-3"], "right").output().unwrap();
+    let text = String::from_utf8(table.stdout).unwrap();
+    assert!(
+        table.status.success() && text.contains("items/s") && text.contains("vbucket 3"),
+        "{text}"
+    );
+    let capped =
+        narrows(&["dcp", "drain", url, "--json", "--rate", "2MB/s"], "right").output().unwrap();
+    let rate = json(&capped)["mb_per_s"].as_f64().unwrap();
+    assert!(rate <= 2.0, "{rate}");
+}
+
+#[test]
+fn ctrl_c_ends_a_drain_with_what_came() {
+    let server = serve(&["--items", "100", "--vbuckets", "4"]);
+    let args = ["dcp", "drain", &server.url, "--json", "--rate", "10kB/s"];
+    let mut command = narrows(&args, "right");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // At that rate it takes ten seconds; what has come by then does not matter here.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    signal(&child, "INT");
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(json(&ended)["interrupted"], true);
+}
+
+#[test]
+fn what_is_asked_wrongly_is_one_sentence_and_exit_code_2() {
+    let server = serve(&["--vbuckets", "4"]);
+    let url = server.url.as_str();
+    let other = url.replace("/example", "/other");
+    for (url, password, says) in [
+        (url, "wrong", "AUTH_ERROR"),
+        (other.as_str(), "right", "bucket \"other\""),
+        ("couchbase://127.0.0.1:1/example", "right", "connect to"),
+        ("http://127.0.0.1/example", "right", "couchbase://HOST"),
+        (url, "", "NARROWS_PASSWORD"),
+    ] {
+        let refused = narrows(&["dcp", "drain", url], password).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+    }
+}

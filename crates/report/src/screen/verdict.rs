@@ -1,0 +1,50 @@
+//! What holds and what lifts it, at the foot of the screen.
+
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::draw::Palette;
+use super::view::View;
+use crate::style::{plain, wrap};
+
+/// Findings that are shown; the others are counted.
+const SHOWN: usize = 3;
+/// What stands before a line that lifts something.
+const ARROW: &str = "  → ";
+
+/// The lines, wrapped to a width.
+pub(super) fn lines(view: &View, width: u16, paint: Palette) -> Vec<Line<'static>> {
+    let width = usize::from(width).max(20);
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    if view.found.is_empty() {
+        let style = if view.verdict.starts_with("healthy") { paint.good() } else { Style::new() };
+        return wrapped(&view.verdict, width, "", style.patch(bold));
+    }
+    let mut lines = Vec::new();
+    for found in view.found.iter().take(SHOWN) {
+        let text = format!("{}: {}", found.class, found.sentence);
+        lines.extend(wrapped(&text, width, "  ", paint.warning().patch(bold)));
+        if let Some(lift) = &found.lift {
+            let indent = " ".repeat(ARROW.chars().count());
+            let text = wrap(&plain(lift), width - indent.len(), 0);
+            for (index, line) in text.lines().enumerate() {
+                let before = if index == 0 { ARROW.to_owned() } else { indent.clone() };
+                lines.push(Line::from(vec![
+                    Span::styled(before, paint.good()),
+                    Span::raw(line.to_owned()),
+                ]));
+            }
+        }
+    }
+    match view.found.len().saturating_sub(SHOWN) {
+        0 => {}
+        more => lines.push(Line::styled(format!("and {more} more: narrows explain"), paint.dim())),
+    }
+    lines
+}
+
+/// Lines of one style, all but the first indented.
+fn wrapped(text: &str, width: usize, indent: &str, style: Style) -> Vec<Line<'static>> {
+    let text = wrap(&plain(text), width, indent.len());
+    text.lines().map(|line| Line::styled(line.to_owned(), style)).collect()
+}

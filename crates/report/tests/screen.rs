@@ -1,0 +1,109 @@
+//! The screen of `watch` as a terminal shows it.
+
+use insight::diagnosis::{Series, diagnose};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use record::observation::{
+    Health, Identity, Node, Observation, Recovery, RoundTrip, Scope, Setting,
+};
+use report::screen::{Place, View, draw, plain_lines};
+
+/// A recovery of 1 GB that its limiter holds at 40 MB/s, seen every second.
+fn look(s: u64) -> Observation {
+    let node = |name: &str| Node {
+        id: name.into(),
+        name: name.into(),
+        timestamp_ms: Some(s * 1000),
+        process_cpu_ms: Some(s * 100),
+        os_cpu_percent: Some(if name == "paris" { 12 } else { 95 }),
+        cores: Some(8),
+        throttle_ms: Some(s * 400),
+        transport_rx_bytes: Some(s * 41_900_000),
+        ..Node::default()
+    };
+    let limit = Setting { value: "40mb".into(), scope: Scope::Default };
+    Observation {
+        cluster: Identity {
+            name: "logs".into(),
+            flavour: "opensearch".into(),
+            version: "2.19.1".into(),
+        },
+        health: Some(Health { status: "yellow".into(), ..Health::default() }),
+        nodes: vec![node("paris"), node("tokyo")],
+        recoveries: vec![Recovery {
+            index: "orders".into(),
+            kind: "PEER".into(),
+            stage: "INDEX".into(),
+            source: Some("paris".into()),
+            target: Some("tokyo".into()),
+            start_ms: Some(1),
+            total_ms: Some(s * 1000),
+            total_bytes: Some(1_000_000_000),
+            recovered_bytes: Some(s * 41_900_000),
+            source_throttle_ms: Some(s * 400),
+            target_throttle_ms: Some(0),
+            ..Recovery::default()
+        }],
+        settings: Some([("indices.recovery.max_bytes_per_sec".to_owned(), limit)].into()),
+        round_trips: vec![RoundTrip { from: "paris".into(), to: "tokyo".into(), rtt_ms: 5.0 }],
+        ..Observation::default()
+    }
+}
+
+fn view() -> View {
+    let looks: Vec<Observation> = (0..=8).map(look).collect();
+    let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
+    let place = Place { hosts: "http://paris:9200".into(), ..Place::default() };
+    View::of(&series, &diagnose(&series), &place)
+}
+
+/// What a terminal of this size shows, line by line.
+fn shown(view: &View, width: u16, height: u16) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(frame, view, true)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let cells = buffer.content().chunks(usize::from(width));
+    cells.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>()).collect()
+}
+
+#[test]
+fn it_says_what_goes_on_what_holds_and_what_lifts_it() {
+    let screen = shown(&view(), 120, 30);
+    let text = screen.join("\n");
+    for words in [
+        "logs  opensearch 2.19.1  health yellow",
+        "Recoveries: 1 active",
+        "paris > tokyo",
+        "What holds",
+        "rate limit: the limiter of",
+        "→ indices.recovery.max_bytes_per_sec = 40mb, try ",
+        "the rate; then ",
+    ] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    // Figures stand under the ends of their headings.
+    let end = |words: &str| {
+        let line = screen.iter().find(|line| line.contains(words)).unwrap();
+        line[..line.find(words).unwrap() + words.len()].chars().count()
+    };
+    assert_eq!(end("cpu"), end("95 %"), "{text}");
+    let plain = plain_lines(&view(), 8.0).join("\n");
+    assert!(plain.contains("health yellow") && plain.contains("try "), "{plain}");
+}
+
+#[test]
+fn a_small_terminal_shows_the_verdict_all_the_same() {
+    for (width, height) in [(60, 16), (80, 24), (20, 5), (1, 1)] {
+        let text = shown(&view(), width, height).join("\n");
+        assert!(width < 60 || text.contains("rate limit"), "{width} x {height}\n{text}");
+    }
+}
+
+#[test]
+fn nothing_that_recovers_is_said_too() {
+    let looks = [0, 1].map(|s| Observation { recoveries: vec![], ..look(s) });
+    let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
+    let view = View::of(&series, &diagnose(&series), &Place::default());
+    let text = shown(&view, 100, 20).join("\n");
+    assert!(text.contains("Verdict") && text.contains("healthy: nothing recovers"), "{text}");
+}
