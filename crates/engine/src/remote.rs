@@ -63,7 +63,8 @@ impl Remotes {
 
 /// On a leader: what an index is.
 pub(crate) fn describe(node: &Node, index: &str) -> Result<Response, Failure> {
-    let described = description(&node.state(), index);
+    let state = node.joined_state(index, 0)?;
+    let described = description(&state, index);
     described.map(Response::RemoteIndex).ok_or_else(|| Failure::no_such_index(index))
 }
 

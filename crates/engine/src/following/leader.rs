@@ -189,10 +189,7 @@ async fn write_leases(node: &Node, shard: &LocalShard) -> Result<(), Failure> {
 
 /// The copy that a follower means, of the index that it means.
 fn local(node: &Node, of: &LeaderShard) -> Result<Rc<LocalShard>, Failure> {
-    let state = node.state();
-    if state.members.is_empty() {
-        return Err(Failure::unavailable(&of.index, of.shard, "is on a node that is starting"));
-    }
+    let state = node.joined_state(&of.index, of.shard)?;
     let meta = state.indices.get(&of.index).ok_or_else(|| Failure::no_such_index(&of.index))?;
     if meta.uuid != of.index_uuid {
         let reason = format!(

@@ -233,6 +233,20 @@ impl Node {
         self.inner.state.borrow().clone()
     }
 
+    /// As [`Node::state`], for a question about a shard from outside. A node that is starting does not know what there
+    /// is, and must not say that there is nothing.
+    pub(crate) fn joined_state(
+        &self,
+        index: &str,
+        shard: u32,
+    ) -> Result<Arc<ClusterState>, Failure> {
+        let state = self.state();
+        if state.members.is_empty() {
+            return Err(Failure::unavailable(index, shard, "is on a node that is starting"));
+        }
+        Ok(state)
+    }
+
     /// The cluster's settings, with this node's own below them.
     pub fn settings(&self) -> Settings {
         self.inner.settings.borrow().clone()

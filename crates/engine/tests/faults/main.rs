@@ -147,7 +147,7 @@ fn replay() {
 }
 
 /// Cases that failed once, and why.
-const FAILED_ONCE: [(&str, &str); 4] = [
+const FAILED_ONCE: [(&str, &str); 5] = [
     (
         "5/none/2",
         "stats kept the checkpoint of the last write where writes do not wait for the disk",
@@ -158,6 +158,7 @@ const FAILED_ONCE: [(&str, &str); 4] = [
         "a primary that could not be opened was placed on the same node again, and not opened",
     ),
     ("1067", "a write that was done was answered with 409"),
+    ("14804", "a leader's node that was starting said that there is no such index"),
 ];
 
 #[test]

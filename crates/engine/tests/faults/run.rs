@@ -19,6 +19,8 @@ use crate::site::Site;
 /// How long two clusters may take to become equal once all is mended: one operation a round trip, where the parameters
 /// say so.
 const MEND_PATIENCE: Duration = Duration::from_secs(1500);
+/// How long copies must stay equal: longer than anything that was sent to a node that stood still takes.
+const STAYS_EQUAL: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// What an operator does that often until all is well.
 const HELP_EVERY: u32 = 40;
@@ -283,10 +285,12 @@ impl Stage {
         }
     }
 
-    /// Waits until every copy is there and has the same history; then the ledger is compared with what they hold.
+    /// Waits until every copy is there and has the same history, and goes on having it: a node that stood still may
+    /// carry out late what it was asked. Then the ledger is compared with what they hold.
     async fn become_equal(&self, ledger: &Ledger) -> Result<(), String> {
         let give_up = self.env.now() + MEND_PATIENCE;
         let mut looks = 0;
+        let mut before: Option<Vec<Option<u64>>> = None;
         loop {
             if looks % HELP_EVERY == 0 {
                 self.help().await;
@@ -294,11 +298,21 @@ impl Stage {
             looks += 1;
             let why = match self.copies().await {
                 Ok(copies) => match self.unequal(&copies).await {
-                    None => break,
+                    None => {
+                        let ends = copies.iter().map(|copy| copy.max_seq_no).collect();
+                        if before.as_ref() == Some(&ends) {
+                            let broken = ledger.check(&copies);
+                            return if broken.is_empty() { Ok(()) } else { Err(shown(&broken)) };
+                        }
+                        before = Some(ends);
+                        self.env.sleep(STAYS_EQUAL).await;
+                        continue;
+                    }
                     Some(why) => why,
                 },
                 Err(why) => why,
             };
+            before = None;
             if self.env.now() >= give_up {
                 let broken = match self.copies().await {
                     Ok(copies) => ledger.check(&copies),
@@ -308,10 +322,6 @@ impl Stage {
             }
             self.env.sleep(LOOK_EVERY).await;
         }
-        // Nothing may come after.
-        self.env.sleep(Duration::from_secs(2)).await;
-        let broken = ledger.check(&self.copies().await?);
-        if broken.is_empty() { Ok(()) } else { Err(shown(&broken)) }
     }
 
     /// Every copy of both indices; an error while one is missing.
