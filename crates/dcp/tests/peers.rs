@@ -241,6 +241,26 @@ fn our_consumer_reads_a_producer_on_another_codec() {
     });
 }
 
+/// The couchbase package from PyPI: it finds vbuckets by the configuration, and wants errors as it knows them.
+#[test]
+fn pythons_couchbase_writes_reads_and_deletes() {
+    let import = Command::new("python3").args(["-c", "import couchbase"]).output();
+    if !import.is_ok_and(|done| done.status.success()) {
+        return skip("python3 has no package couchbase");
+    }
+    world::real_world::run(7, async |env| {
+        let bench = Bench::start(&env, settings(64, 64 << 20)).await;
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/python/documents.py");
+        let script = script.to_str().unwrap();
+        let args = [script, bench.server.address(), "example", "200"];
+        let said = run_peer(&env, Path::new("python3"), &args).await;
+        assert_eq!(said.trim(), "done");
+        assert_eq!(bench.bucket.documents(), 100);
+        let vb = dcp::bucket::vbucket_of(b"python1", 64);
+        assert_eq!(bench.bucket.get(vb, b"python1").await.unwrap().value, r#"{"number": 1}"#);
+    });
+}
+
 /// Wireshark's dissector reads all that goes over a connection: authentication, documents, streams, refusals.
 #[test]
 fn tshark_finds_nothing_malformed() {

@@ -17,11 +17,13 @@ use crate::planted;
 use crate::routing;
 use crate::settings::Durability;
 use crate::state::{ClusterState, Event};
-use crate::transport::{CallError, Class, Failure, Request, Response, Write, Written};
+use crate::transport::{CallError, Class, Failure, Request, Response, UNAVAILABLE, Write, Written};
 
 /// How long a write waits for its primary, and a primary for a replica.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a primary waits for a manager that takes a failed copy out of sync: less than a write waits for it.
+const TAKE_OUT_PATIENCE: Duration = Duration::from_secs(45);
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// Writes documents to an index from any node: each to its shard's primary. One result for each request, in
@@ -85,7 +87,8 @@ async fn to_primary(
                 match node.call(&address, Class::Bulk, request, WRITE_TIMEOUT).await {
                     Ok(Response::Written(results)) => return Ok(results),
                     Ok(_) => return Err(unexpected()),
-                    Err(CallError::Failed(failure)) if failure.status == 503 => failure,
+                    // Nothing else: what was done must not be done again under another number.
+                    Err(CallError::Failed(failure)) if failure.kind == UNAVAILABLE => failure,
                     Err(broken @ CallError::Broken { .. }) => {
                         write.requests.iter_mut().for_each(may_exist);
                         broken.into()
@@ -298,7 +301,18 @@ async fn take_out(
         primary_term: shard.term(),
         reason: reason.to_owned(),
     };
-    node.submit(event).await
+    let give_up = node.env.now() + TAKE_OUT_PATIENCE;
+    loop {
+        match node.submit(event.clone()).await {
+            // The manager is not there, and may come back.
+            Err(failure)
+                if failure.status == 503 && shard.is_primary() && node.env.now() < give_up =>
+            {
+                node.env.sleep(RETRY_AFTER).await;
+            }
+            settled => return settled,
+        }
+    }
 }
 
 /// The global checkpoint is the lowest local checkpoint of the copies in sync.

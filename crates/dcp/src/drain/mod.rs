@@ -6,10 +6,9 @@ mod nodes;
 mod report;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
-use world::{Env, Task};
+use world::{Env, Task, Time};
 
 use crate::client::{Client, ClientOptions};
 use crate::codec::{EndReason, STREAM_ACTIVE_ONLY, STREAM_TO_LATEST};
@@ -39,7 +38,7 @@ pub struct DrainSettings {
 /// A drain under way.
 pub struct Drain {
     env: Env,
-    began: world::Time,
+    began: Time,
     reports: mpsc::UnboundedReceiver<Told>,
     connections: Vec<Draining>,
     ended: usize,
@@ -52,7 +51,8 @@ struct Draining {
     node: String,
     counts: Counts,
     vbuckets: Vec<u16>,
-    ended_after: Option<Duration>,
+    began: Time,
+    ended: Option<Time>,
     _task: Task<()>,
 }
 
@@ -61,7 +61,7 @@ enum Told {
     /// A vbucket's stream ended, otherwise than it should.
     Ended(u16, String),
     /// All its streams have ended, or it broke.
-    Done(usize, Option<Error>),
+    Done(usize, Time, Option<Error>),
 }
 
 impl Drain {
@@ -95,7 +95,7 @@ impl Drain {
         }
         let share = settings.rate_bytes_per_s.map(|rate| rate / plan.len() as f64);
         let (sender, reports) = mpsc::unbounded_channel();
-        let mut connections = Vec::new();
+        let (mut connections, all_began) = (Vec::new(), env.now());
         for (place, (at, vbuckets)) in plan.into_iter().enumerate() {
             let name = format!("{}-{}", settings.name, place + 1);
             let counts = Counts::default();
@@ -103,18 +103,20 @@ impl Drain {
             if let Some(share) = share {
                 follower.cap(share);
             }
-            let draining = drain(place, follower, sender.clone());
+            let began = env.now();
+            let draining = drain(env.clone(), place, follower, sender.clone());
             connections.push(Draining {
                 name,
                 node: at.address,
                 counts,
                 vbuckets: vbuckets.into_iter().map(|(vb, _)| vb).collect(),
-                ended_after: None,
+                began,
+                ended: None,
                 _task: env.spawn("drains a connection", draining),
             });
         }
         let ends = BTreeMap::new();
-        Ok(Drain { env: env.clone(), began: env.now(), reports, connections, ended: 0, ends })
+        Ok(Drain { env: env.clone(), began: all_began, reports, connections, ended: 0, ends })
     }
 
     /// Waits until all has come.
@@ -126,10 +128,10 @@ impl Drain {
             match self.reports.recv().await {
                 None => return Ok(()),
                 Some(Told::Ended(vb, why)) => drop(self.ends.insert(vb, why)),
-                Some(Told::Done(place, failure)) => {
+                Some(Told::Done(place, at, failure)) => {
                     self.ended += 1;
                     if let Some(connection) = self.connections.get_mut(place) {
-                        connection.ended_after = Some(self.env.now() - self.began);
+                        connection.ended = Some(at);
                     }
                     if let Some(error) = failure {
                         return Err(error);
@@ -142,11 +144,14 @@ impl Drain {
 
     /// What has come so far.
     pub fn report(&self) -> DrainReport {
-        let now = self.env.now() - self.began;
+        let now = self.env.now();
+        // Of a drain that is done the time is that of its last connection.
+        let last = self.connections.iter().map(|connection| connection.ended.unwrap_or(now)).max();
+        let seconds = (last.unwrap_or(now) - self.began).as_secs_f64();
         let connections = self.connections.iter().map(|connection| ConnectionReport {
             name: connection.name.clone(),
             node: connection.node.clone(),
-            seconds: connection.ended_after.unwrap_or(now).as_secs_f64(),
+            seconds: (connection.ended.unwrap_or(now) - connection.began).as_secs_f64(),
             vbuckets: connection
                 .vbuckets
                 .iter()
@@ -165,7 +170,7 @@ impl Drain {
                 })
                 .collect(),
         });
-        DrainReport { seconds: now.as_secs_f64(), connections: connections.collect() }
+        DrainReport { seconds, connections: connections.collect() }
     }
 }
 
@@ -195,7 +200,7 @@ async fn open(
     Ok(follower)
 }
 
-async fn drain(place: usize, mut follower: Follower, told: mpsc::UnboundedSender<Told>) {
+async fn drain(env: Env, place: usize, mut follower: Follower, told: mpsc::UnboundedSender<Told>) {
     let mut failure = None;
     loop {
         let event = match follower.event() {
@@ -219,5 +224,5 @@ async fn drain(place: usize, mut follower: Follower, told: mpsc::UnboundedSender
         // Whoever is told may have gone.
         let _ = told.send(Told::Ended(ended.0, ended.1));
     }
-    let _ = told.send(Told::Done(place, failure));
+    let _ = told.send(Told::Done(place, env.now(), failure));
 }

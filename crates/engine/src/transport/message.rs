@@ -45,9 +45,12 @@ impl Failure {
     /// The shard has no copy that could do it now.
     pub fn unavailable(index: &str, shard: u32, why: &str) -> Self {
         let reason = format!("[{index}][{shard}] {why}");
-        Failure::new(503, "unavailable_shards_exception", reason)
+        Failure::new(503, UNAVAILABLE, reason)
     }
 }
+
+/// The error of a shard that cannot serve now and has done nothing of what it was asked.
+pub(crate) const UNAVAILABLE: &str = "unavailable_shards_exception";
 
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {

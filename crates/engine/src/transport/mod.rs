@@ -8,6 +8,7 @@ mod pool;
 
 pub use compress::{decompress, maybe_compress};
 pub use envelope::Envelope;
+pub(crate) use message::UNAVAILABLE;
 pub use message::{
     Changes, Failure, LeaderShard, LeaseRequest, NodeRow, Publication, ReadChanges, RemoteIndex,
     Request, Response, SessionKind, SessionOpened, ShardAction, ShardAnswer, ShardSearch,

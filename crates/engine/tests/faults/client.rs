@@ -124,16 +124,14 @@ pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut 
         let body: String = lines.iter().map(|line| line.text.as_str()).collect();
         let to = chance.between(0, load.addresses.len() as u64 - 1) as usize;
         let answer = connection.ask(&load.addresses[to], "POST", "/a/_bulk", body.into()).await;
-        let mut ledger = load.ledger.borrow_mut();
         for (place, line) in lines.iter().enumerate() {
             let fate = match &answer {
                 Some((200, answer)) => fate(&answer["items"][place]),
                 Some((400..500, _)) => Fate::Rejected,
                 _ => Fate::Unknown,
             };
-            ledger.settle(&line.write, fate);
+            load.ledger.borrow_mut().settle(&line.write, fate);
         }
-        drop(ledger);
         env.sleep(Duration::from_millis(chance.between(1, writer.pause_ms))).await;
     }
 }
