@@ -133,10 +133,17 @@ pub(crate) async fn write(node: &Node, write: Write) -> Result<Response, Failure
     }
     if !ops.is_empty() {
         let replicas = send_to_replicas(node, &shard, Arc::new(ops));
-        finish(node, &shard, &store, replicas).await?;
+        finish(node, &shard, &store, replicas).await.map_err(not_known)?;
     }
     node.served_in(node.env.now() - began);
     Ok(Response::Written(results))
+}
+
+/// What was applied here may be on other copies, too, and stay: whoever asked must not take it for refused.
+fn not_known(failure: Failure) -> Failure {
+    let reason = format!("it may have been done or not: {}", failure.reason);
+    let status = if failure.status < 500 { 503 } else { failure.status };
+    Failure { status, reason, ..failure }
 }
 
 /// Makes what was applied durable, here and on the replicas.

@@ -215,6 +215,11 @@ impl Node {
         &self.config.name
     }
 
+    /// Looks again at which copies belong here.
+    fn reconcile_again(&self) {
+        self.inner.reconcile.notify_one();
+    }
+
     /// Starts a task that lives as long as the node.
     pub(crate) fn keep(&self, name: &'static str, task: impl Future<Output = ()> + 'static) {
         let task = self.env.spawn(name, task);

@@ -33,7 +33,10 @@ async fn take_down(node: &Node) {
             .collect();
         let is_wanted = |shard: &LocalShard| {
             let copy = wanted.get(&(shard.index_uuid.as_str(), shard.number));
+            // A primary that could not be opened keeps its id when it is placed here again, and the state in between may
+            // not have been seen.
             copy.is_some_and(|copy| copy.allocation_id == shard.allocation_id)
+                && !shard.has_given_up()
         };
         let mut shards = node.shards.borrow_mut();
         let unwanted = shards.iter().filter(|(_, shard)| !is_wanted(shard));

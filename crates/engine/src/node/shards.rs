@@ -43,6 +43,8 @@ pub struct LocalShard {
     started: Cell<bool>,
     /// A replica that becomes the primary first settles what it may differ in from the others.
     promoting: Cell<bool>,
+    /// Its recovery failed, and the manager knows.
+    given_up: Cell<bool>,
     store: RefCell<Option<Shard>>,
     /// Version of the cluster state whose mapping the store is known to have.
     mapped_at: Cell<u64>,
@@ -87,6 +89,7 @@ impl LocalShard {
             term: Cell::new(term),
             started: Cell::new(false),
             promoting: Cell::new(false),
+            given_up: Cell::new(false),
             store: RefCell::default(),
             mapped_at: Cell::new(0),
             progress: RefCell::default(),
@@ -135,6 +138,17 @@ impl LocalShard {
 
     pub(super) fn set_recovery_task(&self, task: Task<()>) {
         *self.recovery.borrow_mut() = Some(task);
+    }
+
+    /// Notes that its recovery failed and that the manager knows: where the copy is still to be here, it is brought up
+    /// anew.
+    pub(crate) fn give_up(&self, node: &Node) {
+        self.given_up.set(true);
+        node.reconcile_again();
+    }
+
+    pub(super) fn has_given_up(&self) -> bool {
+        self.given_up.get()
     }
 
     /// By what the node knows it.

@@ -58,17 +58,19 @@ pub(crate) async fn recover(node: Node, shard: Rc<LocalShard>, from: RecoverySou
     };
     let (index, number, allocation_id) =
         (shard.index.clone(), shard.number, shard.allocation_id.clone());
-    let event = match result {
+    match result {
         Ok(()) => {
             progress.enter(node.env.now(), Stage::Done, Limit::Latency);
-            Event::ShardStarted { index, shard: number, allocation_id }
+            report(&node, Event::ShardStarted { index, shard: number, allocation_id }).await;
         }
         Err(failure) => {
             *progress.failure.borrow_mut() = Some(failure.reason.clone());
-            Event::ShardFailed { index, shard: number, allocation_id, reason: failure.reason }
+            let reason = failure.reason;
+            let event = Event::ShardFailed { index, shard: number, allocation_id, reason };
+            report(&node, event).await;
+            shard.give_up(&node);
         }
-    };
-    report(&node, event).await;
+    }
 }
 
 /// Tells the manager, again if it is not there at the moment, or cannot store what it is told: its disk may be the full

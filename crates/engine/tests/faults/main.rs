@@ -146,6 +146,30 @@ fn replay() {
     }
 }
 
+/// Cases that failed once, and why.
+const FAILED_ONCE: [(&str, &str); 4] = [
+    (
+        "5/none/2",
+        "stats kept the checkpoint of the last write where writes do not wait for the disk",
+    ),
+    ("18/0/8", "a write was done again and again while the manager was away"),
+    (
+        "658/0.1/4",
+        "a primary that could not be opened was placed on the same node again, and not opened",
+    ),
+    ("1067", "a write that was done was answered with 409"),
+];
+
+#[test]
+fn what_failed_once_passes() {
+    for (case, why) in FAILED_ONCE {
+        let scenario = Scenario::of(&case.parse().unwrap());
+        if let Err(found) = quietly(&scenario, None) {
+            panic!("{case} ({why}): {found}");
+        }
+    }
+}
+
 #[test]
 fn a_case_is_read_as_it_is_written() {
     for text in ["17", "17/1.4/32", "17/none/all", "17/all/8"] {

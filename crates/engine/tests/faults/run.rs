@@ -16,8 +16,9 @@ use crate::client::{Client, Load, write};
 use crate::scenario::{Chance, Scenario, Side, What};
 use crate::site::Site;
 
-/// How long two clusters may take to become equal once all is mended.
-const MEND_PATIENCE: Duration = Duration::from_secs(400);
+/// How long two clusters may take to become equal once all is mended: one operation a round trip, where the parameters
+/// say so.
+const MEND_PATIENCE: Duration = Duration::from_secs(1500);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// What an operator does that often until all is well.
 const HELP_EVERY: u32 = 40;
