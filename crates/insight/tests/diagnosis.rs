@@ -495,6 +495,27 @@ fn a_recovery_that_is_seen_once_is_judged_by_its_own_counters() {
     assert!(young.headline.contains("look longer"), "{young:#?}");
 }
 
+/// Recoveries that went one after another took nothing from each other.
+#[test]
+fn what_went_before_is_not_added_to_a_nodes_rate() {
+    let looks = looks(|s| {
+        let mut look = case(s, 0);
+        look.recoveries.clear();
+        for (index, from) in [("i", 0), ("j", 5)] {
+            if (from..=from + 5).contains(&s) {
+                let mut one = recovery(index, s - from, 20 * MB);
+                one.target_throttle_ms = Some((s - from) * 100);
+                one.ended = s == from + 5;
+                look.recoveries.push(one);
+            }
+        }
+        look.round_trips = rtt(0.0);
+        look
+    });
+    // Together they would make 40 MB/s of the 42 that the limiter lets through.
+    assert!(judge(&looks).findings.iter().all(|f| f.class != Class::RateLimit));
+}
+
 /// The way back may be another one: a proxy, a tunnel, a route.
 #[test]
 fn a_round_trip_is_that_of_the_source() {

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use crate::choices::unknown;
 use crate::plan::{self, Diagnostic};
 
+/// What is tried when a plan's file is opened. Where that fails, the command line named no plan.
+pub(crate) const READ_PLAN: &str = "read plan";
+
 /// Why a plan or a corpus cannot be used, or a run did not reach its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -195,6 +198,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         match self {
             Error::UnknownPlan { .. }
+            | Error::Io { what: READ_PLAN, .. }
             | Error::Plan(_)
             | Error::Scale { .. }
             | Error::Parameter { .. }

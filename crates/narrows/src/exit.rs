@@ -20,11 +20,22 @@ pub(crate) fn of(result: anyhow::Result<()>) -> ExitCode {
     if error.chain().any(is_broken_pipe) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("narrows: {error:#}");
+    eprintln!("narrows: {}", told(&error));
     ExitCode::from(match () {
         () if error.chain().any(is_usage) => 2,
         () if error.chain().any(is_taken) => clusters::ADDRESS_TAKEN,
         () => 1,
+    })
+}
+
+/// The error and its causes, each once: some say their cause themselves.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| {
+        match said.is_empty() {
+            true => cause,
+            false if said.ends_with(&cause) => said,
+            false => format!("{said}: {cause}"),
+        }
     })
 }
 

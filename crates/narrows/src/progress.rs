@@ -1,10 +1,11 @@
 //! Live progress on standard error: a bar for each phase, or plain lines where it is no terminal.
 
 use std::cell::RefCell;
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use lab::runner::Watch;
 use record::Row;
 use record::units::{show_bytes, show_rate, show_seconds};
@@ -63,13 +64,17 @@ impl Progress {
         let counts = match unit {
             "bytes" => "{decimal_bytes:>9}/{decimal_total_bytes:9} {decimal_bytes_per_sec:>11}",
             "" => "",
-            _ => "{human_pos:>9}/{human_len:9} {per_sec:>11}",
+            _ => "{human_pos:>9}/{human_len:9} {whole_per_sec:>11}",
         };
         let template = match unit {
             "" => "{msg:28} {spinner} {elapsed:>4}".to_owned(),
             _ => format!("{{msg:28}} {{bar:28}} {counts} eta {{eta:>4}}"),
         };
         let style = ProgressStyle::with_template(&template).expect("the template is fixed");
+        // The library's own has eleven digits behind the point.
+        let style = style.with_key("whole_per_sec", |state: &ProgressState, to: &mut dyn Write| {
+            let _ = write!(to, "{}/s", HumanCount(state.per_sec() as u64));
+        });
         bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
         bar.set_message(title.to_owned());
         bar.enable_steady_tick(Duration::from_millis(200));

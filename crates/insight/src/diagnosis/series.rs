@@ -184,6 +184,22 @@ impl<'a> Transfer<'a> {
         self.rise(|recovery| recovery.recovered_bytes)
     }
 
+    /// Share of this one's time in which another went on, too.
+    pub fn overlap(&self, other: &Transfer<'_>) -> f64 {
+        let span = |one: &Transfer<'_>| {
+            let from_ms = match one.first() {
+                Some(_) => one.steps[0].0,
+                None => one.steps[0].0 - one.wall_ms(),
+            };
+            (from_ms, from_ms + one.wall_ms())
+        };
+        let ((from, to), (other_from, other_to)) = (span(self), span(other));
+        if to <= from {
+            return 1.0;
+        }
+        ((to.min(other_to) - from.max(other_from)) / (to - from)).clamp(0.0, 1.0)
+    }
+
     /// Bytes a second.
     pub fn bytes_per_s(&self) -> Option<f64> {
         let wall_s = self.wall_ms() / 1e3;

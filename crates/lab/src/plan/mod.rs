@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 use document::Document;
 
 use crate::Error;
+use crate::error::READ_PLAN;
 
 /// A plan as it was read: text and plain data, nothing resolved.
 #[derive(Clone, Debug)]
@@ -59,7 +60,7 @@ impl Plan {
     /// The plan in the file at `path`.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
-            what: "read plan",
+            what: READ_PLAN,
             path: path.to_owned(),
             source,
         })?;

@@ -146,7 +146,10 @@ impl<T: Target> Runner<'_, T> {
         if !self.target.is_virtual() {
             if !variant.own_parameters.is_empty() {
                 let (what, target) = (variant.own_parameters.join(", "), self.target.name());
-                let text = format!("{what} is what {target} has, not what the plan says");
+                let text = format!(
+                    "{what} of {} is for --on virtual: {target} keeps its own",
+                    variant.name
+                );
                 self.note(Some(variant), &text)?;
             }
             return Ok(());

@@ -44,10 +44,15 @@ pub fn html(run: &RunDir) -> String {
                     }
                     @if summary.loads.is_empty() {
                         (charts::recovered(&summary, &curves))
-                        (charts::accounting(&summary))
-                        (verdicts(&summary))
                     }
-                    (charts::link(&summary, &curves))
+                    // From outside neither can be seen.
+                    @if summary.watched.is_none() {
+                        @if summary.loads.is_empty() {
+                            (charts::accounting(&summary))
+                            (verdicts(&summary))
+                        }
+                        (charts::link(&summary, &curves))
+                    }
                     (charts::cpu(&summary, &curves))
                     (details::notes(run))
                     (details::details(run, &summary))

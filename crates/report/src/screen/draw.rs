@@ -152,7 +152,7 @@ struct RecoveryColumn {
 const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
     RecoveryColumn {
         header: "shard",
-        width: Constraint::Fill(2),
+        width: Constraint::Fill(1),
         from_width: 0,
         is_number: false,
         is_bar: false,
@@ -160,7 +160,7 @@ const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
     },
     RecoveryColumn {
         header: "from > to",
-        width: Constraint::Fill(3),
+        width: Constraint::Fill(1),
         from_width: 110,
         is_number: false,
         is_bar: false,
@@ -267,7 +267,7 @@ fn table<'a>(
 ) -> Table<'a> {
     Table::new(rows, widths.to_vec())
         .header(header.style(paint.dim()))
-        .column_spacing(2)
+        .column_spacing(1)
         .block(block(title, paint))
 }
 

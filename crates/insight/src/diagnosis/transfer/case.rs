@@ -41,7 +41,8 @@ impl<'s, 'a> Case<'s, 'a> {
                     let other = other.last();
                     end.is_some() && of(other) == end && Knobs::of(other, series.flavour()) == knobs
                 });
-                same.filter_map(Transfer::bytes_per_s).sum()
+                // What went before or after took nothing of it.
+                same.filter_map(|one| Some(one.bytes_per_s()? * transfer.overlap(one))).sum()
             };
         let from = shared(last.source.as_deref(), |r| r.source.as_deref());
         let onto = shared(last.target.as_deref(), |r| r.target.as_deref());

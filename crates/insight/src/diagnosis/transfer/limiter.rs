@@ -37,7 +37,11 @@ impl Case<'_, '_> {
             .filter(|ceiling| *ceiling > limit * 1.05)
             .unwrap_or(limit * unpaused)
             .min(limit * 8.0);
-        let factor = (to / self.node_bytes_per_s).max(1.0);
+        // What the node lets through otherwise goes through the same limiter: to what is seen here alone it has more than it
+        // uses, and has not.
+        let today_bytes_per_s =
+            if used >= LIMIT_USED.value { self.node_bytes_per_s } else { limit };
+        let factor = (to / today_bytes_per_s).max(1.0);
         let to_text = show_size_setting(((to / f64::from(1 << 20)).ceil() as u64) << 20);
         let near = self.rtt_ms.is_some_and(|rtt| rtt < 1.0);
         let next = match (ceiling, near) {
@@ -92,10 +96,10 @@ impl Case<'_, '_> {
             gain: Some(Gain {
                 factor,
                 formula: match ceiling {
-                    Some(_) => format!("{to_text} / {}", words::rate(self.node_bytes_per_s)),
+                    Some(_) => format!("{to_text} / {}", words::rate(today_bytes_per_s)),
                     None => format!(
                         "{to_text} / {}: chunks pause {} of their time; if nothing else binds first",
-                        words::rate(self.node_bytes_per_s),
+                        words::rate(today_bytes_per_s),
                         words::percent(alone.min(1.0))
                     ),
                 },

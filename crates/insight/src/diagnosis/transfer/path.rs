@@ -71,15 +71,27 @@ impl Case<'_, '_> {
             place: format!("between {between}"),
             strength,
             sentence: format!(
-                "latency between {between} holds: {} in flight, of which each takes {}, give {} (Little's law); \
-                 no limiter binds, cores and disks are idle",
+                "the round trip between {between} holds: {} in flight, of which each takes {}, give {} (Little's \
+                 law); {}",
                 self.in_flight().unwrap_or_default(),
                 words::rtt(implied_ms.round()),
-                words::rate(self.rate_bytes_per_s)
+                words::rate(self.rate_bytes_per_s),
+                if self.is_idle() {
+                    "no limiter binds, cores and disks are idle"
+                } else {
+                    "no limiter binds, and that explains the rate although cores or disks are busy"
+                }
             ),
             evidence,
             lift: Some(lift),
-            gain: Some(Gain { factor: capped, formula }),
+            gain: Some(Gain {
+                formula: if capped < factor {
+                    format!("{formula}, up to the next limit")
+                } else {
+                    formula
+                },
+                factor: capped,
+            }),
             next: Some(next),
             doubt,
         })
