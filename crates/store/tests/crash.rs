@@ -142,7 +142,11 @@ fn copy_dir(from: &Path, to: &Path) {
         if entry.file_type().unwrap().is_dir() {
             copy_dir(&entry.path(), &to);
         } else {
-            fs::copy(entry.path(), &to).unwrap();
+            match fs::copy(entry.path(), &to) {
+                // The index library removes what it has merged, in a directory that an open makes anew.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                copied => drop(copied.unwrap()),
+            }
         }
     }
 }

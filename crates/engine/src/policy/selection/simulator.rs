@@ -97,10 +97,6 @@ impl Figures {
         let place = (share * self.latencies_ms.len() as f64) as usize;
         self.latencies_ms[place.min(self.latencies_ms.len() - 1)]
     }
-
-    pub(super) fn mean_ms(&self) -> f64 {
-        self.latencies_ms.iter().sum::<f64>() / self.latencies_ms.len() as f64
-    }
 }
 
 /// Between a coordinator and a node, one way.
