@@ -248,6 +248,7 @@ static ROUTES: &[Route] = &[
         &[&["replicas"], EXPRESSION],
         |c| Box::pin(digest::digest(c)),
     ),
+    route(GET, &["/{index}/_narrows/copies"], &[EXPRESSION], |c| Box::pin(digest::copies(c))),
     // For people.
     route(GET, &["/_cat"], &[], |c| Box::pin(cat::list(c))),
     route(GET, &["/_cat/health"], &[TABLE, LOCAL, &["ts"]], |c| Box::pin(cat::health(c))),

@@ -4,6 +4,7 @@
 //! makes it into a [`Resolved`]: units read, bounds checked, settings merged for each variant,
 //! published rows looked up. Every error shows file, line and column, and what would be right.
 
+mod action;
 mod bundled;
 mod diagnostic;
 mod document;
@@ -14,10 +15,12 @@ mod published;
 mod resolve;
 mod resolve_index;
 mod resolve_load;
+mod resolve_steps;
 mod resolved;
 mod scalar;
 mod test_bed;
 
+pub use action::{Action, Lasts};
 pub(crate) use bundled::names;
 pub use bundled::{Bundled, bundled};
 pub use diagnostic::Diagnostic;
