@@ -4,7 +4,8 @@ use record::names::did_you_mean;
 
 use super::*;
 use crate::corpus::Corpus;
-use crate::plan::resolved::Step;
+use crate::plan::resolved::{Background, Step};
+use crate::plan::{Action, Fault, FaultKind, Lasts};
 
 const KNOWN: [&str; 4] = [
     "ccr.indices.recovery.chunk_size",
@@ -219,7 +220,7 @@ fn values_are_checked() {
        |            ^
     ");
     insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
-    my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers" or "restore"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, load, verify
+    my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers" or "restore"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, load, follow, verify, stop_indexing, wait, wait_for_lag, fault
       |
     7 | steps = ["start", "index", "recovery", "verify"]
       |                            ^^^^^^^^^^
@@ -378,4 +379,106 @@ fn published_rows_are_checked() {
     43 | published = { file = "remote-recovery", match = { track = "http_logs", chunk_size = "1mb", max_concurrent_file_chunks = 1 } }
        |                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     "#);
+}
+
+/// The test plan, following: `steps` stand between `follow` and `verify`.
+fn following(steps: &str) -> String {
+    TEXT.replacen("\"recover\", ", &format!("\"follow\", {steps} "), 1)
+}
+
+#[test]
+fn what_happens_in_a_plan_that_follows_is_kept_in_order() {
+    let text = following(
+        "{ index_in_background = { documents_per_s = 50, updates = 0.25 } }, { wait = \"1s\" }, \
+         { fault = { kind = \"cut\", lasts = \"2s\", full = \"5m\" } }, { wait_for_lag = { under = 7 } }, \
+         { fault = { kind = \"clock\", node = \"follower\", by = \"-1h\" } }, \
+         { fault = { kind = \"full_disk\", node = \"leader-2\", free = \"1mb\", lasts = \"1s\" } }, \"stop_indexing\",",
+    );
+    let plan = Plan::parse("my.toml", &text).unwrap().resolve(1.0, check).unwrap();
+    assert_eq!(plan.steps, [Step::Start, Step::Index, Step::Follow, Step::Verify]);
+    assert!(plan.spoils_indices() && plan.background().is_none());
+    let lasts = |real: u64, full: u64| Lasts {
+        real: Duration::from_secs(real),
+        full: Duration::from_secs(full),
+    };
+    let fault =
+        |node: &str, kind| Fault { node: node.to_owned(), kind, at: Duration::ZERO, lasts: None };
+    let rate = Background { documents_per_s: 50, updates_in_1000: 250, deletes_in_1000: 0 };
+    assert_eq!(
+        plan.actions,
+        [
+            Action::Follow,
+            Action::IndexInBackground(rate),
+            Action::Wait(lasts(1, 1)),
+            Action::Fault { fault: fault("the link", FaultKind::Cut), lasts: Some(lasts(2, 300)) },
+            Action::WaitForLag { under: 7, within: lasts(600, 600) },
+            Action::Fault {
+                fault: fault("follower", FaultKind::Clock { by_ms: -3_600_000 }),
+                lasts: None,
+            },
+            Action::Fault {
+                fault: fault("leader-2", FaultKind::FullDisk { free_bytes: 1 << 20 }),
+                lasts: Some(lasts(1, 1)),
+            },
+            Action::StopIndexing,
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_happen_is_said() {
+    let said = |step: &str| {
+        let plan = Plan::parse("my.toml", &following(&format!("{step},")));
+        let error = plan.and_then(|plan| plan.resolve(1.0, check)).unwrap_err().to_string();
+        let first = error.lines().next().unwrap().to_owned();
+        assert!(first.starts_with("my.toml:7:"), "{first}");
+        first.splitn(4, ':').nth(3).unwrap().trim().to_owned()
+    };
+    for (step, expected) in [
+        ("{ wait = { full = \"1m\" } }", "full is the time for --on virtual"),
+        ("\"wait\"", "say it whole, as { wait = \"30s\" }"),
+        ("{ wait = \"30\" }", "\"30\" is not a time"),
+        ("{ wait_for_lag = { under = 0 } }", "under is out of range"),
+        ("{ wait_for_lag = { udner = 5 } }", "no option \"udner\"; did you mean \"under\""),
+        ("{ fault = { node = \"leader-0\" } }", "say it whole"),
+        (
+            "{ fault = { kind = \"kil\", node = \"leader-0\" } }",
+            "no fault is called \"kil\"; did you mean \"kill\"",
+        ),
+        ("{ fault = { kind = \"kill\", lasts = \"1s\" } }", "say whom the fault befalls"),
+        (
+            "{ fault = { kind = \"kill\", node = \"leder\", lasts = \"1s\" } }",
+            "no node is called \"leder\"; did you mean \"leader\"",
+        ),
+        ("{ fault = { kind = \"kill\", node = \"leader\" } }", "say how long the fault lasts"),
+        (
+            "{ fault = { kind = \"cut\", node = \"leader\", lasts = \"1s\" } }",
+            "a cut befalls the link",
+        ),
+        ("{ fault = { kind = \"clock\", node = \"leader\" } }", "say how far"),
+        (
+            "{ fault = { kind = \"full_disk\", node = \"leader\", lasts = \"1s\" } }",
+            "say what is left",
+        ),
+        (
+            "{ fault = { kind = \"pause\", node = \"leader\", by = \"1s\", lasts = \"1s\" } }",
+            "only a \"clock\"",
+        ),
+        (
+            "{ index_in_background = { documents_per_s = 5, deletes = 0.5 } }",
+            "deletes is out of range; give 0 to 0.4",
+        ),
+        ("\"recover\"", "a plan has the step \"recover\" or \"follow\", not both"),
+    ] {
+        let said = said(step);
+        assert!(said.contains(expected), "{step}: {said}");
+    }
+    let without = message("\"recover\", ", "\"recover\", \"stop_indexing\", ", "7:39");
+    assert!(without.ends_with("add the step \"follow\""), "{without}");
+    let early = TEXT.replacen("\"recover\"", "{ wait_for_lag = { under = 5 } }, \"follow\"", 1);
+    let plan = Plan::parse("my.toml", &early).unwrap().resolve(1.0, check);
+    assert!(plan.unwrap_err().to_string().contains("nobody lags before"));
+    let updates = "\"recover\", { index_in_background = { documents_per_s = 5, updates = 0.1 } }, ";
+    let said = message("\"recover\", ", updates, "7:39");
+    assert!(said.starts_with("only a plan that follows updates and deletes"), "{said}");
 }

@@ -110,7 +110,7 @@ impl<T: Target> Runner<'_, T> {
             figures: FollowFigures::default(),
             happened: String::new(),
         };
-        let done = self.do_all(&mut following).await;
+        let done = Box::pin(self.do_all(&mut following)).await;
         following.driver.stop().await;
         done?;
         let seconds = (self.env.now() - following.began).as_secs_f64();

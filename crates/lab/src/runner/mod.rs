@@ -168,7 +168,8 @@ impl<'a, T: Target> Runner<'a, T> {
             Step::AddReplica => self.add_replica(variant, lap).await?,
             Step::Restore => self.restore(variant, lap).await?,
             Step::Load => self.load(variant, lap).await?,
-            Step::Follow => self.follow(variant, lap).await?,
+            // In its box: with all that can happen in it, it is large.
+            Step::Follow => Box::pin(self.follow(variant, lap)).await?,
             _ => self.recover(variant, lap).await?,
         };
         let verifies = way != Step::Load && self.plan.steps.contains(&Step::Verify);
