@@ -88,6 +88,10 @@ struct Seen {
 async fn catch_up_with_little(env: &Env, memory: MemorySettings) -> Seen {
     let bench = Bench::start(env, settings(4, 64 << 20)).await;
     bench.fill(0..ITEMS, VALUE_BYTES).await;
+    // In the real world the disk is what it is.
+    let mut model = env.virtual_host_model().unwrap_or_default();
+    model.disk.write_bytes_per_s = 50_000_000;
+    env.set_host_model(model);
     let into = replica(&bench, memory).await;
     // More than fits may be on its way, so that the disk cannot keep up.
     let window_bytes = 2 * QUOTA_BYTES as u32;
