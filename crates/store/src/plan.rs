@@ -80,7 +80,9 @@ fn is_update(op: &Operation) -> bool {
 pub(crate) fn lookups(ops: &[Operation], bounds: &Bounds, map: &VersionMap) -> Vec<Arc<str>> {
     let bounds = bounds.clone().with(ops);
     let needs = |op: &&Operation| {
-        !matches!(op.kind, OpKind::NoOp | OpKind::Run(_)) && !bounds.is_append(op) && map.get(&op.id).is_none()
+        !matches!(op.kind, OpKind::NoOp | OpKind::Run(_))
+            && !bounds.is_append(op)
+            && map.get(&op.id).is_none()
     };
     let ids: BTreeSet<&Arc<str>> = ops.iter().filter(needs).map(|op| &op.id).collect();
     ids.into_iter().cloned().collect()

@@ -664,6 +664,8 @@ fn request_bytes(request: &WriteRequest) -> u64 {
     let source = match request {
         WriteRequest::Index { source, .. } => source.len() as u64,
         WriteRequest::Delete { .. } => 0,
+        // As many lines as it has documents.
+        WriteRequest::Run { run, .. } => run.source_bytes() + 44 * run.documents(),
     };
     24 + request.id().len() as u64 + source
 }

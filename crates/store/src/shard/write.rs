@@ -96,7 +96,8 @@ impl Inner {
             let mut ops = Vec::with_capacity(all.len());
             let mut kept = Vec::with_capacity(all.len());
             for (at, Draft { request, create, mut op }) in drafts.into_iter().enumerate() {
-                let appends = matches!(op.kind, OpKind::Index { auto_id: true, .. } | OpKind::Run(_));
+                let appends =
+                    matches!(op.kind, OpKind::Index { auto_id: true, .. } | OpKind::Run(_));
                 let current = if appends { None } else { planner.current(&op.id) };
                 if let Some(Current { live: true, version, .. }) = current
                     && create
