@@ -243,7 +243,7 @@ mod tests {
         let map = VersionMap::default();
         let bounds = Bounds {
             committed: Some(39),
-            committed_above: Rc::from([30..40]),
+            committed_above: Rc::from([20..20, 30..40]),
             ..Bounds::default()
         };
         assert!(lookups(&ops, &bounds, &map).is_empty());
