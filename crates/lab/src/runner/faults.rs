@@ -69,7 +69,9 @@ impl<T: Target> Runner<'_, T> {
             (FaultKind::Pause, false) => target.resume_node(node).await?,
             (FaultKind::Stop, true) => target.stop_node(node).await?,
             (FaultKind::Kill, true) => target.kill_node(node).await?,
-            (FaultKind::Stop | FaultKind::Kill, false) => target.start_node(node).await?,
+            (FaultKind::Stop | FaultKind::Kill, false) => {
+                Box::pin(target.start_node(node)).await?;
+            }
             (FaultKind::FullDisk { free_bytes }, true) => {
                 target.limit_disk(node, Some(free_bytes))?;
             }

@@ -211,7 +211,7 @@ impl<T: Target> Runner<'_, T> {
                     following.figures.catch_ups.push(caught_up);
                 }
                 Action::Fault { fault, lasts } => {
-                    self.have_fault(following, fault, *lasts).await?;
+                    Box::pin(self.have_fault(following, fault, *lasts)).await?;
                 }
             }
         }
@@ -236,14 +236,14 @@ impl<T: Target> Runner<'_, T> {
         lasts: Option<Lasts>,
     ) -> Result<(), Error> {
         let Fault { node, kind, .. } = fault;
-        self.befall(following.variant, fault, true).await?;
+        Box::pin(self.befall(following.variant, fault, true)).await?;
         let Some(lasts) = lasts else {
             following.happened = format!("{node} was {kind}");
             return Ok(());
         };
         let lasts = lasts.of(self.target.is_virtual());
         let observed = self.observe(following, lasts).await;
-        self.befall(following.variant, fault, false).await?;
+        Box::pin(self.befall(following.variant, fault, false)).await?;
         following.happened = format!("{node} was {kind} for {}", show_seconds(lasts.as_secs_f64()));
         observed
     }
