@@ -162,7 +162,7 @@ pub(crate) async fn write(node: &Node, write: Write) -> Result<Response, Failure
     let shard = node.local_shard(&write.index, write.shard)?;
     let store = shard.primary_store()?;
     shard.follow_mapping(node, &store).await?;
-    node.note_use();
+    shard.note_use(node);
     let outcomes = store.index(write.requests).await?;
     let primary_term = shard.term();
     let mut ops = Vec::with_capacity(outcomes.len());
@@ -238,7 +238,7 @@ pub(crate) async fn apply_followed(
 ) -> Result<(), ApplyError> {
     let store = shard.primary_store()?;
     shard.follow_mapping(node, &store).await?;
-    node.note_use();
+    shard.note_use(node);
     store.apply(ops.to_vec()).await?;
     let replicas = send_to_replicas(node, shard, ops);
     Ok(finish(node, shard, &store, replicas).await?)
@@ -420,7 +420,7 @@ pub(crate) async fn replicate(
     let store = shard.store()?;
     shard.follow_mapping(node, &store).await?;
     let ops = Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared));
-    node.note_use();
+    shard.note_use(node);
     // Without operations it is asked what is durable.
     let is_question = ops.is_empty();
     store.apply(ops).await?;

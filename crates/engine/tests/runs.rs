@@ -130,3 +130,45 @@ fn are_refused_in_numbers_that_make_no_sense() {
         cluster.stop().await;
     });
 }
+
+/// A follower that nobody writes to asks seldom, holds its lease all the same, and hears at once of what comes.
+#[test]
+fn a_follower_that_rests_costs_little_and_loses_nothing() {
+    virtual_world::run(7, async |env: Env| {
+        let pair = started(&env).await;
+        let period = json!({ "index.soft_deletes.retention_lease.period": "1h" });
+        pair.leader.must("PUT", "/a/_settings", period).await;
+        let mut written = pair.run("a", 1000).await;
+        pair.same(&env, "a", "b", written).await;
+        let reads = async || {
+            let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
+            let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap();
+            shards.iter().map(|s| s["successful_read_requests"].as_u64().unwrap()).sum::<u64>()
+        };
+        let before = reads().await;
+        env.sleep(Duration::from_secs(10 * 3600)).await;
+        let asked = reads().await - before;
+        assert!(
+            asked < 2 * 10 * 7,
+            "two shards, at most every ten minutes after the first: {asked}"
+        );
+        written += pair.run("a", 1000).await;
+        env.sleep(Duration::from_secs(1)).await;
+        let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+        assert_eq!(count["count"], written, "it waited at the leader for what came");
+        // The leader lets go of what nobody needs, and has not let go of what the follower did.
+        pair.leader.must("POST", "/a/_flush", Value::Null).await;
+        pair.same(&env, "a", "b", written).await;
+        let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
+        for shard in stats["indices"][0]["shards"].as_array().unwrap() {
+            assert!(shard["narrows"].get("recovered_from_remote_again").is_none(), "{shard}");
+            assert_eq!(shard["failed_read_requests"], 0, "{shard}");
+        }
+        // What an index is changes without an operation, and is heard of, too.
+        pair.leader.must("PUT", "/a/_alias/x", Value::Null).await;
+        env.sleep(Duration::from_secs(1)).await;
+        let shown = pair.follower.must("GET", "/_alias/x", Value::Null).await;
+        assert_eq!(shown, json!({"b": {"aliases": {"x": {"is_write_index": false}}}}));
+        pair.stop().await;
+    });
+}

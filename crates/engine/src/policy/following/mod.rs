@@ -140,6 +140,8 @@ pub struct ShardFollower {
     retry_number: u64,
     exceptions: BTreeMap<u64, ReadException>,
     counts: Counts,
+    /// When a read last brought operations.
+    brought_at: Option<Time>,
 }
 
 impl ShardFollower {
@@ -168,6 +170,7 @@ impl ShardFollower {
             retry_number: 0,
             exceptions: BTreeMap::new(),
             counts: Counts::default(),
+            brought_at: None,
         }
     }
 
@@ -177,6 +180,12 @@ impl ShardFollower {
             return Some(order);
         }
         self.next_write(now).or_else(|| self.next_read(now))
+    }
+
+    /// How long a read may wait at the leader for what is to come.
+    pub fn poll_timeout(&self, now: Time) -> Duration {
+        let nothing_for = self.brought_at.map_or(Duration::ZERO, |at| now - at);
+        self.pace.read_poll_timeout(nothing_for)
     }
 
     /// When something is due though nothing happens.
@@ -296,6 +305,9 @@ impl ShardFollower {
         self.counts.operations_read += count;
         self.counts.bytes_read += bytes;
         self.counts.last_read_at = Some(now);
+        if count > 0 {
+            self.brought_at = Some(now);
+        }
         let trip = pace::ReadTrip {
             began: read.at,
             ops: count,
