@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::action::Action;
-use super::fault::Fault;
+use super::fault::{Fault, FaultKind};
 use crate::Error;
 use crate::corpus::Source;
 use crate::load::{Arrival, Extent, Operation};
@@ -144,6 +144,24 @@ impl Resolved {
         // One digit is enough of advice: a GB or less.
         let scale = 10f64.powf((self.scale * 1e9 / bytes).log10().floor());
         Err(Error::TooLarge { plan: self.name.clone(), target, bytes: bytes as u64, scale })
+    }
+
+    /// Refuses faults that only the virtual world has. `target` is its name.
+    pub fn check_faults(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
+        let of_variants = self.variants.iter().flat_map(|variant| &variant.faults);
+        let of_steps = self.actions.iter().filter_map(|action| match action {
+            Action::Fault { fault, .. } => Some(fault),
+            _ => None,
+        });
+        let what = of_variants.chain(of_steps).find_map(|fault| match fault.kind {
+            FaultKind::FullDisk { .. } => Some("fill a disk"),
+            FaultKind::Clock { .. } => Some("move a node's clock"),
+            _ => None,
+        });
+        match what {
+            Some(what) if !is_virtual => Err(clusters::Error::VirtualOnly { target, what }.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Bytes that the primaries hold in the published run; none where an index does not say it.
