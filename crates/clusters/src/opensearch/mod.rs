@@ -315,8 +315,12 @@ impl Target for OpenSearchTarget {
         self.nodes.pause(self.name(), node, false)
     }
 
-    fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
+    async fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
         self.nodes.slow(self.name(), node, factor)
+    }
+
+    async fn load_node(&mut self, node: &str, _processes: u32, factor: f64) -> Result<(), Error> {
+        self.nodes.load(self.name(), node, factor)
     }
 
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {

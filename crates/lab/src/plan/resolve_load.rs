@@ -293,6 +293,7 @@ impl Plan {
                 factor: self.factor(table)?,
             },
             "pause" => FaultKind::Pause,
+            "cut" => FaultKind::Cut,
             "stop" => FaultKind::Stop,
             "kill" => FaultKind::Kill,
             other => {
