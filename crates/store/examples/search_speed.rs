@@ -1,6 +1,6 @@
 //! How fast one copy answers searches, on one thread.
 //!
-//! `cargo run --release -p store --example search_speed -- [documents]`
+//! `cargo run --release -p store --example search_speed -- [documents] [part of a name]`
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -39,6 +39,7 @@ fn article(n: u64) -> Bytes {
 
 fn main() {
     let documents: u64 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(500_000);
+    let only = std::env::args().nth(2).unwrap_or_default();
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let dir = scratch.path().join("copy");
     real_world::run(1, move |env| async move {
@@ -104,6 +105,9 @@ fn main() {
                 json!({"size": 0, "aggs": {"j": {"terms": {"field": "journal"}, "aggs": {"p": {"stats": {"field": "pages"}}}}}}),
             ),
         ] {
+            if !name.contains(&only) {
+                continue;
+            }
             let request =
                 Arc::new(parse_search(body.to_string().as_bytes()).expect("a sound search"));
             let limits = SearchLimits {

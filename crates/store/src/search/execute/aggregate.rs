@@ -6,18 +6,20 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
-use tantivy::{DocId, SegmentReader};
+use tantivy::columnar::StrColumn;
+use tantivy::{COLLECT_BLOCK_BUFFER_LEN, DocId, SegmentReader};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::resolve::Failed;
+use super::singles::Singles;
 use super::top::check_sortable;
 use super::value::{self, format_of};
 use super::values::{Values, double_bits, double_of, long_bits, long_of, text_of};
 use crate::FieldType;
 use crate::mapping::Mapping;
 use crate::search::aggregation::{
-    Aggregation, AggregationKind, Bucket, BucketOrder, Buckets, Digest, Distinct, Key, Metric,
-    MetricKind, OrderBy, Partial, Stats, ValueKind, order_metric, stats_number, too_many,
+    Aggregation, AggregationKind, Bucket, BucketOrder, Buckets, DateHistogram, Digest, Distinct,
+    Interval, Key, Metric, MetricKind, OrderBy, Partial, Stats, ValueKind, order_metric, stats_number, too_many,
 };
 use crate::search::error::{SearchError, unfit};
 use crate::search::{Literal, SearchErrorKind};
@@ -39,6 +41,8 @@ pub(super) struct Collector<'a> {
     missing: Option<Missing>,
     /// In the segment at hand.
     values: Values,
+    /// The same, where every document has one.
+    singles: Option<Singles>,
     state: State,
     subs: Vec<Collector<'a>>,
 }
@@ -70,6 +74,12 @@ struct Gathered {
     of_ord: Vec<u32>,
     /// Keys of the document at hand.
     keys: Vec<u128>,
+    /// The bucket that was met last: mostly the next is the same.
+    last: Option<((u32, u128), u32)>,
+    /// Buckets of a histogram of dates that were met, in the order of time.
+    spans: Spans,
+    /// Of a block at hand: documents that are in a bucket, and that.
+    within: (Vec<DocId>, Vec<u32>),
     full: bool,
 }
 
@@ -147,13 +157,15 @@ impl<'a> Collector<'a> {
         };
         let subs = Collector::all(&of.subs, mapping, now_ms)?;
         let kind = mapped.map(|mapped| mapped.kind);
-        Ok(Collector { of, kind, shown, missing, values: Values::Absent, state, subs })
+        let values = Values::Absent;
+        Ok(Collector { of, kind, shown, missing, values, singles: None, state, subs })
     }
 
     /// Turns to the next segment.
     pub(super) fn enter(&mut self, segment: &SegmentReader) -> tantivy::Result<()> {
         if let Some(kind) = self.kind {
             self.values = Values::open(segment, field_of(&self.of.kind), kind)?;
+            self.singles = Singles::open(segment, field_of(&self.of.kind), kind)?;
         }
         if let State::Buckets(gathered) = &mut self.state {
             gathered.of_ord.clear();
@@ -164,9 +176,40 @@ impl<'a> Collector<'a> {
         self.subs.iter_mut().try_for_each(|sub| sub.enter(segment))
     }
 
-    /// Counts a document of the whole shard.
-    pub(super) fn collect(&mut self, doc: DocId) {
-        self.collect_in(doc, ROOT);
+    /// Counts documents of the whole shard, in their order.
+    pub(super) fn collect(&mut self, docs: &[DocId]) {
+        const ROOTS: [u32; COLLECT_BLOCK_BUFFER_LEN] = [ROOT; COLLECT_BLOCK_BUFFER_LEN];
+        for docs in docs.chunks(ROOTS.len()) {
+            self.collect_block(docs, &ROOTS[..docs.len()]);
+        }
+    }
+
+    /// Counts documents, each in its bucket.
+    fn collect_block(&mut self, docs: &[DocId], buckets: &[u32]) {
+        let Some(mut singles) = self.singles.take() else {
+            return self.collect_each(docs, buckets);
+        };
+        match &mut self.state {
+            State::Stats(all) if !self.kind.is_some_and(is_no_number) => {
+                for (value, bucket) in singles.numbers(docs).iter().zip(buckets) {
+                    slot(all, *bucket, Stats::default).add(*value);
+                }
+            }
+            State::Buckets(gathered) if !matches!(self.of.kind, AggregationKind::Range(_)) => {
+                gathered.keys_of_block(&self.of.kind, &self.values, singles.bits(docs));
+                gathered.count_block(docs, buckets, !self.subs.is_empty());
+                let (docs, numbers) = &gathered.within;
+                self.subs.iter_mut().for_each(|sub| sub.collect_block(docs, numbers));
+            }
+            _ => self.collect_each(docs, buckets),
+        }
+        self.singles = Some(singles);
+    }
+
+    fn collect_each(&mut self, docs: &[DocId], buckets: &[u32]) {
+        for (doc, bucket) in docs.iter().zip(buckets) {
+            self.collect_in(*doc, *bucket);
+        }
     }
 
     fn collect_in(&mut self, doc: DocId, bucket: u32) {
@@ -435,7 +478,13 @@ fn missing(
 impl Gathered {
     /// The number of a bucket; none once there are too many.
     fn number(&mut self, parent: u32, key: u128) -> Option<u32> {
+        if let Some((last, number)) = self.last
+            && last == (parent, key)
+        {
+            return Some(number);
+        }
         if let Some(number) = self.numbers.get(&(parent, key)) {
+            self.last = Some(((parent, key), *number));
             return Some(*number);
         }
         if self.buckets.len() >= MAX_GATHERED {
@@ -446,6 +495,56 @@ impl Gathered {
         self.buckets.push((parent, key, 0));
         self.numbers.insert((parent, key), number);
         Some(number)
+    }
+
+    /// The one key of each document of a block, from the bits of its one value.
+    fn keys_of_block(&mut self, of: &AggregationKind, values: &Values, bits: &[u64]) {
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.clear();
+        match (of, values) {
+            (AggregationKind::Terms(_), Values::Text(texts, _)) => {
+                keys.extend(bits.iter().map(|ord| u128::from(self.number_of_ord(texts, *ord))));
+            }
+            (AggregationKind::DateHistogram(histogram), _) => {
+                let start = |bits: &u64| self.spans.start(histogram, long_of(*bits));
+                keys.extend(bits.iter().map(start).map(|start| u128::from(long_bits(start))));
+            }
+            (AggregationKind::Histogram(_), Values::Double(_)) => {
+                bits.iter().for_each(|bits| number_keys(of, double_of(*bits), &mut keys));
+            }
+            (AggregationKind::Histogram(_), _) => {
+                bits.iter().for_each(|bits| number_keys(of, long_of(*bits) as f64, &mut keys));
+            }
+            _ => keys.extend(bits.iter().map(|bits| u128::from(*bits))),
+        }
+        self.keys = keys;
+    }
+
+    /// Counts a block's documents by their keys; `keeps` says whether to keep the bucket of each.
+    fn count_block(&mut self, docs: &[DocId], parents: &[u32], keeps: bool) {
+        self.within.0.clear();
+        self.within.1.clear();
+        for (at, doc) in docs.iter().enumerate() {
+            let Some(number) = self.number(parents[at], self.keys[at]) else { continue };
+            self.buckets[number as usize].2 += 1;
+            if keeps {
+                self.within.0.push(*doc);
+                self.within.1.push(number);
+            }
+        }
+    }
+
+    /// The number of a text by its ordinal in the segment at hand.
+    fn number_of_ord(&mut self, texts: &StrColumn, ord: u64) -> u32 {
+        let known = self.of_ord.get(ord as usize).copied().unwrap_or(UNKNOWN);
+        if known != UNKNOWN {
+            return known;
+        }
+        let number = self.text_number(text_of(texts, ord));
+        if let Some(known) = self.of_ord.get_mut(ord as usize) {
+            *known = number;
+        }
+        number
     }
 
     fn text_number(&mut self, text: String) -> u32 {
@@ -463,14 +562,7 @@ impl Gathered {
         match (of, values) {
             (AggregationKind::Terms(_), Values::Text(texts, ords)) => {
                 for ord in ords.values_for_doc(doc) {
-                    let mut number = self.of_ord.get(ord as usize).copied().unwrap_or(UNKNOWN);
-                    if number == UNKNOWN {
-                        number = self.text_number(text_of(texts, ord));
-                        if let Some(known) = self.of_ord.get_mut(ord as usize) {
-                            *known = number;
-                        }
-                    }
-                    keys.push(number.into());
+                    keys.push(self.number_of_ord(texts, ord).into());
                 }
             }
             (AggregationKind::Terms(_), values) => values.each_bits(doc, |bits| keys.push(bits)),
@@ -514,6 +606,46 @@ impl Gathered {
             Some(FieldType::Keyword) => (0, &self.texts[bits as usize]),
             _ => (bits, ""),
         }
+    }
+}
+
+/// Buckets of a histogram of dates: to look one up costs less than to ask the calendar.
+#[derive(Default)]
+struct Spans {
+    /// Beginnings and ends, in their order.
+    known: Vec<(i64, i64)>,
+    /// The one that was met last.
+    last: (i64, i64),
+}
+
+/// Beyond so many the calendar is asked.
+const MAX_SPANS: usize = 4096;
+
+impl Spans {
+    /// The beginning of the bucket of a moment.
+    fn start(&mut self, histogram: &DateHistogram, ms: i64) -> i64 {
+        let holds = |(start, end): (i64, i64)| start <= ms && ms < end;
+        if holds(self.last) {
+            return self.last.0;
+        }
+        if let Interval::Fixed(_) = histogram.interval {
+            let start = histogram.floor(ms);
+            self.last = (start, histogram.next(start));
+            return start;
+        }
+        let after = self.known.partition_point(|(start, _)| *start <= ms);
+        if let Some(span) = after.checked_sub(1).map(|at| self.known[at])
+            && holds(span)
+        {
+            self.last = span;
+            return span.0;
+        }
+        let start = histogram.floor(ms);
+        self.last = (start, histogram.next(start));
+        if self.known.len() < MAX_SPANS {
+            self.known.insert(after, self.last);
+        }
+        start
     }
 }
 
