@@ -320,6 +320,10 @@ impl Target for EmbeddedTarget {
         self.nodes.order(self.name(), node, Order::CutOff(false)).await
     }
 
+    async fn fail_searches(&mut self, node: &str, fails: bool) -> Result<(), Error> {
+        self.nodes.order(self.name(), node, Order::FailSearches(fails)).await
+    }
+
     async fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
         let held = self.nodes.slow(self.name(), node, factor);
         self.or_drag(node, factor, held).await

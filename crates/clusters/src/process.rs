@@ -55,6 +55,8 @@ pub struct NodeStart {
 pub enum Order {
     /// `cut`, `heal`: whether it is cut off from nodes and clients.
     CutOff(bool),
+    /// `fail`, `mend`: whether all its searches fail at once.
+    FailSearches(bool),
     /// `slow 4`: all that it computes takes so many times as long.
     Slow(f64),
 }
@@ -65,6 +67,8 @@ impl Order {
         match line.split_once(' ') {
             None if line == "cut" => Some(Order::CutOff(true)),
             None if line == "heal" => Some(Order::CutOff(false)),
+            None if line == "fail" => Some(Order::FailSearches(true)),
+            None if line == "mend" => Some(Order::FailSearches(false)),
             Some(("slow", factor)) => factor.parse().ok().map(Order::Slow),
             _ => None,
         }
@@ -76,6 +80,8 @@ impl fmt::Display for Order {
         match self {
             Order::CutOff(true) => f.write_str("cut"),
             Order::CutOff(false) => f.write_str("heal"),
+            Order::FailSearches(true) => f.write_str("fail"),
+            Order::FailSearches(false) => f.write_str("mend"),
             Order::Slow(factor) => write!(f, "slow {factor}"),
         }
     }
@@ -344,7 +350,8 @@ mod tests {
 
     #[test]
     fn orders_are_lines() {
-        for order in [Order::CutOff(true), Order::CutOff(false), Order::Slow(2.5)] {
+        let switches = [true, false].map(|on| [Order::CutOff(on), Order::FailSearches(on)]);
+        for order in switches.into_iter().flatten().chain([Order::Slow(2.5)]) {
             assert_eq!(Order::of(&order.to_string()), Some(order));
         }
         for line in ["", "cut off", "slow", "slow down", "stop"] {

@@ -186,6 +186,11 @@ pub trait Target {
         Err(self.no_fault(format!("heal {node}")))
     }
 
+    /// Has every search of a copy on a node fail at once, or no longer. Only the embedded engine does that.
+    async fn fail_searches(&mut self, node: &str, _fails: bool) -> Result<(), Error> {
+        Err(self.no_fault(format!("have the searches of {node} fail")))
+    }
+
     /// Has all that a node computes take so many times as long from now on; 1 is as it was. On real machines it may
     /// use that part of what each node would have if all were busy; where the system does not allow that, the embedded
     /// engine waits so long after all that it computes.

@@ -304,6 +304,11 @@ impl Target for VirtualTarget {
         Ok(())
     }
 
+    async fn fail_searches(&mut self, node: &str, fails: bool) -> Result<(), Error> {
+        self.running(node)?.fail_searches(fails);
+        Ok(())
+    }
+
     async fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
         let mut host = self.own_host(node)?;
         host.costs = host.costs.slowed(factor);

@@ -72,6 +72,7 @@ async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
         while let Some(order) = came.recv().await {
             match order {
                 Order::CutOff(cut) => ordered.cut_off(cut),
+                Order::FailSearches(fails) => ordered.fail_searches(fails),
                 Order::Slow(factor) => ordered.slow_down(factor),
             }
         }

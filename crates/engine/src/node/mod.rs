@@ -208,6 +208,11 @@ impl Node {
         self.env.slow_down(factor);
     }
 
+    /// Has every search of a copy here fail at once, or no longer.
+    pub fn fail_searches(&self, fails: bool) {
+        self.search.fails.set(fails);
+    }
+
     /// Where other nodes reach it.
     pub fn transport_address(&self) -> &str {
         &self.row.transport
@@ -334,6 +339,13 @@ impl Node {
             }
         };
         self.env.timeout(limit, waiting).await.is_ok()
+    }
+
+    /// Waits until a node is no longer in the cluster.
+    pub(crate) async fn has_left(&self, name: &str) {
+        while self.state().present.contains(name) {
+            self.state_changed.notified().await;
+        }
     }
 
     /// Tells the manager what happened, and waits until the new state is here.

@@ -227,6 +227,7 @@ impl<T: Target> Runner<'_, T> {
             (FaultKind::Pause, false) => self.target.resume_node(node).await?,
             (FaultKind::Cut, true) => self.target.cut_node(node).await?,
             (FaultKind::Cut, false) => self.target.heal_node(node).await?,
+            (FaultKind::Fail, begins) => self.target.fail_searches(node, begins).await?,
             (FaultKind::Stop, true) => self.target.stop_node(node).await?,
             (FaultKind::Kill, true) => self.target.kill_node(node).await?,
             (FaultKind::Stop | FaultKind::Kill, false) => self.target.start_node(node).await?,
