@@ -143,8 +143,11 @@ impl Follower {
         let Response::Changes(changes) = answer.map_err(of_call)? else {
             return Err(Trouble::Fatal(unexpected()));
         };
-        let versions =
-            Versions { mappings: changes.mapping_version, settings: changes.settings_version };
+        let versions = Versions {
+            mappings: changes.mapping_version,
+            settings: changes.settings_version,
+            aliases: changes.aliases_version,
+        };
         // Operations may need what the leader's index is now.
         self.carried
             .bring(node, &self.shard.index, self.source.alias(), &self.source.shard, versions)

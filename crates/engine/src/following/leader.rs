@@ -61,7 +61,7 @@ pub(crate) async fn read_changes(node: &Node, ask: ReadChanges) -> Result<Respon
         max_seq_no: store.max_seq_no(),
         mapping_version: meta.mapping_version,
         settings_version: meta.settings_version,
-        aliases_version: 1,
+        aliases_version: meta.aliases_version,
         served: node.env.now() - began,
         waited: began - asked,
         pressure: node.pressure(),

@@ -54,7 +54,12 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         Request::NodeStats => Response::Json(node.stats().to_string()),
         Request::Recoveries => Response::Json(recovery::recoveries(node).to_string()),
         Request::RemoteIndex(index) => remote::describe(node, &index)?,
-        Request::RemoteIndices { known_version } => remote::describe_all(node, known_version),
+        Request::RemoteIndices { known_version, wait } => {
+            remote::describe_all(node, known_version, wait).await?
+        }
+        Request::AutoFollowStats => {
+            Response::Json(node.auto_following.to_json(node.env.now()).to_string())
+        }
         Request::OpenSession { index, shard, kind, key } => {
             recovery::open_session(node, &index, shard, kind, key).await?
         }

@@ -15,7 +15,7 @@ use crate::following::FollowStats;
 use crate::policy::retention::Leases;
 use crate::policy::selection::{NodeFeedback, ProbeAnswer};
 use crate::settings::SettingsMap;
-use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
+use crate::state::{Aliases, ClusterState, Event, FoundCopy, StateDiff};
 
 /// An error that crosses the wire: the field's type, its reason and its HTTP status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -258,6 +258,10 @@ pub struct RemoteIndex {
     pub settings: SettingsMap,
     /// Counts the changes of the settings.
     pub settings_version: u64,
+    /// Its further names.
+    pub aliases: Aliases,
+    /// Counts the changes of the aliases.
+    pub aliases_version: u64,
 }
 
 impl RemoteIndex {
@@ -439,12 +443,16 @@ pub enum Request {
     NodeStats,
     /// The node's recoveries, as JSON.
     Recoveries,
+    /// To the manager: what came of auto-following, as JSON.
+    AutoFollowStats,
     /// To a remote cluster: what is this index?
     RemoteIndex(String),
     /// To a remote cluster: what are your indices? Answered with [`Response::Done`] where nothing has changed.
     RemoteIndices {
         /// Version of the state that the asker knows.
         known_version: Option<u64>,
+        /// How long to wait for another.
+        wait: Duration,
     },
     /// To a primary: a recovery begins.
     OpenSession {
@@ -575,6 +583,8 @@ pub enum Response {
         version: u64,
         /// By name.
         indices: BTreeMap<String, RemoteIndex>,
+        /// Of those that would make it too long: the uuids.
+        others: BTreeMap<String, String>,
     },
     /// A session.
     Session(Box<SessionOpened>),
@@ -622,10 +632,11 @@ impl Response {
             Response::Searched(searched) => SMALL + searched_bytes(searched),
             Response::Fetched(hits) => SMALL + hits.iter().map(hit_bytes).sum::<u64>(),
             Response::RemoteIndex(index) => SMALL + index.wire_bytes(),
-            Response::RemoteIndices { indices, .. } => {
+            Response::RemoteIndices { indices, others, .. } => {
                 let bytes =
                     |(name, index): (&String, &RemoteIndex)| name.len() as u64 + index.wire_bytes();
-                SMALL + indices.iter().map(bytes).sum::<u64>()
+                let others = others.iter().map(|(name, uuid)| (name.len() + uuid.len()) as u64);
+                SMALL + indices.iter().map(bytes).sum::<u64>() + others.sum::<u64>()
             }
             Response::Session(session) => {
                 SMALL + session.commit.as_ref().map_or(0, |commit| 64 * commit.files.len() as u64)
