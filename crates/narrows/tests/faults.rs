@@ -14,7 +14,7 @@ const FAULTS: [(&str, bool, bool); 7] = [
     ("slow", false, true),
     ("load", false, true),
     ("pause", true, true),
-    ("cut", true, false),
+    ("cut", true, true),
     ("fail", false, false),
     ("stop", false, true),
     ("kill", false, true),
