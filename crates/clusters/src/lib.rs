@@ -49,7 +49,7 @@ pub use error::Error;
 pub use journal::{Change, Head, Journal, SettingValue, SettingsBack};
 pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
 pub use opensearch::{DEFAULT_HEAP, OpenSearchTarget};
-pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, STOP, end_process_on_panic};
+pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, Order, STOP, end_process_on_panic};
 pub use rest::{Answer, RestClient};
 pub use settings_there::Borrowed;
 pub use target::{

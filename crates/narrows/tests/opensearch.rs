@@ -1,6 +1,8 @@
 //! OpenSearch as a target. Where there is no Java or no mvn these tests say so and test nothing, unless
 //! NARROWS_REQUIRE_OPENSEARCH is set.
 
+mod common;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,22 +14,6 @@ use serde_json::Value;
 const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
 /// Two JVMs at a time are enough for any machine.
 static ONE_PAIR: Mutex<()> = Mutex::new(());
-
-/// Whether what OpenSearch needs is here; says so where it is not.
-fn is_here(programs: &[&str]) -> bool {
-    let missing = programs.iter().find(|program| {
-        let mut asked = Command::new(program);
-        let asked = asked.arg("-version").stdout(Stdio::null()).stderr(Stdio::null());
-        !asked.status().is_ok_and(|status| status.success())
-    });
-    let Some(missing) = missing else { return true };
-    assert!(
-        std::env::var_os("NARROWS_REQUIRE_OPENSEARCH").is_none(),
-        "NARROWS_REQUIRE_OPENSEARCH is set, and {missing} cannot be run"
-    );
-    eprintln!("SKIPPED: {missing} cannot be run; apt-get install openjdk-17-jre-headless maven");
-    false
-}
 
 fn narrows(temporary: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
@@ -57,7 +43,7 @@ fn is_alive(pid: u32) -> bool {
 
 #[test]
 fn a_replica_crosses_the_link_and_both_copies_hold_the_same() {
-    if !is_here(&["java", "mvn"]) {
+    if !common::has_opensearch() {
         return;
     }
     let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +85,7 @@ fn a_replica_crosses_the_link_and_both_copies_hold_the_same() {
 /// A plan that recovers from remote, on clusters that have no cross-cluster replication.
 #[test]
 fn a_snapshot_is_restored_through_the_link() {
-    if !is_here(&["java", "mvn"]) {
+    if !common::has_opensearch() {
         return;
     }
     let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +114,7 @@ fn a_snapshot_is_restored_through_the_link() {
 
 #[test]
 fn no_jvm_and_no_directory_outlives_a_killed_runner() {
-    if !is_here(&["java", "mvn"]) {
+    if !common::has_opensearch() {
         return;
     }
     let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
@@ -157,7 +143,7 @@ fn no_jvm_and_no_directory_outlives_a_killed_runner() {
 /// A part of `narrows diagnose`; all of it is in docs/diagnosis.md.
 #[test]
 fn injected_causes_are_found_by_looking_and_by_probing() {
-    if !is_here(&["java", "mvn"]) {
+    if !common::has_opensearch() {
         return;
     }
     let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +201,7 @@ fn what_is_missing_is_said_with_the_command_that_installs_it() {
     assert!(said.contains("apt-get install openjdk-17-jre-headless"), "{said}");
     let said = refused(bare(&[]).args(["--opensearch-home", dir.path().to_str().unwrap()]));
     assert!(said.contains("lib and modules"), "{said}");
-    if is_here(&["java"]) {
+    if common::is_here(&["java"]) {
         let said = refused(&mut bare(&["java"]));
         assert!(said.contains("apt-get install maven"), "{said}");
     }

@@ -20,12 +20,13 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 9] = [
+const BUNDLED: [Bundled; 10] = [
     plan!("recover-while-indexing"),
     plan!("remote-recovery"),
     plan!("remote-recovery-http-logs"),
     plan!("replica-over-link"),
     plan!("replica-selection"),
+    plan!("replica-selection-pmc"),
     plan!("restore-over-link"),
     plan!("selection-policies"),
     plan!("shard-recovery"),

@@ -120,6 +120,10 @@ impl<'a, T: Target> Runner<'a, T> {
             _ => Some(self.digest_leader(None).await?),
         };
         for lap in 1..=plan.laps {
+            // Variants are compared on the same hosts; those of the next lap are others of their kind.
+            if lap > 1 {
+                self.target.renew_hosts();
+            }
             for variant in &plan.variants {
                 if self.loads() && !rows.is_empty() {
                     self.target.stop().await;
