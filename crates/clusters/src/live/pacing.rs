@@ -11,7 +11,9 @@ use world::Time;
 /// A question, or a group of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Question {
-    /// Every part of `_nodes/stats` that a judge reads.
+    /// The parts of `_nodes/stats` that rates are made of.
+    Rates,
+    /// Every part of it that a judge reads.
     AllParts,
     /// Settings that are set, other clusters, and why copies wait although their number is the same.
     Slow,
@@ -25,13 +27,14 @@ pub(super) enum Question {
     Waiting,
 }
 
-const QUESTIONS: usize = 6;
+const QUESTIONS: usize = 7;
 /// A look may come so much early and count all the same.
 const EARLY: Duration = Duration::from_millis(250);
 
 impl Question {
     fn every(self) -> Duration {
         Duration::from_secs(match self {
+            Question::Rates => 2,
             Question::Waiting => 3,
             Question::AllParts | Question::NewPairs => 5,
             Question::Slow => 10,

@@ -14,7 +14,7 @@ use world::{Env, Time};
 
 use super::pacing::{Pacing, Question};
 use super::questions::{CCR, CORES, HEALTH, LOST, RECOVERY_FILTER, SHARD_COLUMNS, escape};
-use super::{LiveClient, parse, round_trips};
+use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
 
 /// Waiting copies of which an explanation is asked at once.
@@ -66,13 +66,8 @@ impl Sampler {
     /// Asks who answers. Fails where nobody does, where the credentials are wrong, or where it is no cluster.
     pub async fn connect(env: &Env, client: LiveClient) -> Result<Self, Error> {
         let mut gaps = BTreeMap::new();
-        let identity = match client.get("/").await {
-            Ok(answer) => parse::identity(&answer).ok_or_else(|| Error::NotJson {
-                path: "/".to_owned(),
-                reason: "JSON without version.number, so neither Elasticsearch nor OpenSearch; \
-                         give the address of a node"
-                    .to_owned(),
-            })?,
+        let identity = match ask_version(&client).await {
+            Ok((_, identity)) => identity,
             // A role may be allowed to monitor and not to ask this.
             Err(error @ Error::Forbidden { .. }) => {
                 let lost = "the flavour and version of the cluster".to_owned();
@@ -116,21 +111,7 @@ impl Sampler {
 
     /// Refuses a version that this was not built for. One that is not told is none.
     pub fn check_version(&self) -> Result<(), Error> {
-        let Identity { flavour, version, .. } = &self.identity;
-        let major = version.split('.').next().and_then(|text| text.parse::<u32>().ok());
-        let known = matches!(
-            (flavour.as_str(), major),
-            ("elasticsearch", Some(7..=9)) | ("opensearch", Some(1..=3)) | ("narrows", _)
-        );
-        if known || version.is_empty() {
-            return Ok(());
-        }
-        let sentence = format!(
-            "{flavour} {version} was never tried with narrows (Elasticsearch 7 to 9 and OpenSearch 1 to 3 were); \
-             nothing was asked of it but its version: say --any-version to look all the same, and what it does \
-             not say is left out"
-        );
-        Err(Error::Unfamiliar { sentence })
+        check_version(&self.identity)
     }
 
     /// Looks once.
@@ -183,8 +164,9 @@ impl Sampler {
             && health.is_some_and(|h| none(h.initializing) && none(h.relocating));
         let is_changed = health.and_then(|h| h.nodes).is_some_and(|count| count != self.answered);
         if self.pacing.take(Question::AllParts, now, depth != Depth::Light || is_changed) {
+            self.pacing.ask(Question::Rates, now);
             self.nodes(depth).await
-        } else if is_calm {
+        } else if is_calm || !self.pacing.take(Question::Rates, now, false) {
             Ok(Vec::new())
         } else {
             let answer =

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `installation` | the jars, fetched once with `mvn`, or an unpacked distribution |
 //! | `file_server` | a snapshot repository over HTTP, which the other cluster reads through the link |
+//! | `release` | the releases that can be started, and in what they differ |
 //! | `node` | a node's settings, its directory, its process |
 //! | `OpenSearchNode.java`, `pom.xml` | the class that starts a node; what it needs |
 //!
@@ -14,6 +15,7 @@
 mod file_server;
 mod installation;
 mod node;
+mod release;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,6 +39,7 @@ use installation::Installation;
 use node::NodePlan;
 
 pub(crate) use node::free_ports;
+pub use release::Release;
 
 /// The heap of a node where none is asked for.
 pub const DEFAULT_HEAP: &str = "512m";
@@ -50,6 +53,7 @@ pub struct OpenSearchTarget {
     env: Env,
     client: RestClient,
     heap: String,
+    release: &'static Release,
     home: Option<PathBuf>,
     installation: Option<Installation>,
     nodes: Members<NodeProcess, NodePlan>,
@@ -69,6 +73,7 @@ impl OpenSearchTarget {
             env: env.clone(),
             client: RestClient::new(env),
             heap: DEFAULT_HEAP.to_owned(),
+            release: Release::standard(),
             home: None,
             installation: None,
             nodes: Members::default(),
@@ -85,6 +90,12 @@ impl OpenSearchTarget {
         self
     }
 
+    /// Another release from Maven Central.
+    pub fn with_release(mut self, release: &'static Release) -> Self {
+        self.release = release;
+        self
+    }
+
     /// An unpacked distribution instead of the release from Maven Central.
     pub fn with_home(mut self, home: &Path) -> Self {
         self.home = Some(home.to_owned());
@@ -97,7 +108,7 @@ impl OpenSearchTarget {
         if self.installation.is_none() {
             self.installation = Some(match &self.home {
                 Some(home) => Installation::from_home(home).await?,
-                None => Installation::from_maven().await?,
+                None => Installation::from_maven(self.release).await?,
             });
         }
         Ok(())

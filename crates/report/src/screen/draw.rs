@@ -46,6 +46,11 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
     lines(frame, wait, "Waiting", &view.waiting, paint);
     let title = if view.found.is_empty() { "Verdict" } else { "What holds" };
     frame.render_widget(Paragraph::new(held).block(block(title.to_owned(), paint)), verdict);
+    if view.trouble.is_some() {
+        // It is not of now.
+        let below = Rect { y: head.bottom(), height: area.height - head.height, ..area };
+        frame.buffer_mut().set_style(below, paint.dim());
+    }
 }
 
 /// A part of the screen: a line above it with its title.
@@ -217,45 +222,58 @@ const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
 ];
 
 fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
-    let rows: Vec<Row<'_>> = view
-        .nodes
-        .iter()
-        .map(|node| {
-            let style = if node.gone { paint.warning() } else { Style::new() };
-            let busy = [
-                (CPU, node.cpu_of_all && node.cpu.is_some_and(|cpu| cpu >= BUSY)),
-                (DISK, node.disk_busy.is_some_and(|busy| busy >= BUSY)),
-                (PAUSED, node.paused.is_some_and(|paused| paused >= PAUSES)),
-            ];
-            let cells = node_cells(node).into_iter().enumerate().map(|(column, text)| {
-                let is_busy = busy.contains(&(column, true));
-                let style = if is_busy { paint.warning() } else { Style::new() };
-                cell(plain(&text), column > 0).style(style)
-            });
-            Row::new(cells.collect::<Vec<_>>()).style(style)
-        })
-        .collect();
-    let widths = [
-        Constraint::Fill(1),
-        Constraint::Length(11),
-        Constraint::Length(22),
-        Constraint::Length(17),
-        Constraint::Length(8),
-        Constraint::Length(9),
-        Constraint::Length(6),
-    ];
-    let header =
-        ["node", "cpu", "disk r/w MB/s (busy)", "net rx/tx MB/s", "paused", "out / in", "heap"];
-    let header = header.into_iter().enumerate().map(|(n, text)| cell(text.to_owned(), n > 0));
+    let columns: Vec<&NodeColumn> =
+        NODE_COLUMNS.iter().filter(|column| area.width >= column.from_width).collect();
+    let row = |node: &insight::diagnosis::NodePace| {
+        let busy = [
+            (CPU, node.cpu_of_all && node.cpu.is_some_and(|cpu| cpu >= BUSY)),
+            (DISK, node.disk_busy.is_some_and(|busy| busy >= BUSY)),
+            (PAUSING, node.paused.is_some_and(|paused| paused >= PAUSES)),
+        ];
+        let texts = node_cells(node);
+        let cells = columns.iter().map(|column| {
+            let is_busy = busy.contains(&(column.of, true));
+            let style = if is_busy { paint.warning() } else { Style::new() };
+            cell(plain(&texts[column.of]), column.of > 0).style(style)
+        });
+        let style = if node.gone { paint.warning() } else { Style::new() };
+        Row::new(cells.collect::<Vec<_>>()).style(style)
+    };
+    let rows = view.nodes.iter().map(row).collect();
+    let widths: Vec<Constraint> = columns.iter().map(|column| column.width).collect();
+    let header = columns.iter().map(|column| cell(column.header.to_owned(), column.of > 0));
     let header = Row::new(header.collect::<Vec<_>>());
     frame.render_widget(table(rows, &widths, header, "Nodes".to_owned(), paint), area);
 }
 
+/// A column of nodes: which of their cells, and the width of the terminal from which on it is shown.
+struct NodeColumn {
+    header: &'static str,
+    of: usize,
+    width: Constraint,
+    from_width: u16,
+}
+
+const fn node_column(header: &'static str, of: usize, width: u16, from_width: u16) -> NodeColumn {
+    NodeColumn { header, of, width: Constraint::Length(width), from_width }
+}
+
+const NODE_COLUMNS: [NodeColumn; 7] = [
+    NodeColumn { header: "node", of: 0, width: Constraint::Fill(1), from_width: 0 },
+    node_column("cpu", CPU, 11, 0),
+    node_column("disk r/w MB/s (busy)", DISK, 22, 56),
+    node_column("net rx/tx MB/s", 3, 17, 68),
+    node_column("pausing", PAUSING, 8, 80),
+    node_column("out / in", 5, 9, 98),
+    node_column("heap", 6, 6, 88),
+];
+
 /// Columns of nodes that are painted where they are near their limit, and from where on they are.
 const CPU: usize = 1;
 const DISK: usize = 2;
-const PAUSED: usize = 4;
+const PAUSING: usize = 4;
 const BUSY: f64 = 0.9;
+/// Transfers that pause at a time, on average.
 const PAUSES: f64 = 0.03;
 
 fn table<'a>(
