@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::journal::{Change, INDEX_PREFIX, Journal, SettingValue};
 use crate::live::{LiveClient, ask_version, check_version};
-use crate::settings_there::{SETTINGS, SettingsThere, put_back};
+use crate::settings_there::{SETTINGS, SettingsThere, put_back, text};
 use crate::{Answer, Error};
 
 /// Where the addresses of other clusters are set. Those that someone set are used by someone.
@@ -137,10 +137,6 @@ impl UrlCluster {
                 .as_ref()
                 .and_then(|journal| journal.original(Scope::Persistent, name).cloned());
             known.unwrap_or_else(|| there.at(Scope::Persistent).get(name).cloned())
-        };
-        let text = |value: &Value| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
         };
         let mut before: BTreeMap<String, SettingValue> = BTreeMap::new();
         let mut set: BTreeMap<String, SettingValue> = BTreeMap::new();

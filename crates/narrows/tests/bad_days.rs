@@ -123,6 +123,21 @@ fn a_red_cluster_is_left_alone() {
     server.was_only_read();
 }
 
+#[test]
+fn a_version_never_seen_is_not_changed() {
+    const FUTURE: &str = r#"{"cluster_name":"c","cluster_uuid":"u","status":"green",
+        "version":{"number":"42.0.0","distribution":"opensearch"}}"#;
+    let server = Server::start("200 OK", FUTURE, None);
+    let runs = tempfile::tempdir().unwrap();
+    let runs = runs.path().to_str().unwrap();
+    let url = format!("http://{}", server.address);
+    let run = ["run", "replica-over-link", "--on", &url, "--allow-changes", "--runs", runs];
+    refused(&run, &["opensearch 42.0.0 was never tried", "--any-version"]);
+    // Where one says so it goes on, as far as this server lets it: there are no nodes.
+    refused(&[&run[..], &["--any-version"]].concat(), &["has 0 data nodes"]);
+    server.was_only_read();
+}
+
 /// An authority's certificate as a file, and a server's configuration with a certificate that it signed.
 fn authority(dir: &Path) -> (String, Arc<ServerConfig>) {
     let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();

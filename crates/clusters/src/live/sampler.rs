@@ -46,6 +46,8 @@ pub struct Sampler {
     /// Those of them that did not answer when nodes were last asked, and how many did.
     gone: Vec<String>,
     answered: u64,
+    /// As last told.
+    health: Option<Health>,
     /// Settings as last told, those that nobody set included.
     settings: Option<BTreeMap<String, Setting>>,
     /// Pairs of source and target whose round trip was measured, or could not be.
@@ -90,6 +92,7 @@ impl Sampler {
             seen_nodes: BTreeSet::new(),
             gone: Vec::new(),
             answered: 0,
+            health: None,
             settings: None,
             measured: BTreeSet::new(),
             active: Vec::new(),
@@ -120,7 +123,7 @@ impl Sampler {
         let (requests, bytes) = self.client.cost();
         let slow = self.pacing.take(Question::Slow, began, depth == Depth::Deep);
         let mut seen = Observation { cluster: self.identity.clone(), ..Observation::default() };
-        seen.health = self.ask("/_cluster/health", HEALTH).await?.as_ref().and_then(parse::health);
+        seen.health = self.health_if_due(depth, began).await?;
         seen.nodes = self.nodes_if_due(depth, began, seen.health.as_ref()).await?;
         if !seen.nodes.is_empty() {
             let present: BTreeSet<String> =
@@ -132,7 +135,7 @@ impl Sampler {
         seen.gone = self.gone.clone();
         seen.recoveries = self.recoveries(&seen.nodes, seen.health.as_ref()).await?;
         seen.waiting = self.waiting(seen.health.as_ref(), slow, began).await?;
-        seen.followers = self.followers().await?;
+        seen.followers = self.followers(slow).await?;
         if slow {
             self.slow_parts(&mut seen, depth, began).await?;
         }
@@ -150,28 +153,28 @@ impl Sampler {
         Ok(seen)
     }
 
-    /// Parts of the nodes' figures: all of them from time to time; otherwise what rates are made of, and that only where
-    /// something moves.
+    /// The cluster's health. While recoveries go on it is asked rarely, and what was told last counts: they are seen
+    /// themselves.
+    async fn health_if_due(&mut self, depth: Depth, now: Time) -> Result<Option<Health>, Error> {
+        let wanted = depth != Depth::Light || self.active.is_empty() || self.health.is_none();
+        if self.pacing.take(Question::Health, now, wanted) {
+            let answer = self.ask("/_cluster/health", HEALTH).await?;
+            self.health = answer.as_ref().and_then(parse::health);
+        }
+        Ok(self.health.clone())
+    }
+
+    /// The nodes' figures, from time to time, and where another number of nodes is there.
     async fn nodes_if_due(
         &mut self,
         depth: Depth,
         now: Time,
         health: Option<&Health>,
     ) -> Result<Vec<Node>, Error> {
-        let none = |count: Option<u64>| count == Some(0);
-        let is_calm = self.active.is_empty()
-            && !self.has_followers
-            && health.is_some_and(|h| none(h.initializing) && none(h.relocating));
         let is_changed = health.and_then(|h| h.nodes).is_some_and(|count| count != self.answered);
-        if self.pacing.take(Question::AllParts, now, depth != Depth::Light || is_changed) {
-            self.pacing.ask(Question::Rates, now);
-            self.nodes(depth).await
-        } else if is_calm || !self.pacing.take(Question::Rates, now, false) {
-            Ok(Vec::new())
-        } else {
-            let answer =
-                self.ask("/_nodes/stats", &format!("/_nodes/stats/{}", parse::QUICK)).await?;
-            Ok(answer.as_ref().map(|answer| self.with_cores(answer)).unwrap_or_default())
+        match self.pacing.take(Question::Nodes, now, depth != Depth::Light || is_changed) {
+            true => self.nodes(depth).await,
+            false => Ok(Vec::new()),
         }
     }
 
@@ -387,8 +390,9 @@ impl Sampler {
         Ok(())
     }
 
-    async fn followers(&mut self) -> Result<Vec<record::observation::Follower>, Error> {
-        if !self.follows {
+    /// Followers, at every look once there are some; whether there are any, from time to time.
+    async fn followers(&mut self, slow: bool) -> Result<Vec<record::observation::Follower>, Error> {
+        if !self.follows || !(slow || self.has_followers) {
             return Ok(Vec::new());
         }
         let is_plugin = self.identity.flavour == "opensearch";
@@ -445,7 +449,9 @@ impl Sampler {
     fn lose(&mut self, name: &str, error: Error) -> Result<(), Error> {
         // Without recoveries there is nothing to see, and nothing that could be called well.
         let is_all = name == "/_recovery" && matches!(error, Error::Forbidden { .. });
-        if is_all || ends_a_look(&error) {
+        // Threads are asked for last and take longest: a starved node answers everything else.
+        let is_last = name == "/_nodes/hot_threads";
+        if is_all || (ends_a_look(&error) && !is_last) {
             return Err(error);
         }
         let lost = LOST.iter().find(|(path, _)| *path == name).map_or("", |(_, lost)| lost);

@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const PATIENCE_SAMPLES: u32 = 20;
 /// How long the follower may take to reach the leader.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
+/// What releases without such a setting do all the same.
+const FIXED: [(&str, &str); 1] = [("indices.recovery.chunk_size", "512kb")];
 /// Of a remote cluster Elasticsearch connects to so many nodes (`cluster.remote.*.node_connections`).
 const SNIFFED_MAX: u32 = 3;
 /// After so many samples they are taken half as often, and so on: a week is not sampled as a minute is.
@@ -149,7 +151,9 @@ impl<T: Target> Runner<'_, T> {
             let Some(name) = settings.keys().copied().find(is_unknown) else {
                 return asked.map(drop);
             };
-            if variant.settings.contains_key(name) {
+            let fixed = FIXED.iter().find(|(setting, _)| *setting == name);
+            let is_as_fixed = |value: &String| fixed.is_some_and(|(_, fixed)| value == fixed);
+            if variant.settings.get(name).is_some_and(|value| !is_as_fixed(value)) {
                 let (variant, setting) = (variant.name.clone(), name.to_owned());
                 return Err(Error::NoSetting { variant, setting });
             }
