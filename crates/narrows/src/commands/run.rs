@@ -240,8 +240,8 @@ fn through_snapshot(plan: &mut Resolved) -> anyhow::Result<()> {
         return Err(Usage(text.to_owned()).into());
     }
     eprintln!(
-        "{} goes through a snapshot and its restore: OpenSearch has cross-cluster replication in a plugin that is not on \
-         Maven Central; the variants are those of {RESTORE_PLAN}",
+        "{} goes through a snapshot and its restore: these nodes have no cross-cluster replication (OpenSearch has it in a \
+         plugin that is not on Maven Central); the variants are those of {RESTORE_PLAN}",
         plan.name
     );
     Ok(())
