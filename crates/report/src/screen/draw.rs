@@ -8,10 +8,12 @@ use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Table};
 
 use super::verdict;
 use super::view::{RecoveryCells, View, node_cells, recovery_cells};
-use crate::style::plain;
+use crate::style::{plain, wrap};
 
 /// Rows of the parts that have less to say.
 const SIDE_ROWS_MAX: usize = 6;
+/// Rows of what went wrong.
+const TROUBLE_ROWS_MAX: usize = 4;
 const BAR: usize = 12;
 
 /// Draws a view; with `color` off nothing but bold and dim is used.
@@ -25,7 +27,9 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
     // However much is found: what it is about has to be seen, too.
     let verdict_rows = (held.len() as u16 + 1).min((area.height / 2).max(3));
     let node_rows = (view.nodes.len() as u16 + 2).min((area.height / 3).max(4));
-    let head_rows = 2 + u16::from(view.trouble.is_some());
+    let trouble = view.trouble.as_ref();
+    let trouble = trouble.map_or_else(String::new, |text| wrap(&plain(text), area.width.into(), 2));
+    let head_rows = 2 + trouble.lines().count().min(TROUBLE_ROWS_MAX) as u16;
     let rest = head_rows + node_rows + titled(followers) + titled(waiting) + verdict_rows;
     let recovery_rows =
         (view.recoveries.len() as u16 + 2).min(area.height.saturating_sub(rest)).max(4);
@@ -39,7 +43,7 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
         Constraint::Fill(1),
     ])
     .areas(area);
-    self::head(frame, head, view, paint);
+    self::head(frame, head, view, &trouble, paint);
     self::recoveries(frame, recoveries, view, paint);
     self::nodes(frame, nodes, view, paint);
     lines(frame, follow, "Followers", &view.followers, paint);
@@ -93,7 +97,7 @@ impl Palette {
     }
 }
 
-fn head(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
+fn head(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: &str, paint: Palette) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let mut lines = vec![
         Line::from(vec![
@@ -105,9 +109,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
         ]),
         Line::styled(plain(&view.about), paint.dim()),
     ];
-    if let Some(trouble) = &view.trouble {
-        lines.push(Line::styled(plain(trouble), paint.warning()));
-    }
+    lines.extend(trouble.lines().map(|line| Line::styled(line.to_owned(), paint.warning())));
     frame.render_widget(Paragraph::new(lines), area);
 }
 

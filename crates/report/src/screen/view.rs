@@ -89,7 +89,11 @@ impl View {
             nodes: node_paces(series),
             followers: last.map(|look| followers(&look.followers)).unwrap_or_default(),
             waiting: last.map(|look| waiting(&look.waiting)).unwrap_or_default(),
-            verdict: diagnosis.headline.clone(),
+            // What was well may be so no longer.
+            verdict: match place.trouble.is_some() && diagnosis.findings.is_empty() {
+                true => "unknown: the cluster does not answer".to_owned(),
+                false => diagnosis.headline.clone(),
+            },
             found: diagnosis.findings.iter().map(found).collect(),
         }
     }
