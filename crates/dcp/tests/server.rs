@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Bench, PASSWORD, USER, both_worlds, credentials, settings};
+use common::{Bench, PASSWORD, USER, both_worlds, catch_up, credentials, follow, settings};
 use dcp::Error;
 use dcp::auth::{Credentials, Hash, Mechanism};
 use dcp::bucket::{Bucket, CheckpointLimits};
@@ -14,7 +14,7 @@ use dcp::codec::{
     Answer, Body, EndReason, OPEN_PRODUCER, Opcode, Request, Response, STREAM_TAKEOVER,
     STREAM_TO_LATEST, Status, StreamRequest, VbucketState,
 };
-use dcp::consumer::{Consumer, ConsumerKind, Event, Follower, Sink};
+use dcp::consumer::{ConsumerKind, Event, Follower, Sink};
 use dcp::wire::Wire;
 use world::Env;
 
@@ -131,27 +131,6 @@ async fn replica(env: &Env, bench: &Bench, kind: ConsumerKind) -> (Bucket, Follo
     let follower =
         follow(env, bench, "replication", Sink::Bucket(bucket.clone()), kind, 1 << 20).await;
     (bucket, follower)
-}
-
-async fn follow(
-    env: &Env,
-    bench: &Bench,
-    name: &str,
-    sink: Sink,
-    kind: ConsumerKind,
-    window: u32,
-) -> Follower {
-    let consumer = Consumer::new(env, kind, sink, window);
-    Follower::open(env, bench.client().await, name, consumer, window).await.unwrap()
-}
-
-/// Steps until the streams are where the bucket is.
-async fn catch_up(follower: &mut Follower, from: &Bucket, to: &Bucket) {
-    while from.vbuckets().into_iter().any(|vb| from.high_seqno(vb) != to.high_seqno(vb)) {
-        if let Some(Event::Refused { vb, status }) = follower.step().await.unwrap() {
-            panic!("vbucket {vb} was refused: {status}");
-        }
-    }
 }
 
 async fn same(from: &Bucket, to: &Bucket, keys: impl Iterator<Item = (u16, String)>) {

@@ -67,4 +67,26 @@ pub enum Work {
         /// Bytes that are read for it.
         bytes: u64,
     },
+    /// Takes packets of a stream in: reading the connection, decoding.
+    ReceivePackets {
+        /// How often the connection was read.
+        reads: u64,
+        /// How many packets came.
+        packets: u64,
+    },
+    /// Takes versions of documents into a bucket.
+    ApplyItems {
+        /// How many.
+        items: u64,
+    },
+    /// Makes packets of a stream and sends them.
+    SendPackets {
+        /// How many.
+        packets: u64,
+    },
+    /// Decodes packets of a stream and passes each on by itself.
+    RelayPackets {
+        /// How many.
+        packets: u64,
+    },
 }

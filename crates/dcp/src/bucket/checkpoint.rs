@@ -299,6 +299,30 @@ impl Checkpoints {
         freed
     }
 
+    /// Lets go of whole checkpoints that every cursor has read, until `want` bytes are freed; answers how many were. An open
+    /// one that everybody has read is closed first, and its snapshot goes on in the next.
+    pub(super) fn remove_read(&mut self, want: u64) -> u64 {
+        let read = self.cursors.values().copied().min().unwrap_or(0);
+        let open = self.checkpoints.back();
+        if let Some(open) = open.filter(|open| open.last().is_some_and(|last| last <= read)) {
+            let bounds = open.bounds;
+            self.begin(bounds);
+        }
+        let mut freed = 0;
+        while freed < want
+            && self.checkpoints.len() > 1
+            && let Some(first) = self.checkpoints.front()
+            && first.last().is_none_or(|last| last <= read)
+            && let Some(first) = self.checkpoints.pop_front()
+        {
+            self.floor = first.last().unwrap_or(self.floor);
+            let bytes = first.bytes + first.places.len() as u64 * PLACE_BYTES;
+            self.bytes -= bytes;
+            freed += bytes;
+        }
+        freed
+    }
+
     /// Drops the cursor that has read least, if that would let go of something; never the flusher's.
     pub(super) fn drop_slowest(&mut self) -> Option<CursorId> {
         let others = self.cursors.iter().filter(|(id, _)| **id != PERSISTENCE);
@@ -394,6 +418,42 @@ mod tests {
         // Who comes now needs the disk up to the floor.
         assert_eq!(all.register(0).1, 4);
         assert_eq!(seqnos(all.take(slow)).0, [5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn whole_checkpoints_go_once_everybody_has_read_them() {
+        let used: Rc<Cell<u64>> = Rc::default();
+        let mut all = Checkpoints::new(0, limits(4));
+        let (slow, _) = all.register(0);
+        for seqno in 1..=10 {
+            all.push(item(&used, seqno, seqno));
+        }
+        while let Take::Some(_) = all.take(PERSISTENCE) {}
+        assert_eq!(all.remove_read(u64::MAX), 0, "nothing of it was read by the other");
+        assert_eq!(seqnos(all.take(slow)).0, [1, 2, 3, 4]);
+        assert!(all.remove_read(1) > 0);
+        assert_eq!((all.floor(), all.items(), all.len()), (4, 6, 2));
+        while let Take::Some(_) = all.take(slow) {}
+        all.remove_read(u64::MAX);
+        assert_eq!((all.floor(), all.items(), all.bytes(), used.get()), (10, 0, 0, 0));
+        all.push(item(&used, 1, 11));
+        assert_eq!(seqnos(all.take(slow)).0, [11]);
+    }
+
+    #[test]
+    fn a_snapshot_goes_on_in_the_next_checkpoint() {
+        let used: Rc<Cell<u64>> = Rc::default();
+        let mut all = Checkpoints::new(0, limits(100));
+        let bounds = Bounds { start: 1, end: 50, disk: true };
+        all.begin(Some(bounds));
+        (1..=10).for_each(|seqno| all.push(item(&used, seqno, seqno)));
+        let Take::Some(taken) = all.take(PERSISTENCE) else { panic!("ten items") };
+        assert_eq!((taken.items.len(), taken.end), (10, 50));
+        assert!(all.remove_read(u64::MAX) > 0);
+        assert_eq!(all.bytes(), 0);
+        (11..=20).for_each(|seqno| all.push(item(&used, seqno, seqno)));
+        let Take::Some(taken) = all.take(PERSISTENCE) else { panic!("ten more") };
+        assert_eq!((taken.items.len(), taken.end, taken.bounds), (10, 50, Some(bounds)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use super::checkpoint::{PERSISTENCE, Take};
 use super::item::Item;
 use super::record::DiskRecord;
+use super::vbucket::Vbucket;
 use super::{Bucket, Inner};
 use crate::Result;
 
@@ -229,13 +230,12 @@ impl Bucket {
         }
     }
 
-    /// Frees memory: expels what all cursors have read, drops cursors that hold much, ejects values.
+    /// Frees memory: lets go of what all cursors have read, drops cursors that hold much, ejects values.
     pub(super) fn relieve(&self) {
         let memory = self.0.settings.memory;
-        if let Some(want) = memory.to_recover(self.checkpoint_bytes())
-            && memory.item_expel
-        {
-            let freed = self.expel(want);
+        let looks = memory.item_expel || self.remover_is_due();
+        if looks && let Some(want) = memory.to_recover(self.checkpoint_bytes()) {
+            let freed = self.let_go(want);
             if freed < want {
                 self.drop_cursors(want - freed);
             }
@@ -244,11 +244,21 @@ impl Bucket {
             let before = self.used_bytes();
             self.eject(want);
             let left = want.saturating_sub(before.saturating_sub(self.used_bytes()));
-            if left > 0 && memory.item_expel {
+            if left > 0 && looks {
                 // Values that checkpoints hold are not free before those let go of them.
-                self.expel(left);
+                self.let_go(left);
             }
         }
+    }
+
+    /// Whether it is time to remove checkpoints; it counts as done then.
+    fn remover_is_due(&self) -> bool {
+        let now = self.0.env.now();
+        let due = now >= self.0.remover_due.get();
+        if due {
+            self.0.remover_due.set(now + self.0.settings.memory.chk_remover_stime);
+        }
+        due
     }
 
     /// Vbuckets, beginning with another one each time.
@@ -262,16 +272,27 @@ impl Bucket {
         all
     }
 
-    fn expel(&self, want: u64) -> u64 {
+    fn let_go(&self, want: u64) -> u64 {
         let mut freed = 0;
         for vb in self.in_turn() {
             if freed >= want {
                 break;
             }
-            freed += self.with(vb, |v| v.checkpoints.expel(want - freed)).unwrap_or(0);
+            freed += self.with(vb, |vbucket| self.let_go_in(vbucket, want - freed)).unwrap_or(0);
         }
-        self.count(|stats| stats.expelled_bytes += freed);
         freed
+    }
+
+    fn let_go_in(&self, vbucket: &mut Vbucket, want: u64) -> u64 {
+        if self.0.settings.memory.item_expel {
+            let freed = vbucket.checkpoints.expel(want);
+            self.count(|stats| stats.expelled_bytes += freed);
+            freed
+        } else {
+            let freed = vbucket.checkpoints.remove_read(want);
+            self.count(|stats| stats.removed_bytes += freed);
+            freed
+        }
     }
 
     fn drop_cursors(&self, want: u64) {
@@ -283,7 +304,7 @@ impl Bucket {
             let dropped = self.with(vb, |vbucket| {
                 let dropped = vbucket.checkpoints.drop_slowest().is_some();
                 if dropped {
-                    freed += vbucket.checkpoints.expel(want - freed);
+                    freed += self.let_go_in(vbucket, want - freed);
                     vbucket.wake();
                 }
                 dropped
@@ -292,7 +313,6 @@ impl Bucket {
                 self.count(|stats| stats.cursors_dropped += 1);
             }
         }
-        self.count(|stats| stats.expelled_bytes += freed);
     }
 
     fn eject(&self, want: u64) {

@@ -32,7 +32,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use store::RecordLog;
 use tokio::sync::Notify;
-use world::{Env, Task};
+use world::{Env, Task, Time};
 
 pub use checkpoint::{Bounds, CheckpointLimits, CursorId, Take, Taken};
 pub use documents::{Condition, Document, Written};
@@ -112,6 +112,8 @@ pub struct BucketStats {
     pub no_memory: u64,
     /// Bytes freed by expelling items from checkpoints.
     pub expelled_bytes: u64,
+    /// Bytes freed by removing whole checkpoints.
+    pub removed_bytes: u64,
     /// Cursors that were dropped.
     pub cursors_dropped: u64,
     /// Bytes freed by ejecting values.
@@ -147,6 +149,8 @@ struct Inner {
     backfills: Rc<Cell<usize>>,
     /// Where relief begins the next time.
     relief_at: Cell<usize>,
+    /// Before this, checkpoints are not removed again, where items are not expelled.
+    remover_due: Cell<Time>,
     stats: Cell<BucketStats>,
     failed: RefCell<Option<String>>,
     flusher: RefCell<Option<Task<()>>>,
@@ -183,6 +187,7 @@ impl Bucket {
             files: RefCell::new(files),
             backfills: Rc::default(),
             relief_at: Cell::new(0),
+            remover_due: Cell::new(env.now()),
             stats: Cell::default(),
             failed: RefCell::default(),
             flusher: RefCell::default(),

@@ -14,7 +14,7 @@ mod stream;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use world::{Env, Time};
+use world::{Env, Time, Work};
 
 use crate::bucket::{Bucket, ItemData};
 use crate::codec::{Answer, Body, EndReason, Kind, Opcode, Packet, Request, Response, Status};
@@ -109,6 +109,8 @@ pub struct Consumer {
     buffered: VecDeque<Request>,
     /// Bytes that were applied while memory was short.
     withheld_bytes: usize,
+    /// Items that were put into the bucket and have cost no core time yet.
+    unpaid_items: u64,
     stopped: bool,
     events: VecDeque<Event>,
     stats: ConsumerStats,
@@ -128,6 +130,7 @@ impl Consumer {
             next_opaque: 0,
             buffered: VecDeque::new(),
             withheld_bytes: 0,
+            unpaid_items: 0,
             stopped: false,
             events: VecDeque::new(),
             stats: ConsumerStats::default(),
@@ -180,6 +183,9 @@ impl Consumer {
         if let Some(liveness) = &mut self.liveness {
             liveness.heard(self.env.now());
         }
+        // Whoever calls has read the connection once.
+        let work = Work::ReceivePackets { reads: 1, packets: packets.len() as u64 };
+        self.env.work(work, || ()).await;
         // Items that have come together for one vbucket.
         let mut batch: (u16, Vec<ItemData>) = (0, Vec::new());
         for packet in packets {
@@ -199,7 +205,16 @@ impl Consumer {
             self.process(request, &mut batch, out)?;
         }
         self.apply(&mut batch)?;
+        self.pay().await;
         self.acknowledge(out)
+    }
+
+    /// The core time of the items that were put into the bucket passes.
+    async fn pay(&mut self) {
+        let items = std::mem::take(&mut self.unpaid_items);
+        if items > 0 {
+            self.env.work(Work::ApplyItems { items }, || ()).await;
+        }
     }
 
     fn count(&mut self, request: &Request, bytes: usize) {
@@ -364,7 +379,10 @@ impl Consumer {
     fn apply(&mut self, batch: &mut (u16, Vec<ItemData>)) -> Result<()> {
         let items = std::mem::take(&mut batch.1);
         match &self.sink {
-            Sink::Bucket(bucket) if !items.is_empty() => bucket.apply_all(batch.0, items),
+            Sink::Bucket(bucket) if !items.is_empty() => {
+                self.unpaid_items += items.len() as u64;
+                bucket.apply_all(batch.0, items)
+            }
             _ => Ok(()),
         }
     }
@@ -386,7 +404,7 @@ impl Consumer {
     ///
     /// # Errors
     /// If the producer is gone.
-    pub fn look(&mut self, out: &mut Outgoing) -> Result<Time> {
+    pub async fn look(&mut self, out: &mut Outgoing) -> Result<Time> {
         let mut batch = (0, Vec::new());
         while let Sink::Bucket(bucket) = &self.sink
             && !bucket.throttles_replication()
@@ -400,6 +418,7 @@ impl Consumer {
         {
             bucket.free_memory();
         }
+        self.pay().await;
         self.acknowledge(out)?;
         let now = self.env.now();
         let mut next = self.acks.next_look().max(now + MEMORY_LOOK);

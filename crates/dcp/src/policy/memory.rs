@@ -2,6 +2,8 @@
 //!
 //! The thresholds are those of `kv_engine`: `configuration.json` and `docs/memory-management`.
 
+use std::time::Duration;
+
 /// What happens to a stream's message while the bucket is over its replication threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplicationPressure {
@@ -32,8 +34,11 @@ pub struct MemorySettings {
     pub checkpoint_memory_recovery_upper_mark: f64,
     /// `checkpoint_memory_recovery_lower_mark`: recovery ends.
     pub checkpoint_memory_recovery_lower_mark: f64,
-    /// Whether items that all cursors have passed are expelled from checkpoints.
+    /// Whether items that all cursors have passed are expelled from checkpoints at once. Without it, whole checkpoints that
+    /// all have read are removed, every `chk_remover_stime`.
     pub item_expel: bool,
+    /// `chk_remover_stime`: how often checkpoints are removed where items are not expelled.
+    pub chk_remover_stime: Duration,
 }
 
 /// As servers have it today.
@@ -49,6 +54,7 @@ pub fn memory_of_today(quota_bytes: u64) -> MemorySettings {
         checkpoint_memory_recovery_upper_mark: 0.9,
         checkpoint_memory_recovery_lower_mark: 0.6,
         item_expel: true,
+        chk_remover_stime: Duration::from_secs(5),
     }
 }
 

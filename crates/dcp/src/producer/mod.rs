@@ -56,6 +56,8 @@ pub(crate) struct Producer {
     next_opaque: u32,
     moved: BTreeMap<u16, Option<u64>>,
     stats: ProducerStats,
+    /// Packets that have cost no core time yet.
+    unpaid_packets: u64,
 }
 
 impl Producer {
@@ -80,12 +82,18 @@ impl Producer {
             next_opaque: 0x1000_0000,
             moved: BTreeMap::new(),
             stats: ProducerStats::default(),
+            unpaid_packets: 0,
         }
     }
 
     /// What was sent.
     pub fn stats(&self) -> ProducerStats {
         self.stats
+    }
+
+    /// Packets since this was asked last: they are still to cost core time.
+    pub fn unpaid_packets(&mut self) -> u64 {
+        std::mem::take(&mut self.unpaid_packets)
     }
 
     /// Bytes that are sent and not acknowledged, and the window.
@@ -296,6 +304,7 @@ impl Producer {
                 let packet = message.packet();
                 let bytes = packet.wire_bytes();
                 self.window.sent(bytes);
+                self.unpaid_packets += 1;
                 self.stats.items += u64::from(item);
                 self.stats.bytes += bytes as u64;
                 out.put(packet)?;

@@ -182,6 +182,7 @@ async fn pass_items(
                             next = from.buffered()?;
                         }
                     }
+                    env.work(Work::Copy { bytes: to.gathered_bytes() as u64 }, || ()).await;
                     to.flush().await?;
                 }
             }
@@ -195,12 +196,11 @@ async fn pass_items(
 async fn decode_and_pass(env: &Env, packet: Packet, to: &mut Outgoing, seen: &Seen) -> Result<()> {
     note(&packet, seen);
     let wrong = |source| Error::Protocol { address: "the producer".to_owned(), source };
-    let bytes = packet.wire_bytes() as u64;
     let again = match packet.kind {
         Kind::Request => Request::parse(packet).map_err(wrong)?.packet(),
         Kind::Response => Response::parse(packet).map_err(wrong)?.packet(),
     };
-    env.work(Work::Copy { bytes }, || ()).await;
+    env.work(Work::RelayPackets { packets: 1 }, || ()).await;
     to.put(again)?;
     to.flush().await
 }

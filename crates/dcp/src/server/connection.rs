@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use world::Time;
+use world::{Time, Work};
 
 use super::session::Session;
 use super::{Named, Shared, Side, Told};
@@ -87,7 +87,7 @@ impl Connection {
     async fn run(mut self, mut incoming: Incoming) -> Result<()> {
         let mut more = false;
         loop {
-            let until = self.look()?;
+            let until = self.look().await?;
             self.flush().await?;
             let woken = match more {
                 true => match incoming.buffered() {
@@ -150,16 +150,19 @@ impl Connection {
             return Ok(());
         }
         let env = self.shared.env.clone();
+        if let Dcp::Producer(producer) = &mut self.dcp {
+            env.work(Work::SendPackets { packets: producer.unpaid_packets() }, || ()).await;
+        }
         let address = self.out.address().to_owned();
         let flushed = env.timeout(SEND_PATIENCE, self.out.flush()).await;
         flushed.unwrap_or(Err(Error::Silent { address, silent_s: SEND_PATIENCE.as_secs() }))
     }
 
     /// What time brings; answers when to look again.
-    fn look(&mut self) -> Result<Option<Time>> {
+    async fn look(&mut self) -> Result<Option<Time>> {
         match &mut self.dcp {
             Dcp::None => Ok(None),
-            Dcp::Consumer(consumer) => consumer.look(&mut self.out).map(Some),
+            Dcp::Consumer(consumer) => consumer.look(&mut self.out).await.map(Some),
             Dcp::Producer(producer) => loop {
                 match producer.look() {
                     None => return Ok(None),

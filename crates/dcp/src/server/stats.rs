@@ -100,6 +100,7 @@ fn memory(bucket: &Bucket) -> Lines {
         line("ep_checkpoint_memory", bucket.checkpoint_bytes()),
         line("ep_checkpoint_memory_quota", share(memory.checkpoint_memory_ratio)),
         line("ep_items_expelled_bytes", did.expelled_bytes),
+        line("ep_mem_freed_by_checkpoint_removal", did.removed_bytes),
         line("ep_ejected_bytes", did.ejected_bytes),
     ]
 }

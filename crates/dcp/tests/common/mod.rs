@@ -11,7 +11,7 @@ use dcp::auth::Credentials;
 use dcp::bucket::{Bucket, BucketSettings, Condition};
 use dcp::client::{Client, ClientOptions};
 use dcp::codec::{Status, Write};
-use dcp::consumer::ConsumerKind;
+use dcp::consumer::{Consumer, ConsumerKind, Event, Follower, Sink};
 use dcp::server::{Server, ServerSettings};
 use dcp::wire::{PacketListener, Wire};
 use world::Env;
@@ -124,5 +124,27 @@ impl Bench {
 
     pub fn bytes(text: &str) -> Bytes {
         Bytes::copy_from_slice(text.as_bytes())
+    }
+}
+
+/// A connection that takes streams into `sink`.
+pub async fn follow(
+    env: &Env,
+    bench: &Bench,
+    name: &str,
+    sink: Sink,
+    kind: ConsumerKind,
+    window: u32,
+) -> Follower {
+    let consumer = Consumer::new(env, kind, sink, window);
+    Follower::open(env, bench.client().await, name, consumer, window).await.unwrap()
+}
+
+/// Steps until the streams are where the bucket is.
+pub async fn catch_up(follower: &mut Follower, from: &Bucket, to: &Bucket) {
+    while from.vbuckets().into_iter().any(|vb| from.high_seqno(vb) != to.high_seqno(vb)) {
+        if let Some(Event::Refused { vb, status }) = follower.step().await.unwrap() {
+            panic!("vbucket {vb} was refused: {status}");
+        }
     }
 }

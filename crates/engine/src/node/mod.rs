@@ -20,7 +20,7 @@ use world::{Env, Task, Time};
 
 use crate::config::NodeConfig;
 use crate::error::Error;
-use crate::following::FollowTasks;
+use crate::following::{AutoFollowing, FollowTasks, auto_follow};
 use crate::policy::foreground::ForegroundDetector;
 use crate::policy::rate_limiter::RateLimiter;
 use crate::recovery::Sessions;
@@ -77,10 +77,15 @@ pub struct Inner {
     pub(crate) round_trips: RefCell<BTreeMap<String, Duration>>,
     pub(crate) remotes: Remotes,
     pub(crate) following: FollowTasks,
+    pub(crate) auto_following: AutoFollowing,
     pub(crate) started: Time,
     /// When a copy here was last written or searched, or the state changed; told to who rests until then.
     used_at: Cell<Time>,
     used: Notify,
+    /// Copies that were written or searched lately: the others rest.
+    in_use: RefCell<BTreeMap<ShardKey, Rc<LocalShard>>>,
+    /// Settings may have changed, of copies that rest, too.
+    state_is_new: Cell<bool>,
     /// Copies on the disk that are not open: they may be deleted once nobody needs them.
     kept: RefCell<BTreeSet<ShardKey>>,
     manager_seen: Cell<ManagerSeen>,
@@ -140,9 +145,12 @@ impl Node {
             round_trips: RefCell::default(),
             remotes: Remotes::default(),
             following: FollowTasks::default(),
+            auto_following: AutoFollowing::default(),
             started: env.now(),
             used_at: Cell::new(env.now()),
             used: Notify::new(),
+            in_use: RefCell::default(),
+            state_is_new: Cell::new(true),
             kept: RefCell::default(),
             manager_seen: Cell::new(ManagerSeen::At(env.now())),
             state: RefCell::new(state),
@@ -171,6 +179,7 @@ impl Node {
         if node.manager.is_some() {
             node.keep("manages", manager::run(node.clone()));
             node.keep("watches nodes", manager::watch_nodes(node.clone()));
+            node.keep("follows by patterns", auto_follow(node.clone()));
         }
         membership::join(&node).await?;
         node.keep("stays a member", membership::stay(node.clone()));
@@ -265,6 +274,7 @@ impl Node {
         if (&before.transient, &before.persistent) != (&state.transient, &state.persistent) {
             self.take_settings(&state);
         }
+        self.inner.state_is_new.set(true);
         self.note_use();
         self.inner.reconcile.notify_one();
         self.state_changed.notify_waiters();
@@ -340,6 +350,17 @@ impl Node {
             }
         }
         Ok(())
+    }
+
+    /// What came of auto-following, which the manager knows.
+    pub(crate) async fn auto_follow_stats(&self) -> Result<serde_json::Value, Failure> {
+        if self.manager.is_some() {
+            return Ok(self.auto_following.to_json(self.env.now()));
+        }
+        match self.ask_manager(Request::AutoFollowStats).await? {
+            Response::Json(text) => serde_json::from_str(&text).map_err(|_| unexpected()),
+            _ => Err(unexpected()),
+        }
     }
 
     async fn ask_manager(&self, request: Request) -> Result<Response, Failure> {

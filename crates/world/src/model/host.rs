@@ -41,6 +41,47 @@ pub struct CoreCosts {
     pub send_bytes_per_s: Option<u64>,
     /// Receiving a message's bytes. None is without limit.
     pub receive_bytes_per_s: Option<u64>,
+    /// What packets of document streams cost.
+    pub packets: PacketCosts,
+}
+
+/// What packets of document streams (Couchbase's DCP) cost a core. Bytes cost what those of messages do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PacketCosts {
+    /// A consumer's thread: reading a connection once, however much has come.
+    pub read: Duration,
+    /// A consumer's thread: a packet that has come.
+    pub receive: Duration,
+    /// A consumer's thread: taking a version into its bucket.
+    pub apply: Duration,
+    /// A producer's thread: a packet that goes.
+    pub send: Duration,
+    /// A proxy's thread: a packet that is decoded and passed on by itself.
+    pub relay: Duration,
+}
+
+impl Default for PacketCosts {
+    fn default() -> Self {
+        PacketCosts {
+            read: Duration::from_micros(2),
+            receive: Duration::from_nanos(500),
+            apply: Duration::from_micros(2),
+            send: Duration::from_micros(1),
+            relay: Duration::from_micros(5),
+        }
+    }
+}
+
+impl PacketCosts {
+    fn slowed(&self, factor: f64) -> PacketCosts {
+        PacketCosts {
+            read: self.read.mul_f64(factor),
+            receive: self.receive.mul_f64(factor),
+            apply: self.apply.mul_f64(factor),
+            send: self.send.mul_f64(factor),
+            relay: self.relay.mul_f64(factor),
+        }
+    }
 }
 
 impl Default for CoreCosts {
@@ -62,6 +103,7 @@ impl Default for CoreCosts {
             dispatch: Duration::ZERO,
             send_bytes_per_s: Some(4_500_000_000),
             receive_bytes_per_s: Some(4_500_000_000),
+            packets: PacketCosts::default(),
         }
     }
 }
@@ -84,6 +126,7 @@ impl CoreCosts {
             Codec::Lz4 => self.lz4_bytes_per_s,
             Codec::Zstd => self.zstd_bytes_per_s,
         };
+        let times = |each: Duration, count: u64| each * u32::try_from(count).unwrap_or(u32::MAX);
         Some(match work {
             Work::DiskRead { .. } | Work::DiskWrite { .. } | Work::DiskSync => return None,
             Work::Hash { bytes } => at_rate(bytes, self.hash_bytes_per_s),
@@ -93,15 +136,20 @@ impl CoreCosts {
                 at_rate(bytes, (codec(c) as f64 * self.decompress_speedup) as u64)
             }
             Work::Index { documents, bytes } => {
-                self.index_document * u32::try_from(documents).unwrap_or(u32::MAX)
-                    + at_rate(bytes, self.index_bytes_per_s)
+                times(self.index_document, documents) + at_rate(bytes, self.index_bytes_per_s)
             }
             Work::Parse { bytes } => at_rate(bytes, self.parse_bytes_per_s),
             Work::Search { documents, bytes } => {
                 self.search
-                    + self.search_document * u32::try_from(documents).unwrap_or(u32::MAX)
+                    + times(self.search_document, documents)
                     + at_rate(bytes, self.search_bytes_per_s)
             }
+            Work::ReceivePackets { reads, packets } => {
+                times(self.packets.read, reads) + times(self.packets.receive, packets)
+            }
+            Work::ApplyItems { items } => times(self.packets.apply, items),
+            Work::SendPackets { packets } => times(self.packets.send, packets),
+            Work::RelayPackets { packets } => times(self.packets.relay, packets),
         })
     }
 
@@ -125,6 +173,7 @@ impl CoreCosts {
             dispatch: self.dispatch.mul_f64(factor),
             send_bytes_per_s: self.send_bytes_per_s.map(rate),
             receive_bytes_per_s: self.receive_bytes_per_s.map(rate),
+            packets: self.packets.slowed(factor),
         }
     }
 

@@ -9,7 +9,7 @@ mod tcp;
 
 pub use disk::{Disk, DiskScheduler};
 pub(crate) use host::at_rate;
-pub use host::{CoreCosts, Host};
+pub use host::{CoreCosts, Host, PacketCosts};
 pub use parameter::{ModelError, Parameter, parameters};
 pub use spread::{gamma_factor, split_mix};
 pub use tcp::{CongestionControl, Tcp};

@@ -34,5 +34,10 @@ fn is_short(work: Work) -> bool {
         Work::Search { documents, .. } => documents <= INLINE_SEARCH_DOCUMENTS,
         Work::DiskRead { bytes } => bytes == 0,
         Work::DiskWrite { .. } | Work::DiskSync => false,
+        // What a loop does for its packets it has done by then.
+        Work::ReceivePackets { .. }
+        | Work::ApplyItems { .. }
+        | Work::SendPackets { .. }
+        | Work::RelayPackets { .. } => true,
     }
 }

@@ -23,7 +23,7 @@ macro_rules! row {
     };
 }
 
-pub(super) static TABLE: [Parameter; 39] = [
+pub(super) static TABLE: [Parameter; 44] = [
     row!(
         "link.tcp",
         "on or off",
@@ -312,6 +312,46 @@ pub(super) static TABLE: [Parameter; 39] = [
         MaybeRate(host.costs.receive_bytes_per_s),
         "a bare socket over loopback in docs/benchmarks.md",
         "Receiving a message's bytes; one connection's messages are on one core at a time."
+    ),
+    row!(
+        "packets.read",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.packets.read),
+        "this engine's bucket server on the machine of docs/benchmarks.md, rounded",
+        "A thread that takes a stream of packets in: reading the connection once, however much has come."
+    ),
+    row!(
+        "packets.receive",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.packets.receive),
+        "this engine's bucket server on the machine of docs/benchmarks.md, rounded",
+        "A thread that takes a stream of packets in, for each packet."
+    ),
+    row!(
+        "packets.apply",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.packets.apply),
+        "this engine's bucket server on the machine of docs/benchmarks.md, rounded",
+        "Taking a version of a document into its bucket, on the thread that received it."
+    ),
+    row!(
+        "packets.send",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.packets.send),
+        "this engine's bucket server on the machine of docs/benchmarks.md, rounded",
+        "A thread that sends a stream of packets, for each packet."
+    ),
+    row!(
+        "packets.relay",
+        "time",
+        (0.0, 1.0),
+        Time(host.costs.packets.relay),
+        "this engine's bucket server on the machine of docs/benchmarks.md, rounded",
+        "A thread that decodes packets of a stream and passes each on by itself, for each packet."
     ),
     row!(
         "card.bytes_per_s",
