@@ -149,7 +149,7 @@ fn a_cut_of_five_minutes_is_caught_up_twice_as_fast_as_real_time() {
     let found = figures(&rows[0]);
     assert!(rows[0].verified, "{found:?}");
     let wait = &found.catch_ups[1];
-    assert_eq!(wait.after, "the link was cut for 5:00");
+    assert_eq!(wait.after, "the link was cut off for 5:00");
     // 400 operations a second came meanwhile, and the last were acknowledged just now.
     assert!((105_000..=125_000).contains(&wait.lag_operations), "{wait:?}");
     assert!((299.0..302.0).contains(&wait.lag_s), "{wait:?}");

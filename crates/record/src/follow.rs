@@ -13,9 +13,9 @@ pub struct CatchUp {
     pub lag_s: f64,
     /// How long it took until the lag was as small as was asked for.
     pub seconds: f64,
-    /// Operations that the follower got meanwhile.
+    /// Operations that the follower got meanwhile, without what came as files.
     pub operations: u64,
-    /// Operations that were indexed on the leader meanwhile.
+    /// Operations that were indexed on the leader in that time.
     pub indexed: u64,
 }
 

@@ -156,6 +156,24 @@ impl Resolved {
         Err(Error::TooLarge { plan: self.name.clone(), target, bytes: bytes as u64, scale })
     }
 
+    /// Refuses faults that only the virtual world has. `target` is its name.
+    pub fn check_faults(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
+        let of_variants = self.variants.iter().flat_map(|variant| &variant.faults);
+        let of_steps = self.actions.iter().filter_map(|action| match action {
+            Action::Fault { fault, .. } => Some(fault),
+            _ => None,
+        });
+        let what = of_variants.chain(of_steps).find_map(|fault| match fault.kind {
+            FaultKind::FullDisk { .. } => Some("fill a disk"),
+            FaultKind::Clock { .. } => Some("move a node's clock"),
+            _ => None,
+        });
+        match what {
+            Some(what) if !is_virtual => Err(clusters::Error::VirtualOnly { target, what }.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// Bytes that the primaries hold in the published run; none where an index does not say it.
     pub fn full_bytes(&self) -> Option<u64> {
         self.indices.iter().map(|index| Some(index.full?.bytes)).sum()

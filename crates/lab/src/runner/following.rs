@@ -31,28 +31,38 @@ struct Following<'a> {
     began: Time,
     /// Whether the follower was asked to follow.
     follows: bool,
-    /// Operations that all copies of the follower have, by index and shard, as it said last.
-    has: BTreeMap<String, Vec<u64>>,
+    /// Operations that all copies of the follower have, by index and shard, as it said last; none of a shard that has
+    /// not followed yet.
+    has: BTreeMap<String, Vec<Option<u64>>>,
     figures: FollowFigures,
     /// What happened last, for what comes after.
     happened: String,
 }
 
 impl Following<'_> {
-    fn of<'f>(&'f self, book: &Book) -> &'f [u64] {
-        self.has.get(&book.index).map_or(&[], Vec::as_slice)
+    fn of(&self, book: &Book) -> Vec<u64> {
+        let has = self.has.get(&book.index).into_iter().flatten();
+        has.map(|has| has.unwrap_or(0)).collect()
+    }
+
+    /// Whether every shard follows, or did.
+    fn is_whole(&self) -> bool {
+        let follows = |book: &Book| {
+            self.has.get(&book.index).is_some_and(|has| has.iter().all(Option::is_some))
+        };
+        self.driver.books.iter().all(follows)
     }
 
     /// Operations that the follower has, over all indices.
     fn operations(&self) -> u64 {
-        self.has.values().flatten().sum()
+        self.has.values().flatten().flatten().sum()
     }
 
     /// How many operations the follower lacks, and for how many seconds the oldest of them has been there.
     fn lag(&self, now: Time) -> (u64, f64) {
         let mut all = (0, 0f64);
         for book in &self.driver.books {
-            let (operations, since) = book.lag(self.of(book));
+            let (operations, since) = book.lag(&self.of(book));
             all.0 += operations;
             all.1 = all.1.max(since.map_or(0.0, |since| (now - since).as_secs_f64()));
         }
@@ -65,13 +75,15 @@ impl Following<'_> {
             let name = index["index"].as_str().unwrap_or_default();
             let book = self.driver.books.iter().find(|book| book.index == name);
             let Some(shards) = book.map(|book| book.shards) else { continue };
-            let has = self.has.entry(name.to_owned()).or_insert(vec![0; shards as usize]);
+            let has = self.has.entry(name.to_owned()).or_insert(vec![None; shards as usize]);
             for shard in index["shards"].as_array().into_iter().flatten() {
                 let number = |name: &str| shard[name].as_u64().unwrap_or(0);
                 if let Some(has) = has.get_mut(number("shard_id") as usize) {
-                    // No operation at all is -1.
+                    // No operation at all is -1, and so is a shard that has not begun.
                     let checkpoint = shard["follower_global_checkpoint"].as_i64().unwrap_or(-1);
-                    *has = (checkpoint + 1) as u64;
+                    if checkpoint >= 0 || has.is_some() {
+                        *has = Some((checkpoint + 1) as u64);
+                    }
                 }
                 sample.outstanding_reads += number("outstanding_read_requests");
                 sample.outstanding_writes += number("outstanding_write_requests");
@@ -269,19 +281,26 @@ impl<T: Target> Runner<'_, T> {
     ) -> Result<CatchUp, Error> {
         let began = self.env.now();
         let mut next = began;
-        let mut first: Option<(FollowSample, u64)> = None;
+        let mut first: Option<FollowSample> = None;
+        // What comes as files is no following: the pace is that from when every shard follows.
+        let mut follows_from: Option<(u64, u64)> = None;
         loop {
             let sample = self.sample_following(following).await?;
-            let (start, has) = first.get_or_insert((sample.clone(), following.operations()));
+            let start = first.get_or_insert(sample.clone());
+            if following.is_whole() {
+                follows_from.get_or_insert((sample.follower_operations, sample.leader_operations));
+            }
             let now = self.env.now();
             if sample.answered && sample.lag_operations < under {
+                let now_there = (sample.follower_operations, sample.leader_operations);
+                let (has, indexed) = follows_from.unwrap_or(now_there);
                 return Ok(CatchUp {
                     after: following.happened.clone(),
                     lag_operations: start.lag_operations,
                     lag_s: start.lag_s,
                     seconds: (now - began).as_secs_f64(),
-                    operations: following.operations().saturating_sub(*has),
-                    indexed: sample.leader_operations.saturating_sub(start.leader_operations),
+                    operations: sample.follower_operations.saturating_sub(has),
+                    indexed: sample.leader_operations.saturating_sub(indexed),
                 });
             }
             if now - began > within {

@@ -133,6 +133,7 @@ fn execute(args: &Args) -> anyhow::Result<Executed> {
     let plan = Plan::open(&args.plan)?;
     let mut resolved = resolve(args, &plan)?;
     resolved.check_size(args.on.name(), args.on == On::Virtual)?;
+    resolved.check_faults(args.on.name(), args.on == On::Virtual)?;
     let (id, dir) = runs::fresh(&args.runs, &resolved.name);
     if matches!(args.on, On::Url(_)) {
         // Nobody else has an index of this name.
