@@ -141,7 +141,7 @@ fn a_cut_of_five_minutes_is_caught_up_twice_as_fast_as_real_time() {
     let found = figures(&rows[0]);
     assert!(rows[0].verified, "{found:?}");
     let wait = &found.catch_ups[1];
-    assert_eq!(wait.after, "the link was cut for 5:00");
+    assert_eq!(wait.after, "the link was cut off for 5:00");
     // 100 operations a second came meanwhile, and the last were acknowledged just now.
     assert!((28_000..=31_500).contains(&wait.lag_operations), "{wait:?}");
     assert!((298.0..302.0).contains(&wait.lag_s), "{wait:?}");

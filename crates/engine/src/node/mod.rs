@@ -166,7 +166,8 @@ impl Node {
         });
         let node = Node { inner };
         let handler = node.clone();
-        let serving = transport::serve(env.clone(), transport, move |request| {
+        let way = node.pool.way().clone();
+        let serving = transport::serve(env.clone(), way, transport, move |request| {
             let node = handler.clone();
             async move { dispatch::handle(&node, request).await }
         });
@@ -202,6 +203,23 @@ impl Node {
             task.cancel().await;
         }
         self.disk.release();
+    }
+
+    /// Cuts it off, or heals that: nothing passes between it and other nodes or clients meanwhile. What was under way
+    /// arrives afterwards, connections stay, and nobody is told.
+    pub fn cut_off(&self, cut: bool) {
+        self.pool.way().cut(cut);
+    }
+
+    /// Has all that it computes take so many times as long from now on; 1 is as it was. In the virtual world the host
+    /// is what is slow (`Env::set_host_model`), and this does nothing.
+    pub fn slow_down(&self, factor: f64) {
+        self.env.slow_down(factor);
+    }
+
+    /// Has every search of a copy here fail at once, or no longer.
+    pub fn fail_searches(&self, fails: bool) {
+        self.search.fails.set(fails);
     }
 
     /// Where other nodes reach it.
@@ -331,6 +349,13 @@ impl Node {
             }
         };
         self.env.timeout(limit, waiting).await.is_ok()
+    }
+
+    /// Waits until a node is no longer in the cluster.
+    pub(crate) async fn has_left(&self, name: &str) {
+        while self.state().present.contains(name) {
+            self.state_changed.notified().await;
+        }
     }
 
     /// Tells the manager what happened, and waits until the new state is here.

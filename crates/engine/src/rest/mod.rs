@@ -69,5 +69,8 @@ pub(crate) use server::{listen, serve};
 
 /// Answers one request. Never fails: what goes wrong is an answer, too.
 pub async fn handle(node: &Node, request: RestRequest) -> RestResponse {
-    router::answer(node, request).await
+    node.pool.way().passes().await;
+    let response = router::answer(node, request).await;
+    node.pool.way().passes().await;
+    response
 }

@@ -5,6 +5,7 @@ mod envelope;
 mod message;
 mod operations;
 mod pool;
+mod way;
 
 pub use compress::{decompress, maybe_compress};
 pub use envelope::Envelope;

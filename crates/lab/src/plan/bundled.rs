@@ -20,7 +20,7 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 13] = [
+const BUNDLED: [Bundled; 14] = [
     plan!("follow-large"),
     plan!("follow-medium"),
     plan!("follow-small"),
@@ -30,6 +30,7 @@ const BUNDLED: [Bundled; 13] = [
     plan!("remote-recovery-http-logs"),
     plan!("replica-over-link"),
     plan!("replica-selection"),
+    plan!("replica-selection-pmc"),
     plan!("restore-over-link"),
     plan!("selection-policies"),
     plan!("shard-recovery"),

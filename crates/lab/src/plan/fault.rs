@@ -35,12 +35,15 @@ pub enum FaultKind {
     },
     /// It stands still: its connections stay, and nothing answers.
     Pause,
+    /// It is cut off: what others send it does not arrive, connections stay, and nobody is told. Of the link: nothing
+    /// passes it.
+    Cut,
+    /// All its searches fail at once.
+    Fail,
     /// It ends in order, and starts again when the fault is over.
     Stop,
     /// It ends as by `kill -9`, and starts again when the fault is over.
     Kill,
-    /// Nothing passes the link.
-    Cut,
     /// Its disk takes no more than so many bytes. In the virtual world.
     FullDisk {
         /// Room that is left.
@@ -55,8 +58,8 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// The name of every kind.
-    pub const NAMES: [&str; 8] =
-        ["slow", "load", "pause", "stop", "kill", "cut", "full_disk", "clock"];
+    pub const NAMES: [&str; 9] =
+        ["slow", "load", "pause", "cut", "fail", "stop", "kill", "full_disk", "clock"];
 }
 
 impl std::fmt::Display for FaultKind {
@@ -65,9 +68,10 @@ impl std::fmt::Display for FaultKind {
             FaultKind::Slow { factor } => write!(f, "{factor} times as slow"),
             FaultKind::Load { processes, .. } => write!(f, "loaded by {processes} processes"),
             FaultKind::Pause => f.write_str("paused"),
+            FaultKind::Cut => f.write_str("cut off"),
+            FaultKind::Fail => f.write_str("failing every search"),
             FaultKind::Stop => f.write_str("stopped"),
             FaultKind::Kill => f.write_str("killed"),
-            FaultKind::Cut => f.write_str("cut"),
             FaultKind::FullDisk { free_bytes } => {
                 write!(f, "left with {} of disk", record::units::show_bytes(*free_bytes))
             }

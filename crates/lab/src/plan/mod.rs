@@ -8,6 +8,7 @@ mod action;
 mod bundled;
 mod diagnostic;
 mod document;
+mod expand;
 mod fault;
 mod models;
 mod parameters;
@@ -24,6 +25,7 @@ pub use action::{Action, Lasts};
 pub(crate) use bundled::names;
 pub use bundled::{Bundled, bundled};
 pub use diagnostic::Diagnostic;
+pub(crate) use fault::LINK;
 pub use fault::{Fault, FaultKind};
 pub use models::{ModelInUse, models, models_in_use};
 pub use resolved::{
@@ -75,8 +77,10 @@ impl Plan {
     /// The plan in `text`; messages call it `origin`. Errors: no TOML, a key that is unknown,
     /// missing or of the wrong type.
     pub fn parse(origin: &str, text: &str) -> Result<Self, Error> {
-        let document = toml::from_str(text)
+        let mut document: Document = toml::from_str(text)
             .map_err(|error| Box::new(Diagnostic::from_toml(origin, text, &error)))?;
+        let written = std::mem::take(document.variant.get_mut());
+        *document.variant.get_mut() = expand::expand(written);
         Ok(Plan { origin: origin.to_owned(), dir: None, text: text.to_owned(), document })
     }
 

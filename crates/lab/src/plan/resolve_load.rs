@@ -293,10 +293,10 @@ impl Plan {
                 factor: self.factor(table)?,
             },
             "pause" => FaultKind::Pause,
+            "cut" => FaultKind::Cut,
+            "fail" => FaultKind::Fail,
             "stop" => FaultKind::Stop,
             "kill" => FaultKind::Kill,
-            "cut" if self.document.link.is_some() => FaultKind::Cut,
-            "cut" => return Err(lacks("there is nothing to cut; the plan has no [link]")),
             "full_disk" => {
                 let free = table.free.as_ref();
                 let free = free.ok_or_else(|| lacks("say what is left: free = \"100mb\""))?;
@@ -329,9 +329,9 @@ impl Plan {
         let at = table.at.as_ref().map(|at| self.unit(at, parse_duration)).transpose()?;
         let lasts = table.lasts.as_ref().map(|lasts| self.load_time("lasts", lasts)).transpose()?;
         let node = match (&table.node, kind) {
-            (None, FaultKind::Cut) => LINK.to_owned(),
-            (Some(node), FaultKind::Cut) => {
-                return Err(self.error(node.span(), "a cut befalls the link, and no node"));
+            (None, FaultKind::Cut) if self.document.link.is_some() => LINK.to_owned(),
+            (None, FaultKind::Cut) => {
+                return Err(lacks("say which node is cut off; the plan has no [link] to cut"));
             }
             (Some(node), _) => self.node_called(node, nodes)?,
             (None, _) => {
@@ -507,6 +507,25 @@ lasts = "10s"
         assert!(
             said(TEXT, "factor = 4.0", "factor = 4.0\nprocesses = 3").contains("only \"load\"")
         );
+    }
+
+    #[test]
+    fn a_variant_for_each_value_of_a_setting() {
+        let each = r#"name = "open"
+each = { setting = "narrows.search.selection", values = ["none", "c3"] }"#;
+        let plan = resolve(&TEXT.replacen("name = \"open\"", each, 1)).unwrap();
+        let seen: Vec<_> = plan.variants[1..]
+            .iter()
+            .map(|v| {
+                let value = v.settings["narrows.search.selection"].as_str();
+                (v.name.as_str(), v.beside.as_deref(), value, v.faults.len())
+            })
+            .collect();
+        let first = "open: none";
+        assert_eq!(seen, [(first, None, "none", 1), ("open: c3", Some(first), "c3", 1)]);
+        let wrong = each.replace("\"c3\"", "[1]");
+        let said = resolve(&TEXT.replacen("name = \"open\"", &wrong, 1)).unwrap_err().to_string();
+        assert!(said.contains("found an array"), "{said}");
     }
 
     #[test]

@@ -451,10 +451,6 @@ fn what_cannot_happen_is_said() {
             "no node is called \"leder\"; did you mean \"leader\"",
         ),
         ("{ fault = { kind = \"kill\", node = \"leader\" } }", "say how long the fault lasts"),
-        (
-            "{ fault = { kind = \"cut\", node = \"leader\", lasts = \"1s\" } }",
-            "a cut befalls the link",
-        ),
         ("{ fault = { kind = \"clock\", node = \"leader\" } }", "say how far"),
         (
             "{ fault = { kind = \"full_disk\", node = \"leader\", lasts = \"1s\" } }",

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::action::Action;
-use super::fault::{Fault, FaultKind};
+use super::fault::{Fault, FaultKind, LINK};
 use crate::Error;
 use crate::corpus::Source;
 use crate::load::{Arrival, Extent, Operation};
@@ -58,6 +58,16 @@ impl Resolved {
     /// The step that each variant is measured in; none where the plan measures nothing.
     pub fn way(&self) -> Option<Step> {
         self.steps.iter().copied().find(|step| Step::MEASURED.contains(&step.name()))
+    }
+
+    /// Whether a node is cut off.
+    pub fn cuts_nodes_off(&self) -> bool {
+        let of_actions = self.actions.iter().filter_map(|action| match action {
+            Action::Fault { fault, .. } => Some(fault),
+            _ => None,
+        });
+        let mut faults = self.variants.iter().flat_map(|variant| &variant.faults).chain(of_actions);
+        faults.any(|fault| fault.kind == FaultKind::Cut && fault.node != LINK)
     }
 
     /// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with `variants`

@@ -4,7 +4,7 @@ use clusters::Target;
 
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
-use crate::plan::{Fault, FaultKind, Variant};
+use crate::plan::{Fault, FaultKind, LINK, Variant};
 
 impl<T: Target> Runner<'_, T> {
     /// Has a fault begin, or ends it; of a cluster on all of its nodes, the manager last down and first up.
@@ -20,7 +20,7 @@ impl<T: Target> Runner<'_, T> {
             false => format!("{node} is no longer {kind}"),
         };
         self.note(Some(variant), &text)?;
-        if *kind == FaultKind::Cut {
+        if *kind == FaultKind::Cut && node == LINK {
             let link = self.target.link();
             let link = link.expect("a plan without a link cuts nothing");
             if begins {
@@ -58,12 +58,12 @@ impl<T: Target> Runner<'_, T> {
     ) -> Result<(), Error> {
         let target = &mut *self.target;
         match (kind, begins) {
-            (FaultKind::Slow { factor }, true) => target.slow_node(node, factor)?,
+            (FaultKind::Slow { factor }, true) => target.slow_node(node, factor).await?,
             (FaultKind::Load { processes, factor }, true) => {
-                target.load_node(node, processes, factor)?;
+                target.load_node(node, processes, factor).await?;
             }
             (FaultKind::Slow { .. } | FaultKind::Load { .. }, false) => {
-                target.slow_node(node, 1.0)?;
+                target.slow_node(node, 1.0).await?;
             }
             (FaultKind::Pause, true) => target.pause_node(node).await?,
             (FaultKind::Pause, false) => target.resume_node(node).await?,
@@ -78,7 +78,9 @@ impl<T: Target> Runner<'_, T> {
             (FaultKind::FullDisk { .. }, false) => target.limit_disk(node, None)?,
             (FaultKind::Clock { by_ms }, true) => target.move_clock(node, by_ms)?,
             (FaultKind::Clock { by_ms }, false) => target.move_clock(node, -by_ms)?,
-            (FaultKind::Cut, _) => {}
+            (FaultKind::Cut, true) => target.cut_node(node).await?,
+            (FaultKind::Cut, false) => target.heal_node(node).await?,
+            (FaultKind::Fail, begins) => target.fail_searches(node, begins).await?,
         }
         Ok(())
     }

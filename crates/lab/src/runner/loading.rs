@@ -215,7 +215,8 @@ impl<T: Target> Runner<'_, T> {
         let mut result = Ok(());
         let mut lost_node = false;
         for (n, act) in acts.iter().enumerate() {
-            lost_node |= matches!(act.fault.kind, FaultKind::Stop | FaultKind::Kill);
+            lost_node |=
+                matches!(act.fault.kind, FaultKind::Cut | FaultKind::Stop | FaultKind::Kill);
             let ended = acts[n..].iter().any(|later| !later.begins && later.fault == act.fault);
             if act.begins && !ended {
                 let undone = self.befall(variant, &act.fault, false).await;

@@ -34,6 +34,10 @@ impl Shard {
             return Ok(());
         }
         let _writes = self.inner.writes.lock().await;
+        // Others may have waited for the same.
+        if !self.inner.book.borrow().unrefreshed {
+            return Ok(());
+        }
         self.inner.refresh_locked().await
     }
 
