@@ -164,7 +164,7 @@ fn a_leader_rolls_over_for_hours_while_the_follower_restarts() {
                     pair.follower.start_node(node).await;
                     down = None;
                 }
-                None if env.random_u64() % 60 == 0 => {
+                None if env.random_u64().is_multiple_of(60) => {
                     let node = (env.random_u64() % 3) as usize;
                     pair.follower.kill_node(node).await;
                     down = Some((node, env.now() + Duration::from_secs(300)));
