@@ -106,8 +106,7 @@ fn operation(search: &Search, documents: u64) -> Operation {
     ]);
     let body = search.body;
     let named = all.into_iter().filter(|(key, _)| body.contains(&format!("{{{{{key}}}}}")));
-    let mut operation =
-        Operation::search(search.name, search.corpus.name(), vec![body.to_owned()]);
+    let mut operation = Operation::search(search.name, search.corpus.name(), vec![body.to_owned()]);
     if let Content::Pattern { parameters, path, .. } = &mut operation.content {
         *parameters = named.map(|(key, draw)| (key.to_owned(), draw)).collect();
         path.push_str(search.parameters);

@@ -14,7 +14,7 @@ const FAULTS: [(&str, bool, bool); 7] = [
     ("slow", false, true),
     ("load", false, true),
     ("pause", true, true),
-    ("cut", true, false),
+    ("cut", true, true),
     ("fail", false, false),
     ("stop", false, true),
     ("kill", false, true),
@@ -50,6 +50,7 @@ full = { documents = 3_000, bytes = "1mb", segments = 9 }
 [[operation]]
 name = "search"
 body = '{"size": 0, "query": {"term": {"status": 200}}, "aggs": {"s": {"stats": {"field": "size"}}}}'
+cost = { documents = 200_000 }
 
 [load]
 operations = ["search"]

@@ -9,7 +9,8 @@
 //!
 //! Two clusters see each other through the link where one is given the other's seeds. One cluster on two
 //! sites ([`TopologySpec::joined`]) is put on the link by `transport.publish_port`: every node tells the others the
-//! port of the link that leads to it.
+//! port of the link that leads to it. The same way a node that is to be cut off gets a door of its own
+//! ([`OpenSearchTarget::with_doors`]).
 
 mod file_server;
 mod installation;
@@ -23,8 +24,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
-use world::Env;
+use world::{Env, LinkConfig};
 
+use crate::link_thread::LinkThread;
 use crate::members::Members;
 use crate::process::{NodeProcess, first_ended};
 use crate::site_link::SiteLink;
@@ -56,6 +58,8 @@ pub struct OpenSearchTarget {
     /// Told when a node ends by itself.
     ends: Rc<Notify>,
     link: Option<SiteLink>,
+    /// What leads to each node where nodes can be cut off; none where they cannot.
+    doors: Option<BTreeMap<String, LinkThread>>,
     /// The snapshots of each cluster, and what serves them to others.
     repositories: BTreeMap<String, (Repository, FileServer)>,
     /// Below `nodes`: dropped after the processes that write there have ended.
@@ -74,6 +78,7 @@ impl OpenSearchTarget {
             nodes: Members::default(),
             ends: Rc::default(),
             link: None,
+            doors: None,
             repositories: BTreeMap::new(),
             root: None,
         }
@@ -88,6 +93,14 @@ impl OpenSearchTarget {
     /// An unpacked distribution instead of the release from Maven Central.
     pub fn with_home(mut self, home: &Path) -> Self {
         self.home = Some(home.to_owned());
+        self
+    }
+
+    /// Nodes that can be cut off: each is reached by the others through a door of its own, which costs a hop. What the
+    /// node itself sends to others still arrives there; that they do not reach it is enough for it to leave the cluster.
+    /// Clients reach it as ever. Not beside a link.
+    pub fn with_doors(mut self, doors: bool) -> Self {
+        self.doors = doors.then(BTreeMap::new);
         self
     }
 
@@ -185,9 +198,17 @@ impl OpenSearchTarget {
         }
     }
 
+    fn door(&self, node: &str) -> Result<&LinkThread, Error> {
+        let none = || {
+            let why = "its nodes were started without doors".to_owned();
+            Error::NoFault { target: self.name(), what: format!("cut off {node}"), why }
+        };
+        self.doors.as_ref().and_then(|doors| doors.get(node)).ok_or_else(none)
+    }
+
     /// What node `n` is started with, and the address that leads to it through the link.
     fn plan(
-        &self,
+        &mut self,
         cluster: &ClusterSpec,
         n: usize,
         manager: Option<&NodePlan>,
@@ -199,7 +220,17 @@ impl OpenSearchTarget {
         let transport = format!("127.0.0.1:{}", ports[1]);
         let through_link =
             self.link.as_ref().map(|link| link.route(&cluster.name, &transport)).transpose()?;
-        let published = through_link.as_ref().filter(|_| joined).unwrap_or(&transport);
+        let through_door = match &mut self.doors {
+            Some(doors) if self.link.is_none() => {
+                let door = LinkThread::open(LinkConfig::default())?;
+                let address = door.route("127.0.0.1:0", &transport)?;
+                doors.insert(name.clone(), door);
+                Some(address)
+            }
+            _ => None,
+        };
+        let through = through_door.as_ref().or(through_link.as_ref().filter(|_| joined));
+        let published = through.unwrap_or(&transport);
         let publish_port = published.rsplit(':').next().and_then(|port| port.parse().ok());
         let allowed =
             self.repositories.values().map(|(repository, _)| repository.url.clone() + "*");
@@ -315,6 +346,16 @@ impl Target for OpenSearchTarget {
         self.nodes.pause(self.name(), node, false)
     }
 
+    async fn cut_node(&mut self, node: &str) -> Result<(), Error> {
+        self.door(node)?.cut();
+        Ok(())
+    }
+
+    async fn heal_node(&mut self, node: &str) -> Result<(), Error> {
+        self.door(node)?.heal();
+        Ok(())
+    }
+
     async fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
         self.nodes.slow(self.name(), node, factor)
     }
@@ -359,6 +400,9 @@ impl Target for OpenSearchTarget {
         }
         self.repositories.clear();
         self.link = None;
+        if let Some(doors) = &mut self.doors {
+            doors.clear();
+        }
         self.root = None;
     }
 }

@@ -155,7 +155,9 @@ fn execute(args: &Args) -> anyhow::Result<Executed> {
             Ok(EmbeddedTarget::new(env, std::env::current_exe()?))
         }),
         On::OpenSearch => on_real(&resolved, &mut writer, &mut manifest, |env| {
-            let target = OpenSearchTarget::new(env).with_heap(&args.heap);
+            let target = OpenSearchTarget::new(env)
+                .with_heap(&args.heap)
+                .with_doors(resolved.cuts_nodes_off());
             Ok(args.opensearch_home.iter().fold(target, |target, home| target.with_home(home)))
         }),
         On::Virtual => on_virtual(&resolved, writer),

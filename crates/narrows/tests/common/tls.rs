@@ -34,7 +34,11 @@ pub fn authority(dir: &Path) -> (String, Arc<ServerConfig>) {
 
 /// Ends TLS on a port of its own, asks for credentials, and hands on to `upstream`, as long as the test runs. Answers
 /// with its address.
-pub fn guarded_end(upstream: &str, authorization: &'static str, config: Arc<ServerConfig>) -> String {
+pub fn guarded_end(
+    upstream: &str,
+    authorization: &'static str,
+    config: Arc<ServerConfig>,
+) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("localhost:{}", listener.local_addr().unwrap().port());
     let upstream = upstream.to_owned();

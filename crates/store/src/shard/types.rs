@@ -148,6 +148,10 @@ pub struct ShardStats {
     pub local_checkpoint: Option<u64>,
     /// Every in-sync copy has applied everything up to here, as far as is known.
     pub global_checkpoint: Option<u64>,
+    /// Searches whose answer had been kept, since the copy was opened.
+    pub request_cache_hits: u64,
+    /// Searches that asked for a kept answer and found none.
+    pub request_cache_misses: u64,
     /// Generation of the newest commit.
     pub commit_generation: u64,
     /// Retention leases: id to first sequence number kept.

@@ -91,6 +91,7 @@ impl SyntheticArm {
             store_bytes: index.store_bytes(),
             log_ops: disk.log.len() as u64,
             log_bytes: disk.log_bytes,
+            ..Counts::default()
         }
     }
 

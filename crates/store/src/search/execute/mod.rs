@@ -9,10 +9,11 @@
 //! | `values.rs` | the columns of a segment |
 //! | `singles.rs` | columns of which many values are read at once |
 //! | `top.rs` | the best hits of a segment |
-//! | `aggregate.rs` | aggregations |
+//! | `aggregate.rs`, `gathered.rs` | aggregations, and the buckets that they meet |
 
 mod aggregate;
 mod excluded;
+mod gathered;
 mod resolve;
 mod singles;
 mod statistics;
@@ -23,7 +24,7 @@ mod values;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use tantivy::query::{EnableScoring, Query as Library, Weight};
+use tantivy::query::{ConstScoreQuery, EnableScoring, Query as Library, Weight};
 use tantivy::schema::document::Value as _;
 use tantivy::{DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED, TantivyDocument};
 
@@ -150,8 +151,13 @@ impl Execution<'_> {
         let mut all = Vec::new();
         if self.wanted() > 0 {
             let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
+            // Where all score the same the first are the best.
+            let is_constant = query.is::<ConstScoreQuery>();
             for (segment, reader) in (0..).zip(searcher.segment_readers()) {
-                all.extend(self.best_of(weight.as_ref(), segment, reader)?);
+                all.extend(match is_constant {
+                    true => self.first_of(weight.as_ref(), segment, reader, all.len())?,
+                    false => self.best_of(weight.as_ref(), segment, reader)?,
+                });
             }
         }
         let hits = self.merge(all);
@@ -175,6 +181,29 @@ impl Execution<'_> {
             }
         }
         Ok((total, false))
+    }
+
+    /// The first of a segment, where `before` hits come before it.
+    fn first_of(
+        &self,
+        weight: &dyn Weight,
+        segment: u32,
+        reader: &SegmentReader,
+        before: usize,
+    ) -> Result<Vec<ShardHit>> {
+        let (mut hits, wanted) = (Vec::new(), self.wanted().saturating_sub(before));
+        let alive = reader.alive_bitset();
+        let mut scorer = weight.scorer(reader, 1.0)?;
+        let mut doc = scorer.doc();
+        while doc != TERMINATED && hits.len() < wanted {
+            if alive.is_none_or(|alive| alive.is_alive(doc)) {
+                let score = scorer.score();
+                let (sort, score) = (self.shown_sort(score), Some(score));
+                hits.push(ShardHit { segment, doc, score, sort });
+            }
+            doc = scorer.advance();
+        }
+        Ok(hits)
     }
 
     fn best_of(
