@@ -181,8 +181,8 @@ async fn paused_resumed_and_forgotten(env: Env) {
     env.sleep(std::time::Duration::from_secs(2)).await;
     assert!(pair.lacks("logs-1").await);
     // It is kept over a restart of the manager, and what was made meanwhile is followed.
-    pair.follower.stop_node(1).await;
-    pair.follower.start_node(1).await;
+    pair.follower.stop_node(0).await;
+    pair.follower.start_node(0).await;
     pair.follower.must("POST", "/_ccr/auto_follow/p/resume", Value::Null).await;
     pair.has(&env, "logs-1", 5).await;
     pair.follower.must("DELETE", "/_ccr/auto_follow/p", Value::Null).await;

@@ -162,11 +162,37 @@ pub enum Error {
         /// What the recovery says of itself.
         why: String,
     },
+    /// A follower that does not catch up.
+    #[error(
+        "{variant}: the follower lacks {lag} operations after {seconds} s, and fewer than {under} were waited for: {why}"
+    )]
+    Lags {
+        /// The variant.
+        variant: String,
+        /// How long it was waited for.
+        seconds: u64,
+        /// Operations that it lacks.
+        lag: u64,
+        /// What was waited for.
+        under: u64,
+        /// What the follower says of itself.
+        why: String,
+    },
     /// A plan with a snapshot on a target without.
     #[error("{target} has no snapshots to restore; run this plan with --on opensearch")]
     NoRepository {
         /// The target.
         target: &'static str,
+    },
+    /// A variant with a setting that the cluster does not have.
+    #[error(
+        "{variant} cannot be run there: that release has no {setting}; take other variants with --variant"
+    )]
+    NoSetting {
+        /// The variant.
+        variant: String,
+        /// The setting.
+        setting: String,
     },
     /// A snapshot that was not taken whole.
     #[error("the leader could not take a snapshot: {why}")]
@@ -203,6 +229,7 @@ impl Error {
             | Error::Scale { .. }
             | Error::Parameter { .. }
             | Error::TooLarge { .. }
+            | Error::NoSetting { .. }
             | Error::NoRepository { .. } => true,
             Error::Target(error) => error.is_usage(),
             _ => false,

@@ -121,6 +121,21 @@ fn a_red_cluster_is_left_alone() {
 }
 
 #[test]
+fn a_version_never_seen_is_not_changed() {
+    const FUTURE: &str = r#"{"cluster_name":"c","cluster_uuid":"u","status":"green",
+        "version":{"number":"42.0.0","distribution":"opensearch"}}"#;
+    let server = Server::start("200 OK", FUTURE, None);
+    let runs = tempfile::tempdir().unwrap();
+    let runs = runs.path().to_str().unwrap();
+    let url = format!("http://{}", server.address);
+    let run = ["run", "replica-over-link", "--on", &url, "--allow-changes", "--runs", runs];
+    refused(&run, &["opensearch 42.0.0 was never tried", "--any-version"]);
+    // Where one says so it goes on, as far as this server lets it: there are no nodes.
+    refused(&[&run[..], &["--any-version"]].concat(), &["has 0 data nodes"]);
+    server.was_only_read();
+}
+
+#[test]
 fn wrong_authorities_and_wrong_protocols_are_named() {
     const CALM: &str = r#"{"cluster_name":"c","status":"green","initializing_shards":0,
         "relocating_shards":0,"unassigned_shards":0,"number_of_nodes":0,

@@ -82,6 +82,59 @@ fn a_replica_crosses_the_link_and_both_copies_hold_the_same() {
     nothing_is_left(dir.path());
 }
 
+/// Releases of both flavours, old and new: started, watched, and a replica that crosses the link.
+#[test]
+fn other_releases_are_started_and_understood() {
+    if !common::is_here(&["java", "mvn"]) {
+        return;
+    }
+    let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
+    for (release, variant) in
+        [("1.3.13", "512 KB x 5"), ("3.0.0", "4 MB x 5"), ("elasticsearch-7.10.2", "512 KB x 5")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = ["run", "replica-over-link", "--on", "opensearch", "--scale", "0.02", "--json"];
+        let more = ["--opensearch-version", release, "--variant", variant];
+        let output = narrows(dir.path(), &[&plan[..], &more[..]].concat()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // Java 21 is not everywhere, and jars come from elsewhere.
+        let is_missing = output.status.code() == Some(2) || said.contains("mvn could not");
+        if is_missing && std::env::var_os("NARROWS_REQUIRE_OPENSEARCH").is_none() {
+            eprintln!("SKIPPED: {release} cannot be started here: {said}");
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(0), "{release}: {said}");
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let row = &found["rows"][0];
+        assert_eq!((&row["verified"], &row["documents"]), (&true.into(), &20_000.into()), "{row}");
+        nothing_is_left(dir.path());
+    }
+}
+
+/// What a release does not have is said, and a name that there is not.
+#[test]
+fn releases_and_settings_that_there_are_not_are_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = ["run", "replica-over-link", "--on", "opensearch", "--opensearch-version"];
+    let said = refused(&mut narrows(dir.path(), &[&run[..], &["2.18.0"]].concat()));
+    assert!(said.contains("1.3.13") && said.contains("--opensearch-home"), "{said}");
+    if !common::is_here(&["java", "mvn"]) {
+        return;
+    }
+    let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
+    let arguments = ["1.3.13", "--scale", "0.02", "--variant", "4 MB x 5"];
+    let mut command = narrows(dir.path(), &[&run[..], &arguments[..]].concat());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("mvn could not") {
+        eprintln!("SKIPPED: 1.3.13 cannot be fetched here: {said}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no indices.recovery.chunk_size"), "{said}");
+    nothing_is_left(dir.path());
+}
+
 /// A plan that recovers from remote, on clusters that have no cross-cluster replication.
 #[test]
 fn a_snapshot_is_restored_through_the_link() {

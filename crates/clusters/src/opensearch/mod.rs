@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `installation` | the jars, fetched once with `mvn`, or an unpacked distribution |
 //! | `file_server` | a snapshot repository over HTTP, which the other cluster reads through the link |
+//! | `release` | the releases that can be started, and in what they differ |
 //! | `node` | a node's settings, its directory, its process |
 //! | `OpenSearchNode.java`, `pom.xml` | the class that starts a node; what it needs |
 //!
@@ -15,6 +16,7 @@
 mod file_server;
 mod installation;
 mod node;
+mod release;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,6 +41,7 @@ use installation::Installation;
 use node::NodePlan;
 
 pub(crate) use node::free_ports;
+pub use release::Release;
 
 /// The heap of a node where none is asked for.
 pub const DEFAULT_HEAP: &str = "512m";
@@ -52,6 +55,7 @@ pub struct OpenSearchTarget {
     env: Env,
     client: RestClient,
     heap: String,
+    release: &'static Release,
     home: Option<PathBuf>,
     installation: Option<Installation>,
     nodes: Members<NodeProcess, NodePlan>,
@@ -73,6 +77,7 @@ impl OpenSearchTarget {
             env: env.clone(),
             client: RestClient::new(env),
             heap: DEFAULT_HEAP.to_owned(),
+            release: Release::standard(),
             home: None,
             installation: None,
             nodes: Members::default(),
@@ -87,6 +92,12 @@ impl OpenSearchTarget {
     /// Another heap for every node, as Java writes it: `512m`, `1g`.
     pub fn with_heap(mut self, heap: &str) -> Self {
         self.heap = heap.to_owned();
+        self
+    }
+
+    /// Another release from Maven Central.
+    pub fn with_release(mut self, release: &'static Release) -> Self {
+        self.release = release;
         self
     }
 
@@ -110,7 +121,7 @@ impl OpenSearchTarget {
         if self.installation.is_none() {
             self.installation = Some(match &self.home {
                 Some(home) => Installation::from_home(home).await?,
-                None => Installation::from_maven().await?,
+                None => Installation::from_maven(self.release).await?,
             });
         }
         Ok(())
@@ -325,17 +336,11 @@ impl Target for OpenSearchTarget {
     }
 
     async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
-        if let Some(process) = self.nodes.find(node)?.running.take() {
-            process.kill().await;
-        }
-        Ok(())
+        self.nodes.kill(node).await
     }
 
     async fn stop_node(&mut self, node: &str) -> Result<(), Error> {
-        if let Some(process) = self.nodes.find(node)?.running.take() {
-            process.stop().await;
-        }
-        Ok(())
+        self.nodes.stop(node).await
     }
 
     async fn pause_node(&mut self, node: &str) -> Result<(), Error> {

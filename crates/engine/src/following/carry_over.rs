@@ -11,7 +11,7 @@ use crate::node::Node;
 use crate::remote;
 use crate::settings::{SettingsMap, Update};
 use crate::state::{Alias, AliasAction, Aliases, Event};
-use crate::transport::{Failure, LeaderShard, RemoteIndex};
+use crate::transport::{Failure, LeaderShard, RemoteIndex, Versions};
 
 /// Settings that are this cluster's own affair.
 const NOT_CARRIED: [&str; 3] = [
@@ -20,20 +20,10 @@ const NOT_CARRIED: [&str; 3] = [
     "index.soft_deletes.retention_lease.period",
 ];
 
-/// Versions of what a leader's index is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Versions {
-    pub(crate) mappings: u64,
-    pub(crate) settings: u64,
-    pub(crate) aliases: u64,
-}
-
-impl Versions {
-    fn has(&self, other: &Versions) -> bool {
-        self.mappings >= other.mappings
-            && self.settings >= other.settings
-            && self.aliases >= other.aliases
-    }
+fn covers(have: &Versions, versions: &Versions) -> bool {
+    have.mappings >= versions.mappings
+        && have.settings >= versions.settings
+        && have.aliases >= versions.aliases
 }
 
 /// What was taken over so far.
@@ -51,7 +41,7 @@ impl CarryOver {
     }
 
     fn has(&self, versions: Versions) -> bool {
-        self.have.get().has(&versions)
+        covers(&self.have.get(), &versions)
     }
 
     /// Returns once the follower has what the leader has at these versions.
@@ -79,7 +69,7 @@ impl CarryOver {
             settings: asked.settings_version,
             aliases: asked.aliases_version,
         };
-        if !have.has(&versions) {
+        if !covers(&have, &versions) {
             let why = "asked a node of the leader that has not heard of a change yet; try again";
             return Err(Failure::unavailable(&leader.index, leader.shard, why));
         }

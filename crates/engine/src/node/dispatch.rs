@@ -151,7 +151,9 @@ async fn on_shard(
             ShardAnswer::Done
         }
         ShardAction::Flush => {
-            following::expire_leases(node, &shard).await;
+            if let Some(settings) = shard.settings_by(&node.state()) {
+                following::expire_leases(node, &shard, &settings).await;
+            }
             store.flush().await?;
             ShardAnswer::Done
         }

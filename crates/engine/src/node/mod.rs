@@ -82,6 +82,10 @@ pub struct Inner {
     /// When a copy here was last written or searched, or the state changed; told to who rests until then.
     used_at: Cell<Time>,
     used: Notify,
+    /// Copies that were written or searched lately: the others rest.
+    in_use: RefCell<BTreeMap<ShardKey, Rc<LocalShard>>>,
+    /// Settings may have changed, of copies that rest, too.
+    state_is_new: Cell<bool>,
     /// Copies on the disk that are not open: they may be deleted once nobody needs them.
     kept: RefCell<BTreeSet<ShardKey>>,
     manager_seen: Cell<ManagerSeen>,
@@ -145,6 +149,8 @@ impl Node {
             started: env.now(),
             used_at: Cell::new(env.now()),
             used: Notify::new(),
+            in_use: RefCell::default(),
+            state_is_new: Cell::new(true),
             kept: RefCell::default(),
             manager_seen: Cell::new(ManagerSeen::At(env.now())),
             state: RefCell::new(state),
@@ -286,6 +292,7 @@ impl Node {
         if (&before.transient, &before.persistent) != (&state.transient, &state.persistent) {
             self.take_settings(&state);
         }
+        self.inner.state_is_new.set(true);
         self.note_use();
         self.inner.reconcile.notify_one();
         self.state_changed.notify_waiters();

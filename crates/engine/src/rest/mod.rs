@@ -14,7 +14,7 @@
 //! | `cluster`, `health`, `settings`, `explain` | `/` and `_cluster` |
 //! | `nodes` | `_nodes` |
 //! | `index`, `index_settings`, `alias`, `rollover`, `maintenance` | indices |
-//! | `document`, `bulk_lines`, `bulk`, `bulk_answer` | documents |
+//! | `document`, `bulk_lines`, `bulk`, `bulk_answer`, `run` | documents |
 //! | `search` | searches |
 //! | `recovery`, `remote`, `ccr`, `auto_follow`, `digest` | recoveries, remote clusters, followers, what a checker compares |
 //! | `table`, `cat`, `cat_shards`, `cat_thread_pool` | `_cat` |
@@ -52,6 +52,7 @@ mod recovery;
 mod remote;
 mod rollover;
 mod router;
+mod run;
 mod search;
 mod server;
 mod settings;

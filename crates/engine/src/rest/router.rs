@@ -19,8 +19,8 @@ use super::table::TABLE;
 use super::{RestRequest, RestResponse};
 use super::{
     alias, auto_follow, bulk, cat, cat_shards, cat_thread_pool, ccr, cluster, digest, document,
-    explain, health, index, index_settings, maintenance, nodes, recovery, remote, rollover, search,
-    settings,
+    explain, health, index, index_settings, maintenance, nodes, recovery, remote, rollover, run,
+    search, settings,
 };
 use crate::node::Node;
 use crate::state::ClusterState;
@@ -285,6 +285,8 @@ static ROUTES: &[Route] = &[
         &[&["replicas"], EXPRESSION],
         |c| Box::pin(digest::digest(c)),
     ),
+    route(GET, &["/{index}/_narrows/copies"], &[EXPRESSION], |c| Box::pin(digest::copies(c))),
+    route(POST, &["/{index}/_narrows/run"], &[run::KNOWN], |c| Box::pin(run::index(c))),
     // For people.
     route(GET, &["/_cat"], &[], |c| Box::pin(cat::list(c))),
     route(

@@ -63,7 +63,7 @@ pub(crate) async fn query(node: &Node, ask: ShardSearch) -> Result<Response, Fai
     let took = node.env.now() - began;
     node.search.pool.served_in(took);
     node.served_in(took);
-    node.note_use();
+    shard.note_use(node);
     drop(slot);
     node.search.served.borrow_mut().note(company, node.env.now() - arrived);
     let pool = &node.search.pool;

@@ -192,6 +192,17 @@ pub struct LeaderShard {
     pub history_uuid: String,
 }
 
+/// Versions of what an index is beside its operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    /// Of its mappings.
+    pub mappings: u64,
+    /// Of its settings.
+    pub settings: u64,
+    /// Of its aliases.
+    pub aliases: u64,
+}
+
 /// A follower's question for operations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadChanges {
@@ -205,6 +216,8 @@ pub struct ReadChanges {
     pub max_bytes: u64,
     /// How long to wait for operations where there are none yet.
     pub poll_timeout: Duration,
+    /// What the follower has of the index's other properties: where that is not what there is, nothing is waited for.
+    pub known: Option<Versions>,
     /// 0 plain, 1 lz4, 2 zstd.
     pub compress: u8,
 }
@@ -218,12 +231,8 @@ pub struct Changes {
     pub global_checkpoint: Option<u64>,
     /// Highest sequence number of the primary.
     pub max_seq_no: Option<u64>,
-    /// Version of the index's mappings.
-    pub mapping_version: u64,
-    /// Version of its settings.
-    pub settings_version: u64,
-    /// Version of its aliases.
-    pub aliases_version: u64,
+    /// Versions of the index's other properties.
+    pub versions: Versions,
     /// How long it took, without the wait.
     pub served: Duration,
     /// How long it waited for operations to come.
@@ -586,6 +595,11 @@ pub enum Response {
         /// Of those that would make it too long: the uuids.
         others: BTreeMap<String, String>,
     },
+    /// A lease was added or renewed.
+    Leased {
+        /// For how long it holds.
+        period: Duration,
+    },
     /// A session.
     Session(Box<SessionOpened>),
     /// A chunk.
@@ -664,6 +678,8 @@ fn request_bytes(request: &WriteRequest) -> u64 {
     let source = match request {
         WriteRequest::Index { source, .. } => source.len() as u64,
         WriteRequest::Delete { .. } => 0,
+        // As many lines as it has documents.
+        WriteRequest::Run { run, .. } => run.source_bytes() + 44 * run.documents(),
     };
     24 + request.id().len() as u64 + source
 }

@@ -146,8 +146,8 @@ async fn a_rollover_waits_for_its_conditions(env: Env) {
     }
     // A name of an alias says where it is kept over a restart of the manager.
     let mut c = c;
-    c.stop_node(1).await;
-    c.start_node(1).await;
+    c.stop_node(0).await;
+    c.start_node(0).await;
     c.green("logs").await;
     assert_eq!(c.must("PUT", "/logs/_doc/y", json!({"n": 2})).await["_index"], "logs-next");
     c.stop().await;

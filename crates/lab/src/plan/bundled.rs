@@ -20,7 +20,11 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 10] = [
+const BUNDLED: [Bundled; 14] = [
+    plan!("follow-large"),
+    plan!("follow-medium"),
+    plan!("follow-small"),
+    plan!("follow-while-recovering"),
     plan!("recover-while-indexing"),
     plan!("remote-recovery"),
     plan!("remote-recovery-http-logs"),

@@ -237,6 +237,7 @@ impl Inner {
                 files: Vec::new(),
                 max_seq_no: book.tracker.max_seq_no(),
                 local_checkpoint,
+                above_checkpoint: book.tracker.above(),
                 documents: book.documents,
                 history_uuid: self.history_uuid.clone(),
             },

@@ -41,6 +41,7 @@ use crate::error::io;
 use crate::files;
 use crate::plan::{Change, Located};
 use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
+use crate::shard::write::RUNS_ARE_VIRTUAL;
 use crate::snapshot::Pin;
 use crate::{Digest, Error, GetResult, ListedDocument, Mapping, Operation, Result, WriteRequest};
 
@@ -170,12 +171,18 @@ impl TantivyArm {
     pub(crate) async fn parse(&self, requests: &[WriteRequest]) -> Parsed {
         let source = |request: &WriteRequest| match request {
             WriteRequest::Index { source, .. } => Some(source.clone()),
-            WriteRequest::Delete { .. } => None,
+            WriteRequest::Delete { .. } | WriteRequest::Run { .. } => None,
         };
         let sources: Vec<_> = requests.iter().map(source).collect();
         let bytes = sources.iter().flatten().map(|source| source.len() as u64).sum();
         let core = self.core.clone();
-        self.env.work(Work::Parse { bytes }, move || core.parse(&sources)).await
+        let mut parsed = self.env.work(Work::Parse { bytes }, move || core.parse(&sources)).await;
+        for (number, request) in requests.iter().enumerate() {
+            if let WriteRequest::Run { .. } = request {
+                parsed.rejected.insert(number, RUNS_ARE_VIRTUAL.to_owned());
+            }
+        }
+        parsed
     }
 
     pub(crate) async fn parse_missing(

@@ -48,7 +48,7 @@ enum State {
     Stats(Vec<Stats>),
     Distinct(Vec<Distinct>, u64),
     Digest(Vec<Digest>),
-    Buckets(Gathered),
+    Buckets(Box<Gathered>),
 }
 
 /// The field that an aggregation reads.
@@ -119,7 +119,7 @@ impl<'a> Collector<'a> {
                 State::Digest(Vec::new())
             }
             AggregationKind::Metric(_) => State::Stats(Vec::new()),
-            _ => State::Buckets(Gathered::default()),
+            _ => State::Buckets(Box::default()),
         };
         let subs = Collector::all(&of.subs, mapping, now_ms)?;
         let kind = mapped.map(|mapped| mapped.kind);
