@@ -25,8 +25,8 @@ pub use action::{Action, Lasts};
 pub(crate) use bundled::names;
 pub use bundled::{Bundled, bundled};
 pub use diagnostic::Diagnostic;
-pub use fault::{Fault, FaultKind};
 pub(crate) use fault::LINK;
+pub use fault::{Fault, FaultKind};
 pub use models::{ModelInUse, models, models_in_use};
 pub use resolved::{
     Background, Cluster, CorpusUse, Full, FullLoad, Index, Link, LoadUse, Parameter, Peers,
