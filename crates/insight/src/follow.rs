@@ -95,7 +95,7 @@ mod tests {
             violations,
             catch_ups: vec![
                 wait("the follower began", 1.0, 0),
-                wait("the link was cut for 20.0 s", 20.0, 300),
+                wait("the link was cut off for 20.0 s", 20.0, 300),
             ],
             ..FollowFigures::default()
         }
@@ -109,7 +109,7 @@ mod tests {
         };
         assert_eq!(
             headline(&[variant(0)]),
-            "adaptive caught up in 12.0 s after the link was cut for 20.0 s, 3.00 times as fast as real time; 5000 \
+            "adaptive caught up in 12.0 s after the link was cut off for 20.0 s, 3.0 times as fast as real time; 5000 \
              writes acknowledged, nothing lost"
         );
         assert!(

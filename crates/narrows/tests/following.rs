@@ -70,7 +70,7 @@ fn processes_are_killed_and_cut_off_and_nothing_is_lost() {
     assert!(lap["acknowledged"].as_u64() > Some(1500), "{lap}");
     let waits = lap["catch_ups"].as_array().unwrap();
     assert_eq!(waits.len(), 4);
-    assert_eq!(waits[1]["after"], "the link was cut for 2.00 s");
+    assert_eq!(waits[1]["after"], "the link was cut off for 2.00 s");
     assert!(waits[1]["lag_operations"].as_u64() > Some(200), "{lap}");
     let run = std::fs::read_dir(dir.path().join("runs")).unwrap().next().unwrap().unwrap();
     let page = std::fs::read_to_string(run.path().join("report.html")).unwrap();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A follower that was behind and was waited for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CatchUp {
-    /// What had happened before: `the link was cut for 5:00`.
+    /// What had happened before: `the link was cut off for 5:00`.
     pub after: String,
     /// Operations that it lacked when the wait began.
     pub lag_operations: u64,
