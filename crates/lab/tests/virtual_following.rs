@@ -123,36 +123,28 @@ fn every_fault_passes_and_nothing_is_lost() {
         .collect();
     assert!(samples.iter().any(|sample| !sample.answered), "a follower that is down");
     assert_eq!(samples.last().unwrap().lag_operations, 0);
-    let summary = insight_of(&run_dir);
-    assert!(summary.contains("nothing lost"), "{summary}");
-}
-
-/// The end of the run's rows in words, as the record has them.
-fn insight_of(run: &RunDir) -> String {
-    let mut notes = run.lines.iter().filter_map(|line| match line {
-        Line::Note { text, .. } => Some(text.as_str()),
-        _ => None,
+    let said = run_dir.lines.iter().any(|line| match line {
+        Line::Note { text, .. } => text == "11 copies hold what was acknowledged",
+        _ => false,
     });
-    let last = notes.next_back().unwrap_or_default();
-    if last.ends_with("copies hold what was acknowledged") {
-        "nothing lost".to_owned()
-    } else {
-        last.to_owned()
-    }
+    assert!(said, "the checker says what it found");
 }
 
 #[test]
 fn a_cut_of_five_minutes_is_caught_up_twice_as_fast_as_real_time() {
     let steps = "{ fault = { kind = \"cut\", lasts = \"5s\", full = \"5m\" } }, { wait_for_lag = { under = 200, within = \"10m\" } },";
-    let (rows, run_dir, _) = run(plan(steps), None);
+    let text =
+        PLAN.replace("STEPS", steps).replace("documents_per_s = 400", "documents_per_s = 100");
+    let plan = Plan::parse("following.toml", &text).unwrap();
+    let (rows, run_dir, _) = run(plan, None);
     let rows = rows.unwrap();
     let found = figures(&rows[0]);
     assert!(rows[0].verified, "{found:?}");
     let wait = &found.catch_ups[1];
     assert_eq!(wait.after, "the link was cut off for 5:00");
-    // 400 operations a second came meanwhile, and the last were acknowledged just now.
-    assert!((105_000..=125_000).contains(&wait.lag_operations), "{wait:?}");
-    assert!((299.0..302.0).contains(&wait.lag_s), "{wait:?}");
+    // 100 operations a second came meanwhile, and the last were acknowledged just now.
+    assert!((28_000..=31_500).contains(&wait.lag_operations), "{wait:?}");
+    assert!((298.0..302.0).contains(&wait.lag_s), "{wait:?}");
     assert!(wait.speed() >= Some(2.0), "{wait:?}");
     assert!(found.lag_operations_max >= wait.lag_operations);
     // The lag rises while the link is cut: the driver knows what the follower cannot.
@@ -165,7 +157,7 @@ fn a_cut_of_five_minutes_is_caught_up_twice_as_fast_as_real_time() {
         })
         .collect();
     let peak = lags.iter().position(|lag| *lag == found.lag_operations_max).unwrap();
-    assert!(peak > 1000 && lags[peak / 2] > 10_000 && *lags.last().unwrap() == 0);
+    assert!(peak > 1000 && lags[peak / 2] > 2_500 && *lags.last().unwrap() == 0);
 }
 
 /// Acknowledged writes that die with the leader's nodes.

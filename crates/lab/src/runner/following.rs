@@ -81,7 +81,7 @@ impl Following<'_> {
                 if let Some(has) = has.get_mut(number("shard_id") as usize) {
                     // No operation at all is -1, and so is a shard that has not begun.
                     let checkpoint = shard["follower_global_checkpoint"].as_i64().unwrap_or(-1);
-                    if checkpoint >= 0 || has.is_some() {
+                    if checkpoint >= 0 {
                         *has = Some((checkpoint + 1) as u64);
                     }
                 }
