@@ -50,6 +50,7 @@ full = { documents = 3_000, bytes = "1mb", segments = 9 }
 [[operation]]
 name = "search"
 body = '{"size": 0, "query": {"term": {"status": 200}}, "aggs": {"s": {"stats": {"field": "size"}}}}'
+cost = { documents = 200_000 }
 
 [load]
 operations = ["search"]
