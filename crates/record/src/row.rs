@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::load::LoadFigures;
+use crate::stream::StreamFigures;
 
 /// The cause that a piece of transfer time is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -113,6 +114,9 @@ pub struct Row {
     /// The loads that were sent, one for each operation; of a plan that measures those, there is nothing else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadFigures>,
+    /// What threads and memory did, where documents were streamed between two servers of buckets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamFigures>,
 }
 
 impl Row {

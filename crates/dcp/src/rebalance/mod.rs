@@ -51,6 +51,21 @@ pub struct MoveStats {
     pub passed: BridgeStats,
 }
 
+/// Vbuckets that are being copied.
+pub struct Replication(Bridge);
+
+impl Replication {
+    /// What was passed on so far.
+    pub fn stats(&self) -> BridgeStats {
+        self.0.stats()
+    }
+
+    /// Waits until it breaks off.
+    pub async fn failure(&self) -> Error {
+        self.0.failure().await
+    }
+}
+
 impl Rebalance {
     /// Moves one vbucket.
     ///
@@ -90,6 +105,21 @@ impl Rebalance {
         passed.packets += more.packets;
         passed.bytes += more.bytes;
         Ok(MoveStats { vb, replica_s, persistence_s, takeover_s, passed })
+    }
+
+    /// Begins to stream replicas of vbuckets over one connection, and goes on while the answer lives.
+    ///
+    /// # Errors
+    /// If a server cannot be reached, or refuses.
+    pub async fn replicate(&self, env: &Env, vbuckets: &[u16]) -> Result<Replication> {
+        let mut at_destination = Client::connect(env, &self.destination).await?;
+        let mut bridge = self.bridge(env, &format!("eq_dcpq:{}:replication", self.name)).await?;
+        for vb in vbuckets {
+            let replica = Body::SetVbucketState { state: VbucketState::Replica };
+            at_destination.require(*vb, replica).await?;
+            bridge.ask(*vb, Body::AddStream { flags: 0 }).await?;
+        }
+        Ok(Replication(bridge))
     }
 
     async fn bridge(&self, env: &Env, name: &str) -> Result<Bridge> {

@@ -20,7 +20,8 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 9] = [
+const BUNDLED: [Bundled; 10] = [
+    plan!("dcp-rebalance"),
     plan!("recover-while-indexing"),
     plan!("remote-recovery"),
     plan!("remote-recovery-http-logs"),

@@ -67,6 +67,7 @@ impl<T: Target> Runner<'_, T> {
             published_s: None,
             published_bytes: None,
             loads,
+            stream: None,
         })
     }
 
