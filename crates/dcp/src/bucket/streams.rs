@@ -11,7 +11,7 @@ use super::item::{Item, ItemData};
 use super::record::DiskRecord;
 use crate::codec::{FailoverEntry, Marker, Status, VbucketState};
 use crate::policy::{FailoverTable, OutOfOrder, StartDecision, StreamStart};
-use crate::{Error, Result};
+use crate::{Error, Result, planted};
 
 /// Versions that a backfill looks up at once.
 const BACKFILL_ITEMS: usize = 1024;
@@ -175,6 +175,11 @@ impl Bucket {
                 if took.is_err() {
                     break;
                 }
+                if vbucket.state == VbucketState::Pending
+                    && self.0.env.is_planted(planted::PENDING_VERSION_LOST)
+                {
+                    continue;
+                }
                 (data.key, data.value) = self.own(data.key, data.value);
                 vbucket.take_quietly(Item::new(data, used));
             }
@@ -206,6 +211,12 @@ impl Bucket {
     pub async fn roll_back(&self, vb: u16, seqno: u64) -> Result<u64> {
         let _turn = self.0.turn.lock().await;
         self.flush_all_in_turn().await?;
+        if self.0.env.is_planted(planted::ROLLBACK_IGNORED) {
+            self.with(vb, |vbucket| {
+                vbucket.snapshot = crate::policy::SnapshotCursor::new(seqno, seqno, seqno);
+            });
+            return Ok(seqno);
+        }
         let reached = self.with(vb, |vbucket| {
             let to = if vbucket.index.can_roll_back(seqno) { seqno } else { 0 };
             let (gone, back) = vbucket.index.truncate(to);

@@ -34,6 +34,9 @@ pub struct Rebalance {
     pub path: Path,
     /// Part of the connections' names.
     pub name: String,
+    /// What the manager does for each move beside streaming: other servers are told, and asked. Nothing is streamed
+    /// meanwhile.
+    pub move_overhead: Duration,
 }
 
 /// How long each part of a move took, seconds.
@@ -73,6 +76,7 @@ impl Rebalance {
     /// If a server cannot be reached, refuses, or a stream ends before its time. A takeover that breaks off may leave the
     /// vbucket active nowhere: the source has given it up, and the destination has not got all of it.
     pub async fn move_vbucket(&self, env: &Env, vb: u16) -> Result<MoveStats> {
+        env.sleep(self.move_overhead).await;
         let mut at_source = Client::connect(env, &self.source).await?;
         let mut at_destination = Client::connect(env, &self.destination).await?;
         let replica = Body::SetVbucketState { state: VbucketState::Replica };

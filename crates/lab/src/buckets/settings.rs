@@ -1,16 +1,23 @@
 //! What a variant of a plan with a bucket says, by the names of its settings.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use dcp::consumer::ConsumerKind;
 use dcp::policy::{MemorySettings, memory_of_2020, memory_of_today};
-use record::units::parse_size;
+use record::units::{parse_duration, parse_size};
 
 use crate::choices::unknown;
 
 /// Settings of plans with a bucket.
-const NAMES: [&str; 5] =
-    ["dcp.path", "dcp.consumer", "dcp.memory", "dcp.item_expel", "dcp.destination_quota"];
+const NAMES: [&str; 6] = [
+    "dcp.path",
+    "dcp.consumer",
+    "dcp.memory",
+    "dcp.item_expel",
+    "dcp.destination_quota",
+    "dcp.move_overhead",
+];
 const PATHS: [(&str, Way); 3] =
     [("rebalance", Way::Rebalance), ("data-copy", Way::DataCopy), ("none", Way::Drain)];
 const CONSUMERS: [(&str, ConsumerKind); 3] = [
@@ -40,6 +47,8 @@ pub struct StreamSettings {
     pub way: Way,
     /// The destination's consumer.
     pub consumer: ConsumerKind,
+    /// What the modelled manager does for each move beside streaming.
+    pub move_overhead: Duration,
     memory: fn(u64) -> MemorySettings,
     item_expel: Option<bool>,
     destination_quota_bytes: Option<u64>,
@@ -59,6 +68,7 @@ impl StreamSettings {
         let mut found = StreamSettings {
             way: Way::DataCopy,
             consumer: ConsumerKind::Mainstream,
+            move_overhead: Duration::ZERO,
             memory: memory_of_2020,
             item_expel: None,
             destination_quota_bytes: None,
@@ -69,6 +79,10 @@ impl StreamSettings {
                 "dcp.consumer" => found.consumer = choose(name, text, &CONSUMERS)?,
                 "dcp.memory" => found.memory = choose(name, text, &MEMORIES)?,
                 "dcp.item_expel" => found.item_expel = Some(choose(name, text, &SWITCHES)?),
+                "dcp.move_overhead" => {
+                    found.move_overhead =
+                        parse_duration(text).map_err(|error| error.to_string())?;
+                }
                 "dcp.destination_quota" => {
                     let bytes = parse_size(text).map_err(|error| error.to_string())?;
                     found.destination_quota_bytes = Some(bytes);

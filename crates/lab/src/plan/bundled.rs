@@ -20,7 +20,8 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 10] = [
+const BUNDLED: [Bundled; 11] = [
+    plan!("dcp-memory"),
     plan!("dcp-rebalance"),
     plan!("recover-while-indexing"),
     plan!("remote-recovery"),
