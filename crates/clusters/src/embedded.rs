@@ -14,7 +14,7 @@ use world::Env;
 
 use crate::members::{self, Members, Place};
 use crate::opensearch::free_ports;
-use crate::process::{NodeProcess, NodeReady, NodeStart, first_ended};
+use crate::process::{NodeProcess, NodeReady, NodeStart, Order, first_ended};
 use crate::site_link::SiteLink;
 use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec, remove_copies};
 use crate::temporary::TemporaryDir;
@@ -208,6 +208,22 @@ impl EmbeddedTarget {
         }
     }
 
+    /// Where the system does not hold a process back, the engine does it itself. What was held is free either way.
+    async fn or_drag(
+        &mut self,
+        node: &str,
+        factor: f64,
+        held: Result<(), Error>,
+    ) -> Result<(), Error> {
+        let factor = match held {
+            Ok(()) if factor > 1.0 => return Ok(()),
+            Ok(()) => 1.0,
+            Err(Error::NoFault { .. }) => factor,
+            Err(error) => return Err(error),
+        };
+        self.nodes.order(self.name(), node, Order::Slow(factor)).await
+    }
+
     async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<(), Error> {
         let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=30s");
         let health = self.request(cluster, "GET", &path, Bytes::new()).await?.json()?;
@@ -296,8 +312,26 @@ impl Target for EmbeddedTarget {
         self.nodes.pause(self.name(), node, false)
     }
 
-    fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
-        self.nodes.slow(self.name(), node, factor)
+    async fn cut_node(&mut self, node: &str) -> Result<(), Error> {
+        self.nodes.order(self.name(), node, Order::CutOff(true)).await
+    }
+
+    async fn heal_node(&mut self, node: &str) -> Result<(), Error> {
+        self.nodes.order(self.name(), node, Order::CutOff(false)).await
+    }
+
+    async fn fail_searches(&mut self, node: &str, fails: bool) -> Result<(), Error> {
+        self.nodes.order(self.name(), node, Order::FailSearches(fails)).await
+    }
+
+    async fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
+        let held = self.nodes.slow(self.name(), node, factor);
+        self.or_drag(node, factor, held).await
+    }
+
+    async fn load_node(&mut self, node: &str, _processes: u32, factor: f64) -> Result<(), Error> {
+        let held = self.nodes.load(self.name(), node, factor);
+        self.or_drag(node, factor, held).await
     }
 
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {

@@ -153,6 +153,41 @@ pub enum Error {
         /// The oldest release that does.
         oldest: String,
     },
+    /// No such release can be started from Maven Central.
+    #[error(
+        "release \"{name}\" cannot be fetched from Maven Central: there are {known}; an unpacked distribution is \
+         given with --opensearch-home"
+    )]
+    NoRelease {
+        /// What was asked for.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// A remote cluster of the name that a run needs is configured already, with other addresses.
+    #[error(
+        "{name} is set on that cluster to something else: whatever reads from it would be cut off, so nothing was \
+         changed; rename that remote cluster, or run this elsewhere"
+    )]
+    RemoteTaken {
+        /// The setting.
+        name: String,
+    },
+    /// A cluster that cannot follow another one's indices.
+    #[error(
+        "{cluster} answers _ccr/stats with {status}{}: it has no cross-cluster replication that narrows can drive \
+         (Elasticsearch has it with a licence, OpenSearch in a plugin with other names); nothing was changed; \
+         \"replica-over-link\" runs inside one cluster, and --on opensearch restores a snapshot instead",
+        in_words(reason)
+    )]
+    NoFollowing {
+        /// Its flavour and version.
+        cluster: String,
+        /// HTTP status.
+        status: u16,
+        /// The cluster's words.
+        reason: String,
+    },
     /// There is nowhere to keep what was fetched.
     #[error(
         "neither NARROWS_CACHE nor XDG_CACHE_HOME nor HOME is set; set NARROWS_CACHE to a directory \
@@ -170,8 +205,8 @@ pub enum Error {
     },
     /// The directory holds no OpenSearch.
     #[error(
-        "{home} holds no OpenSearch: there is no lib and modules in it; give the directory of an \
-         unpacked distribution"
+        "{home} holds no OpenSearch, and no Elasticsearch 7: there is no lib and modules of one in it; give the \
+         directory of an unpacked distribution, or start another release yourself and say --on URL"
     )]
     NoDistribution {
         /// The directory.
@@ -366,6 +401,9 @@ impl Error {
             Error::Missing { .. }
                 | Error::NoCache
                 | Error::NoDistribution { .. }
+                | Error::NoRelease { .. }
+                | Error::RemoteTaken { .. }
+                | Error::NoFollowing { .. }
                 | Error::SitesOfOne
                 | Error::OneCluster
                 | Error::TooFewNodes { .. }

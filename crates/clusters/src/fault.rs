@@ -1,4 +1,4 @@
-//! Faults of a process: paused, or held to a share of the cores. A small shell is between us and the fault: it undoes it
+//! Faults of a process: paused, held to a share of the cores, or kept company there. A small shell is between us and the fault: it undoes it
 //! when its input ends, so that a process is not left standing when this one is killed.
 
 use std::io::{BufRead, BufReader, Read};
@@ -18,8 +18,8 @@ echo done
 cat > /dev/null
 kill -CONT "$1""#;
 
-/// `$1` is the process, `$2` the period and `$3` what it may run of that, in microseconds. Control groups of either
-/// version; the process goes back to where it was.
+/// `$1` is the process, `$2` the period and `$3` what it may run of that, in microseconds; `$4` is how many processes of
+/// `stress-ng` share that with it. Control groups of either version; the process goes back to where it was.
 const SLOW: &str = r#"
 if [ -d /sys/fs/cgroup/cpu ]; then
   root=/sys/fs/cgroup/cpu
@@ -35,8 +35,13 @@ if [ -e "$group/cpu.max" ]; then
 else
   echo "$2" > "$group/cpu.cfs_period_us" && echo "$3" > "$group/cpu.cfs_quota_us" || { rmdir "$group"; exit 1; }
 fi
+if [ "$4" -gt 0 ]; then
+  sh -c 'echo $$ > "$1/cgroup.procs" && exec stress-ng --quiet --cpu "$2"' sh "$group" "$4" > /dev/null 2>&1 &
+  company=$!
+fi
 echo "$1" > "$group/cgroup.procs" && echo done
 cat > /dev/null
+[ -n "$company" ] && kill "$company" 2> /dev/null && wait "$company"
 echo "$1" > "$root$own/cgroup.procs" 2> /dev/null
 for n in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" 2> /dev/null && exit 0; sleep 0.05; done"#;
 
@@ -49,11 +54,17 @@ impl Fault {
         Fault::begin(PAUSE, &[pid.to_string()])
     }
 
-    /// Lets a process run so much of the time, in cores.
-    pub(crate) fn slow(pid: u32, cores: f64) -> Result<Fault, String> {
+    /// Lets a process run so much of the time, in cores. It shares that with so many processes of `stress-ng`.
+    pub(crate) fn slow(pid: u32, cores: f64, company: u32) -> Result<Fault, String> {
         // The kernel takes no less than a millisecond.
         let quota = ((PERIOD_US as f64 * cores) as u64).max(1000);
-        Fault::begin(SLOW, &[pid.to_string(), PERIOD_US.to_string(), quota.to_string()])
+        Fault::begin(SLOW, &[pid.into(), PERIOD_US, quota, company.into()].map(|n| n.to_string()))
+    }
+
+    /// Whether `stress-ng` is installed.
+    pub(crate) fn has_stress() -> bool {
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&paths).any(|dir| dir.join("stress-ng").is_file())
     }
 
     fn begin(script: &str, arguments: &[String]) -> Result<Fault, String> {
@@ -119,7 +130,7 @@ mod tests {
         let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let group = |pid| std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
         let before = group(busy.id());
-        match Fault::slow(busy.id(), 0.1) {
+        match Fault::slow(busy.id(), 0.1, 0) {
             Ok(fault) => {
                 assert!(group(busy.id()).contains(&format!("narrows-{}", busy.id())));
                 drop(fault);
@@ -127,6 +138,47 @@ mod tests {
             Err(why) => assert!(!why.is_empty()),
         }
         assert_eq!(group(busy.id()), before);
+        busy.kill().unwrap();
+        busy.wait().unwrap();
+    }
+
+    /// Core time of a process so far, in the system's ticks.
+    fn ticks(pid: u32) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    }
+
+    /// Its company gets as much as itself, and is gone with the fault. Needs control groups and `stress-ng`, where they
+    /// are not there is an error or nothing to see.
+    #[test]
+    fn a_process_shares_its_cores_with_company() {
+        let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let members = || {
+            let own = std::fs::read_to_string(format!("/proc/{}/cgroup", busy.id())).unwrap();
+            let name = format!("narrows-{}", busy.id());
+            let dir = match own.contains(":cpu") || own.contains(",cpu") {
+                true => format!("/sys/fs/cgroup/cpu/{name}"),
+                false => format!("/sys/fs/cgroup/{name}"),
+            };
+            let listed = std::fs::read_to_string(format!("{dir}/cgroup.procs"));
+            listed.map_or(Vec::new(), |text| {
+                text.lines().map(|pid| pid.parse::<u32>().unwrap()).collect()
+            })
+        };
+        if let (true, Ok(fault)) = (Fault::has_stress(), Fault::slow(busy.id(), 0.5, 3)) {
+            let give_up = std::time::Instant::now() + std::time::Duration::from_secs(30);
+            let others = |pids: Vec<u32>| -> Vec<u32> {
+                pids.into_iter().filter(|pid| *pid != busy.id()).collect()
+            };
+            // Its company is there, and gets time of the same group.
+            while others(members()).into_iter().map(ticks).sum::<u64>() < 10 {
+                assert!(std::time::Instant::now() < give_up, "{:?}", members());
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            drop(fault);
+            assert_eq!(members(), Vec::<u32>::new());
+        }
         busy.kill().unwrap();
         busy.wait().unwrap();
     }

@@ -39,6 +39,7 @@ mod settings_there;
 mod site_link;
 mod target;
 mod temporary;
+mod url_cluster;
 mod url_target;
 mod virtual_target;
 pub mod wire;
@@ -48,8 +49,8 @@ pub use embedded::EmbeddedTarget;
 pub use error::Error;
 pub use journal::{Change, Head, Journal, SettingValue, SettingsBack};
 pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
-pub use opensearch::{DEFAULT_HEAP, OpenSearchTarget};
-pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, STOP, end_process_on_panic};
+pub use opensearch::{DEFAULT_HEAP, OpenSearchTarget, Release};
+pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, Order, STOP, end_process_on_panic};
 pub use rest::{Answer, RestClient};
 pub use settings_there::Borrowed;
 pub use target::{
@@ -57,5 +58,6 @@ pub use target::{
     check_cluster_name,
 };
 pub use temporary::TemporaryUse;
-pub use url_target::{ClusterIdentity, UrlTarget, restore};
+pub use url_cluster::{ClusterIdentity, UrlCluster, check_follows, restore};
+pub use url_target::UrlTarget;
 pub use virtual_target::VirtualTarget;

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use engine::NodeConfig;
 
+use crate::fault::Fault;
 use crate::kept::is_idempotent;
-use crate::process::NodeProcess;
+use crate::process::{NodeProcess, Order};
 use crate::target::{ClusterSpec, NodeHandle};
 use crate::{Answer, Error, RestClient};
 
@@ -127,11 +128,51 @@ impl<C> Members<NodeProcess, C> {
         node: &str,
         factor: f64,
     ) -> Result<(), Error> {
+        let held = (self.cores_of_a_node() / factor, 0);
+        self.hold(target, node, (factor > 1.0).then_some(held))
+    }
+
+    /// Has processes of `stress-ng` share what a node would have if all nodes were busy: so many that a thread of it gets
+    /// one part in `factor`. Where there is no `stress-ng` it is slowed by that.
+    pub(crate) fn load(
+        &mut self,
+        target: &'static str,
+        node: &str,
+        factor: f64,
+    ) -> Result<(), Error> {
+        let company = (factor - 1.0).round() as u32;
+        if company == 0 || !Fault::has_stress() {
+            return self.slow(target, node, factor);
+        }
+        let held = (self.cores_of_a_node(), company);
+        self.hold(target, node, Some(held))
+    }
+
+    fn cores_of_a_node(&self) -> f64 {
         let cores = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
-        let share = cores / (self.len() as f64 * factor);
-        let slowed = self.running_process(node)?.slow((factor > 1.0).then_some(share));
+        cores / self.len() as f64
+    }
+
+    fn hold(
+        &mut self,
+        target: &'static str,
+        node: &str,
+        held: Option<(f64, u32)>,
+    ) -> Result<(), Error> {
         let what = format!("slow {node} by a control group of the system");
+        let slowed = self.running_process(node)?.slow(held);
         slowed.map_err(|why| Error::NoFault { target, what, why })
+    }
+
+    /// Tells a node of the embedded engine something.
+    pub(crate) async fn order(
+        &mut self,
+        target: &'static str,
+        node: &str,
+        order: Order,
+    ) -> Result<(), Error> {
+        let told = self.running_process(node)?.order(order).await;
+        told.map_err(|why| Error::NoFault { target, what: format!("{order} {node}"), why })
     }
 }
 

@@ -1,11 +1,13 @@
 //! A node as a child process.
 //!
 //! The child reads what it is started with from the first line of standard input, and ends when that input
-//! ends. So no node outlives the process that started it, even if that is killed. Before an end in order comes
-//! a line [`STOP`]; without it, the runner has vanished, and what is temporary is the nodes' to remove.
+//! ends. So no node outlives the process that started it, even if that is killed. Between the two may come lines that
+//! are an [`Order`] each. Before an end in order comes a line [`STOP`]; without it, the runner has vanished, and what is
+//! temporary is the nodes' to remove.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::rc::Rc;
@@ -46,6 +48,43 @@ pub struct NodeStart {
     pub config: NodeConfig,
     /// A directory of the runner's above its data, that goes with the last process that uses it.
     pub temporary: Option<PathBuf>,
+}
+
+/// What a node of the embedded engine is told while it runs: a line on its standard input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Order {
+    /// `cut`, `heal`: whether it is cut off from nodes and clients.
+    CutOff(bool),
+    /// `fail`, `mend`: whether all its searches fail at once.
+    FailSearches(bool),
+    /// `slow 4`: all that it computes takes so many times as long.
+    Slow(f64),
+}
+
+impl Order {
+    /// The order that a line is; none if it is none.
+    pub fn of(line: &str) -> Option<Order> {
+        match line.split_once(' ') {
+            None if line == "cut" => Some(Order::CutOff(true)),
+            None if line == "heal" => Some(Order::CutOff(false)),
+            None if line == "fail" => Some(Order::FailSearches(true)),
+            None if line == "mend" => Some(Order::FailSearches(false)),
+            Some(("slow", factor)) => factor.parse().ok().map(Order::Slow),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Order::CutOff(true) => f.write_str("cut"),
+            Order::CutOff(false) => f.write_str("heal"),
+            Order::FailSearches(true) => f.write_str("fail"),
+            Order::FailSearches(false) => f.write_str("mend"),
+            Order::Slow(factor) => write!(f, "slow {factor}"),
+        }
+    }
 }
 
 /// What a node prints, as a line of JSON, when it is ready.
@@ -220,13 +259,22 @@ impl NodeProcess {
         Ok(())
     }
 
-    /// Gives it so many cores, or all that there are. The error is a sentence.
-    pub(crate) fn slow(&mut self, cores: Option<f64>) -> Result<(), String> {
+    /// Gives it so many cores, which it shares with so many processes of `stress-ng`; or all that there are. The error is
+    /// a sentence.
+    pub(crate) fn slow(&mut self, held: Option<(f64, u32)>) -> Result<(), String> {
         self.slowed = None;
-        if let (Some(pid), Some(cores)) = (self.child.id(), cores) {
-            self.slowed = Some(Fault::slow(pid, cores)?);
+        if let (Some(pid), Some((cores, company))) = (self.child.id(), held) {
+            self.slowed = Some(Fault::slow(pid, cores, company)?);
         }
         Ok(())
+    }
+
+    /// Tells it something.
+    pub(crate) async fn order(&mut self, order: Order) -> Result<(), String> {
+        let gone = || "its standard input is closed".to_owned();
+        let stdin = self.stdin.as_mut().ok_or_else(gone)?;
+        let line = format!("{order}\n");
+        stdin.write_all(line.as_bytes()).await.map_err(|error| format!("tell it: {error}"))
     }
 
     /// Ends it now.
@@ -299,6 +347,17 @@ impl Drop for NodeProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn orders_are_lines() {
+        let switches = [true, false].map(|on| [Order::CutOff(on), Order::FailSearches(on)]);
+        for order in switches.into_iter().flatten().chain([Order::Slow(2.5)]) {
+            assert_eq!(Order::of(&order.to_string()), Some(order));
+        }
+        for line in ["", "cut off", "slow", "slow down", "stop"] {
+            assert_eq!(Order::of(line), None, "{line}");
+        }
+    }
 
     /// What the fake node does depends on its name.
     fn config(name: &str) -> NodeStart {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use record::observation::{Scope, Setting};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Error;
 use crate::journal::{Change, Journal};
@@ -14,6 +14,15 @@ pub(crate) const SETTINGS: &str = "/_cluster/settings";
 /// The ranks at which a cluster's settings are set, with their names in its API.
 const RANKS: [(Scope, &str); 2] =
     [(Scope::Persistent, "persistent"), (Scope::Transient, "transient")];
+
+/// A setting's value as a text. A list is told as an array and set as a text with commas: both are the same here.
+pub(crate) fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
 
 /// What is set, by rank. Defaults are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,9 +37,6 @@ impl SettingsThere {
         let answer = client.get(&format!("{SETTINGS}?flat_settings=true")).await?;
         let flat = |rank: &str| {
             let pairs = answer[rank].as_object().into_iter().flatten();
-            let text = |value: &serde_json::Value| {
-                value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-            };
             pairs.map(|(name, value)| (name.clone(), text(value))).collect()
         };
         Ok(SettingsThere { persistent: flat("persistent"), transient: flat("transient") })

@@ -175,16 +175,34 @@ pub trait Target {
         Err(self.no_fault(format!("resume {node}")))
     }
 
+    /// Cuts a node off: nothing that others send it arrives until [`Target::heal_node`], connections stay, and nobody is
+    /// told.
+    async fn cut_node(&mut self, node: &str) -> Result<(), Error> {
+        Err(self.no_fault(format!("cut off {node}")))
+    }
+
+    /// Has a node that is cut off be reached again.
+    async fn heal_node(&mut self, node: &str) -> Result<(), Error> {
+        Err(self.no_fault(format!("heal {node}")))
+    }
+
+    /// Has every search of a copy on a node fail at once, or no longer. Only the embedded engine does that.
+    async fn fail_searches(&mut self, node: &str, _fails: bool) -> Result<(), Error> {
+        Err(self.no_fault(format!("have the searches of {node} fail")))
+    }
+
     /// Has all that a node computes take so many times as long from now on; 1 is as it was. On real machines it may
-    /// use that part of what each node would have if all were busy.
-    fn slow_node(&mut self, node: &str, _factor: f64) -> Result<(), Error> {
+    /// use that part of what each node would have if all were busy; where the system does not allow that, the embedded
+    /// engine waits so long after all that it computes.
+    async fn slow_node(&mut self, node: &str, _factor: f64) -> Result<(), Error> {
         Err(self.no_fault(format!("slow {node}")))
     }
 
     /// Has processes of others, each always ready to run, keep a node's cores busy from now on, until it is slowed by 1.
-    /// Where there are no such processes all takes `factor` times as long.
-    fn load_node(&mut self, node: &str, _processes: u32, factor: f64) -> Result<(), Error> {
-        self.slow_node(node, factor)
+    /// On real machines these are as many of `stress-ng` as make a thread of the node `factor` times as slow, beside the
+    /// node on what it would have if all were busy; without `stress-ng` all takes `factor` times as long.
+    async fn load_node(&mut self, node: &str, _processes: u32, factor: f64) -> Result<(), Error> {
+        self.slow_node(node, factor).await
     }
 
     /// The refusal of a fault that is not to be had here.
@@ -202,6 +220,10 @@ pub trait Target {
     fn is_virtual(&self) -> bool {
         false
     }
+
+    /// Puts every node on another host of its kind. What starts again meanwhile stays on the host that it has, so that
+    /// what is compared is compared on the same hosts. Real machines are what they are.
+    fn renew_hosts(&mut self) {}
 
     /// What the hosts of a cluster are like from now on. Targets with real machines refuse.
     fn set_hosts(&self, _cluster: &str, _host: &Host) -> Result<(), Error> {

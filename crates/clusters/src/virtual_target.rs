@@ -48,7 +48,8 @@ pub struct VirtualTarget {
     link: Option<Link>,
     /// What the hosts of each cluster are like; the world's default where none is given.
     models: RefCell<BTreeMap<String, Host>>,
-    /// What makes each host another one of its kind, by the node's name; drawn anew at each start.
+    /// What makes each host another one of its kind, by the node's name. A node that starts again has the host that it
+    /// had.
     draws: RefCell<BTreeMap<String, u64>>,
 }
 
@@ -66,6 +67,13 @@ impl VirtualTarget {
         }
     }
 
+    /// Draws the host of a node anew.
+    fn draw_host(&self, node: &str) {
+        // Of the host's own chance, which that of others does not disturb.
+        let draw = self.env.host(&format!("{node}, its kind")).random_u64();
+        self.draws.borrow_mut().insert(node.to_owned(), draw);
+    }
+
     /// The host of a node, of a kind.
     fn drawn(&self, node: &str, kind: &Host) -> Host {
         let mut random = self.draws.borrow().get(node).copied().unwrap_or_default();
@@ -77,6 +85,11 @@ impl VirtualTarget {
         let site = self.nodes.find(node)?.site().to_owned();
         let kind = self.models.borrow().get(&site).cloned().unwrap_or_default();
         Ok(self.drawn(node, &kind))
+    }
+
+    fn running(&mut self, node: &str) -> Result<&Node, Error> {
+        let gone = || Error::Unknown { what: "running node", name: node.to_owned() };
+        self.nodes.find(node)?.running.as_ref().ok_or_else(gone)
     }
 
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
@@ -183,9 +196,9 @@ impl VirtualTarget {
 
     /// Starts a node on its host; one that does not come up leaves no task there.
     async fn start_host(&self, config: &NodeConfig) -> Result<Node, Error> {
-        // Of the host's own chance, which that of others does not disturb.
-        let draw = self.env.host(&format!("{}, its kind", config.name)).random_u64();
-        self.draws.borrow_mut().insert(config.name.clone(), draw);
+        if !self.draws.borrow().contains_key(&config.name) {
+            self.draw_host(&config.name);
+        }
         let started = Node::start(&self.env.host(&config.name), config.clone()).await;
         if started.is_err() {
             self.env.kill_host(&config.name);
@@ -281,14 +294,29 @@ impl Target for VirtualTarget {
         Ok(())
     }
 
-    fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
+    async fn cut_node(&mut self, node: &str) -> Result<(), Error> {
+        self.running(node)?.cut_off(true);
+        Ok(())
+    }
+
+    async fn heal_node(&mut self, node: &str) -> Result<(), Error> {
+        self.running(node)?.cut_off(false);
+        Ok(())
+    }
+
+    async fn fail_searches(&mut self, node: &str, fails: bool) -> Result<(), Error> {
+        self.running(node)?.fail_searches(fails);
+        Ok(())
+    }
+
+    async fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
         let mut host = self.own_host(node)?;
         host.costs = host.costs.slowed(factor);
         self.env.host(node).set_host_model(host);
         Ok(())
     }
 
-    fn load_node(&mut self, node: &str, processes: u32, _factor: f64) -> Result<(), Error> {
+    async fn load_node(&mut self, node: &str, processes: u32, _factor: f64) -> Result<(), Error> {
         let mut host = self.own_host(node)?;
         host.competitors += processes;
         self.env.host(node).set_host_model(host);
@@ -317,6 +345,14 @@ impl Target for VirtualTarget {
 
     fn is_virtual(&self) -> bool {
         true
+    }
+
+    fn renew_hosts(&mut self) {
+        let known: Vec<String> = self.draws.borrow().keys().cloned().collect();
+        known.iter().for_each(|node| self.draw_host(node));
+        for (cluster, host) in &*self.models.borrow() {
+            self.give_hosts(cluster, host);
+        }
     }
 
     fn set_hosts(&self, cluster: &str, host: &Host) -> Result<(), Error> {

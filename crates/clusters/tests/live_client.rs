@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
-use clusters::{Credentials, Error};
+use clusters::{ClusterIdentity, Credentials, Error, check_follows};
 use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -302,6 +302,27 @@ fn what_is_forbidden_becomes_a_gap() {
         let url = std::slice::from_ref(&server.address);
         let mut sampler = Sampler::connect(&env, client_of(url)).await.unwrap();
         says(sampler.look(Depth::Light).await, &["/_recovery", "403", "monitor"]);
+    });
+}
+
+/// What cannot be followed is found before anything is changed.
+#[test]
+fn a_cluster_without_replication_between_clusters_says_so() {
+    real(async |env| {
+        let unknown = r#"{"error":"no handler found for uri [/_ccr/stats] and method [GET]"}"#;
+        let server = serve(&env, None, &[(200, ROOT), (400, unknown)]).await;
+        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let identity = ClusterIdentity::ask(&client).await.unwrap();
+        let refused = check_follows(&client, &identity).await;
+        assert!(refused.as_ref().is_err_and(Error::is_usage));
+        says(
+            refused,
+            &["opensearch 2.19.1", "_ccr/stats", "replica-over-link", "nothing was changed"],
+        );
+        let server = serve(&env, None, &[(200, ROOT), (200, "{}")]).await;
+        let client =
+            self::client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        check_follows(&client, &identity).await.unwrap();
     });
 }
 

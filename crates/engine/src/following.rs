@@ -6,12 +6,14 @@
 //! | `tasks` | which shards of a node follow |
 //! | `follower` | one shard: reads, writes, falls back |
 //! | `source` | the leader's shard as the follower reaches it, and the lease there |
-//! | `carry_over` | mappings and settings |
+//! | `carry_over` | mappings, settings and aliases |
+//! | `auto_follow` | new indices of remote clusters are followed |
 //! | `leader` | the other side: operations and leases |
 //! | `stats` | the numbers of `_ccr/stats` |
 //!
 //! Decisions are in [`policy::following`](crate::policy::following) and [`policy::retention`](crate::policy::retention).
 
+mod auto_follow;
 mod carry_over;
 mod follower;
 mod leader;
@@ -30,6 +32,7 @@ use crate::settings::{FollowParameters, Update};
 use crate::state::{Event, FollowOrigin, Following};
 use crate::transport::{Failure, LeaderShard, RemoteIndex};
 
+pub(crate) use auto_follow::{AutoFollowing, run as auto_follow};
 pub(crate) use leader::{
     add_lease, expire_leases, lease, read_changes, remove_lease, set_leases, take_leases,
 };
@@ -112,9 +115,15 @@ async fn create(node: &Node, wish: &Wish, of: &RemoteIndex) -> Result<(), Failur
             ..Following::default()
         },
     };
-    let (index, settings) = (wish.follower.clone(), wish.settings.clone());
-    node.submit(Event::CreateFollower { index, leader, shards: of.shards, settings, mappings })
-        .await
+    let event = Event::CreateFollower {
+        index: wish.follower.clone(),
+        leader,
+        shards: of.shards,
+        settings: wish.settings.clone(),
+        mappings,
+        aliases: of.aliases.clone(),
+    };
+    node.submit(event).await
 }
 
 /// Has the leader keep nothing more for a follower. Fails where a shard of it does not answer.

@@ -11,8 +11,10 @@ use tokio::sync::mpsc;
 use world::{Env, Task};
 
 use crate::node::{Node, unexpected};
-use crate::state::ClusterState;
-use crate::transport::{CallError, Class, Failure, NodeRow, RemoteIndex, Request, Response};
+use crate::state::{ClusterState, ShardRouting};
+use crate::transport::{
+    CallError, Class, Failure, NodeRow, RemoteIndex, Request, Response, UNAVAILABLE,
+};
 
 /// How long a remote cluster may take to answer.
 const REMOTE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -68,23 +70,48 @@ pub(crate) fn describe(node: &Node, index: &str) -> Result<Response, Failure> {
     described.map(Response::RemoteIndex).ok_or_else(|| Failure::no_such_index(index))
 }
 
-/// On a leader: what the indices are, unless the asker knows.
-pub(crate) fn describe_all(node: &Node, known_version: Option<u64>) -> Response {
-    let state = node.state();
-    if known_version == Some(state.version) {
-        return Response::Done;
-    }
+/// On a leader: what the indices are whose primaries have been started, unless the asker knows; he may wait for a change.
+pub(crate) async fn describe_all(
+    node: &Node,
+    known_version: Option<u64>,
+    wait: Duration,
+) -> Result<Response, Failure> {
+    let deadline = node.env.now() + wait;
+    let state = loop {
+        let changed = node.state_changed.notified();
+        let state = node.state();
+        if state.members.is_empty() {
+            let why = "the node that was asked is starting; try again";
+            return Err(Failure::new(503, UNAVAILABLE, why));
+        }
+        if known_version != Some(state.version) {
+            break state;
+        }
+        if node.env.now() >= deadline {
+            return Ok(Response::Done);
+        }
+        tokio::select! {
+            biased;
+            () = changed => {}
+            () = node.env.sleep_until(deadline) => {}
+        }
+    };
     let mut bytes = 0;
     let mut indices = BTreeMap::new();
-    for name in state.indices.keys() {
+    let mut others = BTreeMap::new();
+    for (name, shards) in &state.routing {
         let Some(index) = description(&state, name) else { continue };
+        if !shards.iter().all(ShardRouting::was_started) {
+            continue;
+        }
         bytes += index.wire_bytes();
         if bytes > TOLD_AT_ONCE_BYTES {
-            break;
+            others.insert(name.clone(), index.uuid);
+        } else {
+            indices.insert(name.clone(), index);
         }
-        indices.insert(name.clone(), index);
     }
-    Response::RemoteIndices { version: state.version, indices }
+    Ok(Response::RemoteIndices { version: state.version, indices, others })
 }
 
 fn description(state: &ClusterState, index: &str) -> Option<RemoteIndex> {
@@ -96,6 +123,8 @@ fn description(state: &ClusterState, index: &str) -> Option<RemoteIndex> {
         mapping_version: meta.mapping_version,
         settings: meta.settings.clone(),
         settings_version: meta.settings_version,
+        aliases: meta.aliases.clone(),
+        aliases_version: meta.aliases_version,
     })
 }
 
@@ -119,17 +148,49 @@ pub(crate) async fn ask_index(
     alias: String,
     index: String,
 ) -> Result<RemoteIndex, Failure> {
-    match ask_any(&node, &alias, Request::RemoteIndex(index)).await? {
+    match ask_any(&node, &alias, Request::RemoteIndex(index), Duration::ZERO).await? {
         Response::RemoteIndex(described) => Ok(described),
         _ => Err(unexpected()),
     }
 }
 
-/// Asks the seeds one after another until one answers.
-async fn ask_any(node: &Node, alias: &str, request: Request) -> Result<Response, Failure> {
+/// The indices of a remote cluster, at a version of its state.
+pub(crate) struct Listing {
+    pub(crate) version: u64,
+    /// Uuids by name, of those whose primaries have been started.
+    pub(crate) uuids: BTreeMap<String, String>,
+}
+
+/// Asks a remote cluster for its indices; none where it is still at the version that is known after a wait.
+pub(crate) async fn list(
+    node: &Node,
+    alias: &str,
+    known_version: Option<u64>,
+    wait: Duration,
+) -> Result<Option<Listing>, Failure> {
+    let request = Request::RemoteIndices { known_version, wait };
+    match ask_any(node, alias, request, wait).await? {
+        Response::Done => Ok(None),
+        Response::RemoteIndices { version, indices, others } => {
+            let mut uuids = others;
+            uuids.extend(indices.into_iter().map(|(name, index)| (name, index.uuid)));
+            Ok(Some(Listing { version, uuids }))
+        }
+        _ => Err(unexpected()),
+    }
+}
+
+/// Asks the seeds one after another until one answers, which may take so much longer as it was told to wait.
+async fn ask_any(
+    node: &Node,
+    alias: &str,
+    request: Request,
+    wait: Duration,
+) -> Result<Response, Failure> {
+    let limit = REMOTE_TIMEOUT + wait;
     let mut failure = None;
     for seed in seeds(node, alias)? {
-        match node.call(&seed, Class::Control, request.clone(), REMOTE_TIMEOUT).await {
+        match node.call(&seed, Class::Control, request.clone(), limit).await {
             Ok(response) => return Ok(response),
             Err(CallError::Failed(refused)) => return Err(refused),
             Err(error) => failure = Some(error.into()),
@@ -151,9 +212,12 @@ async fn keep_in_touch(node: Node) {
 }
 
 async fn refresh(node: &Node, alias: &str) {
-    let request = Request::RemoteIndices { known_version: node.remotes.version(alias) };
+    let known_version = node.remotes.version(alias);
+    let request = Request::RemoteIndices { known_version, wait: Duration::ZERO };
     // Without an answer what was known stays: a follow asks again before it relies on it for good.
-    if let Ok(Response::RemoteIndices { version, indices }) = ask_any(node, alias, request).await {
+    if let Ok(Response::RemoteIndices { version, indices, .. }) =
+        ask_any(node, alias, request, Duration::ZERO).await
+    {
         let known = Known { version, indices };
         node.remotes.by_alias.borrow_mut().insert(alias.to_owned(), known);
     }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Operation, Rejection, WriteRequest};
+use store::{Operation, Rejection, Run, WriteRequest};
 use world::Task;
 
 use crate::node::{LocalShard, Node, unexpected};
@@ -33,16 +33,62 @@ pub async fn write_documents(
     index: &str,
     requests: Vec<WriteRequest>,
 ) -> Result<Vec<Result<Written, Failure>>, Failure> {
-    let state = node.state();
-    let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
-    let mut groups: BTreeMap<u32, (Vec<usize>, Vec<WriteRequest>)> = BTreeMap::new();
+    let shards = number_of_shards(node, index)?;
+    let mut groups = Groups::new();
     let total = requests.len();
     for (place, request) in requests.into_iter().enumerate() {
-        let shard = routing::shard_of(request.id(), meta.shards);
-        let (places, group) = groups.entry(shard).or_default();
+        let (places, group) = groups.entry(routing::shard_of(request.id(), shards)).or_default();
         places.push(place);
         group.push(request);
     }
+    Ok(write_groups(node, index, groups, total).await)
+}
+
+/// Writes a run of new documents that exist only as a number, an equal part to each shard. In the virtual world alone. What
+/// became of each part: shard, documents, result.
+pub async fn write_run(
+    node: &Node,
+    index: &str,
+    documents: u64,
+    source_bytes: u64,
+) -> Result<Vec<(u32, u64, Result<Written, Failure>)>, Failure> {
+    let shards = number_of_shards(node, index)?;
+    let share = |whole: u64, shard: u32| {
+        let below = |n: u32| (u128::from(whole) * u128::from(n) / u128::from(shards)) as u64;
+        below(shard + 1) - below(shard)
+    };
+    let mut groups = Groups::new();
+    let mut parts = Vec::new();
+    for shard in 0..shards {
+        let (documents, bytes) = (share(documents, shard), share(source_bytes, shard));
+        if documents > 0 {
+            let (id, run) = (Arc::from(node.next_id()), Run::new(documents, bytes));
+            groups.insert(shard, (vec![parts.len()], vec![WriteRequest::Run { id, run }]));
+            parts.push((shard, documents));
+        }
+    }
+    let results = write_groups(node, index, groups, parts.len()).await;
+    Ok(parts
+        .into_iter()
+        .zip(results)
+        .map(|((shard, some), result)| (shard, some, result))
+        .collect())
+}
+
+fn number_of_shards(node: &Node, index: &str) -> Result<u32, Failure> {
+    let state = node.state();
+    state.indices.get(index).map(|meta| meta.shards).ok_or_else(|| Failure::no_such_index(index))
+}
+
+/// Writes by shard, with the place of each in the request.
+type Groups = BTreeMap<u32, (Vec<usize>, Vec<WriteRequest>)>;
+
+async fn write_groups(
+    node: &Node,
+    index: &str,
+    groups: Groups,
+    total: usize,
+) -> Vec<Result<Written, Failure>> {
     let tasks: Vec<(Vec<usize>, Task<_>)> = groups
         .into_iter()
         .map(|(shard, (places, requests))| {
@@ -65,7 +111,7 @@ pub async fn write_documents(
             }
         }
     }
-    Ok(results.into_iter().map(|result| result.unwrap_or_else(|| Err(unexpected()))).collect())
+    results.into_iter().map(|result| result.unwrap_or_else(|| Err(unexpected()))).collect()
 }
 
 /// Sends a write to the primary, and waits for one where there is none yet. A write whose connection broke is
@@ -116,7 +162,7 @@ pub(crate) async fn write(node: &Node, write: Write) -> Result<Response, Failure
     let shard = node.local_shard(&write.index, write.shard)?;
     let store = shard.primary_store()?;
     shard.follow_mapping(node, &store).await?;
-    node.note_use();
+    shard.note_use(node);
     let outcomes = store.index(write.requests).await?;
     let primary_term = shard.term();
     let mut ops = Vec::with_capacity(outcomes.len());
@@ -192,7 +238,7 @@ pub(crate) async fn apply_followed(
 ) -> Result<(), ApplyError> {
     let store = shard.primary_store()?;
     shard.follow_mapping(node, &store).await?;
-    node.note_use();
+    shard.note_use(node);
     store.apply(ops.to_vec()).await?;
     let replicas = send_to_replicas(node, shard, ops);
     Ok(finish(node, shard, &store, replicas).await?)
@@ -374,7 +420,7 @@ pub(crate) async fn replicate(
     let store = shard.store()?;
     shard.follow_mapping(node, &store).await?;
     let ops = Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared));
-    node.note_use();
+    shard.note_use(node);
     // Without operations it is asked what is durable.
     let is_question = ops.is_empty();
     store.apply(ops).await?;

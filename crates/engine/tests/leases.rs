@@ -125,6 +125,7 @@ async fn another_history_is_refused(env: Env) {
         max_ops: 1,
         max_bytes: 1000,
         poll_timeout: Duration::ZERO,
+        known: None,
         compress: 0,
     };
     let pool = Pool::new(env.clone());

@@ -169,6 +169,16 @@ pub enum Error {
         /// The target.
         target: &'static str,
     },
+    /// A variant with a setting that the cluster does not have.
+    #[error(
+        "{variant} cannot be run there: that release has no {setting}; take other variants with --variant"
+    )]
+    NoSetting {
+        /// The variant.
+        variant: String,
+        /// The setting.
+        setting: String,
+    },
     /// A snapshot that was not taken whole.
     #[error("the leader could not take a snapshot: {why}")]
     Snapshot {
@@ -204,6 +214,7 @@ impl Error {
             | Error::Scale { .. }
             | Error::Parameter { .. }
             | Error::TooLarge { .. }
+            | Error::NoSetting { .. }
             | Error::NoRepository { .. } => true,
             Error::Target(error) => error.is_usage(),
             _ => false,

@@ -1,11 +1,13 @@
 //! The embedded engine and OpenSearch on one machine: the same documents, searches and driver, one node each, lap by lap
 //! in turn while the other one stands idle.
 //!
-//! Both index `http_logs` into one shard without replicas and are made one segment; then each operation is sent, warm,
-//! to the one and to the other, and the two answers to the same searches are compared: hits, counts and aggregations.
-//! Caches of answers are off; of filters each keeps what it keeps. Needs Java and mvn, or `NARROWS_OPENSEARCH_HOME`.
-//! `NARROWS_BENCH_DOCUMENTS` (500 000), `NARROWS_BENCH_SECONDS` (5 a lap and operation), `NARROWS_BENCH_LAPS` (3),
-//! `NARROWS_BENCH_CLIENTS` (8) and `NARROWS_BENCH_HEAP_MB` (2048) change its size.
+//! Both index `http_logs`, and the papers of `pmc`, into one shard each without replicas and are made one segment; then each
+//! operation is sent, warm, to the one and to the other, and the two answers to the same searches are compared: hits,
+//! counts and aggregations. Caches of answers are off but where the operation says otherwise; of filters each keeps what
+//! it keeps. The operations on `pmc` are those of the Rally track. Needs Java and mvn, or `NARROWS_OPENSEARCH_HOME`.
+//! `NARROWS_BENCH_DOCUMENTS` (500 000), `NARROWS_BENCH_PAPERS` (4 000), `NARROWS_BENCH_SECONDS` (3 a lap and operation, as
+//! much again to warm up), `NARROWS_BENCH_LAPS` (3), `NARROWS_BENCH_CLIENTS` (8) and `NARROWS_BENCH_HEAP_MB` (2048) change
+//! its size; `NARROWS_BENCH_ONLY` is a part of the names of operations to measure.
 
 mod common;
 
@@ -24,50 +26,75 @@ use serde_json::{Value, json};
 use world::Env;
 
 const CLUSTER: &str = "bench";
-const INDEX: &str = "logs";
 /// Answers to so many requests of each operation are compared.
 const COMPARED: usize = 20;
 /// The first request of the log, and the requests a second, as the corpus has them.
 const FIRST_EPOCH_S: i64 = 893_971_817;
 const REQUESTS_PER_S: i64 = 32;
 
-/// Name, body, and whether hits have scores: those of equal score may come in any order.
-const SEARCHES: [(&str, &str, bool); 9] = [
-    ("match_all", r#"{"query":{"match_all":{}}}"#, false),
-    ("term", r#"{"query":{"term":{"status":{{status}}}}}"#, false),
-    ("match", r#"{"query":{"match":{"request":"{{word}} {{other}}"}}}"#, true),
-    ("phrase", r#"{"query":{"match_phrase":{"request":"images {{word}}"}}}"#, true),
-    (
+/// A search that is measured.
+struct Search {
+    name: &'static str,
+    corpus: Corpus,
+    /// Behind the path.
+    parameters: &'static str,
+    body: &'static str,
+    /// Whether hits have scores: those of equal score may come in any order.
+    scored: bool,
+}
+
+const fn of_logs(name: &'static str, scored: bool, body: &'static str) -> Search {
+    Search { name, corpus: Corpus::HttpLogs, parameters: "", body, scored }
+}
+
+const fn of_papers(name: &'static str, parameters: &'static str, body: &'static str) -> Search {
+    Search { name, corpus: Corpus::Pmc, parameters, body, scored: true }
+}
+
+const MONTHLY: &str = r#"{"size":0,"aggs":{"articles_over_time":
+    {"date_histogram":{"field":"timestamp","calendar_interval":"month"}}}}"#;
+
+const SEARCHES: [Search; 14] = [
+    of_logs("match_all", false, r#"{"query":{"match_all":{}}}"#),
+    of_logs("term", false, r#"{"query":{"term":{"status":{{status}}}}}"#),
+    of_logs("match", true, r#"{"query":{"match":{"request":"{{word}} {{other}}"}}}"#),
+    of_logs("phrase", true, r#"{"query":{"match_phrase":{"request":"images {{word}}"}}}"#),
+    of_logs(
         "range, sorted",
-        r#"{"query":{"range":{"size":{"gte":{{size}}}}},"sort":[{"@timestamp":"desc"}]}"#,
         false,
+        r#"{"query":{"range":{"size":{"gte":{{size}}}}},"sort":[{"@timestamp":"desc"}]}"#,
     ),
-    (
+    of_logs(
         "bool",
+        true,
         r#"{"query":{"bool":{"must":[{"match":{"request":"{{word}}"}}],"filter":[{"term":{"status":{{status}}}},
            {"range":{"@timestamp":{"gte":{{from}},"format":"epoch_second"}}}]}}}"#,
-        true,
     ),
-    (
+    of_logs(
         "hourly",
+        false,
         r#"{"size":0,"query":{"range":{"@timestamp":{"gte":{{from}},"format":"epoch_second"}}},
            "aggs":{"by":{"date_histogram":{"field":"@timestamp","fixed_interval":"1h"}}}}"#,
-        false,
     ),
-    (
+    of_logs(
         "statuses",
+        false,
         r#"{"size":0,"query":{"range":{"size":{"gte":{{size}}}}},
            "aggs":{"by":{"terms":{"field":"status"},"aggs":{"bytes":{"avg":{"field":"size"}}}}}}"#,
-        false,
     ),
-    (
+    of_logs(
         "filter and stats",
-        r#"{"size":0,"query":{"term":{"status":{{status}}}},"aggs":{"by":{"stats":{"field":"size"}}}}"#,
         false,
+        r#"{"size":0,"query":{"term":{"status":{{status}}}},"aggs":{"by":{"stats":{"field":"size"}}}}"#,
     ),
+    of_papers("pmc: default", "", r#"{"query":{"match_all":{}}}"#),
+    of_papers("pmc: term", "", r#"{"query":{"term":{"body":"physician"}}}"#),
+    of_papers("pmc: phrase", "", r#"{"query":{"match_phrase":{"body":"newspaper coverage"}}}"#),
+    of_papers("pmc: articles_monthly_agg_uncached", "?request_cache=false", MONTHLY),
+    of_papers("pmc: articles_monthly_agg_cached", "?request_cache=true", MONTHLY),
 ];
 
-fn operation((name, body, _): &(&str, &str, bool), documents: u64) -> Operation {
+fn operation(search: &Search, documents: u64) -> Operation {
     let words = |list: &[&str]| Draw::Choice(list.iter().map(|word| (*word).to_owned()).collect());
     let last = FIRST_EPOCH_S + documents as i64 / REQUESTS_PER_S;
     let all = BTreeMap::from([
@@ -77,10 +104,12 @@ fn operation((name, body, _): &(&str, &str, bool), documents: u64) -> Operation 
         ("size", Draw::Integer { from: 100, to: 5_000 }),
         ("from", Draw::Integer { from: FIRST_EPOCH_S, to: last }),
     ]);
+    let body = search.body;
     let named = all.into_iter().filter(|(key, _)| body.contains(&format!("{{{{{key}}}}}")));
-    let mut operation = Operation::search(name, INDEX, vec![(*body).to_owned()]);
-    if let Content::Pattern { parameters, .. } = &mut operation.content {
+    let mut operation = Operation::search(search.name, search.corpus.name(), vec![body.to_owned()]);
+    if let Content::Pattern { parameters, path, .. } = &mut operation.content {
         *parameters = named.map(|(key, draw)| (key.to_owned(), draw)).collect();
+        path.push_str(search.parameters);
     }
     operation
 }
@@ -98,17 +127,18 @@ async fn ask(target: &impl Target, method: &str, path: &str, body: Value) -> Val
         .unwrap_or_else(|error| panic!("{}: {method} {path}: {error}", target.name()))
 }
 
-/// Makes the index anew.
-async fn create(target: &impl Target) {
-    let gone = target.request(CLUSTER, "DELETE", &format!("/{INDEX}"), Bytes::new()).await;
+/// Makes the index anew, which is called as its corpus.
+async fn create(target: &impl Target, corpus: Corpus) {
+    let index = corpus.name();
+    let gone = target.request(CLUSTER, "DELETE", &format!("/{index}"), Bytes::new()).await;
     drop(gone);
     let mut settings = json!({ "number_of_shards": 1, "number_of_replicas": 0 });
-    if target.name() == "opensearch" {
+    if target.name() == "opensearch" && corpus == Corpus::HttpLogs {
         settings["requests.cache.enable"] = json!(false);
     }
-    let body = json!({ "settings": settings, "mappings": Corpus::HttpLogs.mapping() });
-    ask(target, "PUT", &format!("/{INDEX}"), body).await;
-    let health = format!("/_cluster/health/{INDEX}?wait_for_status=green");
+    let body = json!({ "settings": settings, "mappings": corpus.mapping() });
+    ask(target, "PUT", &format!("/{index}"), body).await;
+    let health = format!("/_cluster/health/{index}?wait_for_status=green");
     ask(target, "GET", &health, Value::Null).await;
 }
 
@@ -123,23 +153,26 @@ async fn run(target: &impl Target, operation: &Operation, load: Load) -> LoadFig
 }
 
 /// Documents a second, and the 99th percentile of a bulk request in milliseconds.
-async fn index(target: &impl Target, documents: u64, clients: u32) -> (f64, f64) {
-    create(target).await;
-    let source = Source::Generated(Corpus::HttpLogs);
-    let index = INDEX.to_owned();
-    let content = Content::Bulk { index, source, documents: 0..documents, bulk_documents: 1000 };
+async fn index(target: &impl Target, corpus: Corpus, documents: u64, clients: u32) -> (f64, f64) {
+    create(target, corpus).await;
+    let source = Source::Generated(corpus);
+    // Bulk requests of some megabytes at most.
+    let bulk_documents = if corpus == Corpus::Pmc { 50 } else { 1000 };
+    let index = corpus.name().to_owned();
+    let content = Content::Bulk { index, source, documents: 0..documents, bulk_documents };
     let operation = Operation { name: "bulk".to_owned(), content };
-    let all = Extent::Requests(documents.div_ceil(1000));
+    let all = Extent::Requests(documents.div_ceil(bulk_documents));
     let figures = run(target, &operation, Load::closed(Vec::new(), clients, all, 42)).await;
     (figures.documents as f64 / figures.seconds, figures.latency.map_or(0.0, |l| l.p99_ms))
 }
 
 /// One segment, searchable.
-async fn settle(target: &impl Target, documents: u64) {
-    let merge = format!("/{INDEX}/_forcemerge?max_num_segments=1");
+async fn settle(target: &impl Target, corpus: Corpus, documents: u64) {
+    let index = corpus.name();
+    let merge = format!("/{index}/_forcemerge?max_num_segments=1");
     ask(target, "POST", &merge, Value::Null).await;
-    ask(target, "POST", &format!("/{INDEX}/_refresh"), Value::Null).await;
-    let count = ask(target, "GET", &format!("/{INDEX}/_count"), Value::Null).await;
+    ask(target, "POST", &format!("/{index}/_refresh"), Value::Null).await;
+    let count = ask(target, "GET", &format!("/{index}/_count"), Value::Null).await;
     assert_eq!(count["count"], documents, "{}", target.name());
 }
 
@@ -211,10 +244,6 @@ fn line(name: &str, embedded: &Laps, opensearch: &Laps, same: &str) -> String {
 }
 
 async fn bench(env: &Env) {
-    let documents = common::sized("NARROWS_BENCH_DOCUMENTS", 500_000);
-    let seconds = Duration::from_secs(common::sized("NARROWS_BENCH_SECONDS", 5));
-    let laps = common::sized("NARROWS_BENCH_LAPS", 3);
-    let clients = common::sized("NARROWS_BENCH_CLIENTS", 8) as u32;
     let heap = format!("{}m", common::sized("NARROWS_BENCH_HEAP_MB", 2048));
     let mut embedded = EmbeddedTarget::new(env, env!("CARGO_BIN_EXE_narrows").into());
     embedded.start(&topology()).await.expect("the embedded engine starts");
@@ -228,42 +257,69 @@ async fn bench(env: &Env) {
         "| operation | embedded /s | OpenSearch /s | times | embedded p99 ms | OpenSearch p99 ms | part | 2x and half | same answers |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    let documents = common::sized("NARROWS_BENCH_DOCUMENTS", 500_000);
+    let papers = common::sized("NARROWS_BENCH_PAPERS", 4_000);
+    for (corpus, count) in [(Corpus::HttpLogs, documents), (Corpus::Pmc, papers)] {
+        fill(&embedded, &opensearch, corpus, count).await;
+    }
+    let only = std::env::var("NARROWS_BENCH_ONLY").unwrap_or_default();
+    for search in SEARCHES.iter().filter(|search| search.name.contains(&only)) {
+        measure(&embedded, &opensearch, search, documents).await;
+    }
+    embedded.stop().await;
+    opensearch.stop().await;
+}
+
+fn laps() -> u64 {
+    common::sized("NARROWS_BENCH_LAPS", 3)
+}
+
+fn clients() -> u32 {
+    common::sized("NARROWS_BENCH_CLIENTS", 8) as u32
+}
+
+async fn fill(embedded: &impl Target, opensearch: &impl Target, corpus: Corpus, documents: u64) {
     let (mut ours, mut theirs) = (Laps::default(), Laps::default());
     // The first time is for the compiler of the JVM.
-    for lap in 0..=laps {
+    for lap in 0..=laps() {
         let (embedded_figures, opensearch_figures) = (
-            index(&embedded, documents, clients).await,
-            index(&opensearch, documents, clients).await,
+            index(embedded, corpus, documents, clients()).await,
+            index(opensearch, corpus, documents, clients()).await,
         );
         if lap > 0 {
             ours.add(embedded_figures);
             theirs.add(opensearch_figures);
         }
     }
-    println!("{}", line("indexing, documents", &ours, &theirs, "-"));
-    settle(&embedded, documents).await;
-    settle(&opensearch, documents).await;
-    for search in &SEARCHES {
-        let operation = operation(search, documents);
-        let same = same(&embedded, &opensearch, &operation, search.2).await;
-        let (mut ours, mut theirs) = (Laps::default(), Laps::default());
-        for _ in 0..laps {
-            let load = Load {
-                warm_up: Extent::Time(seconds),
-                ..Load::closed(Vec::new(), clients, Extent::Time(seconds), 42)
-            };
-            for (lap, figures) in [
-                (&mut ours, run(&embedded, &operation, load.clone()).await),
-                (&mut theirs, run(&opensearch, &operation, load).await),
-            ] {
-                let p99_ms = figures.latency.map_or(0.0, |latency| latency.p99_ms);
-                lap.add((figures.throughput.mean_per_s, p99_ms));
-            }
+    println!("{}", line(&format!("indexing {}, documents", corpus.name()), &ours, &theirs, "-"));
+    settle(embedded, corpus, documents).await;
+    settle(opensearch, corpus, documents).await;
+}
+
+async fn measure(
+    embedded: &impl Target,
+    opensearch: &impl Target,
+    search: &Search,
+    documents: u64,
+) {
+    let seconds = Duration::from_secs(common::sized("NARROWS_BENCH_SECONDS", 3));
+    let operation = operation(search, documents);
+    let same = same(embedded, opensearch, &operation, search.scored).await;
+    let (mut ours, mut theirs) = (Laps::default(), Laps::default());
+    for _ in 0..laps() {
+        let load = Load {
+            warm_up: Extent::Time(seconds),
+            ..Load::closed(Vec::new(), clients(), Extent::Time(seconds), 42)
+        };
+        for (lap, figures) in [
+            (&mut ours, run(embedded, &operation, load.clone()).await),
+            (&mut theirs, run(opensearch, &operation, load).await),
+        ] {
+            let p99_ms = figures.latency.map_or(0.0, |latency| latency.p99_ms);
+            lap.add((figures.throughput.mean_per_s, p99_ms));
         }
-        println!("{}", line(&operation.name, &ours, &theirs, &format!("{same} of {COMPARED}")));
     }
-    embedded.stop().await;
-    opensearch.stop().await;
+    println!("{}", line(search.name, &ours, &theirs, &format!("{same} of {COMPARED}")));
 }
 
 fn main() {

@@ -10,6 +10,7 @@ mod live;
 mod machine;
 mod node_process;
 mod on;
+mod opensearch_args;
 mod progress;
 mod runs;
 

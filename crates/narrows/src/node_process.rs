@@ -1,7 +1,7 @@
 //! `narrows node`: one node of an embedded cluster, as a child of whoever started it.
 //!
 //! The first line of standard input is what it is started with ([`NodeStart`]); when that input ends, so does
-//! the node. It prints one line when it is ready. If the input ends without the word that announces an end in
+//! the node. It prints one line when it is ready, and does what further lines of its input order. If the input ends without the word that announces an end in
 //! order, the runner has vanished, and the last node takes the temporary directory away.
 
 use std::hash::{BuildHasher, RandomState};
@@ -10,10 +10,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context;
-use clusters::{NodeReady, NodeStart, STOP, TemporaryUse};
+use clusters::{NodeReady, NodeStart, Order, STOP, TemporaryUse};
 use engine::{Node, NodeConfig};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// What it is started with is no longer than this.
 const START_BYTES_MAX: u64 = 1 << 20;
@@ -54,7 +54,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
 }
 
 async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
-    let mut stdin_ended = pin!(stdin_ended());
+    let (orders, mut came) = mpsc::unbounded_channel();
+    let mut stdin_ended = pin!(stdin_ended(orders));
     let node = tokio::select! {
         biased;
         node = Node::start(&env, config) => node?,
@@ -66,6 +67,16 @@ async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
         http: node.http_address().to_owned(),
     };
     let ready = serde_json::to_string(&ready).expect("it is plain data");
+    let ordered = node.clone();
+    let _obeys = env.spawn("does what it is told", async move {
+        while let Some(order) = came.recv().await {
+            match order {
+                Order::CutOff(cut) => ordered.cut_off(cut),
+                Order::FailSearches(fails) => ordered.fail_searches(fails),
+                Order::Slow(factor) => ordered.slow_down(factor),
+            }
+        }
+    });
     let mut out = io::stdout();
     let said = writeln!(out, "{ready}").and_then(|()| out.flush());
     let end = if said.is_ok() {
@@ -85,12 +96,18 @@ async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
     Ok(end)
 }
 
-/// Waits for the end of standard input on a thread of its own.
-async fn stdin_ended() -> End {
+/// Waits for the end of standard input on a thread of its own; hands on the orders before it.
+async fn stdin_ended(orders: mpsc::UnboundedSender<Order>) -> End {
     let (ended, end) = oneshot::channel();
     std::thread::spawn(move || {
-        let lines = io::stdin().lock().lines().map_while(Result::ok);
-        let last = lines.last();
+        let mut last = None;
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if let Some(order) = Order::of(&line) {
+                // It fails where the node is ending already.
+                let _ = orders.send(order);
+            }
+            last = Some(line);
+        }
         let ordered = last.is_some_and(|line| line == STOP);
         let _ = ended.send(if ordered { End::Ordered } else { End::RunnerVanished });
     });

@@ -4,13 +4,10 @@ mod common;
 
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use common::tls::authority;
 use common::{SECRET, narrows, refused, said};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 #[test]
@@ -123,26 +120,19 @@ fn a_red_cluster_is_left_alone() {
     server.was_only_read();
 }
 
-/// An authority's certificate as a file, and a server's configuration with a certificate that it signed.
-fn authority(dir: &Path) -> (String, Arc<ServerConfig>) {
-    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let own =
-        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, &ca).unwrap();
-    let path = dir.join("ca.pem");
-    std::fs::write(&path, ca.pem()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let chain = vec![CertificateDer::from_pem_slice(own.pem().as_bytes()).unwrap()];
-    let secret = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(chain, secret)
-        .unwrap();
-    (path.to_str().unwrap().to_owned(), Arc::new(config))
+#[test]
+fn a_version_never_seen_is_not_changed() {
+    const FUTURE: &str = r#"{"cluster_name":"c","cluster_uuid":"u","status":"green",
+        "version":{"number":"42.0.0","distribution":"opensearch"}}"#;
+    let server = Server::start("200 OK", FUTURE, None);
+    let runs = tempfile::tempdir().unwrap();
+    let runs = runs.path().to_str().unwrap();
+    let url = format!("http://{}", server.address);
+    let run = ["run", "replica-over-link", "--on", &url, "--allow-changes", "--runs", runs];
+    refused(&run, &["opensearch 42.0.0 was never tried", "--any-version"]);
+    // Where one says so it goes on, as far as this server lets it: there are no nodes.
+    refused(&[&run[..], &["--any-version"]].concat(), &["has 0 data nodes"]);
+    server.was_only_read();
 }
 
 #[test]

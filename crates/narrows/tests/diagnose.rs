@@ -6,9 +6,8 @@ use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
 
-/// Not the starved node: with a tenth of a core this engine still copies its 38 MB within a second, and what is
-/// that short is not judged.
-const CASES: [&str; 5] = ["throttle", "link", "slots", "block", "healthy"];
+/// The starved node needs a control group, which root on Linux can make: it is left out aloud elsewhere.
+const CASES: [&str; 6] = ["throttle", "link", "cpu", "slots", "block", "healthy"];
 
 #[test]
 fn every_cause_is_found() {
@@ -20,7 +19,8 @@ fn every_cause_is_found() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
     assert_eq!((output.status.code(), &found["wrong"]), (Some(0), &0.into()), "{found:#}");
-    assert_eq!(found["rows"].as_array().unwrap().len(), CASES.len(), "{found:#}");
+    let left_out = usize::from(said.contains("cpu is left out"));
+    assert_eq!(found["rows"].as_array().unwrap().len(), CASES.len() - left_out, "{found:#}");
 }
 
 #[test]

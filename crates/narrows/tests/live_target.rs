@@ -14,8 +14,12 @@ const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
 
 fn run(cluster: &Cluster, runs: &Path, more: &[&str]) -> Command {
+    run_plan("replica-over-link", cluster, runs, more)
+}
+
+fn run_plan(plan: &str, cluster: &Cluster, runs: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
-    command.args(["run", "replica-over-link", "--on", &cluster.url, "--runs"]).arg(runs).args(more);
+    command.args(["run", plan, "--on", &cluster.url, "--runs"]).arg(runs).args(more);
     command.env_remove("NARROWS_USER").env_remove("NARROWS_PASSWORD");
     command
 }
@@ -107,4 +111,51 @@ fn ctrl_c_puts_everything_back() {
     assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
     let run = std::fs::read_dir(runs.path()).unwrap().next().unwrap().unwrap().path();
     assert!(!run.join("changes.jsonl").exists());
+}
+
+/// `remote-recovery` between two clusters that are there, through `_ccr`.
+#[test]
+fn one_cluster_follows_another_and_both_are_left_as_they_were() {
+    let (leader, follower) = (Cluster::start(2), Cluster::start(1));
+    let runs = tempfile::tempdir().unwrap();
+    let mine = json!({ "ccr.indices.recovery.max_bytes_per_sec": "33mb" });
+    follower.set(&mine);
+    let more = ["--allow-changes", "--scale", "0.004", "--json", "--leader", &leader.url];
+    let variants = ["--variant", "1 MB x 5", "--variant", "5 MB x 1"];
+    let more = [&more[..], &variants[..]].concat();
+    let output = run_plan("remote-recovery", &follower, runs.path(), &more).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for row in found["rows"].as_array().unwrap() {
+        assert_eq!((&row["verified"], &row["documents"]), (&true.into(), &10_000.into()), "{row}");
+    }
+    assert_eq!(found["rows"].as_array().unwrap().len(), 2, "{found}");
+    assert_eq!((follower.settings(), follower.indices()), (mine, vec![]));
+    assert_eq!((leader.settings(), leader.indices()), (json!({}), vec![]));
+    let run = std::fs::read_dir(runs.path()).unwrap().next().unwrap().unwrap().path();
+    for journal in ["changes.jsonl", "changes-leader.jsonl"] {
+        assert!(!run.join(journal).exists(), "{journal}");
+    }
+}
+
+#[test]
+fn two_clusters_that_are_one_or_read_each_other_already_are_left_alone() {
+    let (leader, follower) = (Cluster::start(1), Cluster::start(1));
+    let runs = tempfile::tempdir().unwrap();
+    let refused = |more: &[&str], words: &str| {
+        let more = [&["--allow-changes", "--scale", "0.004"], more].concat();
+        let output = run_plan("remote-recovery", &follower, runs.path(), &more).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
+    };
+    refused(&[], "--leader URL");
+    refused(&["--leader", &follower.url], "the same cluster");
+    // Someone reads from a cluster of that name.
+    let others = json!({ "cluster.remote.leader.seeds": "127.0.0.1:1" });
+    follower.set(&others);
+    refused(&["--leader", &leader.url], "cluster.remote.leader.seeds is set");
+    let others = json!({ "cluster.remote.leader.seeds": ["127.0.0.1:1"] });
+    assert_eq!((follower.settings(), follower.indices()), (others, vec![]));
+    assert_eq!((leader.settings(), leader.indices()), (json!({}), vec![]));
 }

@@ -1,6 +1,8 @@
 //! OpenSearch as a target. Where there is no Java or no mvn these tests say so and test nothing, unless
 //! NARROWS_REQUIRE_OPENSEARCH is set.
 
+mod common;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,22 +14,6 @@ use serde_json::Value;
 const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
 /// Two JVMs at a time are enough for any machine.
 static ONE_PAIR: Mutex<()> = Mutex::new(());
-
-/// Whether what OpenSearch needs is here; says so where it is not.
-fn is_here(programs: &[&str]) -> bool {
-    let missing = programs.iter().find(|program| {
-        let mut asked = Command::new(program);
-        let asked = asked.arg("-version").stdout(Stdio::null()).stderr(Stdio::null());
-        !asked.status().is_ok_and(|status| status.success())
-    });
-    let Some(missing) = missing else { return true };
-    assert!(
-        std::env::var_os("NARROWS_REQUIRE_OPENSEARCH").is_none(),
-        "NARROWS_REQUIRE_OPENSEARCH is set, and {missing} cannot be run"
-    );
-    eprintln!("SKIPPED: {missing} cannot be run; apt-get install openjdk-17-jre-headless maven");
-    false
-}
 
 fn narrows(temporary: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
@@ -57,7 +43,7 @@ fn is_alive(pid: u32) -> bool {
 
 #[test]
 fn a_replica_crosses_the_link_and_both_copies_hold_the_same() {
-    if !is_here(&["java", "mvn"]) {
+    if !common::has_opensearch() {
         return;
     }
     let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,10 +82,63 @@ fn a_replica_crosses_the_link_and_both_copies_hold_the_same() {
     nothing_is_left(dir.path());
 }
 
+/// Releases of both flavours, old and new: started, watched, and a replica that crosses the link.
+#[test]
+fn other_releases_are_started_and_understood() {
+    if !common::is_here(&["java", "mvn"]) {
+        return;
+    }
+    let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
+    for (release, variant) in
+        [("1.3.13", "512 KB x 5"), ("3.0.0", "4 MB x 5"), ("elasticsearch-7.10.2", "512 KB x 5")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = ["run", "replica-over-link", "--on", "opensearch", "--scale", "0.02", "--json"];
+        let more = ["--opensearch-version", release, "--variant", variant];
+        let output = narrows(dir.path(), &[&plan[..], &more[..]].concat()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // Java 21 is not everywhere, and jars come from elsewhere.
+        let is_missing = output.status.code() == Some(2) || said.contains("mvn could not");
+        if is_missing && std::env::var_os("NARROWS_REQUIRE_OPENSEARCH").is_none() {
+            eprintln!("SKIPPED: {release} cannot be started here: {said}");
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(0), "{release}: {said}");
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let row = &found["rows"][0];
+        assert_eq!((&row["verified"], &row["documents"]), (&true.into(), &20_000.into()), "{row}");
+        nothing_is_left(dir.path());
+    }
+}
+
+/// What a release does not have is said, and a name that there is not.
+#[test]
+fn releases_and_settings_that_there_are_not_are_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = ["run", "replica-over-link", "--on", "opensearch", "--opensearch-version"];
+    let said = refused(&mut narrows(dir.path(), &[&run[..], &["2.18.0"]].concat()));
+    assert!(said.contains("1.3.13") && said.contains("--opensearch-home"), "{said}");
+    if !common::is_here(&["java", "mvn"]) {
+        return;
+    }
+    let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
+    let arguments = ["1.3.13", "--scale", "0.02", "--variant", "4 MB x 5"];
+    let mut command = narrows(dir.path(), &[&run[..], &arguments[..]].concat());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("mvn could not") {
+        eprintln!("SKIPPED: 1.3.13 cannot be fetched here: {said}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no indices.recovery.chunk_size"), "{said}");
+    nothing_is_left(dir.path());
+}
+
 /// A plan that recovers from remote, on clusters that have no cross-cluster replication.
 #[test]
 fn a_snapshot_is_restored_through_the_link() {
-    if !is_here(&["java", "mvn"]) {
+    if !common::has_opensearch() {
         return;
     }
     let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +167,7 @@ fn a_snapshot_is_restored_through_the_link() {
 
 #[test]
 fn no_jvm_and_no_directory_outlives_a_killed_runner() {
-    if !is_here(&["java", "mvn"]) {
+    if !common::has_opensearch() {
         return;
     }
     let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
@@ -157,7 +196,7 @@ fn no_jvm_and_no_directory_outlives_a_killed_runner() {
 /// A part of `narrows diagnose`; all of it is in docs/diagnosis.md.
 #[test]
 fn injected_causes_are_found_by_looking_and_by_probing() {
-    if !is_here(&["java", "mvn"]) {
+    if !common::has_opensearch() {
         return;
     }
     let _one = ONE_PAIR.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +254,7 @@ fn what_is_missing_is_said_with_the_command_that_installs_it() {
     assert!(said.contains("apt-get install openjdk-17-jre-headless"), "{said}");
     let said = refused(bare(&[]).args(["--opensearch-home", dir.path().to_str().unwrap()]));
     assert!(said.contains("lib and modules"), "{said}");
-    if is_here(&["java"]) {
+    if common::is_here(&["java"]) {
         let said = refused(&mut bare(&["java"]));
         assert!(said.contains("apt-get install maven"), "{said}");
     }

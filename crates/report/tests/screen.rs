@@ -3,6 +3,7 @@
 use insight::diagnosis::{Series, diagnose};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::style::Modifier;
 use record::observation::{
     Health, Identity, Node, Observation, Recovery, RoundTrip, Scope, Setting,
 };
@@ -106,4 +107,38 @@ fn nothing_that_recovers_is_said_too() {
     let view = View::of(&series, &diagnose(&series), &Place::default());
     let text = shown(&view, 100, 20).join("\n");
     assert!(text.contains("Verdict") && text.contains("healthy: nothing recovers"), "{text}");
+}
+
+#[test]
+fn a_narrow_terminal_names_its_nodes() {
+    for width in [56, 70, 80, 90, 120] {
+        let screen = shown(&view(), width, 24);
+        let nodes = screen.iter().position(|line| line.starts_with("Nodes")).unwrap();
+        for (name, line) in ["paris", "tokyo"].iter().zip(&screen[nodes + 2..]) {
+            assert!(line.starts_with(name), "{width}: {line}");
+        }
+    }
+    // 400 ms of each second: of one transfer, or of several together.
+    assert!(shown(&view(), 120, 24).join("\n").contains("0.40"));
+}
+
+#[test]
+fn what_is_not_of_now_is_dim_and_says_its_age() {
+    let looks = [0, 1].map(look);
+    let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
+    let place = Place {
+        trouble: Some("paris does not answer".into()),
+        answered_s_ago: 42.3,
+        ..Place::default()
+    };
+    let view = View::of(&series, &diagnose(&series), &place);
+    let mut terminal = Terminal::new(TestBackend::new(100, 24)).unwrap();
+    terminal.draw(|frame| draw(frame, &view, true)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let is_dim = |row: u16| buffer[(0, row)].modifier.contains(Modifier::DIM);
+    assert!(!is_dim(2) && (3..24).all(is_dim));
+    let text = shown(&view, 100, 24).join("\n");
+    assert!(text.contains("no answer for 42.0 s") && text.contains("health unknown"), "{text}");
+    let plain = plain_lines(&view, 50.0);
+    assert!(plain.len() == 2 && plain[1].contains("paris does not answer"), "{plain:?}");
 }

@@ -1,6 +1,6 @@
 //! How fast one copy answers searches, on one thread.
 //!
-//! `cargo run --release -p store --example search_speed -- [documents]`
+//! `cargo run --release -p store --example search_speed -- [documents] [part of a name]`
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +16,7 @@ use world::real_world;
 const BATCH: u64 = 5000;
 const LAPS: u32 = 50;
 
-/// A document like a short article: words with the frequencies of a language, a journal, a date.
+/// A document like a short article: words with the frequencies of a language, a journal, a date; and when it came.
 fn article(n: u64) -> Bytes {
     let mut state = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut draw = |bound: u64| {
@@ -31,6 +31,7 @@ fn article(n: u64) -> Bytes {
     let at = 1_300_000_000_000 + draw(200_000_000) * 1000;
     let document = json!({
         "body": words.join(" "), "journal": format!("j{}", draw(300)), "timestamp": at, "pages": draw(40),
+        "logged": 1_300_000_000_000 + n * 31,
         "place": [draw(36_000) as f64 / 100.0 - 180.0, draw(17_000) as f64 / 100.0 - 85.0],
     });
     Bytes::from(document.to_string())
@@ -38,12 +39,13 @@ fn article(n: u64) -> Bytes {
 
 fn main() {
     let documents: u64 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(500_000);
+    let only = std::env::args().nth(2).unwrap_or_default();
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let dir = scratch.path().join("copy");
     real_world::run(1, move |env| async move {
         let mapping = json!({"properties": {
             "body": {"type": "text"}, "journal": {"type": "keyword"}, "timestamp": {"type": "date"},
-            "pages": {"type": "long"}, "place": {"type": "geo_point"},
+            "pages": {"type": "long"}, "logged": {"type": "date"}, "place": {"type": "geo_point"},
         }});
         let mapping = Mapping::parse(&mapping).expect("a sound mapping");
         let shard = Shard::create(&env, &dir, &mapping, Options::default()).await.expect("created");
@@ -77,6 +79,20 @@ fn main() {
                 json!({"query": {"range": {"pages": {"gte": 10, "lt": 20}}}, "sort": [{"timestamp": "desc"}]}),
             ),
             (
+                "range, the newest",
+                json!({"query": {"range": {"pages": {"gte": 10}}}, "sort": [{"logged": "desc"}]}),
+            ),
+            (
+                "hourly since",
+                json!({"size": 0, "query": {"range": {"logged": {"gte": 1_300_005_000_000u64}}},
+                       "aggs": {"h": {"date_histogram": {"field": "logged", "fixed_interval": "1h"}}}}),
+            ),
+            ("term, filtered", json!({"query": {"bool": {"filter": [{"term": {"pages": 3}}]}}})),
+            (
+                "term and stats",
+                json!({"size": 0, "query": {"term": {"pages": 3}}, "aggs": {"s": {"stats": {"field": "pages"}}}}),
+            ),
+            (
                 "geo_distance",
                 json!({"query": {"geo_distance": {"distance": "200km", "place": [2.3, 48.8]}}}),
             ),
@@ -89,6 +105,9 @@ fn main() {
                 json!({"size": 0, "aggs": {"j": {"terms": {"field": "journal"}, "aggs": {"p": {"stats": {"field": "pages"}}}}}}),
             ),
         ] {
+            if !name.contains(&only) {
+                continue;
+            }
             let request =
                 Arc::new(parse_search(body.to_string().as_bytes()).expect("a sound search"));
             let limits = SearchLimits {

@@ -52,6 +52,8 @@ pub(crate) struct Counts {
     pub(crate) store_bytes: u64,
     pub(crate) log_ops: u64,
     pub(crate) log_bytes: u64,
+    pub(crate) request_cache_hits: u64,
+    pub(crate) request_cache_misses: u64,
 }
 
 pub(crate) async fn create(

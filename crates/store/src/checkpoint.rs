@@ -31,6 +31,27 @@ impl LocalCheckpointTracker {
             || self.islands.range(..=seq_no).next_back().is_some_and(|(_, end)| seq_no < *end)
     }
 
+    /// What of a range was not processed, in order.
+    pub fn missing(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        let mut missing = Vec::new();
+        let mut at = range.start.max(self.next);
+        let before = self.islands.range(..=at).next_back().map(|(_, end)| *end);
+        at = at.max(before.unwrap_or(at));
+        for (&start, &end) in self.islands.range(at..range.end.max(at)) {
+            missing.push(at..start);
+            at = end;
+        }
+        if at < range.end {
+            missing.push(at..range.end);
+        }
+        missing
+    }
+
+    /// What was processed above the checkpoint, in order.
+    pub fn above(&self) -> Vec<Range<u64>> {
+        self.islands.iter().map(|(&start, &end)| start..end).collect()
+    }
+
     /// Marks an operation as processed. Marking one twice changes nothing.
     pub fn mark(&mut self, seq_no: u64) {
         self.mark_range(seq_no..seq_no + 1);
@@ -121,6 +142,12 @@ mod tests {
                 for seq_no in 0..60 {
                     assert_eq!(tracker.contains(seq_no), set.contains(&seq_no), "seed {seed}");
                 }
+                let (from, to) = (next(&mut state) % 55, next(&mut state) % 55);
+                let found: Vec<u64> = tracker.missing(from..to).into_iter().flatten().collect();
+                assert_eq!(found, (from..to).filter(missing).collect::<Vec<_>>(), "seed {seed}");
+                let above: Vec<u64> = tracker.above().into_iter().flatten().collect();
+                let islands = set.iter().copied().filter(|seq_no| *seq_no > first_gap);
+                assert_eq!(above, islands.collect::<Vec<_>>(), "seed {seed}");
                 let gaps: Vec<u64> = tracker.gaps().into_iter().flatten().collect();
                 let top = set.last().map_or(0, |last| last + 1);
                 assert_eq!(gaps, (0..top).filter(missing).collect::<Vec<_>>(), "seed {seed}");

@@ -1,5 +1,7 @@
 //! A commit: the files of one moment and what of the history they hold.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 /// The version of the commit file that this build writes.
@@ -27,6 +29,9 @@ pub struct Commit {
     pub max_seq_no: Option<u64>,
     /// Everything up to here is in the files; none if operation 0 is missing.
     pub local_checkpoint: Option<u64>,
+    /// What the files hold above that. Single documents are found in the files; runs of them are not.
+    #[serde(default)]
+    pub above_checkpoint: Vec<Range<u64>>,
     /// Live documents.
     pub documents: u64,
     /// Identity of the history. Copies with another one share no operations.

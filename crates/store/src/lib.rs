@@ -58,7 +58,7 @@ pub use digest::{Digest, ListedDocument, document_hash};
 pub use error::{Error, Result};
 pub use incoming::Incoming;
 pub use mapping::{Field, FieldType, Mapping};
-pub use operation::{OpKind, Operation};
+pub use operation::{OpKind, Operation, Run};
 pub use record_log::{Location, Record, RecordLog};
 pub use segments::Segments;
 pub use shard::{

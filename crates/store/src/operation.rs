@@ -1,9 +1,15 @@
 //! One operation on a shard: what the log holds, and what replicas and followers are sent.
+//!
+//! In the virtual world one operation may stand for a run of new documents, so that billions of them cost no more than
+//! the requests that brought them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+
+use crate::digest::document_hash;
 
 /// One operation, with the place in the shard's history that its primary gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,12 +38,63 @@ pub enum OpKind {
     Delete,
     /// Does nothing, but takes a place in the history.
     NoOp,
+    /// Creates documents that exist only as a number. Each takes a place in the history. In the virtual world alone.
+    Run(Run),
+}
+
+/// A run of documents that exist only as a number, or a part of it. The operation's id is that of the whole run, and its
+/// place that of the part's first document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Documents of the whole run.
+    documents: u64,
+    /// Bytes of their sources.
+    source_bytes: u64,
+    /// Which of them these are, by their numbers in the run.
+    part: Range<u64>,
+}
+
+/// Length of a generated id.
+pub(crate) const GENERATED_ID_BYTES: u64 = 20;
+
+impl Run {
+    /// A whole run, of one document at least.
+    pub fn new(documents: u64, source_bytes: u64) -> Self {
+        let documents = documents.max(1);
+        Run { documents, source_bytes, part: 0..documents }
+    }
+
+    /// How many documents this part has.
+    pub fn documents(&self) -> u64 {
+        self.part.end.saturating_sub(self.part.start)
+    }
+
+    /// Bytes of their sources: those of the parts of a run add up to those of the run.
+    pub fn source_bytes(&self) -> u64 {
+        let before = |end: u64| {
+            let share = u128::from(self.source_bytes) * u128::from(end);
+            (share / u128::from(self.documents.max(1))) as u64
+        };
+        before(self.part.end) - before(self.part.start)
+    }
+
+    /// The sum of what stands for the hashes of the documents: those of the parts add up to that of the run, too.
+    pub(crate) fn hash(&self, id: &str) -> u64 {
+        // The n-th document counts for a + n * b, of which the sum is known without going through all of them.
+        let (a, b) = (document_hash(id, b"a"), document_hash(id, b"b"));
+        let below = |n: u64| (u128::from(n) * u128::from(n.saturating_sub(1)) / 2) as u64;
+        let numbers = below(self.part.end).wrapping_sub(below(self.part.start));
+        a.wrapping_mul(self.documents()).wrapping_add(b.wrapping_mul(numbers))
+    }
 }
 
 const INDEX: u8 = 1;
 const INDEX_AUTO_ID: u8 = 2;
 const DELETE: u8 = 3;
 const NO_OP: u8 = 4;
+const RUN: u8 = 5;
+/// Of a run: its documents, their bytes, the part's first and the one after its last.
+const RUN_NUMBERS: usize = 4;
 /// kind, seq_no, version, length of the id.
 const FIXED_BYTES: usize = 1 + 8 + 8 + 4;
 
@@ -47,9 +104,43 @@ impl Operation {
         Operation { seq_no, version: 1, id: Arc::from(""), kind: OpKind::NoOp }
     }
 
+    /// The places that it takes in the history: one, or one for each document of a run.
+    pub fn places(&self) -> Range<u64> {
+        let count = if let OpKind::Run(run) = &self.kind { run.documents() } else { 1 };
+        self.seq_no..self.seq_no.saturating_add(count)
+    }
+
+    /// The last of its places.
+    pub fn last_seq_no(&self) -> u64 {
+        self.places().end.saturating_sub(1).max(self.seq_no)
+    }
+
+    /// How many places it takes.
+    pub fn count(&self) -> u64 {
+        let places = self.places();
+        places.end - places.start
+    }
+
+    /// What of it takes these places; none if nothing does.
+    pub fn within(&self, places: &Range<u64>) -> Option<Operation> {
+        let own = self.places();
+        let (start, end) = (own.start.max(places.start), own.end.min(places.end));
+        if start >= end {
+            return None;
+        }
+        let mut op = self.clone();
+        if let OpKind::Run(run) = &mut op.kind {
+            let first = run.part.start;
+            run.part = first + (start - own.start)..first + (end - own.start);
+            op.seq_no = start;
+        }
+        Some(op)
+    }
+
     /// Bytes of the document's source; 0 where there is none.
     pub fn source_bytes(&self) -> u64 {
         match &self.kind {
+            OpKind::Run(run) => run.source_bytes(),
             OpKind::Index { source, .. } => source.len() as u64,
             OpKind::Delete | OpKind::NoOp => 0,
         }
@@ -57,12 +148,22 @@ impl Operation {
 
     /// Bytes that the operation takes in the log and, about, in a message.
     pub fn encoded_bytes(&self) -> u64 {
-        crate::frame::framed_bytes(FIXED_BYTES + self.id.len()) as u64 + self.source_bytes()
+        let (id_bytes, count) = match &self.kind {
+            OpKind::Run(run) => (GENERATED_ID_BYTES as usize, run.documents()),
+            _ => (self.id.len(), 1),
+        };
+        crate::frame::framed_bytes(FIXED_BYTES + id_bytes) as u64 * count + self.source_bytes()
     }
 
     /// Appends the log's encoding: kind, seq_no, version, id length, id, source; little endian.
     pub(crate) fn encode(&self, buffer: &mut Vec<u8>) {
+        let numbers;
         let (kind, source): (u8, &[u8]) = match &self.kind {
+            OpKind::Run(Run { documents, source_bytes, part }) => {
+                let all = [*documents, *source_bytes, part.start, part.end];
+                numbers = all.map(u64::to_le_bytes).concat();
+                (RUN, &numbers)
+            }
             OpKind::Index { source, auto_id: false } => (INDEX, source),
             OpKind::Index { source, auto_id: true } => (INDEX_AUTO_ID, source),
             OpKind::Delete => (DELETE, &[]),
@@ -89,6 +190,16 @@ impl Operation {
             INDEX_AUTO_ID => OpKind::Index { source: source(), auto_id: true },
             DELETE => OpKind::Delete,
             NO_OP => OpKind::NoOp,
+            RUN => {
+                let numbers = payload.get(FIXED_BYTES + id_len..)?;
+                let (numbers, rest) = numbers.as_chunks::<8>();
+                let [documents, source_bytes, start, end] =
+                    <[[u8; 8]; RUN_NUMBERS]>::try_from(numbers).ok()?.map(u64::from_le_bytes);
+                if !rest.is_empty() || start >= end || end > documents {
+                    return None;
+                }
+                OpKind::Run(Run { documents, source_bytes, part: start..end })
+            }
             _ => return None,
         };
         Some(Operation { seq_no: number(1), version: number(9), id, kind })
@@ -97,7 +208,7 @@ impl Operation {
     /// Whether `payload` could be an operation, judged by its first bytes.
     pub(crate) fn plausible(payload: &[u8]) -> bool {
         payload.len() >= FIXED_BYTES
-            && (INDEX..=NO_OP).contains(&payload[0])
+            && (INDEX..=RUN).contains(&payload[0])
             && payload[7] == 0
             && payload[8] == 0
     }
@@ -126,6 +237,41 @@ mod tests {
             let wire = postcard::to_stdvec(&op).unwrap();
             assert_eq!(postcard::from_bytes::<Operation>(&wire).unwrap(), op);
         }
+    }
+
+    fn run(seq_no: u64, documents: u64, source_bytes: u64) -> Operation {
+        let kind = OpKind::Run(Run::new(documents, source_bytes));
+        Operation { seq_no, version: 1, id: Arc::from("run-1"), kind }
+    }
+
+    #[test]
+    fn the_parts_of_a_run_add_up_to_it() {
+        let whole = run(100, 1000, 12_345);
+        assert_eq!((whole.places(), whole.last_seq_no()), (100..1100, 1099));
+        let hash = |op: &Operation| match &op.kind {
+            OpKind::Run(run) => run.hash(&op.id),
+            _ => unreachable!("it is a run"),
+        };
+        let cuts = [0, 101, 102, 640, 1099, 2000];
+        let parts: Vec<Operation> =
+            cuts.windows(2).filter_map(|pair| whole.within(&(pair[0]..pair[1]))).collect();
+        assert_eq!(parts.len(), 5);
+        assert_eq!(parts.iter().map(Operation::count).sum::<u64>(), 1000);
+        assert_eq!(parts.iter().map(Operation::source_bytes).sum::<u64>(), 12_345);
+        let bytes: u64 = parts.iter().map(Operation::encoded_bytes).sum();
+        assert_eq!(bytes, whole.encoded_bytes());
+        let sum = parts.iter().map(hash).fold(0, u64::wrapping_add);
+        assert_eq!(sum, hash(&whole));
+        // A part of a part is a part of the whole.
+        assert_eq!(parts[2].within(&(200..300)), whole.within(&(200..300)));
+        assert_eq!(parts[1].within(&(500..600)), None);
+        // Two that are equally long are not the same.
+        let (one, other) = (whole.within(&(200..300)), whole.within(&(300..400)));
+        assert_ne!(hash(&one.unwrap()), hash(&other.unwrap()));
+        let mut buffer = Vec::new();
+        parts[2].encode(&mut buffer);
+        assert_eq!(Operation::decode(&buffer).as_ref(), Some(&parts[2]));
+        assert_eq!(Operation::decode(&buffer[..buffer.len() - 1]), None);
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! Elasticsearch calls that bound `max_seq_no_of_updates_or_deletes`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::operation::{OpKind, Operation};
@@ -35,10 +37,12 @@ pub(crate) struct Change {
 }
 
 /// Up to where lookups can be skipped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bounds {
     /// Highest sequence number in the commit that was opened.
     pub(crate) committed: Option<u64>,
+    /// What of the history its files hold above the local checkpoint.
+    pub(crate) committed_above: Rc<[Range<u64>]>,
     /// Highest sequence number of an operation that was no plain append.
     pub(crate) updates: Option<u64>,
 }
@@ -49,6 +53,12 @@ impl Bounds {
         matches!(op.kind, OpKind::Index { auto_id: true, .. })
             && Some(op.seq_no) > self.committed
             && Some(op.seq_no) > self.updates
+    }
+
+    /// Whether the files that were opened hold a run. It lies in a range of them whole or not at all.
+    fn is_committed(&self, op: &Operation) -> bool {
+        let holds = |range: &Range<u64>| range.contains(&op.seq_no);
+        self.committed_above.iter().any(holds)
     }
 
     fn with(mut self, ops: &[Operation]) -> Self {
@@ -62,15 +72,17 @@ fn is_update(op: &Operation) -> bool {
     match op.kind {
         OpKind::Index { auto_id, .. } => !auto_id,
         OpKind::Delete => true,
-        OpKind::NoOp => false,
+        OpKind::NoOp | OpKind::Run(_) => false,
     }
 }
 
 /// The ids of `ops` that must be looked up in the index before planning.
 pub(crate) fn lookups(ops: &[Operation], bounds: &Bounds, map: &VersionMap) -> Vec<Arc<str>> {
-    let bounds = bounds.with(ops);
+    let bounds = bounds.clone().with(ops);
     let needs = |op: &&Operation| {
-        op.kind != OpKind::NoOp && !bounds.is_append(op) && map.get(&op.id).is_none()
+        !matches!(op.kind, OpKind::NoOp | OpKind::Run(_))
+            && !bounds.is_append(op)
+            && map.get(&op.id).is_none()
     };
     let ids: BTreeSet<&Arc<str>> = ops.iter().filter(needs).map(|op| &op.id).collect();
     ids.into_iter().cloned().collect()
@@ -130,6 +142,15 @@ impl<'a> Planner<'a> {
     pub(crate) fn take(&mut self, at: usize, op: &Operation) {
         let source = match &op.kind {
             OpKind::NoOp => return,
+            OpKind::Run(run) => {
+                // Its documents are new by their nature: nothing but the files themselves can hold them.
+                if !self.bounds.is_committed(op) {
+                    self.plan.documents += run.documents() as i64;
+                    self.plan.changes.push(Change { at, replaces: false });
+                    self.plan.untracked = true;
+                }
+                return;
+            }
             OpKind::Delete => None,
             OpKind::Index { source, .. } => Some(source.clone()),
         };
@@ -205,7 +226,7 @@ mod tests {
     fn appends_need_no_lookup_and_are_not_remembered() {
         let ops = [op(5, "x", 'a'), op(3, "y", 'a'), op(4, "", 'n')];
         let map = VersionMap::default();
-        let bounds = Bounds { committed: Some(2), updates: Some(2) };
+        let bounds = Bounds { committed: Some(2), updates: Some(2), ..Bounds::default() };
         assert!(lookups(&ops, &bounds, &map).is_empty());
         let plan = plan(&ops, &map, &[], bounds);
         assert_eq!(changes(&plan), [(0, false), (1, false)]);
@@ -213,10 +234,28 @@ mod tests {
     }
 
     #[test]
+    fn runs_are_applied_unless_the_files_hold_them() {
+        let run = |seq_no| {
+            let kind = OpKind::Run(crate::Run::new(10, 100));
+            Operation { seq_no, version: 1, id: Arc::from("run"), kind }
+        };
+        let ops = [run(20), run(30)];
+        let map = VersionMap::default();
+        let bounds = Bounds {
+            committed: Some(39),
+            committed_above: Rc::from([20..20, 30..40]),
+            ..Bounds::default()
+        };
+        assert!(lookups(&ops, &bounds, &map).is_empty());
+        let plan = plan(&ops, &map, &[], bounds);
+        assert_eq!((changes(&plan), plan.documents), (vec![(0, false)], 10));
+    }
+
+    #[test]
     fn below_a_bound_appends_are_looked_up() {
         let ops = [op(2, "x", 'a'), op(7, "y", 'a')];
         let map = VersionMap::default();
-        let bounds = Bounds { committed: Some(2), updates: None };
+        let bounds = Bounds { committed: Some(2), ..Bounds::default() };
         assert_eq!(lookups(&ops, &bounds, &map), [Arc::from("x")]);
         assert_eq!(changes(&plan(&ops, &map, &[("x", 2)], bounds)), [(1, false)]);
     }
@@ -224,15 +263,14 @@ mod tests {
     #[test]
     fn the_newest_wins_in_any_order() {
         let map = VersionMap::default();
-        let bounds = Bounds::default();
         // In order: created, replaced, deleted, created.
         let ops = [op(0, "x", 'a'), op(1, "x", 'i'), op(2, "x", 'd'), op(3, "x", 'i')];
-        let whole = plan(&ops, &map, &[], bounds);
+        let whole = plan(&ops, &map, &[], Bounds::default());
         assert_eq!(changes(&whole), [(0, false), (1, true), (2, true), (3, false)]);
         assert_eq!((whole.documents, whole.removed), (1, 2));
         // In reverse only the newest is applied.
         let ops = [op(3, "x", 'i'), op(2, "x", 'd'), op(1, "x", 'i'), op(0, "x", 'a')];
-        let whole = plan(&ops, &map, &[], bounds);
+        let whole = plan(&ops, &map, &[], Bounds::default());
         assert_eq!((changes(&whole), whole.documents), (vec![(0, false)], 1));
     }
 
@@ -244,7 +282,7 @@ mod tests {
         for (id, entry) in first.entries {
             map.insert(id, entry);
         }
-        let bounds = Bounds { committed: None, updates: first.updates };
+        let bounds = Bounds { updates: first.updates, ..Bounds::default() };
         let late = [op(1, "x", 'a')];
         assert!(lookups(&late, &bounds, &map).is_empty());
         assert!(plan(&late, &map, &[], bounds).changes.is_empty());

@@ -125,12 +125,26 @@ impl Env {
         f: impl FnOnce() -> T + Send + 'static,
     ) -> T {
         match &self.arm {
-            Arm::Real(_) => real_world::work(work, f).await,
+            Arm::Real(host) => {
+                let began = host.now();
+                let value = real_world::work(work, f).await;
+                host.drag(began).await;
+                value
+            }
             Arm::Virtual(host) => {
                 let value = f();
                 host.occupy(work).await;
                 value
             }
+        }
+    }
+
+    /// Has all work of this host in the real world take so many times as long from now on; 1 is as it was. What is
+    /// added is waiting: it occupies who waits for the work and no core. In the virtual world
+    /// [`Env::set_host_model`] does it.
+    pub fn slow_down(&self, factor: f64) {
+        if let Arm::Real(host) = &self.arm {
+            host.slow_down(factor);
         }
     }
 

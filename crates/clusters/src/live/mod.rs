@@ -7,6 +7,7 @@
 //! | `parse` | answers as typed observations; pure |
 //! | `pacing` | when what is asked again; pure |
 //! | `questions` | what is asked, and what is lost without an answer |
+//! | `version` | who answers, and whether narrows was built for it |
 //! | `sampler` | [`Sampler`]: one look at a time, as cheap as the moment allows |
 //!
 //! The one rule: what is here only reads.
@@ -19,6 +20,9 @@ mod questions;
 mod round_trips;
 mod sampler;
 mod tls;
+mod version;
+
+pub(crate) use version::{ask_version, check_version};
 
 pub use address::Address;
 pub use client::{LiveClient, LiveOptions};

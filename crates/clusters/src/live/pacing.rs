@@ -1,8 +1,8 @@
 //! When what is asked again: what changes every second with every look, what changes slowly rarely. A pure state
 //! machine.
 //!
-//! Times were chosen by what each question costs a node of OpenSearch (docs/benchmarks.md): all parts of
-//! `_nodes/stats` several times as much as those that rates are made of, and settings with their defaults more still.
+//! Times were chosen by what each question costs nodes of OpenSearch (docs/benchmarks.md): `_nodes/stats` twice as much
+//! as `_recovery`, and that four times as much as the health.
 
 use std::time::Duration;
 
@@ -11,8 +11,10 @@ use world::Time;
 /// A question, or a group of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Question {
-    /// Every part of `_nodes/stats` that a judge reads.
-    AllParts,
+    /// The cluster's health, while recoveries are known to go on.
+    Health,
+    /// The nodes' figures.
+    Nodes,
     /// Settings that are set, other clusters, and why copies wait although their number is the same.
     Slow,
     /// Settings that nobody set.
@@ -25,15 +27,15 @@ pub(super) enum Question {
     Waiting,
 }
 
-const QUESTIONS: usize = 6;
+const QUESTIONS: usize = 7;
 /// A look may come so much early and count all the same.
 const EARLY: Duration = Duration::from_millis(250);
 
 impl Question {
     fn every(self) -> Duration {
         Duration::from_secs(match self {
-            Question::Waiting => 3,
-            Question::AllParts | Question::NewPairs => 5,
+            Question::Health | Question::Waiting => 3,
+            Question::Nodes | Question::NewPairs => 5,
             Question::Slow => 10,
             Question::RoundTrips => 60,
             Question::Defaults => 600,
@@ -77,10 +79,10 @@ mod tests {
         let at = |ms: u64| Time::default() + Duration::from_millis(ms);
         let mut pacing = Pacing::default();
         let looks = (0..=20_u64).map(|s| at((s * 1000).saturating_sub(3)));
-        let asked = looks.filter(|now| pacing.take(Question::AllParts, *now, false)).count();
+        let asked = looks.filter(|now| pacing.take(Question::Nodes, *now, false)).count();
         assert_eq!(asked, 5, "at 0, 5, 10, 15 and 20 s");
-        assert!(pacing.take(Question::AllParts, at(20_100), true));
-        assert!(!pacing.is_due(Question::AllParts, at(24_000)));
+        assert!(pacing.take(Question::Nodes, at(20_100), true));
+        assert!(!pacing.is_due(Question::Nodes, at(24_000)));
         assert!(pacing.is_due(Question::Slow, at(24_000)));
     }
 }

@@ -14,7 +14,7 @@ use world::{Env, Time};
 
 use super::pacing::{Pacing, Question};
 use super::questions::{CCR, CORES, HEALTH, LOST, RECOVERY_FILTER, SHARD_COLUMNS, escape};
-use super::{LiveClient, parse, round_trips};
+use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
 
 /// Waiting copies of which an explanation is asked at once.
@@ -46,6 +46,8 @@ pub struct Sampler {
     /// Those of them that did not answer when nodes were last asked, and how many did.
     gone: Vec<String>,
     answered: u64,
+    /// As last told.
+    health: Option<Health>,
     /// Settings as last told, those that nobody set included.
     settings: Option<BTreeMap<String, Setting>>,
     /// Pairs of source and target whose round trip was measured, or could not be.
@@ -66,13 +68,8 @@ impl Sampler {
     /// Asks who answers. Fails where nobody does, where the credentials are wrong, or where it is no cluster.
     pub async fn connect(env: &Env, client: LiveClient) -> Result<Self, Error> {
         let mut gaps = BTreeMap::new();
-        let identity = match client.get("/").await {
-            Ok(answer) => parse::identity(&answer).ok_or_else(|| Error::NotJson {
-                path: "/".to_owned(),
-                reason: "JSON without version.number, so neither Elasticsearch nor OpenSearch; \
-                         give the address of a node"
-                    .to_owned(),
-            })?,
+        let identity = match ask_version(&client).await {
+            Ok((_, identity)) => identity,
             // A role may be allowed to monitor and not to ask this.
             Err(error @ Error::Forbidden { .. }) => {
                 let lost = "the flavour and version of the cluster".to_owned();
@@ -95,6 +92,7 @@ impl Sampler {
             seen_nodes: BTreeSet::new(),
             gone: Vec::new(),
             answered: 0,
+            health: None,
             settings: None,
             measured: BTreeSet::new(),
             active: Vec::new(),
@@ -116,21 +114,7 @@ impl Sampler {
 
     /// Refuses a version that this was not built for. One that is not told is none.
     pub fn check_version(&self) -> Result<(), Error> {
-        let Identity { flavour, version, .. } = &self.identity;
-        let major = version.split('.').next().and_then(|text| text.parse::<u32>().ok());
-        let known = matches!(
-            (flavour.as_str(), major),
-            ("elasticsearch", Some(7..=9)) | ("opensearch", Some(1..=3)) | ("narrows", _)
-        );
-        if known || version.is_empty() {
-            return Ok(());
-        }
-        let sentence = format!(
-            "{flavour} {version} was never tried with narrows (Elasticsearch 7 to 9 and OpenSearch 1 to 3 were); \
-             nothing was asked of it but its version: say --any-version to look all the same, and what it does \
-             not say is left out"
-        );
-        Err(Error::Unfamiliar { sentence })
+        check_version(&self.identity)
     }
 
     /// Looks once.
@@ -139,7 +123,7 @@ impl Sampler {
         let (requests, bytes) = self.client.cost();
         let slow = self.pacing.take(Question::Slow, began, depth == Depth::Deep);
         let mut seen = Observation { cluster: self.identity.clone(), ..Observation::default() };
-        seen.health = self.ask("/_cluster/health", HEALTH).await?.as_ref().and_then(parse::health);
+        seen.health = self.health_if_due(depth, began).await?;
         seen.nodes = self.nodes_if_due(depth, began, seen.health.as_ref()).await?;
         if !seen.nodes.is_empty() {
             let present: BTreeSet<String> =
@@ -151,7 +135,7 @@ impl Sampler {
         seen.gone = self.gone.clone();
         seen.recoveries = self.recoveries(&seen.nodes, seen.health.as_ref()).await?;
         seen.waiting = self.waiting(seen.health.as_ref(), slow, began).await?;
-        seen.followers = self.followers().await?;
+        seen.followers = self.followers(slow).await?;
         if slow {
             self.slow_parts(&mut seen, depth, began).await?;
         }
@@ -169,27 +153,28 @@ impl Sampler {
         Ok(seen)
     }
 
-    /// Parts of the nodes' figures: all of them from time to time; otherwise what rates are made of, and that only where
-    /// something moves.
+    /// The cluster's health. While recoveries go on it is asked rarely, and what was told last counts: they are seen
+    /// themselves.
+    async fn health_if_due(&mut self, depth: Depth, now: Time) -> Result<Option<Health>, Error> {
+        let wanted = depth != Depth::Light || self.active.is_empty() || self.health.is_none();
+        if self.pacing.take(Question::Health, now, wanted) {
+            let answer = self.ask("/_cluster/health", HEALTH).await?;
+            self.health = answer.as_ref().and_then(parse::health);
+        }
+        Ok(self.health.clone())
+    }
+
+    /// The nodes' figures, from time to time, and where another number of nodes is there.
     async fn nodes_if_due(
         &mut self,
         depth: Depth,
         now: Time,
         health: Option<&Health>,
     ) -> Result<Vec<Node>, Error> {
-        let none = |count: Option<u64>| count == Some(0);
-        let is_calm = self.active.is_empty()
-            && !self.has_followers
-            && health.is_some_and(|h| none(h.initializing) && none(h.relocating));
         let is_changed = health.and_then(|h| h.nodes).is_some_and(|count| count != self.answered);
-        if self.pacing.take(Question::AllParts, now, depth != Depth::Light || is_changed) {
-            self.nodes(depth).await
-        } else if is_calm {
-            Ok(Vec::new())
-        } else {
-            let answer =
-                self.ask("/_nodes/stats", &format!("/_nodes/stats/{}", parse::QUICK)).await?;
-            Ok(answer.as_ref().map(|answer| self.with_cores(answer)).unwrap_or_default())
+        match self.pacing.take(Question::Nodes, now, depth != Depth::Light || is_changed) {
+            true => self.nodes(depth).await,
+            false => Ok(Vec::new()),
         }
     }
 
@@ -405,8 +390,9 @@ impl Sampler {
         Ok(())
     }
 
-    async fn followers(&mut self) -> Result<Vec<record::observation::Follower>, Error> {
-        if !self.follows {
+    /// Followers, at every look once there are some; whether there are any, from time to time.
+    async fn followers(&mut self, slow: bool) -> Result<Vec<record::observation::Follower>, Error> {
+        if !self.follows || !(slow || self.has_followers) {
             return Ok(Vec::new());
         }
         let is_plugin = self.identity.flavour == "opensearch";
@@ -463,7 +449,9 @@ impl Sampler {
     fn lose(&mut self, name: &str, error: Error) -> Result<(), Error> {
         // Without recoveries there is nothing to see, and nothing that could be called well.
         let is_all = name == "/_recovery" && matches!(error, Error::Forbidden { .. });
-        if is_all || ends_a_look(&error) {
+        // Threads are asked for last and take longest: a starved node answers everything else.
+        let is_last = name == "/_nodes/hot_threads";
+        if is_all || (ends_a_look(&error) && !is_last) {
             return Err(error);
         }
         let lost = LOST.iter().find(|(path, _)| *path == name).map_or("", |(_, lost)| lost);

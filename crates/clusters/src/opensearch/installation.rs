@@ -1,7 +1,7 @@
 //! The software: OpenSearch's jars and the class that starts a node, from Maven Central or from an unpacked
 //! distribution.
 //!
-//! The first use fetches the jars with the ordinary `mvn` client, as `pom.xml` lists them, compiles
+//! The first use of a release fetches its jars with the ordinary `mvn` client, as `pom.xml` lists them, compiles
 //! `OpenSearchNode.java`, and keeps both in the user's cache directory. Later uses need no `mvn`.
 
 use std::ffi::OsString;
@@ -11,21 +11,15 @@ use std::process::{Output, Stdio};
 use tokio::process::Command;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::release::{Dialect, Release};
 use crate::Error;
 
 const POM: &str = include_str!("pom.xml");
 const NODE_SOURCE: &str = include_str!("OpenSearchNode.java");
-/// The release that `pom.xml` names.
-const VERSION: &str = "2.19.1";
-/// What a node needs that is on the class path: transport and HTTP, analysis, and restoring over HTTP.
-const PLUGINS: [&str; 3] = [
-    "org.opensearch.transport.Netty4Plugin",
-    "org.opensearch.analysis.common.CommonAnalysisPlugin",
-    "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
-];
-/// The oldest Java that runs it.
+/// Java for a distribution that brings none and does not say what it needs.
 const JAVA_OLDEST: u32 = 11;
-const INSTALL_JAVA: &str = "apt-get install openjdk-17-jre-headless";
+/// Where Debian keeps each Java that is installed, besides the one on the path.
+const JAVAS: &str = "/usr/lib/jvm";
 const INSTALL_MAVEN: &str = "apt-get install maven";
 /// Lines of a failed build that are shown.
 const BUILD_LINES: usize = 12;
@@ -37,44 +31,45 @@ pub(crate) struct Installation {
     /// What comes before the class's own arguments.
     arguments: Vec<OsString>,
     /// An unpacked distribution's directory.
-    pub(crate) home: Option<PathBuf>,
+    pub(super) home: Option<PathBuf>,
+    pub(super) dialect: Dialect,
 }
 
 impl Installation {
-    /// The release of `pom.xml`, from the cache; fetched and compiled where it is not there yet.
-    pub(crate) async fn from_maven() -> Result<Installation, Error> {
-        let java = java(None).await?;
-        let dir = cache_dir()?.join(cache_name());
+    /// A release, from the cache; fetched and compiled where it is not there yet.
+    pub(super) async fn from_maven(release: &Release) -> Result<Installation, Error> {
+        let java = java(None, release.java_oldest, release.install_java).await?;
+        let dialect = release.dialect;
+        let dir = cache_dir()?.join(cache_name(&release.whole_name(), dialect));
         if !dir.join("classes").is_dir() {
-            build(&dir).await?;
+            build(&dir, release, &java).await?;
         }
         let mut class_path = dir.join("classes").into_os_string();
         class_path.push(":");
         class_path.push(dir.join("lib").join("*"));
-        let plugins = format!("-Dnarrows.plugins={}", PLUGINS.join(","));
+        let plugins = format!("-Dnarrows.plugins={}", release.plugins.join(","));
         let arguments =
             vec![plugins.into(), "-cp".into(), class_path, "narrows.OpenSearchNode".into()];
-        Ok(Installation { java, arguments, home: None })
+        Ok(Installation { java, arguments, home: None, dialect })
     }
 
     /// An unpacked distribution of any release, with its own Java where it has one. That Java compiles the
     /// class that starts a node at each start, so it needs to be a development kit, as the bundled one is.
-    pub(crate) async fn from_home(home: &Path) -> Result<Installation, Error> {
+    pub(super) async fn from_home(home: &Path) -> Result<Installation, Error> {
         let lib = home.join("lib");
-        if !lib.is_dir() || !home.join("modules").is_dir() {
-            let home = home.to_owned();
-            return Err(Error::NoDistribution { home });
-        }
-        let java = java(Some(home)).await?;
-        let source = cache_dir()?.join(format!("{}.java", cache_name()));
-        write(&source, NODE_SOURCE)?;
+        let dialect = Dialect::of_home(&lib).filter(|_| home.join("modules").is_dir());
+        let no_distribution = || Error::NoDistribution { home: home.to_owned() };
+        let dialect = dialect.ok_or_else(no_distribution)?;
+        let java = java(Some(home), JAVA_OLDEST, Release::standard().install_java).await?;
+        let source = cache_dir()?.join(format!("{}.java", cache_name("node", dialect)));
+        write(&source, &node_source(dialect))?;
         let arguments = vec!["-cp".into(), lib.join("*").into_os_string(), source.into()];
-        Ok(Installation { java, arguments, home: Some(home.to_owned()) })
+        Ok(Installation { java, arguments, home: Some(home.to_owned()), dialect })
     }
 
     /// A command that starts a node: a heap of `heap`, and `own` as the directory that is its own to write
     /// to and to remove.
-    pub(crate) fn command(&self, heap: &str, own: &Path) -> Command {
+    pub(super) fn command(&self, heap: &str, own: &Path) -> Command {
         let mut command = Command::new(&self.java);
         let property = |name: &str, path: &Path| {
             let mut text = OsString::from(format!("-D{name}="));
@@ -95,10 +90,15 @@ impl Installation {
     }
 }
 
+/// The class that starts a node, in the names of a flavour.
+fn node_source(dialect: Dialect) -> String {
+    NODE_SOURCE.replace(Release::standard().dialect.package, dialect.package)
+}
+
 /// The name of what is cached: another pom or class is another one.
-fn cache_name() -> String {
-    let hash = xxh3_64([POM, NODE_SOURCE].concat().as_bytes());
-    format!("opensearch-{VERSION}-{:08x}", hash as u32)
+fn cache_name(what: &str, dialect: Dialect) -> String {
+    let hash = xxh3_64([POM, &node_source(dialect)].concat().as_bytes());
+    format!("{what}-{:08x}", hash as u32)
 }
 
 /// `NARROWS_CACHE`, or `narrows` in the user's cache directory.
@@ -122,25 +122,40 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
     std::fs::write(path, text).map_err(io)
 }
 
-/// The Java to use: the distribution's, `JAVA_HOME`'s, or the one on the path. Checked by asking for its
-/// version.
-async fn java(home: Option<&Path>) -> Result<PathBuf, Error> {
-    let bundled = home.map(|home| home.join("jdk/bin/java")).filter(|java| java.is_file());
-    let set = std::env::var_os("JAVA_HOME").map(|dir| PathBuf::from(dir).join("bin/java"));
-    let java = bundled.or(set.filter(|java| java.is_file())).unwrap_or_else(|| "java".into());
-    let missing = |found: String| Error::Missing {
-        what: "Java",
-        found,
-        install: INSTALL_JAVA,
-        oldest: JAVA_OLDEST.to_string(),
-    };
-    let answer = run(Command::new(&java).arg("-version"), "java").await.map_err(missing)?;
-    let said = String::from_utf8_lossy(&answer.stderr).into_owned();
-    match java_version(&said) {
-        Some(version) if version >= JAVA_OLDEST => Ok(java),
-        Some(version) => Err(missing(format!("{} is Java {version}", java.display()))),
-        None => Err(missing(format!("{} -version says {:?}", java.display(), said.trim()))),
+/// The Java to use: the distribution's, `JAVA_HOME`'s, or the one on the path; where that is too old, one of
+/// [`JAVAS`] that is not. Checked by asking for its version.
+async fn java(home: Option<&Path>, oldest: u32, install: &'static str) -> Result<PathBuf, Error> {
+    let below = |dir: &Path| Some(dir.join("bin/java")).filter(|java| java.is_file());
+    let bundled = home.and_then(|home| below(&home.join("jdk")));
+    let set = std::env::var_os("JAVA_HOME").and_then(|dir| below(Path::new(&dir)));
+    let first = bundled.or(set).unwrap_or_else(|| "java".into());
+    let missing =
+        |found: String| Error::Missing { what: "Java", found, install, oldest: oldest.to_string() };
+    let version = version_of(&first).await.map_err(missing)?;
+    if version >= oldest {
+        return Ok(first);
     }
+    for java in installed().iter().filter_map(|dir| below(dir)) {
+        if version_of(&java).await.is_ok_and(|version| version >= oldest) {
+            return Ok(java);
+        }
+    }
+    Err(missing(format!("{} is Java {version}", first.display())))
+}
+
+/// Directories of [`JAVAS`]; none where there is no such place.
+fn installed() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(JAVAS).into_iter().flatten();
+    let mut dirs: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    dirs.sort_unstable();
+    dirs
+}
+
+/// The major version of a Java; what was found where it tells none.
+async fn version_of(java: &Path) -> Result<u32, String> {
+    let answer = run(Command::new(java).arg("-version"), "java").await?;
+    let said = String::from_utf8_lossy(&answer.stderr);
+    java_version(&said).ok_or_else(|| format!("{} -version says {:?}", java.display(), said.trim()))
 }
 
 /// The major version in the first line of `java -version`: `17` of `17.0.15`, `8` of `1.8.0_402`.
@@ -163,7 +178,7 @@ async fn run(command: &mut Command, name: &str) -> Result<Output, String> {
 }
 
 /// Fetches and compiles beside the place where it is to be, and moves it there whole.
-async fn build(dir: &Path) -> Result<(), Error> {
+async fn build(dir: &Path, release: &Release, java: &Path) -> Result<(), Error> {
     let parent = dir.parent().expect("it lies in the cache");
     let io = |what, path: &Path| {
         let path = path.to_owned();
@@ -172,9 +187,17 @@ async fn build(dir: &Path) -> Result<(), Error> {
     let work = tempfile::Builder::new().prefix("building-").tempdir_in(parent);
     let work = work.map_err(io("make a directory in", parent))?;
     write(&work.path().join("pom.xml"), POM)?;
-    write(&work.path().join("src/main/java/narrows/OpenSearchNode.java"), NODE_SOURCE)?;
+    let source = node_source(release.dialect);
+    write(&work.path().join("src/main/java/narrows/OpenSearchNode.java"), &source)?;
     let mut maven = Command::new("mvn");
     maven.args(["-q", "-B", "compile"]).current_dir(work.path());
+    let [group, artifact, version] = release.artifact;
+    maven.arg(format!("-Drunner.group={group}")).arg(format!("-Drunner.artifact={artifact}"));
+    maven.arg(format!("-Drunner.version={version}"));
+    // The compiler reads what it compiles against, so it needs the Java that this needs.
+    if let Some(home) = java.parent().and_then(Path::parent).filter(|_| java.is_absolute()) {
+        maven.env("JAVA_HOME", home);
+    }
     let output = run(&mut maven, "mvn").await.map_err(|found| Error::Missing {
         what: "Maven",
         found,
@@ -210,9 +233,17 @@ mod tests {
     }
 
     #[test]
-    fn the_pom_names_the_release_that_the_cache_is_called_by() {
-        assert!(POM.contains(&format!("<version>{VERSION}.0</version>")));
-        assert!(cache_name().starts_with("opensearch-2.19.1-"));
+    fn each_flavour_has_its_own_class_and_its_own_place() {
+        let name = |release: &str| {
+            let release = Release::named(release).unwrap();
+            cache_name(&release.whole_name(), release.dialect)
+        };
+        assert!(name("2.19.1").starts_with("opensearch-2.19.1-"));
+        assert!(name("elasticsearch-7.10.2").starts_with("elasticsearch-7.10.2-"));
+        let elasticsearch = Release::named("elasticsearch-7.10.2").unwrap().dialect;
+        let source = node_source(elasticsearch);
+        assert!(source.contains("import org.elasticsearch.node.Node;"));
+        assert!(!source.contains("org.opensearch"));
     }
 
     #[test]

@@ -4,16 +4,19 @@
 //! | --- | --- |
 //! | `installation` | the jars, fetched once with `mvn`, or an unpacked distribution |
 //! | `file_server` | a snapshot repository over HTTP, which the other cluster reads through the link |
+//! | `release` | the releases that can be started, and in what they differ |
 //! | `node` | a node's settings, its directory, its process |
 //! | `OpenSearchNode.java`, `pom.xml` | the class that starts a node; what it needs |
 //!
 //! Two clusters see each other through the link where one is given the other's seeds. One cluster on two
 //! sites ([`TopologySpec::joined`]) is put on the link by `transport.publish_port`: every node tells the others the
-//! port of the link that leads to it.
+//! port of the link that leads to it. The same way a node that is to be cut off gets a door of its own
+//! ([`OpenSearchTarget::with_doors`]).
 
 mod file_server;
 mod installation;
 mod node;
+mod release;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,8 +26,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
-use world::Env;
+use world::{Env, LinkConfig};
 
+use crate::link_thread::LinkThread;
 use crate::members::Members;
 use crate::process::{NodeProcess, first_ended};
 use crate::site_link::SiteLink;
@@ -37,6 +41,7 @@ use installation::Installation;
 use node::NodePlan;
 
 pub(crate) use node::free_ports;
+pub use release::Release;
 
 /// The heap of a node where none is asked for.
 pub const DEFAULT_HEAP: &str = "512m";
@@ -50,12 +55,15 @@ pub struct OpenSearchTarget {
     env: Env,
     client: RestClient,
     heap: String,
+    release: &'static Release,
     home: Option<PathBuf>,
     installation: Option<Installation>,
     nodes: Members<NodeProcess, NodePlan>,
     /// Told when a node ends by itself.
     ends: Rc<Notify>,
     link: Option<SiteLink>,
+    /// What leads to each node where nodes can be cut off; none where they cannot.
+    doors: Option<BTreeMap<String, LinkThread>>,
     /// The snapshots of each cluster, and what serves them to others.
     repositories: BTreeMap<String, (Repository, FileServer)>,
     /// Below `nodes`: dropped after the processes that write there have ended.
@@ -69,11 +77,13 @@ impl OpenSearchTarget {
             env: env.clone(),
             client: RestClient::new(env),
             heap: DEFAULT_HEAP.to_owned(),
+            release: Release::standard(),
             home: None,
             installation: None,
             nodes: Members::default(),
             ends: Rc::default(),
             link: None,
+            doors: None,
             repositories: BTreeMap::new(),
             root: None,
         }
@@ -85,9 +95,23 @@ impl OpenSearchTarget {
         self
     }
 
+    /// Another release from Maven Central.
+    pub fn with_release(mut self, release: &'static Release) -> Self {
+        self.release = release;
+        self
+    }
+
     /// An unpacked distribution instead of the release from Maven Central.
     pub fn with_home(mut self, home: &Path) -> Self {
         self.home = Some(home.to_owned());
+        self
+    }
+
+    /// Nodes that can be cut off: each is reached by the others through a door of its own, which costs a hop. What the
+    /// node itself sends to others still arrives there; that they do not reach it is enough for it to leave the cluster.
+    /// Clients reach it as ever. Not beside a link.
+    pub fn with_doors(mut self, doors: bool) -> Self {
+        self.doors = doors.then(BTreeMap::new);
         self
     }
 
@@ -97,7 +121,7 @@ impl OpenSearchTarget {
         if self.installation.is_none() {
             self.installation = Some(match &self.home {
                 Some(home) => Installation::from_home(home).await?,
-                None => Installation::from_maven().await?,
+                None => Installation::from_maven(self.release).await?,
             });
         }
         Ok(())
@@ -185,9 +209,17 @@ impl OpenSearchTarget {
         }
     }
 
+    fn door(&self, node: &str) -> Result<&LinkThread, Error> {
+        let none = || {
+            let why = "its nodes were started without doors".to_owned();
+            Error::NoFault { target: self.name(), what: format!("cut off {node}"), why }
+        };
+        self.doors.as_ref().and_then(|doors| doors.get(node)).ok_or_else(none)
+    }
+
     /// What node `n` is started with, and the address that leads to it through the link.
     fn plan(
-        &self,
+        &mut self,
         cluster: &ClusterSpec,
         n: usize,
         manager: Option<&NodePlan>,
@@ -199,7 +231,17 @@ impl OpenSearchTarget {
         let transport = format!("127.0.0.1:{}", ports[1]);
         let through_link =
             self.link.as_ref().map(|link| link.route(&cluster.name, &transport)).transpose()?;
-        let published = through_link.as_ref().filter(|_| joined).unwrap_or(&transport);
+        let through_door = match &mut self.doors {
+            Some(doors) if self.link.is_none() => {
+                let door = LinkThread::open(LinkConfig::default())?;
+                let address = door.route("127.0.0.1:0", &transport)?;
+                doors.insert(name.clone(), door);
+                Some(address)
+            }
+            _ => None,
+        };
+        let through = through_door.as_ref().or(through_link.as_ref().filter(|_| joined));
+        let published = through.unwrap_or(&transport);
         let publish_port = published.rsplit(':').next().and_then(|port| port.parse().ok());
         let allowed =
             self.repositories.values().map(|(repository, _)| repository.url.clone() + "*");
@@ -315,8 +357,22 @@ impl Target for OpenSearchTarget {
         self.nodes.pause(self.name(), node, false)
     }
 
-    fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
+    async fn cut_node(&mut self, node: &str) -> Result<(), Error> {
+        self.door(node)?.cut();
+        Ok(())
+    }
+
+    async fn heal_node(&mut self, node: &str) -> Result<(), Error> {
+        self.door(node)?.heal();
+        Ok(())
+    }
+
+    async fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
         self.nodes.slow(self.name(), node, factor)
+    }
+
+    async fn load_node(&mut self, node: &str, _processes: u32, factor: f64) -> Result<(), Error> {
+        self.nodes.load(self.name(), node, factor)
     }
 
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {
@@ -355,6 +411,9 @@ impl Target for OpenSearchTarget {
         }
         self.repositories.clear();
         self.link = None;
+        if let Some(doors) = &mut self.doors {
+            doors.clear();
+        }
         self.root = None;
     }
 }

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use world::Env;
 
 use super::installation::Installation;
+use super::release::Dialect;
 use crate::Error;
 use crate::process::NodeProcess;
 
@@ -40,7 +41,7 @@ pub(super) struct NodePlan {
 
 impl NodePlan {
     /// Its settings by their names.
-    fn settings(&self, home: Option<&Path>) -> BTreeMap<String, String> {
+    fn settings(&self, home: Option<&Path>, dialect: Dialect) -> BTreeMap<String, String> {
         let mut settings = self.settings.clone();
         let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
         let path = |path: &Path| path.to_string_lossy().into_owned();
@@ -59,7 +60,7 @@ impl NodePlan {
         // Ready when it listens; whether all have joined is asked for afterwards.
         set("discovery.initial_state_timeout", "0s".to_owned());
         if self.name == self.manager {
-            set("cluster.initial_cluster_manager_nodes", self.manager.clone());
+            set(dialect.initial_managers, self.manager.clone());
         } else {
             set("node.roles", "data,ingest,remote_cluster_client".to_owned());
         }
@@ -83,7 +84,7 @@ impl NodePlan {
             })?;
         }
         let mut input = String::new();
-        for (name, value) in self.settings(installation.home.as_deref()) {
+        for (name, value) in self.settings(installation.home.as_deref(), installation.dialect) {
             let value = value.replace(['\n', '\r'], " ");
             let _ = writeln!(input, "{name}={value}");
         }
@@ -109,6 +110,7 @@ pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::release::Release;
     use super::*;
 
     fn plan(name: &str) -> NodePlan {
@@ -130,12 +132,13 @@ mod tests {
 
     #[test]
     fn one_node_can_be_manager_and_others_find_it_through_its_published_port() {
-        let manager = plan("c-0").settings(None);
+        let dialect = Release::standard().dialect;
+        let manager = plan("c-0").settings(None, dialect);
         assert_eq!(manager["cluster.initial_cluster_manager_nodes"], "c-0");
         assert_eq!(manager["transport.publish_port"], "9301");
         assert_eq!(manager["path.home"], "/d/c-0");
         assert_eq!(manager["indices.recovery.chunk_size"], "1mb");
-        let member = plan("c-1").settings(Some(Path::new("/opt/opensearch")));
+        let member = plan("c-1").settings(Some(Path::new("/opt/opensearch")), dialect);
         assert!(!member.contains_key("cluster.initial_cluster_manager_nodes"));
         assert!(!member["node.roles"].contains("manager"));
         assert_eq!(member["discovery.seed_hosts"], "127.0.0.1:9301");

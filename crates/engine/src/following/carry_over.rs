@@ -1,8 +1,8 @@
-//! What a follower takes over from its leader's index beside operations: mappings and settings.
+//! What a follower takes over from its leader's index beside operations: mappings, settings and aliases.
 //!
 //! Every mapping that the leader has; it has it before operations that may need it are applied. Of settings
 //! those that are about the index and not about this cluster, as OpenSearch's plugin does; those that the follower
-//! was given with `_ccr/follow` stay its own.
+//! was given with `_ccr/follow` stay its own. Aliases as the field does: no follower takes writes to one.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use crate::node::Node;
 use crate::remote;
 use crate::settings::{SettingsMap, Update};
-use crate::state::Event;
-use crate::transport::{Failure, LeaderShard, RemoteIndex};
+use crate::state::{Alias, AliasAction, Aliases, Event};
+use crate::transport::{Failure, LeaderShard, RemoteIndex, Versions};
 
 /// Settings that are this cluster's own affair.
 const NOT_CARRIED: [&str; 3] = [
@@ -20,11 +20,10 @@ const NOT_CARRIED: [&str; 3] = [
     "index.soft_deletes.retention_lease.period",
 ];
 
-/// Versions of what a leader's index is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Versions {
-    pub(crate) mappings: u64,
-    pub(crate) settings: u64,
+fn covers(have: &Versions, versions: &Versions) -> bool {
+    have.mappings >= versions.mappings
+        && have.settings >= versions.settings
+        && have.aliases >= versions.aliases
 }
 
 /// What was taken over so far.
@@ -36,14 +35,13 @@ pub(crate) struct CarryOver {
 }
 
 impl CarryOver {
-    /// Versions of the leader's mappings and settings that the follower has.
+    /// Versions of the leader's mappings, settings and aliases that the follower has.
     pub(crate) fn versions(&self) -> Versions {
         self.have.get()
     }
 
     fn has(&self, versions: Versions) -> bool {
-        let have = self.have.get();
-        have.mappings >= versions.mappings && have.settings >= versions.settings
+        covers(&self.have.get(), &versions)
     }
 
     /// Returns once the follower has what the leader has at these versions.
@@ -66,8 +64,12 @@ impl CarryOver {
         if asked.uuid == leader.index_uuid {
             take_over(node, index, &asked).await?;
         }
-        let have = Versions { mappings: asked.mapping_version, settings: asked.settings_version };
-        if !(have.mappings >= versions.mappings && have.settings >= versions.settings) {
+        let have = Versions {
+            mappings: asked.mapping_version,
+            settings: asked.settings_version,
+            aliases: asked.aliases_version,
+        };
+        if !covers(&have, &versions) {
             let why = "asked a node of the leader that has not heard of a change yet; try again";
             return Err(Failure::unavailable(&leader.index, leader.shard, why));
         }
@@ -91,7 +93,27 @@ async fn take_over(node: &Node, index: &str, leader: &RemoteIndex) -> Result<(),
     if !settings.is_empty() {
         node.submit(Event::PutIndexSettings { index: index.to_owned(), settings }).await?;
     }
+    let actions = alias_changes(index, &meta.aliases, &leader.aliases);
+    if !actions.is_empty() {
+        // An alias that cannot be here, as an index has its name, is no reason not to follow.
+        let _ = node.submit(Event::ChangeAliases { actions }).await;
+    }
     Ok(())
+}
+
+/// What makes of a follower's aliases those of its leader, for reading alone.
+fn alias_changes(index: &str, have: &Aliases, leader: &Aliases) -> Vec<AliasAction> {
+    let read_only = Alias::read_only();
+    let gone = have.keys().filter(|alias| !leader.contains_key(*alias));
+    let remove =
+        |alias: &String| AliasAction::Remove { index: index.to_owned(), alias: alias.clone() };
+    let new = leader.keys().filter(|alias| have.get(*alias) != Some(&read_only));
+    let add = |alias: &String| AliasAction::Add {
+        index: index.to_owned(),
+        alias: alias.clone(),
+        properties: read_only.clone(),
+    };
+    gone.map(remove).chain(new.map(add)).collect()
 }
 
 /// What makes of a follower's settings those of its leader, as far as they are carried over.

@@ -12,13 +12,12 @@ use world::{Task, Time};
 use crate::node::{LocalShard, Node, unexpected};
 use crate::planted;
 use crate::policy::following::{Answer, Limits, Order, Pace, ReadAsk, ShardFollower};
-use crate::policy::retention::RENEW_EVERY;
 use crate::replication::{self, advance_global_checkpoint};
 use crate::settings::FollowPace;
 use crate::state::{Event, FollowChange, FollowOrigin};
 use crate::transport::{CallError, Failure, LeaderShard, ReadChanges, Request, Response};
 
-use super::carry_over::{CarryOver, Versions};
+use super::carry_over::CarryOver;
 use super::source::{Source, keep_lease, lease_of};
 use super::{OPERATIONS_GONE, REMOTE_TIMEOUT};
 
@@ -32,7 +31,6 @@ pub(crate) struct Follower {
     pub(crate) fatal: RefCell<Option<Failure>>,
     /// What went wrong with the last write that did.
     pub(crate) last_write_failure: RefCell<Option<String>>,
-    poll_timeout: std::time::Duration,
 }
 
 /// How much a follower does at once, by its index's parameters and the cluster's settings.
@@ -87,7 +85,6 @@ impl Follower {
             Pacing::Field(limits) => Pace::Field(limits),
             Pacing::Adaptive => Pace::adaptive(u64::MAX),
         };
-        let poll_timeout = pace.read_poll_timeout();
         let source = Source::new(
             &leader.remote_cluster,
             LeaderShard {
@@ -111,7 +108,6 @@ impl Follower {
             carried: CarryOver::default(),
             fatal: RefCell::default(),
             last_write_failure: RefCell::default(),
-            poll_timeout,
         })
     }
 
@@ -130,24 +126,30 @@ impl Follower {
     }
 
     async fn read(&self, node: &Node, ask: ReadAsk) -> Result<Answer, Trouble> {
+        let poll_timeout = self.policy.borrow().poll_timeout(node.env.now());
         let request = Request::ReadChanges(Box::new(ReadChanges {
             leader: self.source.shard.clone(),
             from: ask.from,
             max_ops: ask.max_ops,
             max_bytes: ask.max_bytes,
-            poll_timeout: self.poll_timeout,
+            poll_timeout,
+            known: Some(self.carried.versions()),
             compress: self.source.compress(node),
         }));
-        let limit = self.poll_timeout + REMOTE_TIMEOUT;
+        let limit = poll_timeout + REMOTE_TIMEOUT;
         let answer = self.source.ask(node, self.needed_from(), request, limit).await;
         let Response::Changes(changes) = answer.map_err(of_call)? else {
             return Err(Trouble::Fatal(unexpected()));
         };
-        let versions =
-            Versions { mappings: changes.mapping_version, settings: changes.settings_version };
         // Operations may need what the leader's index is now.
         self.carried
-            .bring(node, &self.shard.index, self.source.alias(), &self.source.shard, versions)
+            .bring(
+                node,
+                &self.shard.index,
+                self.source.alias(),
+                &self.source.shard,
+                changes.versions,
+            )
             .await
             .map_err(of_failure)?;
         let ops = changes.ops.unpack(&node.env).await.map_err(again)?;
@@ -206,12 +208,7 @@ fn of_failure(failure: Failure) -> Trouble {
 /// Follows until the task is ended, or until it cannot any more.
 pub(super) async fn run(node: Node, follower: Rc<Follower>) {
     let needed = follower.clone();
-    let renewing = keep_lease(
-        node.clone(),
-        follower.source.clone(),
-        move || needed.needed_from(),
-        RENEW_EVERY,
-    );
+    let renewing = keep_lease(node.clone(), follower.source.clone(), move || needed.needed_from());
     let renewing = node.env.spawn("renews a lease", renewing);
     let failure = keep_up(&node, &follower).await;
     drop(renewing);

@@ -5,14 +5,17 @@
 //! new primary goes on keeping what a follower has not fetched.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use store::Shard;
 
 use crate::node::{LocalShard, Node};
 use crate::policy::retention::Leases;
 use crate::replication::advance_global_checkpoint;
+use crate::settings::IndexSettings;
 use crate::transport::{
     Changes, Class, Failure, LeaderShard, LeaseRequest, Operations, ReadChanges, Request, Response,
+    Versions,
 };
 
 use super::REMOTE_TIMEOUT;
@@ -24,12 +27,14 @@ const SOURCE: &str = "ccr";
 pub(crate) async fn read_changes(node: &Node, ask: ReadChanges) -> Result<Response, Failure> {
     let asked = node.env.now();
     let deadline = asked + ask.poll_timeout;
+    let index_changed = || ask.known.is_some() && ask.known != versions(node, &ask.leader.index);
     let store = loop {
         let shard = local(node, &ask.leader)?;
         let (advanced, changed) = (shard.advanced.notified(), node.state_changed.notified());
         let store = primary(&shard, &ask.leader)?;
         advance_global_checkpoint(node, &shard);
-        if store.global_checkpoint() >= Some(ask.from) || node.env.now() >= deadline {
+        let has_news = store.global_checkpoint() >= Some(ask.from) || index_changed();
+        if has_news || node.env.now() >= deadline {
             break store;
         }
         tokio::select! {
@@ -52,20 +57,26 @@ pub(crate) async fn read_changes(node: &Node, ask: ReadChanges) -> Result<Respon
         _ => Vec::new(),
     };
     let ops = Operations::pack(&node.env, ops, ask.compress).await;
-    let state = node.state();
-    let meta = state.indices.get(&ask.leader.index);
-    let meta = meta.ok_or_else(|| Failure::no_such_index(&ask.leader.index))?;
+    let versions = versions(node, &ask.leader.index);
+    let versions = versions.ok_or_else(|| Failure::no_such_index(&ask.leader.index))?;
     Ok(Response::Changes(Box::new(Changes {
         ops,
         global_checkpoint,
         max_seq_no: store.max_seq_no(),
-        mapping_version: meta.mapping_version,
-        settings_version: meta.settings_version,
-        aliases_version: 1,
+        versions,
         served: node.env.now() - began,
         waited: began - asked,
         pressure: node.pressure(),
     })))
+}
+
+fn versions(node: &Node, index: &str) -> Option<Versions> {
+    let state = node.state();
+    state.indices.get(index).map(|meta| Versions {
+        mappings: meta.mapping_version,
+        settings: meta.settings_version,
+        aliases: meta.aliases_version,
+    })
 }
 
 /// Adds, renews or drops a follower's lease.
@@ -81,7 +92,10 @@ pub(crate) async fn lease(node: &Node, ask: LeaseRequest) -> Result<Response, Fa
         return Err(gone(&store, store::Error::OperationsGone { from, oldest }));
     }
     add_lease(node, &shard, &store, &ask.id, from).await?;
-    Ok(Response::Done)
+    let state = node.state();
+    let meta = state.indices.get(&shard.index);
+    let period = meta.map_or(Duration::ZERO, |meta| meta.typed_settings().retention_lease_period());
+    Ok(Response::Leased { period })
 }
 
 /// Adds or renews a lease, durably and on every copy.
@@ -112,13 +126,11 @@ pub(crate) async fn remove_lease(
 }
 
 /// Drops the leases that were not renewed in time. Nothing is lost by it before the next flush.
-pub(crate) async fn expire_leases(node: &Node, shard: &Rc<LocalShard>) {
+pub(crate) async fn expire_leases(node: &Node, shard: &Rc<LocalShard>, settings: &IndexSettings) {
     if shard.leases.borrow().is_empty() || !shard.is_primary() {
         return;
     }
-    let state = node.state();
-    let Some(meta) = state.indices.get(&shard.index) else { return };
-    let period = meta.typed_settings().retention_lease_period();
+    let period = settings.retention_lease_period();
     let expired = shard.leases.borrow_mut().expire(node.env.epoch_ms(), period);
     let Ok(store) = shard.store() else { return };
     for id in &expired {

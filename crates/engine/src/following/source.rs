@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::node::Node;
+use crate::policy::retention::Renewal;
 use crate::remote;
 use crate::settings::CompressionScheme;
 use crate::state::{ClusterState, FollowOrigin};
@@ -40,6 +41,8 @@ pub(crate) struct Source {
     /// One finds out where it is, the others wait.
     locating: tokio::sync::Mutex<()>,
     next_connection: Cell<u32>,
+    /// For how long a lease holds there, once that was said.
+    lease_period: Cell<Option<Duration>>,
 }
 
 impl Source {
@@ -51,6 +54,7 @@ impl Source {
             address: RefCell::default(),
             locating: tokio::sync::Mutex::default(),
             next_connection: Cell::new(0),
+            lease_period: Cell::new(None),
         }
     }
 
@@ -106,7 +110,10 @@ impl Source {
                 (seed, call)
             })
             .collect();
-        let (address, _) = remote::first_of(&node.env, calls).await?;
+        let (address, response) = remote::first_of(&node.env, calls).await?;
+        if let Response::Leased { period } = response {
+            self.lease_period.set(Some(period));
+        }
         *self.address.borrow_mut() = Some(address.clone());
         Ok(address)
     }
@@ -123,15 +130,15 @@ impl Source {
 }
 
 /// Renews the lease every so often, until the task is ended.
-pub(crate) async fn keep_lease(
-    node: Node,
-    source: Rc<Source>,
-    from: impl Fn() -> u64 + 'static,
-    every: Duration,
-) {
+pub(crate) async fn keep_lease(node: Node, source: Rc<Source>, from: impl Fn() -> u64 + 'static) {
+    let mut renewal = Renewal::default();
     loop {
-        node.env.sleep(every).await;
-        // Reads find out what is wrong, and say so.
-        let _ = source.renew(&node, Some(from())).await;
+        node.env.sleep(renewal.wait()).await;
+        let from = from();
+        if renewal.is_due(node.env.now(), from) {
+            // Reads find out what is wrong, and say so.
+            let renewed = source.renew(&node, Some(from)).await;
+            renewal.done(node.env.now(), from, renewed.ok().and(source.lease_period.get()));
+        }
     }
 }

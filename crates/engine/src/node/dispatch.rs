@@ -54,7 +54,12 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         Request::NodeStats => Response::Json(node.stats().to_string()),
         Request::Recoveries => Response::Json(recovery::recoveries(node).to_string()),
         Request::RemoteIndex(index) => remote::describe(node, &index)?,
-        Request::RemoteIndices { known_version } => remote::describe_all(node, known_version),
+        Request::RemoteIndices { known_version, wait } => {
+            remote::describe_all(node, known_version, wait).await?
+        }
+        Request::AutoFollowStats => {
+            Response::Json(node.auto_following.to_json(node.env.now()).to_string())
+        }
         Request::OpenSession { index, shard, kind, key } => {
             recovery::open_session(node, &index, shard, kind, key).await?
         }
@@ -146,7 +151,9 @@ async fn on_shard(
             ShardAnswer::Done
         }
         ShardAction::Flush => {
-            following::expire_leases(node, &shard).await;
+            if let Some(settings) = shard.settings_by(&node.state()) {
+                following::expire_leases(node, &shard, &settings).await;
+            }
             store.flush().await?;
             ShardAnswer::Done
         }

@@ -20,7 +20,7 @@ use world::{Env, Task, Time};
 
 use crate::config::NodeConfig;
 use crate::error::Error;
-use crate::following::FollowTasks;
+use crate::following::{AutoFollowing, FollowTasks, auto_follow};
 use crate::policy::foreground::ForegroundDetector;
 use crate::policy::rate_limiter::RateLimiter;
 use crate::recovery::Sessions;
@@ -77,10 +77,15 @@ pub struct Inner {
     pub(crate) round_trips: RefCell<BTreeMap<String, Duration>>,
     pub(crate) remotes: Remotes,
     pub(crate) following: FollowTasks,
+    pub(crate) auto_following: AutoFollowing,
     pub(crate) started: Time,
     /// When a copy here was last written or searched, or the state changed; told to who rests until then.
     used_at: Cell<Time>,
     used: Notify,
+    /// Copies that were written or searched lately: the others rest.
+    in_use: RefCell<BTreeMap<ShardKey, Rc<LocalShard>>>,
+    /// Settings may have changed, of copies that rest, too.
+    state_is_new: Cell<bool>,
     /// Copies on the disk that are not open: they may be deleted once nobody needs them.
     kept: RefCell<BTreeSet<ShardKey>>,
     manager_seen: Cell<ManagerSeen>,
@@ -140,9 +145,12 @@ impl Node {
             round_trips: RefCell::default(),
             remotes: Remotes::default(),
             following: FollowTasks::default(),
+            auto_following: AutoFollowing::default(),
             started: env.now(),
             used_at: Cell::new(env.now()),
             used: Notify::new(),
+            in_use: RefCell::default(),
+            state_is_new: Cell::new(true),
             kept: RefCell::default(),
             manager_seen: Cell::new(ManagerSeen::At(env.now())),
             state: RefCell::new(state),
@@ -158,7 +166,8 @@ impl Node {
         });
         let node = Node { inner };
         let handler = node.clone();
-        let serving = transport::serve(env.clone(), transport, move |request| {
+        let way = node.pool.way().clone();
+        let serving = transport::serve(env.clone(), way, transport, move |request| {
             let node = handler.clone();
             async move { dispatch::handle(&node, request).await }
         });
@@ -171,6 +180,7 @@ impl Node {
         if node.manager.is_some() {
             node.keep("manages", manager::run(node.clone()));
             node.keep("watches nodes", manager::watch_nodes(node.clone()));
+            node.keep("follows by patterns", auto_follow(node.clone()));
         }
         membership::join(&node).await?;
         node.keep("stays a member", membership::stay(node.clone()));
@@ -193,6 +203,23 @@ impl Node {
             task.cancel().await;
         }
         self.disk.release();
+    }
+
+    /// Cuts it off, or heals that: nothing passes between it and other nodes or clients meanwhile. What was under way
+    /// arrives afterwards, connections stay, and nobody is told.
+    pub fn cut_off(&self, cut: bool) {
+        self.pool.way().cut(cut);
+    }
+
+    /// Has all that it computes take so many times as long from now on; 1 is as it was. In the virtual world the host
+    /// is what is slow (`Env::set_host_model`), and this does nothing.
+    pub fn slow_down(&self, factor: f64) {
+        self.env.slow_down(factor);
+    }
+
+    /// Has every search of a copy here fail at once, or no longer.
+    pub fn fail_searches(&self, fails: bool) {
+        self.search.fails.set(fails);
     }
 
     /// Where other nodes reach it.
@@ -265,6 +292,7 @@ impl Node {
         if (&before.transient, &before.persistent) != (&state.transient, &state.persistent) {
             self.take_settings(&state);
         }
+        self.inner.state_is_new.set(true);
         self.note_use();
         self.inner.reconcile.notify_one();
         self.state_changed.notify_waiters();
@@ -323,6 +351,13 @@ impl Node {
         self.env.timeout(limit, waiting).await.is_ok()
     }
 
+    /// Waits until a node is no longer in the cluster.
+    pub(crate) async fn has_left(&self, name: &str) {
+        while self.state().present.contains(name) {
+            self.state_changed.notified().await;
+        }
+    }
+
     /// Tells the manager what happened, and waits until the new state is here.
     pub async fn submit(&self, event: Event) -> Result<(), Failure> {
         let version = match &self.manager {
@@ -340,6 +375,17 @@ impl Node {
             }
         }
         Ok(())
+    }
+
+    /// What came of auto-following, which the manager knows.
+    pub(crate) async fn auto_follow_stats(&self) -> Result<serde_json::Value, Failure> {
+        if self.manager.is_some() {
+            return Ok(self.auto_following.to_json(self.env.now()));
+        }
+        match self.ask_manager(Request::AutoFollowStats).await? {
+            Response::Json(text) => serde_json::from_str(&text).map_err(|_| unexpected()),
+            _ => Err(unexpected()),
+        }
     }
 
     async fn ask_manager(&self, request: Request) -> Result<Response, Failure> {

@@ -16,14 +16,16 @@ use crate::policy::retention::Leases;
 use crate::recovery::Progress;
 use crate::replication::{spread_durability, store_durability};
 use crate::settings::{Durability, IndexSettings};
-use crate::state::{IndexMeta, ShardCopy};
+use crate::state::{ClusterState, IndexMeta, ShardCopy};
 use crate::transport::Failure;
 
 /// UUID of the index, and shard number.
 pub(crate) type ShardKey = (String, u32);
 
-/// How often the maintenance of open copies looks at them.
+/// How often the maintenance of open copies looks at those that are in use.
 const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
+/// And how often at all of them: a node may have thousands that rest.
+const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// Without a write or a search for this long there is nothing left to refresh or to commit. Longer than searches keep
 /// a copy refreshed.
 const QUIET_AFTER: Duration = Duration::from_secs(60);
@@ -50,6 +52,8 @@ pub struct LocalShard {
     mapped_at: Cell<u64>,
     progress: RefCell<Option<Rc<Progress>>>,
     recovery: RefCell<Option<Task<()>>>,
+    /// When it was written or searched last.
+    used_at: Cell<Option<Time>>,
     /// When it was searched last.
     pub(crate) last_search: Cell<Option<Time>>,
     /// When it was refreshed last by time.
@@ -94,6 +98,7 @@ impl LocalShard {
             mapped_at: Cell::new(0),
             progress: RefCell::default(),
             recovery: RefCell::default(),
+            used_at: Cell::default(),
             last_search: Cell::default(),
             last_refresh: Cell::default(),
             settings: RefCell::default(),
@@ -114,6 +119,11 @@ impl LocalShard {
         self.term.set(term);
         self.started.set(started);
         promoted
+    }
+
+    /// The settings of the index; none until the store is open, or where the index is gone.
+    pub(super) fn settings_by(&self, state: &ClusterState) -> Option<IndexSettings> {
+        self.take_settings(state.indices.get(&self.index)?)
     }
 
     /// Takes over the settings of the index, where they are others than before; none until the store is open.
@@ -149,6 +159,17 @@ impl LocalShard {
 
     pub(super) fn has_given_up(&self) -> bool {
         self.given_up.get()
+    }
+
+    /// Notes that it is written or searched.
+    pub(crate) fn note_use(self: &Rc<Self>, node: &Node) {
+        let now = node.env.now();
+        let before = self.used_at.replace(Some(now));
+        // One that was in use a moment ago is looked at anyway.
+        if before.is_none_or(|before| now - before > QUIET_AFTER / 2) {
+            node.in_use.borrow_mut().insert(self.key(), self.clone());
+        }
+        node.note_use();
     }
 
     /// By what the node knows it.
@@ -309,42 +330,67 @@ impl Node {
 /// log has grown. Rests while nobody writes or searches.
 pub(super) async fn maintain(node: Node) {
     let mut synced_at = BTreeMap::new();
-    let mut syncs = false;
+    let mut swept_at: Option<Time> = None;
     loop {
-        if !syncs && node.env.now() - node.used_at.get() > QUIET_AFTER {
+        let rests = node.in_use.borrow().is_empty();
+        if rests && node.env.now() - node.used_at.get() > QUIET_AFTER {
             node.used.notified().await;
         }
         node.env.sleep(MAINTAIN_EVERY).await;
+        let now = node.env.now();
+        let sweeps = node.state_is_new.take() || swept_at.is_none_or(|at| now - at >= SWEEP_EVERY);
+        let shards: Vec<Rc<LocalShard>> = if sweeps {
+            swept_at = Some(now);
+            synced_at.retain(|key, _| node.shards.borrow().contains_key(key));
+            node.shards.borrow().values().cloned().collect()
+        } else {
+            node.in_use.borrow().values().cloned().collect()
+        };
         let state = node.state();
-        let shards: Vec<Rc<LocalShard>> = node.shards.borrow().values().cloned().collect();
-        synced_at.retain(|key, _| node.shards.borrow().contains_key(key));
-        syncs = false;
         for shard in shards {
-            let Some(meta) = state.indices.get(&shard.index) else { continue };
-            let Ok(store) = shard.store() else { continue };
-            let Some(settings) = shard.take_settings(meta) else { continue };
-            if settings.translog_durability() == Durability::Async {
-                syncs = true;
-                let key = (shard.index_uuid.clone(), shard.number);
-                let last = synced_at.entry(key).or_insert(node.env.now());
-                // A copy that fails here is closed by the store, and says so at the next write.
-                if node.env.now() - *last >= settings.translog_sync_interval() {
-                    let _ = store.sync().await;
-                    *last = node.env.now();
-                    if shard.is_primary() && store.global_checkpoint() < store.local_checkpoint() {
-                        // A copy that cannot say is asked again at the next sync.
-                        let _ = spread_durability(&node, &shard).await;
-                    }
-                }
-            }
-            refresh(&node, &shard, &store, &settings).await;
-            expire_leases(&node, &shard).await;
-            // What leases keep in the log stays there, however often it is committed.
-            if store.stats().uncommitted_bytes >= settings.translog_flush_threshold_size() {
-                let _ = store.flush().await;
+            let is_here =
+                node.shards.borrow().get(&shard.key()).is_some_and(|s| Rc::ptr_eq(s, &shard));
+            let stays = is_here && maintain_one(&node, &state, &shard, &mut synced_at).await;
+            let mut in_use = node.in_use.borrow_mut();
+            if stays {
+                in_use.insert(shard.key(), shard);
+            } else if in_use.get(&shard.key()).is_some_and(|s| Rc::ptr_eq(s, &shard)) {
+                in_use.remove(&shard.key());
             }
         }
     }
+}
+
+/// Does what is due to a copy; whether there may be more soon.
+async fn maintain_one(
+    node: &Node,
+    state: &ClusterState,
+    shard: &Rc<LocalShard>,
+    synced_at: &mut BTreeMap<ShardKey, Time>,
+) -> bool {
+    let Ok(store) = shard.store() else { return false };
+    let Some(settings) = shard.settings_by(state) else { return false };
+    let syncs = settings.translog_durability() == Durability::Async;
+    if syncs {
+        let last = synced_at.entry(shard.key()).or_insert(node.env.now());
+        // A copy that fails here is closed by the store, and says so at the next write.
+        if node.env.now() - *last >= settings.translog_sync_interval() {
+            let _ = store.sync().await;
+            *last = node.env.now();
+            if shard.is_primary() && store.global_checkpoint() < store.local_checkpoint() {
+                // A copy that cannot say is asked again at the next sync.
+                let _ = spread_durability(node, shard).await;
+            }
+        }
+    }
+    refresh(node, shard, &store, &settings).await;
+    expire_leases(node, shard, &settings).await;
+    // What leases keep in the log stays there, however often it is committed.
+    if store.uncommitted_bytes() >= settings.translog_flush_threshold_size() {
+        let _ = store.flush().await;
+    }
+    let now = node.env.now();
+    syncs || shard.used_at.get().is_some_and(|used_at| now - used_at <= QUIET_AFTER)
 }
 
 /// Makes what was written searchable every `index.refresh_interval`, as long as somebody searches: a copy

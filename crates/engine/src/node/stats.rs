@@ -46,6 +46,10 @@ impl Node {
                     "query_current": pool.active,
                     "fetch_total": searches.fetches.get(),
                 },
+                "request_cache": {
+                    "hit_count": sum(|s| s.request_cache_hits),
+                    "miss_count": sum(|s| s.request_cache_misses),
+                },
                 "recovery": {
                     "current_as_source": self.sessions.count(),
                     "current_as_target": as_target,

@@ -1,15 +1,60 @@
 //! Retention leases: for whom a shard keeps operations, from which on, and until when.
 //!
-//! After Elasticsearch's `ReplicationTracker`. A follower renews its lease every 30 s; one that was not renewed for
+//! After Elasticsearch's `ReplicationTracker`. A follower renews its lease every 30 s while it moves; one that was not renewed for
 //! `index.soft_deletes.retention_lease.period` is gone.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use world::Time;
 
 /// How often a follower renews its lease: `ccr.retention_lease.renew_interval`, as in the field.
 pub const RENEW_EVERY: Duration = Duration::from_secs(30);
+
+/// A lease that does not move is renewed after this part of its period, and after [`REST_MAX`] at the latest.
+const REST_PART: u32 = 4;
+const REST_MAX: Duration = Duration::from_secs(3600);
+
+/// When a follower renews its lease: soon while it moves, and in time where it rests. A follower of an index that nobody
+/// writes to any more costs next to nothing.
+#[derive(Debug)]
+pub struct Renewal {
+    /// When, from which operation on, and how long it may rest.
+    last: Option<(Time, u64, Duration)>,
+    wait: Duration,
+}
+
+impl Default for Renewal {
+    fn default() -> Self {
+        Renewal { last: None, wait: RENEW_EVERY }
+    }
+}
+
+impl Renewal {
+    /// How long to wait before [`Renewal::is_due`] is asked again.
+    pub fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// Whether a lease on the operations from `from` on is to be renewed now.
+    pub fn is_due(&mut self, now: Time, from: u64) -> bool {
+        match self.last {
+            Some((at, last, rest)) if last == from && now - at < rest => {
+                self.wait = (self.wait * 2).min(rest - (now - at)).max(Duration::from_secs(1));
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// It was renewed for so long; none where that failed, or it is not known for how long.
+    pub fn done(&mut self, now: Time, from: u64, period: Option<Duration>) {
+        let rest = |period: Duration| (period / REST_PART).min(REST_MAX);
+        self.last = period.map(|period| (now, from, rest(period)));
+        self.wait = RENEW_EVERY;
+    }
+}
 
 /// One lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +119,37 @@ impl Leases {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lease_that_moves_is_renewed_soon_and_one_that_rests_in_time() {
+        let period = Duration::from_secs(12 * 3600);
+        let run = |period: Duration, moves_until_s: u64| {
+            let (mut renewal, mut now) = (Renewal::default(), Time(0));
+            let (mut renewed_at, mut longest) = (now, Duration::ZERO);
+            let mut renewals = 0;
+            while now < Time(86_400_000_000_000) {
+                now = now + renewal.wait();
+                let seconds = now.as_secs_f64() as u64;
+                let from = seconds.min(moves_until_s);
+                if renewal.is_due(now, from) {
+                    renewal.done(now, from, Some(period));
+                    longest = longest.max(now - renewed_at);
+                    renewed_at = now;
+                    renewals += 1;
+                }
+            }
+            (renewals, longest)
+        };
+        assert_eq!(run(period, u64::MAX), (2880, RENEW_EVERY));
+        let (renewals, longest) = run(period, 0);
+        assert!(renewals < 30 && longest <= REST_MAX, "{renewals} {longest:?}");
+        // Where leases are short, they are renewed long before they end.
+        let (_, longest) = run(Duration::from_secs(200), 0);
+        assert!(longest <= Duration::from_secs(60), "{longest:?}");
+        let mut failed = Renewal::default();
+        failed.done(Time(30_000_000_000), 7, None);
+        assert!(failed.is_due(Time(60_000_000_000), 7) && failed.wait() == RENEW_EVERY);
+    }
 
     #[test]
     fn a_lease_that_is_renewed_stays_and_another_goes() {

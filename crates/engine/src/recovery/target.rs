@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use record::Limit;
-use store::{Commit, Incoming, Mapping, Options, Shard};
+use store::{Commit, Incoming, Mapping, Operation, Options, Shard};
 use world::Time;
 
 use super::opening::{self, Ahead, Wanted};
@@ -375,7 +375,7 @@ impl Recovery {
             self.progress.accounting.borrow_mut().set_idle(self.now(), Limit::Cpu);
             let mapped = self.shard.follow_mapping(&self.node, store).await;
             mapped.map_err(CallError::Failed)?;
-            let last = ops.last().map(|op| op.seq_no);
+            let last = ops.last().map(Operation::last_seq_no);
             store.apply(ops).await?;
             let after = next(store).max(last.filter(|_| may_have_gaps).map_or(0, |seq| seq + 1));
             if after <= from {

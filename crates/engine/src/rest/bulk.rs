@@ -14,7 +14,7 @@ use super::document::{
 };
 use super::error::not_supported;
 use super::filter::Filter;
-use super::names::no_such_index;
+use super::names::{no_such_index, write_index};
 use super::router::Call;
 use crate::node::{Node, unexpected};
 use crate::replication::write_documents;
@@ -99,21 +99,39 @@ fn settle(
     }
 }
 
-/// An item for each action, and the writes by index. What cannot be written has its failure already.
+/// A name of a request, and the index that takes its writes.
+type Named = (Arc<str>, Result<Arc<str>, Failure>);
+
+/// An item for each action, and the writes by index. What cannot be written has its failure already. An alias stands for
+/// the index that takes its writes.
 fn sort(node: &Node, actions: Vec<Action>) -> (Vec<Item>, BTreeMap<Arc<str>, Group>) {
+    let state = node.state();
     let total = actions.len();
     let mut items = Vec::with_capacity(total);
     let mut groups: BTreeMap<Arc<str>, Group> = BTreeMap::new();
     // The group under way: most requests name one index.
     let mut current: Option<(Arc<str>, Group)> = None;
-    for Action { op, index, id, source } in actions {
+    let mut named: Option<Named> = None;
+    for Action { op, index: name, id, source } in actions {
+        if named.as_ref().is_none_or(|(before, _)| *before != name) {
+            let index = match write_index(&state, &name) {
+                Ok(index) if *index == *name => Ok(name.clone()),
+                found => found.map(Arc::from),
+            };
+            named = Some((name, index));
+        }
+        let (name, index) = named.as_ref().expect("it was set above");
+        let (index, unwritable) = match index {
+            Ok(index) => (index.clone(), None),
+            Err(failure) => (name.clone(), Some(failure.clone())),
+        };
         let auto_id = id.is_none();
         let id = id.unwrap_or_else(|| Arc::from(node.next_id()));
         let place = items.len();
         let mut item = Item { op, index: index.clone(), id: id.clone(), result: None };
         let refused = match op {
             Op::Update => Some(update_refused()),
-            _ => check_id(&id).err(),
+            _ => unwritable.or_else(|| check_id(&id).err()),
         };
         if let Some(failure) = refused {
             item.result = Some(Err(failure));

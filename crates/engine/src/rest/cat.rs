@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::answer::Reply;
 use super::cluster::manager;
-use super::names::{indices, matches_any};
+use super::names::called;
 use super::nodes::host;
 use super::recovery::rows;
 use super::router::Call;
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// `GET /_cat`.
 pub(super) async fn list(_: Call) -> Result<Reply, Failure> {
-    let paths = ["health", "indices", "nodes", "recovery", "shards", "thread_pool"];
+    let paths = ["aliases", "health", "indices", "nodes", "recovery", "shards", "thread_pool"];
     Ok(Reply::text(paths.map(|name| format!("/_cat/{name}\n")).concat()))
 }
 
@@ -159,9 +159,8 @@ pub(super) async fn recovery(call: Call) -> Result<Reply, Failure> {
     let active_only = call.query.flag("active_only", false)?;
     // Files are never listed in a table.
     call.query.flag("detailed", false)?;
-    let names = indices(&call.state(), None, &call.query)?;
-    let wanted = call.indices().unwrap_or("_all");
-    let names: Vec<String> = names.into_iter().filter(|name| matches_any(wanted, name)).collect();
+    let names: Vec<String> =
+        called(&call.state(), call.indices().unwrap_or("_all")).cloned().collect();
     let mut table = Table::new(&RECOVERY);
     for (index, shard) in rows(&call, &names, active_only).await {
         table.push(recovery_row(index, &shard));

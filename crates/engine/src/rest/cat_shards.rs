@@ -8,7 +8,7 @@ use store::ShardStats;
 use super::answer::Reply;
 use super::cluster::state_name;
 use super::error::bad_request;
-use super::names::{indices as named, matches_any};
+use super::names::{called, indices as named};
 use super::nodes::host;
 use super::router::Call;
 use super::spread::{on_shards, started};
@@ -123,8 +123,7 @@ static SHARDS: [Column; 18] = [
 pub(super) async fn shards(call: Call) -> Result<Reply, Failure> {
     let state = call.state();
     let wanted = call.indices().unwrap_or("_all");
-    let names: Vec<String> =
-        state.indices.keys().filter(|name| matches_any(wanted, name)).cloned().collect();
+    let names: Vec<String> = called(&state, wanted).cloned().collect();
     let stats = stats(&call, &state, &names).await;
     let mut table = Table::new(&SHARDS);
     for (index, shard, routing) in state.shards().filter(|row| names.iter().any(|n| n == row.0)) {

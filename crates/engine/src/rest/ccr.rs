@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::active::Active;
 use super::answer::Reply;
 use super::error::bad_body;
-use super::names::{matches_any, no_such_index};
+use super::names::{called, no_such_index};
 use super::router::Call;
 use super::spread::{on_shards, primaries, shards_json};
 use crate::following::{self, FollowStats, Wish};
@@ -49,7 +49,7 @@ impl Body {
     }
 }
 
-fn refuse_unknown(
+pub(super) fn refuse_unknown(
     object: &Map<String, Value>,
     what: &str,
     known: &[&'static str],
@@ -61,7 +61,7 @@ fn refuse_unknown(
     Err(bad_body(format!("unknown key [{key}] for {what}{near}")))
 }
 
-fn text(object: &Map<String, Value>, key: &str) -> Result<String, Failure> {
+pub(super) fn text(object: &Map<String, Value>, key: &str) -> Result<String, Failure> {
     let value = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     value.map(str::to_owned).ok_or_else(|| {
         let reason = format!("Validation Failed: 1: {key} is missing;");
@@ -182,11 +182,8 @@ pub(super) async fn forget_follower(call: Call) -> Result<Reply, Failure> {
 fn followers(call: &Call) -> Result<Vec<(String, FollowOrigin)>, Failure> {
     let state = call.state();
     let wanted = call.indices().unwrap_or("_all");
-    let found: Vec<(String, FollowOrigin)> = state
-        .indices
-        .iter()
-        .filter(|(name, _)| matches_any(wanted, name))
-        .filter_map(|(name, meta)| Some((name.clone(), meta.leader.clone()?)))
+    let found: Vec<(String, FollowOrigin)> = called(&state, wanted)
+        .filter_map(|name| Some((name.clone(), state.indices.get(name)?.leader.clone()?)))
         .collect();
     let is_pattern = wanted == "_all" || wanted.contains('*');
     if found.is_empty() && !is_pattern {
@@ -238,17 +235,8 @@ pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
     if call.indices().is_some() {
         return Ok(json!({ "indices": shown }).into());
     }
-    Ok(json!({
-        "auto_follow_stats": {
-            "number_of_failed_follow_indices": 0,
-            "number_of_failed_remote_cluster_state_requests": 0,
-            "number_of_successful_follow_indices": 0,
-            "recent_auto_follow_errors": [],
-            "auto_followed_clusters": [],
-        },
-        "follow_stats": { "indices": shown },
-    })
-    .into())
+    let auto_follow = call.node.auto_follow_stats().await?;
+    Ok(json!({ "auto_follow_stats": auto_follow, "follow_stats": { "indices": shown } }).into())
 }
 
 fn shard_json(
@@ -266,6 +254,7 @@ fn shard_json(
     if stats.follower_mapping_version == 0 {
         object["follower_mapping_version"] = json!(meta.mapping_version);
         object["follower_settings_version"] = json!(meta.settings_version);
+        object["follower_aliases_version"] = json!(meta.aliases_version);
     }
     if let Some(why) = leader.following.fell_back.get(&shard) {
         object["narrows"]["recovered_from_remote_again"] = json!(why);

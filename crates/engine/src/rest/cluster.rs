@@ -106,6 +106,8 @@ fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) ->
             "state": "open",
             "settings": render(&meta.settings),
             "mappings": meta.mappings,
+            "aliases": meta.aliases.keys().collect::<Vec<_>>(),
+            "aliases_version": meta.aliases_version,
             "mapping_version": meta.mapping_version,
             "settings_version": meta.settings_version,
             "primary_terms": by_number(&|shard| json!(shard.primary_term)),

@@ -10,7 +10,7 @@ use super::active::Active;
 use super::answer::{Body, Reply};
 use super::error::{bad_body, bad_request, not_supported};
 use super::filter::Filter;
-use super::names::no_such_index;
+use super::names::{no_such_index, one_index, write_index};
 use super::query::Query;
 use super::router::Call;
 use super::spread::{Place, ask, on_shards, primaries, started};
@@ -18,7 +18,7 @@ use crate::node::{Node, unexpected};
 use crate::replication::write_documents;
 use crate::routing::shard_of;
 use crate::settings::Update;
-use crate::state::{ClusterState, Event};
+use crate::state::{Aliases, ClusterState, Event};
 use crate::transport::{Failure, ShardAction, ShardAnswer, Written};
 
 /// Parameters of writes. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
@@ -128,6 +128,7 @@ pub(super) async fn ensure_index(node: &Node, index: &str) -> Result<(), Failure
         index: index.to_owned(),
         settings: Update::new(),
         mappings: Value::Null,
+        aliases: Aliases::new(),
     };
     match node.submit(event).await {
         // Somebody else was faster.
@@ -202,24 +203,26 @@ async fn put(call: Call, create: bool) -> Result<Reply, Failure> {
         }
         None => (Arc::from(call.node.next_id()), true),
     };
-    ensure_index(&call.node, call.index()).await?;
+    let index = write_index(&call.state(), call.index())?.to_owned();
+    ensure_index(&call.node, &index).await?;
     let source = call.body.clone();
-    write(&call, WriteRequest::Index { id, source, auto_id, create }).await
+    write(&call, index, WriteRequest::Index { id, source, auto_id, create }).await
 }
 
 /// `DELETE /{index}/_doc/{id}`.
 pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
     let id = call.part("id").unwrap_or_default();
     check_id(id)?;
-    refuse_follower(&call.node, call.index())?;
+    let index = write_index(&call.state(), call.index())?.to_owned();
+    refuse_follower(&call.node, &index)?;
     let request = WriteRequest::Delete { id: Arc::from(id) };
-    write(&call, request).await
+    write(&call, index, request).await
 }
 
-async fn write(call: &Call, request: WriteRequest) -> Result<Reply, Failure> {
+async fn write(call: &Call, index: String, request: WriteRequest) -> Result<Reply, Failure> {
     refuse_unsupported(&call.query)?;
     let refresh = Refresh::read(&call.query)?;
-    let (index, id) = (call.index().to_owned(), request.id().clone());
+    let id = request.id().clone();
     wait_for_active(call, &index).await?;
     let written = write_documents(&call.node, &index, vec![request]).await?;
     let written = written.into_iter().next().ok_or_else(unexpected)??;
@@ -273,25 +276,29 @@ struct Found {
     source: Vec<u8>,
 }
 
-async fn read(call: &Call) -> Result<Option<Found>, Failure> {
+/// The index that was meant, and the document if it has it.
+async fn read(call: &Call) -> Result<(String, Option<Found>), Failure> {
     refuse_unsupported(&call.query)?;
     // Reads are always realtime, and always of the primary.
     call.query.flag("realtime", true)?;
     let state = call.state();
-    let index = call.index();
-    let meta = state.indices.get(index).ok_or_else(|| no_such_index(&state, index))?;
+    let index = one_index(&state, call.index())?;
+    let meta = &state.indices[index];
     let id = call.part("id").unwrap_or_default().to_owned();
     let shard = shard_of(&id, meta.shards);
     let of_shard = |place: &Place| place.shard == shard;
     let place = primaries(&state, &[index.to_owned()]).into_iter().find(of_shard);
     let place = place.ok_or_else(|| no_such_index(&state, index))?;
     match ask(&call.node, &place, ShardAction::Get { id }, PATIENCE).await? {
-        ShardAnswer::Get(found) => Ok(found.map(|(version, seq_no, source)| Found {
-            version,
-            seq_no,
-            primary_term: state.shard(index, shard).map_or(1, |shard| shard.primary_term),
-            source: source.to_vec(),
-        })),
+        ShardAnswer::Get(found) => {
+            let found = found.map(|(version, seq_no, source)| Found {
+                version,
+                seq_no,
+                primary_term: state.shard(index, shard).map_or(1, |shard| shard.primary_term),
+                source: source.to_vec(),
+            });
+            Ok((index.to_owned(), found))
+        }
         _ => Err(unexpected()),
     }
 }
@@ -334,12 +341,13 @@ impl Wanted {
 /// `GET /{index}/_doc/{id}`. The source is sent as it came, not written anew.
 pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
     let id = call.part("id").unwrap_or_default();
-    let Some(found) = read(&call).await? else {
-        let answer = json!({ "_index": call.index(), "_id": id, "found": false });
+    let (index, found) = read(&call).await?;
+    let Some(found) = found else {
+        let answer = json!({ "_index": index, "_id": id, "found": false });
         return Ok(Reply::with(404, answer));
     };
     let head = json!({
-        "_index": call.index(),
+        "_index": index,
         "_id": id,
         "_version": found.version,
         "_seq_no": found.seq_no,
@@ -357,13 +365,13 @@ pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
 
 /// `GET /{index}/_source/{id}`.
 pub(super) async fn get_source(call: Call) -> Result<Reply, Failure> {
-    let found = read(&call).await?;
+    let (index, found) = read(&call).await?;
     let source = found.and_then(|found| Wanted::read(&call.query).of(found.source));
     match source {
         Some(source) => Ok(Reply { status: 200, body: Body::Written(source) }),
         None => {
             let id = call.part("id").unwrap_or_default();
-            let reason = format!("Document not found [{}]/[{id}]", call.index());
+            let reason = format!("Document not found [{index}]/[{id}]");
             Err(Failure::new(404, "resource_not_found_exception", reason))
         }
     }

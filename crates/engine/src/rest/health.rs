@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::active::Active;
 use super::answer::Reply;
 use super::error::bad_request;
-use super::names::matches_any;
+use super::names::called;
 use super::query::Query;
 use super::router::Call;
 use crate::state::{self, ClusterState, Health, ShardRouting, Status};
@@ -146,11 +146,9 @@ impl Nodes {
 /// The indices that an expression names, and whether all that it names are there.
 fn select(state: &ClusterState, expression: Option<&str>) -> (Vec<String>, bool) {
     let expression = expression.unwrap_or("_all");
-    let names =
-        state.indices.keys().filter(|name| matches_any(expression, name)).cloned().collect();
-    let is_there =
-        |part: &str| part == "_all" || part.contains('*') || state.indices.contains_key(part);
-    (names, expression.split(',').all(is_there))
+    let is_there = |part: &str| part.contains('*') || called(state, part).next().is_some();
+    let names = called(state, expression).cloned().collect();
+    (names, expression.split(',').all(|part| part == "_all" || is_there(part)))
 }
 
 /// The health of some indices together.
@@ -257,7 +255,8 @@ mod tests {
         apply(&mut state, 0, Event::NodeJoined { node, found: Vec::new() }).unwrap();
         for index in ["a", "b"] {
             let settings = Update::from([("index.number_of_shards".into(), Some("2".into()))]);
-            let event = Event::CreateIndex { index: index.into(), settings, mappings: Value::Null };
+            let (mappings, aliases) = (Value::Null, Default::default());
+            let event = Event::CreateIndex { index: index.into(), settings, mappings, aliases };
             apply(&mut state, 0, event).unwrap();
         }
         let copies: Vec<(u32, String)> = state

@@ -7,16 +7,17 @@ use serde_json::{Map, Value, json};
 use store::Mapping;
 
 use super::active::Active;
+use super::alias::{aliases_json, read_aliases};
 use super::answer::Reply;
 use super::document::refuse_follower;
-use super::error::{bad_body, not_supported};
+use super::error::{bad_body, bad_request, not_supported};
 use super::index_settings::settings_json;
 use super::names::indices;
 use super::router::Call;
 use crate::settings::{
     IndexSettings, Scope, SettingsMap, Update, When, check_update, parse_update,
 };
-use crate::state::{Event, merge_mappings};
+use crate::state::{Aliases, Event, merge_mappings};
 use crate::transport::Failure;
 
 /// How long a new index waits for its shards where the request does not say.
@@ -24,33 +25,39 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a new index is given.
 #[derive(Debug, Default, PartialEq)]
-struct Body {
-    settings: Update,
-    mappings: Value,
+pub(super) struct Body {
+    pub(super) settings: Update,
+    pub(super) mappings: Value,
+    pub(super) aliases: Aliases,
 }
 
 impl Body {
+    /// Takes the parts of it from a request, which may hold others.
+    pub(super) fn take(object: &mut Map<String, Value>) -> Result<Body, Failure> {
+        let mut body = Body::default();
+        if let Some(settings) = object.remove("settings") {
+            body.settings = parse_update(Scope::Index, &settings)?;
+        }
+        body.mappings = object.remove("mappings").unwrap_or_default();
+        if let Some(aliases) = object.remove("aliases") {
+            body.aliases = read_aliases(&aliases)?;
+        }
+        Mapping::parse(&body.mappings)?;
+        Ok(body)
+    }
+
     fn read(json: Value) -> Result<Body, Failure> {
         const KEYS: [&str; 3] = ["aliases", "mappings", "settings"];
-        let object = match json {
+        let mut object = match json {
             Value::Null => return Ok(Body::default()),
             Value::Object(object) => object,
             _ => return Err(bad_body("the body is a JSON object: {\"settings\", \"mappings\"}")),
         };
-        let mut body = Body::default();
-        for (key, value) in object {
-            match key.as_str() {
-                "settings" => body.settings = parse_update(Scope::Index, &value)?,
-                "mappings" => body.mappings = value,
-                "aliases" if value.as_object().is_some_and(Map::is_empty) => {}
-                "aliases" => return Err(not_supported("an alias", "use the name of the index")),
-                _ => {
-                    let near = did_you_mean(&key, KEYS);
-                    return Err(bad_body(format!("unknown key [{key}] for create index{near}")));
-                }
-            }
+        let body = Body::take(&mut object)?;
+        if let Some(key) = object.keys().next() {
+            let near = did_you_mean(key, KEYS);
+            return Err(bad_body(format!("unknown key [{key}] for create index{near}")));
         }
-        Mapping::parse(&body.mappings)?;
         Ok(body)
     }
 }
@@ -61,15 +68,16 @@ pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
     let active = Active::read(&call.query, 1)?;
     let limit = call.query.duration("timeout", PATIENCE)?;
     let index = call.index().to_owned();
-    let Body { settings, mappings } = Body::read(call.json()?)?;
+    let Body { settings, mappings, aliases } = Body::read(call.json()?)?;
     active.check(&index, replicas(&settings)?)?;
-    call.node.submit(Event::CreateIndex { index: index.clone(), settings, mappings }).await?;
+    let event = Event::CreateIndex { index: index.clone(), settings, mappings, aliases };
+    call.node.submit(event).await?;
     let enough = active.wait(&call.node, &index, limit).await;
     Ok(json!({ "acknowledged": true, "shards_acknowledged": enough, "index": index }).into())
 }
 
 /// Replicas of an index with these settings.
-fn replicas(settings: &Update) -> Result<u32, Failure> {
+pub(super) fn replicas(settings: &Update) -> Result<u32, Failure> {
     let checked = check_update(Scope::Index, When::Start, settings)?;
     let given: SettingsMap = checked.into_iter().filter_map(|(k, v)| Some((k, v?))).collect();
     Ok(IndexSettings::resolve(&given).number_of_replicas())
@@ -93,7 +101,7 @@ pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
     for name in names {
         let Some(meta) = state.indices.get(&name) else { continue };
         let mut object = settings_json(&name, meta, None, include_defaults, flat_settings);
-        object["aliases"] = json!({});
+        object["aliases"] = aliases_json(&meta.aliases);
         object["mappings"] = meta.mappings.clone();
         answer.insert(name, object);
     }
@@ -102,7 +110,15 @@ pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
 
 /// `DELETE /{index}`.
 pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
-    for index in indices(&call.state(), call.indices(), &call.query)? {
+    let state = call.state();
+    let named = call.indices().unwrap_or_default().split(',');
+    if let Some(alias) = named.into_iter().find(|name| state.aliased(name).next().is_some()) {
+        return Err(bad_request(format!(
+            "the name [{alias}] is an alias, so it is not clear what is to be deleted; name the indices, or \
+             DELETE /_all/_alias/{alias}"
+        )));
+    }
+    for index in indices(&state, call.indices(), &call.query)? {
         call.node.submit(Event::DeleteIndex { index }).await?;
     }
     Ok(json!({ "acknowledged": true }).into())
@@ -158,7 +174,7 @@ mod tests {
             "settings": {"number_of_shards": 3}, "mappings": mappings.clone(), "aliases": {},
         }));
         let settings = Update::from([("index.number_of_shards".to_owned(), Some("3".to_owned()))]);
-        assert_eq!(body.unwrap(), Body { settings, mappings });
+        assert_eq!(body.unwrap(), Body { settings, mappings, aliases: Aliases::new() });
     }
 
     #[test]
@@ -177,7 +193,7 @@ mod tests {
             "unknown key [setings] for create index; did you mean \"settings\"?"
         );
         assert!(refused(json!([])).contains("JSON object"));
-        assert!(refused(json!({"aliases": {"a": {}}})).contains("not supported"));
+        assert!(refused(json!({"aliases": {"a": {"routing": "1"}}})).contains("not supported"));
         let wrong = json!({"mappings": {"properties": {"a": {"type": "lon"}}}});
         assert!(refused(wrong).contains("unknown type \"lon\""));
     }

@@ -82,6 +82,8 @@ mod tests {
             mapping_version: 1,
             settings: SettingsMap::from([("index.number_of_replicas".into(), "0".into())]),
             settings_version: 1,
+            aliases: Default::default(),
+            aliases_version: 1,
             created_ms: 7,
             leader: None,
         };

@@ -13,17 +13,19 @@
 //! | `active` | `wait_for_active_shards` |
 //! | `cluster`, `health`, `settings`, `explain` | `/` and `_cluster` |
 //! | `nodes` | `_nodes` |
-//! | `index`, `index_settings`, `maintenance` | indices |
-//! | `document`, `bulk_lines`, `bulk`, `bulk_answer` | documents |
+//! | `index`, `index_settings`, `alias`, `rollover`, `maintenance` | indices |
+//! | `document`, `bulk_lines`, `bulk`, `bulk_answer`, `run` | documents |
 //! | `search` | searches |
-//! | `recovery`, `remote`, `ccr`, `digest` | recoveries, remote clusters, followers, what a checker compares |
+//! | `recovery`, `remote`, `ccr`, `auto_follow`, `digest` | recoveries, remote clusters, followers, what a checker compares |
 //! | `table`, `cat`, `cat_shards`, `cat_thread_pool` | `_cat` |
 //! | `time_text` | moments and times as the field writes them |
 //!
 //! The one rule: a handler is the same in both worlds. It knows a request and a [`Node`], never a socket.
 
 mod active;
+mod alias;
 mod answer;
+mod auto_follow;
 mod basic_auth;
 mod bulk;
 mod bulk_answer;
@@ -48,7 +50,9 @@ mod nodes;
 mod query;
 mod recovery;
 mod remote;
+mod rollover;
 mod router;
+mod run;
 mod search;
 mod server;
 mod settings;
@@ -65,5 +69,8 @@ pub(crate) use server::{listen, serve};
 
 /// Answers one request. Never fails: what goes wrong is an answer, too.
 pub async fn handle(node: &Node, request: RestRequest) -> RestResponse {
-    router::answer(node, request).await
+    node.pool.way().passes().await;
+    let response = router::answer(node, request).await;
+    node.pool.way().passes().await;
+    response
 }

@@ -118,6 +118,8 @@ mod tests {
             mapping_version: 1,
             settings: Default::default(),
             settings_version: 1,
+            aliases: Default::default(),
+            aliases_version: 1,
             created_ms: 0,
             leader: Some(leader),
         };

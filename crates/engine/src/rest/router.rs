@@ -18,8 +18,9 @@ use super::query::{Known, Query, percent_decode};
 use super::table::TABLE;
 use super::{RestRequest, RestResponse};
 use super::{
-    bulk, cat, cat_shards, cat_thread_pool, ccr, cluster, digest, document, explain, health, index,
-    index_settings, maintenance, nodes, recovery, remote, search, settings,
+    alias, auto_follow, bulk, cat, cat_shards, cat_thread_pool, ccr, cluster, digest, document,
+    explain, health, index, index_settings, maintenance, nodes, recovery, remote, rollover, run,
+    search, settings,
 };
 use crate::node::Node;
 use crate::state::ClusterState;
@@ -186,6 +187,31 @@ static ROUTES: &[Route] = &[
         &[SETTINGS, MANAGED, EXPRESSION, &["preserve_existing"]],
         |c| Box::pin(index_settings::put(c)),
     ),
+    route(POST, &["/_aliases"], &[MANAGED, EXPRESSION], |c| Box::pin(alias::change(c))),
+    route(
+        READ,
+        &["/_alias", "/_alias/{name}", "/{index}/_alias", "/{index}/_alias/{name}"],
+        &[LOCAL, EXPRESSION],
+        |c| Box::pin(alias::get(c)),
+    ),
+    route(
+        PUT_POST,
+        &["/{index}/_alias/{name}", "/{index}/_aliases/{name}"],
+        &[MANAGED, EXPRESSION],
+        |c| Box::pin(alias::put(c)),
+    ),
+    route(
+        DELETE,
+        &["/{index}/_alias/{name}", "/{index}/_aliases/{name}"],
+        &[MANAGED, EXPRESSION],
+        |c| Box::pin(alias::delete(c)),
+    ),
+    route(
+        POST,
+        &["/{index}/_rollover", "/{index}/_rollover/{new_index}"],
+        &[ACTIVE, MANAGED, &["dry_run"]],
+        |c| Box::pin(rollover::roll_over(c)),
+    ),
     route(GET_POST, &["/_refresh", "/{index}/_refresh"], &[EXPRESSION], |c| {
         Box::pin(maintenance::refresh(c))
     }),
@@ -242,14 +268,32 @@ static ROUTES: &[Route] = &[
     }),
     route(GET, &["/_ccr/info", "/{index}/_ccr/info"], &[MANAGED], |c| Box::pin(ccr::info(c))),
     route(GET, &["/_ccr/stats", "/{index}/_ccr/stats"], &[MANAGED], |c| Box::pin(ccr::stats(c))),
+    route(GET, &["/_ccr/auto_follow", "/_ccr/auto_follow/{name}"], &[MANAGED], |c| {
+        Box::pin(auto_follow::get(c))
+    }),
+    route(PUT, &["/_ccr/auto_follow/{name}"], &[MANAGED], |c| Box::pin(auto_follow::put(c))),
+    route(DELETE, &["/_ccr/auto_follow/{name}"], &[MANAGED], |c| Box::pin(auto_follow::delete(c))),
+    route(POST, &["/_ccr/auto_follow/{name}/pause"], &[MANAGED], |c| {
+        Box::pin(auto_follow::pause(c))
+    }),
+    route(POST, &["/_ccr/auto_follow/{name}/resume"], &[MANAGED], |c| {
+        Box::pin(auto_follow::resume(c))
+    }),
     route(
         GET,
         &["/_narrows/digest", "/{index}/_narrows/digest"],
         &[&["replicas"], EXPRESSION],
         |c| Box::pin(digest::digest(c)),
     ),
+    route(POST, &["/{index}/_narrows/run"], &[run::KNOWN], |c| Box::pin(run::index(c))),
     // For people.
     route(GET, &["/_cat"], &[], |c| Box::pin(cat::list(c))),
+    route(
+        GET,
+        &["/_cat/aliases", "/_cat/aliases/{name}"],
+        &[TABLE, LOCAL, &["expand_wildcards"]],
+        |c| Box::pin(alias::cat(c)),
+    ),
     route(GET, &["/_cat/health"], &[TABLE, LOCAL, &["ts"]], |c| Box::pin(cat::health(c))),
     route(GET, &["/_cat/nodes"], &[TABLE, LOCAL, &["full_id"]], |c| Box::pin(cat::nodes(c))),
     route(

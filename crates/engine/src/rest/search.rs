@@ -161,6 +161,7 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<(), Failure>
     }
     request.track_scores = query.flag("track_scores", request.track_scores)?;
     request.version = query.flag("version", request.version)?;
+    request.cached = query.flag("request_cache", false)?;
     request.seq_no_primary_term = query.flag("seq_no_primary_term", request.seq_no_primary_term)?;
     let list = |text: &str| text.split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect();
     match query.get("_source") {

@@ -203,6 +203,11 @@ async fn ask_copies(
     Err(ShardFailure { index, shard, node, failure })
 }
 
+fn left(name: &str) -> Failure {
+    let reason = format!("node [{name}] has left the cluster");
+    Failure::new(503, "node_not_connected_exception", reason)
+}
+
 async fn ask_copy(
     node: &Node,
     in_flight: InFlight,
@@ -210,9 +215,9 @@ async fn ask_copy(
 ) -> Result<ShardSearched, Failure> {
     let name = in_flight.name();
     let Some(address) = node.address_of(name) else {
-        let reason = format!("node [{name}] has left the cluster");
+        let gone = left(name);
         in_flight.failed();
-        return Err(Failure::new(503, "node_not_connected_exception", reason));
+        return Err(gone);
     };
     let request = Request::Search(Box::new(ask.clone()));
     let limit = match ask.request.timeout_ms {
@@ -220,7 +225,13 @@ async fn ask_copy(
         Some(limit_ms) => SHARD_TIMEOUT + Duration::from_millis(limit_ms),
         None => SHARD_TIMEOUT,
     };
-    match node.call(&address, Class::Search, request, limit).await {
+    let answer = tokio::select! {
+        biased;
+        answer = node.call(&address, Class::Search, request, limit) => answer,
+        // Who has left does not answer any more, and may not have closed its connections.
+        () = node.has_left(name) => Err(left(name).into()),
+    };
+    match answer {
         Ok(Response::Searched(searched)) => {
             in_flight.answered(searched.feedback);
             Ok(*searched)
@@ -274,14 +285,7 @@ async fn fetch_best(
         let (node2, name) = (node.clone(), answered.node.clone());
         let (context, source) = (answered.searched.context, request.source.clone());
         let task = node.env.spawn("fetches hits", async move {
-            let gone = || {
-                Failure::new(
-                    503,
-                    "node_not_connected_exception",
-                    format!("node [{name}] has left the cluster"),
-                )
-            };
-            let address = node2.address_of(&name).ok_or_else(gone)?;
+            let address = node2.address_of(&name).ok_or_else(|| left(&name))?;
             let context = context.ok_or_else(unexpected)?;
             let ask = Request::Fetch { context, hits, source };
             match node2.call(&address, Class::Search, ask, SHARD_TIMEOUT).await? {

@@ -23,7 +23,7 @@ mod shard;
 mod targets;
 mod thread_pool;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -50,6 +50,8 @@ pub(crate) struct SearchSide {
     pub(crate) served: RefCell<ServedLatency>,
     pub(crate) contexts: Contexts,
     pub(crate) counters: Counters,
+    /// Whether every query of a copy here fails: a fault that somebody asked for.
+    pub(crate) fails: Cell<bool>,
     /// Whether the pool's size follows from the cores.
     by_cores: bool,
 }
@@ -64,6 +66,7 @@ impl SearchSide {
             served: RefCell::default(),
             contexts: Contexts::default(),
             counters: Counters::default(),
+            fails: Cell::new(false),
             by_cores: asked == 0,
         }
     }

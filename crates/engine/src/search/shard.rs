@@ -17,6 +17,10 @@ pub(crate) const IDLE_AFTER: Duration = Duration::from_secs(30);
 
 /// Searches a copy; fetches the hits at once where the request says so, or else holds the view for it.
 pub(crate) async fn query(node: &Node, ask: ShardSearch) -> Result<Response, Failure> {
+    if node.search.fails.get() {
+        let reason = "searches fail on this node, because it was told so";
+        return Err(Failure::new(500, "illegal_state_exception", reason));
+    }
     let shard = node.local_shard(&ask.index, ask.shard)?;
     let store = shard.store()?;
     if !shard.is_started() {
@@ -26,10 +30,12 @@ pub(crate) async fn query(node: &Node, ask: ShardSearch) -> Result<Response, Fai
     node.search.follow_cores(&node.env);
     let slot = node.search.pool.enter().await?;
     let now = node.env.now();
-    let idle = shard.last_search.replace(Some(now)).is_none_or(|last| now - last >= IDLE_AFTER);
+    let idle = shard.last_search.get().is_none_or(|last| now - last >= IDLE_AFTER);
     if (idle || ask.fresh) && store.has_unrefreshed() {
         store.refresh().await?;
     }
+    // Not before: whoever comes meanwhile waits, too, or would miss what the copy was given before.
+    shard.last_search.set(Some(now));
     let began = node.env.now();
     let stop = Arc::new(AtomicBool::new(false));
     let timer = ask.request.timeout_ms.map(|limit_ms| {
@@ -57,7 +63,7 @@ pub(crate) async fn query(node: &Node, ask: ShardSearch) -> Result<Response, Fai
     let took = node.env.now() - began;
     node.search.pool.served_in(took);
     node.served_in(took);
-    node.note_use();
+    shard.note_use(node);
     drop(slot);
     node.search.served.borrow_mut().note(company, node.env.now() - arrived);
     let pool = &node.search.pool;

@@ -32,6 +32,11 @@ pub enum Change {
         /// The index.
         index: String,
     },
+    /// The aliases of an index changed.
+    AliasesChanged {
+        /// The index.
+        index: String,
+    },
     /// Settings of an index changed.
     IndexSettingsChanged {
         /// The index.
@@ -43,6 +48,11 @@ pub enum Change {
     FollowingChanged {
         /// The index.
         index: String,
+    },
+    /// An auto-follow pattern changed.
+    AutoFollowChanged {
+        /// Its name.
+        name: String,
     },
     /// Settings of the cluster changed.
     ClusterSettingsChanged {

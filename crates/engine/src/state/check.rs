@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ClusterState, IndexMeta, MAX_RETRIES, RecoverySource, ShardCopy, ShardRouting};
+use super::{Alias, ClusterState, IndexMeta, MAX_RETRIES, RecoverySource, ShardCopy, ShardRouting};
 use crate::settings::check as check_setting;
 
 /// Checks every invariant; the error names the first that is broken, and where.
@@ -12,6 +12,12 @@ pub fn check(state: &ClusterState) -> Result<(), String> {
     }
     if !state.indices.keys().eq(state.routing.keys()) {
         return Err("indices and routing name different indices".to_owned());
+    }
+    for alias in state.indices.values().flat_map(|meta| meta.aliases.keys()) {
+        ensure(!state.indices.contains_key(alias), "an alias is an index, too")?;
+        let writes = |(_, of): &(&str, &Alias)| of.is_write_index == Some(true);
+        let several = state.aliased(alias).filter(writes).count() > 1;
+        ensure(!several, "an alias has several indices that take its writes")?;
     }
     let mut ids = BTreeSet::new();
     for (index, meta) in &state.indices {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::disks::{Disks, Holders};
-use super::{IndexMeta, ShardCopy, ShardRouting};
+use super::{AutoFollow, IndexMeta, ShardCopy, ShardRouting};
 use crate::routing::IdSource;
 use crate::settings::{Settings, SettingsMap};
 
@@ -88,6 +88,9 @@ pub struct ClusterState {
     pub indices: BTreeMap<String, Arc<IndexMeta>>,
     /// Shards of each index, by number.
     pub routing: BTreeMap<String, Arc<Vec<ShardRouting>>>,
+    /// Auto-follow patterns by name.
+    #[serde(default)]
+    pub auto_follow: BTreeMap<String, Arc<AutoFollow>>,
     /// Settings kept over restarts.
     pub persistent: SettingsMap,
     /// Settings kept while the cluster runs.
@@ -115,6 +118,7 @@ impl ClusterState {
             present: Arc::default(),
             indices: BTreeMap::new(),
             routing: BTreeMap::new(),
+            auto_follow: BTreeMap::new(),
             persistent: SettingsMap::new(),
             transient: SettingsMap::new(),
             disks: Disks::default(),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cluster::ByNode;
 use super::disks::Holders;
-use super::{ClusterState, IndexMeta, Node, ShardRouting};
+use super::{AutoFollow, ClusterState, IndexMeta, Node, ShardRouting};
 use crate::routing::IdSource;
 use crate::settings::SettingsMap;
 
@@ -30,6 +30,8 @@ pub struct StateDiff {
     shards: BTreeMap<String, BTreeMap<u32, ShardRouting>>,
     /// Both, where one of them changed.
     settings: Option<(SettingsMap, SettingsMap)>,
+    /// All of them, where one changed.
+    auto_follow: Option<BTreeMap<String, Arc<AutoFollow>>>,
     disks: BTreeMap<String, BTreeMap<u32, Holders>>,
     ids: IdSource,
     wire_bytes: u64,
@@ -70,6 +72,7 @@ impl StateDiff {
             deleted: old.indices.keys().filter(gone).cloned().collect(),
             shards: BTreeMap::new(),
             settings: (!settings_same).then_some(settings),
+            auto_follow: (old.auto_follow != new.auto_follow).then(|| new.auto_follow.clone()),
             disks: old.disks.changes_to(&new.disks),
             ids: new.ids.clone(),
             wire_bytes: 0,
@@ -142,6 +145,9 @@ impl StateDiff {
         if let Some((persistent, transient)) = &self.settings {
             (state.persistent, state.transient) = (persistent.clone(), transient.clone());
         }
+        if let Some(auto_follow) = &self.auto_follow {
+            state.auto_follow.clone_from(auto_follow);
+        }
         for (uuid, shards) in &self.disks {
             for (shard, holders) in shards {
                 state.disks.set(uuid, *shard, holders.clone());
@@ -170,12 +176,17 @@ impl StateDiff {
         let members = self.members.len() as u64 * MEMBER_BYTES;
         let names = 8 * (self.joined.len() + self.left.len() + self.deleted.len()) as u64;
         let indices = self.indices.len() as u64 * INDEX_BYTES;
-        128 + shards + disks.sum::<u64>() + members + names + indices
+        let patterns = self.auto_follow.iter().flatten().map(|(_, pattern)| pattern_bytes(pattern));
+        128 + shards + disks.sum::<u64>() + members + names + indices + patterns.sum::<u64>()
     }
 }
 
 const MEMBER_BYTES: u64 = 64;
 const INDEX_BYTES: u64 = 512;
+
+fn pattern_bytes(pattern: &AutoFollow) -> u64 {
+    256 + 23 * pattern.settled.len() as u64
+}
 
 fn shard_bytes(shard: &ShardRouting) -> u64 {
     let copy = |words: Option<&String>| 72 + words.map_or(0, |words| words.len() as u64);

@@ -45,6 +45,41 @@ pub enum StateError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// The name cannot be an alias's.
+    #[error("invalid alias name [{alias}]: {why}")]
+    AliasName {
+        /// The name given.
+        alias: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Nobody takes the writes to an alias.
+    #[error(
+        "no write index is defined for alias [{alias}]: it has several indices, or one that takes no writes; \
+         say which takes them with is_write_index"
+    )]
+    NoWriteIndex {
+        /// The alias.
+        alias: String,
+    },
+    /// An alias would have several indices that take its writes.
+    #[error("alias [{alias}] has more than one write index: {indices}")]
+    ManyWriteIndices {
+        /// The alias.
+        alias: String,
+        /// Their names, joined.
+        indices: String,
+    },
+    /// The index that was to be rolled over does not take the writes of the alias.
+    #[error("[{from}] does not take the writes of the alias [{alias}], but [{now}] does")]
+    RolledOver {
+        /// The alias.
+        alias: String,
+        /// The index that was to be rolled over.
+        from: String,
+        /// The one that takes the writes; empty for none.
+        now: String,
+    },
     /// There is no such remote cluster.
     #[error("no remote cluster [{alias}]; set cluster.remote.{alias}.seeds first{hint}")]
     NoSuchRemote {
@@ -52,6 +87,14 @@ pub enum StateError {
         alias: String,
         /// Empty, or the nearest aliases.
         hint: String,
+    },
+    /// There is no such auto-follow pattern.
+    #[error(
+        "auto-follow pattern [{name}] is missing; GET _ccr/auto_follow shows those that there are"
+    )]
+    NoAutoFollow {
+        /// The name given.
+        name: String,
     },
     /// It follows nobody.
     #[error("[{index}] is not a follower index; make one with PUT {index}/_ccr/follow")]
@@ -142,10 +185,15 @@ impl StateError {
             StateError::NoSuchShard { .. } => (404, "shard_not_found_exception"),
             StateError::IndexExists { .. } => (400, "resource_already_exists_exception"),
             StateError::IndexName { .. } => (400, "invalid_index_name_exception"),
+            StateError::AliasName { .. } => (400, "invalid_alias_name_exception"),
+            StateError::ManyWriteIndices { .. } => (400, "illegal_state_exception"),
             StateError::NoSuchRemote { .. } => (404, "no_such_remote_cluster_exception"),
+            StateError::NoAutoFollow { .. } => (404, "resource_not_found_exception"),
             StateError::Following { .. } => (400, "resource_already_exists_exception"),
             StateError::Mapping(_)
             | StateError::Setting(_)
+            | StateError::NoWriteIndex { .. }
+            | StateError::RolledOver { .. }
             | StateError::NoFollower { .. }
             | StateError::NotFollowing { .. }
             | StateError::NotPaused { .. }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FollowChange, FollowOrigin, Node, json_text};
+use super::{
+    AliasAction, Aliases, AutoFollowChange, FollowChange, FollowOrigin, Node, RollOver, json_text,
+};
 use crate::settings::Update;
 
 /// A shard copy that a node found on its disk when it started.
@@ -43,7 +45,16 @@ pub enum Event {
         /// Mappings: an object, or null for none.
         #[serde(with = "json_text")]
         mappings: Value,
+        /// Its further names.
+        aliases: Aliases,
     },
+    /// `POST _aliases`: all of it, or nothing.
+    ChangeAliases {
+        /// What to do, in this order.
+        actions: Vec<AliasAction>,
+    },
+    /// `POST {alias}/_rollover`, where its conditions hold. Refused where another was faster.
+    RollOver(Box<RollOver>),
     /// `PUT {index}/_ccr/follow`: an index whose primaries recover from remote.
     CreateFollower {
         /// Its name.
@@ -57,6 +68,8 @@ pub enum Event {
         /// The leader's mappings.
         #[serde(with = "json_text")]
         mappings: Value,
+        /// The leader's aliases.
+        aliases: Aliases,
     },
     /// Something changes about how an index follows its leader.
     SetFollowing {
@@ -64,6 +77,13 @@ pub enum Event {
         index: String,
         /// What.
         change: FollowChange,
+    },
+    /// Something changes about which indices are followed without being asked for.
+    ChangeAutoFollow {
+        /// Name of the pattern.
+        name: String,
+        /// What.
+        change: AutoFollowChange,
     },
     /// `DELETE {index}`.
     DeleteIndex {

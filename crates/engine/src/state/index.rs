@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FollowOrigin, json_text};
+use super::{Aliases, FollowOrigin, json_text};
 use crate::settings::{IndexSettings, SettingsMap};
 
 /// An index, without the places of its shards.
@@ -24,6 +24,12 @@ pub struct IndexMeta {
     pub settings: SettingsMap,
     /// Counts the changes of the settings, from 1.
     pub settings_version: u64,
+    /// Its further names.
+    #[serde(default)]
+    pub aliases: Aliases,
+    /// Counts the changes of the aliases, from 1.
+    #[serde(default = "first")]
+    pub aliases_version: u64,
     /// When it was created.
     pub created_ms: u64,
     /// Its leader, if it is a follower.
@@ -35,4 +41,9 @@ impl IndexMeta {
     pub fn typed_settings(&self) -> IndexSettings {
         IndexSettings::resolve(&self.settings)
     }
+}
+
+/// A state that was stored before there were aliases has their first version.
+fn first() -> u64 {
+    1
 }

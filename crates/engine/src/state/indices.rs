@@ -1,5 +1,6 @@
 //! Indices: made, changed and deleted.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -7,29 +8,38 @@ use serde_json::Value;
 use super::loads::Loads;
 use super::manager::Applied;
 use super::{
-    Change, ClusterState, FollowOrigin, IndexMeta, ShardCopy, ShardRouting, StateError,
-    UnassignedReason, mapping,
+    Alias, Aliases, Change, ClusterState, FollowOrigin, IndexMeta, ShardCopy, ShardRouting,
+    StateError, UnassignedReason, alias, mapping,
 };
 use crate::settings::{self, Scope, SettingError, SettingsMap, Update, When, check_update};
 
 pub(super) const SHARDS: &str = "index.number_of_shards";
 pub(super) const REPLICAS: &str = "index.number_of_replicas";
 
-pub(super) fn create_index(
-    state: &mut ClusterState,
-    now_ms: u64,
-    index: String,
-    leader: Option<FollowOrigin>,
-    update: &Update,
-    mappings: &Value,
-) -> Applied {
+/// An index that is to be made.
+#[derive(Default)]
+pub(super) struct NewIndex {
+    pub index: String,
+    pub leader: Option<FollowOrigin>,
+    pub settings: Update,
+    pub mappings: Value,
+    pub aliases: Aliases,
+}
+
+pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex) -> Applied {
+    let NewIndex { index, leader, settings: update, mappings, aliases } = new;
     check_name(&index)?;
     if state.indices.contains_key(&index) {
         return Err(StateError::IndexExists { index });
     }
-    let mappings = mapping::merge(&Value::Null, mappings)?;
+    if state.aliased(&index).next().is_some() {
+        return Err(StateError::IndexName { index, why: "an alias has this name" });
+    }
+    let changed = BTreeMap::from([(index.clone(), aliases.clone())]);
+    alias::check(state, &changed, &BTreeSet::new())?;
+    let mappings = mapping::merge(&Value::Null, &mappings)?;
     let mut given = SettingsMap::new();
-    settings::apply(&mut given, &check_update(Scope::Index, When::Start, update)?);
+    settings::apply(&mut given, &check_update(Scope::Index, When::Start, &update)?);
     let typed = settings::IndexSettings::resolve(&given);
     let (shards, replicas) = (typed.number_of_shards(), typed.number_of_replicas());
     given.insert(SHARDS.to_owned(), shards.to_string());
@@ -44,6 +54,8 @@ pub(super) fn create_index(
         mapping_version: 1,
         settings: given,
         settings_version: 1,
+        aliases,
+        aliases_version: 1,
         created_ms: now_ms,
         leader,
     };
@@ -61,45 +73,57 @@ fn new_shard(state: &mut ClusterState, replicas: u32, now_ms: u64) -> ShardRouti
 
 /// The rules of Elasticsearch for names of indices.
 fn check_name(index: &str) -> Result<(), StateError> {
-    let why = if index.is_empty() || index == "." || index == ".." {
-        "it must not be empty, . or .."
-    } else if index.starts_with(['_', '-', '+']) {
-        "it must not start with _, - or +"
-    } else if index.contains(|c: char| c.is_whitespace() || "\\/*?\"<>|,#:".contains(c)) {
-        "it must not contain spaces or \\ / * ? \" < > | , # :"
-    } else if index.to_lowercase() != index {
-        "it must be lower case"
-    } else if index.len() > 255 {
-        "it must not be longer than 255 bytes"
-    } else {
-        return Ok(());
-    };
-    Err(StateError::IndexName { index: index.to_owned(), why })
+    let lower = "it must be lower case";
+    let why = bad_name(index).or((index.to_lowercase() != index).then_some(lower));
+    why.map_or(Ok(()), |why| Err(StateError::IndexName { index: index.to_owned(), why }))
 }
 
+/// What is wrong with a name of an index or an alias.
+pub(super) fn bad_name(name: &str) -> Option<&'static str> {
+    if name.is_empty() || name == "." || name == ".." {
+        Some("it must not be empty, . or ..")
+    } else if name.starts_with(['_', '-', '+']) {
+        Some("it must not start with _, - or +")
+    } else if name.contains(|c: char| c.is_whitespace() || "\\/*?\"<>|,#:".contains(c)) {
+        Some("it must not contain spaces or \\ / * ? \" < > | , # :")
+    } else if name.len() > 255 {
+        Some("it must not be longer than 255 bytes")
+    } else {
+        None
+    }
+}
+
+/// Whether a remote cluster is set up.
+pub(super) fn check_remote(state: &ClusterState, alias: &str) -> Result<(), StateError> {
+    let settings = state.settings();
+    if settings.remotes().contains_key(alias) {
+        return Ok(());
+    }
+    let known = settings.remotes().keys().map(String::as_str);
+    let hint = record::names::did_you_mean(alias, known);
+    Err(StateError::NoSuchRemote { alias: alias.to_owned(), hint })
+}
+
+/// A follower: as many shards as its leader, and of its aliases those that can be here, for reading alone.
 pub(super) fn create_follower(
     state: &mut ClusterState,
     now_ms: u64,
-    index: String,
+    mut new: NewIndex,
     leader: FollowOrigin,
     shards: u32,
-    mut update: Update,
-    mappings: &Value,
 ) -> Applied {
-    let settings = state.settings();
-    if !settings.remotes().contains_key(&leader.remote_cluster) {
-        let known = settings.remotes().keys().map(String::as_str);
-        let hint = record::names::did_you_mean(&leader.remote_cluster, known);
-        return Err(StateError::NoSuchRemote { alias: leader.remote_cluster, hint });
-    }
+    check_remote(state, &leader.remote_cluster)?;
     let shards = shards.to_string();
-    if let Some(Some(given)) = update.insert(SHARDS.to_owned(), Some(shards.clone()))
+    if let Some(Some(given)) = new.settings.insert(SHARDS.to_owned(), Some(shards.clone()))
         && given != shards
     {
         let why = format!("a follower has as many shards as its leader, which has {shards}");
         return Err(SettingError::Value { name: SHARDS.to_owned(), value: given, why }.into());
     }
-    create_index(state, now_ms, index, Some(leader), &update, mappings)
+    new.aliases.retain(|alias, _| *alias != new.index && !state.indices.contains_key(alias));
+    new.aliases.values_mut().for_each(|alias| *alias = Alias::read_only());
+    new.leader = Some(leader);
+    create_index(state, now_ms, new)
 }
 
 pub(super) fn find<'a>(

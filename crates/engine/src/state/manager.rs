@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::allocation::{promote, reroute};
 use super::cluster::ByNode;
+use super::indices::NewIndex;
 use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, Event, FoundCopy, MAX_RETRIES, Node, ShardRouting, StateError,
-    UnassignedReason, follow, indices,
+    UnassignedReason, alias, auto_follow, follow, indices,
 };
 use crate::settings::{self, Scope, Update, When, check_update};
 
@@ -72,15 +73,20 @@ fn apply_one(
         Event::NodeJoined { node, found } => node_joined(state, now_ms, node, found, touched),
         Event::NodeLeft { node } => Ok(node_left(state, now_ms, &node, UnassignedReason::NodeLeft)),
         Event::ManagerRestarted => Ok(manager_restarted(state, now_ms)),
-        Event::CreateIndex { index, settings, mappings } => {
-            indices::create_index(state, now_ms, index, None, &settings, &mappings)
+        Event::CreateIndex { index, settings, mappings, aliases } => {
+            let new = NewIndex { index, settings, mappings, aliases, leader: None };
+            indices::create_index(state, now_ms, new)
         }
-        Event::CreateFollower { index, leader, shards, settings, mappings } => {
-            indices::create_follower(state, now_ms, index, leader, shards, settings, &mappings)
+        Event::ChangeAliases { actions } => alias::change_aliases(state, actions),
+        Event::RollOver(roll_over) => alias::roll_over(state, now_ms, *roll_over),
+        Event::CreateFollower { index, leader, shards, settings, mappings, aliases } => {
+            let new = NewIndex { index, settings, mappings, aliases, leader: None };
+            indices::create_follower(state, now_ms, new, leader, shards)
         }
         Event::SetFollowing { index, change } => {
             follow::set_following(state, now_ms, index, change)
         }
+        Event::ChangeAutoFollow { name, change } => auto_follow::change(state, name, change),
         Event::DeleteIndex { index } => indices::delete_index(state, index),
         Event::PutMapping { index, mappings } => indices::put_mapping(state, index, &mappings),
         Event::PutIndexSettings { index, settings } => {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::indices::{REPLICAS, SHARDS};
-use super::super::{FollowChange, FollowOrigin, RecoverySource, Status, check, health};
+use super::super::{
+    Alias, Aliases, FollowChange, FollowOrigin, RecoverySource, Status, check, health,
+};
 use super::*;
 
 /// A copy, as tests name it: index, shard, allocation id.
@@ -92,7 +94,9 @@ impl Lab {
         let numbers = [shards.to_string(), replicas.to_string()];
         let settings = update(&[(SHARDS, &numbers[0]), (REPLICAS, &numbers[1])]);
         let index = index.to_owned();
-        self.apply(Event::CreateIndex { index, settings, mappings: Value::Null }).unwrap()
+        let mappings = Value::Null;
+        self.apply(Event::CreateIndex { index, settings, mappings, aliases: Aliases::new() })
+            .unwrap()
     }
 
     pub fn set(&mut self, name: &str, value: &str) -> Vec<Change> {
@@ -183,6 +187,7 @@ fn names_and_numbers_are_checked() {
         index: name.to_owned(),
         settings,
         mappings: Value::Null,
+        aliases: Aliases::new(),
     };
     for name in ["", "..", "_a", "Logs", "a b", "a/b", &"a".repeat(256)] {
         let said = lab.apply(create(name, Update::new())).unwrap_err();
@@ -356,6 +361,8 @@ fn replicas_come_and_go() {
 #[test]
 fn a_follower_recovers_from_remote() {
     let mut lab = Lab::new(2);
+    lab.create("other", 1, 0);
+    lab.start_all();
     let follow = |cluster: &str, settings| Event::CreateFollower {
         index: "copy".to_owned(),
         leader: FollowOrigin {
@@ -367,6 +374,10 @@ fn a_follower_recovers_from_remote() {
         shards: 2,
         settings,
         mappings: json!({"properties": {"a": {"type": "long"}}}),
+        aliases: Aliases::from([
+            ("all".to_owned(), Default::default()),
+            ("other".to_owned(), Default::default()),
+        ]),
     };
     let said = lab.apply(follow("eu", Update::new())).unwrap_err();
     assert_eq!(said.to_string(), "no remote cluster [eu]; set cluster.remote.eu.seeds first");
@@ -375,6 +386,10 @@ fn a_follower_recovers_from_remote() {
     assert!(said.to_string().ends_with("as its leader, which has 2"), "{said}");
 
     lab.apply(follow("eu", update(&[(REPLICAS, "0")]))).unwrap();
+    let aliases = &lab.state.indices["copy"].aliases;
+    let read_only = Alias { is_write_index: Some(false) };
+    let expected = Aliases::from([("all".to_owned(), read_only)]);
+    assert_eq!(*aliases, expected, "those of the leader that no index here has for its name");
     let remote = |shard| RecoverySource::Remote {
         cluster: "eu".to_owned(),
         index: "logs".to_owned(),

@@ -3,11 +3,13 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `cluster` | [`ClusterState`]: members, indices, routing, settings |
+//! | `alias` | further names of indices, and rollover |
 //! | `index` | [`IndexMeta`]: what an index is |
 //! | `shard` | [`ShardRouting`]: where the copies of a shard are, and which of them are in sync |
 //! | `event`, `change` | what may happen; what came of it |
 //! | `manager` | [`apply`], [`apply_all`]: events in, changes out; members and copies |
 //! | `follow` | what makes an index a follower |
+//! | `auto_follow` | which indices become followers by themselves |
 //! | `indices` | the events about indices |
 //! | `allocation` | where copies go |
 //! | `loads` | what is on each node, and which is to be filled first |
@@ -28,7 +30,9 @@
 //! The one rule: everything here is pure. Time comes in as `now_ms`, milliseconds since the epoch of
 //! the caller's choice.
 
+mod alias;
 mod allocation;
+mod auto_follow;
 mod change;
 mod check;
 mod cluster;
@@ -51,6 +55,8 @@ mod model_test;
 mod shard;
 mod touched;
 
+pub use alias::{Alias, AliasAction, Aliases, RollOver};
+pub use auto_follow::{AutoFollow, AutoFollowChange};
 pub use change::Change;
 pub use check::check;
 pub use cluster::{ClusterState, FORMAT, Node};

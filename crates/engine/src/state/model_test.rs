@@ -411,10 +411,11 @@ impl Model {
                 leader_index: "l".to_owned(),
                 leader_uuid: "u".to_owned(),
             };
-            Event::CreateFollower { index, leader, shards: u32::from(shards), settings, mappings }
+            let (shards, aliases) = (u32::from(shards), Default::default());
+            Event::CreateFollower { index, leader, shards, settings, mappings, aliases }
         } else {
             settings.extend(one("index.number_of_shards", Some(&shards.to_string())));
-            Event::CreateIndex { index, settings, mappings }
+            Event::CreateIndex { index, settings, mappings, aliases: Default::default() }
         };
         self.event(event);
     }

@@ -49,7 +49,9 @@ impl Touched {
                 | Change::NodeLeft { .. }
                 | Change::IndexDeleted { .. }
                 | Change::MappingsChanged { .. }
+                | Change::AliasesChanged { .. }
                 | Change::FollowingChanged { .. }
+                | Change::AutoFollowChanged { .. }
                 | Change::ClusterSettingsChanged { .. }
                 | Change::RetriesReset => {}
             }

@@ -15,7 +15,7 @@ use crate::following::FollowStats;
 use crate::policy::retention::Leases;
 use crate::policy::selection::{NodeFeedback, ProbeAnswer};
 use crate::settings::SettingsMap;
-use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
+use crate::state::{Aliases, ClusterState, Event, FoundCopy, StateDiff};
 
 /// An error that crosses the wire: the field's type, its reason and its HTTP status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -192,6 +192,17 @@ pub struct LeaderShard {
     pub history_uuid: String,
 }
 
+/// Versions of what an index is beside its operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    /// Of its mappings.
+    pub mappings: u64,
+    /// Of its settings.
+    pub settings: u64,
+    /// Of its aliases.
+    pub aliases: u64,
+}
+
 /// A follower's question for operations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadChanges {
@@ -205,6 +216,8 @@ pub struct ReadChanges {
     pub max_bytes: u64,
     /// How long to wait for operations where there are none yet.
     pub poll_timeout: Duration,
+    /// What the follower has of the index's other properties: where that is not what there is, nothing is waited for.
+    pub known: Option<Versions>,
     /// 0 plain, 1 lz4, 2 zstd.
     pub compress: u8,
 }
@@ -218,12 +231,8 @@ pub struct Changes {
     pub global_checkpoint: Option<u64>,
     /// Highest sequence number of the primary.
     pub max_seq_no: Option<u64>,
-    /// Version of the index's mappings.
-    pub mapping_version: u64,
-    /// Version of its settings.
-    pub settings_version: u64,
-    /// Version of its aliases.
-    pub aliases_version: u64,
+    /// Versions of the index's other properties.
+    pub versions: Versions,
     /// How long it took, without the wait.
     pub served: Duration,
     /// How long it waited for operations to come.
@@ -258,6 +267,10 @@ pub struct RemoteIndex {
     pub settings: SettingsMap,
     /// Counts the changes of the settings.
     pub settings_version: u64,
+    /// Its further names.
+    pub aliases: Aliases,
+    /// Counts the changes of the aliases.
+    pub aliases_version: u64,
 }
 
 impl RemoteIndex {
@@ -439,12 +452,16 @@ pub enum Request {
     NodeStats,
     /// The node's recoveries, as JSON.
     Recoveries,
+    /// To the manager: what came of auto-following, as JSON.
+    AutoFollowStats,
     /// To a remote cluster: what is this index?
     RemoteIndex(String),
     /// To a remote cluster: what are your indices? Answered with [`Response::Done`] where nothing has changed.
     RemoteIndices {
         /// Version of the state that the asker knows.
         known_version: Option<u64>,
+        /// How long to wait for another.
+        wait: Duration,
     },
     /// To a primary: a recovery begins.
     OpenSession {
@@ -575,6 +592,13 @@ pub enum Response {
         version: u64,
         /// By name.
         indices: BTreeMap<String, RemoteIndex>,
+        /// Of those that would make it too long: the uuids.
+        others: BTreeMap<String, String>,
+    },
+    /// A lease was added or renewed.
+    Leased {
+        /// For how long it holds.
+        period: Duration,
     },
     /// A session.
     Session(Box<SessionOpened>),
@@ -622,10 +646,11 @@ impl Response {
             Response::Searched(searched) => SMALL + searched_bytes(searched),
             Response::Fetched(hits) => SMALL + hits.iter().map(hit_bytes).sum::<u64>(),
             Response::RemoteIndex(index) => SMALL + index.wire_bytes(),
-            Response::RemoteIndices { indices, .. } => {
+            Response::RemoteIndices { indices, others, .. } => {
                 let bytes =
                     |(name, index): (&String, &RemoteIndex)| name.len() as u64 + index.wire_bytes();
-                SMALL + indices.iter().map(bytes).sum::<u64>()
+                let others = others.iter().map(|(name, uuid)| (name.len() + uuid.len()) as u64);
+                SMALL + indices.iter().map(bytes).sum::<u64>() + others.sum::<u64>()
             }
             Response::Session(session) => {
                 SMALL + session.commit.as_ref().map_or(0, |commit| 64 * commit.files.len() as u64)
@@ -653,6 +678,8 @@ fn request_bytes(request: &WriteRequest) -> u64 {
     let source = match request {
         WriteRequest::Index { source, .. } => source.len() as u64,
         WriteRequest::Delete { .. } => 0,
+        // As many lines as it has documents.
+        WriteRequest::Run { run, .. } => run.source_bytes() + 44 * run.documents(),
     };
     24 + request.id().len() as u64 + source
 }

@@ -5,6 +5,7 @@ mod envelope;
 mod message;
 mod operations;
 mod pool;
+mod way;
 
 pub use compress::{decompress, maybe_compress};
 pub use envelope::Envelope;
@@ -12,7 +13,7 @@ pub(crate) use message::UNAVAILABLE;
 pub use message::{
     Changes, Failure, LeaderShard, LeaseRequest, NodeRow, Publication, ReadChanges, RemoteIndex,
     Request, Response, SessionKind, SessionOpened, ShardAction, ShardAnswer, ShardSearch,
-    ShardSearched, SourcePhases, WireChunk, Write, Written,
+    ShardSearched, SourcePhases, Versions, WireChunk, Write, Written,
 };
 pub use operations::Operations;
 pub use pool::{CallError, Class, Pool};

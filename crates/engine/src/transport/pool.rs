@@ -11,6 +11,7 @@ use world::{Connection, Env, Listener, Receiver, Sender, Task};
 
 use super::envelope::Envelope;
 use super::message::{Failure, Request, Response};
+use super::way::Way;
 
 /// What a connection is for, so that bulk does not delay what is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,6 +93,7 @@ type Slot = Rc<tokio::sync::Mutex<Option<Rc<Channel>>>>;
 
 struct Inner {
     env: Env,
+    way: Way,
     next_id: Cell<u64>,
     channels: RefCell<BTreeMap<(String, Class), Slot>>,
 }
@@ -99,8 +101,13 @@ struct Inner {
 impl Pool {
     /// A pool without connections.
     pub fn new(env: Env) -> Self {
-        let channels = RefCell::default();
-        Pool { inner: Rc::new(Inner { env, next_id: Cell::new(0), channels }) }
+        let (way, channels) = (Way::default(), RefCell::default());
+        Pool { inner: Rc::new(Inner { env, way, next_id: Cell::new(0), channels }) }
+    }
+
+    /// The way from here to all others.
+    pub(crate) fn way(&self) -> &Way {
+        &self.inner.way
     }
 
     /// Asks and waits for the answer, no longer than `limit`.
@@ -131,6 +138,7 @@ impl Pool {
         let (answer, answered) = oneshot::channel();
         channel.waiting.borrow_mut().insert(id, answer);
         let forget = Forget { waiting: channel.waiting.clone(), id };
+        self.inner.way.passes().await;
         let sent = channel.sender.send(Envelope::Request(id, request)).await;
         if let Err(error) = sent {
             channel.open.set(false);
@@ -149,6 +157,7 @@ impl Pool {
             return Ok(channel.clone());
         }
         *slot = None;
+        self.inner.way.passes().await;
         let connection = self.inner.env.connect::<Envelope>(address).await;
         let Connection { sender, receiver } = connection.map_err(|error| CallError::Broken {
             address: address.to_owned(),
@@ -156,7 +165,8 @@ impl Pool {
         })?;
         let waiting = Rc::new(Waiting::default());
         let open = Rc::new(Cell::new(true));
-        let reading = read_answers(receiver, waiting.clone(), open.clone(), address.to_owned());
+        let (way, waits) = (self.inner.way.clone(), waiting.clone());
+        let reading = read_answers(receiver, way, waits, open.clone(), address.to_owned());
         let reader = self.inner.env.spawn("answers", reading);
         let channel = Rc::new(Channel { sender, waiting, open, _reader: reader });
         *slot = Some(channel.clone());
@@ -185,12 +195,15 @@ impl Drop for Forget {
 
 async fn read_answers(
     mut receiver: Receiver<Envelope>,
+    way: Way,
     waiting: Rc<Waiting>,
     open: Rc<Cell<bool>>,
     address: String,
 ) {
     let reason = loop {
-        match receiver.recv().await {
+        let received = receiver.recv().await;
+        way.passes().await;
+        match received {
             Ok(Some(Envelope::Response(id, answer))) => {
                 let waiter = waiting.borrow_mut().remove(&id);
                 if let Some(waiter) = waiter {
@@ -227,6 +240,7 @@ impl From<Response> for Reply {
 /// connection that closes are ended.
 pub(crate) async fn serve<F>(
     env: Env,
+    way: Way,
     mut listener: Listener<Envelope>,
     handle: impl Fn(Request) -> F + Clone + 'static,
 ) where
@@ -240,13 +254,14 @@ pub(crate) async fn serve<F>(
             continue;
         };
         connections.retain(|task| !task.is_finished());
-        let serving = serve_connection(env.clone(), connection, handle.clone());
+        let serving = serve_connection(env.clone(), way.clone(), connection, handle.clone());
         connections.push(env.spawn("serves a connection", serving));
     }
 }
 
 async fn serve_connection<F>(
     env: Env,
+    way: Way,
     connection: Connection<Envelope>,
     handle: impl Fn(Request) -> F + 'static,
 ) where
@@ -256,12 +271,14 @@ async fn serve_connection<F>(
     let mut running: BTreeMap<u64, Task<()>> = BTreeMap::new();
     let mut sweep_at = 64;
     while let Ok(Some(Envelope::Request(id, request))) = receiver.recv().await {
-        let (work, sender) = (handle(request), sender.clone());
+        way.passes().await;
+        let (work, sender, way) = (handle(request), sender.clone(), way.clone());
         let task = env.spawn("answers a question", async move {
             let (answer, hold) = match work.await {
                 Ok(reply) => (Ok(reply.response), reply.hold),
                 Err(failure) => (Err(failure), None),
             };
+            way.passes().await;
             // Who asked may have gone meanwhile.
             let _ = sender.send(Envelope::Response(id, answer)).await;
             drop(hold);

@@ -5,8 +5,10 @@
 //! | `main.rs` | over real sockets, and with a client of the field |
 //! | `cluster.rs` | cluster, nodes, followers |
 //! | `documents.rs` | indices and documents |
+//! | `aliases.rs` | aliases and rollover |
 //! | `cat.rs` | tables |
 
+mod aliases;
 mod cat;
 mod cluster;
 #[path = "../common/mod.rs"]

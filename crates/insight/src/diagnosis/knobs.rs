@@ -68,6 +68,12 @@ impl Knobs {
         Some(units::parse_size(&value).ok().filter(|bytes| *bytes > 0)? as f64)
     }
 
+    /// The setting of chunk size, where this release has it.
+    pub fn chunk_setting(&self, series: &Series<'_>) -> Option<&'static str> {
+        let is_there = |name: &&str| series.setting(name).is_some() || !series.tells_defaults();
+        self.chunk.0.filter(is_there)
+    }
+
     /// Chunks in flight; none where a scheduler chooses them.
     pub fn chunk_count(&self, series: &Series<'_>) -> Option<f64> {
         match scheduler(series) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::observation::{Node, Observation, Recovery, Setting};
+use record::observation::{Node, Observation, Recovery, Scope, Setting};
 
 use super::rules::SHORT_S;
 
@@ -46,6 +46,12 @@ impl<'a> Series<'a> {
     pub fn setting(&self, name: &str) -> Option<&'a Setting> {
         let asked = self.looks.iter().rev().find_map(|(_, look)| look.settings.as_ref())?;
         asked.get(name)
+    }
+
+    /// Whether the cluster tells settings that nobody set, too: what it does not tell it does not have.
+    pub(crate) fn tells_defaults(&self) -> bool {
+        let mut asked = self.looks.iter().rev().filter_map(|(_, look)| look.settings.as_ref());
+        asked.next().is_some_and(|all| all.values().any(|one| one.scope == Scope::Default))
     }
 
     /// What the cluster calls itself.

@@ -20,7 +20,7 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 11] = [
+const BUNDLED: [Bundled; 12] = [
     plan!("dcp-memory"),
     plan!("dcp-rebalance"),
     plan!("recover-while-indexing"),
@@ -28,6 +28,7 @@ const BUNDLED: [Bundled; 11] = [
     plan!("remote-recovery-http-logs"),
     plan!("replica-over-link"),
     plan!("replica-selection"),
+    plan!("replica-selection-pmc"),
     plan!("restore-over-link"),
     plan!("selection-policies"),
     plan!("shard-recovery"),

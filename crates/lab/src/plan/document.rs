@@ -131,6 +131,8 @@ pub(super) struct ParameterTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct VariantTable {
     pub(super) name: Spanned<String>,
+    /// Stands for a variant for each value of a setting.
+    pub(super) each: Option<EachTable>,
     #[serde(default)]
     pub(super) settings: Values,
     #[serde(default, rename = "virtual")]
@@ -143,6 +145,14 @@ pub(super) struct VariantTable {
     pub(super) load: Option<Spanned<LoadTable>>,
     #[serde(default)]
     pub(super) fault: Vec<FaultTable>,
+}
+
+/// A setting and its values.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EachTable {
+    pub(super) setting: Spanned<String>,
+    pub(super) values: Vec<Spanned<Value>>,
 }
 
 /// What is sent: a search of an index, or anything else at a path.

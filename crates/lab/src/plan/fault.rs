@@ -32,6 +32,10 @@ pub enum FaultKind {
     },
     /// It stands still: its connections stay, and nothing answers.
     Pause,
+    /// It is cut off: what others send it does not arrive, connections stay, and nobody is told.
+    Cut,
+    /// All its searches fail at once.
+    Fail,
     /// It ends in order, and starts again when the fault is over.
     Stop,
     /// It ends as by `kill -9`, and starts again when the fault is over.
@@ -40,7 +44,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// The name of every kind.
-    pub const NAMES: [&str; 5] = ["slow", "load", "pause", "stop", "kill"];
+    pub const NAMES: [&str; 7] = ["slow", "load", "pause", "cut", "fail", "stop", "kill"];
 }
 
 impl std::fmt::Display for FaultKind {
@@ -49,6 +53,8 @@ impl std::fmt::Display for FaultKind {
             FaultKind::Slow { factor } => write!(f, "{factor} times as slow"),
             FaultKind::Load { processes, .. } => write!(f, "loaded by {processes} processes"),
             FaultKind::Pause => f.write_str("paused"),
+            FaultKind::Cut => f.write_str("cut off"),
+            FaultKind::Fail => f.write_str("failing every search"),
             FaultKind::Stop => f.write_str("stopped"),
             FaultKind::Kill => f.write_str("killed"),
         }

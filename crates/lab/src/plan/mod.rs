@@ -7,6 +7,7 @@
 mod bundled;
 mod diagnostic;
 mod document;
+mod expand;
 mod fault;
 mod models;
 mod parameters;
@@ -72,8 +73,10 @@ impl Plan {
     /// The plan in `text`; messages call it `origin`. Errors: no TOML, a key that is unknown,
     /// missing or of the wrong type.
     pub fn parse(origin: &str, text: &str) -> Result<Self, Error> {
-        let document = toml::from_str(text)
+        let mut document: Document = toml::from_str(text)
             .map_err(|error| Box::new(Diagnostic::from_toml(origin, text, &error)))?;
+        let written = std::mem::take(document.variant.get_mut());
+        *document.variant.get_mut() = expand::expand(written);
         Ok(Plan { origin: origin.to_owned(), dir: None, text: text.to_owned(), document })
     }
 

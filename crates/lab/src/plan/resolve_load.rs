@@ -293,6 +293,8 @@ impl Plan {
                 factor: self.factor(table)?,
             },
             "pause" => FaultKind::Pause,
+            "cut" => FaultKind::Cut,
+            "fail" => FaultKind::Fail,
             "stop" => FaultKind::Stop,
             "kill" => FaultKind::Kill,
             other => {
@@ -467,6 +469,25 @@ lasts = "10s"
         assert!(
             said(TEXT, "factor = 4.0", "factor = 4.0\nprocesses = 3").contains("only \"load\"")
         );
+    }
+
+    #[test]
+    fn a_variant_for_each_value_of_a_setting() {
+        let each = r#"name = "open"
+each = { setting = "narrows.search.selection", values = ["none", "c3"] }"#;
+        let plan = resolve(&TEXT.replacen("name = \"open\"", each, 1)).unwrap();
+        let seen: Vec<_> = plan.variants[1..]
+            .iter()
+            .map(|v| {
+                let value = v.settings["narrows.search.selection"].as_str();
+                (v.name.as_str(), v.beside.as_deref(), value, v.faults.len())
+            })
+            .collect();
+        let first = "open: none";
+        assert_eq!(seen, [(first, None, "none", 1), ("open: c3", Some(first), "c3", 1)]);
+        let wrong = each.replace("\"c3\"", "[1]");
+        let said = resolve(&TEXT.replacen("name = \"open\"", &wrong, 1)).unwrap_err().to_string();
+        assert!(said.contains("found an array"), "{said}");
     }
 
     #[test]

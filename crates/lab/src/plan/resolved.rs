@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::fault::Fault;
+use super::fault::{Fault, FaultKind};
 use crate::Error;
 use crate::corpus::Source;
 use crate::load::{Arrival, Extent, Operation};
@@ -57,6 +57,12 @@ impl Resolved {
     /// The step that each variant is measured in; none where the plan measures nothing.
     pub fn way(&self) -> Option<Step> {
         self.steps.iter().copied().find(|step| Step::MEASURED.contains(&step.name()))
+    }
+
+    /// Whether a node is cut off in a variant.
+    pub fn cuts_nodes_off(&self) -> bool {
+        let mut faults = self.variants.iter().flat_map(|variant| &variant.faults);
+        faults.any(|fault| fault.kind == FaultKind::Cut)
     }
 
     /// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with `variants`

@@ -217,15 +217,18 @@ impl<T: Target> Runner<'_, T> {
         };
         self.note(Some(variant), &text)?;
         match (kind, act.begins) {
-            (FaultKind::Slow { factor }, true) => self.target.slow_node(node, *factor)?,
+            (FaultKind::Slow { factor }, true) => self.target.slow_node(node, *factor).await?,
             (FaultKind::Load { processes, factor }, true) => {
-                self.target.load_node(node, *processes, *factor)?;
+                self.target.load_node(node, *processes, *factor).await?;
             }
             (FaultKind::Slow { .. } | FaultKind::Load { .. }, false) => {
-                self.target.slow_node(node, 1.0)?;
+                self.target.slow_node(node, 1.0).await?;
             }
             (FaultKind::Pause, true) => self.target.pause_node(node).await?,
             (FaultKind::Pause, false) => self.target.resume_node(node).await?,
+            (FaultKind::Cut, true) => self.target.cut_node(node).await?,
+            (FaultKind::Cut, false) => self.target.heal_node(node).await?,
+            (FaultKind::Fail, begins) => self.target.fail_searches(node, begins).await?,
             (FaultKind::Stop, true) => self.target.stop_node(node).await?,
             (FaultKind::Kill, true) => self.target.kill_node(node).await?,
             (FaultKind::Stop | FaultKind::Kill, false) => self.target.start_node(node).await?,
@@ -238,7 +241,8 @@ impl<T: Target> Runner<'_, T> {
         let mut result = Ok(());
         let mut lost_node = false;
         for (n, act) in acts.iter().enumerate() {
-            lost_node |= matches!(act.fault.kind, FaultKind::Stop | FaultKind::Kill);
+            lost_node |=
+                matches!(act.fault.kind, FaultKind::Cut | FaultKind::Stop | FaultKind::Kill);
             let ended = acts[n..].iter().any(|later| !later.begins && later.fault == act.fault);
             if act.begins && !ended {
                 let end = Act { at: act.at, fault: act.fault.clone(), begins: false };

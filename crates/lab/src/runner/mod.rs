@@ -119,7 +119,12 @@ impl<'a, T: Target> Runner<'a, T> {
             _ if anew => None,
             _ => Some(self.digest_leader(None).await?),
         };
+        let mut left_out = None;
         for lap in 1..=plan.laps {
+            // Variants are compared on the same hosts; those of the next lap are others of their kind.
+            if lap > 1 {
+                self.target.renew_hosts();
+            }
             for variant in &plan.variants {
                 if self.loads() && !rows.is_empty() {
                     self.target.stop().await;
@@ -138,11 +143,26 @@ impl<'a, T: Target> Runner<'a, T> {
                         }
                     }
                 };
-                rows.push(self.measure(way, variant, lap, &leader).await?);
+                match self.measure(way, variant, lap, &leader).await {
+                    Ok(row) => rows.push(row),
+                    Err(error @ Error::NoSetting { .. }) => {
+                        // No copy was begun.
+                        if anew {
+                            self.forget_indices(LEADER).await?;
+                        }
+                        self.note(Some(variant), &format!("left out: {error}"))?;
+                        left_out = Some(error);
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
                 self.clear_away(anew).await?;
             }
         }
-        Ok(rows)
+        match left_out {
+            Some(error) if rows.is_empty() => Err(error),
+            _ => Ok(rows),
+        }
     }
 
     /// What is indexed. A plan that comes here has it: buckets are run by [`crate::buckets`].

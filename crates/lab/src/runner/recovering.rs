@@ -21,6 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const PATIENCE_SAMPLES: u32 = 20;
 /// How long the follower may take to reach the leader.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
+/// What releases without such a setting do all the same.
+const FIXED: [(&str, &str); 1] = [("indices.recovery.chunk_size", "512kb")];
+/// Of a remote cluster Elasticsearch connects to so many nodes (`cluster.remote.*.node_connections`).
+const SNIFFED_MAX: u32 = 3;
 /// After so many samples they are taken half as often, and so on: a week is not sampled as a minute is.
 const SAMPLES_BEFORE_THINNING: u32 = 1000;
 
@@ -114,20 +118,48 @@ impl<T: Target> Runner<'_, T> {
     pub(super) async fn set_up(&self, variant: &Variant) -> Result<(), Error> {
         self.set_models(variant)?;
         let mut settings = self.settings_of(variant);
-        // A cluster refuses a request that sets nothing.
-        if !settings.is_empty() {
-            let leader = json!({ "persistent": settings });
-            self.ask(LEADER, "PUT", "/_cluster/settings", Some(&leader)).await?;
-        }
+        self.put_settings(LEADER, variant, &mut settings).await?;
         if self.plan.follower.is_none() || self.plan.joined {
             return Ok(());
         }
         let seeds = self.target.seeds_through_link(LEADER);
         let remote = format!("cluster.remote.{LEADER}.seeds");
         settings.insert(&remote, json!(seeds.join(",")));
-        let follower = json!({ "persistent": settings });
-        self.ask(FOLLOWER, "PUT", "/_cluster/settings", Some(&follower)).await?;
+        self.put_settings(FOLLOWER, variant, &mut settings).await?;
         self.wait_for_remote().await
+    }
+
+    /// Sets settings of a variant. Releases differ in which they have: what this one does not know and only other
+    /// variants have needs no taking back, and is left out; a variant that has it cannot be run here.
+    async fn put_settings(
+        &self,
+        cluster: &str,
+        variant: &Variant,
+        settings: &mut BTreeMap<&str, Value>,
+    ) -> Result<(), Error> {
+        // A cluster refuses a request that sets nothing.
+        while !settings.is_empty() {
+            let body = json!({ "persistent": settings });
+            let asked = self.ask(cluster, "PUT", "/_cluster/settings", Some(&body)).await;
+            let Err(Error::Target(clusters::Error::Refused { status: 400, reason, .. })) = &asked
+            else {
+                return asked.map(drop);
+            };
+            let is_unknown = |name: &&str| {
+                reason.contains("not recognized") && reason.contains(&format!("[{name}]"))
+            };
+            let Some(name) = settings.keys().copied().find(is_unknown) else {
+                return asked.map(drop);
+            };
+            let fixed = FIXED.iter().find(|(setting, _)| *setting == name);
+            let is_as_fixed = |value: &String| fixed.is_some_and(|(_, fixed)| value == fixed);
+            if variant.settings.get(name).is_some_and(|value| !is_as_fixed(value)) {
+                let (variant, setting) = (variant.name.clone(), name.to_owned());
+                return Err(Error::NoSetting { variant, setting });
+            }
+            settings.remove(name);
+        }
+        Ok(())
     }
 
     /// A variant's settings; null for those that only others have.
@@ -166,15 +198,19 @@ impl<T: Target> Runner<'_, T> {
     }
 
     async fn wait_for_remote(&self) -> Result<(), Error> {
+        // A cluster that is already there has as many nodes as it has.
+        let there = u32::try_from(self.target.nodes(LEADER).len()).unwrap_or(u32::MAX);
+        let most = if self.target.places_by_setting() { SNIFFED_MAX } else { u32::MAX };
+        let nodes = self.plan.leader.nodes.min(there).min(most);
         let give_up = self.env.now() + CONNECT_PATIENCE;
         loop {
             let info = self.ask(FOLLOWER, "GET", "/_remote/info", None).await?;
             let connected = info[LEADER]["num_nodes_connected"].as_u64().unwrap_or(0);
-            if connected >= u64::from(self.plan.leader.nodes) {
+            if connected >= u64::from(nodes) {
                 return Ok(());
             }
             if self.env.now() >= give_up {
-                return Err(Error::NotConnected { connected, nodes: self.plan.leader.nodes });
+                return Err(Error::NotConnected { connected, nodes });
             }
             self.env.sleep(Duration::from_millis(50)).await;
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use clusters::{DEFAULT_HEAP, EmbeddedTarget, OpenSearchTarget, Target};
+use clusters::{EmbeddedTarget, Target};
 use insight::diagnosis::{Diagnosis, diagnose};
 use report::diagnosed::{Diagnosed, Judged, Row};
 use world::Env;
@@ -15,6 +15,7 @@ use crate::exit::Usage;
 use crate::interrupt::{Ended, until_told};
 use crate::live::{self, ConnectArgs, Looking, Probing, connect, title};
 use crate::on::On;
+use crate::opensearch_args::OpenSearchArgs;
 use crate::runs;
 
 /// How long a case is looked at before anything is probed, and how often.
@@ -35,9 +36,8 @@ pub(crate) struct Args {
     /// Look only.
     #[arg(long)]
     no_probe: bool,
-    /// An unpacked OpenSearch distribution, instead of the release from Maven Central.
-    #[arg(long, value_name = "DIR")]
-    opensearch_home: Option<PathBuf>,
+    #[command(flatten)]
+    opensearch: OpenSearchArgs,
     /// One JSON object on standard output.
     #[arg(long)]
     json: bool,
@@ -55,12 +55,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut diagnosed = Diagnosed::default();
     for on in &on {
         let rows = world::real_world::run(SEED, async |env| match on {
-            On::OpenSearch => {
-                let target = OpenSearchTarget::new(&env).with_heap(DEFAULT_HEAP);
-                let home = args.opensearch_home.iter();
-                let target = home.fold(target, |target, home| target.with_home(home));
-                work(&env, target, &cases, args).await
-            }
+            On::OpenSearch => work(&env, args.opensearch.target(&env)?, &cases, args).await,
             On::Embedded => {
                 let target = EmbeddedTarget::new(&env, std::env::current_exe()?);
                 work(&env, target, &cases, args).await

@@ -11,6 +11,8 @@ use crate::runs;
 
 /// The journal of changes in a run's directory.
 pub(crate) const JOURNAL: &str = "changes.jsonl";
+/// That of the other cluster, where a run changed two.
+pub(crate) const SECOND_JOURNAL: &str = "changes-leader.jsonl";
 /// How long the removal of an index may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -28,18 +30,21 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let dir = runs::find(&args.runs, &args.run)?;
-    let path = dir.join(JOURNAL);
-    if !path.exists() {
+    let journals = [JOURNAL, SECOND_JOURNAL].map(|name| dir.join(name));
+    let left: Vec<&PathBuf> = journals.iter().filter(|path| path.exists()).collect();
+    if left.is_empty() {
         println!("nothing to put back: {} has no journal of changes", dir.display());
         return Ok(());
     }
     world::real_world::run(0, async |env| {
-        let journal = Journal::open(&path)?;
-        let hosts = journal.head().hosts.clone();
-        let client = client(&env, &hosts, &args.connect, PATIENCE)?;
-        let left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
-        tell(&left);
-        println!("{} is as it was", hosts.join(","));
+        for path in left {
+            let journal = Journal::open(path)?;
+            let hosts = journal.head().hosts.clone();
+            let client = client(&env, &hosts, &args.connect, PATIENCE)?;
+            let left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
+            tell(&left);
+            println!("{} is as it was", hosts.join(","));
+        }
         Ok(())
     })
 }
@@ -51,9 +56,9 @@ pub(crate) fn tell(left: &[String]) {
     }
 }
 
-/// A new journal in a run's directory.
+/// A new journal, in a run's directory.
 pub(crate) fn journal(
-    dir: &Path,
+    path: &Path,
     cluster_uuid: &str,
     hosts: Vec<String>,
 ) -> anyhow::Result<Journal> {
@@ -62,5 +67,5 @@ pub(crate) fn journal(
             "the cluster does not say its cluster_uuid, so changes could not be put back for sure";
         return Err(Usage(text.to_owned()).into());
     }
-    Ok(Journal::create(&dir.join(JOURNAL), clusters::Head::new(cluster_uuid.to_owned(), hosts))?)
+    Ok(Journal::create(path, clusters::Head::new(cluster_uuid.to_owned(), hosts))?)
 }

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use clusters::live::LiveClient;
 use clusters::{
-    ClusterIdentity, DEFAULT_HEAP, EmbeddedTarget, NodeHandle, OpenSearchTarget, Target, UrlTarget,
-    VirtualTarget,
+    ClusterIdentity, EmbeddedTarget, NodeHandle, Target, UrlCluster, UrlTarget, VirtualTarget,
+    check_follows,
 };
 use lab::plan::{Plan, Resolved, Step, Variant, models_in_use};
 use lab::runner::{self, Runner, Watch};
@@ -24,6 +25,7 @@ use crate::exit::Usage;
 use crate::interrupt::{Ended, until_told};
 use crate::live::{ConnectArgs, client, usage};
 use crate::on::On;
+use crate::opensearch_args::OpenSearchArgs;
 use crate::progress::Progress;
 use crate::{machine, runs};
 
@@ -39,15 +41,15 @@ pub(crate) struct Args {
     /// cluster that is already there, with its hosts joined by commas.
     #[arg(long, value_name = "WHERE", default_value_t = On::Embedded, value_parser = On::parse)]
     on: On,
+    /// With a URL: the cluster that has the data, where a plan recovers from another one; the URL of --on is the one
+    /// that follows.
+    #[arg(long, value_name = "URL")]
+    leader: Option<String>,
     /// With a URL: make an index and change settings there. Both are taken back at the end.
     #[arg(long)]
     allow_changes: bool,
-    /// Heap of each OpenSearch node, as Java writes it: 512m, 1g.
-    #[arg(long, value_name = "SIZE", default_value = DEFAULT_HEAP, value_parser = parse_heap)]
-    heap: String,
-    /// An unpacked OpenSearch distribution, instead of the release from Maven Central.
-    #[arg(long, value_name = "DIR")]
-    opensearch_home: Option<PathBuf>,
+    #[command(flatten)]
+    opensearch: OpenSearchArgs,
     /// Size of the corpus; 1 is the plan's own.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
@@ -73,16 +75,6 @@ pub(crate) struct Args {
     form: Form,
     #[command(flatten)]
     connect: ConnectArgs,
-}
-
-/// A heap as Java takes it. What is not a size would end the node with Java's own words only.
-fn parse_heap(text: &str) -> Result<String, String> {
-    let digits = text.trim_end_matches(['k', 'm', 'g', 'K', 'M', 'G']);
-    let number = digits.parse::<u64>().is_ok_and(|number| number > 0);
-    if number && text.len() == digits.len() + 1 {
-        return Ok(text.to_owned());
-    }
-    Err("write a number and k, m or g, for example 512m".to_owned())
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -124,8 +116,8 @@ pub(crate) fn in_virtual_time(plan: &str, scale: f64, runs: &Path) -> anyhow::Re
         runs: runs.to_owned(),
         form: Form { json: false, csv: false },
         allow_changes: false,
-        heap: DEFAULT_HEAP.to_owned(),
-        opensearch_home: None,
+        leader: None,
+        opensearch: OpenSearchArgs::default(),
         connect: ConnectArgs::default(),
     };
     let Executed { run, ended, .. } = execute(&args)?;
@@ -157,8 +149,7 @@ fn execute(args: &Args) -> anyhow::Result<Executed> {
             Ok(EmbeddedTarget::new(env, std::env::current_exe()?))
         }),
         On::OpenSearch => on_real(&resolved, &mut writer, &mut manifest, |env| {
-            let target = OpenSearchTarget::new(env).with_heap(&args.heap);
-            Ok(args.opensearch_home.iter().fold(target, |target, home| target.with_home(home)))
+            Ok(args.opensearch.target(env)?.with_doors(resolved.cuts_nodes_off()))
         }),
         On::Virtual => on_virtual(&resolved, writer),
     };
@@ -208,11 +199,16 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
         }
         None => {}
     }
-    if foreign && resolved.way() == Some(Step::Recover) {
-        if args.on != On::OpenSearch {
-            return Err(Usage(NO_SECOND_CLUSTER.to_owned()).into());
+    let recovers = resolved.way() == Some(Step::Recover);
+    if args.leader.is_some() && !(recovers && matches!(args.on, On::Url(_))) {
+        return Err(Usage(NO_LEADER.to_owned()).into());
+    }
+    if foreign && recovers {
+        match &args.on {
+            On::OpenSearch => through_snapshot(&mut resolved)?,
+            _ if args.leader.is_none() => return Err(Usage(NO_SECOND_CLUSTER.to_owned()).into()),
+            _ => without_our_own(&mut resolved),
         }
-        through_snapshot(&mut resolved)?;
     }
     for name in &args.variants {
         let known = || resolved.variants.iter().map(|variant| variant.name.as_str());
@@ -233,8 +229,9 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
     Ok(resolved)
 }
 
-const NO_SECOND_CLUSTER: &str = "this plan recovers from another cluster, and a URL gives one; \"replica-over-link\" \
-    adds a replica inside one cluster, and --on opensearch starts two";
+const NO_SECOND_CLUSTER: &str = "this plan recovers from another cluster, and a URL gives one: give the one that has \
+    the data with --leader URL; \"replica-over-link\" adds a replica inside one cluster, and --on opensearch starts two";
+const NO_LEADER: &str = "--leader is for a plan that recovers from another cluster, with --on URL as the one that follows";
 /// The plan of a restore, with the settings that one has.
 const RESTORE_PLAN: &str = "restore-over-link";
 
@@ -247,8 +244,8 @@ fn through_snapshot(plan: &mut Resolved) -> anyhow::Result<()> {
         return Err(Usage(text.to_owned()).into());
     }
     eprintln!(
-        "{} goes through a snapshot and its restore: OpenSearch has cross-cluster replication in a plugin that is not on \
-         Maven Central; the variants are those of {RESTORE_PLAN}",
+        "{} goes through a snapshot and its restore: these nodes have no cross-cluster replication (OpenSearch has it in a \
+         plugin that is not on Maven Central); the variants are those of {RESTORE_PLAN}",
         plan.name
     );
     Ok(())
@@ -257,6 +254,15 @@ fn through_snapshot(plan: &mut Resolved) -> anyhow::Result<()> {
 /// Settings that the embedded engine alone has.
 fn is_our_own(setting: &str) -> bool {
     setting.starts_with("narrows.")
+}
+
+/// Takes the embedded engine's own settings from variants that have others, too.
+fn without_our_own(plan: &mut Resolved) {
+    for variant in &mut plan.variants {
+        if variant.settings.keys().any(|name| !is_our_own(name)) {
+            variant.settings.retain(|name, _| !is_our_own(name));
+        }
+    }
 }
 
 /// Leaves out the variants that only the embedded engine can run, and says so.
@@ -392,11 +398,26 @@ fn on_url(
     manifest: &mut Manifest,
 ) -> anyhow::Result<Ended> {
     world::real_world::run(plan.seed, async |env| {
-        let client = client(&env, hosts, &args.connect, ANSWER_PATIENCE)?;
-        let asked = ClusterIdentity::ask_before_changes(&client).await;
-        let identity = asked.map_err(|error| usage(&error))?;
-        let journal = restore::journal(dir, &identity.uuid, hosts.to_vec())?;
-        let mut target = UrlTarget::new(client, identity, journal);
+        let follower = there(&env, args, hosts).await?;
+        let mut found = vec![(hosts.to_vec(), follower)];
+        if let Some(leader) = &args.leader {
+            let (client, identity) = &found[0].1;
+            check_follows(client, identity).await.map_err(|error| usage(&error))?;
+            let hosts = vec![leader.clone()];
+            let leader = there(&env, args, &hosts).await?;
+            if leader.1.uuid == identity.uuid {
+                let text = "--leader and --on name the same cluster; a plan that recovers from another one needs two";
+                return Err(Usage(text.to_owned()).into());
+            }
+            found.insert(0, (hosts, leader));
+        }
+        let names = [restore::JOURNAL, restore::SECOND_JOURNAL];
+        let mut clusters = Vec::new();
+        for ((hosts, (client, identity)), name) in found.into_iter().rev().zip(names) {
+            let journal = restore::journal(&dir.join(name), &identity.uuid, hosts)?;
+            clusters.insert(0, UrlCluster::new(client, identity, journal));
+        }
+        let mut target = UrlTarget::new(clusters);
         let progress = Progress::new();
         let ended = until_told(work(&env, plan, &mut target, writer, &progress)).await;
         progress.clear();
@@ -418,6 +439,17 @@ fn on_url(
             None => ended,
         }
     })
+}
+
+/// A cluster that is already there, and may be changed.
+async fn there(
+    env: &Env,
+    args: &Args,
+    hosts: &[String],
+) -> anyhow::Result<(LiveClient, ClusterIdentity)> {
+    let client = client(env, hosts, &args.connect, ANSWER_PATIENCE)?;
+    let asked = ClusterIdentity::ask_before_changes(&client, args.connect.any_version()).await;
+    Ok((client, asked.map_err(|error| usage(&error))?))
 }
 
 fn on_virtual(plan: &Resolved, writer: Writer) -> anyhow::Result<Ended> {

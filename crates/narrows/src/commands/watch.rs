@@ -72,6 +72,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             history: History::default(),
             recording: None,
             trouble: None,
+            answered: env.now(),
             out,
         };
         let ended = watch.watch(args).await;
@@ -87,6 +88,8 @@ struct Watch {
     history: History,
     recording: Option<Recording>,
     trouble: Option<String>,
+    /// When the last look was answered.
+    answered: Time,
     out: Out,
 }
 
@@ -122,6 +125,7 @@ impl Watch {
         match looked {
             Ok(look) => {
                 self.trouble = None;
+                self.answered = self.env.now();
                 self.history.push(t_ms, look);
                 self.record(t_ms, args)?;
             }
@@ -160,9 +164,11 @@ impl Watch {
     fn show(&mut self) -> anyhow::Result<()> {
         let series = self.history.recent();
         let diagnosis = diagnose(&series);
+        let answered_s_ago = (self.env.now() - self.answered).as_secs_f64();
         let place = Place {
             hosts: self.hosts.clone(),
             trouble: self.trouble.clone(),
+            answered_s_ago,
             record: self.recording.as_ref().map(|recording| recording.dir().display().to_string()),
         };
         let view = View::of(&series, &diagnosis, &place);
@@ -183,6 +189,7 @@ impl Watch {
                 let line = json!({
                     "t_s": t_s,
                     "trouble": self.trouble,
+                    "answered_s_ago": answered_s_ago,
                     "headline": diagnosis.headline,
                     "findings": diagnosis.findings,
                     "recoveries": paces(&series),

@@ -19,8 +19,10 @@ pub(crate) use bed::Bed;
 
 /// Round trip of the case that has one.
 const RTT: Duration = Duration::from_millis(100);
-/// Of each period of 100 ms a starved node runs so long.
-const QUOTA_SHARE: f64 = 0.1;
+/// So much of one core a starved node has at most.
+const QUOTA_SHARE_MAX: f64 = 0.1;
+/// And less where it needs less: a recovery is to take so long, many looks.
+const STARVED_RECOVERY: Duration = Duration::from_secs(5);
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 
 /// One injected cause.
@@ -61,7 +63,7 @@ pub(crate) const CASES: [Case; 6] = [
     },
     Case {
         name: "cpu",
-        injected: "the target's control group has a tenth of a core, no limit on the rate",
+        injected: "the target's control group has a tenth of a core or less, no limit on the rate",
         expected: &[Class::CpuQuota],
         kind: Kind::Cpu,
     },

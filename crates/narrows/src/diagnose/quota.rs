@@ -5,6 +5,8 @@ use std::io;
 use std::path::PathBuf;
 
 const PERIOD_US: u64 = 100_000;
+/// The smallest share that the kernel takes: a millisecond of each period.
+pub(super) const SHARE_MIN: f64 = 0.01;
 
 /// A process that is kept from running. Dropping this lets it run again.
 pub(super) struct Quota {

@@ -30,7 +30,7 @@ pub(crate) struct ConnectArgs {
     /// Do not look at the cluster's certificate: whoever answers is trusted with the credentials.
     #[arg(long, conflicts_with = "ca")]
     insecure: bool,
-    /// Look at a cluster of any version, also one that narrows was never tried with.
+    /// Take a cluster of any version, also one that narrows was never tried with.
     #[arg(long)]
     any_version: bool,
     /// How long one answer may take.
@@ -58,6 +58,11 @@ impl ConnectArgs {
     /// How long one answer may take.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// Whether a cluster of any version will do.
+    pub(crate) fn any_version(&self) -> bool {
+        self.any_version
     }
 
     /// Whether whoever answers is trusted.

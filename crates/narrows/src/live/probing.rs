@@ -38,12 +38,13 @@ pub(crate) async fn probe(
         return Ok(());
     }
     let client = second_client(env, probing.urls, probing.connect)?;
+    // Looking has checked the version.
     let identity =
-        ClusterIdentity::ask_before_changes(&client).await.map_err(|error| usage(&error))?;
+        ClusterIdentity::ask_before_changes(&client, true).await.map_err(|error| usage(&error))?;
     let mut recording = record(looking, probing)?;
     let dir = recording.dir();
     let hosts = client.hosts().iter().map(ToString::to_string).collect();
-    let journal = restore::journal(&dir, &identity.uuid, hosts)?;
+    let journal = restore::journal(&dir.join(restore::JOURNAL), &identity.uuid, hosts)?;
     let mut borrowed = Borrowed::new(client, journal);
     let mut prober = Prober::new(probes, 0.0);
     let work = work(looking, &mut prober, &mut borrowed, probing.aloud);

@@ -1,6 +1,8 @@
 //! A cluster of the embedded engine that someone else started, for tests of what is done to it from outside.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod tls;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
@@ -10,6 +12,27 @@ use serde_json::{Value, json};
 pub const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
 /// A password that nothing may ever say.
 pub const SECRET: &str = "open-sesame-4711";
+
+/// Whether what OpenSearch needs is here; says so where it is not.
+pub fn is_here(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| {
+        let mut asked = Command::new(program);
+        let asked = asked.arg("-version").stdout(Stdio::null()).stderr(Stdio::null());
+        !asked.status().is_ok_and(|status| status.success())
+    });
+    let Some(missing) = missing else { return true };
+    assert!(
+        std::env::var_os("NARROWS_REQUIRE_OPENSEARCH").is_none(),
+        "NARROWS_REQUIRE_OPENSEARCH is set, and {missing} cannot be run"
+    );
+    eprintln!("SKIPPED: {missing} cannot be run; apt-get install openjdk-17-jre-headless maven");
+    false
+}
+
+/// As [`is_here`], of all that OpenSearch needs.
+pub fn has_opensearch() -> bool {
+    is_here(&["java", "mvn"])
+}
 
 /// The binary, which knows a password.
 pub fn narrows(args: &[&str]) -> Output {

@@ -72,12 +72,16 @@ pub(super) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
             @if drawn.is_empty() {
                 (missing("samples of recoveries"))
             } @else {
-                p.hint {
-                    "Time since each variant's start"
-                    @if log { ", on a logarithmic scale" }
-                    ". The colour is the limit that held the variant."
+                @if summary.watched.is_some() {
+                    p.hint { "All recoveries together, since the first look." }
+                } @else {
+                    p.hint {
+                        "Time since each variant's start"
+                        @if log { ", on a logarithmic scale" }
+                        ". The colour is the limit that held the variant."
+                    }
+                    (legend(&held.into_iter().collect::<Vec<Limit>>()))
                 }
-                (legend(&held.into_iter().collect::<Vec<Limit>>()))
                 @for width in WIDTHS { (chart(width)) }
             }
         }
@@ -254,7 +258,10 @@ pub(super) fn cpu(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
             } @else {
                 p.hint {
                     "Cores in use; the figure at the right is the mean. Every row is "
-                    (words::cores(highest)) " cores high; the machine has " (cores) "."
+                    (words::cores(highest)) " cores high"
+                    // Watched nodes are on machines of their own.
+                    @if summary.watched.is_none() { "; the machine has " (cores) }
+                    "."
                 }
                 div.small {
                     @for (index, curve) in drawn.iter().enumerate() {

@@ -10,11 +10,16 @@ use record::{Line, Manifest, ModelInfo, RunDir, Status, units};
 const MOST_NOTES: usize = 40;
 
 pub(super) fn details(run: &RunDir, summary: &Summary<'_>) -> Markup {
+    // What was only watched cannot be repeated, and has no plan.
+    let watched = summary.watched.is_some();
     html! {
         section {
-            h2 { "How to repeat it" }
+            h2 { @if watched { "What was looked at" } @else { "How to repeat it" } }
             details {
-                summary { "Settings of each variant" }
+                summary {
+                    @if watched { "Settings that are set on the cluster" }
+                    @else { "Settings of each variant" }
+                }
                 (settings(summary))
             }
             @if summary.manifest.variants.iter().any(|variant| !variant.models.is_empty()) {
@@ -24,12 +29,17 @@ pub(super) fn details(run: &RunDir, summary: &Summary<'_>) -> Markup {
                 }
             }
             details {
-                summary { "Run, machine and link" }
-                (facts(&run.manifest))
+                summary {
+                    @if watched { "The record, and the machine that looked" }
+                    @else { "Run, machine and link" }
+                }
+                (facts(&run.manifest, watched))
             }
-            details {
-                summary { "The plan" }
-                pre tabindex="0" { (run.manifest.plan_text) }
+            @if !watched {
+                details {
+                    summary { "The plan" }
+                    pre tabindex="0" { (run.manifest.plan_text) }
+                }
             }
         }
     }
@@ -112,7 +122,7 @@ fn models(manifest: &Manifest) -> Markup {
     }
 }
 
-fn facts(manifest: &Manifest) -> Markup {
+fn facts(manifest: &Manifest, watched: bool) -> Markup {
     let machine = &manifest.machine;
     let mut facts: Vec<(&str, String)> = vec![
         ("run", manifest.run.clone()),
@@ -126,6 +136,9 @@ fn facts(manifest: &Manifest) -> Markup {
         ("memory", units::show_bytes(machine.memory_bytes)),
         ("nodes", nodes(manifest)),
     ];
+    if watched {
+        facts.retain(|(name, _)| *name != "plan");
+    }
     if let Some(link) = &manifest.link {
         let rate = words::rate(link.rate_bytes_per_s as f64);
         facts.push(("link", format!("{} round trip, {rate}", words::rtt(link.rtt_ms))));

@@ -8,10 +8,12 @@ use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Table};
 
 use super::verdict;
 use super::view::{RecoveryCells, View, node_cells, recovery_cells};
-use crate::style::plain;
+use crate::style::{plain, wrap};
 
 /// Rows of the parts that have less to say.
 const SIDE_ROWS_MAX: usize = 6;
+/// Rows of what went wrong.
+const TROUBLE_ROWS_MAX: usize = 4;
 const BAR: usize = 12;
 
 /// Draws a view; with `color` off nothing but bold and dim is used.
@@ -25,7 +27,9 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
     // However much is found: what it is about has to be seen, too.
     let verdict_rows = (held.len() as u16 + 1).min((area.height / 2).max(3));
     let node_rows = (view.nodes.len() as u16 + 2).min((area.height / 3).max(4));
-    let head_rows = 2 + u16::from(view.trouble.is_some());
+    let trouble = view.trouble.as_ref();
+    let trouble = trouble.map_or_else(String::new, |text| wrap(&plain(text), area.width.into(), 2));
+    let head_rows = 2 + trouble.lines().count().min(TROUBLE_ROWS_MAX) as u16;
     let rest = head_rows + node_rows + titled(followers) + titled(waiting) + verdict_rows;
     let recovery_rows =
         (view.recoveries.len() as u16 + 2).min(area.height.saturating_sub(rest)).max(4);
@@ -39,13 +43,18 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
         Constraint::Fill(1),
     ])
     .areas(area);
-    self::head(frame, head, view, paint);
+    self::head(frame, head, view, &trouble, paint);
     self::recoveries(frame, recoveries, view, paint);
     self::nodes(frame, nodes, view, paint);
     lines(frame, follow, "Followers", &view.followers, paint);
     lines(frame, wait, "Waiting", &view.waiting, paint);
     let title = if view.found.is_empty() { "Verdict" } else { "What holds" };
     frame.render_widget(Paragraph::new(held).block(block(title.to_owned(), paint)), verdict);
+    if view.trouble.is_some() {
+        // It is not of now.
+        let below = Rect { y: head.bottom(), height: area.height - head.height, ..area };
+        frame.buffer_mut().set_style(below, paint.dim());
+    }
 }
 
 /// A part of the screen: a line above it with its title.
@@ -88,7 +97,7 @@ impl Palette {
     }
 }
 
-fn head(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
+fn head(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: &str, paint: Palette) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let mut lines = vec![
         Line::from(vec![
@@ -100,9 +109,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
         ]),
         Line::styled(plain(&view.about), paint.dim()),
     ];
-    if let Some(trouble) = &view.trouble {
-        lines.push(Line::styled(plain(trouble), paint.warning()));
-    }
+    lines.extend(trouble.lines().map(|line| Line::styled(line.to_owned(), paint.warning())));
     frame.render_widget(Paragraph::new(lines), area);
 }
 
@@ -217,45 +224,58 @@ const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
 ];
 
 fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
-    let rows: Vec<Row<'_>> = view
-        .nodes
-        .iter()
-        .map(|node| {
-            let style = if node.gone { paint.warning() } else { Style::new() };
-            let busy = [
-                (CPU, node.cpu_of_all && node.cpu.is_some_and(|cpu| cpu >= BUSY)),
-                (DISK, node.disk_busy.is_some_and(|busy| busy >= BUSY)),
-                (PAUSED, node.paused.is_some_and(|paused| paused >= PAUSES)),
-            ];
-            let cells = node_cells(node).into_iter().enumerate().map(|(column, text)| {
-                let is_busy = busy.contains(&(column, true));
-                let style = if is_busy { paint.warning() } else { Style::new() };
-                cell(plain(&text), column > 0).style(style)
-            });
-            Row::new(cells.collect::<Vec<_>>()).style(style)
-        })
-        .collect();
-    let widths = [
-        Constraint::Fill(1),
-        Constraint::Length(11),
-        Constraint::Length(22),
-        Constraint::Length(17),
-        Constraint::Length(8),
-        Constraint::Length(9),
-        Constraint::Length(6),
-    ];
-    let header =
-        ["node", "cpu", "disk r/w MB/s (busy)", "net rx/tx MB/s", "paused", "out / in", "heap"];
-    let header = header.into_iter().enumerate().map(|(n, text)| cell(text.to_owned(), n > 0));
+    let columns: Vec<&NodeColumn> =
+        NODE_COLUMNS.iter().filter(|column| area.width >= column.from_width).collect();
+    let row = |node: &insight::diagnosis::NodePace| {
+        let busy = [
+            (CPU, node.cpu_of_all && node.cpu.is_some_and(|cpu| cpu >= BUSY)),
+            (DISK, node.disk_busy.is_some_and(|busy| busy >= BUSY)),
+            (PAUSING, node.paused.is_some_and(|paused| paused >= PAUSES)),
+        ];
+        let texts = node_cells(node);
+        let cells = columns.iter().map(|column| {
+            let is_busy = busy.contains(&(column.of, true));
+            let style = if is_busy { paint.warning() } else { Style::new() };
+            cell(plain(&texts[column.of]), column.of > 0).style(style)
+        });
+        let style = if node.gone { paint.warning() } else { Style::new() };
+        Row::new(cells.collect::<Vec<_>>()).style(style)
+    };
+    let rows = view.nodes.iter().map(row).collect();
+    let widths: Vec<Constraint> = columns.iter().map(|column| column.width).collect();
+    let header = columns.iter().map(|column| cell(column.header.to_owned(), column.of > 0));
     let header = Row::new(header.collect::<Vec<_>>());
     frame.render_widget(table(rows, &widths, header, "Nodes".to_owned(), paint), area);
 }
 
+/// A column of nodes: which of their cells, and the width of the terminal from which on it is shown.
+struct NodeColumn {
+    header: &'static str,
+    of: usize,
+    width: Constraint,
+    from_width: u16,
+}
+
+const fn node_column(header: &'static str, of: usize, width: u16, from_width: u16) -> NodeColumn {
+    NodeColumn { header, of, width: Constraint::Length(width), from_width }
+}
+
+const NODE_COLUMNS: [NodeColumn; 7] = [
+    NodeColumn { header: "node", of: 0, width: Constraint::Fill(1), from_width: 0 },
+    node_column("cpu", CPU, 11, 0),
+    node_column("disk r/w MB/s (busy)", DISK, 22, 56),
+    node_column("net rx/tx MB/s", 3, 17, 68),
+    node_column("pausing", PAUSING, 8, 80),
+    node_column("out / in", 5, 9, 98),
+    node_column("heap", 6, 6, 88),
+];
+
 /// Columns of nodes that are painted where they are near their limit, and from where on they are.
 const CPU: usize = 1;
 const DISK: usize = 2;
-const PAUSED: usize = 4;
+const PAUSING: usize = 4;
 const BUSY: f64 = 0.9;
+/// Transfers that pause at a time, on average.
 const PAUSES: f64 = 0.03;
 
 fn table<'a>(

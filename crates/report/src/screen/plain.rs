@@ -7,7 +7,9 @@ use crate::style::plain;
 pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
     let mut lines = vec![format!("{t_s:.0} s  {}  health {}", view.title, view.health)];
     if let Some(trouble) = &view.trouble {
-        lines.push(format!("  trouble: {trouble}"));
+        // What was seen last stands further up.
+        lines.push(format!("  {}", plain(trouble)));
+        return lines;
     }
     for pace in &view.recoveries {
         let cells = recovery_cells(pace);
@@ -21,7 +23,7 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
     for node in &view.nodes {
         let [name, cpu, disk, net, paused, recoveries, heap] = node_cells(node);
         lines.push(format!(
-            "  {name}: cpu {cpu}, disk r/w {disk} MB/s, net rx/tx {net} MB/s, paused {paused}, \
+            "  {name}: cpu {cpu}, disk r/w {disk} MB/s, net rx/tx {net} MB/s, transfers pausing {paused}, \
              recoveries out/in {recoveries}, heap {heap}"
         ));
     }

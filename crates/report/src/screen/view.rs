@@ -6,12 +6,14 @@ use record::observation::{Follower, WaitingCopy};
 use record::units::{show_bytes, show_seconds};
 
 /// Where and how one looks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Place {
     /// The hosts, as they were given.
     pub hosts: String,
     /// What went wrong at the last look, if it did.
     pub trouble: Option<String>,
+    /// Seconds since the last look that was answered.
+    pub answered_s_ago: f64,
     /// Where it is recorded, if it is.
     pub record: Option<String>,
 }
@@ -21,11 +23,11 @@ pub struct Place {
 pub struct View {
     /// Cluster and version.
     pub title: String,
-    /// `green`, `yellow`, `red` or `unknown`.
+    /// `green`, `yellow`, `red`, or `unknown`, as it is while nobody answers.
     pub health: String,
     /// Hosts, what a look costs, where it is recorded.
     pub about: String,
-    /// What went wrong at the last look.
+    /// Since when nobody answers, and why. All the rest is then of the last look that was answered.
     pub trouble: Option<String>,
     /// Recoveries, active ones first.
     pub recoveries: Vec<Pace>,
@@ -73,16 +75,25 @@ impl View {
         }
         let mut recoveries = paces(series);
         recoveries.sort_by_key(|pace| pace.ended);
+        let health = health.filter(|_| place.trouble.is_none());
+        let trouble = place.trouble.as_ref().map(|why| {
+            let since = show_seconds(place.answered_s_ago.round());
+            format!("no answer for {since}, what is shown is as old: {why}")
+        });
         View {
             title,
             health: health.map_or("unknown", |health| health.status.as_str()).to_owned(),
             about,
-            trouble: place.trouble.clone(),
+            trouble,
             recoveries,
             nodes: node_paces(series),
             followers: last.map(|look| followers(&look.followers)).unwrap_or_default(),
             waiting: last.map(|look| waiting(&look.waiting)).unwrap_or_default(),
-            verdict: diagnosis.headline.clone(),
+            // What was well may be so no longer.
+            verdict: match place.trouble.is_some() && diagnosis.findings.is_empty() {
+                true => "unknown: the cluster does not answer".to_owned(),
+                false => diagnosis.headline.clone(),
+            },
             found: diagnosis.findings.iter().map(found).collect(),
         }
     }
@@ -229,7 +240,8 @@ pub(super) fn node_cells(node: &NodePace) -> [String; 7] {
         cpu,
         disk,
         pair(node.rx_bytes_per_s, node.tx_bytes_per_s),
-        node.paused.map_or_else(dash, words::percent),
+        // Several transfers may pause at the same time, so it is no share of anything.
+        node.paused.map_or_else(dash, |paused| format!("{paused:.2}")),
         format!("{} / {}", count(node.as_source), count(node.as_target)),
         node.heap.map_or_else(dash, words::percent),
     ]

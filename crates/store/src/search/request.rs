@@ -147,6 +147,8 @@ pub struct SearchRequest {
     pub seq_no_primary_term: bool,
     /// How long a shard may take, in milliseconds; what it has by then counts.
     pub timeout_ms: Option<u64>,
+    /// Whether shards keep the answer, for the same request of the same view: `request_cache`.
+    pub cached: bool,
     /// `ext.narrows.cost`
     pub cost: Option<DeclaredCost>,
 }
@@ -167,6 +169,7 @@ impl Default for SearchRequest {
             version: false,
             seq_no_primary_term: false,
             timeout_ms: None,
+            cached: false,
             cost: None,
         }
     }

@@ -72,6 +72,11 @@ impl Shard {
         self.inner.book.borrow_mut().retention.set(lease_id, seq_no);
     }
 
+    /// Bytes of operations since the last commit.
+    pub fn uncommitted_bytes(&self) -> u64 {
+        self.inner.book.borrow().uncommitted_bytes
+    }
+
     /// The log holds every operation from this sequence number on.
     pub fn log_complete_from(&self) -> u64 {
         self.inner.book.borrow().complete_from

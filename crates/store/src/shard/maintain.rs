@@ -34,6 +34,10 @@ impl Shard {
             return Ok(());
         }
         let _writes = self.inner.writes.lock().await;
+        // Others may have waited for the same.
+        if !self.inner.book.borrow().unrefreshed {
+            return Ok(());
+        }
         self.inner.refresh_locked().await
     }
 
@@ -233,6 +237,7 @@ impl Inner {
                 files: Vec::new(),
                 max_seq_no: book.tracker.max_seq_no(),
                 local_checkpoint,
+                above_checkpoint: book.tracker.above(),
                 documents: book.documents,
                 history_uuid: self.history_uuid.clone(),
             },

@@ -13,7 +13,7 @@ mod book;
 mod maintain;
 mod read;
 mod types;
-mod write;
+pub(crate) mod write;
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -160,7 +160,7 @@ impl Inner {
         loop {
             let ops = self.arm.ops_between(from..=u64::MAX, REPLAY_OPS, REPLAY_BYTES).await?;
             let Some(last) = ops.last() else { break };
-            from = last.seq_no + 1;
+            from = last.last_seq_no() + 1;
             replayed += ops.len() as u64;
             self.clone().apply_locked(ops, write::Log::Has).await?;
         }
@@ -207,7 +207,11 @@ impl Book {
         let commit = stored.commit;
         Book {
             tracker: LocalCheckpointTracker::new(commit.local_checkpoint, commit.max_seq_no),
-            bounds: crate::plan::Bounds { committed: commit.max_seq_no, updates: None },
+            bounds: crate::plan::Bounds {
+                committed: commit.max_seq_no,
+                committed_above: Rc::from(commit.above_checkpoint.as_slice()),
+                updates: None,
+            },
             documents: commit.documents,
             persisted_checkpoint: commit.local_checkpoint,
             global_checkpoint: stored.global_checkpoint,

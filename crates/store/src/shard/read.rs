@@ -131,6 +131,8 @@ impl Shard {
             max_seq_no: book.tracker.max_seq_no(),
             local_checkpoint: book.tracker.checkpoint(),
             global_checkpoint: book.global_checkpoint,
+            request_cache_hits: counts.request_cache_hits,
+            request_cache_misses: counts.request_cache_misses,
             commit_generation: book.commit.generation,
             leases: book.retention.leases().clone(),
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::Operation;
+use crate::{Operation, Run};
 
 /// `index.translog.durability`: when a write is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,13 +59,22 @@ pub enum WriteRequest {
         /// `_id`.
         id: Arc<str>,
     },
+    /// Creates documents that exist only as a number. Refused but in the virtual world.
+    Run {
+        /// Names the run; no other has the same.
+        id: Arc<str>,
+        /// The documents.
+        run: Run,
+    },
 }
 
 impl WriteRequest {
     /// The document's id.
     pub fn id(&self) -> &Arc<str> {
         match self {
-            WriteRequest::Index { id, .. } | WriteRequest::Delete { id } => id,
+            WriteRequest::Index { id, .. }
+            | WriteRequest::Delete { id }
+            | WriteRequest::Run { id, .. } => id,
         }
     }
 }
@@ -148,6 +157,10 @@ pub struct ShardStats {
     pub local_checkpoint: Option<u64>,
     /// Every in-sync copy has applied everything up to here, as far as is known.
     pub global_checkpoint: Option<u64>,
+    /// Searches whose answer had been kept, since the copy was opened.
+    pub request_cache_hits: u64,
+    /// Searches that asked for a kept answer and found none.
+    pub request_cache_misses: u64,
     /// Generation of the newest commit.
     pub commit_generation: u64,
     /// Retention leases: id to first sequence number kept.

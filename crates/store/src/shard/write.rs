@@ -5,14 +5,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::arm::Parsed;
+use crate::checkpoint::LocalCheckpointTracker;
 use crate::plan::{self, Current, Plan, Planner};
 use crate::to_its_end::to_its_end;
-use crate::{OpKind, Operation, Result};
+use crate::{Error, OpKind, Operation, Result};
 
-use super::{Inner, Outcome, Rejection, Shard, WriteRequest, WriteResult};
+use super::{Book, Inner, Outcome, Rejection, Shard, WriteRequest, WriteResult};
 
 /// Past this the version map is emptied by a refresh.
 const VERSION_MAP_BYTES: u64 = 64 << 20;
+
+/// Why a run is refused.
+pub(crate) const RUNS_ARE_VIRTUAL: &str =
+    "documents that exist only as a number are of the virtual world; send documents";
 
 /// Whether operations still have to go into the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,6 +54,12 @@ impl Shard {
 impl Inner {
     pub(super) async fn apply_locked(self: Rc<Self>, ops: Vec<Operation>, log: Log) -> Result<()> {
         let _writes = self.writes.lock().await;
+        if self.env.virtual_disk().is_none()
+            && let Some(op) = ops.iter().find(|op| matches!(op.kind, OpKind::Run(_)))
+        {
+            let reason = RUNS_ARE_VIRTUAL.to_owned();
+            return Err(Error::Document { id: op.id.to_string(), reason });
+        }
         let ops = self.unprocessed(ops);
         if ops.is_empty() {
             return Ok(());
@@ -57,7 +68,8 @@ impl Inner {
         let plan = {
             let book = self.book.borrow();
             let track = book.track_appends;
-            let mut planner = Planner::new(&book.versions, known, book.bounds, &ops, track);
+            let bounds = book.bounds.clone();
+            let mut planner = Planner::new(&book.versions, known, bounds, &ops, track);
             for (at, op) in ops.iter().enumerate() {
                 planner.take(at, op);
             }
@@ -78,12 +90,14 @@ impl Inner {
         let (ops, plan) = {
             let book = self.book.borrow();
             let track = book.track_appends;
-            let mut planner = Planner::new(&book.versions, known, book.bounds, &all, track);
+            let bounds = book.bounds.clone();
+            let mut planner = Planner::new(&book.versions, known, bounds, &all, track);
             let mut seq_no = book.tracker.max_seq_no().map_or(0, |max| max + 1);
             let mut ops = Vec::with_capacity(all.len());
             let mut kept = Vec::with_capacity(all.len());
             for (at, Draft { request, create, mut op }) in drafts.into_iter().enumerate() {
-                let appends = matches!(op.kind, OpKind::Index { auto_id: true, .. });
+                let appends =
+                    matches!(op.kind, OpKind::Index { auto_id: true, .. } | OpKind::Run(_));
                 let current = if appends { None } else { planner.current(&op.id) };
                 if let Some(Current { live: true, version, .. }) = current
                     && create
@@ -94,7 +108,7 @@ impl Inner {
                 }
                 op.seq_no = seq_no;
                 op.version = current.map_or(1, |current| current.version + 1);
-                seq_no += 1;
+                seq_no += op.count();
                 planner.take(ops.len(), &op);
                 results[request] = Some(Ok((op.clone(), outcome(&op, current))));
                 ops.push(op);
@@ -125,6 +139,7 @@ impl Inner {
             }
             let (id, kind, create) = match request {
                 WriteRequest::Delete { id } => (id, OpKind::Delete, false),
+                WriteRequest::Run { id, run } => (id, OpKind::Run(run), false),
                 WriteRequest::Index { id, source, auto_id, create } => {
                     // A generated id is new by its nature: nothing can conflict.
                     (id, OpKind::Index { source, auto_id }, create && !auto_id)
@@ -141,6 +156,9 @@ impl Inner {
     /// Drops what was processed before, and repetitions within the batch.
     fn unprocessed(&self, ops: Vec<Operation>) -> Vec<Operation> {
         let book = self.book.borrow();
+        if ops.iter().any(|op| matches!(op.kind, OpKind::Run(_))) {
+            return unprocessed_parts(&book, &ops);
+        }
         let ascending = ops.is_sorted_by(|a, b| a.seq_no < b.seq_no);
         let mut seen = std::collections::BTreeSet::new();
         let mut is_new = |op: &Operation| {
@@ -207,7 +225,7 @@ impl Inner {
                 book.tracker.mark_range(run);
                 run = op.seq_no..op.seq_no;
             }
-            run.end += 1;
+            run.end += op.count();
         }
         book.tracker.mark_range(run);
         for (id, entry) in plan.entries {
@@ -218,9 +236,31 @@ impl Inner {
         book.untracked |= plan.untracked;
         book.unrefreshed |= !plan.changes.is_empty();
         book.uncommitted = true;
-        book.uncommitted_ops += ops.len() as u64;
+        book.uncommitted_ops += ops.iter().map(Operation::count).sum::<u64>();
         book.uncommitted_bytes += bytes;
     }
+}
+
+/// Of operations among which are runs: the parts that were not processed, cut where the files begin or end to hold the
+/// history above the checkpoint.
+fn unprocessed_parts(book: &Book, ops: &[Operation]) -> Vec<Operation> {
+    let edges: Vec<u64> =
+        book.bounds.committed_above.iter().flat_map(|range| [range.start, range.end]).collect();
+    let mut seen = LocalCheckpointTracker::default();
+    let mut parts = Vec::with_capacity(ops.len());
+    for op in ops {
+        let missing = book.tracker.missing(op.places()).into_iter();
+        for range in missing.flat_map(|range| seen.missing(range)).collect::<Vec<_>>() {
+            let inside = edges.iter().copied().filter(|edge| range.contains(edge));
+            let mut from = range.start;
+            for to in inside.chain([range.end]) {
+                parts.extend(op.within(&(from..to)));
+                from = to;
+            }
+        }
+        seen.mark_range(op.places());
+    }
+    parts
 }
 
 /// A request that will become an operation if nothing conflicts.

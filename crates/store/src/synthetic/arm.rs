@@ -91,6 +91,7 @@ impl SyntheticArm {
             store_bytes: index.store_bytes(),
             log_ops: disk.log.len() as u64,
             log_bytes: disk.log_bytes,
+            ..Counts::default()
         }
     }
 
@@ -98,6 +99,7 @@ impl SyntheticArm {
         let bytes = |request: &WriteRequest| match request {
             WriteRequest::Index { source, .. } => source.len() as u64,
             WriteRequest::Delete { .. } => 0,
+            WriteRequest::Run { run, .. } => run.source_bytes(),
         };
         self.pass(Work::Parse { bytes: requests.iter().map(bytes).sum() }).await;
         Parsed::default()
@@ -129,12 +131,20 @@ impl SyntheticArm {
         _parsed: Parsed,
     ) -> Result<()> {
         let bytes = ops.iter().map(Operation::source_bytes).sum();
-        self.pass(Work::Index { documents: changes.len() as u64, bytes }).await;
+        let documents = changes.iter().map(|change| ops[change.at].count()).sum();
+        self.pass(Work::Index { documents, bytes }).await;
         let mut index = self.index.borrow_mut();
         for change in changes {
             let op = &ops[change.at];
             if change.replaces {
                 index.remove(&op.id);
+            }
+            if let OpKind::Run(run) = &op.kind {
+                index.add_run(&Bulk {
+                    documents: run.documents(),
+                    source_bytes: run.source_bytes(),
+                    hash: run.hash(&op.id),
+                });
             }
             if let OpKind::Index { source, .. } = &op.kind {
                 let document = Document {
@@ -272,16 +282,8 @@ impl SyntheticArm {
         max_ops: usize,
         max_bytes: usize,
     ) -> Result<Vec<Operation>> {
-        let mut bytes = 0;
-        let mut ops = Vec::new();
-        for op in self.disk.borrow().log.range(seq_nos).map(|(_, op)| op) {
-            let more = bytes + op.encoded_bytes();
-            if !ops.is_empty() && (ops.len() >= max_ops || more > max_bytes as u64) {
-                break;
-            }
-            bytes = more;
-            ops.push(op.clone());
-        }
+        let wanted = *seq_nos.start()..seq_nos.end().saturating_add(1);
+        let (ops, bytes) = self.disk.borrow().ops_within(wanted, max_ops as u64, max_bytes as u64);
         self.pass(Work::DiskRead { bytes }).await;
         Ok(ops)
     }
@@ -329,7 +331,7 @@ impl SyntheticArm {
     }
 
     pub(crate) async fn trim(&self, floor: u64) -> Result<()> {
-        self.disk.borrow_mut().log_remove_where(|seq_no| seq_no < floor);
+        self.disk.borrow_mut().log_remove_where(|op| op.last_seq_no() < floor);
         Ok(())
     }
 

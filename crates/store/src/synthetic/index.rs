@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::operation::GENERATED_ID_BYTES;
 use crate::plan::Located;
 use crate::{Digest, ListedDocument};
 
@@ -22,6 +23,14 @@ pub(super) struct Bulk {
     pub(super) documents: u64,
     pub(super) source_bytes: u64,
     pub(super) hash: u64,
+}
+
+impl Bulk {
+    fn add(&mut self, other: &Bulk) {
+        self.documents += other.documents;
+        self.source_bytes += other.source_bytes;
+        self.hash = self.hash.wrapping_add(other.hash);
+    }
 }
 
 /// Written once, never changed.
@@ -43,8 +52,6 @@ pub(super) struct SegmentState {
     pub(super) deleted: Rc<BTreeSet<Arc<str>>>,
 }
 
-/// Length of a generated id.
-const BULK_ID_BYTES: u64 = 20;
 /// What compression leaves of stored sources.
 const STORED_PERCENT: u64 = 41;
 
@@ -68,7 +75,7 @@ fn files(name: &str, documents: u64, source_bytes: u64, id_bytes: u64) -> Vec<(S
 /// documents alone take more. The inverse of [`files`].
 pub(crate) fn sources_for(documents: u64, stored_bytes: u64, segments: u32) -> Option<u64> {
     let each = files("", 0, 0, 0).iter().map(|(_, len)| len).sum::<u64>() * u64::from(segments);
-    let bare: u64 = files("", documents, 0, documents * BULK_ID_BYTES)
+    let bare: u64 = files("", documents, 0, documents * GENERATED_ID_BYTES)
         .iter()
         .zip(files("", 0, 0, 0))
         .map(|((_, len), (_, empty))| len - empty)
@@ -87,7 +94,7 @@ impl Segment {
         let sources = documents.iter().map(|(_, d)| u64::from(d.source_bytes)).sum::<u64>();
         let ids = documents.iter().map(|(id, _)| id.len() as u64).sum::<u64>();
         let source_bytes = sources + bulk.source_bytes;
-        let id_bytes = ids + bulk.documents * BULK_ID_BYTES;
+        let id_bytes = ids + bulk.documents * GENERATED_ID_BYTES;
         let files = files(&name, count, source_bytes, id_bytes);
         Segment { name, documents, bulk, source_bytes, files }
     }
@@ -135,6 +142,8 @@ pub(super) struct Index {
     pub(super) segments: Vec<SegmentState>,
     buffer: BTreeMap<Arc<str>, Document>,
     bulks: Vec<Bulk>,
+    /// Runs that are not searchable yet.
+    runs: Bulk,
 }
 
 impl Index {
@@ -148,6 +157,10 @@ impl Index {
 
     pub(super) fn add_bulk(&mut self, bulk: Bulk) {
         self.bulks.push(bulk);
+    }
+
+    pub(super) fn add_run(&mut self, run: &Bulk) {
+        self.runs.add(run);
     }
 
     pub(super) fn remove(&mut self, id: &str) {
@@ -186,8 +199,9 @@ impl Index {
             push(Vec::new(), bulk);
         }
         let buffer = std::mem::take(&mut self.buffer);
-        if !buffer.is_empty() {
-            push(buffer.into_iter().collect(), Bulk::default());
+        let runs = std::mem::take(&mut self.runs);
+        if !buffer.is_empty() || runs.documents > 0 {
+            push(buffer.into_iter().collect(), runs);
         }
         bytes
     }
@@ -210,9 +224,7 @@ impl Index {
         for state in &merged {
             read += state.segment.bytes();
             documents.extend(state.live().cloned());
-            bulk.documents += state.segment.bulk.documents;
-            bulk.source_bytes += state.segment.bulk.source_bytes;
-            bulk.hash = bulk.hash.wrapping_add(state.segment.bulk.hash);
+            bulk.add(&state.segment.bulk);
         }
         let segment = Segment::new(name, documents, bulk);
         let written = segment.bytes();

@@ -19,6 +19,7 @@ pub(crate) mod space;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::path::Path;
 use std::rc::{Rc, Weak};
 
@@ -135,13 +136,41 @@ impl Disk {
         self.unsynced.push_back((self.appends, seq_no));
     }
 
-    fn log_remove_where(&mut self, drop: impl Fn(u64) -> bool) {
-        self.log.retain(|seq_no, op| {
-            let goes = drop(*seq_no);
+    fn log_remove_where(&mut self, drop: impl Fn(&Operation) -> bool) {
+        self.log.retain(|_, op| {
+            let goes = drop(op);
             self.log_bytes -= if goes { op.encoded_bytes() } else { 0 };
             !goes
         });
-        self.unsynced.retain(|(_, seq_no)| !drop(*seq_no));
+        self.unsynced.retain(|(_, seq_no)| self.log.contains_key(seq_no));
+    }
+
+    /// Operations of the log within these places, ascending, and their bytes: at most so many and about so many bytes,
+    /// but one if there is one. A run counts for each of its documents, and is cut to fit.
+    fn ops_within(
+        &self,
+        mut wanted: Range<u64>,
+        max_ops: u64,
+        max_bytes: u64,
+    ) -> (Vec<Operation>, u64) {
+        let (mut ops, mut bytes, mut left) = (Vec::new(), 0, max_ops.max(1));
+        let before = self.log.range(..wanted.start).next_back();
+        let first = before.map_or(wanted.start, |(seq_no, _)| *seq_no);
+        for op in self.log.range(first..wanted.end.max(first)).map(|(_, op)| op) {
+            let Some(op) = op.within(&wanted) else { continue };
+            let room = max_bytes.saturating_sub(bytes);
+            let by_bytes = room.saturating_mul(op.count()) / op.encoded_bytes().max(1);
+            let fit = left.min(by_bytes.max(u64::from(ops.is_empty())));
+            let Some(part) = op.within(&(op.seq_no..op.seq_no.saturating_add(fit))) else { break };
+            (bytes, left) = (bytes + part.encoded_bytes(), left - part.count());
+            wanted.start = part.places().end;
+            let is_whole = part.count() == op.count();
+            ops.push(part);
+            if !is_whole {
+                break;
+            }
+        }
+        (ops, bytes)
     }
 
     /// A sync that began after so many appends has ended.

@@ -257,6 +257,7 @@ impl Core {
             store_bytes,
             log_ops: log_size.0,
             log_bytes: log_size.1,
+            ..Counts::default()
         };
         Ok(())
     }

@@ -9,6 +9,7 @@
 //! | `commits.rs` | commits on disk: made, checked, read |
 //! | `log.rs` | the operation log |
 //! | `pin.rs` | commits held for recoveries |
+//! | `request_cache.rs` | answers that searches ask to be kept |
 //! | `incoming.rs` | files being received |
 //! | `schema.rs` | mapping to schema |
 //!
@@ -22,6 +23,7 @@ mod documents;
 mod incoming;
 mod log;
 mod pin;
+mod request_cache;
 mod schema;
 mod search;
 
@@ -32,12 +34,14 @@ use std::sync::Arc;
 use world::{Env, Work};
 
 use self::core::Core;
+use self::request_cache::RequestCache;
 use crate::arm::{Counts, Found, Parsed};
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::error::io;
 use crate::files;
 use crate::plan::{Change, Located};
 use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
+use crate::shard::write::RUNS_ARE_VIRTUAL;
 use crate::snapshot::Pin;
 use crate::{Digest, Error, GetResult, ListedDocument, Mapping, Operation, Result, WriteRequest};
 
@@ -53,6 +57,7 @@ const FETCH_BYTES: u64 = 16 << 10;
 pub(crate) struct TantivyArm {
     env: Env,
     core: Arc<Core>,
+    cache: RequestCache,
 }
 
 fn source_bytes(ops: &[Operation]) -> u64 {
@@ -136,7 +141,8 @@ impl TantivyArm {
         let mapping = mapping.clone();
         let (core, found) =
             env.work(Work::DiskSync, move || Core::open(dir, lock, stored, &mapping)).await?;
-        Ok((TantivyArm { env: env.clone(), core: Arc::new(core) }, found))
+        let (env, core, cache) = (env.clone(), Arc::new(core), RequestCache::default());
+        Ok((TantivyArm { env, core, cache }, found))
     }
 
     pub(crate) fn dir(&self) -> PathBuf {
@@ -144,7 +150,8 @@ impl TantivyArm {
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        self.core.counts()
+        let (request_cache_hits, request_cache_misses) = self.cache.counts();
+        Counts { request_cache_hits, request_cache_misses, ..self.core.counts() }
     }
 
     async fn work<T: Send + 'static>(
@@ -164,12 +171,18 @@ impl TantivyArm {
     pub(crate) async fn parse(&self, requests: &[WriteRequest]) -> Parsed {
         let source = |request: &WriteRequest| match request {
             WriteRequest::Index { source, .. } => Some(source.clone()),
-            WriteRequest::Delete { .. } => None,
+            WriteRequest::Delete { .. } | WriteRequest::Run { .. } => None,
         };
         let sources: Vec<_> = requests.iter().map(source).collect();
         let bytes = sources.iter().flatten().map(|source| source.len() as u64).sum();
         let core = self.core.clone();
-        self.env.work(Work::Parse { bytes }, move || core.parse(&sources)).await
+        let mut parsed = self.env.work(Work::Parse { bytes }, move || core.parse(&sources)).await;
+        for (number, request) in requests.iter().enumerate() {
+            if let WriteRequest::Run { .. } = request {
+                parsed.rejected.insert(number, RUNS_ARE_VIRTUAL.to_owned());
+            }
+        }
+        parsed
     }
 
     pub(crate) async fn parse_missing(
@@ -232,11 +245,22 @@ impl TantivyArm {
         // Of one moment: a mapping that comes later has readers of its own.
         let handles = self.core.handles();
         let searcher = handles.searcher();
-        let (request, limits, view) = (request.clone(), limits.clone(), searcher.clone());
-        let work = self.search_work();
+        let view = searcher.clone();
+        let key = request_cache::key(request);
+        if let Some(key) = &key
+            && let Some(hits) = self.cache.get(&handles, &searcher, key)
+        {
+            return Ok((hits, SearchView(Some(view))));
+        }
+        let (request, limits, by) = (request.clone(), limits.clone(), handles.clone());
         let hits = self
-            .work(work, move |core| core.search((&searcher, &handles.mapping), &request, &limits))
+            .work(self.search_work(), move |core| {
+                core.search((&searcher, &by.mapping), &request, &limits)
+            })
             .await?;
+        if let Some(key) = key.filter(|_| !hits.timed_out) {
+            self.cache.keep(&handles, &view, key, &hits);
+        }
         Ok((hits, SearchView(Some(view))))
     }
 

@@ -5,7 +5,7 @@ mod net;
 mod timer;
 mod work;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -30,12 +30,15 @@ pub(crate) struct Host {
     seed: u64,
     random: RefCell<Xoshiro256PlusPlus>,
     counters: Rc<NetCounters>,
+    /// Work takes so many times as long as it would.
+    slowness: Cell<f64>,
 }
 
 impl Host {
     fn new(began: Instant, seed: u64, name: &str) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(name.as_bytes(), seed));
-        Host { began, seed, random: RefCell::new(random), counters: Rc::default() }
+        let (random, slowness) = (RefCell::new(random), Cell::new(1.0));
+        Host { began, seed, random, counters: Rc::default(), slowness }
     }
 
     pub(crate) fn sibling(&self, name: &str) -> Host {
@@ -48,6 +51,19 @@ impl Host {
 
     pub(crate) async fn sleep_until(&self, when: Time) {
         timer::sleep_until(self.began + Duration::from_nanos(when.0)).await;
+    }
+
+    pub(crate) fn slow_down(&self, factor: f64) {
+        self.slowness.set(factor.max(1.0));
+    }
+
+    /// What slowness adds to work that began at that moment and has just ended.
+    pub(crate) async fn drag(&self, began: Time) {
+        let more = self.slowness.get() - 1.0;
+        if more > 0.0 {
+            let now = self.now();
+            self.sleep_until(now + (now - began).mul_f64(more)).await;
+        }
     }
 
     pub(crate) fn random_u64(&self) -> u64 {

@@ -14,7 +14,7 @@ pub(crate) use allocation::{explain_into, waiting};
 pub(crate) use cluster::{SETTINGS_FILTER, health, identity, remotes, settings};
 pub(crate) use followers::{ccr, replication};
 pub(crate) use hot_threads::hot_threads;
-pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, QUICK, cores, names, nodes};
+pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, cores, names, nodes};
 pub(crate) use recovery::recoveries;
 
 use serde_json::{Map, Value};

@@ -28,10 +28,6 @@ pub(crate) const FILTER: &str = "nodes.*.name,nodes.*.timestamp,nodes.*.os.cpu.p
     nodes.*.indices.search.query_total,nodes.*.indices.merges.total_throttled_time_in_millis,\
     nodes.*.adaptive_selection";
 
-/// What rates are made of: the parts that a look every second asks for, and what is sent of them.
-pub(crate) const QUICK: &str = "process,transport,indices/recovery?filter_path=nodes.*.name,\
-    nodes.*.timestamp,nodes.*.process,nodes.*.transport.*x_size_in_bytes,nodes.*.indices.recovery";
-
 /// Every node of an answer, by name.
 pub(crate) fn nodes(answer: &Value) -> Vec<Node> {
     let mut all: Vec<Node> =

@@ -132,6 +132,7 @@ pub struct ShardFollower {
     partial: BTreeMap<u64, u64>,
     buffer: BTreeMap<u64, Operation>,
     buffer_bytes: u64,
+    buffer_ops: u64,
     writes: BTreeMap<u64, Writing>,
     write_number: u64,
     /// By the moment when they are due.
@@ -139,6 +140,8 @@ pub struct ShardFollower {
     retry_number: u64,
     exceptions: BTreeMap<u64, ReadException>,
     counts: Counts,
+    /// When a read last brought operations.
+    brought_at: Option<Time>,
 }
 
 impl ShardFollower {
@@ -160,12 +163,14 @@ impl ShardFollower {
             partial: BTreeMap::new(),
             buffer: BTreeMap::new(),
             buffer_bytes: 0,
+            buffer_ops: 0,
             writes: BTreeMap::new(),
             write_number: 0,
             retries: BTreeMap::new(),
             retry_number: 0,
             exceptions: BTreeMap::new(),
             counts: Counts::default(),
+            brought_at: None,
         }
     }
 
@@ -175,6 +180,12 @@ impl ShardFollower {
             return Some(order);
         }
         self.next_write(now).or_else(|| self.next_read(now))
+    }
+
+    /// How long a read may wait at the leader for what is to come.
+    pub fn poll_timeout(&self, now: Time) -> Duration {
+        let nothing_for = self.brought_at.map_or(Duration::ZERO, |at| now - at);
+        self.pace.read_poll_timeout(nothing_for)
     }
 
     /// When something is due though nothing happens.
@@ -209,16 +220,18 @@ impl ShardFollower {
         let writing = self.writes.values().map(|write| write.bytes).sum();
         let (max_ops, max_bytes) = self.pace.may_write(self.writes.len(), writing)?;
         let mut ops = Vec::new();
-        let mut bytes = 0;
-        while (ops.len() as u64) < max_ops && (ops.is_empty() || bytes < max_bytes) {
+        let (mut count, mut bytes) = (0, 0);
+        while count < max_ops && (ops.is_empty() || bytes < max_bytes) {
             let Some((_, op)) = self.buffer.pop_first() else { break };
             bytes += op.encoded_bytes();
+            count += op.count();
             ops.push(op);
         }
         if ops.is_empty() {
             return None;
         }
         self.buffer_bytes -= bytes;
+        self.buffer_ops -= count;
         self.write_number += 1;
         let (number, ops) = (self.write_number, Arc::new(ops));
         self.writes.insert(number, Writing { ops: ops.clone(), bytes, at: now, retries: 0 });
@@ -271,7 +284,7 @@ impl ShardFollower {
         Load {
             reads: self.reads.len(),
             reading_bytes: self.reads.values().map(|read| read.expected_bytes).sum(),
-            buffer_ops: self.buffer.len() as u64,
+            buffer_ops: self.buffer_ops,
             buffer_bytes: self.buffer_bytes,
             writing_bytes: self.writes.values().map(|write| write.bytes).sum(),
         }
@@ -285,13 +298,16 @@ impl ShardFollower {
         let read = self.reads.remove(&ask.from).expect("only what was asked for is answered");
         self.exceptions.remove(&ask.from);
         let bytes: u64 = answer.ops.iter().map(Operation::encoded_bytes).sum();
-        let count = answer.ops.len() as u64;
+        let count = answer.ops.iter().map(Operation::count).sum();
         self.counts.successful_read_requests += 1;
         self.counts.total_read_time += now - read.at;
         self.counts.total_read_remote_exec_time += answer.served;
         self.counts.operations_read += count;
         self.counts.bytes_read += bytes;
         self.counts.last_read_at = Some(now);
+        if count > 0 {
+            self.brought_at = Some(now);
+        }
         let trip = pace::ReadTrip {
             began: read.at,
             ops: count,
@@ -306,10 +322,12 @@ impl ShardFollower {
         self.leader_max_seq_no = self.leader_max_seq_no.max(answer.max_seq_no);
         let mut next = ask.from;
         for op in answer.ops {
-            next = next.max(op.seq_no + 1);
+            next = next.max(op.places().end);
             self.buffer_bytes += op.encoded_bytes();
+            self.buffer_ops += op.count();
             if let Some(twice) = self.buffer.insert(op.seq_no, op) {
                 self.buffer_bytes -= twice.encoded_bytes();
+                self.buffer_ops -= twice.count();
             }
         }
         self.requested_next = self.requested_next.max(next);
@@ -351,7 +369,7 @@ impl ShardFollower {
         let write = self.writes.remove(&number).expect("only what was ordered is written");
         self.counts.successful_write_requests += 1;
         self.counts.total_write_time += now - write.at;
-        self.counts.operations_written += write.ops.len() as u64;
+        self.counts.operations_written += write.ops.iter().map(Operation::count).sum::<u64>();
         self.note_follower(global_checkpoint, max_seq_no);
     }
 
@@ -422,7 +440,7 @@ impl ShardFollower {
 
     /// Operations that wait to be written, and their bytes.
     pub fn buffered(&self) -> (u64, u64) {
-        (self.buffer.len() as u64, self.buffer_bytes)
+        (self.buffer_ops, self.buffer_bytes)
     }
 
     /// Bytes that the shard holds or expects: in flight, waiting, being written.

@@ -67,6 +67,8 @@ const WRITE_OPS_MAX: u64 = 50_000;
 /// As in the field.
 const RETRY_DELAY_MAX: Duration = Duration::from_millis(500);
 const POLL_TIMEOUT: Duration = Duration::from_secs(60);
+/// A link that died without a word is found out after so long at the latest.
+const POLL_TIMEOUT_MAX: Duration = Duration::from_secs(600);
 
 /// The pace without parameters.
 #[derive(Debug)]
@@ -222,11 +224,12 @@ impl Pace {
         }
     }
 
-    /// `read_poll_timeout`.
-    pub fn read_poll_timeout(&self) -> Duration {
+    /// `read_poll_timeout`. Without parameters the longer, the longer nothing has come: an index that nobody writes to
+    /// any more is not asked for every minute.
+    pub(super) fn read_poll_timeout(&self, nothing_for: Duration) -> Duration {
         match self {
             Pace::Field(limits) => limits.read_poll_timeout,
-            Pace::Adaptive(_) => POLL_TIMEOUT,
+            Pace::Adaptive(_) => nothing_for.clamp(POLL_TIMEOUT, POLL_TIMEOUT_MAX),
         }
     }
 }

@@ -13,7 +13,8 @@
 //!   differs from the other nodes by no more than chance would counts as no difference (the shrinkage of C. Stein,
 //!   1956): or else the luckiest node would be flooded. What made a node look slow is forgotten with time, not with
 //!   decisions, so that a shunned node comes back at any rate of requests; a node that is silent while it has
-//!   our requests is as slow as its silence is long.
+//!   our requests is as slow as its silence is long. All that ran through the same silence tells of one event, and
+//!   counts once: a node that stood still is what it was before.
 //! - **A new node** has a window that grows with its answers, so that it is not flooded; and until it has warmed up it
 //!   counts as no slower than the others, or its cold caches would keep it out.
 //! - **A node that fails** is not fast. After a failure it gets one request at a time, after a pause that doubles
@@ -71,6 +72,8 @@ pub(super) struct Known {
     /// In a row.
     failures: u32,
     failed_at: Time,
+    /// When its last silence ended.
+    silent_until: Time,
     /// Moving share of failures.
     failing: f64,
 }
@@ -86,10 +89,17 @@ impl Known {
     /// It answered; `outstanding` are in flight still.
     pub(super) fn answered(&mut self, now: Time, feedback: &NodeFeedback, outstanding: u64) {
         let sample = feedback.took.as_nanos() as f64;
+        let silent_ns = (now - self.heard_at).as_nanos() as f64;
+        let ends_silence = self.answers > 0 && silent_ns > SILENT_TIMES * self.service_ns;
         self.answers = self.answers.saturating_add(1);
-        let weight = ALPHA.max(1.0 / f64::from(self.answers));
-        self.service_ns += weight * (sample - self.service_ns);
-        self.square += weight * (sample * sample - self.square);
+        if ends_silence || now - self.silent_until >= feedback.took {
+            let weight = ALPHA.max(1.0 / f64::from(self.answers));
+            self.service_ns += weight * (sample - self.service_ns);
+            self.square += weight * (sample * sample - self.square);
+        }
+        if ends_silence {
+            self.silent_until = now;
+        }
         self.threads = feedback.threads.max(1) as f64;
         let others = feedback.in_flight.saturating_sub(outstanding) as f64;
         self.others_last = others;
@@ -340,6 +350,29 @@ mod tests {
         nodes.sent(at(1305), "bad");
         nodes.failed(at(1306), "bad", Duration::from_millis(1));
         assert_eq!(first(&nodes, at(1307), &["bad"], 0), 0);
+    }
+
+    #[test]
+    fn a_node_that_stood_still_is_what_it_was_before() {
+        let mut nodes = table(&[("good", 10), ("stood", 10)]);
+        (0..8).for_each(|_| nodes.sent(at(1000), "stood"));
+        // Meanwhile it is as slow as its silence is long.
+        nodes.sent(at(5_000), "good");
+        assert_eq!(first(&nodes, at(5_000), &["good", "stood"], 0), 0);
+        nodes.answered(at(5_010), "good", Duration::from_millis(10), feedback(0, 10));
+        // Eight answers tell of the same ten seconds.
+        for _ in 0..8 {
+            nodes.answered(at(11_000), "stood", Duration::from_secs(10), feedback(0, 10_000));
+        }
+        let both = shares(&nodes, at(11_010), &["good", "stood"]);
+        assert!(both.iter().all(|count| (40..=80).contains(count)), "{both:?}");
+        // One after another that takes as long is another matter.
+        for n in 0..8 {
+            nodes.sent(at(12_000 + n * 10_000), "stood");
+            let ended = at(22_000 + n * 10_000);
+            nodes.answered(ended, "stood", Duration::from_secs(10), feedback(0, 10_000));
+        }
+        assert_eq!(shares(&nodes, at(92_010), &["good", "stood"]), [120, 0]);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub(super) struct NodeModel {
     pub(super) joins_s: f64,
     /// Share of requests that fail at once.
     pub(super) failing: f64,
+    /// It stands still between these seconds.
+    pub(super) paused_s: (f64, f64),
 }
 
 impl Default for NodeModel {
@@ -57,6 +59,7 @@ impl Default for NodeModel {
             slowness: 1.0,
             joins_s: 0.0,
             failing: 0.0,
+            paused_s: (0.0, 0.0),
         }
     }
 }
@@ -117,6 +120,8 @@ enum Event {
     Answer(usize),
     /// Its failure is back.
     Failed(usize),
+    /// A node that stood still goes on.
+    GoesOn(usize),
     /// A probe reaches its node.
     Probe {
         coordinator: usize,
@@ -199,6 +204,9 @@ pub(super) fn run(case: &Case, chooser: Chooser) -> Figures {
     };
     let first = if let Arrival::Closed(clients) = case.arrival { clients } else { 1 };
     (0..first).for_each(|_| run.at(Duration::ZERO, Event::Request));
+    for (node, model) in case.nodes.iter().enumerate() {
+        run.at(Duration::from_secs_f64(model.paused_s.1), Event::GoesOn(node));
+    }
     while let Some(Reverse((when, _, event))) = run.events.pop() {
         run.now = when;
         run.happens(event);
@@ -224,6 +232,7 @@ impl Run<'_> {
             Event::Ran(search) => self.ran(search),
             Event::Answer(search) => self.answer(search),
             Event::Failed(search) => self.failed(search),
+            Event::GoesOn(node) => self.start(node),
             Event::Probe { coordinator, node } => {
                 let state = &self.nodes[node];
                 let in_flight = (state.running.len() + state.waiting.len()) as u64;
@@ -351,7 +360,18 @@ impl Run<'_> {
         (ready / model.cores).max(1.0) * model.slowness * cold
     }
 
+    /// How long it stands still, where it does now.
+    fn paused(&self, node: usize) -> Option<Duration> {
+        let (from_s, to_s) = self.case.nodes[node].paused_s;
+        let now_s = self.now.as_secs_f64();
+        let whole = Duration::from_secs_f64((to_s - from_s).max(0.0));
+        (now_s >= from_s && now_s < to_s - 1e-9).then_some(whole)
+    }
+
     fn start(&mut self, node: usize) {
+        if self.paused(node).is_some() {
+            return;
+        }
         while self.nodes[node].running.len() < self.case.nodes[node].threads {
             let Some(search) = self.nodes[node].waiting.pop_front() else { return };
             let state = &self.nodes[node];
@@ -367,6 +387,13 @@ impl Run<'_> {
 
     fn ran(&mut self, search: usize) {
         let node = self.target(search);
+        if let Some(whole) = self.paused(node) {
+            // What was left of it when the node stopped comes after the pause.
+            let ends = self.now + whole;
+            let running = self.nodes[node].running.iter_mut().find(|running| running.0 == search);
+            running.expect("it runs").1 = ends;
+            return self.at(whole, Event::Ran(search));
+        }
         let took = self.now - self.searches[search].began;
         let since = self.now - self.searches[search].arrived;
         let rif = self.searches[search].arrived_rif;
@@ -440,7 +467,7 @@ impl Run<'_> {
     /// When a node would have answered what is sent to it now, all that is before it included: also what is on its way.
     fn end_at(&self, node: usize, demand_ns: f64) -> Time {
         let (model, state) = (&self.case.nodes[node], &self.nodes[node]);
-        if model.failing > 0.0 {
+        if model.failing > 0.0 || self.paused(node).is_some() {
             return Time(u64::MAX);
         }
         let mut free: Vec<Time> = state.running.iter().map(|running| running.1).collect();

@@ -66,6 +66,10 @@ fn cases() -> Vec<(&'static str, Case)> {
                 c.nodes[0].competing_s = (40.0, 80.0);
             }),
         ),
+        (
+            "one stands still for 10 s, open 70 %",
+            with(open(base(1), 0.7), &|c| c.nodes[2].paused_s = (40.0, 50.0)),
+        ),
         ("2 copies", replicas(2, 60)),
         ("10 copies", replicas(10, 300)),
         ("100 copies", replicas(100, 3000)),

@@ -105,7 +105,7 @@ fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
         let to = (count * 2.0).min(f64::from(most));
         return Some(probe(name, found, format!("{to:.0}"), to / count));
     }
-    let (name, default) = (busiest.knobs.chunk.0?, busiest.knobs.chunk.1);
+    let (name, default) = (busiest.knobs.chunk_setting(series)?, busiest.knobs.chunk.1);
     let found = today(series, name, default);
     let bytes = parse_size(&found.value).ok().filter(|bytes| *bytes > 0)?;
     Some(probe(name, found, show_size_setting(bytes * 2), 2.0))

@@ -51,7 +51,7 @@ impl Case<'_, '_> {
             evidence.push(Evidence::new(STATS, "time through another node", value));
         }
         evidence.push(self.setting_evidence(self.knobs.chunks.0, self.knobs.chunks.1));
-        if let Some(name) = self.knobs.chunk.0 {
+        if let Some(name) = self.knobs.chunk_setting(self.series) {
             evidence.push(self.setting_evidence(name, self.knobs.chunk.1));
         }
         evidence.extend(self.idle_evidence());

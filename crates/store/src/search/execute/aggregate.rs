@@ -1,31 +1,30 @@
 //! Collects aggregations on one shard.
 //!
 //! As in Lucene, every bucket has a number, and what lies within a bucket keeps its state by that number: one pass
-//! over the documents, whatever the nesting. Numbers and texts that several segments share get one bucket.
+//! over the documents, whatever the nesting.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
-use tantivy::{DocId, SegmentReader};
+use tantivy::{COLLECT_BLOCK_BUFFER_LEN, DocId, SegmentReader};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::gathered::{Gathered, Missing};
 use super::resolve::Failed;
+use super::singles::Singles;
 use super::top::check_sortable;
 use super::value::{self, format_of};
-use super::values::{Values, double_bits, double_of, long_bits, long_of, text_of};
+use super::values::{Values, text_of};
 use crate::FieldType;
 use crate::mapping::Mapping;
 use crate::search::aggregation::{
-    Aggregation, AggregationKind, Bucket, BucketOrder, Buckets, Digest, Distinct, Key, Metric,
+    Aggregation, AggregationKind, Bucket, BucketOrder, Buckets, Digest, Distinct, Metric,
     MetricKind, OrderBy, Partial, Stats, ValueKind, order_metric, stats_number, too_many,
 };
 use crate::search::error::{SearchError, unfit};
 use crate::search::{Literal, SearchErrorKind};
 
 type Result<T> = std::result::Result<T, Failed>;
-
-/// Buckets that a shard may gather before the best of them are chosen: a bound on its memory.
-const MAX_GATHERED: usize = 4_000_000;
 
 /// The whole shard, as a bucket.
 const ROOT: u32 = 0;
@@ -39,41 +38,18 @@ pub(super) struct Collector<'a> {
     missing: Option<Missing>,
     /// In the segment at hand.
     values: Values,
+    /// The same, where every document has one.
+    singles: Option<Singles>,
     state: State,
     subs: Vec<Collector<'a>>,
-}
-
-/// What documents without the field count as.
-struct Missing {
-    number: f64,
-    bits: u128,
-    text: String,
 }
 
 enum State {
     Stats(Vec<Stats>),
     Distinct(Vec<Distinct>, u64),
     Digest(Vec<Digest>),
-    Buckets(Gathered),
+    Buckets(Box<Gathered>),
 }
-
-/// Buckets that were met.
-#[derive(Default)]
-struct Gathered {
-    numbers: FxHashMap<(u32, u128), u32>,
-    /// By number: the bucket that it lies in, its key, its documents.
-    buckets: Vec<(u32, u128, u64)>,
-    /// Texts of all segments; keys are numbers in it.
-    texts: Vec<String>,
-    of_text: FxHashMap<String, u32>,
-    /// Of the segment at hand: number of the text by ordinal, or [`UNKNOWN`].
-    of_ord: Vec<u32>,
-    /// Keys of the document at hand.
-    keys: Vec<u128>,
-    full: bool,
-}
-
-const UNKNOWN: u32 = u32::MAX;
 
 /// The field that an aggregation reads.
 fn field_of(kind: &AggregationKind) -> &str {
@@ -143,30 +119,60 @@ impl<'a> Collector<'a> {
                 State::Digest(Vec::new())
             }
             AggregationKind::Metric(_) => State::Stats(Vec::new()),
-            _ => State::Buckets(Gathered::default()),
+            _ => State::Buckets(Box::default()),
         };
         let subs = Collector::all(&of.subs, mapping, now_ms)?;
         let kind = mapped.map(|mapped| mapped.kind);
-        Ok(Collector { of, kind, shown, missing, values: Values::Absent, state, subs })
+        let values = Values::Absent;
+        Ok(Collector { of, kind, shown, missing, values, singles: None, state, subs })
     }
 
     /// Turns to the next segment.
     pub(super) fn enter(&mut self, segment: &SegmentReader) -> tantivy::Result<()> {
         if let Some(kind) = self.kind {
             self.values = Values::open(segment, field_of(&self.of.kind), kind)?;
+            self.singles = Singles::open(segment, field_of(&self.of.kind), kind)?;
         }
         if let State::Buckets(gathered) = &mut self.state {
-            gathered.of_ord.clear();
-            if let Values::Text(texts, _) = &self.values {
-                gathered.of_ord.resize(texts.num_terms(), UNKNOWN);
-            }
+            gathered.enter(&self.values);
         }
         self.subs.iter_mut().try_for_each(|sub| sub.enter(segment))
     }
 
-    /// Counts a document of the whole shard.
-    pub(super) fn collect(&mut self, doc: DocId) {
-        self.collect_in(doc, ROOT);
+    /// Counts documents of the whole shard, in their order.
+    pub(super) fn collect(&mut self, docs: &[DocId]) {
+        const ROOTS: [u32; COLLECT_BLOCK_BUFFER_LEN] = [ROOT; COLLECT_BLOCK_BUFFER_LEN];
+        for docs in docs.chunks(ROOTS.len()) {
+            self.collect_block(docs, &ROOTS[..docs.len()]);
+        }
+    }
+
+    /// Counts documents, each in its bucket.
+    fn collect_block(&mut self, docs: &[DocId], buckets: &[u32]) {
+        let Some(mut singles) = self.singles.take() else {
+            return self.collect_each(docs, buckets);
+        };
+        match &mut self.state {
+            State::Stats(all) if !self.kind.is_some_and(is_no_number) => {
+                for (value, bucket) in singles.numbers(docs).iter().zip(buckets) {
+                    slot(all, *bucket, Stats::default).add(*value);
+                }
+            }
+            State::Buckets(gathered) if !matches!(self.of.kind, AggregationKind::Range(_)) => {
+                gathered.keys_of_block(&self.of.kind, &self.values, singles.bits(docs));
+                gathered.count_block(docs, buckets, !self.subs.is_empty());
+                let (docs, numbers) = &gathered.within;
+                self.subs.iter_mut().for_each(|sub| sub.collect_block(docs, numbers));
+            }
+            _ => self.collect_each(docs, buckets),
+        }
+        self.singles = Some(singles);
+    }
+
+    fn collect_each(&mut self, docs: &[DocId], buckets: &[u32]) {
+        for (doc, bucket) in docs.iter().zip(buckets) {
+            self.collect_in(*doc, *bucket);
+        }
     }
 
     fn collect_in(&mut self, doc: DocId, bucket: u32) {
@@ -430,106 +436,4 @@ fn missing(
         None => return Err(unfit(format!("[missing] [{text}] is no value of [{path}]")).into()),
     };
     Ok(Missing { number: value.number().unwrap_or(0.0), bits: value.bits(), text })
-}
-
-impl Gathered {
-    /// The number of a bucket; none once there are too many.
-    fn number(&mut self, parent: u32, key: u128) -> Option<u32> {
-        if let Some(number) = self.numbers.get(&(parent, key)) {
-            return Some(*number);
-        }
-        if self.buckets.len() >= MAX_GATHERED {
-            self.full = true;
-            return None;
-        }
-        let number = self.buckets.len() as u32;
-        self.buckets.push((parent, key, 0));
-        self.numbers.insert((parent, key), number);
-        Some(number)
-    }
-
-    fn text_number(&mut self, text: String) -> u32 {
-        if let Some(number) = self.of_text.get(&text) {
-            return *number;
-        }
-        let number = self.texts.len() as u32;
-        self.texts.push(text.clone());
-        self.of_text.insert(text, number);
-        number
-    }
-
-    /// The keys of the buckets that a document belongs to.
-    fn keys_of(&mut self, of: &AggregationKind, values: &Values, doc: DocId, keys: &mut Vec<u128>) {
-        match (of, values) {
-            (AggregationKind::Terms(_), Values::Text(texts, ords)) => {
-                for ord in ords.values_for_doc(doc) {
-                    let mut number = self.of_ord.get(ord as usize).copied().unwrap_or(UNKNOWN);
-                    if number == UNKNOWN {
-                        number = self.text_number(text_of(texts, ord));
-                        if let Some(known) = self.of_ord.get_mut(ord as usize) {
-                            *known = number;
-                        }
-                    }
-                    keys.push(number.into());
-                }
-            }
-            (AggregationKind::Terms(_), values) => values.each_bits(doc, |bits| keys.push(bits)),
-            (of, values) => values.each_number(doc, |value| number_keys(of, value, keys)),
-        }
-    }
-
-    fn missing_key(
-        &mut self,
-        of: &AggregationKind,
-        kind: Option<FieldType>,
-        missing: &Missing,
-        keys: &mut Vec<u128>,
-    ) {
-        match of {
-            AggregationKind::Terms(_) if kind == Some(FieldType::Keyword) => {
-                keys.push(self.text_number(missing.text.clone()).into());
-            }
-            AggregationKind::Terms(_) => keys.push(missing.bits),
-            of => number_keys(of, missing.number, keys),
-        }
-    }
-
-    fn key(&self, of: &AggregationKind, kind: Option<FieldType>, bits: u128) -> Key {
-        match (of, kind) {
-            (AggregationKind::Terms(_), Some(FieldType::Keyword)) => {
-                Key::Text(self.texts[bits as usize].clone())
-            }
-            (AggregationKind::Terms(_), Some(FieldType::Ip)) => {
-                Key::Ip(std::net::Ipv6Addr::from_bits(bits))
-            }
-            (AggregationKind::Terms(_), Some(FieldType::Double | FieldType::Float))
-            | (AggregationKind::Histogram(_), _) => Key::Double(double_of(bits as u64)),
-            _ => Key::Long(long_of(bits as u64)),
-        }
-    }
-
-    /// What sorts as the key does, without making it.
-    fn sort_key(&self, kind: Option<FieldType>, bits: u128) -> (u128, &str) {
-        match kind {
-            Some(FieldType::Keyword) => (0, &self.texts[bits as usize]),
-            _ => (bits, ""),
-        }
-    }
-}
-
-/// The keys of the buckets that a number lies in.
-fn number_keys(of: &AggregationKind, value: f64, keys: &mut Vec<u128>) {
-    match of {
-        AggregationKind::Histogram(histogram) => {
-            keys.push(double_bits(histogram.number(value)).into());
-        }
-        AggregationKind::DateHistogram(histogram) => {
-            keys.push(long_bits(histogram.floor(value as i64)).into());
-        }
-        AggregationKind::Range(ranges) => {
-            let within = ranges.ranges.iter().enumerate().filter(|(_, range)| range.holds(value));
-            keys.extend(within.map(|(at, _)| u128::from(long_bits(at as i64))));
-        }
-        AggregationKind::Terms(_) | AggregationKind::Metric(_) => {}
-    }
 }

@@ -7,12 +7,15 @@
 //! | `excluded.rs` | clauses that exclude |
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `values.rs` | the columns of a segment |
+//! | `singles.rs` | columns of which many values are read at once |
 //! | `top.rs` | the best hits of a segment |
-//! | `aggregate.rs` | aggregations |
+//! | `aggregate.rs`, `gathered.rs` | aggregations, and the buckets that they meet |
 
 mod aggregate;
 mod excluded;
+mod gathered;
 mod resolve;
+mod singles;
 mod statistics;
 mod top;
 mod value;
@@ -21,7 +24,7 @@ mod values;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use tantivy::query::{EnableScoring, Query as Library, Weight};
+use tantivy::query::{ConstScoreQuery, EnableScoring, Query as Library, Weight};
 use tantivy::schema::document::Value as _;
 use tantivy::{DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED, TantivyDocument};
 
@@ -148,8 +151,13 @@ impl Execution<'_> {
         let mut all = Vec::new();
         if self.wanted() > 0 {
             let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
+            // Where all score the same the first are the best.
+            let is_constant = query.is::<ConstScoreQuery>();
             for (segment, reader) in (0..).zip(searcher.segment_readers()) {
-                all.extend(self.best_of(weight.as_ref(), segment, reader)?);
+                all.extend(match is_constant {
+                    true => self.first_of(weight.as_ref(), segment, reader, all.len())?,
+                    false => self.best_of(weight.as_ref(), segment, reader)?,
+                });
             }
         }
         let hits = self.merge(all);
@@ -173,6 +181,29 @@ impl Execution<'_> {
             }
         }
         Ok((total, false))
+    }
+
+    /// The first of a segment, where `before` hits come before it.
+    fn first_of(
+        &self,
+        weight: &dyn Weight,
+        segment: u32,
+        reader: &SegmentReader,
+        before: usize,
+    ) -> Result<Vec<ShardHit>> {
+        let (mut hits, wanted) = (Vec::new(), self.wanted().saturating_sub(before));
+        let alive = reader.alive_bitset();
+        let mut scorer = weight.scorer(reader, 1.0)?;
+        let mut doc = scorer.doc();
+        while doc != TERMINATED && hits.len() < wanted {
+            if alive.is_none_or(|alive| alive.is_alive(doc)) {
+                let score = scorer.score();
+                let (sort, score) = (self.shown_sort(score), Some(score));
+                hits.push(ShardHit { segment, doc, score, sort });
+            }
+            doc = scorer.advance();
+        }
+        Ok(hits)
     }
 
     fn best_of(
@@ -233,20 +264,27 @@ impl Execution<'_> {
             let mut top = Top::new(self.wanted(), &order, self.mapping, reader, base)?;
             base += u64::from(reader.max_doc());
             let wants_hits = self.wanted() > 0;
-            let mut see = |doc: DocId, score: Score| {
-                if request.min_score.is_some_and(|least| score < least) {
-                    return;
-                }
-                total += 1;
-                if needs_scores {
+            if needs_scores {
+                self.each_scored(weight.as_ref(), reader, &mut |doc, score| {
+                    if request.min_score.is_some_and(|least| score < least) {
+                        return;
+                    }
+                    total += 1;
                     max_score = Some(max_score.map_or(score, |best| best.max(score)));
-                }
-                if wants_hits {
-                    top.collect(doc, score);
-                }
-                collectors.iter_mut().for_each(|collector| collector.collect(doc));
-            };
-            self.each(weight.as_ref(), reader, needs_scores, &mut see)?;
+                    if wants_hits {
+                        top.collect(doc, score);
+                    }
+                    collectors.iter_mut().for_each(|collector| collector.collect(&[doc]));
+                })?;
+            } else {
+                self.each_block(weight.as_ref(), reader, &mut |docs| {
+                    total += docs.len() as u64;
+                    if wants_hits {
+                        top.collect_block(docs);
+                    }
+                    collectors.iter_mut().for_each(|collector| collector.collect(docs));
+                })?;
+            }
             all.extend(top.hits(segment));
         }
         let hits = self.merge(all);
@@ -259,30 +297,43 @@ impl Execution<'_> {
         Ok(ShardHits { total, more, max_score, hits, aggregations, timed_out: false })
     }
 
-    /// Calls with every live document that matches, until time runs out.
-    fn each(
+    /// Calls with every live document that matches and its score, until time runs out.
+    fn each_scored(
         &self,
         weight: &dyn Weight,
         reader: &SegmentReader,
-        scored: bool,
         see: &mut dyn FnMut(DocId, Score),
     ) -> tantivy::Result<()> {
         let alive = reader.alive_bitset();
-        let lives = |doc| alive.is_none_or(|alive| alive.is_alive(doc));
-        if !scored {
-            return weight.for_each_no_score(reader, &mut |docs| {
-                // Once for each block; the library does not let itself be stopped, but it can be left idle.
-                if self.stop.load(Ordering::Relaxed) {
-                    return;
-                }
-                for doc in docs.iter().filter(|doc| lives(**doc)) {
-                    see(*doc, 0.0);
-                }
-            });
-        }
         weight.for_each(reader, &mut |doc, score| {
-            if lives(doc) && !self.stop.load(Ordering::Relaxed) {
+            let lives = alive.is_none_or(|alive| alive.is_alive(doc));
+            if lives && !self.stop.load(Ordering::Relaxed) {
                 see(doc, score);
+            }
+        })
+    }
+
+    /// Calls with all live documents that match, some at once and in their order, until time runs out.
+    fn each_block(
+        &self,
+        weight: &dyn Weight,
+        reader: &SegmentReader,
+        see: &mut dyn FnMut(&[DocId]),
+    ) -> tantivy::Result<()> {
+        let alive = reader.alive_bitset();
+        let mut living = Vec::new();
+        weight.for_each_no_score(reader, &mut |docs| {
+            // The library does not let itself be stopped, but it can be left idle.
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            match alive {
+                None => see(docs),
+                Some(alive) => {
+                    living.clear();
+                    living.extend(docs.iter().filter(|doc| alive.is_alive(**doc)));
+                    see(&living);
+                }
             }
         })
     }
@@ -322,7 +373,7 @@ pub(crate) fn fetch(
     let schema = searcher.schema();
     let id = schema.get_field(crate::tantivy_arm::ID)?;
     let source = schema.get_field(crate::tantivy_arm::SOURCE)?;
-    let mut stores = std::collections::BTreeMap::new();
+    let mut opened = std::collections::BTreeMap::new();
     let mut found = Vec::with_capacity(hits.len());
     for (segment, doc) in hits {
         let gone =
@@ -331,22 +382,21 @@ pub(crate) fn fetch(
         if *doc >= reader.max_doc() {
             return Err(gone());
         }
-        let store = match stores.entry(*segment) {
+        let (store, versions, seq_nos) = match opened.entry(*segment) {
             std::collections::btree_map::Entry::Occupied(open) => open.into_mut(),
             std::collections::btree_map::Entry::Vacant(place) => {
-                place.insert(reader.get_store_reader(STORE_CACHE_BLOCKS)?)
+                let columns = reader.fast_fields();
+                let store = reader.get_store_reader(STORE_CACHE_BLOCKS)?;
+                place.insert((store, columns.u64(VERSION)?, columns.u64(SEQ_NO)?))
             }
         };
         let document: TantivyDocument = store.get(*doc)?;
         let text = document.get_first(id).and_then(|value| value.as_str().map(str::to_owned));
         let bytes = document.get_first(source).filter(|_| wants_source);
-        let column = |name: &str| {
-            Ok::<_, tantivy::TantivyError>(reader.fast_fields().u64(name)?.first(*doc))
-        };
         found.push(FetchedHit {
             id: text.ok_or_else(gone)?,
-            version: column(VERSION)?.unwrap_or(0),
-            seq_no: column(SEQ_NO)?.unwrap_or(0),
+            version: versions.first(*doc).unwrap_or(0),
+            seq_no: seq_nos.first(*doc).unwrap_or(0),
             source: bytes.and_then(|value| value.as_bytes().map(Bytes::copy_from_slice)),
         });
     }

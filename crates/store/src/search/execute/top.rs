@@ -7,6 +7,7 @@ use tantivy::columnar::TermOrdHit;
 use tantivy::{DocId, SegmentReader};
 
 use super::resolve::Failed;
+use super::singles::Singles;
 use super::value::{self, Value};
 use super::values::{Values, double_bits, double_of, long_bits, long_of, text_of};
 use crate::FieldType;
@@ -44,14 +45,19 @@ enum Source {
 
 /// A hit that is kept. The order is that of the heap: the worst is on top.
 struct Kept {
-    bits: Vec<Bits>,
+    first: Bits,
+    /// Of the further keys, where there are any.
+    rest: Vec<Bits>,
     doc: DocId,
     score: f32,
 }
 
 impl Ord for Kept {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.bits.cmp(&other.bits).then(self.doc.cmp(&other.doc))
+        self.first
+            .cmp(&other.first)
+            .then_with(|| self.rest.cmp(&other.rest))
+            .then(self.doc.cmp(&other.doc))
     }
 }
 
@@ -73,6 +79,8 @@ impl Eq for Kept {}
 pub(super) struct Top<'a> {
     limit: usize,
     columns: Vec<Column<'a>>,
+    /// Of the first key, where many of its values can be read at once.
+    singles: Option<Singles>,
     after: Option<Vec<Bits>>,
     kept: BinaryHeap<Kept>,
     shows_values: bool,
@@ -112,27 +120,56 @@ impl<'a> Top<'a> {
                 Some(bits.collect::<Result<Vec<Bits>>>()?)
             }
         };
+        let singles = match columns.first().map(|column| (column.key, &column.source)) {
+            Some((SortKey { target: SortTarget::Field(path), .. }, Source::Field(kind, _))) => {
+                Singles::open(segment, path, *kind)?
+            }
+            _ => None,
+        };
         let Order { shows_values, shows_scores, .. } = *order;
-        Ok(Top { limit, columns, after, kept: BinaryHeap::new(), shows_values, shows_scores })
+        let kept = BinaryHeap::new();
+        Ok(Top { limit, columns, singles, after, kept, shows_values, shows_scores })
     }
 
     /// Looks at a document that matched.
     pub(super) fn collect(&mut self, doc: DocId, score: f32) {
-        let Some(first) = self.columns.first().map(|column| column.bits(doc, score)) else {
-            return;
+        if let Some(first) = self.columns.first().map(|column| column.bits(doc, score))
+            && self.may_keep(first)
+        {
+            self.keep(first, doc, score);
+        }
+    }
+
+    /// Looks at documents that matched, in their order; scores do not count.
+    pub(super) fn collect_block(&mut self, docs: &[DocId]) {
+        let Some(mut singles) = self.singles.take() else {
+            return docs.iter().for_each(|doc| self.collect(*doc, 0.0));
         };
-        let full = self.kept.len() == self.limit;
-        if full && self.kept.peek().is_none_or(|worst| first > worst.bits[0]) {
+        let values = singles.bits(docs);
+        // The last first: where values rise with the documents, as in a log, each would be better than those before.
+        for (doc, value) in docs.iter().zip(values).rev() {
+            let first = self.columns[0].of_value(*value);
+            if self.may_keep(first) {
+                self.keep(first, *doc, 0.0);
+            }
+        }
+        self.singles = Some(singles);
+    }
+
+    fn may_keep(&self, first: Bits) -> bool {
+        self.kept.len() < self.limit || self.kept.peek().is_some_and(|worst| first <= worst.first)
+    }
+
+    fn keep(&mut self, first: Bits, doc: DocId, score: f32) {
+        let rest: Vec<Bits> =
+            self.columns[1..].iter().map(|column| column.bits(doc, score)).collect();
+        if let Some(after) = &self.after
+            && (first, &rest[..]) <= (after[0], &after[1..])
+        {
             return;
         }
-        let mut bits = Vec::with_capacity(self.columns.len());
-        bits.push(first);
-        bits.extend(self.columns[1..].iter().map(|column| column.bits(doc, score)));
-        if self.after.as_ref().is_some_and(|after| bits <= *after) {
-            return;
-        }
-        let hit = Kept { bits, doc, score };
-        if !full {
+        let hit = Kept { first, rest, doc, score };
+        if self.kept.len() < self.limit {
             self.kept.push(hit);
         } else if let Some(mut worst) = self.kept.peek_mut()
             && hit < *worst
@@ -149,7 +186,10 @@ impl<'a> Top<'a> {
             doc: kept.doc,
             score: shows_scores.then_some(kept.score),
             sort: match shows_values {
-                true => columns.iter().zip(&kept.bits).map(|(c, bits)| c.value(*bits)).collect(),
+                true => {
+                    let bits = std::iter::once(&kept.first).chain(&kept.rest);
+                    columns.iter().zip(bits).map(|(column, bits)| column.value(*bits)).collect()
+                }
                 false => Vec::new(),
             },
         };
@@ -208,6 +248,15 @@ impl Column<'_> {
         THERE | Bits::from(if self.key.descending { !value } else { value })
     }
 
+    /// Of a document whose only value has these bits.
+    fn of_value(&self, value: u64) -> Bits {
+        match &self.source {
+            // Between two ordinals there is room for a text that the segment does not have.
+            Source::Field(_, Values::Text(..)) => self.directed(2 * value + 1),
+            _ => self.directed(value),
+        }
+    }
+
     fn bits(&self, doc: DocId, score: f32) -> Bits {
         let values = match &self.source {
             Source::Score => return self.directed(double_bits(f64::from(score))),
@@ -232,9 +281,7 @@ impl Column<'_> {
                     bits
                 }
             }
-            // Between two ordinals there is room for a text that the segment does not have.
-            (Some(ord), Values::Text(..)) => self.directed(2 * ord as u64 + 1),
-            (Some(bits), _) => self.directed(bits as u64),
+            (Some(bits), _) => self.of_value(bits as u64),
         }
     }
 

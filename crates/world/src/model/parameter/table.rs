@@ -279,7 +279,7 @@ pub(super) static TABLE: [Parameter; 44] = [
         (0.0, 1.0),
         Number(host.spread),
         "none: hosts of one kind are alike",
-        "Standard deviation over mean of what the same work takes on the hosts, gamma-distributed; drawn for each when it starts."
+        "Standard deviation over mean of what the same work takes on the hosts, gamma-distributed; drawn for each, and in each lap anew."
     ),
     row!(
         "cores.message",

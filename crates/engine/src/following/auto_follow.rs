@@ -1,0 +1,244 @@
+//! Auto-follow: on the manager, follows indices of remote clusters as they are made, by the patterns of the state.
+//!
+//! A remote cluster is asked what its indices are and answers once that has changed, so that a new leader is followed
+//! about a round trip after its primaries are there. What could not be followed is tried again.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use world::{Task, Time};
+
+use super::{Wish, follow};
+use crate::node::Node;
+use crate::remote::{self, Listing};
+use crate::state::{AutoFollow, AutoFollowChange, ClusterState, Event};
+use crate::transport::Failure;
+
+/// How long a remote cluster may wait for a change before it answers: `ccr.wait_for_metadata_timeout` of the field.
+const WAIT: Duration = Duration::from_secs(60);
+/// Between two questions at least: where much changes, it is looked at once for all.
+const PACE: Duration = Duration::from_millis(500);
+/// After something failed.
+const RETRY: Duration = Duration::from_secs(10);
+/// Errors that are kept, as in the field.
+const ERRORS: usize = 256;
+
+/// What came of auto-following since this node manages.
+#[derive(Default)]
+pub(crate) struct AutoFollowing {
+    told: RefCell<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    followed: u64,
+    failed: u64,
+    requests_failed: u64,
+    errors: VecDeque<Refused>,
+    /// When each remote cluster last answered, and the version of its state.
+    checked: BTreeMap<String, (Time, u64)>,
+}
+
+struct Refused {
+    /// Pattern and index, or the alias of a cluster that did not answer.
+    about: String,
+    at_ms: u64,
+    failure: Failure,
+}
+
+impl Told {
+    fn refuse(&mut self, about: String, at_ms: u64, failure: Failure) {
+        self.errors.retain(|error| error.about != about);
+        if self.errors.len() == ERRORS {
+            self.errors.pop_front();
+        }
+        self.errors.push_back(Refused { about, at_ms, failure });
+    }
+
+    fn forgive(&mut self, about: &str) {
+        self.errors.retain(|error| error.about != about);
+    }
+}
+
+impl AutoFollowing {
+    fn no_answer(&self, alias: &str, at_ms: u64, failure: Failure) {
+        let mut told = self.told.borrow_mut();
+        told.requests_failed += 1;
+        told.refuse(alias.to_owned(), at_ms, failure);
+    }
+
+    fn answered(&self, alias: &str, now: Time, version: u64) {
+        let mut told = self.told.borrow_mut();
+        told.forgive(alias);
+        told.checked.insert(alias.to_owned(), (now, version));
+    }
+
+    /// `auto_follow_stats`, by the names of the field.
+    pub(crate) fn to_json(&self, now: Time) -> Value {
+        let told = self.told.borrow();
+        let error = |error: &Refused| {
+            json!({
+                "leader_index": error.about,
+                "timestamp": error.at_ms,
+                "auto_follow_exception": { "type": error.failure.kind, "reason": error.failure.reason },
+            })
+        };
+        let cluster = |(alias, (at, version)): (&String, &(Time, u64))| {
+            json!({
+                "cluster_name": alias,
+                "time_since_last_check_millis": (now - *at).as_millis() as u64,
+                "last_seen_metadata_version": version,
+            })
+        };
+        json!({
+            "number_of_failed_follow_indices": told.failed,
+            "number_of_failed_remote_cluster_state_requests": told.requests_failed,
+            "number_of_successful_follow_indices": told.followed,
+            "recent_auto_follow_errors": told.errors.iter().map(error).collect::<Vec<_>>(),
+            "auto_followed_clusters": told.checked.iter().map(cluster).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The patterns that are to be followed by, without what came of them.
+fn asked(state: &ClusterState) -> BTreeMap<String, Arc<AutoFollow>> {
+    let active = state.auto_follow.iter().filter(|(_, pattern)| pattern.active);
+    active.map(|(name, pattern)| (name.clone(), pattern.clone())).collect()
+}
+
+fn is_same(
+    before: &BTreeMap<String, Arc<AutoFollow>>,
+    now: &BTreeMap<String, Arc<AutoFollow>>,
+) -> bool {
+    let mut pairs = before.iter().zip(now);
+    before.len() == now.len()
+        && pairs
+            .all(|((a, old), (b, new))| a == b && (Arc::ptr_eq(old, new) || old.asks_the_same(new)))
+}
+
+/// On the manager: watches the remote clusters that patterns are about, as long as the node lives.
+pub(crate) async fn run(node: Node) {
+    let mut before = BTreeMap::new();
+    let mut watching: Vec<Task<()>> = Vec::new();
+    loop {
+        let changed = node.state_changed.notified();
+        let now = asked(&node.state());
+        if !is_same(&before, &now) {
+            drop(std::mem::take(&mut watching));
+            let clusters: BTreeSet<&String> = now.values().map(|p| &p.remote_cluster).collect();
+            node.auto_following
+                .told
+                .borrow_mut()
+                .checked
+                .retain(|alias, _| clusters.contains(alias));
+            watching = clusters
+                .into_iter()
+                .map(|alias| {
+                    node.env.spawn("follows new indices", watch(node.clone(), alias.clone()))
+                })
+                .collect();
+        }
+        before = now;
+        changed.await;
+    }
+}
+
+async fn watch(node: Node, alias: String) {
+    let mut known = None;
+    loop {
+        match remote::list(&node, &alias, known, WAIT).await {
+            Err(failure) => {
+                node.auto_following.no_answer(&alias, node.env.epoch_ms(), failure);
+                node.env.sleep(RETRY).await;
+            }
+            Ok(listing) => {
+                let version = listing.as_ref().map(|listing| listing.version).or(known);
+                node.auto_following.answered(&alias, node.env.now(), version.unwrap_or_default());
+                let Some(listing) = listing else { continue };
+                let is_done = follow_new(&node, &alias, &listing).await;
+                known = is_done.then_some(listing.version);
+                node.env.sleep(if is_done { PACE } else { RETRY }).await;
+            }
+        }
+    }
+}
+
+/// Follows what is to be followed; whether all of it is.
+async fn follow_new(node: &Node, alias: &str, listing: &Listing) -> bool {
+    let mut is_done = true;
+    for (name, pattern) in asked(&node.state()) {
+        if pattern.remote_cluster != *alias {
+            continue;
+        }
+        let mut followed = BTreeSet::new();
+        for (leader, uuid) in &listing.uuids {
+            if !pattern.wants(leader, uuid) {
+                continue;
+            }
+            let about = format!("{name}:{leader}");
+            let outcome = follow_one(node, &name, &pattern, leader, uuid).await;
+            let mut told = node.auto_following.told.borrow_mut();
+            match outcome {
+                Ok(()) => {
+                    told.followed += 1;
+                    told.forgive(&about);
+                    followed.insert(uuid.clone());
+                }
+                Err(failure) => {
+                    told.failed += 1;
+                    told.refuse(about, node.env.epoch_ms(), failure);
+                    is_done = false;
+                }
+            }
+        }
+        let there: BTreeSet<&String> = listing.uuids.values().collect();
+        let gone = pattern.settled.iter().filter(|uuid| !there.contains(uuid)).cloned().collect();
+        if followed.is_empty() && BTreeSet::is_empty(&gone) {
+            continue;
+        }
+        let change = AutoFollowChange::Settle { followed, gone };
+        // Where the manager stops now, the next finds the followers that there are, and settles them.
+        is_done &= node.submit(Event::ChangeAutoFollow { name, change }).await.is_ok();
+    }
+    is_done
+}
+
+async fn follow_one(
+    node: &Node,
+    name: &str,
+    pattern: &AutoFollow,
+    leader: &str,
+    uuid: &str,
+) -> Result<(), Failure> {
+    let state = node.state();
+    let others = state.auto_follow.iter().filter(|(other, found)| {
+        **other != *name
+            && found.active
+            && found.remote_cluster == pattern.remote_cluster
+            && found.fits(leader)
+    });
+    let others: Vec<&str> = others.map(|(other, _)| other.as_str()).collect();
+    if !others.is_empty() {
+        let reason = format!(
+            "index to follow [{leader}] for pattern [{name}] matches with other patterns [{}]; exclude it from one",
+            others.join(", ")
+        );
+        return Err(Failure::new(400, "illegal_argument_exception", reason));
+    }
+    let follower = pattern.follower_of(leader);
+    let origin = state.indices.get(&follower).and_then(|meta| meta.leader.as_ref());
+    if origin.is_some_and(|origin| origin.leader_uuid == uuid) {
+        return Ok(());
+    }
+    let wish = Wish {
+        follower,
+        alias: pattern.remote_cluster.clone(),
+        leader_index: leader.to_owned(),
+        settings: pattern.settings.clone(),
+        parameters: pattern.parameters.clone(),
+    };
+    follow(node, wish).await
+}

@@ -1,0 +1,185 @@
+//! Aliases and rollover.
+
+use serde_json::{Value, json};
+use world::Env;
+
+use crate::common::{Cluster, raw};
+use crate::lines;
+
+crate::both_worlds!(
+    an_alias_stands_for_its_indices,
+    writes_go_to_one_index,
+    a_rollover_waits_for_its_conditions,
+    wrong_aliases_are_refused,
+);
+
+async fn an_alias_stands_for_its_indices(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.must("PUT", "/a-1", json!({"aliases": {"all": {}, "old": {}}})).await;
+    c.must("PUT", "/a-2", Value::Null).await;
+    c.must("PUT", "/a-2/_alias/all", Value::Null).await;
+    for (index, documents) in [("a-1", 3), ("a-2", 4)] {
+        assert_eq!(c.index(index, 0, documents).await, documents);
+    }
+    let count = c.must("GET", "/all/_count", Value::Null).await;
+    assert_eq!(count["count"], 7);
+    c.must("POST", "/all/_refresh", Value::Null).await;
+    let found = c.must("GET", "/al*/_search?size=0", Value::Null).await;
+    assert_eq!(found["hits"]["total"]["value"], 7);
+    assert_eq!(c.must("GET", "/old/_doc/1", Value::Null).await["_index"], "a-1");
+    let (status, several) = c.ask("GET", "/all/_doc/1", Value::Null).await;
+    assert_eq!(status, 400, "{several}");
+
+    let shown = c.must("GET", "/_alias/all", Value::Null).await;
+    let one = json!({"aliases": {"all": {}}});
+    assert_eq!(shown, json!({"a-1": one, "a-2": one}));
+    assert_eq!(c.must("GET", "/a-2", Value::Null).await["a-2"]["aliases"], json!({"all": {}}));
+    let rows = c.must("GET", "/_cat/aliases?format=json&s=index", Value::Null).await;
+    assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
+    assert_eq!(c.ask("HEAD", "/_alias/nix", Value::Null).await.0, 404);
+
+    let (status, refused) = c.ask("DELETE", "/all", Value::Null).await;
+    assert_eq!(status, 400, "an alias is not deleted as if it were an index: {refused}");
+    c.must("DELETE", "/_all/_alias/all", Value::Null).await;
+    assert_eq!(c.ask("GET", "/all/_count", Value::Null).await.0, 404);
+    c.must("DELETE", "/a-*", Value::Null).await;
+    assert_eq!(c.must("GET", "/_alias", Value::Null).await, json!({}));
+    c.stop().await;
+}
+
+async fn writes_go_to_one_index(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.must("PUT", "/w-1", json!({"aliases": {"w": {}}})).await;
+    let written = c.must("PUT", "/w/_doc/1", json!({"n": 1})).await;
+    assert_eq!(written["_index"], "w-1");
+    c.must("PUT", "/w-2", json!({"aliases": {"w": {}}})).await;
+    let (status, refused) = c.ask("PUT", "/w/_doc/2", json!({"n": 2})).await;
+    assert_eq!(status, 400, "{refused}");
+    let said = refused["error"]["reason"].as_str().unwrap();
+    assert!(said.starts_with("no write index is defined for alias [w]"), "{said}");
+    let body = lines(&[
+        json!({"index": {"_index": "w", "_id": "2"}}),
+        json!({"n": 2}),
+        json!({"index": {"_index": "w-1", "_id": "2"}}),
+        json!({"n": 3}),
+    ]);
+    let (_, answer) = raw(c.any(), "POST", "/_bulk", body.clone()).await;
+    assert_eq!(answer["items"][0]["index"]["status"], 400, "{answer}");
+    assert_eq!(answer["items"][1]["index"]["status"], 201, "{answer}");
+
+    let switch = json!({"actions": [{"add": {
+        "index": "w-1", "alias": "w", "is_write_index": true,
+    }}]});
+    c.must("POST", "/_aliases", switch).await;
+    let (_, answer) = raw(c.any(), "POST", "/_bulk", body).await;
+    let items = &answer["items"];
+    assert_eq!(
+        (&items[0]["index"]["_index"], &items[0]["index"]["result"]),
+        (&json!("w-1"), &json!("updated"))
+    );
+    assert_eq!(
+        items[1]["index"]["_version"], 3,
+        "both mean one document, in their order: {answer}"
+    );
+    let found = c.must("GET", "/w-1/_doc/2", Value::Null).await;
+    assert_eq!(found["_source"], json!({"n": 3}));
+    assert_eq!(c.must("DELETE", "/w/_doc/2", Value::Null).await["_index"], "w-1");
+    let count = c.must("GET", "/_cat/indices/w?format=json&h=index", Value::Null).await;
+    assert_eq!(
+        count,
+        json!([{"index": "w-1"}, {"index": "w-2"}]),
+        "no index of that name was made"
+    );
+    c.stop().await;
+}
+
+async fn a_rollover_waits_for_its_conditions(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    let write = json!({"logs": {"is_write_index": true}});
+    c.must("PUT", "/logs-000001", json!({"aliases": write})).await;
+    assert_eq!(c.index("logs", 0, 10).await, 10);
+    let not_yet = json!({"conditions": {"max_docs": 11, "max_age": "1d", "max_size": "1tb"}});
+    let answer = c.must("POST", "/logs/_rollover", not_yet).await;
+    assert_eq!(
+        (&answer["rolled_over"], &answer["new_index"]),
+        (&json!(false), &json!("logs-000002"))
+    );
+    assert_eq!(answer["conditions"]["[max_docs: 11]"], false);
+    let due = json!({
+        "conditions": {"max_docs": 10},
+        "settings": {"number_of_shards": 3},
+        "mappings": {"properties": {"n": {"type": "long"}}},
+        "aliases": {"newest": {}},
+    });
+    let dry = c.must("POST", "/logs/_rollover?dry_run", due.clone()).await;
+    assert_eq!(
+        (&dry["rolled_over"], &dry["conditions"]),
+        (&json!(false), &json!({"[max_docs: 10]": true}))
+    );
+    let answer = c.must("POST", "/logs/_rollover", due).await;
+    assert_eq!(
+        (&answer["rolled_over"], &answer["shards_acknowledged"]),
+        (&json!(true), &json!(true))
+    );
+    let made = c.must("GET", "/logs-000002", Value::Null).await;
+    let made = &made["logs-000002"];
+    assert_eq!(made["aliases"], json!({"logs": {"is_write_index": true}, "newest": {}}));
+    assert_eq!(made["settings"]["index"]["number_of_shards"], "3");
+    assert_eq!(made["mappings"]["properties"]["n"]["type"], "long");
+    assert_eq!(c.must("PUT", "/logs/_doc/x", json!({"n": 1})).await["_index"], "logs-000002");
+    let named = c.must("POST", "/logs/_rollover/logs-next", Value::Null).await;
+    assert_eq!(
+        (&named["old_index"], &named["new_index"]),
+        (&json!("logs-000002"), &json!("logs-next"))
+    );
+    let count = c.must("GET", "/logs/_count", Value::Null).await;
+    assert_eq!(count["count"], 11, "read through the alias, all of them");
+    for (path, status, said) in [
+        ("/logs/_rollover", 400, "does not match pattern"),
+        ("/logs/_rollover/logs-000001", 400, "already exists"),
+        ("/logs-000001/_rollover", 400, "concrete index"),
+        ("/nix/_rollover", 404, "no such index"),
+    ] {
+        let (found, answer) = c.ask("POST", path, Value::Null).await;
+        let reason = answer["error"]["reason"].as_str().unwrap();
+        assert!(found == status && reason.contains(said), "{path}: {answer}");
+    }
+    // A name of an alias says where it is kept over a restart of the manager.
+    let mut c = c;
+    c.stop_node(0).await;
+    c.start_node(0).await;
+    c.green("logs").await;
+    assert_eq!(c.must("PUT", "/logs/_doc/y", json!({"n": 2})).await["_index"], "logs-next");
+    c.stop().await;
+}
+
+async fn wrong_aliases_are_refused(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    c.must("PUT", "/a", Value::Null).await;
+    c.must("PUT", "/b", Value::Null).await;
+    for (actions, said) in [
+        (json!([{"add": {"index": "a", "alias": "b"}}]), "an index has this name"),
+        (json!([{"add": {"index": "a", "alias": "x y"}}]), "must not contain spaces"),
+        (json!([{"add": {"index": "nix", "alias": "x"}}]), "no such index [nix]"),
+        (json!([{"add": {"index": "a"}}]), "[alias], a text"),
+        (json!([{"ad": {"index": "a", "alias": "x"}}]), "did you mean \"add\""),
+        (json!([{"remove": {"index": "a", "alias": "x"}}]), "aliases [x] missing"),
+        (json!([{"add": {"index": "a", "alias": "x", "filter": {}}}]), "[filter] is not supported"),
+        (json!([]), "no aliases action"),
+    ] {
+        let body = json!({"actions": actions});
+        let (status, answer) = c.ask("POST", "/_aliases", body).await;
+        let reason = answer["error"]["reason"].as_str().unwrap_or_default();
+        assert!(status >= 400 && reason.contains(said), "{said}: {answer}");
+    }
+    assert_eq!(c.ask("PUT", "/c", json!({"aliases": {"b": {}}})).await.0, 400);
+    assert_eq!(c.ask("HEAD", "/c", Value::Null).await.0, 404, "refused whole");
+    // An index gives its name to an alias in one step.
+    let swap = json!({"actions": [
+        {"remove_index": {"index": "b"}}, {"add": {"index": "a", "alias": "b"}},
+        {"remove": {"index": "a", "alias": "x", "must_exist": false}},
+    ]});
+    c.must("POST", "/_aliases", swap).await;
+    assert_eq!(c.must("GET", "/b/_count", Value::Null).await["count"], 0);
+    c.stop().await;
+}

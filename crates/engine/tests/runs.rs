@@ -1,0 +1,174 @@
+//! Runs of documents that exist only as a number, in the virtual world: written, replicated, recovered and followed as
+//! documents are, whatever fails meanwhile.
+
+mod common;
+
+use std::time::Duration;
+
+use common::eventually;
+use common::pair::{Pair, pair_of};
+use serde_json::{Value, json};
+use world::{Env, virtual_world};
+
+impl Pair {
+    /// Writes a run; how many documents were acknowledged.
+    async fn run(&self, index: &str, documents: u64) -> u64 {
+        let bytes = documents * 300;
+        let path = format!("/{index}/_narrows/run?documents={documents}&source_bytes={bytes}");
+        self.leader.must("POST", &path, Value::Null).await["acknowledged"].as_u64().unwrap()
+    }
+
+    /// Waits until every copy on both sides holds so many documents, and the same.
+    async fn same(&self, env: &Env, leader: &str, follower: &str, documents: u64) {
+        let rows = async |cluster: &common::Cluster, index: &str| {
+            let path = format!("/{index}/_narrows/digest?replicas=true");
+            let (_, found) = cluster.ask("GET", &path, Value::Null).await;
+            let rows = found["shards"].as_array().cloned().unwrap_or_default();
+            let mut rows: Vec<(u64, u64, String)> = rows
+                .iter()
+                .map(|row| {
+                    let number = |name: &str| row[name].as_u64().unwrap();
+                    (number("shard"), number("documents"), row["content"].to_string())
+                })
+                .collect();
+            rows.sort();
+            rows.dedup();
+            rows
+        };
+        let expected = rows(&self.leader, leader).await;
+        assert_eq!(expected.iter().map(|row| row.1).sum::<u64>(), documents, "{expected:?}");
+        eventually(env, "the follower holds the same", async || {
+            rows(&self.follower, follower).await == expected
+        })
+        .await;
+    }
+}
+
+async fn started(env: &Env) -> Pair {
+    let pair = pair_of(env, (2, 2), (20, 50_000_000), (1, 0)).await;
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "a",
+        "settings": { "index.number_of_replicas": 1 },
+    });
+    pair.follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=all", body).await;
+    pair
+}
+
+#[test]
+fn are_followed_beside_documents() {
+    virtual_world::run(7, async |env: Env| {
+        let pair = started(&env).await;
+        let mut written = 0;
+        for round in 0..20 {
+            written += pair.run("a", 10_000 + round).await;
+            assert_eq!(pair.leader.index("a", round * 10, round * 10 + 10).await, 10);
+        }
+        assert_eq!(written, 200_190);
+        pair.same(&env, "a", "b", written + 200).await;
+        let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+        assert_eq!(count["count"], written + 200);
+        let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
+        for shard in stats["indices"][0]["shards"].as_array().unwrap() {
+            assert_eq!(shard["leader_global_checkpoint"], shard["follower_global_checkpoint"]);
+            assert!(shard["operations_written"].as_u64().unwrap() >= 100_000, "{shard}");
+        }
+        // A copy that comes up later has its files and the operations after them.
+        let body = json!({ "index.number_of_replicas": 0 });
+        pair.follower.must("PUT", "/b/_settings", body).await;
+        written += pair.run("a", 5_000).await;
+        let body = json!({ "index.number_of_replicas": 1 });
+        pair.follower.must("PUT", "/b/_settings", body).await;
+        written += pair.run("a", 5_000).await;
+        pair.follower.green("b").await;
+        pair.same(&env, "a", "b", written + 200).await;
+        pair.stop().await;
+    });
+}
+
+#[test]
+fn survive_kills_on_either_side() {
+    for seed in 0..12 {
+        virtual_world::run(seed, async |env: Env| {
+            let mut pair = started(&env).await;
+            let mut written = 0;
+            for round in 0..8 {
+                for _ in 0..4 {
+                    written += pair.run("a", 1 + env.random_u64() % 20_000).await;
+                    env.sleep(Duration::from_millis(env.random_u64() % 60)).await;
+                }
+                if round % 2 == 0 {
+                    let number = (env.random_u64() % 2) as usize;
+                    pair.follower.kill_node(number).await;
+                    env.sleep(Duration::from_millis(env.random_u64() % 3000)).await;
+                    pair.follower.start_node(number).await;
+                } else {
+                    // The leader's other node, which does not manage.
+                    pair.leader.kill_node(1).await;
+                    written += pair.run("a", 1000).await;
+                    pair.leader.start_node(1).await;
+                    let path = "/_cluster/reroute?retry_failed=true";
+                    pair.leader.must("POST", path, Value::Null).await;
+                    pair.leader.green("a").await;
+                }
+            }
+            pair.follower.must("POST", "/_cluster/reroute?retry_failed=true", Value::Null).await;
+            pair.follower.green("b").await;
+            pair.same(&env, "a", "b", written).await;
+            pair.stop().await;
+        });
+    }
+}
+
+#[test]
+fn are_refused_in_numbers_that_make_no_sense() {
+    virtual_world::run(7, async |env: Env| {
+        let cluster = common::Cluster::start(&env, "c", 1).await;
+        for query in ["documents=0&source_bytes=1", "documents=1", "documents=x&source_bytes=1"] {
+            let path = format!("/a/_narrows/run?{query}");
+            assert_eq!(cluster.ask("POST", &path, Value::Null).await.0, 400, "{query}");
+        }
+        cluster.stop().await;
+    });
+}
+
+/// A follower that nobody writes to asks seldom, holds its lease all the same, and hears at once of what comes.
+#[test]
+fn a_follower_that_rests_costs_little_and_loses_nothing() {
+    virtual_world::run(7, async |env: Env| {
+        let pair = started(&env).await;
+        let period = json!({ "index.soft_deletes.retention_lease.period": "1h" });
+        pair.leader.must("PUT", "/a/_settings", period).await;
+        let mut written = pair.run("a", 1000).await;
+        pair.same(&env, "a", "b", written).await;
+        let reads = async || {
+            let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
+            let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap();
+            shards.iter().map(|s| s["successful_read_requests"].as_u64().unwrap()).sum::<u64>()
+        };
+        let before = reads().await;
+        env.sleep(Duration::from_secs(10 * 3600)).await;
+        let asked = reads().await - before;
+        assert!(
+            asked < 2 * 10 * 7,
+            "two shards, at most every ten minutes after the first: {asked}"
+        );
+        written += pair.run("a", 1000).await;
+        env.sleep(Duration::from_secs(1)).await;
+        let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+        assert_eq!(count["count"], written, "it waited at the leader for what came");
+        // The leader lets go of what nobody needs, and has not let go of what the follower did.
+        pair.leader.must("POST", "/a/_flush", Value::Null).await;
+        pair.same(&env, "a", "b", written).await;
+        let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
+        for shard in stats["indices"][0]["shards"].as_array().unwrap() {
+            assert!(shard["narrows"].get("recovered_from_remote_again").is_none(), "{shard}");
+            assert_eq!(shard["failed_read_requests"], 0, "{shard}");
+        }
+        // What an index is changes without an operation, and is heard of, too.
+        pair.leader.must("PUT", "/a/_alias/x", Value::Null).await;
+        env.sleep(Duration::from_secs(1)).await;
+        let shown = pair.follower.must("GET", "/_alias/x", Value::Null).await;
+        assert_eq!(shown, json!({"b": {"aliases": {"x": {"is_write_index": false}}}}));
+        pair.stop().await;
+    });
+}
