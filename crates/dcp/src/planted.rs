@@ -4,5 +4,3 @@
 pub const LOG_NOT_SYNCED: &str = "dcp: the log is not synced";
 /// A version that comes while a vbucket is pending, in a takeover, is not kept.
 pub const PENDING_VERSION_LOST: &str = "dcp: a version is lost in a takeover";
-/// A replica that is told to roll back keeps what it has.
-pub const ROLLBACK_IGNORED: &str = "dcp: a rollback is ignored";

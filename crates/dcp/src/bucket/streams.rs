@@ -211,12 +211,6 @@ impl Bucket {
     pub async fn roll_back(&self, vb: u16, seqno: u64) -> Result<u64> {
         let _turn = self.0.turn.lock().await;
         self.flush_all_in_turn().await?;
-        if self.0.env.is_planted(planted::ROLLBACK_IGNORED) {
-            self.with(vb, |vbucket| {
-                vbucket.snapshot = crate::policy::SnapshotCursor::new(seqno, seqno, seqno);
-            });
-            return Ok(seqno);
-        }
         let reached = self.with(vb, |vbucket| {
             let to = if vbucket.index.can_roll_back(seqno) { seqno } else { 0 };
             let (gone, back) = vbucket.index.truncate(to);
