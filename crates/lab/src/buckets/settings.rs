@@ -25,8 +25,9 @@ const CONSUMERS: [(&str, ConsumerKind); 3] = [
     ("batching", ConsumerKind::Batching),
     ("fast", ConsumerKind::Fast),
 ];
-const MEMORIES: [(&str, fn(u64) -> MemorySettings); 2] =
-    [("2020", memory_of_2020), ("today", memory_of_today)];
+/// The memory of a bucket with a quota.
+type Memory = fn(u64) -> MemorySettings;
+const MEMORIES: [(&str, Memory); 2] = [("2020", memory_of_2020), ("today", memory_of_today)];
 const SWITCHES: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 /// How documents go from one server to the other.
@@ -49,7 +50,7 @@ pub struct StreamSettings {
     pub consumer: ConsumerKind,
     /// What the modelled manager does for each move beside streaming.
     pub move_overhead: Duration,
-    memory: fn(u64) -> MemorySettings,
+    memory: Memory,
     item_expel: Option<bool>,
     destination_quota_bytes: Option<u64>,
 }
