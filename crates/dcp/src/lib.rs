@@ -10,6 +10,7 @@
 //! | [`server`] | the binary protocol over buckets; [`consumer`] and its producer are the two sides of DCP |
 //! | [`client`] | reaching a server: HELLO, authentication, the bucket |
 //! | [`drain`] | reading a bucket's changes as fast as they come, or as is allowed |
+//! | [`planted`] | faults that tests plant, to see whether checkers find them |
 //! | [`rebalance`] | moving vbuckets through proxies, as a cluster manager does |
 
 pub mod auth;
@@ -19,6 +20,7 @@ pub mod codec;
 pub mod consumer;
 pub mod drain;
 mod error;
+pub mod planted;
 pub mod policy;
 mod producer;
 pub mod rebalance;

@@ -20,7 +20,8 @@ both_worlds!(
 
 fn rebalance(from: &Bench, to: &Bench, path: Path) -> Rebalance {
     let (source, destination) = (from.options(), to.options());
-    Rebalance { source, destination, path, name: "test".to_owned() }
+    let move_overhead = Duration::from_millis(5);
+    Rebalance { source, destination, path, name: "test".to_owned(), move_overhead }
 }
 
 async fn destination(env: &Env, consumer: ConsumerKind) -> Bench {

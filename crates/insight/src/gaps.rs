@@ -22,7 +22,9 @@ pub(crate) fn gaps(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> V
         // It has a curve of its lag, and none of a recovery.
         return gaps;
     }
-    gaps.extend(unsampled(traces, variants));
+    if run.rows.iter().all(|row| row.stream.is_none()) {
+        gaps.extend(unsampled(traces, variants));
+    }
     gaps
 }
 
@@ -64,6 +66,12 @@ fn unfinished(variant: &Variant) -> Option<String> {
 }
 
 fn unverified(variant: &Variant) -> Option<String> {
+    if variant.finished().is_some_and(|figures| figures.measuring_device) {
+        return Some(format!(
+            "{}: what took it in is a measuring device: it counts what comes and keeps nothing.",
+            variant.name
+        ));
+    }
     variant.finished().filter(|figures| !figures.verified).map(|_| {
         format!("{}: NOT VERIFIED, the two sides do not hold the same documents.", variant.name)
     })

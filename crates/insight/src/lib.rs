@@ -29,6 +29,7 @@ pub mod published;
 mod ranks;
 pub mod stats;
 mod summary;
+mod threads;
 mod trace;
 mod verdict;
 pub mod words;

@@ -10,7 +10,7 @@ use crate::follow::VariantFollow;
 use crate::stats::{self, Interval};
 use crate::trace::{Trace, Traces, traces};
 use crate::verdict::{Verdict, verdict};
-use crate::{finding, follow, gaps, load};
+use crate::{finding, follow, gaps, load, threads};
 
 /// What a run amounts to.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +114,8 @@ pub struct Finished {
     pub documents: u64,
     /// Chunks that arrived damaged and were fetched again, over all laps.
     pub refetched_chunks: u64,
+    /// Whether nothing was kept of what came: its consumer measures alone.
+    pub measuring_device: bool,
     /// What held it, and why.
     pub verdict: Verdict,
 }
@@ -300,7 +302,11 @@ fn finished(
         link_share,
         gain: None,
         gain_interval: None,
-        verdict: verdict(&limits, &bounds, trace, bytes_per_s, link_share),
+        verdict: match &shown.stream {
+            Some(stream) => threads::verdict(stream, shown.bytes, shown.seconds),
+            None => verdict(&limits, &bounds, trace, bytes_per_s, link_share),
+        },
+        measuring_device: shown.stream.as_ref().is_some_and(|stream| stream.measuring_device),
         limits,
         verified: rows.iter().all(|row| row.verified),
         documents: shown.documents,

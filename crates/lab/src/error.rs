@@ -80,6 +80,9 @@ pub enum Error {
         /// What was found.
         why: String,
     },
+    /// A server of a bucket, or a connection to one.
+    #[error(transparent)]
+    Bucket(#[from] dcp::Error),
     /// The target did not start, did not answer, or refused.
     #[error(transparent)]
     Target(#[from] clusters::Error),
@@ -103,9 +106,7 @@ pub enum Error {
         scale: f64,
     },
     /// A thread could not be had, or was lost.
-    #[error(
-        "the thread that sends the load: {source}; raise the limit of processes, or report a bug"
-    )]
+    #[error("a thread of the run: {source}; raise the limit of processes, or report a bug")]
     Thread {
         /// What was found.
         source: std::io::Error,

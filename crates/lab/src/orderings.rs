@@ -113,8 +113,15 @@ const PLAN_1: &str = "benchmark plan, experiment 1";
 const PLAN_2: &str = "benchmark plan, experiment 2";
 const PLAN_5: &str = "benchmark plan, experiment 5";
 
+const MOVES: &str = "dcp-rebalance";
+const MOVES_FROM: &str = "DCP rebalance throughput";
+const REBALANCE: &str = "rebalance, mainstream";
+const COPY: &str = "data-copy, mainstream";
+const REBALANCE_FAST: &str = "rebalance, fast (measuring device)";
+const COPY_FAST: &str = "data-copy, fast (measuring device)";
+
 /// Every conclusion, in the order of the documents.
-pub static ORDERINGS: [Ordering; 31] = [
+pub static ORDERINGS: [Ordering; 35] = [
     faster("larger chunks help", PLAN_1, GEOPOINT, "1 MB x 1", "64 KB x 1"),
     faster("larger chunks help", PLAN_1, GEOPOINT, "5 MB x 1", "1 MB x 1"),
     faster("more chunks in flight help", PLAN_1, GEOPOINT, "1 MB x 5", "1 MB x 1"),
@@ -251,6 +258,10 @@ pub static ORDERINGS: [Ordering; 31] = [
         ars!("1 replica, all nodes"),
         none!("1 replica, all nodes"),
     ),
+    faster("the consumer is the first limit", MOVES_FROM, MOVES, REBALANCE_FAST, REBALANCE),
+    faster("the consumer is the first limit", MOVES_FROM, MOVES, COPY_FAST, COPY),
+    faster("the manager's proxy is the next", MOVES_FROM, MOVES, COPY_FAST, REBALANCE_FAST),
+    faster("the producer is faster than both", MOVES_FROM, MOVES, "producer alone", COPY_FAST),
 ];
 
 impl Ordering {
@@ -319,7 +330,7 @@ mod tests {
             assert_ne!(ordering.judge(of).holds, Some(false), "{}", ordering.claim);
         }
         let numbers = |o: &&Ordering| o.rows().iter().all(|row| row.plan != SHARDS);
-        assert_eq!(ORDERINGS.iter().filter(numbers).count(), 29);
+        assert_eq!(ORDERINGS.iter().filter(numbers).count(), 33);
     }
 
     #[test]

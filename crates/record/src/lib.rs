@@ -18,6 +18,7 @@ pub mod names;
 pub mod observation;
 mod row;
 mod run_dir;
+mod stream;
 pub mod units;
 
 pub use follow::{CatchUp, FollowFigures};
@@ -28,6 +29,7 @@ pub use manifest::{
 };
 pub use row::{Limit, LimitShare, Row, ShardDigest};
 pub use run_dir::{Error, RunDir, Writer, replace_manifest};
+pub use stream::{ConsumerMemory, StreamFigures, ThreadUse};
 
 /// The version of the format that this build writes. Older ones still open. 2 added observations of live
 /// clusters, 3 what following is like.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::follow::FollowFigures;
 use crate::load::LoadFigures;
+use crate::stream::StreamFigures;
 
 /// The cause that a piece of transfer time is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -117,6 +118,9 @@ pub struct Row {
     /// What following was like; of a plan that follows, there is nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub following: Option<FollowFigures>,
+    /// What threads and memory did, where documents were streamed between two servers of buckets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamFigures>,
 }
 
 impl Row {

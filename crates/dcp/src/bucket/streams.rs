@@ -11,7 +11,7 @@ use super::item::{Item, ItemData};
 use super::record::DiskRecord;
 use crate::codec::{FailoverEntry, Marker, Status, VbucketState};
 use crate::policy::{FailoverTable, OutOfOrder, StartDecision, StreamStart};
-use crate::{Error, Result};
+use crate::{Error, Result, planted};
 
 /// Versions that a backfill looks up at once.
 const BACKFILL_ITEMS: usize = 1024;
@@ -174,6 +174,11 @@ impl Bucket {
                 took = fits.map_err(|source: OutOfOrder| Error::Stream { vbucket: vb, source });
                 if took.is_err() {
                     break;
+                }
+                if vbucket.state == VbucketState::Pending
+                    && self.0.env.is_planted(planted::PENDING_VERSION_LOST)
+                {
+                    continue;
                 }
                 (data.key, data.value) = self.own(data.key, data.value);
                 vbucket.take_quietly(Item::new(data, used));

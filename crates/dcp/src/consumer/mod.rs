@@ -91,8 +91,29 @@ pub struct ConsumerStats {
     pub buffered_items: u64,
     /// Times that it had to wait for memory.
     pub stops: u64,
+    /// How long it waited for memory, stops that are over.
+    pub stopped: Duration,
+    /// The longest of them.
+    pub longest_stop: Duration,
     /// Rollbacks.
     pub rollbacks: u64,
+}
+
+impl ConsumerStats {
+    /// Both together; of the longest stops the longer.
+    #[must_use]
+    pub fn and(self, other: &ConsumerStats) -> ConsumerStats {
+        ConsumerStats {
+            items: self.items + other.items,
+            bytes: self.bytes + other.bytes,
+            acknowledged_bytes: self.acknowledged_bytes + other.acknowledged_bytes,
+            buffered_items: self.buffered_items + other.buffered_items,
+            stops: self.stops + other.stops,
+            stopped: self.stopped + other.stopped,
+            longest_stop: self.longest_stop.max(other.longest_stop),
+            rollbacks: self.rollbacks + other.rollbacks,
+        }
+    }
 }
 
 /// The consumer's side of a connection.
@@ -111,7 +132,8 @@ pub struct Consumer {
     withheld_bytes: usize,
     /// Items that were put into the bucket and have cost no core time yet.
     unpaid_items: u64,
-    stopped: bool,
+    /// Since when it waits for memory.
+    stopped: Option<Time>,
     events: VecDeque<Event>,
     stats: ConsumerStats,
 }
@@ -131,7 +153,7 @@ impl Consumer {
             buffered: VecDeque::new(),
             withheld_bytes: 0,
             unpaid_items: 0,
-            stopped: false,
+            stopped: None,
             events: VecDeque::new(),
             stats: ConsumerStats::default(),
         }
@@ -245,10 +267,19 @@ impl Consumer {
     fn throttled(&mut self) -> Option<ReplicationPressure> {
         let Sink::Bucket(bucket) = &self.sink else { return None };
         let short = bucket.throttles_replication() || !self.buffered.is_empty();
-        if short && !self.stopped {
-            self.stats.stops += 1;
+        match self.stopped {
+            None if short => {
+                self.stats.stops += 1;
+                self.stopped = Some(self.env.now());
+            }
+            Some(since) if !short => {
+                let took = self.env.now().since(since);
+                self.stats.stopped += took;
+                self.stats.longest_stop = self.stats.longest_stop.max(took);
+                self.stopped = None;
+            }
+            _ => {}
         }
-        self.stopped = short;
         short.then_some(bucket.settings().memory.replication_pressure)
     }
 

@@ -114,6 +114,12 @@ impl Bridge {
         self.until(|seen| seen.ended.borrow_mut().remove(&vb)).await
     }
 
+    /// Waits until one of its connections fails.
+    pub async fn failure(&self) -> Error {
+        let failed = self.until(|_| None::<()>).await;
+        failed.expect_err("nothing else ends the wait")
+    }
+
     async fn until<T>(&self, look: impl Fn(&Seen) -> Option<T>) -> Result<T> {
         loop {
             let changed = self.seen.changed.notified();

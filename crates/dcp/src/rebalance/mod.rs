@@ -34,6 +34,9 @@ pub struct Rebalance {
     pub path: Path,
     /// Part of the connections' names.
     pub name: String,
+    /// What the manager does for each move beside streaming: other servers are told, and asked. Nothing is streamed
+    /// meanwhile.
+    pub move_overhead: Duration,
 }
 
 /// How long each part of a move took, seconds.
@@ -51,6 +54,21 @@ pub struct MoveStats {
     pub passed: BridgeStats,
 }
 
+/// Vbuckets that are being copied.
+pub struct Replication(Bridge);
+
+impl Replication {
+    /// What was passed on so far.
+    pub fn stats(&self) -> BridgeStats {
+        self.0.stats()
+    }
+
+    /// Waits until it breaks off.
+    pub async fn failure(&self) -> Error {
+        self.0.failure().await
+    }
+}
+
 impl Rebalance {
     /// Moves one vbucket.
     ///
@@ -58,6 +76,7 @@ impl Rebalance {
     /// If a server cannot be reached, refuses, or a stream ends before its time. A takeover that breaks off may leave the
     /// vbucket active nowhere: the source has given it up, and the destination has not got all of it.
     pub async fn move_vbucket(&self, env: &Env, vb: u16) -> Result<MoveStats> {
+        env.sleep(self.move_overhead).await;
         let mut at_source = Client::connect(env, &self.source).await?;
         let mut at_destination = Client::connect(env, &self.destination).await?;
         let replica = Body::SetVbucketState { state: VbucketState::Replica };
@@ -90,6 +109,21 @@ impl Rebalance {
         passed.packets += more.packets;
         passed.bytes += more.bytes;
         Ok(MoveStats { vb, replica_s, persistence_s, takeover_s, passed })
+    }
+
+    /// Begins to stream replicas of vbuckets over one connection, and goes on while the answer lives.
+    ///
+    /// # Errors
+    /// If a server cannot be reached, or refuses.
+    pub async fn replicate(&self, env: &Env, vbuckets: &[u16]) -> Result<Replication> {
+        let mut at_destination = Client::connect(env, &self.destination).await?;
+        let mut bridge = self.bridge(env, &format!("eq_dcpq:{}:replication", self.name)).await?;
+        for vb in vbuckets {
+            let replica = Body::SetVbucketState { state: VbucketState::Replica };
+            at_destination.require(*vb, replica).await?;
+            bridge.ask(*vb, Body::AddStream { flags: 0 }).await?;
+        }
+        Ok(Replication(bridge))
     }
 
     async fn bridge(&self, env: &Env, name: &str) -> Result<Bridge> {

@@ -178,6 +178,18 @@ impl Server {
         self.shared.last_error.borrow().clone()
     }
 
+    /// What the consumers of a bucket's connections did, those that are open: sums, and the longest stop.
+    pub fn consumer_stats(&self, bucket: &str) -> ConsumerStats {
+        let named = self.shared.named.borrow();
+        let of_bucket = named.iter().filter(|((of, _), _)| of == bucket);
+        of_bucket.fold(ConsumerStats::default(), |sum, (_, connection)| {
+            match &connection.told.borrow().side {
+                Side::Consumer(stats, _) => sum.and(stats),
+                _ => sum,
+            }
+        })
+    }
+
     /// What a fast consumer counted of a bucket.
     pub fn counts(&self, bucket: &str) -> Option<Counts> {
         self.shared.counts.get(bucket).cloned()

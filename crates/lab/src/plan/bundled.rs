@@ -20,7 +20,9 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 14] = [
+const BUNDLED: [Bundled; 16] = [
+    plan!("dcp-memory"),
+    plan!("dcp-rebalance"),
     plan!("follow-large"),
     plan!("follow-medium"),
     plan!("follow-small"),

@@ -25,8 +25,12 @@ pub(super) struct Document {
     pub(super) leader: ClusterTable,
     pub(super) follower: Option<FollowerTable>,
     pub(super) link: Option<LinkTable>,
-    pub(super) corpus: CorpusTable,
-    pub(super) index: Spanned<Vec<IndexTable>>,
+    /// With indices.
+    pub(super) corpus: Option<CorpusTable>,
+    #[serde(default)]
+    pub(super) index: Vec<IndexTable>,
+    /// In place of a corpus and indices.
+    pub(super) bucket: Option<Spanned<BucketTable>>,
     #[serde(default)]
     pub(super) operation: Vec<OperationTable>,
     pub(super) load: Option<Spanned<LoadTable>>,
@@ -75,6 +79,25 @@ pub(super) struct CorpusTable {
     pub(super) documents: Spanned<i64>,
     pub(super) bulk_documents: Spanned<i64>,
     pub(super) clients: Spanned<i64>,
+}
+
+/// Documents in vbuckets, that are streamed from a server to another.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BucketTable {
+    pub(super) vbuckets: Spanned<i64>,
+    pub(super) items: Spanned<i64>,
+    pub(super) item_size: Spanned<String>,
+    pub(super) quota: Spanned<String>,
+    pub(super) full: Option<FullBucketTable>,
+}
+
+/// The published size.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FullBucketTable {
+    pub(super) items: Spanned<i64>,
+    pub(super) quota: Spanned<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

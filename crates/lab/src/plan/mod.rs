@@ -29,8 +29,8 @@ pub(crate) use fault::LINK;
 pub use fault::{Fault, FaultKind};
 pub use models::{ModelInUse, models, models_in_use};
 pub use resolved::{
-    Background, Cluster, CorpusUse, Full, FullLoad, Index, Link, LoadUse, Parameter, Peers,
-    Published, Resolved, Scope, Step, Variant,
+    Background, BucketUse, Cluster, CorpusUse, Full, FullLoad, Index, Link, LoadUse, Parameter,
+    Peers, Published, Resolved, Scope, Step, Variant,
 };
 
 use std::ops::Range;

@@ -12,7 +12,8 @@ const FILES: [(&str, &str); 4] = [
     ("shard-recovery", include_str!("../../published/shard-recovery.csv")),
 ];
 pub(super) const SECONDS: &str = "recovery_seconds";
-const NODE_RATE: &str = "node_mb_per_s";
+/// Rates of a node in MB/s, by their columns: the file says either.
+const NODE_RATES: [&str; 2] = ["node_mb_per_s", "throughput_mb_per_s"];
 const GIGABYTES: &str = "primary_bytes_gb";
 const METRIC: &str = "metric";
 const VALUE: &str = "value";
@@ -111,13 +112,17 @@ impl<'a> Table<'a> {
                 cell.parse().map_err(|_| format!("the published {name} \"{cell}\" is no number"));
             number.map(Some)
         };
+        let mut node_rate = None;
+        for name in NODE_RATES {
+            node_rate = node_rate.or(number(name)?);
+        }
         let text = row.get(figure).ok_or_else(|| format!("the published row has no {figure}"))?;
         Ok(Published {
             figure: format!("{}, {figure}", self.name),
             row: found_by(values),
             text: text.clone(),
             seconds: number(SECONDS)?,
-            node_bytes_per_s: number(NODE_RATE)?.map(|rate| rate * 1e6),
+            node_bytes_per_s: node_rate.map(|rate| rate * 1e6),
             bytes: number(GIGABYTES)?.map(|gb| (gb * (1u64 << 30) as f64).round() as u64),
             load: BTreeMap::new(),
             calibrated: false,

@@ -11,7 +11,9 @@ use toml::Spanned;
 use super::document::{LinkTable, Parameters, PublishedTable, Values, VariantTable};
 use super::parameters::parameters;
 use super::published::{SECONDS, Table};
-use super::resolved::{Cluster, CorpusUse, Link, Parameter, Published, Resolved, Scope, Variant};
+use super::resolved::{
+    BucketUse, Cluster, CorpusUse, Link, Parameter, Published, Resolved, Scope, Variant,
+};
 use super::test_bed::{test_bed, unknown_test_bed};
 use super::{Plan, scalar};
 use crate::Error;
@@ -25,6 +27,9 @@ const DOCUMENTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 const BULK_DOCUMENTS: RangeInclusive<i64> = 1..=100_000;
 const CLIENTS: RangeInclusive<i64> = 1..=1024;
 const SCALE_MAX: f64 = 1e6;
+const VBUCKETS: RangeInclusive<i64> = 1..=dcp::bucket::MAX_VBUCKETS as i64;
+const ITEM_SIZES: RangeInclusive<u64> = 1..=dcp::bucket::MAX_VALUE_BYTES as u64;
+const QUOTAS: RangeInclusive<u64> = 1 << 20..=1 << 40;
 
 impl Plan {
     /// Everything with units and checked. `scale` multiplies the documents of the corpus.
@@ -46,6 +51,7 @@ impl Plan {
         let follower = document.follower.as_ref().map(|follower| cluster(&follower.nodes));
         let corpus = self.corpus(scale)?;
         let (steps, actions) = self.steps(leader, &self.fault_nodes())?;
+        let bucket = self.bucket(scale)?;
         Ok(Resolved {
             name: self.plan_name()?,
             about: document.about.clone(),
@@ -60,8 +66,12 @@ impl Plan {
             leader,
             follower: follower.transpose()?,
             link: document.link.as_ref().map(|link| self.link(link)).transpose()?,
-            indices: self.indices(leader, corpus.documents, scale)?,
+            indices: match &corpus {
+                Some(corpus) => self.indices(leader, corpus.documents, scale)?,
+                None => Vec::new(),
+            },
             corpus,
+            bucket,
             node_settings: self.settings(&document.node_settings, &check_setting)?,
             variants: self.variants(&check_setting, leader, scale)?,
         })
@@ -183,11 +193,24 @@ impl Plan {
         Ok(Link { rtt, rate_bytes_per_s, window_bytes })
     }
 
-    fn corpus(&self, scale: f64) -> Result<CorpusUse, Error> {
-        let corpus = &self.document.corpus;
+    /// What is indexed; a plan has that, or a bucket.
+    fn corpus(&self, scale: f64) -> Result<Option<CorpusUse>, Error> {
+        let document = &self.document;
+        let corpus = match (&document.corpus, &document.bucket) {
+            (None, Some(bucket)) if !document.index.is_empty() => {
+                let message = "a plan has a [bucket], or a [corpus] and [[index]], not both";
+                return Err(self.error(bucket.span(), message));
+            }
+            (None, Some(_)) => return Ok(None),
+            (Some(corpus), None) if !document.index.is_empty() => corpus,
+            _ => {
+                let message = "a plan has a [corpus] and at least one [[index]], or a [bucket]";
+                return Err(self.error(document.steps.span(), message));
+            }
+        };
         let named = |name: &str| Source::named(name, self.dir.as_deref());
         let documents: u64 = self.number("documents", &corpus.documents, DOCUMENTS)?;
-        Ok(CorpusUse {
+        Ok(Some(CorpusUse {
             source: self.unit(&corpus.name, named)?,
             documents: ((documents as f64 * scale).round() as u64).max(1),
             bulk_documents: self.number(
@@ -196,7 +219,32 @@ impl Plan {
                 BULK_DOCUMENTS,
             )?,
             clients: self.number("clients", &corpus.clients, CLIENTS)?,
-        })
+        }))
+    }
+
+    fn bucket(&self, scale: f64) -> Result<Option<BucketUse>, Error> {
+        let Some(bucket) = &self.document.bucket else { return Ok(None) };
+        let bucket = bucket.get_ref();
+        let items = |items: &Spanned<i64>| -> Result<u64, Error> {
+            let whole: u64 = self.number("items", items, DOCUMENTS)?;
+            Ok(((whole as f64 * scale).round() as u64).max(1))
+        };
+        let bytes = |what: &str, size: &Spanned<String>, bounds: RangeInclusive<u64>| {
+            let bytes = self.unit(size, parse_size)?;
+            self.within(what, size, &bytes, &bounds, |b| record::units::show_size_setting(*b))?;
+            Ok::<u64, Error>(bytes)
+        };
+        let full = match &bucket.full {
+            Some(full) => Some((items(&full.items)?, bytes("quota", &full.quota, QUOTAS)?)),
+            None => None,
+        };
+        Ok(Some(BucketUse {
+            vbuckets: self.number("vbuckets", &bucket.vbuckets, VBUCKETS)?,
+            items: items(&bucket.items)?,
+            item_bytes: bytes("item_size", &bucket.item_size, ITEM_SIZES)?,
+            quota_bytes: bytes("quota", &bucket.quota, QUOTAS)?,
+            full,
+        }))
     }
 
     fn variants(

@@ -30,14 +30,11 @@ impl Plan {
         scale: f64,
     ) -> Result<Vec<Index>, Error> {
         let tables = &self.document.index;
-        if tables.get_ref().is_empty() {
-            return Err(self.error(tables.span(), "a plan has at least one [[index]]"));
-        }
         let shares = self.shares(tables)?;
         let mut names = BTreeSet::new();
         let mut indices = Vec::new();
         let (mut below, mut from) = (0.0, 0);
-        for (table, share) in tables.get_ref().iter().zip(shares) {
+        for (table, share) in tables.iter().zip(shares) {
             if table.name.get_ref().is_empty() || !names.insert(table.name.get_ref()) {
                 let message = "each index has a name of its own; this one is empty or taken";
                 return Err(self.error(table.name.span(), message));
@@ -64,10 +61,10 @@ impl Plan {
     }
 
     /// What part of the corpus each index gets. An only one gets all unless it says otherwise.
-    fn shares(&self, tables: &Spanned<Vec<IndexTable>>) -> Result<Vec<f64>, Error> {
-        let only = tables.get_ref().len() == 1;
+    fn shares(&self, tables: &[IndexTable]) -> Result<Vec<f64>, Error> {
+        let only = tables.len() == 1;
         let mut shares = Vec::new();
-        for table in tables.get_ref() {
+        for table in tables {
             let share = match &table.share {
                 Some(share) => {
                     self.within("share", share, share.get_ref(), &(0.0..=1.0), f64::to_string)?;
@@ -84,7 +81,8 @@ impl Plan {
         let sum: f64 = shares.iter().sum();
         if sum > 1.0 + SHARE_TOLERANCE {
             let message = format!("the shares of the indices sum to {sum:.4}; give at most 1");
-            return Err(self.error(tables.span(), message));
+            let last = &tables[tables.len() - 1].name;
+            return Err(self.error(last.span(), message));
         }
         Ok(shares)
     }

@@ -225,7 +225,7 @@ impl Plan {
 
     fn index_of(&self, table: &OperationTable) -> String {
         table.index.clone().unwrap_or_else(|| {
-            let names = self.document.index.get_ref().iter();
+            let names = self.document.index.iter();
             names.map(|index| index.name.get_ref().as_str()).collect::<Vec<_>>().join(",")
         })
     }

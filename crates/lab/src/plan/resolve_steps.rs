@@ -110,7 +110,7 @@ impl Plan {
             .filter(|name| Step::MEASURED.contains(name) && has(name))
             .collect();
         let lacks_follower = self.document.follower.is_none() || self.document.link.is_none();
-        let indices = self.document.index.get_ref();
+        let indices = &self.document.index;
         let waits_first = actions
             .iter()
             .take_while(|action| **action != Action::Follow)
@@ -119,7 +119,10 @@ impl Plan {
             [one, other, ..] => {
                 Some(format!("a plan has the step \"{one}\" or \"{other}\", not both"))
             }
-            [across] if !matches!(*across, "recover_peers" | "load") && lacks_follower => {
+            [_] if has("move") != self.document.bucket.is_some() => {
+                Some("the step \"move\" and a [bucket] need each other".to_owned())
+            }
+            [across] if !matches!(*across, "recover_peers" | "load" | "move") && lacks_follower => {
                 Some(format!("the step \"{across}\" needs a [follower] and a [link]"))
             }
             _ if has("load") && !self.has_load() => {
@@ -256,6 +259,8 @@ impl<'a> Written<'a> {
             "add_replica" => Step::AddReplica,
             "restore" => Step::Restore,
             "load" => Step::Load,
+            "fill" => Step::Fill,
+            "move" => Step::Move,
             "follow" => Step::Follow,
             "verify" => Step::Verify,
             "index_in_background" => Step::IndexInBackground(self.background()?),

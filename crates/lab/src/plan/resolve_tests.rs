@@ -48,8 +48,8 @@ fn remote_recovery_is_the_published_experiment() {
     let link = plan.link.unwrap();
     assert_eq!(link.rtt, Duration::from_millis(100));
     assert_eq!(link.rate_bytes_per_s, 125_000_000);
-    assert_eq!(plan.corpus.source, Source::Generated(Corpus::Geopoint));
-    assert_eq!(plan.corpus.documents, 25_000);
+    assert_eq!(plan.corpus.as_ref().unwrap().source, Source::Generated(Corpus::Geopoint));
+    assert_eq!(plan.corpus.as_ref().unwrap().documents, 25_000);
     let rows: Vec<(&str, Option<f64>)> = plan
         .variants
         .iter()
@@ -116,7 +116,7 @@ fn settings_are_merged_and_the_variants_go_before() {
 #[test]
 fn scale_multiplies_documents_and_leaves_at_least_one() {
     let plan = Plan::parse("my.toml", TEXT).unwrap();
-    assert_eq!(plan.resolve(1e-9, check).unwrap().corpus.documents, 1);
+    assert_eq!(plan.resolve(1e-9, check).unwrap().corpus.unwrap().documents, 1);
     for bad in [0.0, -1.0, f64::NAN, 2e6] {
         assert!(matches!(plan.resolve(bad, check), Err(Error::Scale { .. })), "{bad}");
     }

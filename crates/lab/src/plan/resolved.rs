@@ -44,9 +44,11 @@ pub struct Resolved {
     pub joined: bool,
     /// The path between the two.
     pub link: Option<Link>,
-    /// What is indexed.
-    pub corpus: CorpusUse,
-    /// Where it is indexed; at least one, with names of their own.
+    /// What is indexed; none where a bucket's documents are streamed.
+    pub corpus: Option<CorpusUse>,
+    /// What is streamed from a server to another, in place of indices.
+    pub bucket: Option<BucketUse>,
+    /// Where it is indexed, with names of their own; at least one where there is no bucket.
     pub indices: Vec<Index>,
     /// Settings that every node starts with, as in its configuration file.
     pub node_settings: BTreeMap<String, String>,
@@ -147,7 +149,11 @@ impl Resolved {
 
     /// Refuses a corpus that only the virtual world has room for. `target` is its name.
     pub fn check_size(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
-        let bytes = self.corpus.documents as f64 * self.corpus.document_bytes();
+        let bytes = match (&self.corpus, &self.bucket) {
+            (_, Some(bucket)) => (bucket.items * bucket.item_bytes) as f64,
+            (Some(corpus), None) => corpus.documents as f64 * corpus.document_bytes(),
+            (None, None) => 0.0,
+        };
         if (is_virtual && self.full_bytes().is_some()) || bytes <= REAL_BYTES_MAX {
             return Ok(());
         }
@@ -201,13 +207,17 @@ pub enum Step {
     Load,
     /// Have the follower follow the leader while what the plan says happens, for each variant.
     Follow,
+    /// Fill the source's bucket.
+    Fill,
+    /// Stream the bucket's documents to the other server, for each variant.
+    Move,
     /// Compare both sides.
     Verify,
 }
 
 impl Step {
     /// The name of every step.
-    pub const NAMES: [&str; 10] = [
+    pub const NAMES: [&str; 12] = [
         "start",
         "index",
         "index_in_background",
@@ -217,11 +227,13 @@ impl Step {
         "restore",
         "load",
         "follow",
+        "fill",
+        "move",
         "verify",
     ];
     /// The steps that variants are measured in; a plan has one of them at most.
-    pub const MEASURED: [&str; 6] =
-        ["recover", "recover_peers", "add_replica", "restore", "load", "follow"];
+    pub const MEASURED: [&str; 7] =
+        ["recover", "recover_peers", "add_replica", "restore", "load", "follow", "move"];
 
     /// The name in plans.
     pub fn name(self) -> &'static str {
@@ -235,7 +247,9 @@ impl Step {
             Step::Restore => Step::NAMES[6],
             Step::Load => Step::NAMES[7],
             Step::Follow => Step::NAMES[8],
-            Step::Verify => Step::NAMES[9],
+            Step::Fill => Step::NAMES[9],
+            Step::Move => Step::NAMES[10],
+            Step::Verify => Step::NAMES[11],
         }
     }
 }
@@ -299,6 +313,32 @@ pub struct CorpusUse {
     pub bulk_documents: u64,
     /// Clients that index at the same time.
     pub clients: u32,
+}
+
+/// A bucket's documents, as many as the target can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketUse {
+    /// How many vbuckets.
+    pub vbuckets: u16,
+    /// Documents, scaled, at least one.
+    pub items: u64,
+    /// Bytes of a document's value.
+    pub item_bytes: u64,
+    /// The memory of a server's bucket.
+    pub quota_bytes: u64,
+    /// Documents and memory at the published size, scaled; none where it is the plan's own.
+    pub full: Option<(u64, u64)>,
+}
+
+impl BucketUse {
+    /// The same at the published size.
+    #[must_use]
+    pub fn at_full_size(&self) -> BucketUse {
+        match self.full {
+            Some((items, quota_bytes)) => BucketUse { items, quota_bytes, ..self.clone() },
+            None => self.clone(),
+        }
+    }
 }
 
 impl CorpusUse {

@@ -30,8 +30,13 @@ macro_rules! bed {
 }
 
 /// One line for each file in `plans/test-beds/`.
-const BEDS: [TestBed; 4] =
-    [bed!("aws-2019"), bed!("aws-2019-small"), bed!("code-search-2013"), bed!("gce-2017")];
+const BEDS: [TestBed; 5] = [
+    bed!("aws-2019"),
+    bed!("aws-2019-small"),
+    bed!("code-search-2013"),
+    bed!("couchbase-2020"),
+    bed!("gce-2017"),
+];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -100,7 +100,7 @@ impl<T: Target> Runner<'_, T> {
             self.create(index, Some(variant)).await?;
         }
         let nodes = self.target.nodes(LEADER).into_iter().map(|node| node.http).collect();
-        let driver = Driver::new(&self.env, self.plan, nodes);
+        let driver = Driver::new(&self.env, self.plan, self.corpus(), nodes);
         if self.plan.steps.contains(&Step::Index) {
             self.fill(name, &driver).await?;
         }
@@ -173,6 +173,7 @@ impl<T: Target> Runner<'_, T> {
             published_bytes: None,
             loads: Vec::new(),
             following: Some(figures),
+            stream: None,
         }
     }
 

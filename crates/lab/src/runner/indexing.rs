@@ -70,14 +70,14 @@ impl<T: Target> Runner<'_, T> {
             // A copy can only cross the link later if none is on the other side now.
             settings[PLACE] = json!(self.target.nodes(LEADER).first().map(|node| &node.name));
         }
-        let body = json!({ "settings": settings, "mappings": self.plan.corpus.source.mapping() });
+        let body = json!({ "settings": settings, "mappings": self.corpus().source.mapping() });
         self.ask(LEADER, "PUT", &format!("/{}", index.name), Some(&body)).await?;
         self.wait_for_health(LEADER, &index.name).await
     }
 
     async fn bulk(&self, index: &Index, done: &Cell<u64>) -> Result<(), Error> {
         let Range { start, end } = index.documents;
-        let clients = portions(end - start, self.plan.corpus.clients);
+        let clients = portions(end - start, self.corpus().clients);
         let clients = clients.into_iter().map(|part| start + part.start..start + part.end);
         try_join_all(clients.map(|part| self.bulk_client(index, part, done, None))).await?;
         // What is recovered later is what is committed now.
@@ -93,7 +93,7 @@ impl<T: Target> Runner<'_, T> {
         done: &Cell<u64>,
         every: Option<Duration>,
     ) -> Result<(), Error> {
-        let corpus = &self.plan.corpus;
+        let corpus = self.corpus();
         let bodies = BulkBodies::new(&corpus.source, self.plan.seed, part, corpus.bulk_documents)?;
         let path = format!("/{}/_bulk?filter_path=errors,took", index.name);
         let mut next = self.env.now();
@@ -158,7 +158,7 @@ impl<T: Target> Runner<'_, T> {
             self.env.sleep(LOAD_EVERY).await;
             let due = ((self.env.now() - began).as_secs_f64() * documents_per_s) as u64;
             let documents = due - sent;
-            let bytes = (documents as f64 * self.plan.corpus.document_bytes()) as u64;
+            let bytes = (documents as f64 * self.corpus().document_bytes()) as u64;
             self.target.index_load(LEADER, &index.name, documents, bytes).await?;
             sent = due;
             done.set(done.get() + documents);
@@ -172,7 +172,7 @@ impl<T: Target> Runner<'_, T> {
         documents_per_s: f64,
         done: &Cell<u64>,
     ) -> Result<(), Error> {
-        let corpus = &self.plan.corpus;
+        let corpus = self.corpus();
         let clients = u64::from(corpus.clients);
         let each = documents_per_s / clients as f64;
         let every = Duration::from_secs_f64(corpus.bulk_documents as f64 / each.max(1e-3));

@@ -7,31 +7,41 @@ use world::{Env, Time};
 
 use crate::Error;
 
-pub(super) struct Journal<'a> {
+/// Writes a run's record.
+pub struct Journal<'a> {
     env: Env,
     began: Time,
+    /// What was before it began.
+    before_ms: f64,
     writer: RefCell<&'a mut Writer>,
 }
 
 impl<'a> Journal<'a> {
-    pub(super) fn new(env: &Env, writer: &'a mut Writer) -> Self {
-        Journal { env: env.clone(), began: env.now(), writer: RefCell::new(writer) }
+    /// From now on.
+    pub fn new(env: &Env, writer: &'a mut Writer) -> Self {
+        Journal::going_on(env, writer, 0.0)
+    }
+
+    /// Goes on with a record that another one began, so many milliseconds ago.
+    pub fn going_on(env: &Env, writer: &'a mut Writer, before_ms: f64) -> Self {
+        let writer = RefCell::new(writer);
+        Journal { env: env.clone(), began: env.now(), before_ms, writer }
     }
 
     /// Milliseconds since the run began.
-    pub(super) fn t_ms(&self) -> f64 {
-        (self.env.now() - self.began).as_secs_f64() * 1e3
+    pub fn t_ms(&self) -> f64 {
+        self.before_ms + (self.env.now() - self.began).as_secs_f64() * 1e3
     }
 
-    pub(super) fn line(&self, line: &Line) -> Result<(), Error> {
+    pub(crate) fn line(&self, line: &Line) -> Result<(), Error> {
         Ok(self.writer.borrow_mut().line(line)?)
     }
 
-    pub(super) fn row(&self, row: &Row) -> Result<(), Error> {
+    pub(crate) fn row(&self, row: &Row) -> Result<(), Error> {
         Ok(self.writer.borrow_mut().row(row)?)
     }
 
-    pub(super) fn phase(
+    pub(crate) fn phase(
         &self,
         name: &str,
         begins: bool,

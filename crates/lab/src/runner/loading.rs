@@ -68,6 +68,7 @@ impl<T: Target> Runner<'_, T> {
             published_bytes: None,
             loads,
             following: None,
+            stream: None,
         })
     }
 

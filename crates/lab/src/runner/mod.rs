@@ -40,11 +40,11 @@ use record::{Line, Row, ShardDigest, Writer};
 use serde_json::Value;
 use world::{Env, LinkConfig};
 
+pub use journal::Journal;
 pub use watch::{Quiet, Watch};
 
 use crate::Error;
-use crate::plan::{Peers, Resolved, Step, Variant};
-use journal::Journal;
+use crate::plan::{CorpusUse, Peers, Resolved, Step, Variant};
 
 /// Name of the cluster that holds the data.
 pub const LEADER: &str = "leader";
@@ -173,6 +173,11 @@ impl<'a, T: Target> Runner<'a, T> {
             Some(error) if rows.is_empty() => Err(error),
             _ => Ok(rows),
         }
+    }
+
+    /// What is indexed. A plan that comes here has it: buckets are run by [`crate::buckets`].
+    fn corpus(&self) -> &'a CorpusUse {
+        self.plan.corpus.as_ref().expect("a plan without a bucket has a corpus")
     }
 
     /// One variant and lap: recovers, compares, and writes the row.

@@ -278,6 +278,7 @@ impl<T: Target> Runner<'_, T> {
             published_bytes: published.and_then(|published| published.bytes),
             loads: Vec::new(),
             following: None,
+            stream: None,
         }
     }
 }

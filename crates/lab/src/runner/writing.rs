@@ -17,7 +17,7 @@ use world::{Env, Task, Time};
 
 use crate::Error;
 use crate::corpus::{DocumentReader, Random, Source, portions};
-use crate::plan::{Background, Resolved};
+use crate::plan::{Background, CorpusUse, Resolved};
 
 /// How long an answer may take; what comes later nobody knows.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -128,7 +128,12 @@ struct Writer {
 
 impl Driver {
     /// A driver of the nodes that listen at `addresses`.
-    pub(super) fn new(env: &Env, plan: &Resolved, addresses: Vec<String>) -> Rc<Driver> {
+    pub(super) fn new(
+        env: &Env,
+        plan: &Resolved,
+        corpus: &CorpusUse,
+        addresses: Vec<String>,
+    ) -> Rc<Driver> {
         let whole: u64 = plan.indices.iter().map(|i| i.documents.end - i.documents.start).sum();
         let book = |index: &crate::plan::Index| Book {
             index: index.name.clone(),
@@ -143,11 +148,11 @@ impl Driver {
             env: env.clone(),
             client: RestClient::new(env).with_limit(PATIENCE),
             addresses,
-            source: plan.corpus.source.clone(),
+            source: corpus.source.clone(),
             seed: plan.seed,
-            bulk_documents: plan.corpus.bulk_documents,
-            clients: plan.corpus.clients,
-            corpus_documents: plan.corpus.documents,
+            bulk_documents: corpus.bulk_documents,
+            clients: corpus.clients,
+            corpus_documents: corpus.documents,
             books: plan.indices.iter().map(book).collect(),
             turn: Cell::default(),
             writers: Cell::default(),

@@ -13,6 +13,7 @@ mod published;
 mod report;
 pub(crate) mod restore;
 mod run;
+mod run_buckets;
 mod show;
 mod watch;
 

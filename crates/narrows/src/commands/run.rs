@@ -19,6 +19,7 @@ use record::{
 use world::Env;
 
 use super::restore;
+use super::run_buckets;
 use super::show::{Form, write_page, write_table};
 use crate::exit::Usage;
 use crate::interrupt::{Ended, until_told};
@@ -143,6 +144,7 @@ fn execute(args: &Args) -> anyhow::Result<Executed> {
     // Before anything is started: a directory that cannot be written is found now.
     let mut writer = Writer::create(&dir, &manifest)?;
     let ended = match &args.on {
+        on if resolved.bucket.is_some() => run_buckets::run(&resolved, on, writer),
         On::Url(hosts) => on_url(args, hosts, &dir, &resolved, &mut writer, &mut manifest),
         On::Embedded => on_real(&resolved, &mut writer, &mut manifest, |env| {
             Ok(EmbeddedTarget::new(env, std::env::current_exe()?))
@@ -174,6 +176,7 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
         On::OpenSearch | On::Url(_) if !is_our_own(name) => Ok(()),
         // Of a snapshot's repository; the target says that it has none.
         _ if name.starts_with("repository.") => Ok(()),
+        _ if name.starts_with("dcp.") => lab::buckets::check_setting(name, value),
         _ => engine::settings::check(name, value).map(drop).map_err(|error| error.to_string()),
     })?;
     if args.laps == Some(0) {
@@ -181,6 +184,7 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
     }
     if args.on == On::Virtual {
         resolved.take_link_of_test_bed();
+        resolved.bucket = resolved.bucket.map(|bucket| bucket.at_full_size());
     }
     resolved.laps = args.laps.unwrap_or(resolved.laps);
     resolved.seed = args.seed.unwrap_or(resolved.seed);
@@ -290,7 +294,12 @@ fn leave_out_our_own(plan: &mut Resolved, asked_for: &[String]) -> anyhow::Resul
 }
 
 fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manifest {
-    let nodes = runner::topology(resolved).clusters.into_iter().flat_map(|cluster| {
+    // A bucket's servers are threads, which its rows name.
+    let clusters = match resolved.bucket {
+        Some(_) => Vec::new(),
+        None => runner::topology(resolved).clusters,
+    };
+    let nodes = clusters.into_iter().flat_map(|cluster| {
         (0..cluster.nodes).map(move |n| NodeInfo {
             cluster: cluster.name.clone(),
             name: format!("{}-{n}", cluster.name),

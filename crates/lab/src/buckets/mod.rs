@@ -1,0 +1,19 @@
+//! Plans with a bucket: documents that are streamed from one server to another, and which thread holds them up.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `settings` | what a variant says |
+//! | `documents` | keys and values by number |
+//! | `server` | a server of the bucket, on a thread of its own |
+//! | `moving` | one variant: both servers, the proxy between them, figures |
+//!
+//! Three threads take part: the producer's, the manager's proxy, the consumer's. Each is a host with one core in the
+//! virtual world, so that its core time is the thread's.
+
+mod documents;
+mod moving;
+mod server;
+mod settings;
+
+pub use moving::measure;
+pub use settings::{StreamSettings, Way, check_setting};

@@ -1,0 +1,251 @@
+//! A server of one bucket on a thread of its own: a host's in the virtual world, the system's in the real one.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dcp::auth::Credentials;
+use dcp::bucket::{Bucket, BucketSettings, Condition};
+use dcp::codec::{Status, VbucketState, Write};
+use dcp::consumer::{ConsumerKind, ConsumerStats};
+use dcp::policy::MemorySettings;
+use dcp::server::{Server, ServerSettings};
+use dcp::wire::PacketListener;
+use tokio::sync::{mpsc, oneshot};
+use world::{Env, Task, model};
+
+use super::documents::{Documents, others_turn};
+use crate::Error;
+use crate::calibration::clock::thread_time;
+
+/// The bucket's name.
+pub(super) const BUCKET: &str = "example";
+/// Pause while a bucket has no memory for another document.
+const MEMORY_PAUSE: Duration = Duration::from_millis(1);
+/// How long all that was written may take to get to disk.
+const PERSISTED_WITHIN: Duration = Duration::from_secs(3600);
+/// Of a source, whose documents were written some time ago: its checkpoints hold next to nothing any more, and streams
+/// begin with what is on disk.
+const OLD_CHECKPOINT_RATIO: f64 = 1e-3;
+/// Documents that are written or read before others have a turn.
+const AT_ONCE: u64 = 256;
+
+/// What a server is to be.
+#[derive(Clone)]
+pub(super) struct ServerSpec {
+    /// Its name, of a thread and of a host.
+    pub name: String,
+    pub seed: u64,
+    pub vbuckets: u16,
+    pub memory: MemorySettings,
+    pub consumer: ConsumerKind,
+    pub documents: Documents,
+    /// Documents that it holds to begin with; none of an empty one, to which vbuckets come.
+    pub items: u64,
+    pub dir: PathBuf,
+    pub model: model::Host,
+}
+
+/// What a server says of itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ServerUse {
+    /// Core time of its thread.
+    pub busy: Duration,
+    /// Versions that it has taken in, or counted.
+    pub items: u64,
+    pub used_bytes: u64,
+    pub consumers: ConsumerStats,
+}
+
+enum Ask {
+    Use(oneshot::Sender<ServerUse>),
+    /// How many of the first so many documents are here as they should be.
+    Verify(u64, oneshot::Sender<u64>),
+}
+
+/// Keeps a thread's loop, or a host's task.
+enum Running {
+    Task { _task: Task<Result<(), Error>> },
+    Thread(Option<std::thread::JoinHandle<Result<(), Error>>>),
+}
+
+/// A server that runs. It ends when this is dropped.
+pub(super) struct RunningServer {
+    pub address: String,
+    asks: Option<mpsc::UnboundedSender<Ask>>,
+    running: Running,
+}
+
+pub(super) fn credentials() -> Credentials {
+    Credentials { user: "narrows".to_owned(), password: "narrows".to_owned() }
+}
+
+impl RunningServer {
+    /// Starts it; it has its documents, persisted, when this returns.
+    pub async fn start(env: &Env, spec: ServerSpec) -> Result<RunningServer, Error> {
+        let (ready, came) = oneshot::channel();
+        let (asks, asked) = mpsc::unbounded_channel();
+        let mut running = if env.is_virtual() {
+            let own = env.host(&spec.name);
+            own.set_host_model(spec.model.clone());
+            let serving = serve(own.clone(), spec, ready, asked);
+            Running::Task { _task: own.spawn("serves a bucket", serving) }
+        } else {
+            let builder = std::thread::Builder::new().name(spec.name.clone());
+            let seed = spec.seed;
+            let body =
+                move || world::real_world::run(seed, move |env| serve(env, spec, ready, asked));
+            let thread = builder.spawn(body).map_err(|source| Error::Thread { source })?;
+            Running::Thread(Some(thread))
+        };
+        match came.await {
+            Ok(address) => Ok(RunningServer { address, asks: Some(asks), running }),
+            Err(_) => Err(running.failure().unwrap_or_else(lost)),
+        }
+    }
+
+    async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Error> {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.asks.as_ref().map(|asks| asks.send(ask(answer)));
+        match (sent, answered.await) {
+            (Some(Ok(())), Ok(answer)) => Ok(answer),
+            _ => Err(lost()),
+        }
+    }
+
+    /// What it says of itself.
+    pub async fn seen(&self) -> Result<ServerUse, Error> {
+        self.ask(Ask::Use).await
+    }
+
+    /// How many of the first `items` documents it holds as they should be.
+    pub async fn verify(&self, items: u64) -> Result<u64, Error> {
+        self.ask(|answer| Ask::Verify(items, answer)).await
+    }
+}
+
+fn lost() -> Error {
+    Error::Thread { source: std::io::Error::other("a bucket's server has ended") }
+}
+
+impl Running {
+    fn failure(&mut self) -> Option<Error> {
+        match self {
+            Running::Task { .. } => None,
+            Running::Thread(thread) => thread.take()?.join().ok()?.err(),
+        }
+    }
+}
+
+impl Drop for RunningServer {
+    fn drop(&mut self) {
+        // The loop ends with who asks; what it wrote is in a directory that goes.
+        self.asks = None;
+        self.running.failure();
+    }
+}
+
+async fn serve(
+    env: Env,
+    spec: ServerSpec,
+    ready: oneshot::Sender<String>,
+    mut asked: mpsc::UnboundedReceiver<Ask>,
+) -> Result<(), Error> {
+    let mut memory = spec.memory;
+    if spec.items > 0 {
+        memory.checkpoint_memory_ratio = OLD_CHECKPOINT_RATIO;
+    }
+    let quota_bytes = memory.quota_bytes;
+    let settings =
+        BucketSettings { memory, ..BucketSettings::new(BUCKET, spec.vbuckets, quota_bytes) };
+    let bucket = Bucket::open(&env, settings, &spec.dir).await?;
+    match spec.items {
+        0 => (0..spec.vbuckets).for_each(|vb| {
+            let _ = bucket.set_state(vb, VbucketState::Dead);
+        }),
+        items => fill(&env, &bucket, &spec.documents, items).await?,
+    }
+    let listener = PacketListener::bind(&env, &env.any_address()).await?;
+    let users = vec![credentials()];
+    let settings = ServerSettings { users, consumer: spec.consumer, public_host: None };
+    let server = Server::start(&env, listener, vec![bucket.clone()], settings)?;
+    if ready.send(server.address().to_owned()).is_err() {
+        return Ok(());
+    }
+    while let Some(ask) = asked.recv().await {
+        match ask {
+            Ask::Use(answer) => drop(answer.send(seen(&env, &spec, &bucket, &server))),
+            Ask::Verify(items, answer) => {
+                let found = verify(&env, &bucket, &spec.documents, items).await;
+                let _ = answer.send(found);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn seen(env: &Env, spec: &ServerSpec, bucket: &Bucket, server: &Server) -> ServerUse {
+    let items = match spec.consumer {
+        ConsumerKind::Fast => {
+            let counts = server.counts(BUCKET).unwrap_or_default();
+            counts.all().values().map(|count| count.items()).sum()
+        }
+        _ => bucket.seqnos(None).into_iter().map(|(_, seqno)| seqno).sum(),
+    };
+    ServerUse {
+        busy: busy(env),
+        items,
+        used_bytes: bucket.used_bytes(),
+        consumers: server.consumer_stats(BUCKET),
+    }
+}
+
+/// Core time of this thread: in the virtual world a host has one.
+pub(super) fn busy(env: &Env) -> Duration {
+    if env.is_virtual() { env.cpu_time() } else { thread_time() }
+}
+
+async fn fill(env: &Env, bucket: &Bucket, documents: &Documents, items: u64) -> Result<(), Error> {
+    for number in 0..items {
+        let (key, vb) = documents.key(number);
+        let value = documents.value(number);
+        loop {
+            let write = Write { flags: 0, expiry: 0, key: key.clone(), value: value.clone() };
+            match bucket.write(vb, write, 0, 0, Condition::Always) {
+                Ok(_) => break,
+                Err(Status::TemporaryFailure | Status::NoMemory) => env.sleep(MEMORY_PAUSE).await,
+                Err(status) => return Err(refused(number, status)),
+            }
+        }
+        if number % AT_ONCE == 0 {
+            others_turn(env).await;
+        }
+    }
+    for (vb, seqno) in bucket.seqnos(None) {
+        let persisted = bucket.wait_persisted(vb, seqno, PERSISTED_WITHIN).await;
+        persisted.map_err(|status| refused(seqno, status))?;
+    }
+    Ok(())
+}
+
+fn refused(number: u64, status: Status) -> Error {
+    Error::Rejected { why: format!("document {number}: {}", status.name()) }
+}
+
+async fn verify(env: &Env, bucket: &Bucket, documents: &Documents, items: u64) -> u64 {
+    let mut right = 0;
+    for vb in bucket.vbuckets() {
+        // Nobody streams to it any more: clients may read it.
+        let _ = bucket.set_state(vb, VbucketState::Active);
+    }
+    for number in 0..items {
+        let (key, vb) = documents.key(number);
+        let read = bucket.get(vb, &key).await;
+        let is = |value: &Bytes| *value == documents.value(number);
+        right += u64::from(read.is_ok_and(|document| is(&document.value)));
+        if number % AT_ONCE == 0 {
+            others_turn(env).await;
+        }
+    }
+    right
+}

@@ -1,0 +1,134 @@
+//! What a variant of a plan with a bucket says, by the names of its settings.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dcp::consumer::ConsumerKind;
+use dcp::policy::{MemorySettings, memory_of_2020, memory_of_today};
+use record::units::{parse_duration, parse_size};
+
+use crate::choices::unknown;
+
+/// Settings of plans with a bucket.
+const NAMES: [&str; 6] = [
+    "dcp.path",
+    "dcp.consumer",
+    "dcp.memory",
+    "dcp.item_expel",
+    "dcp.destination_quota",
+    "dcp.move_overhead",
+];
+const PATHS: [(&str, Way); 3] =
+    [("rebalance", Way::Rebalance), ("data-copy", Way::DataCopy), ("none", Way::Drain)];
+const CONSUMERS: [(&str, ConsumerKind); 3] = [
+    ("mainstream", ConsumerKind::Mainstream),
+    ("batching", ConsumerKind::Batching),
+    ("fast", ConsumerKind::Fast),
+];
+/// The memory of a bucket with a quota.
+type Memory = fn(u64) -> MemorySettings;
+const MEMORIES: [(&str, Memory); 2] = [("2020", memory_of_2020), ("today", memory_of_today)];
+const SWITCHES: [(&str, bool); 2] = [("true", true), ("false", false)];
+
+/// How documents go from one server to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Vbuckets move, through a proxy that decodes every packet.
+    Rebalance,
+    /// Vbuckets are copied, through a proxy that passes on what comes.
+    DataCopy,
+    /// They are read from the source and discarded: the producer alone.
+    Drain,
+}
+
+/// A variant's settings.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamSettings {
+    /// The path.
+    pub way: Way,
+    /// The destination's consumer.
+    pub consumer: ConsumerKind,
+    /// What the modelled manager does for each move beside streaming.
+    pub move_overhead: Duration,
+    memory: Memory,
+    item_expel: Option<bool>,
+    destination_quota_bytes: Option<u64>,
+}
+
+fn choose<T: Copy>(name: &str, text: &str, choices: &[(&'static str, T)]) -> Result<T, String> {
+    let found = choices.iter().find(|(known, _)| *known == text);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = choices.iter().map(|(known, _)| *known).collect();
+        unknown(&format!("{name} cannot be"), text, "It is one of", &known)
+    })
+}
+
+impl StreamSettings {
+    /// From settings by their names. The error is a sentence.
+    pub fn of(settings: &BTreeMap<String, String>) -> Result<StreamSettings, String> {
+        let mut found = StreamSettings {
+            way: Way::DataCopy,
+            consumer: ConsumerKind::Mainstream,
+            move_overhead: Duration::ZERO,
+            memory: memory_of_2020,
+            item_expel: None,
+            destination_quota_bytes: None,
+        };
+        for (name, text) in settings {
+            match name.as_str() {
+                "dcp.path" => found.way = choose(name, text, &PATHS)?,
+                "dcp.consumer" => found.consumer = choose(name, text, &CONSUMERS)?,
+                "dcp.memory" => found.memory = choose(name, text, &MEMORIES)?,
+                "dcp.item_expel" => found.item_expel = Some(choose(name, text, &SWITCHES)?),
+                "dcp.move_overhead" => {
+                    found.move_overhead =
+                        parse_duration(text).map_err(|error| error.to_string())?;
+                }
+                "dcp.destination_quota" => {
+                    let bytes = parse_size(text).map_err(|error| error.to_string())?;
+                    found.destination_quota_bytes = Some(bytes);
+                }
+                _ => return Err(unknown("no setting is called", name, "Settings", &NAMES)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The destination's memory, where a bucket of the plan has so much.
+    pub fn destination_memory(&self, quota_bytes: u64) -> MemorySettings {
+        let memory = (self.memory)(self.destination_quota_bytes.unwrap_or(quota_bytes));
+        MemorySettings { item_expel: self.item_expel.unwrap_or(memory.item_expel), ..memory }
+    }
+}
+
+/// Whether a setting of a plan with a bucket may have this value. The error is a sentence.
+pub fn check_setting(name: &str, value: &str) -> Result<(), String> {
+    StreamSettings::of(&BTreeMap::from([(name.to_owned(), value.to_owned())])).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_and_what_is_wrong_is_named() {
+        let text = |pairs: &[(&str, &str)]| {
+            StreamSettings::of(&pairs.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect())
+        };
+        let found = text(&[("dcp.path", "rebalance"), ("dcp.consumer", "fast")]).unwrap();
+        assert_eq!((found.way, found.consumer), (Way::Rebalance, ConsumerKind::Fast));
+        assert_eq!(found.destination_memory(1000), memory_of_2020(1000));
+        let found = text(&[
+            ("dcp.memory", "today"),
+            ("dcp.item_expel", "false"),
+            ("dcp.destination_quota", "1mb"),
+        ])
+        .unwrap();
+        let expected = MemorySettings { item_expel: false, ..memory_of_today(1 << 20) };
+        assert_eq!(found.destination_memory(1000), expected);
+        let said = check_setting("dcp.consumer", "slow").unwrap_err();
+        assert!(said.contains("mainstream, batching, fast"), "{said}");
+        let said = check_setting("dcp.pat", "rebalance").unwrap_err();
+        assert!(said.contains("did you mean \"dcp.path\""), "{said}");
+    }
+}

@@ -1,0 +1,40 @@
+//! What a stream of documents between two servers took: its threads, and the consumer's memory.
+
+use serde::{Deserialize, Serialize};
+
+/// What one thread of a stream's path did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThreadUse {
+    /// What it is: `producer`, `manager's proxy`, `plain proxy`, `consumer`.
+    pub name: String,
+    /// Core seconds that it used while the stream went on.
+    pub busy_s: f64,
+}
+
+/// How a consumer went with its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConsumerMemory {
+    /// The bucket's quota.
+    pub quota_bytes: u64,
+    /// Most that was in use when it was looked at.
+    pub used_bytes_max: u64,
+    /// Times that it was over its replication threshold and stopped.
+    pub stops: u64,
+    /// How long it was stopped, all together.
+    pub stopped_s: f64,
+    /// The longest that it took to go on.
+    pub longest_stop_s: f64,
+    /// Most messages that were buffered when it was looked at.
+    pub buffered_items_max: u64,
+}
+
+/// A stream of documents from one server to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamFigures {
+    /// Threads of its path, from the source on.
+    pub threads: Vec<ThreadUse>,
+    /// Whether the consumer counts only and keeps nothing: a measuring device.
+    pub measuring_device: bool,
+    /// The consumer's memory; none where nothing is kept.
+    pub memory: Option<ConsumerMemory>,
+}
