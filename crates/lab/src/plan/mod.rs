@@ -115,7 +115,7 @@ mod tests {
             ),
             "{near}"
         );
-        assert!(near.contains("Plans: recover-while-indexing, remote-recovery, "), "{near}");
+        assert!(near.contains(" recover-while-indexing, remote-recovery, "), "{near}");
         let far = said("zzz");
         assert!(far.starts_with("no plan is called \"zzz\". Plans: "), "{far}");
         insta::assert_snapshot!(said("no/such/plan.toml"), @"cannot read plan no/such/plan.toml: No such file or directory (os error 2)");
