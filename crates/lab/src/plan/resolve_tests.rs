@@ -138,7 +138,7 @@ fn keys_are_checked() {
        | ^^
     "#);
     insta::assert_snapshot!(said("laps = 1", "laps = 1\nnonsense = 2"), @r#"
-    my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, operation, load, fault, test_bed, virtual, node_settings, settings, variant
+    my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, bucket, operation, load, fault, test_bed, virtual, node_settings, settings, variant
       |
     9 | nonsense = 2
       | ^^^^^^^^
@@ -168,7 +168,7 @@ fn keys_are_checked() {
       |          ^
     "#);
     insta::assert_snapshot!(said("[follower]", "[folower]"), @r#"
-    my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, operation, load, fault, test_bed, virtual, node_settings, settings, variant
+    my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, bucket, operation, load, fault, test_bed, virtual, node_settings, settings, variant
        |
     15 | [folower]
        |  ^^^^^^^
@@ -220,7 +220,7 @@ fn values_are_checked() {
        |            ^
     ");
     insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
-    my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers" or "restore"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, load, follow, verify, stop_indexing, wait, wait_for_lag, fault
+    my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers" or "restore"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, load, follow, fill, move, verify, stop_indexing, wait, wait_for_lag, fault
       |
     7 | steps = ["start", "index", "recovery", "verify"]
       |                            ^^^^^^^^^^
@@ -351,7 +351,7 @@ fn indices_share_the_corpus() {
     assert_eq!(documents, [0..312_500, 312_500..1_250_000]);
     let full = plan.indices[0].full.unwrap();
     assert_eq!((full.documents, full.bytes, full.segments), (500, 512 << 10, 6));
-    let more = message("[settings]\n", &two.replace("0.75", "0.8"), "29:1");
+    let more = message("[settings]\n", &two.replace("0.75", "0.8"), "38:8");
     assert_eq!(more, "the shares of the indices sum to 1.0500; give at most 1");
     let none = message("[settings]\n", &two.replace("share = 0.75\n", ""), "38:8");
     assert_eq!(none, "of several indices each says its share of the corpus, 0 to 1");
