@@ -526,7 +526,7 @@ mod tests {
           |          ^
         "#);
         insta::assert_snapshot!(said("[follower]", "[folower]"), @r#"
-        my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, operation, load, fault, test_bed, virtual, node_settings, settings, variant
+        my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, bucket, operation, load, fault, test_bed, virtual, node_settings, settings, variant
            |
         15 | [folower]
            |  ^^^^^^^
