@@ -410,6 +410,7 @@ impl Error {
                 | Error::Red { .. }
                 | Error::Unfamiliar { .. }
                 | Error::Transient { .. }
+                | Error::VirtualOnly { .. }
                 | Error::ChangedMeanwhile { .. }
                 | Error::OtherCluster { .. }
         )

@@ -109,6 +109,22 @@ impl<C> Members<NodeProcess, C> {
         self.find(node)?.running.as_mut().ok_or_else(gone)
     }
 
+    /// Ends a node's process as `kill -9` does; nothing where it is down.
+    pub(crate) async fn kill(&mut self, node: &str) -> Result<(), Error> {
+        if let Some(process) = self.find(node)?.running.take() {
+            process.kill().await;
+        }
+        Ok(())
+    }
+
+    /// Ends a node's process in order; nothing where it is down.
+    pub(crate) async fn stop(&mut self, node: &str) -> Result<(), Error> {
+        if let Some(process) = self.find(node)?.running.take() {
+            process.stop().await;
+        }
+        Ok(())
+    }
+
     /// Pauses a node's process, or has it go on. `target` is for messages.
     pub(crate) fn pause(
         &mut self,

@@ -205,6 +205,16 @@ pub trait Target {
         self.slow_node(node, factor).await
     }
 
+    /// Leaves so many bytes of room on a node's disk from now on, or no limit. Targets with real disks refuse.
+    fn limit_disk(&mut self, _node: &str, _free_bytes: Option<u64>) -> Result<(), Error> {
+        Err(self.virtual_only("fill a disk"))
+    }
+
+    /// Sets a node's clock so much later, or earlier. Targets on real machines refuse.
+    fn move_clock(&mut self, _node: &str, _by_ms: i64) -> Result<(), Error> {
+        Err(self.virtual_only("move a node's clock"))
+    }
+
     /// The refusal of a fault that is not to be had here.
     fn no_fault(&self, what: String) -> Error {
         Error::NoFault { target: self.name(), what, why: String::new() }

@@ -323,6 +323,18 @@ impl Target for VirtualTarget {
         Ok(())
     }
 
+    fn limit_disk(&mut self, node: &str, free_bytes: Option<u64>) -> Result<(), Error> {
+        self.nodes.find(node)?;
+        store::set_disk_free_bytes(&self.env.host(node), free_bytes);
+        Ok(())
+    }
+
+    fn move_clock(&mut self, node: &str, by_ms: i64) -> Result<(), Error> {
+        self.nodes.find(node)?;
+        self.env.host(node).move_clock(by_ms);
+        Ok(())
+    }
+
     async fn start_node(&mut self, node: &str) -> Result<(), Error> {
         let member = self.nodes.find(node)?;
         if member.running.is_none() {

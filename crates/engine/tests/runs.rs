@@ -20,15 +20,18 @@ impl Pair {
 
     /// Waits until every copy on both sides holds so many documents, and the same.
     async fn same(&self, env: &Env, leader: &str, follower: &str, documents: u64) {
+        // Indices that a pattern names have the same names on both sides; another follower has one of its own.
+        let by_name = leader.contains('*');
         let rows = async |cluster: &common::Cluster, index: &str| {
             let path = format!("/{index}/_narrows/digest?replicas=true");
             let (_, found) = cluster.ask("GET", &path, Value::Null).await;
             let rows = found["shards"].as_array().cloned().unwrap_or_default();
-            let mut rows: Vec<(u64, u64, String)> = rows
+            let mut rows: Vec<(String, u64, u64, String)> = rows
                 .iter()
                 .map(|row| {
                     let number = |name: &str| row[name].as_u64().unwrap();
-                    (number("shard"), number("documents"), row["content"].to_string())
+                    let index = if by_name { row["index"].to_string() } else { String::new() };
+                    (index, number("shard"), number("documents"), row["content"].to_string())
                 })
                 .collect();
             rows.sort();
@@ -36,7 +39,7 @@ impl Pair {
             rows
         };
         let expected = rows(&self.leader, leader).await;
-        assert_eq!(expected.iter().map(|row| row.1).sum::<u64>(), documents, "{expected:?}");
+        assert_eq!(expected.iter().map(|row| row.2).sum::<u64>(), documents, "{expected:?}");
         eventually(env, "the follower holds the same", async || {
             rows(&self.follower, follower).await == expected
         })
@@ -128,6 +131,65 @@ fn are_refused_in_numbers_that_make_no_sense() {
             assert_eq!(cluster.ask("POST", &path, Value::Null).await.0, 400, "{query}");
         }
         cluster.stop().await;
+    });
+}
+
+/// Logs of a busy site for two hours: the leader rolls over, and the follower picks each index up, though its nodes are
+/// down for five minutes again and again.
+#[test]
+fn a_leader_rolls_over_for_hours_while_the_follower_restarts() {
+    const A_SECOND: u64 = 19_700;
+    const AT_ONCE: u64 = 400_000;
+    virtual_world::run(11, async |env: Env| {
+        let mut pair = pair_of(&env, (2, 3), (100, 125_000_000), (1, 0)).await;
+        let body = json!({"remote_cluster": "leader", "leader_index_patterns": ["logs-*"]});
+        pair.follower.must("PUT", "/_ccr/auto_follow/logs", body).await;
+        let settings = json!({"number_of_shards": 2, "number_of_replicas": 1});
+        let aliases = json!({"logs": {"is_write_index": true}});
+        let first = json!({"settings": settings, "aliases": aliases});
+        pair.leader.must("PUT", "/logs-000001", first).await;
+        let end = env.now() + Duration::from_secs(2 * 3600);
+        let (mut written, mut rolled, mut restarts) = (0, 0, 0);
+        let mut next = env.now();
+        let mut down: Option<(usize, world::Time)> = None;
+        while env.now() < end {
+            written += pair.run("logs", AT_ONCE).await;
+            let due = json!({
+                "conditions": {"max_docs": 52_000_000, "max_size": "20gb"}, "settings": settings,
+            });
+            let answer = pair.leader.must("POST", "/logs/_rollover", due).await;
+            rolled += u64::from(answer["rolled_over"] == true);
+            match down {
+                Some((node, until)) if env.now() >= until => {
+                    pair.follower.start_node(node).await;
+                    down = None;
+                }
+                None if env.random_u64().is_multiple_of(60) => {
+                    let node = (env.random_u64() % 3) as usize;
+                    pair.follower.kill_node(node).await;
+                    down = Some((node, env.now() + Duration::from_secs(300)));
+                    restarts += 1;
+                }
+                _ => {}
+            }
+            next = next + Duration::from_secs_f64(AT_ONCE as f64 / A_SECOND as f64);
+            env.sleep_until(next).await;
+        }
+        if let Some((node, _)) = down {
+            pair.follower.start_node(node).await;
+        }
+        assert!(rolled >= 2 && restarts >= 3, "{rolled} rollovers, {restarts} restarts");
+        assert!(written >= 2 * 3600 * A_SECOND, "{written}");
+        let followers = rolled as usize + 1;
+        eventually(&env, "every index is followed", async || {
+            let (_, all) = pair.follower.ask("GET", "/logs-*", Value::Null).await;
+            all.as_object().is_some_and(|all| all.len() == followers)
+        })
+        .await;
+        pair.follower.must("POST", "/_cluster/reroute?retry_failed=true", Value::Null).await;
+        pair.follower.green("logs-*").await;
+        pair.same(&env, "logs-*", "logs-*", written).await;
+        pair.stop().await;
     });
 }
 

@@ -32,6 +32,8 @@ pub struct Curves {
     pub seconds: f64,
     /// Bytes recovered so far, over all shards.
     pub recovered: Vec<Point>,
+    /// Operations that a follower lacked; empty where nobody follows.
+    pub lag: Vec<Point>,
     /// Bytes a second that left the link towards the follower; empty without a link.
     pub link: Vec<Point>,
     /// Cores in use, by node.
@@ -102,6 +104,7 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         lap,
         seconds,
         recovered: recovered(&trace.recovery, within, end),
+        lag: crate::follow::lag(&trace.following, within),
         link: thin_rates(&rates(&counted, seconds), LINK_POINTS),
         cpu,
     })

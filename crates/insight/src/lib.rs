@@ -10,6 +10,7 @@
 //! | [`published`] | published figures beside ours, over several runs |
 //! | [`diagnosis`] | what holds a live cluster back, told from observations |
 //! | [`load`] | figures of loads over laps, changes between variants, whether the driver was the limit |
+//! | [`follow`] | how a follower caught up, and what its checker found |
 //! | [`stats`] | median, bootstrap intervals; `ranks`: whether two sets of laps differ |
 //! | [`words`] | numbers and limits as people read them |
 //!
@@ -20,6 +21,7 @@ mod bounds;
 mod curves;
 pub mod diagnosis;
 mod finding;
+pub mod follow;
 mod gaps;
 mod inferred;
 pub mod load;
@@ -34,5 +36,6 @@ pub mod words;
 
 pub use bounds::{Bounds, Ceiling};
 pub use curves::{CPU_POINTS, Curves, LINK_POINTS, NodeCurve, Point, RECOVERED_POINTS, curves};
+pub use follow::VariantFollow;
 pub use summary::{Finished, Outcome, Summary, Variant, VariantLoad};
 pub use verdict::Verdict;

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use record::{Limit, LimitShare, LoadFigures, Manifest, Row, RunDir};
+use record::{FollowFigures, Limit, LimitShare, LoadFigures, Manifest, Row, RunDir};
 
 use crate::bounds::Bounds;
 use crate::diagnosis::{self, Diagnosis, diagnose};
+use crate::follow::VariantFollow;
 use crate::stats::{self, Interval};
 use crate::trace::{Trace, Traces, traces};
 use crate::verdict::{Verdict, verdict};
-use crate::{finding, gaps, load, threads};
+use crate::{finding, follow, gaps, load, threads};
 
 /// What a run amounts to.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,8 @@ pub struct Summary<'a> {
     pub gaps: Vec<String>,
     /// The loads that were sent, by variant and operation in the order of the plan.
     pub loads: Vec<VariantLoad>,
+    /// What following was like, by variant in the order of the plan; empty where nobody follows.
+    pub following: Vec<VariantFollow>,
     /// What a live cluster showed, where the run watched one instead of measuring.
     pub watched: Option<Diagnosis>,
 }
@@ -147,12 +150,14 @@ impl<'a> Summary<'a> {
         }
         let looks = diagnosis::recorded(run);
         let loads = loads(run, &variants);
+        let following = following(run, &variants);
         let watched = (!looks.looks().is_empty()).then(|| diagnose(&looks));
         Summary {
             manifest: &run.manifest,
             headline: match &watched {
                 Some(diagnosis) => diagnosis.headline.clone(),
                 None if !loads.is_empty() => load::headline_of_variants(&loads),
+                None if !following.is_empty() => follow::headline(&following),
                 None => finding::headline(&run.manifest, &variants),
             },
             comparison: finding::comparison(&variants),
@@ -161,6 +166,7 @@ impl<'a> Summary<'a> {
                 None => gaps::gaps(run, &traces, &variants),
             },
             loads,
+            following,
             watched,
             baseline: baseline.map(|index| variants[index].name.clone()),
             variants,
@@ -203,6 +209,15 @@ fn loads(run: &RunDir, variants: &[Variant]) -> Vec<VariantLoad> {
         }
     }
     loads
+}
+
+fn following(run: &RunDir, variants: &[Variant]) -> Vec<VariantFollow> {
+    let one = |variant: &Variant| {
+        let rows = run.rows.iter().filter(|row| row.variant == variant.name);
+        let laps: Vec<FollowFigures> = rows.filter_map(|row| row.following.clone()).collect();
+        (!laps.is_empty()).then(|| VariantFollow { variant: variant.name.clone(), laps })
+    };
+    variants.iter().filter_map(one).collect()
 }
 
 /// Variants of the plan, then those that only rows know.

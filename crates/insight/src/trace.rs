@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use record::{Line, LinkSample, NodeSample, RecoverySample, RunDir};
+use record::{FollowSample, Line, LinkSample, NodeSample, RecoverySample, RunDir};
 
-/// The phase in which a variant's time is taken.
-const MEASURED: &str = "recover";
+/// The phases in which a variant's time is taken.
+const MEASURED: [&str; 2] = ["recover", "follow"];
 
 /// Samples of one variant and lap, each with milliseconds since the run began.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +14,8 @@ pub(crate) struct Trace<'a> {
     ends_ms: Option<f64>,
     /// Progress.
     pub recovery: Vec<(f64, &'a RecoverySample)>,
+    /// How far a follower was.
+    pub following: Vec<(f64, &'a FollowSample)>,
     /// The link.
     pub link: Vec<(f64, &'a LinkSample)>,
     /// Nodes by cluster and name.
@@ -28,7 +30,9 @@ pub(crate) fn traces(run: &RunDir) -> Traces<'_> {
     let mut traces = Traces::new();
     for line in &run.lines {
         match line {
-            Line::Phase { t_ms, variant: Some(variant), lap, phase } if phase.name == MEASURED => {
+            Line::Phase { t_ms, variant: Some(variant), lap, phase }
+                if MEASURED.contains(&phase.name.as_str()) =>
+            {
                 let trace = traces.entry((variant.as_str(), *lap)).or_default();
                 let edge = if phase.begins { &mut trace.begins_ms } else { &mut trace.ends_ms };
                 *edge = Some(*t_ms);
@@ -36,6 +40,10 @@ pub(crate) fn traces(run: &RunDir) -> Traces<'_> {
             Line::Recovery { t_ms, variant, lap, sample } => {
                 let trace = traces.entry((variant.as_str(), *lap)).or_default();
                 push(&mut trace.recovery, *t_ms, sample);
+            }
+            Line::Following { t_ms, variant, lap, sample } => {
+                let trace = traces.entry((variant.as_str(), *lap)).or_default();
+                push(&mut trace.following, *t_ms, sample);
             }
             Line::Link { t_ms, variant: Some(variant), lap, sample } => {
                 let trace = traces.entry((variant.as_str(), *lap)).or_default();

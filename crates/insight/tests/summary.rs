@@ -58,6 +58,7 @@ fn row(variant: &str, lap: u32, seconds: f64, limit: Limit) -> Row {
         published_s: None,
         published_bytes: None,
         loads: Vec::new(),
+        following: None,
         stream: None,
     }
 }

@@ -163,6 +163,22 @@ pub enum Error {
         /// What the recovery says of itself.
         why: String,
     },
+    /// A follower that does not catch up.
+    #[error(
+        "{variant}: the follower lacks {lag} operations after {seconds} s, and fewer than {under} were waited for: {why}"
+    )]
+    Lags {
+        /// The variant.
+        variant: String,
+        /// How long it was waited for.
+        seconds: u64,
+        /// Operations that it lacks.
+        lag: u64,
+        /// What was waited for.
+        under: u64,
+        /// What the follower says of itself.
+        why: String,
+    },
     /// A plan with a snapshot on a target without.
     #[error("{target} has no snapshots to restore; run this plan with --on opensearch")]
     NoRepository {

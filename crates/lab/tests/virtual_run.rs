@@ -1,37 +1,14 @@
 //! The runner on the virtual world: the same steps, record and checker as on real processes.
 
+mod common;
+
 use std::path::PathBuf;
 
 use clusters::{Target, VirtualTarget};
 use lab::load::Extent;
 use lab::plan::{Full, Peers, Plan, Resolved, Step};
 use lab::runner::{Quiet, Runner, topology};
-use record::{FORMAT, Limit, Manifest, Row, RunDir, Status, Writer};
-
-fn manifest() -> Manifest {
-    Manifest {
-        format: FORMAT,
-        run: "test".to_owned(),
-        plan: "remote-recovery".to_owned(),
-        about: String::new(),
-        plan_text: String::new(),
-        target: "virtual".to_owned(),
-        started: String::new(),
-        version: String::new(),
-        seed: 1,
-        scale: 1.0,
-        status: Status::Running,
-        machine: record::Machine {
-            os: String::new(),
-            cpu: String::new(),
-            cores: 1,
-            memory_bytes: 0,
-        },
-        link: None,
-        nodes: Vec::new(),
-        variants: Vec::new(),
-    }
-}
+use record::{Limit, Row, RunDir, Writer};
 
 /// Runs a plan, changed by `change`, at a small scale.
 fn run_plan(
@@ -43,7 +20,7 @@ fn run_plan(
     let (rows, trace) = world::virtual_world::run_traced(5, async move |env| {
         let mut plan = plan.resolve(scale, |_, _| Ok(())).unwrap();
         change(&mut plan);
-        let mut writer = Writer::create(&dir, &manifest()).unwrap();
+        let mut writer = Writer::create(&dir, &common::manifest()).unwrap();
         let mut target = VirtualTarget::new(&env);
         target.start(&topology(&plan)).await.unwrap();
         let rows = Runner::new(&env, &plan, &mut target, &mut writer, &Quiet).run().await.unwrap();
@@ -245,7 +222,7 @@ fn a_target_without_snapshots_refuses_a_restore_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let refused = world::virtual_world::run_traced(5, async move |env| {
         let plan = Plan::open("restore-over-link").unwrap().resolve(0.01, |_, _| Ok(())).unwrap();
-        let mut writer = Writer::create(&dir.path().join("run"), &manifest()).unwrap();
+        let mut writer = Writer::create(&dir.path().join("run"), &common::manifest()).unwrap();
         let mut target = VirtualTarget::new(&env);
         target.start(&topology(&plan)).await.unwrap();
         Runner::new(&env, &plan, &mut target, &mut writer, &Quiet).run().await.unwrap_err()

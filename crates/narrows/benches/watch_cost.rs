@@ -1,5 +1,8 @@
-//! What one look a second costs the nodes that are looked at: CPU time of their processes in spans with and without
+//! What one look a second costs the nodes that are looked at: CPU time of their threads in spans with and without
 //! looks, in turn, so that what they do by themselves cancels out.
+//!
+//! A JVM's compilers of bytecode are counted apart: they work on what is asked for some thousand times, and then never
+//! again, but that is spread over hours of looks.
 //!
 //! ```text
 //! cargo bench -p narrows --bench watch_cost -- embedded 10 20
@@ -10,6 +13,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,12 +26,12 @@ use world::Env;
 
 const NODES: usize = 2;
 /// A JVM that has just started interprets what it answers with: so many looks at everything, one after another, until
-/// what it does for a look is compiled, as it is in a cluster that has been watched for an hour.
+/// most of what it does for a look is compiled.
 const WARM_LOOKS: u32 = 3000;
 /// Compilers of bytecode are at work for so long afterwards.
 const WARM_S: u64 = 20;
-/// Clock ticks a second in `/proc/<pid>/stat`; Linux has 100 on every machine.
-const TICKS_PER_S: f64 = 100.0;
+/// Names of their threads begin so.
+const COMPILERS: [&str; 2] = ["C1 Compiler", "C2 Compiler"];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
@@ -73,41 +77,44 @@ async fn measure<T: Target>(env: &Env, mut target: T, pairs: u64, seconds: u64, 
         }
     }
     look_for(env, &mut sampler, warm_s).await;
-    let mut costs = Vec::new();
-    let mut idle = Vec::new();
+    let (mut costs, mut compiling, mut idle) = (Vec::new(), Vec::new(), Vec::new());
     for pair in 0..pairs {
-        let (mut with, mut without) = (0.0, 0.0);
+        let (mut with, mut without) = ([0.0; 2], [0.0; 2]);
         // Which comes first changes from pair to pair.
         for looks in [pair % 2 == 0, pair % 2 != 0] {
-            let before = ticks(&pids);
+            let before = threads(&pids);
             if looks {
                 look_for(env, &mut sampler, seconds).await;
-                with = ticks(&pids) - before;
+                with = used_s(&before, &threads(&pids));
             } else {
                 env.sleep(Duration::from_secs(seconds)).await;
-                without = ticks(&pids) - before;
+                without = used_s(&before, &threads(&pids));
             }
         }
-        let share = |ticks: f64| ticks / TICKS_PER_S / seconds as f64;
+        let percent = |used_s: f64| used_s / seconds as f64 * 100.0;
         println!(
-            "{:.2} % of a core with, {:.2} % without",
-            share(with) * 100.0,
-            share(without) * 100.0
+            "{:.2} % of a core with, {:.2} % without; compilers {:.2} %, {:.2} %",
+            percent(with[0]),
+            percent(without[0]),
+            percent(with[1]),
+            percent(without[1])
         );
-        costs.push(share(with - without) * 100.0);
-        idle.push(share(without) * 100.0);
+        costs.push(percent(with[0] - without[0]));
+        compiling.push(percent(with[1] - without[1]));
+        idle.push(percent(without[0]));
     }
     let (requests, bytes) = sampler.client().cost();
     let interval = median_interval(&costs, 1).map_or_else(String::new, |interval| {
         format!(" ({:.2} to {:.2})", interval.low, interval.high)
     });
     println!(
-        "{}, {NODES} nodes together, {}: one look a second costs {:.2} % of one core{interval}, mean {:.2}; idle {:.2} %; \
-         {requests} requests, {bytes} bytes",
+        "{}, {NODES} nodes together, {}: one look a second costs {:.2} % of one core{interval}, mean {:.2}, and compilers \
+         {:.2}; idle {:.2} %; {requests} requests, {bytes} bytes",
         target.name(),
         if recovers { "one recovery" } else { "nothing recovers" },
         median(&costs).unwrap_or(f64::NAN),
         mean(&costs).unwrap_or(f64::NAN),
+        median(&compiling).unwrap_or(f64::NAN),
         median(&idle).unwrap_or(f64::NAN),
     );
     target.stop().await;
@@ -137,13 +144,30 @@ async fn look_for(env: &Env, sampler: &mut Sampler, seconds: u64) {
     }
 }
 
-/// CPU time of processes, user and system, in clock ticks.
-fn ticks(pids: &[u32]) -> f64 {
-    let of = |pid: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        // The name in brackets may hold spaces.
-        let fields: Vec<&str> = stat[stat.rfind(')').unwrap() + 2..].split(' ').collect();
-        fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()
+/// CPU time of each thread of processes so far, in seconds, and its name.
+fn threads(pids: &[u32]) -> BTreeMap<PathBuf, (String, f64)> {
+    let tasks = pids.iter().flat_map(|pid| std::fs::read_dir(format!("/proc/{pid}/task")).unwrap());
+    let one = |task: std::io::Result<std::fs::DirEntry>| {
+        let dir = task.ok()?.path();
+        // A thread may end in between.
+        let name = std::fs::read_to_string(dir.join("comm")).ok()?;
+        let times = std::fs::read_to_string(dir.join("schedstat")).ok()?;
+        let ns: f64 = times.split(' ').next()?.parse().ok()?;
+        Some((dir, (name, ns / 1e9)))
     };
-    pids.iter().map(of).sum()
+    tasks.filter_map(one).collect()
+}
+
+/// CPU seconds between: of all threads but compilers, and of those.
+fn used_s(
+    before: &BTreeMap<PathBuf, (String, f64)>,
+    after: &BTreeMap<PathBuf, (String, f64)>,
+) -> [f64; 2] {
+    let mut used_s = [0.0; 2];
+    for (task, (name, now_s)) in after {
+        let compiles = COMPILERS.iter().any(|start| name.starts_with(start));
+        used_s[usize::from(compiles)] +=
+            now_s - before.get(task).map_or(0.0, |(_, then_s)| *then_s);
+    }
+    used_s
 }

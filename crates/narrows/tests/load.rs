@@ -47,7 +47,18 @@ async fn narrow_node(target: &mut impl Target) {
     let (ca, config) = authority(ours.path());
     let (other_ca, _) = authority(others.path());
     let url = format!("https://{}", guarded_end(&plain, AUTHORIZATION, config));
-    let bulk = ["--operation", "bulk", "--index", "logs", "--documents", "20000", "--clients", "2"];
+    let bulk = [
+        "--operation",
+        "bulk",
+        "--index",
+        "logs",
+        "--documents",
+        "20000",
+        "--clients",
+        "2",
+        "--warm-up",
+        "0",
+    ];
     let mapping = lab::corpus::Corpus::HttpLogs.mapping();
     let index = serde_json::json!({"settings": {"number_of_shards": 1, "number_of_replicas": 0}, "mappings": mapping});
     target.request("load", "PUT", "/logs", index.to_string().into()).await.unwrap();
@@ -55,7 +66,8 @@ async fn narrow_node(target: &mut impl Target) {
     assert_eq!(figures(&filled)["documents"], 20_000);
     target.request("load", "POST", "/logs/_refresh", "".into()).await.unwrap();
 
-    let search = ["--index", "logs", "--body", SEARCH, "--iterations", "600", "--clients"];
+    let search =
+        ["--index", "logs", "--body", SEARCH, "--warm-up", "0", "--iterations", "600", "--clients"];
     let within = figures(&load(&url, &ca, PASSWORD, &[&search[..], &["1"]].concat()));
     assert_eq!((&within["requests"], &within["errors"]), (&600.into(), &serde_json::json!({})));
     // Many more than it has room for: those it refuses are counted apart, and no other error is among them.

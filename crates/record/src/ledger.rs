@@ -9,6 +9,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
 /// What a write asks for. `content` is a hash that tells every content from every other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -42,6 +45,26 @@ pub enum Fate {
     Unknown,
 }
 
+impl Fate {
+    /// What an item of a `_bulk` answer says. Refused for good is what was understood and not done; other failures say
+    /// nothing of what was done. A delete of what is not there is done, too.
+    pub fn of_bulk_item(item: &Value) -> Fate {
+        let item =
+            item.as_object().and_then(|object| object.values().next()).unwrap_or(&Value::Null);
+        let number = |name: &str| item[name].as_u64();
+        match number("status") {
+            Some(200..300 | 404) if item.get("error").is_none() => {
+                match (number("_seq_no"), number("_version")) {
+                    (Some(seq_no), Some(version)) => Fate::Acknowledged { seq_no, version },
+                    _ => Fate::Unknown,
+                }
+            }
+            Some(400..500) => Fate::Rejected,
+            _ => Fate::Unknown,
+        }
+    }
+}
+
 /// A write in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -71,7 +94,7 @@ struct Document {
 }
 
 /// A document as a copy holds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// `_id`.
     pub id: String,
@@ -84,7 +107,7 @@ pub struct Held {
 }
 
 /// A copy as it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copy {
     /// Where it is, for people.
     pub name: String,
@@ -141,7 +164,7 @@ impl Ledger {
         let known = self
             .documents
             .entry(document.to_owned())
-            .or_insert_with(|| Document { shard, writes: Vec::new() });
+            .or_insert_with(|| Document { shard, writes: Vec::with_capacity(1) });
         known.writes.push(Entry { action, fate: Fate::Unknown });
         WriteId { document: document.to_owned(), number: known.writes.len() - 1 }
     }

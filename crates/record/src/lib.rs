@@ -9,6 +9,7 @@
 //! The one rule: the format is written and read here alone, and every file says its version.
 //! The lowest crate, so it also holds [`units`] and [`names`], which every layer needs, and the [`ledger`] of a driver.
 
+mod follow;
 pub mod ledger;
 mod line;
 mod load;
@@ -20,7 +21,8 @@ mod run_dir;
 mod stream;
 pub mod units;
 
-pub use line::{Line, LinkSample, NodeSample, Phase, RecoverySample};
+pub use follow::{CatchUp, FollowFigures};
+pub use line::{FollowSample, Line, LinkSample, NodeSample, Phase, RecoverySample};
 pub use load::{DriverUse, LoadFigures, Percentiles, Throughput};
 pub use manifest::{
     LinkInfo, Machine, Manifest, ModelInfo, NodeInfo, PublishedInfo, Status, VariantInfo,
@@ -30,5 +32,5 @@ pub use run_dir::{Error, RunDir, Writer, replace_manifest};
 pub use stream::{ConsumerMemory, StreamFigures, ThreadUse};
 
 /// The version of the format that this build writes. Older ones still open. 2 added observations of live
-/// clusters.
-pub const FORMAT: u32 = 2;
+/// clusters, 3 what following is like.
+pub const FORMAT: u32 = 3;

@@ -67,6 +67,27 @@ pub struct LinkSample {
     pub busy_share: f64,
 }
 
+/// A follower beside its leader at one moment, over all indices that follow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FollowSample {
+    /// Operations that the driver was told are done on the leader.
+    pub leader_operations: u64,
+    /// Operations that all copies of the follower have, as it said last.
+    pub follower_operations: u64,
+    /// How many of the former the follower lacks.
+    pub lag_operations: u64,
+    /// For how long the leader has had the oldest of those.
+    pub lag_s: f64,
+    /// Whether the follower answered; what it said before stands there otherwise.
+    pub answered: bool,
+    /// Reads that wait for the leader.
+    pub outstanding_reads: u64,
+    /// Writes that are under way on the follower.
+    pub outstanding_writes: u64,
+    /// Bytes that were read and are not written yet.
+    pub buffer_bytes: u64,
+}
+
 /// One line of the record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -92,6 +113,17 @@ pub enum Line {
         lap: u32,
         /// The sample.
         sample: RecoverySample,
+    },
+    /// How far a follower is.
+    Following {
+        /// Milliseconds since the run began.
+        t_ms: f64,
+        /// Variant.
+        variant: String,
+        /// Lap, from 1.
+        lap: u32,
+        /// The sample.
+        sample: FollowSample,
     },
     /// A node.
     Node {
@@ -150,6 +182,7 @@ impl Line {
         match self {
             Line::Phase { t_ms, .. }
             | Line::Recovery { t_ms, .. }
+            | Line::Following { t_ms, .. }
             | Line::Node { t_ms, .. }
             | Line::Link { t_ms, .. }
             | Line::Digest { t_ms, .. }

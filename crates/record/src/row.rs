@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::follow::FollowFigures;
 use crate::load::LoadFigures;
 use crate::stream::StreamFigures;
 
@@ -114,6 +115,9 @@ pub struct Row {
     /// The loads that were sent, one for each operation; of a plan that measures those, there is nothing else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadFigures>,
+    /// What following was like; of a plan that follows, there is nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub following: Option<FollowFigures>,
     /// What threads and memory did, where documents were streamed between two servers of buckets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamFigures>,

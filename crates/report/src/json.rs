@@ -25,6 +25,9 @@ pub fn json(summary: &Summary<'_>) -> Value {
     if let Some(diagnosis) = &summary.watched {
         object["watched"] = json!(diagnosis);
     }
+    if !summary.following.is_empty() {
+        object["following"] = crate::following::json(&summary.following);
+    }
     if !summary.loads.is_empty() {
         object["loads"] = summary
             .loads

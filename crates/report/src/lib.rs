@@ -16,6 +16,7 @@
 
 mod csv;
 pub mod diagnosed;
+mod following;
 mod grid;
 mod json;
 mod load;

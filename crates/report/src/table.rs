@@ -101,6 +101,9 @@ pub fn table(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String
     if !summary.loads.is_empty() {
         return crate::load::of_run(summary, style, page);
     }
+    if !summary.following.is_empty() {
+        return crate::following::of_run(summary, style, page);
+    }
     let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
     let mut blocks = vec![paragraph(style, Some(Paint::Bold), &plain(&summary.headline), 0)];
     blocks.push(paragraph(style, Some(Paint::Dim), &plain(&run), 0));

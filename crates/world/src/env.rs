@@ -66,7 +66,22 @@ impl Env {
                 let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
                 since.map_or(0, |since| since.as_millis() as u64)
             }
-            Arm::Virtual(_) => 1_577_836_800_000 + self.now().0 / 1_000_000,
+            Arm::Virtual(host) => {
+                let true_ms = 1_577_836_800_000 + self.now().0 / 1_000_000;
+                true_ms.saturating_add_signed(host.clock_off_ms())
+            }
+        }
+    }
+
+    /// Sets the clock of this host of the virtual world so much later, or earlier: what [`Env::epoch_ms`] says jumps.
+    /// Time itself, and so every wait, goes on as it was. In the real world it does nothing and answers `false`.
+    pub fn move_clock(&self, by_ms: i64) -> bool {
+        match &self.arm {
+            Arm::Real(_) => false,
+            Arm::Virtual(host) => {
+                host.move_clock(by_ms);
+                true
+            }
         }
     }
 

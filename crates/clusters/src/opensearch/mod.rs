@@ -336,17 +336,11 @@ impl Target for OpenSearchTarget {
     }
 
     async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
-        if let Some(process) = self.nodes.find(node)?.running.take() {
-            process.kill().await;
-        }
-        Ok(())
+        self.nodes.kill(node).await
     }
 
     async fn stop_node(&mut self, node: &str) -> Result<(), Error> {
-        if let Some(process) = self.nodes.find(node)?.running.take() {
-            process.stop().await;
-        }
-        Ok(())
+        self.nodes.stop(node).await
     }
 
     async fn pause_node(&mut self, node: &str) -> Result<(), Error> {

@@ -1,4 +1,5 @@
-//! `_narrows/digest`: what each shard holds, as a number that a checker compares. The field has no such thing.
+//! `_narrows/digest` and `_narrows/copies`: what shards hold, as a number or document by document, for a checker. The
+//! field has no such thing.
 
 use std::time::Duration;
 
@@ -36,4 +37,15 @@ pub(super) async fn digest(call: Call) -> Result<Reply, Failure> {
         shards.push(row);
     }
     Ok(json!({ "shards": Value::Array(shards) }).into())
+}
+
+/// `GET /{index}/_narrows/copies`: every document of every started copy that the node has which is asked, with the
+/// number of its last operation and a hash of its content ([`record::ledger::Copy`]).
+pub(super) async fn copies(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let mut copies = Vec::new();
+    for index in indices(&state, call.indices(), &call.query)? {
+        copies.extend(call.node.copies(&index).await?);
+    }
+    Ok(Reply::written(200, serde_json::to_vec(&copies).expect("copies are plain data")))
 }

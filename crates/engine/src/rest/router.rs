@@ -285,6 +285,7 @@ static ROUTES: &[Route] = &[
         &[&["replicas"], EXPRESSION],
         |c| Box::pin(digest::digest(c)),
     ),
+    route(GET, &["/{index}/_narrows/copies"], &[EXPRESSION], |c| Box::pin(digest::copies(c))),
     route(POST, &["/{index}/_narrows/run"], &[run::KNOWN], |c| Box::pin(run::index(c))),
     // For people.
     route(GET, &["/_cat"], &[], |c| Box::pin(cat::list(c))),

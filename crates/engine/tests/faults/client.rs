@@ -88,23 +88,6 @@ fn line(load: &Load, chance: &mut Chance, (client, document, number): (usize, u6
     Line { write: load.ledger.borrow_mut().begin(&id, shard, action), text }
 }
 
-/// What an item of a bulk answer says. Refused for good is what was understood and not done; other failures say
-/// nothing of what was done.
-fn fate(item: &Value) -> Fate {
-    let item = item.as_object().and_then(|object| object.values().next()).unwrap_or(&Value::Null);
-    let number = |name: &str| item[name].as_u64();
-    match number("status") {
-        Some(200..300 | 404) if item.get("error").is_none() => {
-            match (number("_seq_no"), number("_version")) {
-                (Some(seq_no), Some(version)) => Fate::Acknowledged { seq_no, version },
-                _ => Fate::Unknown,
-            }
-        }
-        Some(400..500) => Fate::Rejected,
-        _ => Fate::Unknown,
-    }
-}
-
 /// Writes until the end of the load.
 pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut chance: Chance) {
     let mut connection = Client::new(&env, &format!("client{client}"));
@@ -126,7 +109,7 @@ pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut 
         let answer = connection.ask(&load.addresses[to], "POST", "/a/_bulk", body.into()).await;
         for (place, line) in lines.iter().enumerate() {
             let fate = match &answer {
-                Some((200, answer)) => fate(&answer["items"][place]),
+                Some((200, answer)) => Fate::of_bulk_item(&answer["items"][place]),
                 Some((400..500, _)) => Fate::Rejected,
                 _ => Fate::Unknown,
             };

@@ -98,6 +98,7 @@ pub async fn measure(
         published_s: None,
         published_bytes: None,
         loads: Vec::new(),
+        following: None,
         stream: Some(StreamFigures {
             threads,
             measuring_device: device,

@@ -21,14 +21,10 @@ pub struct BulkBody {
     pub body: Bytes,
 }
 
-/// Bodies of a range of documents, one after another. A generated range always holds all its
-/// documents; a file may end before. After an error there is nothing more.
-pub struct BulkBodies {
+/// Documents of a source one after another.
+pub(crate) struct DocumentReader {
     documents: Documents,
     left: Range<u64>,
-    bulk_documents: u64,
-    /// Size of the largest body so far: what the next one will probably need.
-    capacity: usize,
 }
 
 enum Documents {
@@ -36,16 +32,10 @@ enum Documents {
     File(FileDocuments),
 }
 
-impl BulkBodies {
-    /// Bodies of the documents `range` of `source`, `bulk_documents` each (at least one), fewer in
-    /// the last. `seed` matters to generated corpora only. Errors: the file cannot be opened, or is
-    /// damaged before the range.
-    pub fn new(
-        source: &Source,
-        seed: u64,
-        range: Range<u64>,
-        bulk_documents: u64,
-    ) -> Result<Self, Error> {
+impl DocumentReader {
+    /// The documents `range` of `source`; `seed` matters to generated corpora only. Errors: the file cannot be opened, or
+    /// is damaged before the range.
+    pub(crate) fn new(source: &Source, seed: u64, range: Range<u64>) -> Result<Self, Error> {
         let documents = match source {
             Source::Generated(corpus) => Documents::Generated(DocumentWriter::new(*corpus, seed)),
             Source::File(path) => {
@@ -60,40 +50,67 @@ impl BulkBodies {
                 Documents::File(file)
             }
         };
-        Ok(BulkBodies {
-            documents,
-            left: range,
-            bulk_documents: bulk_documents.max(1),
-            capacity: 0,
-        })
+        Ok(DocumentReader { documents, left: range })
     }
 
-    /// Appends one document; false when there is none.
-    fn write(&mut self, n: u64, out: &mut Vec<u8>) -> Result<bool, Error> {
-        match &mut self.documents {
-            Documents::Generated(writer) => writer.write(n, out),
-            Documents::File(file) => return file.read(out),
+    /// Appends the next document, without a newline, and answers with its number; none at the end. After an error there
+    /// is nothing more.
+    pub(crate) fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<u64>, Error> {
+        let Some(n) = self.left.next() else { return Ok(None) };
+        let read = match &mut self.documents {
+            Documents::Generated(writer) => {
+                writer.write(n, out);
+                Ok(true)
+            }
+            Documents::File(file) => file.read(out),
+        };
+        if !matches!(read, Ok(true)) {
+            self.left = 0..0;
         }
-        Ok(true)
+        read.map(|is_there| is_there.then_some(n))
+    }
+}
+
+/// Bodies of a range of documents, one after another. A generated range always holds all its
+/// documents; a file may end before. After an error there is nothing more.
+pub struct BulkBodies {
+    reader: DocumentReader,
+    bulk_documents: u64,
+    /// Size of the largest body so far: what the next one will probably need.
+    capacity: usize,
+}
+
+impl BulkBodies {
+    /// Bodies of the documents `range` of `source`, `bulk_documents` each (at least one), fewer in
+    /// the last. `seed` matters to generated corpora only. Errors: the file cannot be opened, or is
+    /// damaged before the range.
+    pub fn new(
+        source: &Source,
+        seed: u64,
+        range: Range<u64>,
+        bulk_documents: u64,
+    ) -> Result<Self, Error> {
+        let reader = DocumentReader::new(source, seed, range)?;
+        Ok(BulkBodies { reader, bulk_documents: bulk_documents.max(1), capacity: 0 })
     }
 
     fn body(&mut self) -> Result<Option<BulkBody>, Error> {
-        let first = self.left.start;
         let mut out = Vec::with_capacity(self.capacity);
-        while self.left.start < self.left.end && self.left.start - first < self.bulk_documents {
+        let mut first = None;
+        let mut documents = 0;
+        while documents < self.bulk_documents {
             let action_at = out.len();
             out.extend_from_slice(ACTION);
-            if !self.write(self.left.start, &mut out)? {
+            let Some(n) = self.reader.next(&mut out)? else {
                 out.truncate(action_at);
-                self.left.end = self.left.start;
                 break;
-            }
+            };
+            first.get_or_insert(n);
             out.push(b'\n');
-            self.left.start += 1;
+            documents += 1;
         }
         self.capacity = self.capacity.max(out.len() + out.len() / 64);
-        let documents = self.left.start - first;
-        Ok((documents > 0).then(|| BulkBody { first, documents, body: Bytes::from(out) }))
+        Ok(first.map(|first| BulkBody { first, documents, body: Bytes::from(out) }))
     }
 }
 
@@ -101,11 +118,7 @@ impl Iterator for BulkBodies {
     type Item = Result<BulkBody, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let body = self.body();
-        if body.is_err() {
-            self.left = 0..0;
-        }
-        body.transpose()
+        self.body().transpose()
     }
 }
 

@@ -22,6 +22,7 @@ mod source;
 mod weighted;
 mod words;
 
+pub(crate) use bulk::DocumentReader;
 pub use bulk::{BulkBodies, BulkBody, portions};
 pub use file::FileDocuments;
 pub(crate) use random::Random;

@@ -20,9 +20,13 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 12] = [
+const BUNDLED: [Bundled; 16] = [
     plan!("dcp-memory"),
     plan!("dcp-rebalance"),
+    plan!("follow-large"),
+    plan!("follow-medium"),
+    plan!("follow-small"),
+    plan!("follow-while-recovering"),
     plan!("recover-while-indexing"),
     plan!("remote-recovery"),
     plan!("remote-recovery-http-logs"),

@@ -210,10 +210,13 @@ pub(super) struct FullLoadTable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FaultTable {
-    pub(super) node: Spanned<String>,
+    /// A node, or a cluster for all of its nodes.
+    pub(super) node: Option<Spanned<String>>,
     pub(super) kind: Spanned<String>,
     pub(super) factor: Option<Spanned<f64>>,
     pub(super) processes: Option<Spanned<i64>>,
+    pub(super) free: Option<Spanned<String>>,
+    pub(super) by: Option<Spanned<String>>,
     pub(super) at: Option<Spanned<String>>,
     pub(super) lasts: Option<Spanned<String>>,
 }

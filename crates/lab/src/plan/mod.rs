@@ -4,6 +4,7 @@
 //! makes it into a [`Resolved`]: units read, bounds checked, settings merged for each variant,
 //! published rows looked up. Every error shows file, line and column, and what would be right.
 
+mod action;
 mod bundled;
 mod diagnostic;
 mod document;
@@ -15,13 +16,16 @@ mod published;
 mod resolve;
 mod resolve_index;
 mod resolve_load;
+mod resolve_steps;
 mod resolved;
 mod scalar;
 mod test_bed;
 
+pub use action::{Action, Lasts};
 pub(crate) use bundled::names;
 pub use bundled::{Bundled, bundled};
 pub use diagnostic::Diagnostic;
+pub(crate) use fault::LINK;
 pub use fault::{Fault, FaultKind};
 pub use models::{ModelInUse, models, models_in_use};
 pub use resolved::{
@@ -115,7 +119,7 @@ mod tests {
             ),
             "{near}"
         );
-        assert!(near.contains(" recover-while-indexing, remote-recovery, "), "{near}");
+        assert!(near.contains("recover-while-indexing, remote-recovery, "), "{near}");
         let far = said("zzz");
         assert!(far.starts_with("no plan is called \"zzz\". Plans: "), "{far}");
         insta::assert_snapshot!(said("no/such/plan.toml"), @"cannot read plan no/such/plan.toml: No such file or directory (os error 2)");

@@ -10,7 +10,7 @@ use toml::{Spanned, Value};
 
 use super::Plan;
 use super::document::{CostTable, FaultTable, LoadTable, OperationTable};
-use super::fault::{Fault, FaultKind};
+use super::fault::{Fault, FaultKind, LINK};
 use super::resolved::{FullLoad, LoadUse};
 use crate::Error;
 use crate::choices::unknown;
@@ -25,6 +25,7 @@ const THREADS: RangeInclusive<i64> = 1..=64;
 const COST_DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
 const MILLISECOND: Duration = Duration::from_millis(1);
 const DAY: Duration = Duration::from_secs(86_400);
+const YEAR: Duration = Duration::from_secs(366 * 86_400);
 /// Where a plan does not say it.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const WINDOW: Duration = Duration::from_secs(1);
@@ -278,17 +279,16 @@ impl Plan {
         self.document.fault.iter().chain(own).map(|table| self.fault(table, nodes)).collect()
     }
 
-    fn fault(&self, table: &FaultTable, nodes: &[String]) -> Result<Fault, Error> {
+    /// A fault. `nodes` are the names that it may befall: nodes, and clusters.
+    pub(super) fn fault(&self, table: &FaultTable, nodes: &[String]) -> Result<Fault, Error> {
         let kind = &table.kind;
+        let lacks = |message: &str| self.error(kind.span(), message);
         let kind = match kind.get_ref().as_str() {
             "slow" => FaultKind::Slow { factor: self.factor(table)? },
             "load" => FaultKind::Load {
                 processes: match &table.processes {
                     Some(processes) => self.number("processes", processes, PROCESSES)?,
-                    None => {
-                        let message = "say how many processes: processes = 32";
-                        return Err(self.error(kind.span(), message));
-                    }
+                    None => return Err(lacks("say how many processes: processes = 32")),
                 },
                 factor: self.factor(table)?,
             },
@@ -297,6 +297,16 @@ impl Plan {
             "fail" => FaultKind::Fail,
             "stop" => FaultKind::Stop,
             "kill" => FaultKind::Kill,
+            "full_disk" => {
+                let free = table.free.as_ref();
+                let free = free.ok_or_else(|| lacks("say what is left: free = \"100mb\""))?;
+                FaultKind::FullDisk { free_bytes: self.unit(free, parse_size)? }
+            }
+            "clock" => {
+                let by = table.by.as_ref();
+                let by = by.ok_or_else(|| lacks("say how far: by = \"1h\", or by = \"-1h\""))?;
+                FaultKind::Clock { by_ms: self.jump(by)? }
+            }
             other => {
                 let said = unknown("no fault is called", other, "Faults", &FaultKind::NAMES);
                 return Err(self.error(kind.span(), said));
@@ -310,10 +320,38 @@ impl Plan {
         if let (Some(processes), false) = (&table.processes, has_processes) {
             return Err(self.error(processes.span(), "only \"load\" has processes"));
         }
+        if let (Some(free), false) = (&table.free, matches!(kind, FaultKind::FullDisk { .. })) {
+            return Err(self.error(free.span(), "only \"full_disk\" leaves room free"));
+        }
+        if let (Some(by), false) = (&table.by, matches!(kind, FaultKind::Clock { .. })) {
+            return Err(self.error(by.span(), "only a \"clock\" is set by a time"));
+        }
         let at = table.at.as_ref().map(|at| self.unit(at, parse_duration)).transpose()?;
         let lasts = table.lasts.as_ref().map(|lasts| self.load_time("lasts", lasts)).transpose()?;
-        let node = self.node_called(&table.node, nodes)?;
+        let node = match (&table.node, kind) {
+            (None, FaultKind::Cut) if self.document.link.is_some() => LINK.to_owned(),
+            (None, FaultKind::Cut) => {
+                return Err(lacks("say which node is cut off; the plan has no [link] to cut"));
+            }
+            (Some(node), _) => self.node_called(node, nodes)?,
+            (None, _) => {
+                let message =
+                    "say whom the fault befalls: a node, or a cluster for all of its nodes";
+                return Err(lacks(message));
+            }
+        };
         Ok(Fault { node, kind, at: at.unwrap_or_default(), lasts })
+    }
+
+    /// How far a clock jumps, in milliseconds; back where it begins with a minus.
+    fn jump(&self, by: &Spanned<String>) -> Result<i64, Error> {
+        let (sign, text) = match by.get_ref().strip_prefix('-') {
+            Some(rest) => (-1, rest),
+            None => (1, by.get_ref().as_str()),
+        };
+        let time = self.unit(&Spanned::new(by.span(), text.to_owned()), parse_duration)?;
+        self.within("by", by, &time, &(MILLISECOND..=YEAR), |time| format!("{time:?}"))?;
+        Ok(sign * time.as_millis() as i64)
     }
 
     fn factor(&self, table: &FaultTable) -> Result<f64, Error> {

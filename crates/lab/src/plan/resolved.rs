@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::fault::{Fault, FaultKind};
+use super::action::Action;
+use super::fault::{Fault, FaultKind, LINK};
 use crate::Error;
 use crate::corpus::Source;
 use crate::load::{Arrival, Extent, Operation};
@@ -25,6 +26,8 @@ pub struct Resolved {
     pub source: Option<String>,
     /// Steps in order.
     pub steps: Vec<Step>,
+    /// What happens in a plan that follows, one after another, for each variant; empty in others.
+    pub actions: Vec<Action>,
     /// Repetitions of every variant.
     pub laps: u32,
     /// Time between two samples; long recoveries are sampled less often as they go on.
@@ -59,10 +62,14 @@ impl Resolved {
         self.steps.iter().copied().find(|step| Step::MEASURED.contains(&step.name()))
     }
 
-    /// Whether a node is cut off in a variant.
+    /// Whether a node is cut off.
     pub fn cuts_nodes_off(&self) -> bool {
-        let mut faults = self.variants.iter().flat_map(|variant| &variant.faults);
-        faults.any(|fault| fault.kind == FaultKind::Cut)
+        let of_actions = self.actions.iter().filter_map(|action| match action {
+            Action::Fault { fault, .. } => Some(fault),
+            _ => None,
+        });
+        let mut faults = self.variants.iter().flat_map(|variant| &variant.faults).chain(of_actions);
+        faults.any(|fault| fault.kind == FaultKind::Cut && fault.node != LINK)
     }
 
     /// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with `variants`
@@ -135,7 +142,9 @@ impl Resolved {
 
     /// Whether a variant leaves the indices other than it found them, so that each needs them anew.
     pub fn spoils_indices(&self) -> bool {
-        self.background().is_some() || matches!(self.peers(), Some(Peers::Restart { .. }))
+        self.background().is_some()
+            || self.way() == Some(Step::Follow)
+            || matches!(self.peers(), Some(Peers::Restart { .. }))
     }
 
     /// Refuses a corpus that only the virtual world has room for. `target` is its name.
@@ -151,6 +160,24 @@ impl Resolved {
         // One digit is enough of advice: a GB or less.
         let scale = 10f64.powf((self.scale * 1e9 / bytes).log10().floor());
         Err(Error::TooLarge { plan: self.name.clone(), target, bytes: bytes as u64, scale })
+    }
+
+    /// Refuses faults that only the virtual world has. `target` is its name.
+    pub fn check_faults(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
+        let of_variants = self.variants.iter().flat_map(|variant| &variant.faults);
+        let of_steps = self.actions.iter().filter_map(|action| match action {
+            Action::Fault { fault, .. } => Some(fault),
+            _ => None,
+        });
+        let what = of_variants.chain(of_steps).find_map(|fault| match fault.kind {
+            FaultKind::FullDisk { .. } => Some("fill a disk"),
+            FaultKind::Clock { .. } => Some("move a node's clock"),
+            _ => None,
+        });
+        match what {
+            Some(what) if !is_virtual => Err(clusters::Error::VirtualOnly { target, what }.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Bytes that the primaries hold in the published run; none where an index does not say it.
@@ -178,6 +205,8 @@ pub enum Step {
     Restore,
     /// Send a load to the leader and measure it, for each variant.
     Load,
+    /// Have the follower follow the leader while what the plan says happens, for each variant.
+    Follow,
     /// Fill the source's bucket.
     Fill,
     /// Stream the bucket's documents to the other server, for each variant.
@@ -188,7 +217,7 @@ pub enum Step {
 
 impl Step {
     /// The name of every step.
-    pub const NAMES: [&str; 11] = [
+    pub const NAMES: [&str; 12] = [
         "start",
         "index",
         "index_in_background",
@@ -197,13 +226,14 @@ impl Step {
         "add_replica",
         "restore",
         "load",
+        "follow",
         "fill",
         "move",
         "verify",
     ];
     /// The steps that variants are measured in; a plan has one of them at most.
-    pub const MEASURED: [&str; 6] =
-        ["recover", "recover_peers", "add_replica", "restore", "load", "move"];
+    pub const MEASURED: [&str; 7] =
+        ["recover", "recover_peers", "add_replica", "restore", "load", "follow", "move"];
 
     /// The name in plans.
     pub fn name(self) -> &'static str {
@@ -216,9 +246,10 @@ impl Step {
             Step::AddReplica => Step::NAMES[5],
             Step::Restore => Step::NAMES[6],
             Step::Load => Step::NAMES[7],
-            Step::Fill => Step::NAMES[8],
-            Step::Move => Step::NAMES[9],
-            Step::Verify => Step::NAMES[10],
+            Step::Follow => Step::NAMES[8],
+            Step::Fill => Step::NAMES[9],
+            Step::Move => Step::NAMES[10],
+            Step::Verify => Step::NAMES[11],
         }
     }
 }
@@ -228,6 +259,17 @@ impl Step {
 pub struct Background {
     /// Documents a second, over all clients.
     pub documents_per_s: u64,
+    /// So many of 1000 writes replace a document that was written before; only where the plan follows.
+    pub updates_in_1000: u32,
+    /// So many of 1000 delete one.
+    pub deletes_in_1000: u32,
+}
+
+impl Background {
+    /// Whether anything but new documents is written.
+    pub fn changes(&self) -> bool {
+        self.updates_in_1000 + self.deletes_in_1000 > 0
+    }
 }
 
 /// How copies of one cluster come to recover from each other.

@@ -57,7 +57,11 @@ impl<T: Target> Runner<'_, T> {
         self.journal.phase("index", false, name, 1)
     }
 
-    async fn create(&self, index: &Index, variant: Option<&Variant>) -> Result<(), Error> {
+    pub(super) async fn create(
+        &self,
+        index: &Index,
+        variant: Option<&Variant>,
+    ) -> Result<(), Error> {
         let mut settings = json!({
             "index.number_of_shards": index.shards,
             "index.number_of_replicas": variant.map_or(index.replicas, |v| index.replicas_of(v)),

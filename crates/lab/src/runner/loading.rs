@@ -67,6 +67,7 @@ impl<T: Target> Runner<'_, T> {
             published_s: None,
             published_bytes: None,
             loads,
+            following: None,
             stream: None,
         })
     }
@@ -177,7 +178,8 @@ impl<T: Target> Runner<'_, T> {
             }
             if act.is_some_and(|at| at <= env.now()) {
                 done += 1;
-                if let Err(error) = self.act(variant, &acts[done - 1]).await {
+                let Act { fault, begins, .. } = &acts[done - 1];
+                if let Err(error) = self.befall(variant, fault, *begins).await {
                     acts.truncate(done);
                     return Err(error);
                 }
@@ -209,33 +211,6 @@ impl<T: Target> Runner<'_, T> {
         acts
     }
 
-    async fn act(&mut self, variant: &Variant, act: &Act) -> Result<(), Error> {
-        let Fault { node, kind, .. } = &act.fault;
-        let text = match act.begins {
-            true => format!("{node} is {kind}"),
-            false => format!("{node} is no longer {kind}"),
-        };
-        self.note(Some(variant), &text)?;
-        match (kind, act.begins) {
-            (FaultKind::Slow { factor }, true) => self.target.slow_node(node, *factor).await?,
-            (FaultKind::Load { processes, factor }, true) => {
-                self.target.load_node(node, *processes, *factor).await?;
-            }
-            (FaultKind::Slow { .. } | FaultKind::Load { .. }, false) => {
-                self.target.slow_node(node, 1.0).await?;
-            }
-            (FaultKind::Pause, true) => self.target.pause_node(node).await?,
-            (FaultKind::Pause, false) => self.target.resume_node(node).await?,
-            (FaultKind::Cut, true) => self.target.cut_node(node).await?,
-            (FaultKind::Cut, false) => self.target.heal_node(node).await?,
-            (FaultKind::Fail, begins) => self.target.fail_searches(node, begins).await?,
-            (FaultKind::Stop, true) => self.target.stop_node(node).await?,
-            (FaultKind::Kill, true) => self.target.kill_node(node).await?,
-            (FaultKind::Stop | FaultKind::Kill, false) => self.target.start_node(node).await?,
-        }
-        Ok(())
-    }
-
     /// Ends every fault that began and has not ended; where one cannot be ended, the others are all the same.
     async fn undo(&mut self, variant: &Variant, acts: &[Act]) -> Result<(), Error> {
         let mut result = Ok(());
@@ -245,8 +220,7 @@ impl<T: Target> Runner<'_, T> {
                 matches!(act.fault.kind, FaultKind::Cut | FaultKind::Stop | FaultKind::Kill);
             let ended = acts[n..].iter().any(|later| !later.begins && later.fault == act.fault);
             if act.begins && !ended {
-                let end = Act { at: act.at, fault: act.fault.clone(), begins: false };
-                let undone = self.act(variant, &end).await;
+                let undone = self.befall(variant, &act.fault, false).await;
                 result = result.and(undone);
             }
         }

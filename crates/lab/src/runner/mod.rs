@@ -8,12 +8,19 @@
 //! | `peers` | one variant within a cluster: replicas appear, or nodes restart empty |
 //! | `replicating` | the same for `add_replica` |
 //! | `restoring` | the same for `restore` |
+//! | `following` | one variant: what happens while a follower follows, and how far it lags |
+//! | `writing` | its driver: writes, and the books of what was answered |
+//! | `checking` | its checker: every copy beside those books |
+//! | `faults` | what befalls nodes and the link |
 //! | `loading` | one variant: a load, and what befalls nodes meanwhile |
 //! | `sampling` | telemetry into lines of the record |
 //! | `verifying` | the checker: both sides hold the same documents |
 //! | `reading` | a digest for clusters that have none: every document read through `_search` |
 //! | `journal` | the record as the runner writes it |
 
+mod checking;
+mod faults;
+mod following;
 mod indexing;
 mod journal;
 mod loading;
@@ -25,6 +32,7 @@ mod restoring;
 mod sampling;
 mod verifying;
 mod watch;
+mod writing;
 
 use bytes::Bytes;
 use clusters::{ClusterSpec, Target, TopologySpec};
@@ -116,6 +124,8 @@ impl<'a, T: Target> Runner<'a, T> {
         // A load copies nothing, so there is nothing to compare.
         let once = match way {
             Step::Load if !anew => Some(Vec::new()),
+            // It writes by itself, and its checker compares with what was answered.
+            Step::Follow => Some(Vec::new()),
             _ if anew => None,
             _ => Some(self.digest_leader(None).await?),
         };
@@ -183,10 +193,12 @@ impl<'a, T: Target> Runner<'a, T> {
             Step::AddReplica => self.add_replica(variant, lap).await?,
             Step::Restore => self.restore(variant, lap).await?,
             Step::Load => self.load(variant, lap).await?,
+            // In its box: with all that can happen in it, it is large.
+            Step::Follow => Box::pin(self.follow(variant, lap)).await?,
             _ => self.recover(variant, lap).await?,
         };
         let verifies = way != Step::Load && self.plan.steps.contains(&Step::Verify);
-        if verifies {
+        if verifies && way != Step::Follow {
             self.verify(variant, lap, leader, &mut row).await?;
         }
         self.journal.row(&row)?;

@@ -277,6 +277,7 @@ impl<T: Target> Runner<'_, T> {
             published_s: published.and_then(|published| published.seconds),
             published_bytes: published.and_then(|published| published.bytes),
             loads: Vec::new(),
+            following: None,
             stream: None,
         }
     }

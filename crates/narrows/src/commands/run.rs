@@ -134,6 +134,7 @@ fn execute(args: &Args) -> anyhow::Result<Executed> {
     let plan = Plan::open(&args.plan)?;
     let mut resolved = resolve(args, &plan)?;
     resolved.check_size(args.on.name(), args.on == On::Virtual)?;
+    resolved.check_faults(args.on.name(), args.on == On::Virtual)?;
     let (id, dir) = runs::fresh(&args.runs, &resolved.name);
     if matches!(args.on, On::Url(_)) {
         // Nobody else has an index of this name.
@@ -210,6 +211,9 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
             _ => without_our_own(&mut resolved),
         }
     }
+    if foreign && resolved.way() == Some(Step::Follow) {
+        return Err(Usage(NO_FOLLOWING.to_owned()).into());
+    }
     for name in &args.variants {
         let known = || resolved.variants.iter().map(|variant| variant.name.as_str());
         if !known().any(|variant| variant == name) {
@@ -232,6 +236,8 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
 const NO_SECOND_CLUSTER: &str = "this plan recovers from another cluster, and a URL gives one: give the one that has \
     the data with --leader URL; \"replica-over-link\" adds a replica inside one cluster, and --on opensearch starts two";
 const NO_LEADER: &str = "--leader is for a plan that recovers from another cluster, with --on URL as the one that follows";
+const NO_FOLLOWING: &str = "this plan follows through cross-cluster replication, which OpenSearch has in a plugin that is not on \
+    Maven Central, and counts on numbers that a single cluster does not have; run it with --on embedded or --on virtual";
 /// The plan of a restore, with the settings that one has.
 const RESTORE_PLAN: &str = "restore-over-link";
 

@@ -13,7 +13,7 @@ use crate::svg::line::{Line, LineChart};
 use crate::svg::spark::{Spark, SparkChart};
 
 /// Widths for windows and for telephones: the page shows the one that fits.
-const WIDTHS: [(&str, f64); 2] = [("wide", 960.0), ("slim", 420.0)];
+pub(super) const WIDTHS: [(&str, f64); 2] = [("wide", 960.0), ("slim", 420.0)];
 /// Width of one of several small charts side by side.
 const SMALL: f64 = 306.0;
 /// Durations that differ by more than this are shown on a scale of factors.

@@ -3,6 +3,7 @@
 mod charts;
 mod details;
 mod findings;
+mod following;
 mod loads;
 mod rows;
 
@@ -20,6 +21,8 @@ pub fn html(run: &RunDir) -> String {
     let summary = Summary::of(run);
     let curves = curves(run, &summary);
     let manifest = summary.manifest;
+    // Loads and followers have tables of their own, and no recovery to draw.
+    let copies = summary.loads.is_empty() && summary.following.is_empty();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -39,15 +42,17 @@ pub fn html(run: &RunDir) -> String {
                         (findings::section(diagnosis))
                     } @else if !summary.loads.is_empty() {
                         (loads::section(&summary))
+                    } @else if !summary.following.is_empty() {
+                        (following::section(&summary, &curves))
                     } @else {
                         (rows::table(&summary))
                     }
-                    @if summary.loads.is_empty() {
+                    @if copies {
                         (charts::recovered(&summary, &curves))
                     }
                     // From outside neither can be seen.
                     @if summary.watched.is_none() {
-                        @if summary.loads.is_empty() {
+                        @if copies {
                             (charts::accounting(&summary))
                             (verdicts(&summary))
                         }

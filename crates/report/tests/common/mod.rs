@@ -188,6 +188,7 @@ fn row(made: &Made) -> Row {
         published_s: made.published_s,
         published_bytes: made.published_s.map(|_| 4_900_000_000),
         loads: Vec::new(),
+        following: None,
         stream: None,
     }
 }

@@ -53,6 +53,8 @@ pub(super) struct HostState {
     disk_queue: RefCell<DiskQueue>,
     disk: VirtualDisk,
     random: RefCell<Xoshiro256PlusPlus>,
+    /// How far its clock is from the world's.
+    clock_off_ms: Cell<i64>,
     counters: Rc<NetCounters>,
     pub(super) trace: HostTrace,
     next_port: Cell<u32>,
@@ -77,6 +79,7 @@ impl HostState {
             disk_queue: RefCell::default(),
             disk: VirtualDisk::default(),
             random: RefCell::new(chance(seed, name)),
+            clock_off_ms: Cell::default(),
             counters: Rc::default(),
             trace: HostTrace::default(),
             next_port: Cell::new(40_000),
@@ -192,6 +195,14 @@ impl Host {
 
     pub(crate) fn name(&self) -> &str {
         &self.state.name
+    }
+
+    pub(crate) fn clock_off_ms(&self) -> i64 {
+        self.state.clock_off_ms.get()
+    }
+
+    pub(crate) fn move_clock(&self, by_ms: i64) {
+        self.state.clock_off_ms.set(self.state.clock_off_ms.get().saturating_add(by_ms));
     }
 
     pub(crate) fn sibling(&self, name: &str) -> Host {

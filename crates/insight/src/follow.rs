@@ -1,0 +1,135 @@
+//! What following was like, in words and in points of a chart.
+
+use record::{FollowFigures, FollowSample, units};
+
+use crate::curves::Point;
+use crate::words;
+
+/// Most points of a curve of the lag.
+pub const LAG_POINTS: usize = 600;
+
+/// A variant of a plan that follows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariantFollow {
+    /// Name of the variant.
+    pub variant: String,
+    /// Each lap, in order.
+    pub laps: Vec<FollowFigures>,
+}
+
+/// What the first variant's waits came to, and whether anything was lost in any.
+pub(crate) fn headline(variants: &[VariantFollow]) -> String {
+    let laps = || variants.iter().flat_map(|variant| &variant.laps);
+    let worst = variants.first().and_then(|variant| {
+        let waits = variant.laps.iter().flat_map(|lap| &lap.catch_ups);
+        waits.max_by(|a, b| a.lag_s.total_cmp(&b.lag_s)).map(|wait| (&variant.variant, wait))
+    });
+    let caught_up = worst.map_or_else(String::new, |(variant, wait)| {
+        let speed = wait.speed().map_or_else(String::new, |speed| {
+            format!(", {} as fast as real time", words::times(speed))
+        });
+        let took = units::show_seconds(wait.seconds);
+        format!("{variant} caught up in {took} after {}{speed}; ", wait.after)
+    });
+    let written: u64 = laps().map(|lap| lap.acknowledged).sum();
+    let broken: u64 = laps().map(|lap| lap.violations).sum();
+    let lost = match (broken, laps().all(|lap| lap.copies > 0)) {
+        (0, true) => "nothing lost".to_owned(),
+        (0, false) => "not verified".to_owned(),
+        (broken, _) => format!("{broken} RULES BROKEN"),
+    };
+    format!("{caught_up}{written} writes acknowledged, {lost}")
+}
+
+/// What was compared with what the driver was told, in a sentence.
+pub fn verified(figures: &FollowFigures) -> String {
+    let FollowFigures { acknowledged, rejected, unanswered, copies, violations, .. } = figures;
+    let writes = format!(
+        "{acknowledged} writes acknowledged, {rejected} refused, {unanswered} without an answer"
+    );
+    match (copies, violations) {
+        (0, _) => format!("{writes}; no copy was read"),
+        (_, 0) => format!(
+            "{writes}; {copies} copies read, each has every acknowledged write once, in its last version, and nothing else"
+        ),
+        (_, broken) => format!("{writes}; {copies} copies read, {broken} RULES BROKEN"),
+    }
+}
+
+/// Operations that the follower lacked, over time. Of neighbours that are drawn as one the worst is kept.
+pub(crate) fn lag(
+    samples: &[(f64, &FollowSample)],
+    within: impl Fn(f64) -> Option<f64>,
+) -> Vec<Point> {
+    let points: Vec<Point> = samples
+        .iter()
+        .filter_map(|(t_ms, sample)| {
+            Some(Point { t_s: within(*t_ms)?, value: sample.lag_operations as f64 })
+        })
+        .collect();
+    let group = points.len().div_ceil(LAG_POINTS).max(1);
+    let worst = |group: &[Point]| {
+        group.iter().copied().max_by(|a, b| a.value.total_cmp(&b.value)).expect("a chunk has one")
+    };
+    points.chunks(group).map(worst).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use record::CatchUp;
+
+    use super::*;
+
+    fn figures(violations: u64) -> FollowFigures {
+        let wait = |after: &str, lag_s: f64, indexed: u64| CatchUp {
+            after: after.to_owned(),
+            lag_operations: 1000,
+            lag_s,
+            seconds: 12.0,
+            operations: 900,
+            indexed,
+        };
+        FollowFigures {
+            acknowledged: 5000,
+            copies: 4,
+            violations,
+            catch_ups: vec![
+                wait("the follower began", 1.0, 0),
+                wait("the link was cut off for 20.0 s", 20.0, 300),
+            ],
+            ..FollowFigures::default()
+        }
+    }
+
+    #[test]
+    fn the_headline_tells_the_worst_wait_and_what_was_lost() {
+        let variant = |violations| VariantFollow {
+            variant: "adaptive".to_owned(),
+            laps: vec![figures(violations)],
+        };
+        assert_eq!(
+            headline(&[variant(0)]),
+            "adaptive caught up in 12.0 s after the link was cut off for 20.0 s, 3.0 times as fast as real time; 5000 \
+             writes acknowledged, nothing lost"
+        );
+        assert!(
+            headline(&[variant(0), variant(2)])
+                .ends_with("10000 writes acknowledged, 2 RULES BROKEN")
+        );
+        assert!(verified(&figures(2)).contains("4 copies read, 2 RULES BROKEN"));
+        assert!(verified(&FollowFigures::default()).ends_with("no copy was read"));
+    }
+
+    #[test]
+    fn a_thinned_lag_keeps_its_peak() {
+        let of = |n: u64| FollowSample {
+            lag_operations: if n == 4321 { 99 } else { 1 },
+            ..Default::default()
+        };
+        let samples: Vec<FollowSample> = (0..5000).map(of).collect();
+        let samples: Vec<(f64, &FollowSample)> =
+            samples.iter().enumerate().map(|(n, sample)| (n as f64, sample)).collect();
+        let points = lag(&samples, |t_ms| Some(t_ms / 1e3));
+        assert!(points.len() <= LAG_POINTS && points.iter().any(|point| point.value == 99.0));
+    }
+}

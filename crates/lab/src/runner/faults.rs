@@ -1,0 +1,87 @@
+//! What befalls nodes and the link, and its end.
+
+use clusters::Target;
+
+use super::{FOLLOWER, LEADER, Runner};
+use crate::Error;
+use crate::plan::{Fault, FaultKind, LINK, Variant};
+
+impl<T: Target> Runner<'_, T> {
+    /// Has a fault begin, or ends it; of a cluster on all of its nodes, the manager last down and first up.
+    pub(super) async fn befall(
+        &mut self,
+        variant: &Variant,
+        fault: &Fault,
+        begins: bool,
+    ) -> Result<(), Error> {
+        let Fault { node, kind, .. } = fault;
+        let text = match begins {
+            true => format!("{node} is {kind}"),
+            false => format!("{node} is no longer {kind}"),
+        };
+        self.note(Some(variant), &text)?;
+        if *kind == FaultKind::Cut && node == LINK {
+            let link = self.target.link();
+            let link = link.expect("a plan without a link cuts nothing");
+            if begins {
+                link.cut()
+            } else {
+                link.heal()
+            }
+            return Ok(());
+        }
+        let mut nodes = self.nodes_called(node);
+        if begins {
+            nodes.reverse();
+        }
+        for node in &nodes {
+            self.befall_node(node, *kind, begins).await?;
+        }
+        Ok(())
+    }
+
+    /// The nodes of a cluster, where a fault names one; the node otherwise.
+    fn nodes_called(&self, name: &str) -> Vec<String> {
+        let count = match name {
+            LEADER => self.plan.leader.nodes,
+            FOLLOWER => self.plan.follower.map_or(0, |follower| follower.nodes),
+            node => return vec![node.to_owned()],
+        };
+        (0..count).map(|n| format!("{name}-{n}")).collect()
+    }
+
+    async fn befall_node(
+        &mut self,
+        node: &str,
+        kind: FaultKind,
+        begins: bool,
+    ) -> Result<(), Error> {
+        let target = &mut *self.target;
+        match (kind, begins) {
+            (FaultKind::Slow { factor }, true) => target.slow_node(node, factor).await?,
+            (FaultKind::Load { processes, factor }, true) => {
+                target.load_node(node, processes, factor).await?;
+            }
+            (FaultKind::Slow { .. } | FaultKind::Load { .. }, false) => {
+                target.slow_node(node, 1.0).await?;
+            }
+            (FaultKind::Pause, true) => target.pause_node(node).await?,
+            (FaultKind::Pause, false) => target.resume_node(node).await?,
+            (FaultKind::Stop, true) => target.stop_node(node).await?,
+            (FaultKind::Kill, true) => target.kill_node(node).await?,
+            (FaultKind::Stop | FaultKind::Kill, false) => {
+                Box::pin(target.start_node(node)).await?;
+            }
+            (FaultKind::FullDisk { free_bytes }, true) => {
+                target.limit_disk(node, Some(free_bytes))?;
+            }
+            (FaultKind::FullDisk { .. }, false) => target.limit_disk(node, None)?,
+            (FaultKind::Clock { by_ms }, true) => target.move_clock(node, by_ms)?,
+            (FaultKind::Clock { by_ms }, false) => target.move_clock(node, -by_ms)?,
+            (FaultKind::Cut, true) => target.cut_node(node).await?,
+            (FaultKind::Cut, false) => target.heal_node(node).await?,
+            (FaultKind::Fail, begins) => target.fail_searches(node, begins).await?,
+        }
+        Ok(())
+    }
+}

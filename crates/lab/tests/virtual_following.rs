@@ -1,0 +1,176 @@
+//! Plans that follow, on the virtual world: every step and fault, what a follower's lag is, and that the checker finds what is
+//! lost.
+
+mod common;
+
+use clusters::{Target, VirtualTarget};
+use lab::plan::Plan;
+use lab::runner::{Quiet, Runner, topology};
+use record::{FollowFigures, Line, Row, RunDir, Writer};
+
+/// Two clusters and what happens to them; `{steps}` stand after `follow`.
+const PLAN: &str = r#"
+name = "following"
+about = "Following."
+steps = [
+    "start",
+    "index",
+    { index_in_background = { documents_per_s = 400, updates = 0.2, deletes = 0.1 } },
+    "follow",
+    { wait_for_lag = { under = 200, within = "1m" } },
+    STEPS
+    "stop_indexing",
+    { wait_for_lag = { under = 1, within = "5m" } },
+    "verify",
+]
+laps = 1
+sample = "250ms"
+seed = 42
+[leader]
+nodes = 3
+[follower]
+nodes = 3
+[link]
+rtt = "100ms"
+rate = "10mbit"
+[corpus]
+name = "http_logs"
+documents = 2000
+bulk_documents = 50
+clients = 2
+[[index]]
+name = "logs"
+shards = 2
+replicas = 1
+share = 0.8
+[[index]]
+name = "other"
+shards = 1
+replicas = 0
+share = 0.2
+[[variant]]
+name = "adaptive"
+"#;
+
+fn plan(steps: &str) -> Plan {
+    Plan::parse("following.toml", &PLAN.replace("STEPS", steps)).unwrap()
+}
+
+/// Runs a plan in a world where one thing is done wrong, if any.
+fn run(
+    plan: Plan,
+    planted: Option<&'static str>,
+) -> (Result<Vec<Row>, lab::Error>, RunDir, world::Trace) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let to = path.clone();
+    let world = move || {
+        world::virtual_world::run_traced(5, async move |env| {
+            planted.into_iter().for_each(|fault| env.plant(fault));
+            let plan = plan.resolve(1.0, |_, _| Ok(())).unwrap();
+            let mut writer = Writer::create(&to, &common::manifest()).unwrap();
+            let mut target = VirtualTarget::new(&env);
+            target.start(&topology(&plan)).await.unwrap();
+            let rows = Runner::new(&env, &plan, &mut target, &mut writer, &Quiet).run().await;
+            target.stop().await;
+            rows
+        })
+    };
+    // Without optimisation a step of all that is nested here needs more than a test's thread has.
+    let thread = std::thread::Builder::new().stack_size(64 << 20);
+    let ran = thread.spawn(world).unwrap().join();
+    let (rows, trace) = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).unwrap();
+    (rows, RunDir::open(&path).unwrap(), trace)
+}
+
+fn figures(row: &Row) -> &FollowFigures {
+    row.following.as_ref().unwrap()
+}
+
+#[test]
+fn every_fault_passes_and_nothing_is_lost() {
+    let faults = [
+        "kind = \"kill\", node = \"follower-1\", lasts = \"10s\"",
+        "kind = \"stop\", node = \"leader-2\", lasts = \"10s\"",
+        "kind = \"kill\", node = \"follower\", lasts = \"20s\"",
+        "kind = \"stop\", node = \"leader\", lasts = \"20s\"",
+        "kind = \"pause\", node = \"leader-1\", lasts = \"5s\"",
+        "kind = \"full_disk\", node = \"follower-2\", free = \"10kb\", lasts = \"15s\"",
+        "kind = \"clock\", node = \"leader\", by = \"6h\"",
+        "kind = \"clock\", node = \"follower\", by = \"-6h\", lasts = \"10s\"",
+        "kind = \"slow\", node = \"follower-0\", factor = 3, lasts = \"5s\"",
+        "kind = \"cut\", lasts = \"30s\"",
+    ];
+    let wait = "{ wait_for_lag = { under = 200, within = \"10m\" } },";
+    let steps = faults.map(|fault| format!("{{ fault = {{ {fault} }} }}, {wait}")).join("\n");
+    let (rows, run_dir, trace) = run(plan(&steps), None);
+    let rows = rows.unwrap();
+    let again = run(plan(&steps), None);
+    assert_eq!((&rows, &trace), (&again.0.unwrap(), &again.2), "the same seed, the same rows");
+    let found = figures(&rows[0]);
+    assert!(rows[0].verified && found.violations == 0, "{found:?}");
+    // Two copies of two shards on both sides; of the third one, and on the follower two: replicas are its own affair.
+    assert_eq!(found.copies, 11, "{found:?}");
+    assert_eq!(found.catch_ups.len(), faults.len() + 2);
+    assert!(found.acknowledged > 20_000 && found.unanswered > 0, "{found:?}");
+    let samples: Vec<_> = run_dir
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Following { sample, .. } => Some(sample),
+            _ => None,
+        })
+        .collect();
+    assert!(samples.iter().any(|sample| !sample.answered), "a follower that is down");
+    assert_eq!(samples.last().unwrap().lag_operations, 0);
+    let said = run_dir.lines.iter().any(|line| match line {
+        Line::Note { text, .. } => text == "11 copies hold what was acknowledged",
+        _ => false,
+    });
+    assert!(said, "the checker says what it found");
+}
+
+#[test]
+fn a_cut_of_five_minutes_is_caught_up_twice_as_fast_as_real_time() {
+    let steps = "{ fault = { kind = \"cut\", lasts = \"5s\", full = \"5m\" } }, { wait_for_lag = { under = 200, within = \"10m\" } },";
+    let text =
+        PLAN.replace("STEPS", steps).replace("documents_per_s = 400", "documents_per_s = 100");
+    let plan = Plan::parse("following.toml", &text).unwrap();
+    let (rows, run_dir, _) = run(plan, None);
+    let rows = rows.unwrap();
+    let found = figures(&rows[0]);
+    assert!(rows[0].verified, "{found:?}");
+    let wait = &found.catch_ups[1];
+    assert_eq!(wait.after, "the link was cut off for 5:00");
+    // 100 operations a second came meanwhile, and the last were acknowledged just now.
+    assert!((28_000..=31_500).contains(&wait.lag_operations), "{wait:?}");
+    assert!((298.0..302.0).contains(&wait.lag_s), "{wait:?}");
+    assert!(wait.speed() >= Some(2.0), "{wait:?}");
+    assert!(found.lag_operations_max >= wait.lag_operations);
+    // The lag rises while the link is cut: the driver knows what the follower cannot.
+    let lags: Vec<u64> = run_dir
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Following { sample, .. } => Some(sample.lag_operations),
+            _ => None,
+        })
+        .collect();
+    let peak = lags.iter().position(|lag| *lag == found.lag_operations_max).unwrap();
+    assert!(peak > 1000 && lags[peak / 2] > 2_500 && *lags.last().unwrap() == 0);
+}
+
+/// Acknowledged writes that die with the leader's nodes.
+#[test]
+fn what_is_lost_is_found() {
+    let steps =
+        "{ fault = { kind = \"kill\", node = \"leader\", lasts = \"2s\" } }, { wait = \"3s\" },";
+    let (ended, run_dir, _) = run(plan(steps), Some(store::planted::LOG_NOT_SYNCED));
+    let found = run_dir.rows.iter().find_map(|row| row.following.as_ref());
+    let error = ended.expect_err("what was acknowledged is gone");
+    let said = format!("{error}; {found:?}");
+    assert!(found.is_none_or(|found| found.violations > 0), "{said}");
+    assert!(matches!(error, lab::Error::NotTheSame { .. } | lab::Error::Lags { .. }), "{said}");
+    let whole = run(plan(steps), None);
+    assert!(whole.0.unwrap()[0].verified, "without the planted fault all is well");
+}

@@ -1,0 +1,221 @@
+//! How fast a follower follows over 100 ms and 1 Gbit/s, beside what it can index locally and what the link carries; and its
+//! memory while the link is cut under full indexing, and after.
+//!
+//! `cargo bench -p narrows --bench following`: one node on each side. A follower is paused while the leader is filled, and
+//! resumed: everything comes as operations. The same documents were indexed on the follower's node directly before.
+//! NARROWS_SCALE multiplies the documents, NARROWS_LAPS repeats, NARROWS_CUT_SECONDS is how long the link is cut (0: not).
+
+mod common;
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use clusters::{EmbeddedTarget, Target};
+use lab::corpus::Corpus;
+use serde_json::{Value, json};
+use world::{Direction, Env, LinkConfig};
+
+const RTT: Duration = Duration::from_millis(100);
+const RATE_BYTES_PER_S: u64 = 125_000_000;
+const SHARDS: u32 = 3;
+const CLIENTS: u32 = 4;
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Documents at scale 1, and of a bulk request.
+const CORPORA: [(Corpus, u64, u64); 3] = [
+    (Corpus::Geopoint, 3_000_000, 5000),
+    (Corpus::HttpLogs, 1_500_000, 5000),
+    (Corpus::Pmc, 12_000, 50),
+];
+
+fn main() {
+    let scale = common::sized("NARROWS_SCALE", 100) as f64 / 100.0;
+    let laps = common::sized("NARROWS_LAPS", 1);
+    let cut_s = common::sized("NARROWS_CUT_SECONDS", 60);
+    world::real_world::run(1, async |env| {
+        println!(
+            "{:<10} {:>11} {:>13} {:>13} {:>9} {:>9} {:>14}",
+            "documents",
+            "count",
+            "local, 1/s",
+            "follow, 1/s",
+            "of local",
+            "of link",
+            "of the lesser"
+        );
+        for _ in 0..laps {
+            for (corpus, documents, bulk) in CORPORA {
+                let documents = (documents as f64 * scale) as u64;
+                Bench { env: env.clone(), corpus, documents, bulk }.speed().await;
+            }
+        }
+        if cut_s > 0 {
+            println!(
+                "\n{:<10} {:>11} {:>13} {:>13} {:>15} {:>15} {:>12}",
+                "cut link",
+                "indexed",
+                "cut, s",
+                "caught up, s",
+                "follower +MB",
+                "buffers, MB",
+                "leader +MB"
+            );
+            for (corpus, documents, bulk) in CORPORA {
+                let bench = Bench { env: env.clone(), corpus, documents, bulk };
+                bench.memory(Duration::from_secs(cut_s)).await;
+            }
+        }
+    });
+}
+
+struct Bench {
+    env: Env,
+    corpus: Corpus,
+    documents: u64,
+    bulk: u64,
+}
+
+impl Bench {
+    async fn start(&self) -> EmbeddedTarget {
+        let link = LinkConfig {
+            rtt: RTT,
+            rate_bytes_per_s: Some(RATE_BYTES_PER_S),
+            ..LinkConfig::default()
+        };
+        common::start(&self.env, &[("leader", 1), ("follower", 1)], Some(link)).await
+    }
+
+    async fn speed(&self) {
+        let mut target = self.start().await;
+        common::create(&target, "follower", self.corpus, SHARDS).await;
+        let local = self.index(&target, "follower", self.documents).await;
+        common::ask(&target, "follower", "DELETE", "/a", Value::Null).await;
+        self.follow(&target).await;
+        common::ask(&target, "follower", "POST", "/a/_ccr/pause_follow", Value::Null).await;
+        self.index(&target, "leader", self.documents).await;
+        // What the leader still merges is no follower's work.
+        common::ask(&target, "leader", "POST", "/a/_flush", Value::Null).await;
+        self.env.sleep(Duration::from_secs(2)).await;
+        let before = carried(&target);
+        let began = Instant::now();
+        common::ask(&target, "follower", "POST", "/a/_ccr/resume_follow", Value::Null).await;
+        self.wait_for(&target, self.documents).await;
+        let follow = began.elapsed();
+        let bytes = (carried(&target) - before) as f64;
+        let per_s = |took: Duration| self.documents as f64 / took.as_secs_f64();
+        let of_local = per_s(follow) / per_s(local);
+        let of_link = bytes / follow.as_secs_f64() / RATE_BYTES_PER_S as f64;
+        println!(
+            "{:<10} {:>11} {:>13.0} {:>13.0} {:>7.1} % {:>7.1} % {:>12.1} %",
+            self.corpus.name(),
+            self.documents,
+            per_s(local),
+            per_s(follow),
+            of_local * 100.0,
+            of_link * 100.0,
+            of_local.max(of_link) * 100.0,
+        );
+        target.stop().await;
+    }
+
+    /// Cuts the link while the leader is filled as fast as it can be; what memory that and the time after takes.
+    async fn memory(&self, lasts: Duration) {
+        let mut target = self.start().await;
+        self.follow(&target).await;
+        self.index(&target, "leader", self.documents / 20).await;
+        self.wait_for(&target, self.documents / 20).await;
+        let before = [resident(&target, "follower").await, resident(&target, "leader").await];
+        target.link().expect("there is one").cut();
+        let began = Instant::now();
+        let mut indexed = self.documents / 20;
+        while began.elapsed() < lasts {
+            let part = self.documents / 10;
+            self.index(&target, "leader", part).await;
+            indexed += part;
+        }
+        let cut = began.elapsed();
+        let most = Cell::new((0u64, 0u64, 0u64));
+        let peak = |buffers: u64, follower: u64, leader: u64| {
+            let (b, f, l) = most.get();
+            most.set((b.max(buffers), f.max(follower), l.max(leader)));
+        };
+        peak(0, resident(&target, "follower").await, resident(&target, "leader").await);
+        target.link().expect("there is one").heal();
+        let healed = Instant::now();
+        loop {
+            let stats = stats(&target).await;
+            let now = (resident(&target, "follower").await, resident(&target, "leader").await);
+            peak(sum(&stats, "write_buffer_size_in_bytes"), now.0, now.1);
+            if has(&stats) >= indexed {
+                break;
+            }
+            self.env.sleep(LOOK_EVERY).await;
+        }
+        let (buffers, follower, leader) = most.get();
+        let mb = |bytes: u64| bytes as f64 / 1e6;
+        println!(
+            "{:<10} {:>11} {:>13.1} {:>13.1} {:>15.0} {:>15.1} {:>12.0}",
+            self.corpus.name(),
+            indexed,
+            cut.as_secs_f64(),
+            healed.elapsed().as_secs_f64(),
+            mb(follower.saturating_sub(before[0])),
+            mb(buffers),
+            mb(leader.saturating_sub(before[1])),
+        );
+        target.stop().await;
+    }
+
+    async fn index(&self, target: &EmbeddedTarget, cluster: &str, documents: u64) -> Duration {
+        common::index(target, cluster, self.corpus, documents, CLIENTS, self.bulk).await
+    }
+
+    /// Makes an index on the leader and has the follower follow it from its first operation on.
+    async fn follow(&self, target: &EmbeddedTarget) {
+        common::create(target, "leader", self.corpus, SHARDS).await;
+        let seeds = target.seeds_through_link("leader").join(",");
+        let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+        common::ask(target, "follower", "PUT", "/_cluster/settings", body).await;
+        while common::ask(target, "follower", "GET", "/_remote/info", Value::Null).await["leader"]["num_nodes_connected"]
+            != 1
+        {
+            self.env.sleep(LOOK_EVERY).await;
+        }
+        let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
+        let path = "/a/_ccr/follow?wait_for_active_shards=1";
+        common::ask(target, "follower", "PUT", path, body).await;
+    }
+
+    async fn wait_for(&self, target: &EmbeddedTarget, operations: u64) {
+        while has(&stats(target).await) < operations {
+            self.env.sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+fn carried(target: &EmbeddedTarget) -> u64 {
+    target.link().expect("there is one").stats(Direction::Back).bytes
+}
+
+async fn stats(target: &EmbeddedTarget) -> Value {
+    common::ask(target, "follower", "GET", "/a/_ccr/stats", Value::Null).await
+}
+
+fn shards(stats: &Value) -> impl Iterator<Item = &Value> {
+    stats["indices"][0]["shards"].as_array().into_iter().flatten()
+}
+
+fn sum(stats: &Value, name: &str) -> u64 {
+    shards(stats).filter_map(|shard| shard[name].as_u64()).sum()
+}
+
+/// Operations that the follower has.
+fn has(stats: &Value) -> u64 {
+    let of = |shard: &Value| shard["follower_global_checkpoint"].as_i64();
+    shards(stats).filter_map(of).map(|checkpoint| (checkpoint + 1) as u64).sum()
+}
+
+async fn resident(target: &EmbeddedTarget, cluster: &str) -> u64 {
+    let stats = common::ask(target, cluster, "GET", "/_nodes/stats/process", Value::Null).await;
+    let nodes = stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
+    nodes.filter_map(|node| node["process"]["mem"]["resident_in_bytes"].as_u64()).sum()
+}

@@ -1,0 +1,82 @@
+//! Plans that follow, for a terminal: how far behind the follower was, how it caught up, and what the checker found.
+
+use std::path::Path;
+
+use insight::{Summary, VariantFollow, follow, words};
+use record::{FollowFigures, units};
+use serde_json::{Value, json};
+
+use crate::grid::grid;
+use crate::style::{Paint, Style, paragraph, plain};
+
+/// Headers of the table, and whether a column is of numbers.
+pub(crate) const COLUMNS: [(&str, bool); 6] = [
+    ("variant", false),
+    ("after", false),
+    ("lacked", true),
+    ("behind", true),
+    ("caught up in", true),
+    ("of real time", true),
+];
+
+/// A line for each wait of each lap.
+pub(crate) fn rows(variants: &[VariantFollow]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for variant in variants {
+        for wait in variant.laps.iter().flat_map(|lap| &lap.catch_ups) {
+            rows.push(vec![
+                variant.variant.clone(),
+                wait.after.clone(),
+                wait.lag_operations.to_string(),
+                units::show_seconds(wait.lag_s),
+                units::show_seconds(wait.seconds),
+                wait.speed().map_or_else(|| "-".to_owned(), words::gain),
+            ]);
+        }
+    }
+    rows
+}
+
+/// What the checker found in each lap, a sentence each; whether all is well.
+pub(crate) fn found(variants: &[VariantFollow]) -> Vec<(bool, String)> {
+    let one = |variant: &str, lap: &FollowFigures| {
+        let mut said =
+            vec![(lap.violations == 0, format!("{variant}: {}.", follow::verified(lap)))];
+        said.extend(lap.violations_shown.iter().map(|text| (false, text.clone())));
+        said
+    };
+    let laps = variants.iter().flat_map(|v| v.laps.iter().map(|lap| (v.variant.as_str(), lap)));
+    laps.flat_map(|(variant, lap)| one(variant, lap)).collect()
+}
+
+/// A run that follows.
+pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String {
+    let manifest = summary.manifest;
+    let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
+    let mut lines = vec![
+        paragraph(style, Some(Paint::Bold), &plain(&summary.headline), 0),
+        paragraph(style, Some(Paint::Dim), &plain(&run), 0),
+        String::new(),
+    ];
+    let rows = rows(&summary.following).into_iter();
+    let rows = rows.map(|row| row.iter().map(|cell| plain(cell)).collect());
+    let paint = |index: usize| (index < 2).then_some(Paint::Dim);
+    let table = grid(COLUMNS, rows);
+    lines.extend(table.iter().enumerate().map(|(n, line)| style.paint(paint(n), line)));
+    lines.push(String::new());
+    for (is_well, text) in found(&summary.following) {
+        let paint = (!is_well).then_some(Paint::Warning);
+        lines.push(paragraph(style, paint, &plain(&text), 2));
+    }
+    lines.extend(
+        summary.gaps.iter().map(|gap| paragraph(style, Some(Paint::Warning), &plain(gap), 2)),
+    );
+    lines.extend(page.map(|page| format!("  Report: {}", plain(&page.display().to_string()))));
+    lines.join("\n") + "\n"
+}
+
+/// One object a variant: `variant`, `laps` as they were measured.
+pub(crate) fn json(variants: &[VariantFollow]) -> Value {
+    let one = |variant: &VariantFollow| json!({ "variant": variant.variant, "laps": variant.laps });
+    variants.iter().map(one).collect()
+}
