@@ -124,7 +124,8 @@ fn the_busiest_thread_is_the_limit() {
     let as_it_is = seconds(&copy);
     assert!(seconds(&with(&copy, "packets.apply", "1us")) < as_it_is * 0.8);
     assert!(seconds(&with(&copy, "packets.send", "1us")) > as_it_is * 0.95);
-    let fast = variant("rebalance, fast (measuring device)");
+    // Beside the proxy its producer is hardly faster.
+    let fast = with(&variant("rebalance, fast (measuring device)"), "packets.send", "1us");
     let as_it_is = seconds(&fast);
     assert!(seconds(&with(&fast, "packets.relay", "1us")) < as_it_is * 0.95);
     assert!(seconds(&with(&fast, "packets.apply", "1us")) > as_it_is * 0.99);
