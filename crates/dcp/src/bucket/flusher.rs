@@ -31,6 +31,9 @@ pub(super) struct FileUse {
     pub needed_bytes: u64,
 }
 
+/// After a vain look for values to eject, the next comes with this part of the quota more in use, or after a flush.
+const LOOKS_IN_QUOTA: u64 = 1000;
+
 /// What one round writes of a vbucket.
 struct Portion {
     vb: u16,
@@ -44,6 +47,8 @@ pub(super) async fn run(inner: Weak<Inner>, flush: Rc<Notify>) {
     loop {
         let Some(bucket) = inner.upgrade().map(Bucket) else { return };
         let written = bucket.flush_once().await;
+        // What was written may be ejected.
+        bucket.0.eject_from_bytes.set(0);
         bucket.relieve_if_over();
         match written {
             Ok(true) => {
@@ -245,11 +250,19 @@ impl Bucket {
         }
         if let Some(want) = memory.to_eject(self.used_bytes()) {
             let before = self.used_bytes();
-            self.eject(want);
+            let ejects = before >= self.0.eject_from_bytes.get();
+            if ejects {
+                self.eject(want);
+            }
             let left = want.saturating_sub(before.saturating_sub(self.used_bytes()));
             if left > 0 && looks {
                 // Values that checkpoints hold are not free before those let go of them.
                 self.let_go(left);
+            }
+            // A look goes through every document: where it found too little, it is not worth one for each message.
+            if ejects && memory.to_eject(self.used_bytes()).is_some() {
+                let more = memory.quota_bytes / LOOKS_IN_QUOTA;
+                self.0.eject_from_bytes.set(self.used_bytes() + more.max(1));
             }
         }
     }

@@ -151,6 +151,8 @@ struct Inner {
     relief_at: Cell<usize>,
     /// Before this, checkpoints are not removed again, where items are not expelled.
     remover_due: Cell<Time>,
+    /// Values are looked for that can be ejected from so many bytes on: below, none were found lately.
+    eject_from_bytes: Cell<u64>,
     stats: Cell<BucketStats>,
     failed: RefCell<Option<String>>,
     flusher: RefCell<Option<Task<()>>>,
@@ -188,6 +190,7 @@ impl Bucket {
             backfills: Rc::default(),
             relief_at: Cell::new(0),
             remover_due: Cell::new(env.now()),
+            eject_from_bytes: Cell::default(),
             stats: Cell::default(),
             failed: RefCell::default(),
             flusher: RefCell::default(),
