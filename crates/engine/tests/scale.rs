@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::{Cluster, ask, eventually};
 use serde_json::{Value, json};
 use world::{Env, virtual_world};
@@ -109,6 +111,47 @@ fn without_its_manager_a_cluster_says_so() {
         assert_eq!((&health["status"], &health["timed_out"]), (&json!("green"), &json!(false)));
         let (status, _) = ask(&other, "PUT", "/b", Value::Null).await;
         assert_eq!(status, 200);
+        cluster.stop().await;
+    });
+}
+
+/// A new primary has the other copies recover from it; one that is still being searched is waited for, and not given up.
+#[test]
+fn copies_that_are_searched_recover_from_a_new_primary() {
+    virtual_world::run(7, async |env: Env| {
+        let mut cluster = Cluster::start(&env, "c", 3).await;
+        create(&cluster, "a", 3, 2).await;
+        health(&cluster, "wait_for_status=green").await;
+        for number in 0..3 {
+            let node = cluster.node(number);
+            for shard in 0..3 {
+                let segments = store::Segments::halving(3);
+                node.synthesize("a", shard, 1000, 1 << 20, segments).await.unwrap();
+            }
+        }
+        // Searches that take long keep what they read open.
+        let until = env.now() + Duration::from_secs(4);
+        let searching: Vec<_> = (0..4)
+            .map(|_| {
+                let (node, env2) = (cluster.node(0).clone(), env.clone());
+                env.host("client").spawn("searches", async move {
+                    let cost = json!({ "narrows": { "cost": { "documents": 200_000 } } });
+                    let body = json!({ "size": 0, "ext": cost });
+                    while env2.now() < until {
+                        ask(&node, "POST", "/a/_search", body.clone()).await;
+                    }
+                })
+            })
+            .collect();
+        env.sleep(Duration::from_secs(1)).await;
+        cluster.stop_node(2).await;
+        env.sleep(Duration::from_millis(1200)).await;
+        cluster.start_node(2).await;
+        for search in searching {
+            search.await.unwrap();
+        }
+        let health = health(&cluster, "wait_for_status=green").await;
+        assert_eq!((&health["status"], &health["active_shards"]), (&json!("green"), &json!(9)));
         cluster.stop().await;
     });
 }

@@ -75,8 +75,10 @@ async fn narrow_node(target: &mut impl Target) {
     let errors = beyond["errors"].as_object().unwrap();
     let refused: u64 = errors.values().map(|count| count.as_u64().unwrap()).sum();
     assert!(refused > 0 && refused < 600, "{beyond}");
-    let names = |name: &String| name.starts_with("429 ") && name.contains("rejected_execution");
-    assert!(errors.keys().all(names), "{errors:?}");
+    // Where every shard refuses, OpenSearch names what failed by that and not by why.
+    let rejected = |name: &String| name.starts_with("429 ");
+    assert!(errors.keys().all(rejected), "{errors:?}");
+    assert!(errors.keys().any(|name| name.contains("rejected_execution")), "{errors:?}");
 
     let untrusted = load(&url, &other_ca, PASSWORD, &[&search[..], &["1"]].concat());
     assert_eq!(untrusted.status.code(), Some(2), "{}", said(&untrusted));

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use world::Env;
 
 use crate::commit::safe_name;
+use crate::patience::patiently;
 use crate::synthetic::SyntheticIncoming;
 use crate::tantivy_arm::FileIncoming;
 use crate::to_its_end::to_its_end;
@@ -44,17 +45,20 @@ macro_rules! either {
 impl Incoming {
     /// Begins to receive `commit`, or goes on: files of the same name, length and hash that were received
     /// before are kept, whole or up to where they were checked, and so are those of an older copy in `dir`.
-    /// All that is kept is read and checked again. Fails with [`Error::InUse`] while the copy is open.
+    /// All that is kept is read and checked again. Waits a while for who has the copy open, as a search may that began
+    /// before it was closed; then it fails with [`Error::InUse`].
     pub async fn begin(env: &Env, dir: &Path, commit: Commit) -> Result<Incoming> {
         if let Some(file) = commit.files.iter().find(|file| !safe_name(&file.name)) {
             return Err(Error::UnsafeName { name: file.name.clone() });
         }
-        let arm = match env.virtual_disk() {
+        let begin = async || match env.virtual_disk() {
             Some(disk) => {
-                Reception::Synthetic(SyntheticIncoming::begin(env, &disk, dir, &commit).await?)
+                let begun = SyntheticIncoming::begin(env, &disk, dir, &commit).await;
+                begun.map(Reception::Synthetic)
             }
-            None => Reception::Files(FileIncoming::begin(env, dir, &commit).await?),
+            None => FileIncoming::begin(env, dir, &commit).await.map(Reception::Files),
         };
+        let arm = patiently(env, begin).await?;
         let (env, dir) = (env.clone(), dir.to_owned());
         Ok(Incoming { inner: Rc::new(Inner { env, dir, commit, arm }) })
     }
