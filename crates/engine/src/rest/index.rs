@@ -146,10 +146,8 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply, Failure> {
         refuse_follower(&call.node, name)?;
     }
     for meta in names.iter().filter_map(|name| state.indices.get(name)) {
-        let merged = merge_mappings(&meta.mappings, &mappings).map_err(|error| {
-            let (status, kind) = error.rest();
-            Failure::new(status, kind, error.to_string())
-        })?;
+        let merged = merge_mappings(&meta.mappings, &mappings);
+        let merged = merged.map_err(|error| Failure::from(&error))?;
         Mapping::parse(&merged)?;
     }
     for index in names {

@@ -26,10 +26,7 @@ pub(super) fn no_such_index(state: &ClusterState, index: &str) -> Failure {
 
 /// The index that takes the writes to a name, which may be an alias; the name itself where neither is there.
 pub(super) fn write_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'a str, Failure> {
-    let found = state.write_index(name).map_err(|error| {
-        let (status, kind) = error.rest();
-        Failure::new(status, kind, error.to_string())
-    })?;
+    let found = state.write_index(name).map_err(|error| Failure::from(&error))?;
     Ok(found.unwrap_or(name))
 }
 

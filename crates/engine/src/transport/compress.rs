@@ -4,7 +4,7 @@ use bytes::Bytes;
 use store::Chunk;
 use world::{Codec, Env, Work};
 
-use super::message::Failure;
+use super::Failure;
 
 /// The codec of a request's `compress` field; none is plain.
 pub(crate) fn codec(number: u8) -> Option<Codec> {

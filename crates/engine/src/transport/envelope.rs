@@ -6,7 +6,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use world::{Frame, Message};
 
-use super::message::{Failure, Request, Response};
+use super::Failure;
+use super::message::{Request, Response};
 
 /// What a connection between nodes carries.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,78 +6,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use store::search::aggregation::Partial;
-use store::search::{FetchedHit, SearchError, SearchRequest, ShardHits, SourceFilter};
-use store::{Commit, Operation, Outcome, ShardStats, WriteRequest};
+use store::search::{FetchedHit, SourceFilter};
+use store::{Operation, Outcome, ShardStats, WriteRequest};
 
-use super::Operations;
+use super::searching::{hit_bytes, searched_bytes};
+use super::{
+    Changes, Failure, LeaseRequest, ReadChanges, RemoteIndex, SessionKind, SessionOpened,
+    ShardSearch, ShardSearched, WireChunk,
+};
 use crate::following::FollowStats;
 use crate::policy::retention::Leases;
-use crate::policy::selection::{NodeFeedback, ProbeAnswer};
-use crate::settings::SettingsMap;
-use crate::state::{Aliases, ClusterState, Event, FoundCopy, StateDiff};
-
-/// An error that crosses the wire: the field's type, its reason and its HTTP status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{reason}")]
-pub struct Failure {
-    /// For example `index_not_found_exception`.
-    pub kind: String,
-    /// What was tried, what was found, what to do.
-    pub reason: String,
-    /// HTTP status.
-    pub status: u16,
-    /// Line and column of a request's body, if that is what is wrong.
-    pub at: Option<(u32, u32)>,
-}
-
-impl Failure {
-    /// A failure with the given type, reason and HTTP status.
-    pub fn new(status: u16, kind: &str, reason: impl Into<String>) -> Self {
-        Failure { kind: kind.to_owned(), reason: reason.into(), status, at: None }
-    }
-
-    /// The index does not exist.
-    pub fn no_such_index(index: &str) -> Self {
-        Failure::new(404, "index_not_found_exception", format!("no such index [{index}]"))
-    }
-
-    /// The shard has no copy that could do it now.
-    pub fn unavailable(index: &str, shard: u32, why: &str) -> Self {
-        let reason = format!("[{index}][{shard}] {why}");
-        Failure::new(503, UNAVAILABLE, reason)
-    }
-}
-
-/// The error of a shard that cannot serve now and has done nothing of what it was asked.
-pub(crate) const UNAVAILABLE: &str = "unavailable_shards_exception";
-
-impl From<store::Error> for Failure {
-    fn from(error: store::Error) -> Self {
-        if let store::Error::Search(error) = &error {
-            return error.clone().into();
-        }
-        let (status, kind) = match &error {
-            store::Error::Mapping { .. } | store::Error::Document { .. } => {
-                (400, "mapper_parsing_exception")
-            }
-            store::Error::OperationsGone { .. } => (404, "resource_not_found_exception"),
-            store::Error::SourceDamaged { .. }
-            | store::Error::FileDamaged { .. }
-            | store::Error::FileLength { .. }
-            | store::Error::LogDamaged { .. } => (500, "corrupt_index_exception"),
-            _ => (500, "engine_exception"),
-        };
-        Failure::new(status, kind, error.to_string())
-    }
-}
-
-impl From<SearchError> for Failure {
-    fn from(error: SearchError) -> Self {
-        let at = error.at.map(|at| (at.line, at.column));
-        Failure { at, ..Failure::new(400, error.kind.name(), error.reason) }
-    }
-}
+use crate::policy::selection::ProbeAnswer;
+use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 
 /// A node, as it introduces itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,217 +83,6 @@ pub enum ShardAnswer {
     Done,
     /// To [`ShardAction::Stats`].
     Stats(Box<ShardStats>),
-}
-
-/// Why files are read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SessionKind {
-    /// A replica of the same cluster; throttled by `indices.recovery.*`.
-    Peer {
-        /// Allocation id of the copy that recovers.
-        allocation_id: String,
-        /// What the copy has already: its history, and the first operation that it lacks.
-        has: Option<(String, u64)>,
-    },
-    /// A follower in another cluster; throttled by `ccr.indices.recovery.*`.
-    Remote {
-        /// Retention lease that keeps what comes after the files, until the follower renews it.
-        lease: String,
-    },
-}
-
-/// A session on a source.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SessionOpened {
-    /// Its number on that node.
-    pub session: u64,
-    /// The files; none where operations alone suffice.
-    pub commit: Option<Commit>,
-    /// First operation that the target needs after the files, or without them.
-    pub from_seq_no: u64,
-    /// Highest sequence number of the source now.
-    pub max_seq_no: Option<u64>,
-    /// The source's history.
-    pub history_uuid: String,
-    /// The shard's retention leases; a copy keeps what its primary keeps.
-    pub leases: Leases,
-}
-
-/// Which shard of a leader index a follower means, and of which history.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeaderShard {
-    /// The leader index.
-    pub index: String,
-    /// Its uuid: an index of the same name that was made later is another one.
-    pub index_uuid: String,
-    /// Shard number.
-    pub shard: u32,
-    /// Identity of the history that the follower has the beginning of.
-    pub history_uuid: String,
-}
-
-/// Versions of what an index is beside its operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Versions {
-    /// Of its mappings.
-    pub mappings: u64,
-    /// Of its settings.
-    pub settings: u64,
-    /// Of its aliases.
-    pub aliases: u64,
-}
-
-/// A follower's question for operations.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadChanges {
-    /// Of which shard.
-    pub leader: LeaderShard,
-    /// The first operation.
-    pub from: u64,
-    /// At most so many operations.
-    pub max_ops: u64,
-    /// At most so many bytes, but one operation.
-    pub max_bytes: u64,
-    /// How long to wait for operations where there are none yet.
-    pub poll_timeout: Duration,
-    /// What the follower has of the index's other properties: where that is not what there is, nothing is waited for.
-    pub known: Option<Versions>,
-    /// 0 plain, 1 lz4, 2 zstd.
-    pub compress: u8,
-}
-
-/// What a leader answers to [`ReadChanges`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Changes {
-    /// Ascending, from the one that was asked for, without holes; none above the global checkpoint.
-    pub ops: Operations,
-    /// Every in-sync copy has everything up to here.
-    pub global_checkpoint: Option<u64>,
-    /// Highest sequence number of the primary.
-    pub max_seq_no: Option<u64>,
-    /// Versions of the index's other properties.
-    pub versions: Versions,
-    /// How long it took, without the wait.
-    pub served: Duration,
-    /// How long it waited for operations to come.
-    pub waited: Duration,
-    /// Whether the users of the leader's node suffer.
-    pub pressure: bool,
-}
-
-/// A follower's retention lease on a shard of its leader.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeaseRequest {
-    /// Of which shard.
-    pub leader: LeaderShard,
-    /// Its id.
-    pub id: String,
-    /// Operations from here on are to be kept; none lets them go.
-    pub from: Option<u64>,
-}
-
-/// What a follower must know of a leader's index before it can follow it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RemoteIndex {
-    /// UUID.
-    pub uuid: String,
-    /// Number of shards.
-    pub shards: u32,
-    /// Mappings, as JSON text.
-    pub mappings: String,
-    /// Counts the changes of the mappings.
-    pub mapping_version: u64,
-    /// The settings that were given.
-    pub settings: SettingsMap,
-    /// Counts the changes of the settings.
-    pub settings_version: u64,
-    /// Its further names.
-    pub aliases: Aliases,
-    /// Counts the changes of the aliases.
-    pub aliases_version: u64,
-}
-
-impl RemoteIndex {
-    /// Whether a follower of the one is a follower of the other. What else may differ it takes over while it follows.
-    pub(crate) fn is_same(&self, other: &RemoteIndex) -> bool {
-        (&self.uuid, self.shards, &self.mappings) == (&other.uuid, other.shards, &other.mappings)
-    }
-
-    /// Bytes on the wire, about.
-    pub(crate) fn wire_bytes(&self) -> u64 {
-        48 + (self.uuid.len() + self.mappings.len()) as u64 + 32 * self.settings.len() as u64
-    }
-}
-
-/// Time that a source spent on a chunk, by what it spent it on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourcePhases {
-    /// Held back by the source's throttle.
-    pub throttle: Duration,
-    /// Reading from disk.
-    pub disk_read: Duration,
-    /// Hashing and compressing.
-    pub cpu: Duration,
-    /// Waiting for memory.
-    pub memory: Duration,
-}
-
-/// A chunk under way; its bytes travel in the frame's tail.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct WireChunk {
-    /// The bytes, compressed where `plain_len` is set.
-    #[serde(skip, default = "empty_chunk")]
-    pub chunk: store::Chunk,
-    /// CRC-32C of the plain bytes.
-    pub crc32c: u32,
-    /// Length before compression; none if not compressed.
-    pub plain_len: Option<u64>,
-    /// Bytes on the wire.
-    pub wire_len: u64,
-    /// Where the source's time went.
-    pub phases: SourcePhases,
-    /// Whether the source's clients suffer.
-    pub pressure: bool,
-}
-
-fn empty_chunk() -> store::Chunk {
-    store::Chunk::Bytes(Bytes::new())
-}
-
-/// A search for a copy of a shard.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ShardSearch {
-    /// Index.
-    pub index: String,
-    /// Shard number.
-    pub shard: u32,
-    /// The whole request.
-    pub request: Arc<SearchRequest>,
-    /// The moment that `now` stands for, in milliseconds since 1970.
-    pub now_ms: i64,
-    /// `search.max_buckets`
-    pub max_buckets: u32,
-    /// Whether what was written is made searchable first.
-    pub fresh: bool,
-    /// Whether hits come with their documents: the copy is the only one that is asked.
-    pub fetch: bool,
-}
-
-/// What a copy answers to a search.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ShardSearched {
-    /// What it found.
-    pub hits: ShardHits,
-    /// Number of the view that hits are fetched from; none if there is nothing to fetch.
-    pub context: Option<u64>,
-    /// Documents of the hits that are wanted, where they were asked for at once.
-    pub fetched: Option<Vec<FetchedHit>>,
-    /// What the node says of itself.
-    pub feedback: NodeFeedback,
-    /// Term of the copy's primary.
-    pub primary_term: u64,
-    /// Bytes that the answer counts for in the virtual world, beside its own.
-    pub declared_bytes: u64,
 }
 
 /// Documents for the primary of a shard.
@@ -658,20 +387,6 @@ impl Response {
             _ => SMALL,
         }
     }
-}
-
-/// About what a bucket takes: its key, its count, a metric.
-const BUCKET_BYTES: u64 = 48;
-
-fn searched_bytes(searched: &ShardSearched) -> u64 {
-    let hits = searched.hits.hits.iter().map(|hit| 16 + 12 * hit.sort.len() as u64);
-    let buckets: u64 = searched.hits.aggregations.iter().map(Partial::buckets).sum();
-    let fetched = searched.fetched.iter().flatten().map(hit_bytes);
-    hits.sum::<u64>() + fetched.sum::<u64>() + BUCKET_BYTES * buckets + searched.declared_bytes
-}
-
-fn hit_bytes(hit: &FetchedHit) -> u64 {
-    24 + hit.id.len() as u64 + hit.source.as_ref().map_or(0, |source| source.len() as u64)
 }
 
 fn request_bytes(request: &WriteRequest) -> u64 {

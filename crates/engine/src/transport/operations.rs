@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use store::{Chunk, Operation};
 use world::Env;
 
+use super::Failure;
 use super::compress::{decompress, maybe_compress};
-use super::message::{Failure, ops_bytes};
+use super::message::ops_bytes;
 
 /// Operations, plain or packed.
 #[derive(Clone, Debug, Serialize, Deserialize)]

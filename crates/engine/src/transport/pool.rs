@@ -9,8 +9,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use world::{Connection, Env, Listener, Receiver, Sender, Task};
 
+use super::Failure;
 use super::envelope::Envelope;
-use super::message::{Failure, Request, Response};
+use super::message::{Request, Response};
 use super::way::Way;
 
 /// What a connection is for, so that bulk does not delay what is small.

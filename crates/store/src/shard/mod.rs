@@ -13,7 +13,7 @@ mod book;
 mod maintain;
 mod read;
 mod types;
-pub(crate) mod write;
+mod write;
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::arm::Parsed;
 use crate::checkpoint::LocalCheckpointTracker;
+use crate::operation::RUNS_ARE_VIRTUAL;
 use crate::plan::{self, Current, Plan, Planner};
 use crate::to_its_end::to_its_end;
 use crate::{Error, OpKind, Operation, Result};
@@ -14,10 +15,6 @@ use super::{Book, Inner, Outcome, Rejection, Shard, WriteRequest, WriteResult};
 
 /// Past this the version map is emptied by a refresh.
 const VERSION_MAP_BYTES: u64 = 64 << 20;
-
-/// Why a run is refused.
-pub(crate) const RUNS_ARE_VIRTUAL: &str =
-    "documents that exist only as a number are of the virtual world; send documents";
 
 /// Whether operations still have to go into the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,7 +52,7 @@ impl Inner {
     pub(super) async fn apply_locked(self: Rc<Self>, ops: Vec<Operation>, log: Log) -> Result<()> {
         let _writes = self.writes.lock().await;
         if self.env.virtual_disk().is_none()
-            && let Some(op) = ops.iter().find(|op| matches!(op.kind, OpKind::Run(_)))
+            && let Some(op) = ops.iter().find(|op| op.is_run())
         {
             let reason = RUNS_ARE_VIRTUAL.to_owned();
             return Err(Error::Document { id: op.id.to_string(), reason });
@@ -156,7 +153,7 @@ impl Inner {
     /// Drops what was processed before, and repetitions within the batch.
     fn unprocessed(&self, ops: Vec<Operation>) -> Vec<Operation> {
         let book = self.book.borrow();
-        if ops.iter().any(|op| matches!(op.kind, OpKind::Run(_))) {
+        if ops.iter().any(Operation::is_run) {
             return unprocessed_parts(&book, &ops);
         }
         let ascending = ops.is_sorted_by(|a, b| a.seq_no < b.seq_no);

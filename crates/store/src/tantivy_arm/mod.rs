@@ -39,9 +39,9 @@ use crate::arm::{Counts, Found, Parsed};
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::error::io;
 use crate::files;
+use crate::operation::RUNS_ARE_VIRTUAL;
 use crate::plan::{Change, Located};
 use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
-use crate::shard::write::RUNS_ARE_VIRTUAL;
 use crate::snapshot::Pin;
 use crate::{Digest, Error, GetResult, ListedDocument, Mapping, Operation, Result, WriteRequest};
 

@@ -1,0 +1,75 @@
+//! Errors that cross the wire, and what becomes them.
+
+use serde::{Deserialize, Serialize};
+use store::search::SearchError;
+
+use crate::state::StateError;
+
+/// An error that crosses the wire: the field's type, its reason and its HTTP status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{reason}")]
+pub struct Failure {
+    /// For example `index_not_found_exception`.
+    pub kind: String,
+    /// What was tried, what was found, what to do.
+    pub reason: String,
+    /// HTTP status.
+    pub status: u16,
+    /// Line and column of a request's body, if that is what is wrong.
+    pub at: Option<(u32, u32)>,
+}
+
+impl Failure {
+    /// A failure with the given type, reason and HTTP status.
+    pub fn new(status: u16, kind: &str, reason: impl Into<String>) -> Self {
+        Failure { kind: kind.to_owned(), reason: reason.into(), status, at: None }
+    }
+
+    /// The index does not exist.
+    pub fn no_such_index(index: &str) -> Self {
+        Failure::new(404, "index_not_found_exception", format!("no such index [{index}]"))
+    }
+
+    /// The shard has no copy that could do it now.
+    pub fn unavailable(index: &str, shard: u32, why: &str) -> Self {
+        let reason = format!("[{index}][{shard}] {why}");
+        Failure::new(503, UNAVAILABLE, reason)
+    }
+}
+
+/// The error of a shard that cannot serve now and has done nothing of what it was asked.
+pub(crate) const UNAVAILABLE: &str = "unavailable_shards_exception";
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        if let store::Error::Search(error) = &error {
+            return error.clone().into();
+        }
+        let (status, kind) = match &error {
+            store::Error::Mapping { .. } | store::Error::Document { .. } => {
+                (400, "mapper_parsing_exception")
+            }
+            store::Error::OperationsGone { .. } => (404, "resource_not_found_exception"),
+            store::Error::SourceDamaged { .. }
+            | store::Error::FileDamaged { .. }
+            | store::Error::FileLength { .. }
+            | store::Error::LogDamaged { .. } => (500, "corrupt_index_exception"),
+            _ => (500, "engine_exception"),
+        };
+        Failure::new(status, kind, error.to_string())
+    }
+}
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        let at = error.at.map(|at| (at.line, at.column));
+        Failure { at, ..Failure::new(400, error.kind.name(), error.reason) }
+    }
+}
+
+impl From<&StateError> for Failure {
+    fn from(error: &StateError) -> Self {
+        let (status, kind) = error.rest();
+        Failure::new(status, kind, error.to_string())
+    }
+}
