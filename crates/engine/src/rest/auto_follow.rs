@@ -30,7 +30,7 @@ fn read(json: Value) -> Result<AutoFollow, Failure> {
     }
     let follow_index_pattern = object.contains_key("follow_index_pattern");
     Ok(AutoFollow {
-        remote_cluster: follower.remote_cluster,
+        remote_cluster: text(&object, "remote_cluster")?,
         leader_index_patterns,
         leader_index_exclusion_patterns: texts(&object, "leader_index_exclusion_patterns")?,
         follow_index_pattern: follow_index_pattern

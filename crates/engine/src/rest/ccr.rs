@@ -34,15 +34,15 @@ struct Body {
 impl Body {
     fn read(json: Value) -> Result<Body, Failure> {
         let (object, follower) = read_follower(json, "follow", "leader_index", &KEYS)?;
+        let remote_cluster = text(&object, "remote_cluster")?;
         let leader_index = text(&object, "leader_index")?;
-        let NewFollower { remote_cluster, settings, parameters } = follower;
+        let NewFollower { settings, parameters } = follower;
         Ok(Body { remote_cluster, leader_index, settings, parameters })
     }
 }
 
 /// What a follow and an auto-follow pattern say of followers.
 pub(super) struct NewFollower {
-    pub(super) remote_cluster: String,
     pub(super) settings: Update,
     pub(super) parameters: FollowParameters,
 }
@@ -62,8 +62,7 @@ pub(super) fn read_follower(
     refuse_unknown(&object, what, known)?;
     let settings = object.get("settings").map(|settings| parse_update(Scope::Index, settings));
     let settings = settings.transpose()?.unwrap_or_default();
-    let remote_cluster = text(&object, "remote_cluster")?;
-    Ok((object, NewFollower { remote_cluster, settings, parameters }))
+    Ok((object, NewFollower { settings, parameters }))
 }
 
 fn refuse_unknown(
