@@ -86,29 +86,18 @@ pub async fn measure(
     watch.end();
     let device = bench.keeps_nothing();
     let documents = if device { 0 } else { bench.destinations.verify(bucket.items).await? };
-    let rate_bytes_per_s = total as f64 / streamed.seconds;
+    let row = Row::measured(&variant.name, lap, streamed.seconds, total);
     let row = Row {
-        variant: variant.name.clone(),
-        lap,
-        seconds: streamed.seconds,
-        bytes: total,
-        bytes_per_s: rate_bytes_per_s,
-        link_share: None,
-        limits: Vec::new(),
         verified: !device && documents == bucket.items,
         documents,
-        refetched_chunks: 0,
-        node_bytes_per_s: Some(rate_bytes_per_s),
-        published_s: None,
-        published_bytes: None,
-        loads: Vec::new(),
-        following: None,
+        node_bytes_per_s: Some(row.bytes_per_s),
         stream: Some(StreamFigures {
             threads: streamed.threads,
             measuring_device: device,
             memory: bench.memory(&streamed.seen).filter(|_| !device),
             persisted_s: streamed.persisted_s,
         }),
+        ..row
     };
     journal.row(&row)?;
     watch.row(&row);
