@@ -131,7 +131,7 @@ pub(crate) fn headline(variants: &[Variant]) -> Option<String> {
         (None, Some(next)) => format!("{} would be the next, at most", next.text),
         (None, None) => "nothing else was measured".to_owned(),
     };
-    Some(format!("the {} is the first limit ({}), {next}", role(baseline.by), baseline.shown()))
+    Some(format!("The {} is the first limit ({}), {next}", role(baseline.by), baseline.shown()))
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ fn a_stream_names_the_thread_that_holds_it_and_the_one_behind_it() {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         Summary::of(&run(&names, Status::Complete, rows)).headline
     };
-    let first = "the consumer is the first limit (a: 22.2 MB/s, its thread busy 84 % of the time)";
+    let first = "The consumer is the first limit (a: 22.2 MB/s, its thread busy 84 % of the time)";
     assert_eq!(
         headline(vec![baseline(), other_path.clone(), widened(20.0)]),
         format!(

@@ -136,7 +136,7 @@ fn explain_names_the_consumer_first_and_then_the_managers_proxy() {
     let headline = lines.next().unwrap();
     let (first, next) = headline.split_once("), ").expect(&said);
     assert!(
-        first.starts_with("the consumer is the first limit (rebalance, mainstream: ")
+        first.starts_with("The consumer is the first limit (rebalance, mainstream: ")
             && next.starts_with("the manager's proxy the next (rebalance, fast"),
         "{said}"
     );
