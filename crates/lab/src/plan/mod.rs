@@ -14,6 +14,7 @@ mod models;
 mod parameters;
 mod published;
 mod resolve;
+mod resolve_actions;
 mod resolve_index;
 mod resolve_load;
 mod resolve_steps;
@@ -21,7 +22,7 @@ mod resolved;
 mod scalar;
 mod test_bed;
 
-pub use action::{Action, Lasts};
+pub use action::{Action, Lasts, Pattern, RandomRestarts, Written};
 pub(crate) use bundled::names;
 pub use bundled::{Bundled, bundled};
 pub use diagnostic::Diagnostic;
@@ -30,7 +31,7 @@ pub use fault::{Fault, FaultKind};
 pub use models::{ModelInUse, models, models_in_use};
 pub use resolved::{
     Background, BucketUse, Cluster, CorpusUse, Full, FullLoad, Index, Link, LoadUse, Parameter,
-    Peers, Published, Resolved, Scope, Step, Variant,
+    Peers, Published, Resolved, Rollover, RolloverRule, Runs, Scope, Step, Variant,
 };
 
 use std::ops::Range;

@@ -154,12 +154,27 @@ impl Resolved {
             (Some(corpus), None) => corpus.documents as f64 * corpus.document_bytes(),
             (None, None) => 0.0,
         };
+        let bytes = bytes + self.written_in_background(is_virtual);
         if (is_virtual && self.full_bytes().is_some()) || bytes <= REAL_BYTES_MAX {
             return Ok(());
         }
         // One digit is enough of advice: a GB or less.
         let scale = 10f64.powf((self.scale * 1e9 / bytes).log10().floor());
         Err(Error::TooLarge { plan: self.name.clone(), target, bytes: bytes as u64, scale })
+    }
+
+    /// Bytes of the documents that are waited for, where they are written one by one.
+    fn written_in_background(&self, is_virtual: bool) -> f64 {
+        let by_the_run = |action: &Action| matches!(action, Action::IndexInBackground(rate) if rate.full.is_some());
+        if is_virtual && self.actions.iter().any(by_the_run) {
+            return 0.0;
+        }
+        let written = self.actions.iter().map(|action| match action {
+            Action::WaitForDocuments(written) => written.of(is_virtual),
+            _ => 0,
+        });
+        let document_bytes = self.corpus.as_ref().map_or(0.0, CorpusUse::document_bytes);
+        written.sum::<u64>() as f64 * document_bytes
     }
 
     /// Refuses faults that only the virtual world has. `target` is its name.
@@ -263,6 +278,17 @@ pub struct Background {
     pub updates_in_1000: u32,
     /// So many of 1000 delete one.
     pub deletes_in_1000: u32,
+    /// What is written in its place in the virtual world: documents that exist only as a number, by the run.
+    pub full: Option<Runs>,
+}
+
+/// Documents that exist only as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Runs {
+    /// How many a second.
+    pub documents_per_s: u64,
+    /// Bytes of each one's source; those of the corpus where it does not say.
+    pub document_bytes: Option<u64>,
 }
 
 impl Background {
@@ -364,9 +390,48 @@ pub struct Index {
     pub documents: Range<u64>,
     /// Its size in the published run, scaled: what a virtual target loads.
     pub full: Option<Full>,
+    /// Where it is an alias, and a new index takes its writes once the one before is large or old enough.
+    pub rollover: Option<Rollover>,
+}
+
+/// When an index is rolled over, as index lifecycle management does it. One of the conditions that are given suffices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rollover {
+    /// On real processes.
+    pub real: RolloverRule,
+    /// In virtual time.
+    pub full: RolloverRule,
+}
+
+impl Rollover {
+    /// The one for a world.
+    pub fn of(&self, is_virtual: bool) -> &RolloverRule {
+        if is_virtual { &self.full } else { &self.real }
+    }
+}
+
+/// Conditions by the field's names, one at least, and how often they are looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RolloverRule {
+    /// `max_docs`.
+    pub max_docs: Option<u64>,
+    /// `max_size`: bytes of the primaries.
+    pub max_bytes: Option<u64>,
+    /// `max_age`.
+    pub max_age: Option<Duration>,
+    /// `indices.lifecycle.poll_interval`.
+    pub poll_interval: Duration,
 }
 
 impl Index {
+    /// The name of the first index on the leader: where it rolls over, its own name is that of the alias.
+    pub fn first_name(&self) -> String {
+        match self.rollover {
+            Some(_) => format!("{}-000001", self.name),
+            None => self.name.clone(),
+        }
+    }
+
     /// Copies of each shard beside the primary, under a variant.
     pub fn replicas_of(&self, variant: &Variant) -> u32 {
         variant.replicas.unwrap_or(self.replicas)
