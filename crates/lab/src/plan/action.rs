@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use record::names::matches;
 
+use super::background::Background;
 use super::fault::Fault;
-use super::resolved::Background;
 
 /// Something that is done, and waited for.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,11 +80,13 @@ impl Pattern {
     }
 }
 
-/// Restarts of a cluster's nodes: one of them or all, by `kill -9` or in order, each drawn from the plan's seed.
+/// Restarts of a cluster's nodes, by `kill -9` or in order, each drawn from the plan's seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomRestarts {
     /// The cluster.
     pub cluster: String,
+    /// Whether all of its nodes restart at once each time; otherwise one of them, or as likely as each all of them.
+    pub all: bool,
     /// From when all are up until the next goes down: half of this to one and a half, each as likely.
     pub every: Lasts,
     /// How long it is down.

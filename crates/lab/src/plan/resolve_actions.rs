@@ -84,6 +84,17 @@ impl Written<'_> {
             let said = unknown("no cluster is called", cluster.get_ref(), "Clusters", &clusters);
             return Err(self.wrong(said));
         }
+        let kinds = ["all", "any"];
+        let nodes = self.text("nodes")?;
+        let nodes = nodes.as_ref().map_or("any", |nodes| nodes.get_ref().as_str());
+        if !kinds.contains(&nodes) {
+            return Err(self.wrong(unknown(
+                "no choice of nodes is called",
+                nodes,
+                "Choices",
+                &kinds,
+            )));
+        }
         let full = self.full()?;
         let lasts = |key: &str| {
             let real = self.time(key)?.ok_or_else(|| self.wrong(example))?;
@@ -92,6 +103,7 @@ impl Written<'_> {
         };
         Ok(RandomRestarts {
             cluster: cluster.into_inner(),
+            all: nodes == "all",
             every: lasts("every")?,
             pause: lasts("pause")?,
         })

@@ -9,7 +9,8 @@ use toml::Spanned;
 
 use super::Plan;
 use super::document::{FullTable, IndexTable, RolloverTable};
-use super::resolved::{Cluster, Full, Index, Rollover, RolloverRule};
+use super::resolved::{Cluster, Full, Index};
+use super::rollover::{Rollover, RolloverRule};
 use crate::Error;
 
 const SHARDS: RangeInclusive<i64> = 1..=1024;

@@ -9,7 +9,8 @@ use toml::{Spanned, Value};
 
 use super::Plan;
 use super::action::{Action, Lasts};
-use super::resolved::{Background, Cluster, Index, Peers, Runs, Step};
+use super::background::{Background, Runs};
+use super::resolved::{Cluster, Index, Peers, Step};
 use crate::Error;
 use crate::choices::unknown;
 
@@ -31,7 +32,7 @@ const OPTIONS: [(&str, &[&str]); 8] = [
     ("wait_for_documents", &["written", "full"]),
     ("wait_for_lag", &["under", "within", "full"]),
     ("fault", &["kind", "node", "factor", "processes", "free", "by", "lasts", "full"]),
-    ("restart_at_random", &["cluster", "every", "pause", "full"]),
+    ("restart_at_random", &["cluster", "nodes", "every", "pause", "full"]),
 ];
 /// What a step's `full` has where it is a table.
 const FULL_OPTIONS: [(&str, &[&str]); 2] = [

@@ -4,9 +4,11 @@ use record::names::did_you_mean;
 
 use super::*;
 use crate::corpus::Corpus;
-use crate::plan::resolved::{Background, Step};
-use crate::plan::resolved::{Rollover, RolloverRule, Runs};
-use crate::plan::{Action, Fault, FaultKind, Lasts, Pattern, RandomRestarts, Written};
+use crate::plan::resolved::Step;
+use crate::plan::{
+    Action, Background, Fault, FaultKind, Lasts, Pattern, RandomRestarts, Rollover, RolloverRule,
+    Runs, Written,
+};
 
 const KNOWN: [&str; 4] = [
     "ccr.indices.recovery.chunk_size",
@@ -495,7 +497,7 @@ const ROLLS: &str = "rollover = { max_docs = 50, max_age = \"1h\", full = { max_
 fn a_plan_that_follows_by_a_pattern_rolls_over_and_restarts() {
     let text = by_pattern(
         "{ index_in_background = { documents_per_s = 5, full = { documents_per_s = 700, document_size = \"1kb\" } } }, \
-         { restart_at_random = { cluster = \"follower\", every = \"20s\", pause = \"3s\", full = { pause = \"5m\" } } }, \
+         { restart_at_random = { cluster = \"follower\", nodes = \"all\", every = \"20s\", pause = \"3s\", full = { pause = \"5m\" } } }, \
          { wait_for_documents = { written = 100, full = 9_000 } }, \"stop_restarts\",",
         ROLLS,
     );
@@ -518,6 +520,7 @@ fn a_plan_that_follows_by_a_pattern_rolls_over_and_restarts() {
     };
     let restarts = RandomRestarts {
         cluster: "follower".to_owned(),
+        all: true,
         every: lasts(20, 20),
         pause: lasts(3, 300),
     };
@@ -581,6 +584,10 @@ fn what_cannot_be_with_a_pattern_is_said() {
         ),
         (restarts("{ cluster = \"folower\", every = \"1s\", pause = \"1s\" }"), "did you mean \"follower\""),
         (restarts("{ cluster = \"follower\", every = \"1s\" }"), "say it whole"),
+        (
+            restarts("{ cluster = \"follower\", nodes = \"al\", every = \"1s\", pause = \"1s\" }"),
+            "did you mean \"all\"",
+        ),
         (following("{ auto_follow = { patterns = [\"*\"] } },"), "not both"),
         (following(writes).replacen("shards = 3\n", &format!("shards = 3\n{ROLLS}\n"), 1), "is followed by a pattern"),
         (

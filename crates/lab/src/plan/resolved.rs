@@ -1,14 +1,17 @@
 //! A plan with everything in units: what a runner works through.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
 use super::action::Action;
+use super::background::Background;
 use super::fault::{Fault, FaultKind, LINK};
+use super::rollover::Rollover;
 use crate::Error;
 use crate::corpus::Source;
 use crate::load::{Arrival, Extent, Operation};
+use crate::runner::{FOLLOWER, LEADER};
 
 /// A corpus that is larger than this is not indexed document by document.
 const REAL_BYTES_MAX: f64 = 200e9;
@@ -64,12 +67,7 @@ impl Resolved {
 
     /// Whether a node is cut off.
     pub fn cuts_nodes_off(&self) -> bool {
-        let of_actions = self.actions.iter().filter_map(|action| match action {
-            Action::Fault { fault, .. } => Some(fault),
-            _ => None,
-        });
-        let mut faults = self.variants.iter().flat_map(|variant| &variant.faults).chain(of_actions);
-        faults.any(|fault| fault.kind == FaultKind::Cut && fault.node != LINK)
+        self.faults().any(|fault| fault.kind == FaultKind::Cut && fault.node != LINK)
     }
 
     /// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with `variants`
@@ -177,15 +175,21 @@ impl Resolved {
         written.sum::<u64>() as f64 * document_bytes
     }
 
-    /// Refuses faults that only the virtual world has. `target` is its name.
-    pub fn check_faults(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
+    /// Every fault, of variants and of steps.
+    fn faults(&self) -> impl Iterator<Item = &Fault> {
         let of_variants = self.variants.iter().flat_map(|variant| &variant.faults);
         let of_steps = self.actions.iter().filter_map(|action| match action {
             Action::Fault { fault, .. } => Some(fault),
             _ => None,
         });
-        let what = of_variants.chain(of_steps).find_map(|fault| match fault.kind {
-            FaultKind::FullDisk { .. } => Some("fill a disk"),
+        of_variants.chain(of_steps)
+    }
+
+    /// Refuses faults that `target` does not have: only the virtual world moves clocks, and it and the embedded engine
+    /// fill disks.
+    pub fn check_faults(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
+        let what = self.faults().find_map(|fault| match fault.kind {
+            FaultKind::FullDisk { .. } if target != "embedded" => Some("fill a disk"),
             FaultKind::Clock { .. } => Some("move a node's clock"),
             _ => None,
         });
@@ -193,6 +197,22 @@ impl Resolved {
             Some(what) if !is_virtual => Err(clusters::Error::VirtualOnly { target, what }.into()),
             _ => Ok(()),
         }
+    }
+
+    /// The nodes whose disks are filled.
+    pub fn full_disks(&self) -> BTreeSet<String> {
+        let full = self.faults().filter(|fault| matches!(fault.kind, FaultKind::FullDisk { .. }));
+        full.flat_map(|fault| self.nodes_called(&fault.node)).collect()
+    }
+
+    /// The nodes of a cluster, where a fault names one; the node otherwise.
+    pub(crate) fn nodes_called(&self, name: &str) -> Vec<String> {
+        let count = match name {
+            LEADER => self.leader.nodes,
+            FOLLOWER => self.follower.map_or(0, |follower| follower.nodes),
+            node => return vec![node.to_owned()],
+        };
+        (0..count).map(|n| format!("{name}-{n}")).collect()
     }
 
     /// Bytes that the primaries hold in the published run; none where an index does not say it.
@@ -266,35 +286,6 @@ impl Step {
             Step::Move => Step::NAMES[10],
             Step::Verify => Step::NAMES[11],
         }
-    }
-}
-
-/// Indexing beside a recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Background {
-    /// Documents a second, over all clients.
-    pub documents_per_s: u64,
-    /// So many of 1000 writes replace a document that was written before; only where the plan follows.
-    pub updates_in_1000: u32,
-    /// So many of 1000 delete one.
-    pub deletes_in_1000: u32,
-    /// What is written in its place in the virtual world: documents that exist only as a number, by the run.
-    pub full: Option<Runs>,
-}
-
-/// Documents that exist only as a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Runs {
-    /// How many a second.
-    pub documents_per_s: u64,
-    /// Bytes of each one's source; those of the corpus where it does not say.
-    pub document_bytes: Option<u64>,
-}
-
-impl Background {
-    /// Whether anything but new documents is written.
-    pub fn changes(&self) -> bool {
-        self.updates_in_1000 + self.deletes_in_1000 > 0
     }
 }
 
@@ -392,35 +383,6 @@ pub struct Index {
     pub full: Option<Full>,
     /// Where it is an alias, and a new index takes its writes once the one before is large or old enough.
     pub rollover: Option<Rollover>,
-}
-
-/// When an index is rolled over, as index lifecycle management does it. One of the conditions that are given suffices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rollover {
-    /// On real processes.
-    pub real: RolloverRule,
-    /// In virtual time.
-    pub full: RolloverRule,
-}
-
-impl Rollover {
-    /// The one for a world.
-    pub fn of(&self, is_virtual: bool) -> &RolloverRule {
-        if is_virtual { &self.full } else { &self.real }
-    }
-}
-
-/// Conditions by the field's names, one at least, and how often they are looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RolloverRule {
-    /// `max_docs`.
-    pub max_docs: Option<u64>,
-    /// `max_size`: bytes of the primaries.
-    pub max_bytes: Option<u64>,
-    /// `max_age`.
-    pub max_age: Option<Duration>,
-    /// `indices.lifecycle.poll_interval`.
-    pub poll_interval: Duration,
 }
 
 impl Index {

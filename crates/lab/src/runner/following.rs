@@ -171,7 +171,7 @@ impl<T: Target> Runner<'_, T> {
                 }
             }
         }
-        Ok(())
+        Box::pin(self.stop_restarts(following)).await
     }
 
     async fn begin_to_follow(&mut self, following: &mut Following<'_>) -> Result<(), Error> {

@@ -14,6 +14,7 @@ const FAMILY: u64 = 0x72_6573_7461_7274;
 pub(super) struct Restarts {
     cluster: String,
     nodes: u32,
+    all: bool,
     every: Duration,
     /// How long what ends is down.
     pub(super) pause: Duration,
@@ -44,6 +45,7 @@ impl Restarts {
         let mut restarts = Restarts {
             cluster: rule.cluster.clone(),
             nodes,
+            all: rule.all,
             every: rule.every.of(is_virtual),
             pause: rule.pause.of(is_virtual),
             chance: Random::new(seed, FAMILY, number),
@@ -91,7 +93,7 @@ impl Restarts {
     /// One of the nodes or, as likely as each, the whole cluster; killed or in order.
     fn draw(&mut self) -> Fault {
         let number = self.chance.below(self.nodes + 1);
-        let node = match number == self.nodes {
+        let node = match self.all || number == self.nodes {
             true => self.cluster.clone(),
             false => format!("{}-{number}", self.cluster),
         };
@@ -115,6 +117,7 @@ mod tests {
         };
         let rule = RandomRestarts {
             cluster: "follower".to_owned(),
+            all: false,
             every: lasts(20, 7200),
             pause: lasts(3, 300),
         };
@@ -141,5 +144,12 @@ mod tests {
         }
         assert_eq!(drawn.len(), 8, "seed {seed}: three nodes and all, either way: {drawn:?}");
         assert_eq!(restarts.stop(), None);
+        let rule = RandomRestarts { all: true, ..rule };
+        let mut restarts = Restarts::new(&rule, 3, false, (seed, 1), Time::default());
+        for _ in 0..20 {
+            let due = restarts.next(restarts.due()).unwrap();
+            let (Due::Ends(fault) | Due::Starts(fault)) = due;
+            assert_eq!(fault.node, "follower");
+        }
     }
 }
