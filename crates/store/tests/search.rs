@@ -93,6 +93,17 @@ fn document(numbers: &mut Numbers, id: u64, whole: bool) -> Value {
     Value::Object(fields)
 }
 
+/// Makes a document one of a log: the times, numbers and keys of `of` documents rise or fall with `n`, nearly.
+fn as_in_a_log(numbers: &mut Numbers, n: u64, of: u64, document: &mut Value) {
+    let mut words = WORDS;
+    words.sort_unstable();
+    document["at"] = json!(date((n * 290 / of + numbers.below(8)) as i64));
+    document["n"] = json!(10 - (n * 20 / of) as i64);
+    document["x"] = json!(n as f64 - numbers.below(4) as f64);
+    document["key"] = json!(format!("{}{}", words[(n * 6 / of) as usize], numbers.below(2)));
+    document["yes"] = json!(n * 2 > of);
+}
+
 /// The values of a field of a document.
 fn values<'a>(document: &'a Value, path: &str) -> Vec<&'a Value> {
     let mut at = document;
@@ -336,16 +347,22 @@ async fn filled(env: &Env, dir: &Path, numbers: &mut Numbers) -> (Shard, BTreeMa
     let mut there = BTreeMap::new();
     for _ in 0..=numbers.below(4) {
         let mut requests = Vec::new();
-        // Segments in which each document has each field once are read in another way, a block at a time.
-        let whole = numbers.below(2) == 0;
-        for _ in 0..numbers.below(if whole { 180 } else { 60 }) {
+        // Segments in which each document has each field once are read in another way, a block at a time; and blocks are
+        // passed over where values lie as in a log.
+        let whole = numbers.below(3) > 0;
+        let log = whole && numbers.below(2) == 0;
+        let count = numbers.below(if whole { 180 } else { 60 });
+        for n in 0..count {
             let id = numbers.below(200);
             let name: Arc<str> = id.to_string().into();
             if there.contains_key(&id) && numbers.below(3) == 0 {
                 requests.push(WriteRequest::Delete { id: name });
                 there.remove(&id);
             } else {
-                let document = document(numbers, id, whole);
+                let mut document = document(numbers, id, whole);
+                if log {
+                    as_in_a_log(numbers, n, count, &mut document);
+                }
                 let source = Bytes::from(document.to_string());
                 requests.push(WriteRequest::Index {
                     id: name,
@@ -483,6 +500,18 @@ fn sorts_and_goes_on_behind_a_hit() {
             // A shard sends what may be wanted; who merges cuts the beginning off.
             let wanted: Vec<u64> = expected.iter().take(from + size).copied().collect();
             assert_eq!(ids, wanted, "{body}");
+            // Of some documents, by one key alone: whichever of those with equal values.
+            let query = query(&mut numbers, 1);
+            let body =
+                json!({"size": size, "sort": [key], "query": query, "track_total_hits": true});
+            let (_, hits, ids) = search(&shard, &body).await;
+            let fitting = expected.iter().filter(|id| fits(&query, &there[*id]));
+            let value = |id: &u64| sort_value(&there[id], path, descending);
+            assert_eq!(hits.total, fitting.clone().count() as u64, "{body}");
+            assert!(ids.iter().all(|id| fits(&query, &there[id])), "{body}");
+            assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{body}");
+            let values: Vec<Option<&Value>> = ids.iter().map(value).collect();
+            assert_eq!(values, fitting.take(size).map(value).collect::<Vec<_>>(), "{body}");
         }
     });
 }
