@@ -44,22 +44,11 @@ fn manifest(variants: &[&str], status: Status) -> Manifest {
 
 fn row(variant: &str, lap: u32, seconds: f64, limit: Limit) -> Row {
     Row {
-        variant: variant.into(),
-        lap,
-        seconds,
-        bytes: 1_000_000_000,
-        bytes_per_s: 1e9 / seconds,
         link_share: Some(1e9 / seconds / 125e6),
         limits: vec![LimitShare { limit, share: 1.0 }],
         verified: true,
         documents: 10,
-        refetched_chunks: 0,
-        node_bytes_per_s: None,
-        published_s: None,
-        published_bytes: None,
-        loads: Vec::new(),
-        following: None,
-        stream: None,
+        ..Row::measured(variant, lap, seconds, 1_000_000_000)
     }
 }
 

@@ -124,6 +124,28 @@ pub struct Row {
 }
 
 impl Row {
+    /// A row with what every plan measures: `bytes` in `seconds`. What a plan measures besides is set by struct update.
+    pub fn measured(variant: &str, lap: u32, seconds: f64, bytes: u64) -> Row {
+        Row {
+            variant: variant.to_owned(),
+            lap,
+            seconds,
+            bytes,
+            bytes_per_s: if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 },
+            link_share: None,
+            limits: Vec::new(),
+            verified: false,
+            documents: 0,
+            refetched_chunks: 0,
+            node_bytes_per_s: None,
+            published_s: None,
+            published_bytes: None,
+            loads: Vec::new(),
+            following: None,
+            stream: None,
+        }
+    }
+
     /// The limit that held this row: the largest share.
     pub fn held_by(&self) -> Option<&LimitShare> {
         self.limits.first()

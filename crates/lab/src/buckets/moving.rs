@@ -83,27 +83,17 @@ pub async fn measure(
     let threads = after.into_iter().zip(before).map(|(a, (_, b))| spent(a, b)).collect();
     let device = settings.consumer == ConsumerKind::Fast || settings.way == Way::Drain;
     let documents = if device { 0 } else { bench.verify().await? };
+    let row = Row::measured(&variant.name, lap, seconds, total);
     let row = Row {
-        variant: variant.name.clone(),
-        lap,
-        seconds,
-        bytes: total,
-        bytes_per_s: total as f64 / seconds,
-        link_share: None,
-        limits: Vec::new(),
         verified: !device && documents == bucket.items,
         documents,
-        refetched_chunks: 0,
-        node_bytes_per_s: Some(total as f64 / seconds),
-        published_s: None,
-        published_bytes: None,
-        loads: Vec::new(),
-        following: None,
+        node_bytes_per_s: Some(row.bytes_per_s),
         stream: Some(StreamFigures {
             threads,
             measuring_device: device,
             memory: bench.memory(&seen).filter(|_| !device),
         }),
+        ..row
     };
     journal.row(&row)?;
     watch.row(&row);

@@ -156,24 +156,14 @@ impl<T: Target> Runner<'_, T> {
         verifies: bool,
         figures: FollowFigures,
     ) -> Row {
-        let bytes_per_s = bytes as f64 / seconds.max(1e-9);
+        let row = Row::measured(&variant.name, lap, seconds, bytes);
+        let link = self.plan.link;
         Row {
-            variant: variant.name.clone(),
-            lap,
-            seconds,
-            bytes,
-            bytes_per_s,
-            link_share: self.plan.link.map(|link| bytes_per_s / link.rate_bytes_per_s as f64),
-            limits: Vec::new(),
+            link_share: link.map(|link| row.bytes_per_s / link.rate_bytes_per_s as f64),
             verified: verifies && figures.violations == 0,
             documents: figures.acknowledged,
-            refetched_chunks: 0,
-            node_bytes_per_s: None,
-            published_s: None,
-            published_bytes: None,
-            loads: Vec::new(),
             following: Some(figures),
-            stream: None,
+            ..row
         }
     }
 

@@ -52,24 +52,7 @@ impl<T: Target> Runner<'_, T> {
         }
         let seconds: f64 = loads.iter().map(|figures| figures.seconds).sum();
         let bytes = loads.iter().map(|figures| figures.answer_bytes).sum();
-        Ok(Row {
-            variant: variant.name.clone(),
-            lap,
-            seconds,
-            bytes,
-            bytes_per_s: if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 },
-            link_share: None,
-            limits: Vec::new(),
-            verified: false,
-            documents: 0,
-            refetched_chunks: 0,
-            node_bytes_per_s: None,
-            published_s: None,
-            published_bytes: None,
-            loads,
-            following: None,
-            stream: None,
-        })
+        Ok(Row { loads, ..Row::measured(&variant.name, lap, seconds, bytes) })
     }
 
     /// Sends one operation as the variant says.

@@ -258,27 +258,17 @@ impl<T: Target> Runner<'_, T> {
 
     pub(super) fn row(&self, variant: &Variant, lap: u32, seconds: f64, end: &Recoveries) -> Row {
         let bytes = end.sample.recovered_bytes + end.operations_bytes;
-        let bytes_per_s = bytes as f64 / seconds;
+        let row = Row::measured(&variant.name, lap, seconds, bytes);
         let published = variant.published.as_ref();
         let link = self.plan.link.filter(|_| self.target.link().is_some());
-        let link_share = link.map(|link| bytes_per_s / link.rate_bytes_per_s as f64);
+        let link_share = link.map(|link| row.bytes_per_s / link.rate_bytes_per_s as f64);
         Row {
-            variant: variant.name.clone(),
-            lap,
-            seconds,
-            bytes,
-            bytes_per_s,
             link_share,
             limits: shares(&end.sample.charged_s, link_share),
-            verified: false,
-            documents: 0,
             refetched_chunks: end.refetched_chunks,
-            node_bytes_per_s: None,
             published_s: published.and_then(|published| published.seconds),
             published_bytes: published.and_then(|published| published.bytes),
-            loads: Vec::new(),
-            following: None,
-            stream: None,
+            ..row
         }
     }
 }

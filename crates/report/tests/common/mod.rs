@@ -172,24 +172,15 @@ fn manifest() -> Manifest {
 }
 
 fn row(made: &Made) -> Row {
-    let bytes_per_s = BYTES as f64 / made.seconds;
+    let row = Row::measured(made.name, 1, made.seconds, BYTES);
     Row {
-        variant: made.name.to_owned(),
-        lap: 1,
-        seconds: made.seconds,
-        bytes: BYTES,
-        bytes_per_s,
-        link_share: Some(bytes_per_s / LINK),
+        link_share: Some(row.bytes_per_s / LINK),
         limits: made.limits.iter().map(|&(limit, share)| LimitShare { limit, share }).collect(),
         verified: true,
         documents: DOCUMENTS,
-        refetched_chunks: 0,
-        node_bytes_per_s: None,
         published_s: made.published_s,
         published_bytes: made.published_s.map(|_| 4_900_000_000),
-        loads: Vec::new(),
-        following: None,
-        stream: None,
+        ..row
     }
 }
 
