@@ -9,12 +9,14 @@
 //! | `values.rs` | the columns of a segment |
 //! | `singles.rs` | columns of which many values are read at once |
 //! | `bounds.rs`, `by_segment.rs` | the least and greatest values of blocks of them; what is kept of a segment |
+//! | `by_score.rs` | the best by score alone, and how many there are |
 //! | `matches.rs` | the documents that match, block by block |
 //! | `top.rs` | the best hits of a segment |
 //! | `aggregate.rs`, `gathered.rs` | aggregations, and the buckets that they meet |
 
 mod aggregate;
 mod bounds;
+mod by_score;
 mod by_segment;
 mod excluded;
 mod gathered;
@@ -29,9 +31,9 @@ mod values;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use tantivy::query::{ConstScoreQuery, EnableScoring, Query as Library, Weight};
+use tantivy::query::{EnableScoring, Query as Library, Weight};
 use tantivy::schema::document::Value as _;
-use tantivy::{DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED, TantivyDocument};
+use tantivy::{DocId, Score, Searcher, SegmentReader, TantivyDocument};
 
 use self::aggregate::Collector;
 use self::bounds::{BLOCK, Bounds};
@@ -41,7 +43,7 @@ use self::matches::{Interval, Matches, Within};
 use self::resolve::{Failed, Resolver};
 use self::top::{Order, Top};
 use super::error::SearchError;
-use super::request::{SearchRequest, SortKey, SortMissing, SortMode, SortTarget, TrackTotalHits};
+use super::request::{SearchRequest, SortKey, SortMissing, SortMode, SortTarget};
 use super::result::{FetchedHit, ShardHit, ShardHits, compare_hits};
 use crate::mapping::Mapping;
 use crate::tantivy_arm::{SEQ_NO, STORE_CACHE_BLOCKS, VERSION};
@@ -184,102 +186,6 @@ impl Execution<'_> {
         ShardHits { total, more, max_score, hits, ..ShardHits::default() }
     }
 
-    /// The best by score alone: counts as far as is asked for, then passes over what cannot be among the best.
-    fn best(&self, asked: &Asked<'_>) -> Result<ShardHits> {
-        let (total, more) = self.count(asked)?;
-        let mut all = Vec::new();
-        if self.wanted() > 0 {
-            let weight = asked.weight(true)?;
-            // Where all score the same the first are the best.
-            let is_constant = asked.query.is::<ConstScoreQuery>();
-            for (segment, reader) in (0..).zip(asked.searcher.segment_readers()) {
-                all.extend(match is_constant {
-                    true => self.first_of(weight.as_ref(), segment, reader, all.len())?,
-                    false => self.best_of(weight.as_ref(), segment, reader)?,
-                });
-            }
-        }
-        let hits = self.merge(all);
-        let max_score = hits.first().and_then(|hit| hit.score);
-        Ok(ShardHits { total, more, max_score, hits, ..ShardHits::default() })
-    }
-
-    fn count(&self, asked: &Asked<'_>) -> Result<(u64, bool)> {
-        let weight = asked.weight(false)?;
-        let mut total = 0;
-        let limit = match self.request.track_total_hits {
-            TrackTotalHits::No => return Ok((0, true)),
-            TrackTotalHits::All => u64::MAX,
-            TrackTotalHits::UpTo(limit) => limit,
-        };
-        for segment in asked.searcher.segment_readers() {
-            let left = limit.saturating_add(1) - total;
-            total += match asked.within(self.here(asked, segment))? {
-                Some(mut within) => within.count_up_to(segment, left),
-                None if limit == u64::MAX => u64::from(weight.count(segment)?),
-                None => count_up_to(weight.as_ref(), segment, left)?,
-            };
-            if total > limit {
-                return Ok((limit, true));
-            }
-        }
-        Ok((total, false))
-    }
-
-    /// The first of a segment, where `before` hits come before it.
-    fn first_of(
-        &self,
-        weight: &dyn Weight,
-        segment: u32,
-        reader: &SegmentReader,
-        before: usize,
-    ) -> Result<Vec<ShardHit>> {
-        let (mut hits, wanted) = (Vec::new(), self.wanted().saturating_sub(before));
-        let alive = reader.alive_bitset();
-        let mut scorer = weight.scorer(reader, 1.0)?;
-        let mut doc = scorer.doc();
-        while doc != TERMINATED && hits.len() < wanted {
-            if alive.is_none_or(|alive| alive.is_alive(doc)) {
-                let score = scorer.score();
-                let (sort, score) = (self.shown_sort(score), Some(score));
-                hits.push(ShardHit { segment, doc, score, sort });
-            }
-            doc = scorer.advance();
-        }
-        Ok(hits)
-    }
-
-    fn best_of(
-        &self,
-        weight: &dyn Weight,
-        segment: u32,
-        reader: &SegmentReader,
-    ) -> Result<Vec<ShardHit>> {
-        let wanted = self.wanted();
-        // Sorted, the worst last; short, so that shifting costs less than a heap.
-        let mut kept: Vec<(Score, DocId)> = Vec::with_capacity(wanted.min(1024) + 1);
-        let alive = reader.alive_bitset();
-        let mut threshold = Score::MIN;
-        weight.for_each_pruning(threshold, reader, &mut |doc, score| {
-            if alive.is_none_or(|alive| alive.is_alive(doc)) && score > threshold {
-                let at = kept.partition_point(|(other, _)| *other >= score);
-                kept.insert(at, (score, doc));
-                kept.truncate(wanted);
-                if kept.len() == wanted {
-                    threshold = kept.last().map_or(Score::MIN, |(worst, _)| *worst);
-                }
-            }
-            threshold
-        })?;
-        let hit = |(score, doc)| ShardHit {
-            segment,
-            doc,
-            score: Some(score),
-            sort: self.shown_sort(score),
-        };
-        Ok(kept.into_iter().map(hit).collect())
-    }
-
     /// Looks at every document that matches, or at those that may be among the best in the order that is asked for.
     fn every(&self, asked: &Asked<'_>) -> Result<ShardHits> {
         let (request, searcher) = (self.request, asked.searcher);
@@ -334,10 +240,7 @@ impl Execution<'_> {
         }
         let hits = self.merge(all);
         let stopped = self.stop.load(Ordering::Relaxed);
-        let (total, more) = match counted {
-            Some((total, more)) => (total, more || stopped),
-            None => self.counted(total, stopped),
-        };
+        let (total, more) = self.counted(counted.unwrap_or(total), stopped);
         let max_score = max_score.filter(|_| order.shows_scores);
         let mut aggregations = Vec::with_capacity(collectors.len());
         for collector in &mut collectors {
@@ -447,19 +350,6 @@ impl Execution<'_> {
 
 fn sorts_by_score(request: &SearchRequest) -> bool {
     request.sort.iter().any(|key| key.target == SortTarget::Score)
-}
-
-/// Live documents that match, counted until there are `limit`.
-fn count_up_to(weight: &dyn Weight, reader: &SegmentReader, limit: u64) -> tantivy::Result<u64> {
-    let mut scorer = weight.scorer(reader, 1.0)?;
-    let alive = reader.alive_bitset();
-    let mut count = 0;
-    let mut doc = scorer.doc();
-    while doc != TERMINATED && count < limit {
-        count += u64::from(alive.is_none_or(|alive| alive.is_alive(doc)));
-        doc = scorer.advance();
-    }
-    Ok(count)
 }
 
 /// Reads the documents of hits.
