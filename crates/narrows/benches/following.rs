@@ -1,5 +1,6 @@
 //! How fast a follower follows over 100 ms and 1 Gbit/s, beside what it can index locally and what the link carries; and its
-//! memory while the link is cut under full indexing, and after.
+//! memory while the link is cut under full indexing, and after. The leader, which indexes the same documents, tells how much of
+//! that is the index's.
 //!
 //! `cargo bench -p narrows --bench following`: one node on each side. A follower is paused while the leader is filled, and
 //! resumed: everything comes as operations. The same documents were indexed on the follower's node directly before. The
@@ -133,7 +134,7 @@ impl Bench {
         self.follow(&target).await;
         self.index(&target, "leader", self.documents / 20).await;
         self.wait_for(&target, self.documents / 20).await;
-        let before = [resident(&target, "follower").await, resident(&target, "leader").await];
+        let before = [anonymous(&target, "follower").await, anonymous(&target, "leader").await];
         target.link().expect("there is one").cut();
         let began = Instant::now();
         let mut indexed = self.documents / 20;
@@ -148,12 +149,12 @@ impl Bench {
             let (b, f, l) = most.get();
             most.set((b.max(buffers), f.max(follower), l.max(leader)));
         };
-        peak(0, resident(&target, "follower").await, resident(&target, "leader").await);
+        peak(0, anonymous(&target, "follower").await, anonymous(&target, "leader").await);
         target.link().expect("there is one").heal();
         let healed = Instant::now();
         loop {
             let stats = stats(&target).await;
-            let now = (resident(&target, "follower").await, resident(&target, "leader").await);
+            let now = (anonymous(&target, "follower").await, anonymous(&target, "leader").await);
             peak(sum(&stats, "write_buffer_size_in_bytes"), now.0, now.1);
             if has(&stats) >= indexed {
                 break;
@@ -224,10 +225,11 @@ fn has(stats: &Value) -> u64 {
     shards(stats).filter_map(of).map(|checkpoint| (checkpoint + 1) as u64).sum()
 }
 
-async fn resident(target: &EmbeddedTarget, cluster: &str) -> u64 {
+/// Memory of a cluster's node that is no file's: mapped segments are the page cache, which gives way.
+async fn anonymous(target: &EmbeddedTarget, cluster: &str) -> u64 {
     let stats = common::ask(target, cluster, "GET", "/_nodes/stats/process", Value::Null).await;
     let nodes = stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
-    nodes.filter_map(|node| node["process"]["mem"]["resident_in_bytes"].as_u64()).sum()
+    nodes.filter_map(|node| node["process"]["mem"]["anonymous_in_bytes"].as_u64()).sum()
 }
 
 /// Core time of a cluster's node so far.
