@@ -130,7 +130,7 @@ pub enum Error {
     },
     /// An index did not become green.
     #[error(
-        "index {index} of the {cluster} is {status} after 30 s; \
+        "index {index} of the {cluster} is {status}, and no copy is on its way; \
          more replicas than nodes, or a node that is gone?"
     )]
     NotGreen {
@@ -178,6 +178,20 @@ pub enum Error {
         under: u64,
         /// What the follower says of itself.
         why: String,
+    },
+    /// Documents that are waited for and do not come.
+    #[error(
+        "{variant}: the leader has acknowledged nothing for {seconds} s, after {written} of {wanted} documents; is it down?"
+    )]
+    NobodyWrites {
+        /// The variant.
+        variant: String,
+        /// How long it was waited for.
+        seconds: u64,
+        /// Documents that were acknowledged.
+        written: u64,
+        /// Documents that are waited for.
+        wanted: u64,
     },
     /// A plan with a snapshot on a target without.
     #[error("{target} has no snapshots to restore; run this plan with --on opensearch")]

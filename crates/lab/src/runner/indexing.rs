@@ -11,11 +11,13 @@ use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::replicating::PLACE;
-use super::{LEADER, Runner};
+use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::corpus::{BulkBodies, portions};
-use crate::plan::{Background, Index, Variant};
+use crate::plan::{Action, Background, Index, Pattern, Variant};
 
+/// How long the copies of an index may take to start, however they get on.
+const GREEN_PATIENCE: Duration = Duration::from_secs(3600);
 /// How often sizes are indexed in the background, where there are no bulk requests.
 const LOAD_EVERY: Duration = Duration::from_millis(100);
 
@@ -62,6 +64,17 @@ impl<T: Target> Runner<'_, T> {
         index: &Index,
         variant: Option<&Variant>,
     ) -> Result<(), Error> {
+        let mut body = self.made_as(index, variant);
+        if index.rollover.is_some() {
+            body["aliases"] = json!({ &index.name: { "is_write_index": true } });
+        }
+        let name = index.first_name();
+        self.ask(LEADER, "PUT", &format!("/{name}"), Some(&body)).await?;
+        self.wait_for_health(LEADER, &name).await
+    }
+
+    /// What an index is made as: `settings` and `mappings`.
+    pub(super) fn made_as(&self, index: &Index, variant: Option<&Variant>) -> Value {
         let mut settings = json!({
             "index.number_of_shards": index.shards,
             "index.number_of_replicas": variant.map_or(index.replicas, |v| index.replicas_of(v)),
@@ -70,9 +83,7 @@ impl<T: Target> Runner<'_, T> {
             // A copy can only cross the link later if none is on the other side now.
             settings[PLACE] = json!(self.target.nodes(LEADER).first().map(|node| &node.name));
         }
-        let body = json!({ "settings": settings, "mappings": self.corpus().source.mapping() });
-        self.ask(LEADER, "PUT", &format!("/{}", index.name), Some(&body)).await?;
-        self.wait_for_health(LEADER, &index.name).await
+        json!({ "settings": settings, "mappings": self.corpus().source.mapping() })
     }
 
     async fn bulk(&self, index: &Index, done: &Cell<u64>) -> Result<(), Error> {
@@ -197,22 +208,53 @@ impl<T: Target> Runner<'_, T> {
         Ok(refused.unwrap_or_else(|| "it was accepted when sent again".to_owned()))
     }
 
-    /// Waits until every copy of an index is started.
+    /// Waits until every copy of an index is started: as long as there are more of them from look to look, or some are on
+    /// their way or held back for a node that left.
     pub(super) async fn wait_for_health(&self, cluster: &str, index: &str) -> Result<(), Error> {
-        let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout=30s");
-        let health: Value = self.ask(cluster, "GET", &path, None).await?;
-        if health["timed_out"] == json!(true) {
-            let status = health["status"].as_str().unwrap_or("unknown").to_owned();
-            let index = index.to_owned();
-            return Err(Error::NotGreen { cluster: cluster.to_owned(), index, status });
+        let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout=15s");
+        let give_up = self.env.now() + GREEN_PATIENCE;
+        let mut before = None;
+        loop {
+            let health: Value = self.ask(cluster, "GET", &path, None).await?;
+            if health["timed_out"] != json!(true) {
+                return Ok(());
+            }
+            let count = |name: &str| health[name].as_u64().unwrap_or(0);
+            let there = (count("number_of_nodes"), count("active_shards"));
+            let on_their_way = count("initializing_shards") + count("delayed_unassigned_shards");
+            if self.env.now() >= give_up || on_their_way == 0 && before == Some(there) {
+                let status = health["status"].as_str().unwrap_or("unknown").to_owned();
+                let index = index.to_owned();
+                return Err(Error::NotGreen { cluster: cluster.to_owned(), index, status });
+            }
+            before = Some(there);
         }
-        Ok(())
     }
 
-    /// Takes the indices away.
+    /// Takes the indices away, and on a follower first the patterns by which it would follow them again.
     pub(super) async fn forget_indices(&self, cluster: &str) -> Result<(), Error> {
+        for action in self.plan.actions.iter().filter(|_| cluster == FOLLOWER) {
+            if let Action::AutoFollow(Pattern { name, .. }) = action {
+                self.ask(cluster, "DELETE", &format!("/_ccr/auto_follow/{name}"), None).await?;
+            }
+        }
         for index in &self.plan.indices {
-            self.ask(cluster, "DELETE", &format!("/{}", index.name), None).await?;
+            let names = match index.rollover {
+                Some(_) => {
+                    let aliased =
+                        self.ask(cluster, "GET", &format!("/_alias/{}", index.name), None).await?;
+                    aliased
+                        .as_object()
+                        .into_iter()
+                        .flatten()
+                        .map(|(name, _)| name.clone())
+                        .collect()
+                }
+                None => vec![index.name.clone()],
+            };
+            for name in names {
+                self.ask(cluster, "DELETE", &format!("/{name}"), None).await?;
+            }
         }
         Ok(())
     }
