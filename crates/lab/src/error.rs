@@ -130,7 +130,7 @@ pub enum Error {
     },
     /// An index did not become green.
     #[error(
-        "index {index} of the {cluster} is {status} after 30 s; \
+        "index {index} of the {cluster} is {status}, and no copy is on its way; \
          more replicas than nodes, or a node that is gone?"
     )]
     NotGreen {

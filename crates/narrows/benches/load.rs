@@ -4,7 +4,7 @@
 //! searches for some seconds, from one process with one thread of its own where it has a choice, one after the other and
 //! several laps. Prints core time of a request (the driver's whole process, kernel included), requests a second, and
 //! the ratio to wrk. `NARROWS_BENCH_SECONDS` (5), `NARROWS_BENCH_LAPS` (3) and `NARROWS_BENCH_CLIENTS` (100) change its
-//! size.
+//! size. `NARROWS_BENCH_SERVE=SECONDS` only serves, for so long, and prints the address: for drivers that are run by hand.
 
 mod common;
 
@@ -20,6 +20,8 @@ use tokio::net::{TcpListener, TcpStream};
 /// Bytes of the answer's body, as of a search that finds a few documents.
 const BODY_BYTES: usize = 1024;
 const SEARCH: &str = r#"{"query":{"match_all":{}}}"#;
+/// How the answer's body begins: as a search's, and with what drivers ask a cluster about itself first.
+const ANSWER: &str = r#"{"took":1,"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"total":{"value":1,"relation":"eq"},"max_score":1.0,"hits":[]},"name":"a","cluster_name":"a","cluster_uuid":"a","status":"green","version":{"number":"7.10.2","build_flavor":"default","build_type":"tar","build_hash":"a","build_date":"2021-01-13T00:42:12.435326Z","build_snapshot":false,"lucene_version":"8.7.0","minimum_wire_compatibility_version":"6.8.0","minimum_index_compatibility_version":"6.0.0-beta1"},"tagline":"You Know, for Search","nodes":{},"indices":{},"_all":{"primaries":{},"total":{}},"rest":""#;
 
 /// A driver, and how it is run.
 struct Driver {
@@ -130,6 +132,11 @@ fn main() {
         (common::sized("NARROWS_BENCH_SECONDS", 5), common::sized("NARROWS_BENCH_LAPS", 3));
     let clients = common::sized("NARROWS_BENCH_CLIENTS", 100);
     let address = serve();
+    let serves_s = common::sized("NARROWS_BENCH_SERVE", 0);
+    if serves_s > 0 {
+        println!("http://{address}");
+        return std::thread::sleep(Duration::from_secs(serves_s));
+    }
     let mut found: Vec<(&Driver, Vec<f64>, Vec<f64>)> = Vec::new();
     let installed = |driver: &&Driver| driver.name == "narrows" || is_installed(driver.name);
     let drivers: Vec<&Driver> = DRIVERS.iter().filter(installed).collect();
@@ -217,9 +224,8 @@ fn serve() -> String {
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {BODY_BYTES}\r\n\r\n"
     )
     .expect("memory can be written");
-    let head = r#"{"took":1,"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":""#;
-    answer.extend_from_slice(head.as_bytes());
-    answer.resize(answer.len() + BODY_BYTES - head.len() - 2, b'x');
+    answer.extend_from_slice(ANSWER.as_bytes());
+    answer.resize(answer.len() + BODY_BYTES - ANSWER.len() - 2, b'x');
     answer.extend_from_slice(b"\"}");
     let answer: &'static [u8] = answer.leak();
     std::thread::spawn(move || {
@@ -235,6 +241,16 @@ fn serve() -> String {
     address
 }
 
+/// Of a request's body, as its head says.
+fn body_bytes(head: &[u8]) -> usize {
+    const NAME: &[u8] = b"content-length:";
+    let lines = head.split(|byte| *byte == b'\n');
+    let mut named = lines
+        .filter(|line| line.len() > NAME.len() && line[..NAME.len()].eq_ignore_ascii_case(NAME));
+    let text = named.next().and_then(|line| std::str::from_utf8(&line[NAME.len()..]).ok());
+    text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
 /// Answers as often as a request has come whole: its head, and the body, which has no blank line.
 async fn answer_all(mut stream: TcpStream, answer: &'static [u8]) {
     let mut buffer = vec![0; 8192];
@@ -246,8 +262,7 @@ async fn answer_all(mut stream: TcpStream, answer: &'static [u8]) {
         }
         let text = &buffer[..filled];
         let Some(head) = text.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
-        let body = if text.starts_with(b"POST") { SEARCH.len() } else { 0 };
-        if filled >= head + 4 + body {
+        if filled >= head + 4 + body_bytes(&text[..head]) {
             filled = 0;
             if stream.write_all(answer).await.is_err() {
                 return;

@@ -9,16 +9,15 @@ use common::BINARY;
 use serde_json::Value;
 
 /// The faults, whether a search that goes to the node is told so late that its answer takes the fault's time, and
-/// whether it is tried on OpenSearch: a node of it that ended takes longer to come back, on few cores, than a run waits for
-/// its indices.
+/// whether OpenSearch can be given it.
 const FAULTS: [(&str, bool, bool); 7] = [
     ("slow", false, true),
     ("load", false, true),
     ("pause", true, true),
     ("cut", true, true),
     ("fail", false, false),
-    ("stop", false, false),
-    ("kill", false, false),
+    ("stop", false, true),
+    ("kill", false, true),
 ];
 
 /// Of a fault, in milliseconds.

@@ -146,14 +146,16 @@ impl AutoCompression {
                 self.tried_against = Some(rate);
                 self.change(now, !self.is_on);
             }
-            None if self.is_on && !is_full => {
-                if self.carried_plain.is_none_or(|carried| rate < carried * ENOUGH) {
-                    self.change(now, false);
-                    self.next_trial = now;
-                }
+            None if self.is_on && !is_full && self.plain_would_do(rate) => {
+                self.change(now, false);
+                self.next_trial = now;
             }
             None => {}
         }
+    }
+
+    fn plain_would_do(&self, rate: f64) -> bool {
+        self.carried_plain.is_none_or(|carried| rate < carried * ENOUGH)
     }
 
     fn change(&mut self, now: Time, on: bool) {

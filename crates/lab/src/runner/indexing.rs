@@ -16,6 +16,8 @@ use crate::Error;
 use crate::corpus::{BulkBodies, portions};
 use crate::plan::{Action, Background, Index, Pattern, Variant};
 
+/// How long the copies of an index may take to start, however they get on.
+const GREEN_PATIENCE: Duration = Duration::from_secs(3600);
 /// How often sizes are indexed in the background, where there are no bulk requests.
 const LOAD_EVERY: Duration = Duration::from_millis(100);
 
@@ -206,16 +208,27 @@ impl<T: Target> Runner<'_, T> {
         Ok(refused.unwrap_or_else(|| "it was accepted when sent again".to_owned()))
     }
 
-    /// Waits until every copy of an index is started.
+    /// Waits until every copy of an index is started: as long as there are more of them from look to look, or some are on
+    /// their way or held back for a node that left.
     pub(super) async fn wait_for_health(&self, cluster: &str, index: &str) -> Result<(), Error> {
-        let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout=30s");
-        let health: Value = self.ask(cluster, "GET", &path, None).await?;
-        if health["timed_out"] == json!(true) {
-            let status = health["status"].as_str().unwrap_or("unknown").to_owned();
-            let index = index.to_owned();
-            return Err(Error::NotGreen { cluster: cluster.to_owned(), index, status });
+        let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout=15s");
+        let give_up = self.env.now() + GREEN_PATIENCE;
+        let mut before = None;
+        loop {
+            let health: Value = self.ask(cluster, "GET", &path, None).await?;
+            if health["timed_out"] != json!(true) {
+                return Ok(());
+            }
+            let count = |name: &str| health[name].as_u64().unwrap_or(0);
+            let there = (count("number_of_nodes"), count("active_shards"));
+            let on_their_way = count("initializing_shards") + count("delayed_unassigned_shards");
+            if self.env.now() >= give_up || on_their_way == 0 && before == Some(there) {
+                let status = health["status"].as_str().unwrap_or("unknown").to_owned();
+                let index = index.to_owned();
+                return Err(Error::NotGreen { cluster: cluster.to_owned(), index, status });
+            }
+            before = Some(there);
         }
-        Ok(())
     }
 
     /// Takes the indices away, and on a follower first the patterns by which it would follow them again.

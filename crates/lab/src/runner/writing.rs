@@ -161,8 +161,8 @@ impl Driver {
     /// Has writers write at a rate until [`Driver::stop`].
     pub(super) fn begin(self: &Rc<Self>, rate: Background) {
         self.acknowledged_before.set(self.books.counts().0);
-        for keeper in self.keepers.borrow().iter().cloned() {
-            let driver = self.clone();
+        for keeper in self.keepers.borrow().iter() {
+            let (driver, keeper) = (self.clone(), keeper.clone());
             self.spawn("rolls over", async move { keeper.run(&driver).await });
         }
         let runs = rate.full.filter(|_| self.is_virtual);

@@ -17,7 +17,7 @@ use crate::arm::{Counts, Found};
 use crate::commit::{Commit, StoredCommit};
 use crate::mapping::document::Reader;
 use crate::search::analyzer::{STANDARD, StandardAnalyzer};
-use crate::search::execute::CountsCache;
+use crate::search::execute::Findings;
 use crate::{Error, Mapping, Operation, Result};
 
 /// A segment is written out when the documents in memory reach this.
@@ -40,7 +40,7 @@ pub(super) struct Core {
     handles: RwLock<Arc<Handles>>,
     log: Mutex<Log>,
     counts: Mutex<Counts>,
-    pub(super) field_counts: CountsCache,
+    pub(super) findings: Findings,
     /// Why nothing more is accepted.
     failure: OnceLock<String>,
     _lock: File,
@@ -146,7 +146,7 @@ impl Core {
             handles: RwLock::new(Arc::new(handles)),
             log: Mutex::new(log),
             counts: Mutex::default(),
-            field_counts: CountsCache::default(),
+            findings: Findings::default(),
             failure: OnceLock::new(),
             _lock: lock,
         };

@@ -111,7 +111,7 @@ impl Core {
         let execution = Execution {
             request,
             mapping,
-            counts: &self.field_counts,
+            findings: &self.findings,
             now_ms: limits.now_ms,
             max_buckets: limits.max_buckets,
             stop: &limits.stop,

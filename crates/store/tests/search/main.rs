@@ -13,7 +13,7 @@ mod model;
 mod random;
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -28,7 +28,7 @@ use world::Env;
 use buckets::{aggregate, same};
 use common::{Numbers, write};
 use model::{compare, fits, sort_value};
-use random::{FIELDS, WORDS, aggregation, document, one, query};
+use random::{FIELDS, WORDS, aggregation, as_in_a_log, document, one, query};
 
 fn mapping() -> Mapping {
     Mapping::parse(&json!({"properties": {
@@ -53,16 +53,22 @@ async fn filled(env: &Env, dir: &Path, numbers: &mut Numbers) -> (Shard, BTreeMa
     let mut there = BTreeMap::new();
     for _ in 0..=numbers.below(4) {
         let mut requests = Vec::new();
-        // Segments in which each document has each field once are read in another way, a block at a time.
-        let whole = numbers.below(2) == 0;
-        for _ in 0..numbers.below(if whole { 180 } else { 60 }) {
+        // Segments in which each document has each field once are read in another way, a block at a time; and blocks are
+        // passed over where values lie as in a log.
+        let whole = numbers.below(3) > 0;
+        let log = whole && numbers.below(2) == 0;
+        let count = numbers.below(if whole { 180 } else { 60 });
+        for n in 0..count {
             let id = numbers.below(200);
             let name: Arc<str> = id.to_string().into();
             if there.contains_key(&id) && numbers.below(3) == 0 {
                 requests.push(WriteRequest::Delete { id: name });
                 there.remove(&id);
             } else {
-                let document = document(numbers, id, whole);
+                let mut document = document(numbers, id, whole);
+                if log {
+                    as_in_a_log(numbers, n, count, &mut document);
+                }
                 let source = Bytes::from(document.to_string());
                 requests.push(WriteRequest::Index {
                     id: name,
@@ -189,6 +195,18 @@ fn sorts_and_goes_on_behind_a_hit() {
             // A shard sends what may be wanted; who merges cuts the beginning off.
             let wanted: Vec<u64> = expected.iter().take(from + size).copied().collect();
             assert_eq!(ids, wanted, "{body}");
+            // Of some documents, by one key alone: whichever of those with equal values.
+            let query = query(&mut numbers, 1);
+            let body =
+                json!({"size": size, "sort": [key], "query": query, "track_total_hits": true});
+            let (_, hits, ids) = search(&shard, &body).await;
+            let fitting = expected.iter().filter(|id| fits(&query, &there[*id]));
+            let value = |id: &u64| sort_value(&there[id], path, descending);
+            assert_eq!(hits.total, fitting.clone().count() as u64, "{body}");
+            assert!(ids.iter().all(|id| fits(&query, &there[id])), "{body}");
+            assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{body}");
+            let values: Vec<Option<&Value>> = ids.iter().map(value).collect();
+            assert_eq!(values, fitting.take(size).map(value).collect::<Vec<_>>(), "{body}");
         }
     });
 }

@@ -59,6 +59,17 @@ pub fn document(numbers: &mut Numbers, id: u64, whole: bool) -> Value {
     Value::Object(fields)
 }
 
+/// Makes a document one of a log: the times, numbers and keys of `of` documents rise or fall with `n`, nearly.
+pub fn as_in_a_log(numbers: &mut Numbers, n: u64, of: u64, document: &mut Value) {
+    let mut words = WORDS;
+    words.sort_unstable();
+    document["at"] = json!(date((n * 290 / of + numbers.below(8)) as i64));
+    document["n"] = json!(10 - (n * 20 / of) as i64);
+    document["x"] = json!(n as f64 - numbers.below(4) as f64);
+    document["key"] = json!(format!("{}{}", words[(n * 6 / of) as usize], numbers.below(2)));
+    document["yes"] = json!(n * 2 > of);
+}
+
 pub fn value_of(numbers: &mut Numbers, path: &str) -> Value {
     match path {
         "key" => json!(format!("{}{}", one(numbers, &WORDS), numbers.below(4))),

@@ -4,11 +4,14 @@
 //! over the documents, whatever the nesting.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use tantivy::{COLLECT_BLOCK_BUFFER_LEN, DocId, SegmentReader};
+use tantivy::{COLLECT_BLOCK_BUFFER_LEN, DocId};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::bounds::Bounds;
+use super::by_segment::Here;
 use super::gathered::{Gathered, Missing};
 use super::resolve::Failed;
 use super::singles::Singles;
@@ -40,6 +43,7 @@ pub(super) struct Collector<'a> {
     values: Values,
     /// The same, where every document has one.
     singles: Option<Singles>,
+    bounds: Option<Arc<Bounds>>,
     state: State,
     subs: Vec<Collector<'a>>,
 }
@@ -123,20 +127,24 @@ impl<'a> Collector<'a> {
         };
         let subs = Collector::all(&of.subs, mapping, now_ms)?;
         let kind = mapped.map(|mapped| mapped.kind);
-        let values = Values::Absent;
-        Ok(Collector { of, kind, shown, missing, values, singles: None, state, subs })
+        let (values, singles, bounds) = (Values::Absent, None, None);
+        Ok(Collector { of, kind, shown, missing, values, singles, bounds, state, subs })
     }
 
     /// Turns to the next segment.
-    pub(super) fn enter(&mut self, segment: &SegmentReader) -> tantivy::Result<()> {
+    pub(super) fn enter(&mut self, here: Here<'_>) -> tantivy::Result<()> {
         if let Some(kind) = self.kind {
-            self.values = Values::open(segment, field_of(&self.of.kind), kind)?;
-            self.singles = Singles::open(segment, field_of(&self.of.kind), kind)?;
+            let path = field_of(&self.of.kind);
+            self.values = Values::open(here.segment, path, kind)?;
+            (self.bounds, self.singles) = match &self.state {
+                State::Buckets(_) => Bounds::open(here, path, kind)?.unzip(),
+                _ => (None, Singles::open(here.segment, path, kind)?),
+            };
         }
         if let State::Buckets(gathered) = &mut self.state {
             gathered.enter(&self.values);
         }
-        self.subs.iter_mut().try_for_each(|sub| sub.enter(segment))
+        self.subs.iter_mut().try_for_each(|sub| sub.enter(here))
     }
 
     /// Counts documents of the whole shard, in their order.
@@ -159,8 +167,16 @@ impl<'a> Collector<'a> {
                 }
             }
             State::Buckets(gathered) if !matches!(self.of.kind, AggregationKind::Range(_)) => {
-                gathered.keys_of_block(&self.of.kind, &self.values, singles.bits(docs));
-                gathered.count_block(docs, buckets, !self.subs.is_empty());
+                let (of, keeps) = (&self.of.kind, !self.subs.is_empty());
+                let ends = self.bounds.as_ref().and_then(|bounds| bounds.of_docs(docs));
+                let same = ends.and_then(|ends| gathered.key_of_all(of, &self.values, ends));
+                match (same, same_parent(buckets)) {
+                    (Some(key), Some(parent)) => gathered.count_all(docs, parent, key, keeps),
+                    _ => {
+                        gathered.keys_of_block(of, &self.values, singles.bits(docs));
+                        gathered.count_block(docs, buckets, keeps);
+                    }
+                }
                 let (docs, numbers) = &gathered.within;
                 self.subs.iter_mut().for_each(|sub| sub.collect_block(docs, numbers));
             }
@@ -406,6 +422,11 @@ impl<'a> Collector<'a> {
             State::Buckets(_) => f64::NAN,
         }
     }
+}
+
+/// The bucket of the level above that documents are in, where that is one.
+fn same_parent(buckets: &[u32]) -> Option<u32> {
+    buckets.first().copied().filter(|first| buckets.iter().all(|bucket| bucket == first))
 }
 
 fn is_no_number(kind: FieldType) -> bool {

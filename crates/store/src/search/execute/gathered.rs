@@ -96,6 +96,32 @@ impl Gathered {
         self.keys = keys;
     }
 
+    /// The key of all documents whose values lie between `ends`, where that is one: keys rise with values.
+    pub(super) fn key_of_all(
+        &mut self,
+        of: &AggregationKind,
+        values: &Values,
+        ends: (u64, u64),
+    ) -> Option<u128> {
+        if ends.0 != ends.1 && matches!(of, AggregationKind::Terms(_)) {
+            return None;
+        }
+        self.keys_of_block(of, values, &[ends.0, ends.1]);
+        (self.keys[0] == self.keys[1]).then_some(self.keys[0])
+    }
+
+    /// Counts documents that have the same key, in one bucket of the level above; `keeps` as in [`Gathered::count_block`].
+    pub(super) fn count_all(&mut self, docs: &[DocId], parent: u32, key: u128, keeps: bool) {
+        self.within.0.clear();
+        self.within.1.clear();
+        let Some(number) = self.number(parent, key) else { return };
+        self.buckets[number as usize].2 += docs.len() as u64;
+        if keeps {
+            self.within.0.extend_from_slice(docs);
+            self.within.1.resize(docs.len(), number);
+        }
+    }
+
     /// Counts a block's documents by their keys; `keeps` says whether to keep the bucket of each.
     pub(super) fn count_block(&mut self, docs: &[DocId], parents: &[u32], keeps: bool) {
         self.within.0.clear();

@@ -8,12 +8,19 @@
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `values.rs` | the columns of a segment |
 //! | `singles.rs` | columns of which many values are read at once |
+//! | `bounds.rs`, `by_segment.rs` | the least and greatest values of blocks of them; what is kept of a segment |
+//! | `by_score.rs` | the best by score alone, and how many there are |
+//! | `matches.rs` | the documents that match, block by block |
 //! | `top.rs` | the best hits of a segment |
 //! | `aggregate.rs`, `gathered.rs` | aggregations, and the buckets that they meet |
 
 mod aggregate;
+mod bounds;
+mod by_score;
+mod by_segment;
 mod excluded;
 mod gathered;
+mod matches;
 mod resolve;
 mod singles;
 mod statistics;
@@ -24,16 +31,19 @@ mod values;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use tantivy::query::{ConstScoreQuery, EnableScoring, Query as Library, Weight};
+use tantivy::query::{EnableScoring, Query as Library, Weight};
 use tantivy::schema::document::Value as _;
-use tantivy::{DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED, TantivyDocument};
+use tantivy::{DocId, Score, Searcher, SegmentReader, TantivyDocument};
 
 use self::aggregate::Collector;
+use self::bounds::{BLOCK, Bounds};
+pub(crate) use self::by_segment::Findings;
+use self::by_segment::Here;
+use self::matches::{Interval, Matches, Within};
 use self::resolve::{Failed, Resolver};
-pub(crate) use self::statistics::CountsCache;
 use self::top::{Order, Top};
 use super::error::SearchError;
-use super::request::{SearchRequest, SortKey, SortMissing, SortMode, SortTarget, TrackTotalHits};
+use super::request::{SearchRequest, SortKey, SortMissing, SortMode, SortTarget};
 use super::result::{FetchedHit, ShardHit, ShardHits, compare_hits};
 use crate::mapping::Mapping;
 use crate::tantivy_arm::{SEQ_NO, STORE_CACHE_BLOCKS, VERSION};
@@ -47,7 +57,7 @@ pub struct SearchView(pub(crate) Option<Searcher>);
 pub(crate) struct Execution<'a> {
     pub(crate) request: &'a SearchRequest,
     pub(crate) mapping: &'a Mapping,
-    pub(crate) counts: &'a CountsCache,
+    pub(crate) findings: &'a Findings,
     pub(crate) now_ms: i64,
     pub(crate) max_buckets: usize,
     /// Set from outside when time has run out.
@@ -77,6 +87,11 @@ impl From<tantivy::TantivyError> for SearchFailed {
 
 type Result<T> = std::result::Result<T, SearchFailed>;
 
+/// Blocks that are looked at first where only the best hits in some order are wanted, and how many times more in each
+/// round after it.
+const FIRST_ROUND_BLOCKS: usize = 1;
+const ROUNDS_GROW: usize = 8;
+
 /// The order where the request has none.
 fn by_score() -> [SortKey; 1] {
     [SortKey {
@@ -88,13 +103,38 @@ fn by_score() -> [SortKey; 1] {
     }]
 }
 
+/// What is asked of a view.
+struct Asked<'a> {
+    searcher: &'a Searcher,
+    query: &'a dyn Library,
+    /// The same, where it is no more than this.
+    interval: Option<Interval>,
+}
+
+impl Asked<'_> {
+    fn within(&self, here: Here<'_>) -> tantivy::Result<Option<Within>> {
+        self.interval.as_ref().map_or(Ok(None), |interval| interval.within(here))
+    }
+
+    fn weight(&self, needs_scores: bool) -> tantivy::Result<Box<dyn Weight>> {
+        self.query.weight(match needs_scores {
+            true => EnableScoring::enabled_from_searcher(self.searcher),
+            false => EnableScoring::disabled_from_searcher(self.searcher),
+        })
+    }
+}
+
 impl Execution<'_> {
+    fn here<'a>(&'a self, asked: &Asked<'a>, segment: &'a SegmentReader) -> Here<'a> {
+        Here { searcher: asked.searcher, segment, findings: self.findings }
+    }
+
     /// Searches a view.
     pub(crate) fn run(&self, searcher: &Searcher) -> Result<ShardHits> {
-        let resolver =
-            Resolver { searcher, mapping: self.mapping, counts: self.counts, now_ms: self.now_ms };
-        let query = resolver.resolve(&self.request.query)?;
-        let request = self.request;
+        let Execution { request, mapping, findings, now_ms, .. } = *self;
+        let resolver = Resolver { searcher, mapping, findings, now_ms };
+        let query = resolver.resolve(&request.query)?;
+        let interval = resolver.interval(&request.query)?;
         let plain = request.aggregations.is_empty()
             && request.min_score.is_none()
             && request.search_after.is_none()
@@ -102,9 +142,10 @@ impl Execution<'_> {
         if plain && request.query.is_match_all() {
             return Ok(self.first_of_all(searcher));
         }
+        let asked = Asked { searcher, query: query.as_ref(), interval };
         let mut hits = match plain {
-            true => self.best(searcher, query.as_ref())?,
-            false => self.every(searcher, query.as_ref())?,
+            true => self.best(&asked)?,
+            false => self.every(&asked)?,
         };
         hits.timed_out = self.stop.load(Ordering::Relaxed);
         Ok(hits)
@@ -145,107 +186,11 @@ impl Execution<'_> {
         ShardHits { total, more, max_score, hits, ..ShardHits::default() }
     }
 
-    /// The best by score alone: counts as far as is asked for, then passes over what cannot be among the best.
-    fn best(&self, searcher: &Searcher, query: &dyn Library) -> Result<ShardHits> {
-        let (total, more) = self.count(searcher, query)?;
-        let mut all = Vec::new();
-        if self.wanted() > 0 {
-            let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
-            // Where all score the same the first are the best.
-            let is_constant = query.is::<ConstScoreQuery>();
-            for (segment, reader) in (0..).zip(searcher.segment_readers()) {
-                all.extend(match is_constant {
-                    true => self.first_of(weight.as_ref(), segment, reader, all.len())?,
-                    false => self.best_of(weight.as_ref(), segment, reader)?,
-                });
-            }
-        }
-        let hits = self.merge(all);
-        let max_score = hits.first().and_then(|hit| hit.score);
-        Ok(ShardHits { total, more, max_score, hits, ..ShardHits::default() })
-    }
-
-    fn count(&self, searcher: &Searcher, query: &dyn Library) -> Result<(u64, bool)> {
-        let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
-        let mut total = 0;
-        for reader in searcher.segment_readers() {
-            match self.request.track_total_hits {
-                TrackTotalHits::No => return Ok((0, true)),
-                TrackTotalHits::All => total += u64::from(weight.count(reader)?),
-                TrackTotalHits::UpTo(limit) => {
-                    total += count_up_to(weight.as_ref(), reader, limit.saturating_add(1) - total)?;
-                    if total > limit {
-                        return Ok((limit, true));
-                    }
-                }
-            }
-        }
-        Ok((total, false))
-    }
-
-    /// The first of a segment, where `before` hits come before it.
-    fn first_of(
-        &self,
-        weight: &dyn Weight,
-        segment: u32,
-        reader: &SegmentReader,
-        before: usize,
-    ) -> Result<Vec<ShardHit>> {
-        let (mut hits, wanted) = (Vec::new(), self.wanted().saturating_sub(before));
-        let alive = reader.alive_bitset();
-        let mut scorer = weight.scorer(reader, 1.0)?;
-        let mut doc = scorer.doc();
-        while doc != TERMINATED && hits.len() < wanted {
-            if alive.is_none_or(|alive| alive.is_alive(doc)) {
-                let score = scorer.score();
-                let (sort, score) = (self.shown_sort(score), Some(score));
-                hits.push(ShardHit { segment, doc, score, sort });
-            }
-            doc = scorer.advance();
-        }
-        Ok(hits)
-    }
-
-    fn best_of(
-        &self,
-        weight: &dyn Weight,
-        segment: u32,
-        reader: &SegmentReader,
-    ) -> Result<Vec<ShardHit>> {
-        let wanted = self.wanted();
-        // Sorted, the worst last; short, so that shifting costs less than a heap.
-        let mut kept: Vec<(Score, DocId)> = Vec::with_capacity(wanted.min(1024) + 1);
-        let alive = reader.alive_bitset();
-        let mut threshold = Score::MIN;
-        weight.for_each_pruning(threshold, reader, &mut |doc, score| {
-            if alive.is_none_or(|alive| alive.is_alive(doc)) && score > threshold {
-                let at = kept.partition_point(|(other, _)| *other >= score);
-                kept.insert(at, (score, doc));
-                kept.truncate(wanted);
-                if kept.len() == wanted {
-                    threshold = kept.last().map_or(Score::MIN, |(worst, _)| *worst);
-                }
-            }
-            threshold
-        })?;
-        let hit = |(score, doc)| ShardHit {
-            segment,
-            doc,
-            score: Some(score),
-            sort: self.shown_sort(score),
-        };
-        Ok(kept.into_iter().map(hit).collect())
-    }
-
-    /// Looks at every document that matches.
-    fn every(&self, searcher: &Searcher, query: &dyn Library) -> Result<ShardHits> {
-        let request = self.request;
+    /// Looks at every document that matches, or at those that may be among the best in the order that is asked for.
+    fn every(&self, asked: &Asked<'_>) -> Result<ShardHits> {
+        let (request, searcher) = (self.request, asked.searcher);
         let needs_scores = request.needs_scores();
-        let scoring = match needs_scores {
-            true => EnableScoring::enabled_from_searcher(searcher),
-            false => EnableScoring::disabled_from_searcher(searcher),
-        };
-        let weight = query.weight(scoring)?;
+        let weight = asked.weight(needs_scores)?;
         let by_score = by_score();
         let order = Order {
             keys: if request.sort.is_empty() { &by_score } else { &request.sort },
@@ -254,17 +199,23 @@ impl Execution<'_> {
             shows_scores: request.is_by_score() || request.track_scores || sorts_by_score(request),
             now_ms: self.now_ms,
         };
+        let wants_hits = self.wanted() > 0;
+        // Then who has been counted need not be looked at.
+        let sorts_only = wants_hits && !needs_scores && request.aggregations.is_empty();
+        let counted = if sorts_only { Some(self.count(asked)?) } else { None };
         let mut collectors = Collector::all(&request.aggregations, self.mapping, self.now_ms)?;
         let (mut total, mut max_score, mut base, mut all) = (0, None::<f32>, 0, Vec::new());
         for (segment, reader) in (0..).zip(searcher.segment_readers()) {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            collectors.iter_mut().try_for_each(|collector| collector.enter(reader))?;
-            let mut top = Top::new(self.wanted(), &order, self.mapping, reader, base)?;
+            let here = self.here(asked, reader);
+            collectors.iter_mut().try_for_each(|collector| collector.enter(here))?;
+            let mut top = Top::new(self.wanted(), &order, self.mapping, here, base)?;
             base += u64::from(reader.max_doc());
-            let wants_hits = self.wanted() > 0;
-            if needs_scores {
+            if let Some(bounds) = top.bounds().filter(|_| sorts_only) {
+                self.most_promising(asked, weight.as_ref(), here, &bounds, &mut top)?;
+            } else if needs_scores {
                 self.each_scored(weight.as_ref(), reader, &mut |doc, score| {
                     if request.min_score.is_some_and(|least| score < least) {
                         return;
@@ -277,7 +228,7 @@ impl Execution<'_> {
                     collectors.iter_mut().for_each(|collector| collector.collect(&[doc]));
                 })?;
             } else {
-                self.each_block(weight.as_ref(), reader, &mut |docs| {
+                self.each_block(asked, weight.as_ref(), here, &mut |docs| {
                     total += docs.len() as u64;
                     if wants_hits {
                         top.collect_block(docs);
@@ -288,13 +239,53 @@ impl Execution<'_> {
             all.extend(top.hits(segment));
         }
         let hits = self.merge(all);
-        let (total, more) = self.counted(total, self.stop.load(Ordering::Relaxed));
+        let stopped = self.stop.load(Ordering::Relaxed);
+        let (total, more) = self.counted(counted.unwrap_or(total), stopped);
         let max_score = max_score.filter(|_| order.shows_scores);
         let mut aggregations = Vec::with_capacity(collectors.len());
         for collector in &mut collectors {
             aggregations.push(collector.finish(self.max_buckets)?);
         }
         Ok(ShardHits { total, more, max_score, hits, aggregations, timed_out: false })
+    }
+
+    /// Looks at the blocks of a segment that may hold the best hits first, in rounds of ever more blocks, until no block
+    /// may hold another one.
+    fn most_promising(
+        &self,
+        asked: &Asked<'_>,
+        weight: &dyn Weight,
+        here: Here<'_>,
+        bounds: &Bounds,
+        top: &mut Top<'_>,
+    ) -> tantivy::Result<()> {
+        let alive = here.segment.alive_bitset();
+        let mut left: Vec<u32> = (0..bounds.blocks()).collect();
+        let (mut round, mut docs) = (FIRST_ROUND_BLOCKS, Vec::with_capacity(BLOCK as usize));
+        loop {
+            left.retain(|block| top.may_hold(bounds, *block));
+            if left.is_empty() || self.stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let rest = match round < left.len() {
+                true => {
+                    left.select_nth_unstable_by_key(round, |block| top.promise(bounds, *block));
+                    left.split_off(round)
+                }
+                false => Vec::new(),
+            };
+            left.sort_unstable();
+            let mut matches = Matches::open(asked.within(here)?, weight, here.segment)?;
+            for block in left {
+                if top.may_hold(bounds, block) {
+                    matches.of_block(bounds, block, &mut docs);
+                    docs.retain(|doc| alive.is_none_or(|alive| alive.is_alive(*doc)));
+                    top.collect_block(&docs);
+                }
+            }
+            left = rest;
+            round *= ROUNDS_GROW;
+        }
     }
 
     /// Calls with every live document that matches and its score, until time runs out.
@@ -316,15 +307,16 @@ impl Execution<'_> {
     /// Calls with all live documents that match, some at once and in their order, until time runs out.
     fn each_block(
         &self,
+        asked: &Asked<'_>,
         weight: &dyn Weight,
-        reader: &SegmentReader,
+        here: Here<'_>,
         see: &mut dyn FnMut(&[DocId]),
     ) -> tantivy::Result<()> {
-        let alive = reader.alive_bitset();
+        let alive = here.segment.alive_bitset();
         let mut living = Vec::new();
-        weight.for_each_no_score(reader, &mut |docs| {
+        let mut see = |docs: &[DocId]| {
             // The library does not let itself be stopped, but it can be left idle.
-            if self.stop.load(Ordering::Relaxed) {
+            if docs.is_empty() || self.stop.load(Ordering::Relaxed) {
                 return;
             }
             match alive {
@@ -335,7 +327,16 @@ impl Execution<'_> {
                     see(&living);
                 }
             }
-        })
+        };
+        let Some(mut within) = asked.within(here)? else {
+            return weight.for_each_no_score(here.segment, &mut see);
+        };
+        let mut docs = Vec::with_capacity(BLOCK as usize);
+        for block in 0..within.blocks() {
+            within.of_block(block, &mut docs);
+            see(&docs);
+        }
+        Ok(())
     }
 
     /// The best of all segments.
@@ -349,19 +350,6 @@ impl Execution<'_> {
 
 fn sorts_by_score(request: &SearchRequest) -> bool {
     request.sort.iter().any(|key| key.target == SortTarget::Score)
-}
-
-/// Live documents that match, counted until there are `limit`.
-fn count_up_to(weight: &dyn Weight, reader: &SegmentReader, limit: u64) -> tantivy::Result<u64> {
-    let mut scorer = weight.scorer(reader, 1.0)?;
-    let alive = reader.alive_bitset();
-    let mut count = 0;
-    let mut doc = scorer.doc();
-    while doc != TERMINATED && count < limit {
-        count += u64::from(alive.is_none_or(|alive| alive.is_alive(doc)));
-        doc = scorer.advance();
-    }
-    Ok(count)
 }
 
 /// Reads the documents of hits.

@@ -12,8 +12,10 @@ use tantivy::query::{
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, Searcher, SegmentReader, Term};
 
+use super::by_segment::Findings;
 use super::excluded::Excluded;
-use super::statistics::{CountsCache, Scored};
+use super::matches::Interval;
+use super::statistics::Scored;
 use super::value::{Value, exact, range};
 use super::values::Values;
 use crate::mapping::Mapping;
@@ -48,7 +50,7 @@ impl From<tantivy::TantivyError> for Failed {
 pub(super) struct Resolver<'a> {
     pub(super) searcher: &'a Searcher,
     pub(super) mapping: &'a Mapping,
-    pub(super) counts: &'a CountsCache,
+    pub(super) findings: &'a Findings,
     pub(super) now_ms: i64,
 }
 
@@ -143,7 +145,8 @@ impl Resolver<'_> {
     }
 
     fn scored(&self, place: &Place, query: Resolved) -> Result<Resolved> {
-        let counts = self.counts.of(self.searcher, place.field, place.path, place.mapped.kind)?;
+        let counts =
+            self.findings.counts.of(self.searcher, place.field, place.path, place.mapped.kind)?;
         Ok(Box::new(Scored { counts, query }))
     }
 
@@ -269,9 +272,6 @@ impl Resolver<'_> {
     }
 
     fn range(&self, path: &str, kind: &QueryKind) -> Result<Resolved> {
-        let QueryKind::Range { lower, upper, format, zone_ms, .. } = kind else {
-            return Ok(nothing());
-        };
         let Some(place) = self.place(path) else { return Ok(nothing()) };
         if place.mapped.kind == FieldType::GeoPoint {
             return Err(unfit(format!(
@@ -279,12 +279,45 @@ impl Resolver<'_> {
             ))
             .into());
         }
-        let ends = (lower.as_ref(), upper.as_ref());
-        let context = (format.as_ref(), *zone_ms, self.now_ms);
-        match range(place.path, place.mapped, ends, context)? {
+        match self.bounds(&place, kind)? {
             None => Ok(nothing()),
             Some((Bound::Unbounded, Bound::Unbounded)) => self.exists(path),
             Some(bounds) => Ok(between(&place, bounds)),
+        }
+    }
+
+    /// The bounds of a range; none if nothing can lie within.
+    fn bounds(
+        &self,
+        place: &Place,
+        kind: &QueryKind,
+    ) -> Result<Option<(Bound<Value>, Bound<Value>)>> {
+        let QueryKind::Range { lower, upper, format, zone_ms, .. } = kind else { return Ok(None) };
+        let ends = (lower.as_ref(), upper.as_ref());
+        let context = (format.as_ref(), *zone_ms, self.now_ms);
+        Ok(range(place.path, place.mapped, ends, context)?)
+    }
+
+    /// What a query asks, where that is no more than that one value lies between two.
+    pub(super) fn interval(&self, query: &Query) -> Result<Option<Interval>> {
+        let bounds = |path: &str, bounds: Option<(Bound<Value>, Bound<Value>)>| {
+            let (place, bounds) = (self.place(path)?, bounds?);
+            let ends = ends_of(place.mapped.kind, &bounds)?;
+            Some(Interval { path: path.to_owned(), kind: place.mapped.kind, ends })
+        };
+        match &query.kind {
+            QueryKind::ConstantScore { filter } => self.interval(filter),
+            QueryKind::Term { field, value } if field != crate::tantivy_arm::ID => {
+                let Some(place) = self.place(field) else { return Ok(None) };
+                let found = exact(place.path, place.mapped, value, self.now_ms)?;
+                let included = |(low, high)| (Bound::Included(low), Bound::Included(high));
+                Ok(bounds(field, found.map(included)))
+            }
+            QueryKind::Range { field, .. } => {
+                let Some(place) = self.place(field) else { return Ok(None) };
+                Ok(bounds(field, self.bounds(&place, &query.kind)?))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -425,6 +458,26 @@ fn between(place: &Place, (low, high): (Bound<Value>, Bound<Value>)) -> Resolved
         return Box::new(InvertedIndexRangeQuery::new(low, high));
     }
     Box::new(RangeQuery::new(low, high))
+}
+
+/// Bounds as the least and the greatest value, in the bits of columns; none where these are no such numbers, or where
+/// nothing lies between.
+fn ends_of(kind: FieldType, (low, high): &(Bound<Value>, Bound<Value>)) -> Option<(u64, u64)> {
+    if matches!(kind, FieldType::Keyword | FieldType::Text | FieldType::Ip | FieldType::GeoPoint) {
+        return None;
+    }
+    let bits = |value: &Value| u64::try_from(value.bits()).ok();
+    let low = match low {
+        Bound::Included(value) => bits(value)?,
+        Bound::Excluded(value) => bits(value)?.checked_add(1)?,
+        Bound::Unbounded => 0,
+    };
+    let high = match high {
+        Bound::Included(value) => bits(value)?,
+        Bound::Excluded(value) => bits(value)?.checked_sub(1)?,
+        Bound::Unbounded => u64::MAX,
+    };
+    (low <= high).then_some((low, high))
 }
 
 /// The library has no ranges of booleans.

@@ -3,14 +3,11 @@
 //! Lucene counts the documents that have the field; the index library counts all of them. On fields that not every
 //! document has the scores would differ, so that we count as Lucene does.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
-use tantivy::index::SegmentId;
 use tantivy::query::{Bm25StatisticsProvider, EnableScoring, Query, Weight};
 use tantivy::schema::Field;
 use tantivy::{Searcher, SegmentReader, Term};
 
+use super::by_segment::BySegment;
 use super::values::Values;
 use crate::FieldType;
 
@@ -21,12 +18,8 @@ pub(crate) struct FieldCounts {
     words: u64,
 }
 
-/// Counts of fields by segment. A segment never changes, so that each is counted once.
-#[derive(Debug, Default)]
-pub(crate) struct CountsCache(Mutex<BTreeMap<(SegmentId, u32), FieldCounts>>);
-
-/// Counts that are kept; beyond, those of segments that are gone are dropped.
-const CACHE_ENTRIES: usize = 4096;
+/// Counts of fields by segment and number of the field.
+pub(super) type CountsCache = BySegment<u32, FieldCounts>;
 
 impl CountsCache {
     /// The counts of a field over all segments, deleted documents among them, as in Lucene.
@@ -40,33 +33,11 @@ impl CountsCache {
         let mut sum = FieldCounts::default();
         for segment in searcher.segment_readers() {
             let key = (segment.segment_id(), field.field_id());
-            let known = self.lock().get(&key).copied();
-            let counts = match known {
-                Some(counts) => counts,
-                None => {
-                    let counts = count(segment, field, path, kind)?;
-                    self.keep(searcher, key, counts);
-                    counts
-                }
-            };
+            let counts = self.get_or_find(searcher, key, || count(segment, field, path, kind))?;
             sum.documents += counts.documents;
             sum.words += counts.words;
         }
         Ok(sum)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(SegmentId, u32), FieldCounts>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn keep(&self, searcher: &Searcher, key: (SegmentId, u32), counts: FieldCounts) {
-        let mut kept = self.lock();
-        if kept.len() >= CACHE_ENTRIES {
-            let live =
-                |id: &SegmentId| searcher.segment_readers().iter().any(|s| s.segment_id() == *id);
-            kept.retain(|(id, _), _| live(id));
-        }
-        kept.insert(key, counts);
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use tantivy::columnar::TermOrdHit;
 use tantivy::{DocId, SegmentReader};
 
+use super::bounds::Bounds;
+use super::by_segment::Here;
 use super::resolve::Failed;
 use super::singles::Singles;
 use super::value::{self, Value};
@@ -81,6 +84,7 @@ pub(super) struct Top<'a> {
     columns: Vec<Column<'a>>,
     /// Of the first key, where many of its values can be read at once.
     singles: Option<Singles>,
+    bounds: Option<Arc<Bounds>>,
     after: Option<Vec<Bits>>,
     kept: BinaryHeap<Kept>,
     shows_values: bool,
@@ -104,12 +108,12 @@ impl<'a> Top<'a> {
         limit: usize,
         order: &Order<'a>,
         mapping: &Mapping,
-        segment: &SegmentReader,
+        here: Here<'_>,
         base: u64,
     ) -> Result<Self> {
         let mut columns = Vec::with_capacity(order.keys.len());
         for key in order.keys {
-            columns.push(column(key, mapping, segment, base, order.now_ms)?);
+            columns.push(column(key, mapping, here.segment, base, order.now_ms)?);
         }
         let after = match order.after {
             None => None,
@@ -120,15 +124,16 @@ impl<'a> Top<'a> {
                 Some(bits.collect::<Result<Vec<Bits>>>()?)
             }
         };
-        let singles = match columns.first().map(|column| (column.key, &column.source)) {
+        let opened = match columns.first().map(|column| (column.key, &column.source)) {
             Some((SortKey { target: SortTarget::Field(path), .. }, Source::Field(kind, _))) => {
-                Singles::open(segment, path, *kind)?
+                Bounds::open(here, path, *kind)?
             }
             _ => None,
         };
+        let (bounds, singles) = opened.unzip();
         let Order { shows_values, shows_scores, .. } = *order;
         let kept = BinaryHeap::new();
-        Ok(Top { limit, columns, singles, after, kept, shows_values, shows_scores })
+        Ok(Top { limit, columns, singles, bounds, after, kept, shows_values, shows_scores })
     }
 
     /// Looks at a document that matched.
@@ -154,6 +159,37 @@ impl<'a> Top<'a> {
             }
         }
         self.singles = Some(singles);
+    }
+
+    /// The bounds of the first key, where it has any: then [`Top::promise`] and [`Top::may_hold`] may be asked.
+    pub(super) fn bounds(&self) -> Option<Arc<Bounds>> {
+        self.bounds.clone()
+    }
+
+    /// What no hit of a block comes before, and what none comes behind.
+    fn of_block(&self, bounds: &Bounds, block: u32) -> (Bits, Bits) {
+        let (least, greatest) = bounds.of_block(block);
+        let ends = (self.columns[0].of_value(least), self.columns[0].of_value(greatest));
+        (ends.0.min(ends.1), ends.0.max(ends.1))
+    }
+
+    /// Blocks of less are to be looked at before those of more: they may hold better hits.
+    pub(super) fn promise(&self, bounds: &Bounds, block: u32) -> (u128, u32) {
+        (self.of_block(bounds, block).0, block)
+    }
+
+    /// Whether a block may hold a hit that would be kept.
+    pub(super) fn may_hold(&self, bounds: &Bounds, block: u32) -> bool {
+        let (best, worst) = self.of_block(bounds, block);
+        if self.after.as_ref().is_some_and(|after| worst < after[0]) {
+            return false;
+        }
+        let Some(last) = self.kept.peek().filter(|_| self.kept.len() >= self.limit) else {
+            return self.limit > 0;
+        };
+        // Of equal hits the first document is kept, unless there is another key.
+        let before = self.columns.len() > 1 || bounds.docs(block).start < last.doc;
+        best < last.first || (best == last.first && before)
     }
 
     fn may_keep(&self, first: Bits) -> bool {
