@@ -66,7 +66,8 @@ const RESTARTS_SHOWN: usize = 5;
 
 /// Each wait that is shown: those of the plan, then after the restarts at random those that lacked most.
 pub fn waits(figures: &FollowFigures) -> Vec<&CatchUp> {
-    let mut restarts: Vec<&CatchUp> = figures.restarts.iter().collect();
+    let lacked = |wait: &&CatchUp| wait.lag_operations > 0;
+    let mut restarts: Vec<&CatchUp> = figures.restarts.iter().filter(lacked).collect();
     restarts.sort_by(|a, b| b.lag_s.total_cmp(&a.lag_s));
     restarts.truncate(RESTARTS_SHOWN);
     figures.catch_ups.iter().chain(restarts).collect()
@@ -155,6 +156,7 @@ mod tests {
         let wait = |lag_s: u64| CatchUp {
             after: format!("restart {lag_s}"),
             lag_s: lag_s as f64,
+            lag_operations: lag_s,
             seconds: 10.0 + lag_s as f64,
             ..CatchUp::default()
         };

@@ -39,6 +39,29 @@ fn the_record_of_a_watched_cluster_opens_and_is_explained() {
     assert_eq!(insight::curves(&run, &summary).len(), 1);
 }
 
+/// A follower on processes (format 3): logs that roll over while its nodes restart. Of every four samples of nodes and the
+/// link one is kept.
+#[test]
+fn the_record_of_a_follower_opens_and_is_told() {
+    let run = RunDir::open(&stored("run-v3")).unwrap();
+    assert_eq!(run.manifest.format, 3);
+    let summary = insight::Summary::of(&run);
+    assert_eq!(summary.gaps, Vec::<String>::new());
+    let figures = &summary.following[0].laps[0];
+    assert_eq!((figures.rollovers, figures.restarts_ended, figures.copies), (7, 4, 64));
+    assert_eq!((figures.acknowledged, figures.violations), (150_600, 0));
+    let worst = figures.restarts.iter().max_by_key(|wait| wait.lag_operations).unwrap();
+    assert_eq!(
+        (worst.lag_operations, worst.after.as_str()),
+        (7000, "follower was killed for 3.00 s")
+    );
+    let curves = insight::curves(&run, &summary);
+    assert!(curves[0].lag.iter().any(|point| point.value == 8600.0));
+    let page = report::html(&run);
+    let told = "8 indices after 7 rollovers; 4 restarts at random, caught up after 4 of them, within 2.31 s";
+    assert!(page.contains(told) && page.contains("How far behind the follower was"));
+}
+
 /// Run by hand with `--ignored` when the format has a new version; refuses to touch a stored one.
 #[test]
 #[ignore = "writes a fixture"]

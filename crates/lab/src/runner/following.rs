@@ -23,7 +23,7 @@ const SAMPLE_PATIENCE: Duration = Duration::from_millis(1500);
 /// How long a follower may take to reach the end once nobody writes any more.
 const END_PATIENCE: Duration = Duration::from_secs(1800);
 /// Most samples of a wait for documents: such a wait may take days.
-const SAMPLES: f64 = 4000.0;
+const SAMPLES: f64 = 2000.0;
 /// Without anything acknowledged for so long, documents are not waited for any longer.
 const WRITING_PATIENCE: Duration = Duration::from_secs(900);
 
