@@ -1,5 +1,6 @@
 //! The embedded engine on this machine: one process a node, the link on a thread of its own.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -16,6 +17,7 @@ use crate::members::{self, Members, Place};
 use crate::opensearch::free_ports;
 use crate::process::{NodeProcess, NodeReady, NodeStart, Order, first_ended};
 use crate::site_link::SiteLink;
+use crate::small_disk::SmallDisks;
 use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec, remove_copies};
 use crate::temporary::TemporaryDir;
 use crate::{Answer, Credentials, Error, RestClient};
@@ -39,11 +41,14 @@ pub struct EmbeddedTarget {
     /// Told when a node ends by itself.
     ends: Rc<Notify>,
     link: Option<SiteLink>,
+    disks: SmallDisks,
     /// Below `nodes`: dropped after the processes that write there have ended.
     own_data: Option<TemporaryDir>,
 }
 
 impl EmbeddedTarget {
+    const NAME: &str = "embedded";
+
     /// A target that starts `program node` for each node.
     pub fn new(env: &Env, program: PathBuf) -> Self {
         EmbeddedTarget {
@@ -57,8 +62,15 @@ impl EmbeddedTarget {
             nodes: Members::default(),
             ends: Rc::default(),
             link: None,
+            disks: SmallDisks::default(),
             own_data: None,
         }
+    }
+
+    /// Nodes with disks of their own, in memory, so that [`Target::limit_disk`] works. That needs the right to mount.
+    pub fn with_small_disks(mut self, nodes: BTreeSet<String>) -> Self {
+        self.disks = SmallDisks::of(nodes);
+        self
     }
 
     /// Fixed ports: HTTP from `port` on, transport 100 above. Any free ones otherwise.
@@ -182,6 +194,7 @@ impl EmbeddedTarget {
         let mut manager = None;
         for mut config in self.configs(cluster)? {
             config.manager = manager.clone();
+            self.disks.mount(Self::NAME, &config.name, &config.data.join("indices"))?;
             let (process, ready) = self.start_process(&config).await?;
             manager.get_or_insert_with(|| ready.transport.clone());
             let link = self.link.as_ref();
@@ -252,7 +265,7 @@ fn handle(ready: NodeReady) -> NodeHandle {
 
 impl Target for EmbeddedTarget {
     fn name(&self) -> &'static str {
-        "embedded"
+        Self::NAME
     }
 
     async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
@@ -351,6 +364,10 @@ impl Target for EmbeddedTarget {
         Box::pin(async move { ends.notified().await })
     }
 
+    fn limit_disk(&mut self, node: &str, free_bytes: Option<u64>) -> Result<(), Error> {
+        self.disks.limit(self.name(), node, free_bytes)
+    }
+
     async fn first_ended(&mut self) -> Option<Error> {
         first_ended(&mut self.nodes).await
     }
@@ -362,6 +379,7 @@ impl Target for EmbeddedTarget {
             }
         }
         self.link = None;
+        self.disks.clear();
         self.own_data = None;
     }
 }

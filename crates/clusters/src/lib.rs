@@ -12,6 +12,7 @@
 //! | `site_link` | the link between two sites of one cluster |
 //! | `members` | the nodes of a target, and which is asked next |
 //! | `fault` | a process that is paused or slowed, and is not for ever |
+//! | `small_disk` | a node's disk that can be filled |
 //! | `process`, `temporary` | a node as a child process; a directory that goes with the last of them |
 //! | `link_thread` | the link on its own thread; its ceiling; `narrows link` |
 //! | [`live`] | clusters that we did not start: asking and observing them |
@@ -37,6 +38,7 @@ mod process;
 mod rest;
 mod settings_there;
 mod site_link;
+mod small_disk;
 mod target;
 mod temporary;
 mod url_cluster;

@@ -205,7 +205,8 @@ pub trait Target {
         self.slow_node(node, factor).await
     }
 
-    /// Leaves so many bytes of room on a node's disk from now on, or no limit. Targets with real disks refuse.
+    /// Leaves so many bytes of room on a node's disk from now on, or no limit. On real machines that takes a disk of the
+    /// node's own.
     fn limit_disk(&mut self, _node: &str, _free_bytes: Option<u64>) -> Result<(), Error> {
         Err(self.virtual_only("fill a disk"))
     }

@@ -49,6 +49,32 @@ fn go_peer() -> Result<&'static Path, &'static str> {
     BUILT.get_or_init(build).as_deref().map_err(String::as_str)
 }
 
+/// The class path of Couchbase's Java client, fetched once; the reason where it cannot be.
+fn java_class_path() -> Result<&'static str, &'static str> {
+    static FETCHED: OnceLock<Result<String, String>> = OnceLock::new();
+    let fetch = || {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dcp-client.classpath");
+        let mut maven = Command::new("mvn");
+        maven.args(["-q", "-B", "dependency:build-classpath", "-f"]).arg(java_source("pom.xml"));
+        maven.arg(format!("-Dmdep.outputFile={}", out.display())).stdin(Stdio::null());
+        match maven.output() {
+            Ok(done) if done.status.success() => {
+                std::fs::read_to_string(&out).map_err(|error| format!("{}: {error}", out.display()))
+            }
+            Ok(done) => {
+                let said = String::from_utf8_lossy(&done.stdout).into_owned();
+                Err(format!("mvn does not fetch the Java client: {said}"))
+            }
+            Err(error) => Err(format!("mvn cannot be run: {error}")),
+        }
+    };
+    FETCHED.get_or_init(fetch).as_deref().map_err(String::as_str)
+}
+
+fn java_source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/java").join(name)
+}
+
 /// What a peer saw of one vbucket.
 #[derive(Debug, Default)]
 struct Seen {
@@ -169,6 +195,23 @@ fn gomemcached_streams_everything() {
     stream_through("gomemcached");
 }
 
+/// Couchbase's own Java client: SCRAM, the manifest that is refused, sequence numbers, streams, a window.
+#[test]
+fn couchbases_java_client_streams_everything() {
+    let class_path = match java_class_path() {
+        Ok(class_path) => class_path,
+        Err(reason) => return skip(reason),
+    };
+    world::real_world::run(7, async |env| {
+        let bench = filled(&env).await;
+        let source = java_source("Streams.java");
+        let address = bench.server.address();
+        let args = ["-cp", class_path, source.to_str().unwrap(), address, "example"];
+        let seen = run_peer(&env, Path::new("java"), &args).await;
+        check_seen(&bench.bucket, &seen).await;
+    });
+}
+
 /// Our consumer reads what a producer on gomemcached's codec writes, which stops wherever its window is full.
 #[test]
 fn our_consumer_reads_a_producer_on_another_codec() {
@@ -244,16 +287,17 @@ fn our_consumer_reads_a_producer_on_another_codec() {
 /// The couchbase package from PyPI: it finds vbuckets by the configuration, and wants errors as it knows them.
 #[test]
 fn pythons_couchbase_writes_reads_and_deletes() {
-    let import = Command::new("python3").args(["-c", "import couchbase"]).output();
+    let python = std::env::var_os("COUCHBASE_PYTHON").unwrap_or("python3".into());
+    let import = Command::new(&python).args(["-c", "import couchbase"]).output();
     if !import.is_ok_and(|done| done.status.success()) {
-        return skip("python3 has no package couchbase");
+        return skip(&format!("{} has no package couchbase", python.display()));
     }
     world::real_world::run(7, async |env| {
         let bench = Bench::start(&env, settings(64, 64 << 20)).await;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/python/documents.py");
         let script = script.to_str().unwrap();
         let args = [script, bench.server.address(), "example", "200"];
-        let said = run_peer(&env, Path::new("python3"), &args).await;
+        let said = run_peer(&env, Path::new(&python), &args).await;
         assert_eq!(said.trim(), "done");
         assert_eq!(bench.bucket.documents(), 100);
         let vb = dcp::bucket::vbucket_of(b"python1", 64);

@@ -45,24 +45,23 @@ pub async fn write_documents(
 }
 
 /// Writes a run of new documents that exist only as a number, an equal part to each shard. In the virtual world alone. What
-/// became of each part: shard, documents, result.
+/// became of each part: shard, documents, result. Without an `id` each part has one of its own.
 pub async fn write_run(
     node: &Node,
     index: &str,
     documents: u64,
     source_bytes: u64,
+    id: Option<&str>,
 ) -> Result<Vec<(u32, u64, Result<Written, Failure>)>, Failure> {
     let shards = number_of_shards(node, index)?;
-    let share = |whole: u64, shard: u32| {
-        let below = |n: u32| (u128::from(whole) * u128::from(n) / u128::from(shards)) as u64;
-        below(shard + 1) - below(shard)
-    };
+    let share = |whole: u64, shard: u32| Run::share(whole, shard, shards);
     let mut groups = Groups::new();
     let mut parts = Vec::new();
     for shard in 0..shards {
         let (documents, bytes) = (share(documents, shard), share(source_bytes, shard));
         if documents > 0 {
-            let (id, run) = (Arc::from(node.next_id()), Run::new(documents, bytes));
+            let id = id.map_or_else(|| node.next_id(), |id| Run::id_of_shard(id, shard));
+            let (id, run) = (Arc::from(id), Run::new(documents, bytes));
             groups.insert(shard, (vec![parts.len()], vec![WriteRequest::Run { id, run }]));
             parts.push((shard, documents));
         }
@@ -136,6 +135,10 @@ async fn to_primary(
                     // Nothing else: what was done must not be done again under another number.
                     Err(CallError::Failed(failure)) if failure.kind == UNAVAILABLE => failure,
                     Err(broken @ CallError::Broken { .. }) => {
+                        // It has no id by which it would be found to be there.
+                        if write.requests.iter().any(WriteRequest::is_run) {
+                            return Err(not_known(broken.into()));
+                        }
                         write.requests.iter_mut().for_each(may_exist);
                         broken.into()
                     }

@@ -1,6 +1,6 @@
 //! What following was like, in words and in points of a chart.
 
-use record::{FollowFigures, FollowSample, units};
+use record::{CatchUp, FollowFigures, FollowSample, units};
 
 use crate::curves::Point;
 use crate::words;
@@ -21,7 +21,7 @@ pub struct VariantFollow {
 pub(crate) fn headline(variants: &[VariantFollow]) -> String {
     let laps = || variants.iter().flat_map(|variant| &variant.laps);
     let worst = variants.first().and_then(|variant| {
-        let waits = variant.laps.iter().flat_map(|lap| &lap.catch_ups);
+        let waits = variant.laps.iter().flat_map(waits);
         waits.max_by(|a, b| a.lag_s.total_cmp(&b.lag_s)).map(|wait| (&variant.variant, wait))
     });
     let caught_up = worst.map_or_else(String::new, |(variant, wait)| {
@@ -39,6 +39,37 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> String {
         (broken, _) => format!("{broken} RULES BROKEN"),
     };
     format!("{caught_up}{written} writes acknowledged, {lost}")
+}
+
+/// The indices that were written to, and the restarts; none where there was one index or each had a name in the plan, and
+/// nobody restarted.
+pub fn lived_through(figures: &FollowFigures) -> Option<String> {
+    let FollowFigures { indices, rollovers, restarts_ended, restarts, .. } = figures;
+    let mut said = Vec::new();
+    if *rollovers > 0 {
+        said.push(format!("{indices} indices after {rollovers} rollovers"));
+    }
+    if *restarts_ended > 0 {
+        let mut text = format!("{restarts_ended} restarts at random");
+        let worst = restarts.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        if let Some(worst) = worst {
+            let took = units::show_seconds(worst.seconds);
+            text += &format!(", caught up after {} of them, within {took}", restarts.len());
+        }
+        said.push(text);
+    }
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// Most waits after restarts that are shown one by one.
+const RESTARTS_SHOWN: usize = 5;
+
+/// Each wait that is shown: those of the plan, then after the restarts at random those that lacked most.
+pub fn waits(figures: &FollowFigures) -> Vec<&CatchUp> {
+    let mut restarts: Vec<&CatchUp> = figures.restarts.iter().collect();
+    restarts.sort_by(|a, b| b.lag_s.total_cmp(&a.lag_s));
+    restarts.truncate(RESTARTS_SHOWN);
+    figures.catch_ups.iter().chain(restarts).collect()
 }
 
 /// What was compared with what the driver was told, in a sentence.
@@ -76,8 +107,6 @@ pub(crate) fn lag(
 
 #[cfg(test)]
 mod tests {
-    use record::CatchUp;
-
     use super::*;
 
     fn figures(violations: u64) -> FollowFigures {
@@ -118,6 +147,31 @@ mod tests {
         );
         assert!(verified(&figures(2)).contains("4 copies read, 2 RULES BROKEN"));
         assert!(verified(&FollowFigures::default()).ends_with("no copy was read"));
+    }
+
+    #[test]
+    fn rollovers_and_restarts_are_told_and_the_worst_shown() {
+        assert_eq!(lived_through(&figures(0)), None);
+        let wait = |lag_s: u64| CatchUp {
+            after: format!("restart {lag_s}"),
+            lag_s: lag_s as f64,
+            seconds: 10.0 + lag_s as f64,
+            ..CatchUp::default()
+        };
+        let lived = FollowFigures {
+            indices: 342,
+            rollovers: 341,
+            restarts_ended: 9,
+            restarts: (0..8).map(wait).collect(),
+            ..figures(0)
+        };
+        assert_eq!(
+            lived_through(&lived).unwrap(),
+            "342 indices after 341 rollovers; 9 restarts at random, caught up after 8 of them, within 17.0 s"
+        );
+        let shown: Vec<&str> = waits(&lived).iter().map(|wait| wait.after.as_str()).collect();
+        assert_eq!(shown.len(), 2 + RESTARTS_SHOWN);
+        assert_eq!(shown[2..4], ["restart 7", "restart 6"]);
     }
 
     #[test]

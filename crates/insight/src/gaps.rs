@@ -66,7 +66,7 @@ fn unfinished(variant: &Variant) -> Option<String> {
 }
 
 fn unverified(variant: &Variant) -> Option<String> {
-    if variant.finished().is_some_and(|figures| figures.measuring_device) {
+    if variant.finished().is_some_and(|figures| figures.measuring_device()) {
         return Some(format!(
             "{}: what took it in is a measuring device: it counts what comes and keeps nothing.",
             variant.name

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{FollowFigures, Limit, LimitShare, LoadFigures, Manifest, Row, RunDir};
+use record::{FollowFigures, Limit, LimitShare, LoadFigures, Manifest, Row, RunDir, StreamFigures};
 
 use crate::bounds::Bounds;
 use crate::diagnosis::{self, Diagnosis, diagnose};
@@ -114,10 +114,17 @@ pub struct Finished {
     pub documents: u64,
     /// Chunks that arrived damaged and were fetched again, over all laps.
     pub refetched_chunks: u64,
-    /// Whether nothing was kept of what came: its consumer measures alone.
-    pub measuring_device: bool,
+    /// Threads of its path and its consumer's memory, where documents were streamed; of the lap that is shown.
+    pub stream: Option<StreamFigures>,
     /// What held it, and why.
     pub verdict: Verdict,
+}
+
+impl Finished {
+    /// Whether nothing was kept of what came: its consumer measures alone.
+    pub fn measuring_device(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.measuring_device)
+    }
 }
 
 impl Variant {
@@ -158,7 +165,8 @@ impl<'a> Summary<'a> {
                 Some(diagnosis) => diagnosis.headline.clone(),
                 None if !loads.is_empty() => load::headline_of_variants(&loads),
                 None if !following.is_empty() => follow::headline(&following),
-                None => finding::headline(&run.manifest, &variants),
+                None => threads::headline(&variants)
+                    .unwrap_or_else(|| finding::headline(&run.manifest, &variants)),
             },
             comparison: finding::comparison(&variants),
             gaps: match &watched {
@@ -306,7 +314,7 @@ fn finished(
             Some(stream) => threads::verdict(stream, shown.bytes, shown.seconds),
             None => verdict(&limits, &bounds, trace, bytes_per_s, link_share),
         },
-        measuring_device: shown.stream.as_ref().is_some_and(|stream| stream.measuring_device),
+        stream: shown.stream.clone(),
         limits,
         verified: rows.iter().all(|row| row.verified),
         documents: shown.documents,

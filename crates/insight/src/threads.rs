@@ -3,6 +3,7 @@
 use record::{Limit, StreamFigures, ThreadUse};
 
 use crate::bounds::Ceiling;
+use crate::summary::{Finished, Variant};
 use crate::verdict::Verdict;
 use crate::words::{self, percent};
 
@@ -26,8 +27,21 @@ fn ceiling(thread: &ThreadUse, bytes: u64) -> Ceiling {
     Ceiling { limit: limit_of(thread), rate_bytes_per_s, text }
 }
 
+/// When all was on disk, where it was kept.
+fn persisted(figures: &StreamFigures, bytes: u64) -> String {
+    figures.persisted_s.map_or_else(String::new, |seconds| {
+        let rate = words::rate(bytes as f64 / seconds);
+        format!(". All was on disk after {}: {rate}", record::units::show_seconds(seconds))
+    })
+}
+
 /// Judges a stream of `bytes` that took `seconds`.
 pub(crate) fn verdict(figures: &StreamFigures, bytes: u64, seconds: f64) -> Verdict {
+    let verdict = of_threads(figures, bytes, seconds);
+    Verdict { text: verdict.text + &persisted(figures, bytes), ..verdict }
+}
+
+fn of_threads(figures: &StreamFigures, bytes: u64, seconds: f64) -> Verdict {
     let mut threads: Vec<&ThreadUse> =
         figures.threads.iter().filter(|thread| thread.busy_s > 0.0).collect();
     threads.sort_by(|a, b| b.busy_s.total_cmp(&a.busy_s));
@@ -69,6 +83,57 @@ pub(crate) fn verdict(figures: &StreamFigures, bytes: u64, seconds: f64) -> Verd
     }
 }
 
+/// What a thread does on its path. Consumers of all kinds do the same.
+fn role(thread: &ThreadUse) -> &str {
+    if thread.name.contains("consumer") { "consumer" } else { &thread.name }
+}
+
+/// A stream whose busiest thread held it.
+struct Held<'a> {
+    variant: &'a str,
+    figures: &'a Finished,
+    roles: Vec<&'a str>,
+    by: &'a ThreadUse,
+}
+
+impl Held<'_> {
+    /// `rebalance, mainstream: 45.0 MB/s, its thread busy 85 % of the time`
+    fn shown(&self) -> String {
+        let Finished { bytes_per_s, seconds, .. } = self.figures;
+        let busy = percent(self.by.busy_s / seconds);
+        let rate = words::rate(*bytes_per_s);
+        format!("{}: {rate}, its thread busy {busy} of the time", self.variant)
+    }
+}
+
+/// The stream of a variant, where a thread held it and not memory.
+fn held(variant: &Variant) -> Option<Held<'_>> {
+    let figures = variant.finished()?;
+    let stream = figures.stream.as_ref()?;
+    let by = stream.threads.iter().max_by(|a, b| a.busy_s.total_cmp(&b.busy_s))?;
+    let stopped = stream.memory.is_some_and(|memory| memory.stopped_s / figures.seconds > STOPPED);
+    let roles = stream.threads.iter().map(role).collect();
+    let held = Held { variant: &variant.name, figures, roles, by };
+    (by.busy_s / figures.seconds >= BUSY && !stopped).then_some(held)
+}
+
+/// The finding of a run of streams in one sentence: which thread holds the first variant's path, and which one does on the
+/// same path where that one was widened. None where no thread holds the first variant.
+pub(crate) fn headline(variants: &[Variant]) -> Option<String> {
+    let baseline = variants.iter().find(|variant| variant.finished().is_some()).and_then(held)?;
+    let widened = variants.iter().filter_map(held).find(|other| {
+        other.roles == baseline.roles
+            && role(other.by) != role(baseline.by)
+            && other.figures.bytes_per_s > baseline.figures.bytes_per_s
+    });
+    let next = match (widened, &baseline.figures.verdict.next) {
+        (Some(other), _) => format!("the {} the next ({})", role(other.by), other.shown()),
+        (None, Some(next)) => format!("{} would be the next, at most", next.text),
+        (None, None) => "nothing else was measured".to_owned(),
+    };
+    Some(format!("The {} is the first limit ({}), {next}", role(baseline.by), baseline.shown()))
+}
+
 #[cfg(test)]
 mod tests {
     use record::ConsumerMemory;
@@ -79,7 +144,7 @@ mod tests {
         let thread =
             |(name, busy_s): &(&str, f64)| ThreadUse { name: (*name).to_owned(), busy_s: *busy_s };
         let threads = threads.iter().map(thread).collect();
-        StreamFigures { threads, measuring_device: false, memory }
+        StreamFigures { threads, measuring_device: false, memory, persisted_s: None }
     }
 
     #[test]
@@ -104,6 +169,17 @@ mod tests {
         let found = verdict(&figures(&[("producer", 1.0), ("consumer", 2.0)], None), 100, 10.0);
         assert_eq!(found.limit, None);
         assert!(found.text.contains("no thread was busy"), "{}", found.text);
+    }
+
+    #[test]
+    fn what_is_kept_is_on_disk_later() {
+        let busy = figures(&[("consumer", 9.0)], None);
+        let kept = StreamFigures { persisted_s: Some(12.5), ..busy.clone() };
+        let text = |figures| verdict(figures, 1_000_000_000, 10.0).text;
+        assert_eq!(
+            text(&kept),
+            format!("{}. All was on disk after 12.5 s: 80.0 MB/s", text(&busy))
+        );
     }
 
     #[test]

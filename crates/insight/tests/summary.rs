@@ -6,7 +6,8 @@ use insight::published::{comparisons, standing};
 use insight::{Outcome, Summary, curves};
 use record::{
     FORMAT, Limit, LimitShare, Line, LinkInfo, LoadFigures, Machine, Manifest, Percentiles, Phase,
-    PublishedInfo, RecoverySample, Row, RunDir, Status, Throughput, VariantInfo,
+    PublishedInfo, RecoverySample, Row, RunDir, Status, StreamFigures, ThreadUse, Throughput,
+    VariantInfo,
 };
 
 fn manifest(variants: &[&str], status: Status) -> Manifest {
@@ -106,6 +107,48 @@ fn laps_that_overlap_have_no_winner() {
     let run = run(&["a", "b"], Status::Complete, rows);
     let headline = Summary::of(&run).headline;
     assert!(headline.starts_with("No clear winner among 2 variants"), "{headline}");
+}
+
+/// A stream of documents that took so many seconds, and its threads' core seconds.
+fn stream(variant: &str, seconds: f64, threads: &[(&str, f64)]) -> Row {
+    let thread = |(name, busy_s): &(&str, f64)| ThreadUse { name: (*name).into(), busy_s: *busy_s };
+    let threads = threads.iter().map(thread).collect();
+    let figures =
+        StreamFigures { threads, measuring_device: false, memory: None, persisted_s: None };
+    Row { limits: Vec::new(), stream: Some(figures), ..row(variant, 1, seconds, Limit::Cpu) }
+}
+
+#[test]
+fn a_stream_names_the_thread_that_holds_it_and_the_one_behind_it() {
+    let baseline =
+        || stream("a", 45.0, &[("producer", 9.0), ("manager's proxy", 20.0), ("consumer", 38.0)]);
+    let other_path = stream("b", 10.0, &[("producer", 9.5), ("reader", 1.0)]);
+    let widened = |proxy_s| {
+        let threads = [("producer", 9.0), ("manager's proxy", proxy_s), ("fast consumer", 14.0)];
+        stream("c", 25.0, &threads)
+    };
+    let headline = |rows: Vec<Row>| {
+        let names: Vec<String> = rows.iter().map(|row| row.variant.clone()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Summary::of(&run(&names, Status::Complete, rows)).headline
+    };
+    let first = "The consumer is the first limit (a: 22.2 MB/s, its thread busy 84 % of the time)";
+    assert_eq!(
+        headline(vec![baseline(), other_path.clone(), widened(20.0)]),
+        format!(
+            "{first}, the manager's proxy the next (c: 40.0 MB/s, its thread busy 80 % of the time)"
+        )
+    );
+    // Nothing was widened on its path: what its own threads say.
+    assert_eq!(
+        headline(vec![baseline(), other_path]),
+        format!("{first}, the manager's proxy at 50.0 MB/s would be the next, at most")
+    );
+    // The consumer still holds the second, so it says nothing of what is behind it.
+    assert!(headline(vec![baseline(), widened(10.0)]).contains("would be the next"));
+    // No thread is busy.
+    let idle = stream("a", 100.0, &[("producer", 9.0), ("consumer", 20.0)]);
+    assert!(headline(vec![idle, widened(20.0)]).contains("faster than"));
 }
 
 #[test]

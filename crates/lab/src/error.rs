@@ -179,6 +179,20 @@ pub enum Error {
         /// What the follower says of itself.
         why: String,
     },
+    /// Documents that are waited for and do not come.
+    #[error(
+        "{variant}: the leader has acknowledged nothing for {seconds} s, after {written} of {wanted} documents; is it down?"
+    )]
+    NobodyWrites {
+        /// The variant.
+        variant: String,
+        /// How long it was waited for.
+        seconds: u64,
+        /// Documents that were acknowledged.
+        written: u64,
+        /// Documents that are waited for.
+        wanted: u64,
+    },
     /// A plan with a snapshot on a target without.
     #[error("{target} has no snapshots to restore; run this plan with --on opensearch")]
     NoRepository {

@@ -4,7 +4,7 @@
 mod common;
 
 use clusters::{Target, VirtualTarget};
-use lab::plan::Plan;
+use lab::plan::{Plan, bundled};
 use lab::runner::{Quiet, Runner, topology};
 use record::{FollowFigures, Line, Row, RunDir, Writer};
 
@@ -61,13 +61,21 @@ fn run(
     plan: Plan,
     planted: Option<&'static str>,
 ) -> (Result<Vec<Row>, lab::Error>, RunDir, world::Trace) {
+    run_scaled(plan, 1.0, planted)
+}
+
+fn run_scaled(
+    plan: Plan,
+    scale: f64,
+    planted: Option<&'static str>,
+) -> (Result<Vec<Row>, lab::Error>, RunDir, world::Trace) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
     let to = path.clone();
     let world = move || {
         world::virtual_world::run_traced(5, async move |env| {
             planted.into_iter().for_each(|fault| env.plant(fault));
-            let plan = plan.resolve(1.0, |_, _| Ok(())).unwrap();
+            let plan = plan.resolve(scale, |_, _| Ok(())).unwrap();
             let mut writer = Writer::create(&to, &common::manifest()).unwrap();
             let mut target = VirtualTarget::new(&env);
             target.start(&topology(&plan)).await.unwrap();
@@ -173,4 +181,71 @@ fn what_is_lost_is_found() {
     assert!(matches!(error, lab::Error::NotTheSame { .. } | lab::Error::Lags { .. }), "{said}");
     let whole = run(plan(steps), None);
     assert!(whole.0.unwrap()[0].verified, "without the planted fault all is well");
+}
+
+/// Of ten days.
+const TWO_HOURS: f64 = 1.0 / 120.0;
+/// Documents that two hours bring.
+const WRITTEN: u64 = 141_833_333;
+
+/// The bundled plan, with restarts of single nodes, too, every twenty minutes where it has any.
+fn stability(name: &str) -> Plan {
+    let bundled = bundled().iter().find(|plan| plan.name == name).unwrap();
+    let mut text = bundled.text.to_owned();
+    for (from, to) in
+        [("every = \"4h\"", "every = \"20m\""), ("nodes = \"all\"", "nodes = \"any\"")]
+    {
+        assert_eq!(text.contains(from), name == "stability-restarts");
+        text = text.replace(from, to);
+    }
+    Plan::parse("stability.toml", &text).unwrap()
+}
+
+#[test]
+fn two_hours_of_logs_roll_over_and_nothing_is_lost() {
+    let (rows, run_dir, _) = run_scaled(stability("stability"), TWO_HOURS, None);
+    let rows = rows.unwrap();
+    let found = figures(&rows[0]);
+    assert!(rows[0].verified && found.violations == 0, "{found:?}");
+    // 20 GB are there after 42 minutes, and after 84.
+    assert_eq!((found.indices, found.rollovers), (3, 2), "{found:?}");
+    assert!((WRITTEN..WRITTEN + 400_000).contains(&found.acknowledged), "{found:?}");
+    assert_eq!((found.rejected, found.unanswered), (0, 0), "{found:?}");
+    assert_eq!(found.operations, found.acknowledged, "each is an operation, and there is no other");
+    // Three indices, two shards, two copies on both sides.
+    assert_eq!(found.copies, 24);
+    // 400 MB at once take 3 s over the link.
+    assert!(found.lag_s_max < 20.0, "{found:?}");
+    let takes = run_dir.lines.iter().filter(
+        |line| matches!(line, Line::Note { text, .. } if text.ends_with("takes the writes")),
+    );
+    assert_eq!(takes.count(), 2);
+}
+
+#[test]
+fn two_hours_of_logs_with_restarts_lose_nothing() {
+    let (rows, _, _) = run_scaled(stability("stability-restarts"), TWO_HOURS, None);
+    let rows = rows.unwrap();
+    let found = figures(&rows[0]);
+    assert!(rows[0].verified && found.violations == 0, "{found:?}");
+    assert_eq!((found.rollovers, found.copies), (2, 24), "{found:?}");
+    assert!(found.restarts_ended >= 3, "{found:?}");
+    assert!(!found.restarts.is_empty(), "{found:?}");
+    for wait in &found.restarts {
+        assert!(wait.after.ends_with("for 5:00"), "{wait:?}");
+        assert!(wait.seconds < 150.0, "twice as fast as real time: {wait:?}");
+    }
+    assert!(found.acknowledged >= WRITTEN);
+}
+
+/// A copy that was down while it was written to and is taken for whole.
+#[test]
+fn logs_that_are_lost_in_a_restart_are_found() {
+    let planted = Some(engine::planted::FAILED_REPLICA_IGNORED);
+    let (ended, run_dir, _) = run_scaled(stability("stability-restarts"), TWO_HOURS, planted);
+    let found = run_dir.rows.iter().find_map(|row| row.following.as_ref());
+    let error = ended.expect_err("copies lack what was acknowledged");
+    assert!(matches!(error, lab::Error::NotTheSame { .. }), "{error}; {found:?}");
+    let found = found.unwrap();
+    assert!(found.violations > 0 && !found.violations_shown.is_empty(), "{found:?}");
 }

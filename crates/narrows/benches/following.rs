@@ -2,7 +2,9 @@
 //! memory while the link is cut under full indexing, and after.
 //!
 //! `cargo bench -p narrows --bench following`: one node on each side. A follower is paused while the leader is filled, and
-//! resumed: everything comes as operations. The same documents were indexed on the follower's node directly before.
+//! resumed: everything comes as operations. The same documents were indexed on the follower's node directly before. The
+//! follower has a core of its own both times, and everything else another one: what a follower can do does not depend on
+//! how busy its leader's machine is. `of local, CPU` compares the core time of the follower's node for each document.
 //! NARROWS_SCALE multiplies the documents, NARROWS_LAPS repeats, NARROWS_CUT_SECONDS is how long the link is cut (0: not).
 
 mod common;
@@ -33,12 +35,13 @@ fn main() {
     let cut_s = common::sized("NARROWS_CUT_SECONDS", 60);
     world::real_world::run(1, async |env| {
         println!(
-            "{:<10} {:>11} {:>13} {:>13} {:>9} {:>9} {:>14}",
+            "{:<10} {:>11} {:>13} {:>13} {:>9} {:>14} {:>9} {:>14}",
             "documents",
             "count",
             "local, 1/s",
             "follow, 1/s",
             "of local",
+            "of local, CPU",
             "of link",
             "of the lesser"
         );
@@ -81,13 +84,17 @@ impl Bench {
             rate_bytes_per_s: Some(RATE_BYTES_PER_S),
             ..LinkConfig::default()
         };
-        common::start(&self.env, &[("leader", 1), ("follower", 1)], Some(link)).await
+        let target = common::start(&self.env, &[("leader", 1), ("follower", 1)], Some(link)).await;
+        give_cores();
+        target
     }
 
     async fn speed(&self) {
         let mut target = self.start().await;
         common::create(&target, "follower", self.corpus, SHARDS).await;
+        let idle = core_ms(&target, "follower").await;
         let local = self.index(&target, "follower", self.documents).await;
+        let local_core_ms = core_ms(&target, "follower").await - idle;
         common::ask(&target, "follower", "DELETE", "/a", Value::Null).await;
         self.follow(&target).await;
         common::ask(&target, "follower", "POST", "/a/_ccr/pause_follow", Value::Null).await;
@@ -96,21 +103,24 @@ impl Bench {
         common::ask(&target, "leader", "POST", "/a/_flush", Value::Null).await;
         self.env.sleep(Duration::from_secs(2)).await;
         let before = carried(&target);
+        let idle = core_ms(&target, "follower").await;
         let began = Instant::now();
         common::ask(&target, "follower", "POST", "/a/_ccr/resume_follow", Value::Null).await;
         self.wait_for(&target, self.documents).await;
         let follow = began.elapsed();
+        let follow_core_ms = core_ms(&target, "follower").await - idle;
         let bytes = (carried(&target) - before) as f64;
         let per_s = |took: Duration| self.documents as f64 / took.as_secs_f64();
         let of_local = per_s(follow) / per_s(local);
         let of_link = bytes / follow.as_secs_f64() / RATE_BYTES_PER_S as f64;
         println!(
-            "{:<10} {:>11} {:>13.0} {:>13.0} {:>7.1} % {:>7.1} % {:>12.1} %",
+            "{:<10} {:>11} {:>13.0} {:>13.0} {:>7.1} % {:>12.1} % {:>7.1} % {:>12.1} %",
             self.corpus.name(),
             self.documents,
             per_s(local),
             per_s(follow),
             of_local * 100.0,
+            local_core_ms / follow_core_ms * 100.0,
             of_link * 100.0,
             of_local.max(of_link) * 100.0,
         );
@@ -218,4 +228,34 @@ async fn resident(target: &EmbeddedTarget, cluster: &str) -> u64 {
     let stats = common::ask(target, cluster, "GET", "/_nodes/stats/process", Value::Null).await;
     let nodes = stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
     nodes.filter_map(|node| node["process"]["mem"]["resident_in_bytes"].as_u64()).sum()
+}
+
+/// Core time of a cluster's node so far.
+async fn core_ms(target: &EmbeddedTarget, cluster: &str) -> f64 {
+    let stats = common::ask(target, cluster, "GET", "/_nodes/stats/process", Value::Null).await;
+    let nodes = stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
+    nodes.filter_map(|node| node["process"]["cpu"]["total_in_millis"].as_f64()).sum()
+}
+
+/// Gives the follower's node, which started last, a core of its own, and this process and the leader's node another.
+/// Where there are no two cores or no `taskset`, says so.
+fn give_cores() {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let children =
+        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let mut children: Vec<u32> = children
+        .flat_map(|text| {
+            text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
+        })
+        .collect();
+    children.sort_unstable();
+    let (Some(&follower), Some(&leader)) = (children.last(), children.first()) else { return };
+    let pinned = [(std::process::id(), "0"), (leader, "0"), (follower, "1")].map(|(pid, core)| {
+        let mut taskset = std::process::Command::new("taskset");
+        let taskset = taskset.args(["-acp", core, &pid.to_string()]);
+        taskset.output().is_ok_and(|output| output.status.success())
+    });
+    if pinned.contains(&false) {
+        eprintln!("the processes share their cores: taskset did not succeed");
+    }
 }

@@ -11,6 +11,7 @@ mod machine;
 mod node_process;
 mod on;
 mod opensearch_args;
+mod own_mounts;
 mod progress;
 mod runs;
 

@@ -112,3 +112,34 @@ fn what_is_asked_wrongly_is_one_sentence_and_exit_code_2() {
         assert!(said.contains(says) && said.lines().count() == 1, "{said}");
     }
 }
+
+/// The bundled plan at a hundredth of its size, with as large a share of the time in which nothing is streamed.
+#[test]
+fn explain_names_the_consumer_first_and_then_the_managers_proxy() {
+    let place = tempfile::tempdir().unwrap();
+    let bundled = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/dcp-rebalance.toml");
+    let text = std::fs::read_to_string(bundled).unwrap();
+    let small = text.replace("items = 200_000", "items = 20_000").replace("\"1.7s\"", "\"17ms\"");
+    assert!(small.contains("20_000") && small.contains("17ms"), "{small}");
+    let plan = place.path().join("dcp-rebalance.toml");
+    std::fs::write(&plan, small).unwrap();
+    let runs = place.path().join("runs");
+    let (plan, runs) = (plan.to_str().unwrap(), runs.to_str().unwrap());
+    let variants = ["rebalance, mainstream", "rebalance, fast (measuring device)"];
+    let args = ["run", plan, "--on", "virtual", "--runs", runs];
+    let ran = narrows(&args, "").args(variants.iter().flat_map(|v| ["--variant", v])).output();
+    let ran = ran.unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let said = narrows(&["explain", "last", "--runs", runs], "").output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    let mut lines = said.lines();
+    let headline = lines.next().unwrap();
+    let (first, next) = headline.split_once("), ").expect(&said);
+    assert!(
+        first.starts_with("The consumer is the first limit (rebalance, mainstream: ")
+            && next.starts_with("the manager's proxy the next (rebalance, fast"),
+        "{said}"
+    );
+    let json = narrows(&["explain", "last", "--runs", runs, "--json"], "").output().unwrap();
+    assert_eq!(self::json(&json)["headline"], headline);
+}

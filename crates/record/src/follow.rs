@@ -43,6 +43,18 @@ pub struct FollowFigures {
     pub lag_s_max: f64,
     /// Each wait for a lag, in order.
     pub catch_ups: Vec<CatchUp>,
+    /// Indices that were written to.
+    #[serde(default)]
+    pub indices: u64,
+    /// How many of them took over from another.
+    #[serde(default)]
+    pub rollovers: u64,
+    /// Restarts at random that there were.
+    #[serde(default)]
+    pub restarts_ended: u64,
+    /// Those after which the follower caught up before the next.
+    #[serde(default)]
+    pub restarts: Vec<CatchUp>,
     /// Copies of leader and follower that were read and compared with what was answered; 0 where the plan does not verify.
     pub copies: u64,
     /// Rules that are broken.

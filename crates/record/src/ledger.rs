@@ -6,11 +6,15 @@
 //! A driver has one write on a document under way at a time, and gives each write a content of its own. A write
 //! without an answer may have been done, may be done later, or never: only that, and no more, is granted.
 
+mod runs;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use runs::RunSum;
 
 /// What a write asks for. `content` is a hash that tells every content from every other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +89,7 @@ pub struct WriteId {
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     documents: BTreeMap<String, Document>,
+    runs: runs::Runs,
 }
 
 #[derive(Clone, Debug)]
@@ -115,6 +120,9 @@ pub struct Copy {
     pub shard: u32,
     /// Every live document.
     pub documents: Vec<Held>,
+    /// Documents that exist only as a number, beside those.
+    #[serde(default)]
+    pub runs: RunSum,
     /// Highest sequence number of its history; none before the first.
     pub max_seq_no: Option<u64>,
     /// Everything up to here is there; none while operation 0 is missing.
@@ -176,9 +184,21 @@ impl Ledger {
         }
     }
 
-    /// Writes that were acknowledged, rejected, and neither.
+    /// Enters a write whose fate is known, or will never be.
+    pub fn enter(&mut self, document: &str, shard: u32, action: Action, fate: Fate) {
+        let write = self.begin(document, shard, action);
+        self.settle(&write, fate);
+    }
+
+    /// Enters a run of documents that exist only as a number, and what became of it: acknowledged under the number of its
+    /// first document.
+    pub fn enter_run(&mut self, shard: u32, run: RunSum, fate: Fate) {
+        self.runs.enter(shard, run, fate);
+    }
+
+    /// Writes that were acknowledged, rejected, and neither; a run counts for each of its documents.
     pub fn counts(&self) -> (u64, u64, u64) {
-        let (mut acknowledged, mut rejected, mut unknown) = (0, 0, 0);
+        let (mut acknowledged, mut rejected, mut unknown) = self.runs.counts();
         for write in self.documents.values().flat_map(|document| &document.writes) {
             match write.fate {
                 Fate::Acknowledged { .. } => acknowledged += 1,
@@ -196,6 +216,7 @@ impl Ledger {
         for copy in copies {
             found.extend(check_history(copy, self.highest(copy.shard)));
             found.extend(self.check_documents(copy));
+            found.extend(self.runs.check(copy));
         }
         found.extend(check_equal(copies));
         found
@@ -203,7 +224,8 @@ impl Ledger {
 
     fn highest(&self, shard: u32) -> Option<u64> {
         let documents = self.documents.values().filter(|document| document.shard == shard);
-        documents.filter_map(|document| Some(document.last()?.0)).max()
+        let highest = documents.filter_map(|document| Some(document.last()?.0)).max();
+        highest.max(self.runs.highest(shard))
     }
 
     fn check_answers(&self) -> Vec<Violation> {
@@ -238,6 +260,7 @@ impl Ledger {
                 before = Some((seq_no, if deletes { 0 } else { version }));
             }
         }
+        found.extend(self.runs.check_answers(&given));
         found
     }
 
@@ -385,6 +408,10 @@ fn check_equal(copies: &[Copy]) -> Vec<Violation> {
             let (a, b) = (one.get(id), two.get(id));
             let text = format!("[{id}] of {} is {a:?}, of {} {b:?}", other.name, copy.name);
             found.push(violation(Rule::CopiesAreEqual, text));
+        } else if other.runs != copy.runs {
+            let (a, b) = (other.runs, copy.runs);
+            let text = format!("runs of {} are {a:?}, of {} {b:?}", other.name, copy.name);
+            found.push(violation(Rule::CopiesAreEqual, text));
         } else if other.max_seq_no != copy.max_seq_no {
             let (a, b) = (other.max_seq_no, copy.max_seq_no);
             let text = format!("{} ends at {a:?}, {} at {b:?}", other.name, copy.name);
@@ -420,6 +447,7 @@ mod tests {
             name: "copy".to_owned(),
             shard: 0,
             documents: documents.iter().map(held).collect(),
+            runs: RunSum::default(),
             max_seq_no: Some(max),
             local_checkpoint: Some(max),
         }

@@ -37,4 +37,7 @@ pub struct StreamFigures {
     pub measuring_device: bool,
     /// The consumer's memory; none where nothing is kept.
     pub memory: Option<ConsumerMemory>,
+    /// Seconds from the beginning until all was on the destination's disk; none where nothing is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persisted_s: Option<f64>,
 }

@@ -23,7 +23,7 @@ pub(crate) const COLUMNS: [(&str, bool); 6] = [
 pub(crate) fn rows(variants: &[VariantFollow]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for variant in variants {
-        for wait in variant.laps.iter().flat_map(|lap| &lap.catch_ups) {
+        for wait in variant.laps.iter().flat_map(follow::waits) {
             rows.push(vec![
                 variant.variant.clone(),
                 wait.after.clone(),
@@ -40,8 +40,11 @@ pub(crate) fn rows(variants: &[VariantFollow]) -> Vec<Vec<String>> {
 /// What the checker found in each lap, a sentence each; whether all is well.
 pub(crate) fn found(variants: &[VariantFollow]) -> Vec<(bool, String)> {
     let one = |variant: &str, lap: &FollowFigures| {
-        let mut said =
-            vec![(lap.violations == 0, format!("{variant}: {}.", follow::verified(lap)))];
+        let mut said = Vec::new();
+        if let Some(lived) = follow::lived_through(lap) {
+            said.push((true, format!("{variant}: {lived}.")));
+        }
+        said.push((lap.violations == 0, format!("{variant}: {}.", follow::verified(lap))));
         said.extend(lap.violations_shown.iter().map(|text| (false, text.clone())));
         said
     };

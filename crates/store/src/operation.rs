@@ -68,6 +68,17 @@ impl Run {
         Run { documents, source_bytes, part: 0..documents }
     }
 
+    /// How many of `whole` go to a shard: an equal part to each of `shards`.
+    pub fn share(whole: u64, shard: u32, shards: u32) -> u64 {
+        let below = |n: u32| (u128::from(whole) * u128::from(n) / u128::from(shards.max(1))) as u64;
+        below(shard + 1) - below(shard)
+    }
+
+    /// What the part of a shard is called, where whoever sends a run calls the whole of it `id`.
+    pub fn id_of_shard(id: &str, shard: u32) -> String {
+        format!("{id}/{shard}")
+    }
+
     /// How many documents this part has.
     pub fn documents(&self) -> u64 {
         self.part.end.saturating_sub(self.part.start)
@@ -82,8 +93,9 @@ impl Run {
         before(self.part.end) - before(self.part.start)
     }
 
-    /// The sum of what stands for the hashes of the documents: those of the parts add up to that of the run, too.
-    pub(crate) fn hash(&self, id: &str) -> u64 {
+    /// The sum of what stands for the hashes of the documents: those of the parts add up to that of the run, too. A copy's
+    /// [`Digest`](crate::Digest) counts it.
+    pub fn hash(&self, id: &str) -> u64 {
         // The n-th document counts for a + n * b, of which the sum is known without going through all of them.
         let (a, b) = (document_hash(id, b"a"), document_hash(id, b"b"));
         let below = |n: u64| (u128::from(n) * u128::from(n.saturating_sub(1)) / 2) as u64;

@@ -11,7 +11,8 @@ use std::fmt;
 use ring::{hmac, pbkdf2};
 
 pub(crate) use nonce::nonce;
-pub use scram::{ScramClient, ScramServer};
+pub(crate) use scram::escaped;
+pub use scram::{ScramClient, ScramServer, salted};
 
 /// A user and his password. [`fmt::Debug`] hides the password.
 #[derive(Clone, PartialEq, Eq)]
@@ -40,6 +41,9 @@ pub enum Hash {
 }
 
 impl Hash {
+    /// All.
+    pub const ALL: [Hash; 3] = [Hash::Sha1, Hash::Sha256, Hash::Sha512];
+
     fn hmac(self) -> hmac::Algorithm {
         match self {
             Hash::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,

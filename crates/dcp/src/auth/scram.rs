@@ -1,5 +1,6 @@
 //! SCRAM (RFC 5802), without channel binding.
 
+use std::cell::RefCell;
 use std::num::NonZeroU32;
 
 use base64::Engine;
@@ -28,10 +29,52 @@ fn digest_of(hash: Hash, bytes: &[u8]) -> Vec<u8> {
     digest::digest(algorithm, bytes).as_ref().to_vec()
 }
 
-fn salted(hash: Hash, password: &str, salt: &[u8], iterations: NonZeroU32) -> Vec<u8> {
-    let mut out = vec![0; hash.hmac().digest_algorithm().output_len()];
-    pbkdf2::derive(hash.pbkdf2(), iterations, salt, password.as_bytes(), &mut out);
-    out
+/// Passwords that a thread's clients remember as salted: who connects a second time need not count to 4096 again
+/// (RFC 5802, section 3, allows it).
+const REMEMBERED: usize = 16;
+
+/// What a salted password is made of.
+#[derive(Clone, PartialEq, Eq)]
+struct Salting {
+    hash: Hash,
+    password: String,
+    salt: Vec<u8>,
+    iterations: NonZeroU32,
+}
+
+impl Salting {
+    fn salted(&self) -> Vec<u8> {
+        let mut out = vec![0; salted_bytes(self.hash)];
+        let (algorithm, password) = (self.hash.pbkdf2(), self.password.as_bytes());
+        pbkdf2::derive(algorithm, self.iterations, &self.salt, password, &mut out);
+        out
+    }
+
+    /// The same, remembered.
+    fn remembered(self) -> Vec<u8> {
+        thread_local! {
+            static KNOWN: RefCell<Vec<(Salting, Vec<u8>)>> = const { RefCell::new(Vec::new()) };
+        }
+        KNOWN.with_borrow_mut(|known| {
+            if let Some((_, salted)) = known.iter().find(|(of, _)| *of == self) {
+                return salted.clone();
+            }
+            let salted = self.salted();
+            known.truncate(REMEMBERED - 1);
+            known.insert(0, (self, salted.clone()));
+            salted
+        })
+    }
+}
+
+fn salted_bytes(hash: Hash) -> usize {
+    hash.hmac().digest_algorithm().output_len()
+}
+
+/// A password as a server keeps it, so that a client that comes costs it little.
+pub fn salted(hash: Hash, password: &str, salt: &[u8]) -> Vec<u8> {
+    let (password, salt) = (password.to_owned(), salt.to_owned());
+    Salting { hash, password, salt, iterations: ITERATIONS }.salted()
 }
 
 /// Client's proof and server's signature over the messages.
@@ -52,6 +95,11 @@ fn attribute<'a>(message: &'a str, name: &str) -> Option<&'a str> {
     attributes(message).find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
+/// A user's name as messages have it.
+pub(crate) fn escaped(user: &str) -> String {
+    user.replace('=', "=3D").replace(',', "=2C")
+}
+
 /// The client's side.
 #[derive(Debug)]
 pub struct ScramClient {
@@ -69,8 +117,7 @@ impl ScramClient {
     }
 
     fn first_bare(&self) -> String {
-        let user = self.credentials.user.replace('=', "=3D").replace(',', "=2C");
-        format!("n={user},r={}", self.nonce)
+        format!("n={},r={}", escaped(&self.credentials.user), self.nonce)
     }
 
     /// The first message.
@@ -98,7 +145,8 @@ impl ScramClient {
             .ok_or("its number of rounds is not right")?;
         let bare = format!("c={NO_BINDING},r={nonce}");
         let messages = format!("{},{server_first},{bare}", self.first_bare());
-        let salted = salted(self.hash, &self.credentials.password, &salt, iterations);
+        let password = self.credentials.password.clone();
+        let salted = Salting { hash: self.hash, password, salt, iterations }.remembered();
         let (proof, expected) = prove(self.hash, &salted, &messages);
         self.expected = Some(expected);
         Ok(format!("{bare},p={}", STANDARD.encode(proof)))
@@ -134,14 +182,15 @@ pub struct ScramServer {
 }
 
 impl ScramServer {
-    /// Reads the client's first message. `password_of` knows the users; one that is not known is found out only at the
-    /// end, so that nobody learns who is. None if the message is not right.
+    /// Reads the client's first message. `salted_of` knows the users and their [`salted`] passwords; one that is not
+    /// known is found out only at the end, and nothing takes longer with one than with the other, so that nobody learns
+    /// who is. None if the message is not right.
     pub fn begin(
         hash: Hash,
         client_first: &[u8],
         nonce: &str,
         salt: &[u8],
-        password_of: impl Fn(&str) -> Option<String>,
+        salted_of: impl Fn(&str) -> Option<Vec<u8>>,
     ) -> Option<ScramServer> {
         let client_first = std::str::from_utf8(client_first).ok()?;
         let bare = client_first.strip_prefix("n,,").or(client_first.strip_prefix("y,,"))?;
@@ -151,10 +200,10 @@ impl ScramServer {
         let challenge = format!("r={nonce},s={},i={ITERATIONS}", STANDARD.encode(salt));
         let last = format!("c={binding},r={nonce}");
         let messages = format!("{bare},{challenge},{last}");
-        let password = password_of(&user);
-        let salted = salted(hash, password.as_deref().unwrap_or_default(), salt, ITERATIONS);
+        let salted = salted_of(&user);
+        let known = salted.is_some();
+        let salted = salted.unwrap_or_else(|| vec![0; salted_bytes(hash)]);
         let (proof, signature) = prove(hash, &salted, &messages);
-        let known = password.is_some();
         Some(ScramServer { user, known, proof, signature, bare: last, challenge })
     }
 
@@ -209,9 +258,9 @@ mod tests {
             assert!(client.check(b"v=AAAA").is_err());
             let salt = STANDARD.decode(attribute(first, "s").unwrap()).unwrap();
             let theirs = attribute(first, "r").unwrap().strip_prefix(nonce).unwrap();
-            let password = |user: &str| (user == "user").then(|| "pencil".to_owned());
+            let known = |user: &str| (user == "user").then(|| salted(hash, "pencil", &salt));
             let server = |first: &str| {
-                ScramServer::begin(hash, first.as_bytes(), theirs, &salt, password).unwrap()
+                ScramServer::begin(hash, first.as_bytes(), theirs, &salt, known).unwrap()
             };
             assert_eq!(server(&client.first()).challenge(), first);
             let finished = server(&client.first()).finish(last.as_bytes());
@@ -221,7 +270,7 @@ mod tests {
 
     #[test]
     fn only_who_knows_the_password_gets_in() {
-        let password = |user: &str| (user == "a,b=c").then(|| "right".to_owned());
+        let known = |user: &str| (user == "a,b=c").then(|| salted(Hash::Sha512, "right", b"salt"));
         for (user, given, gets_in) in [
             ("a,b=c", "right", true),
             ("a,b=c", "wrong", false),
@@ -231,7 +280,7 @@ mod tests {
             let mut client = client(Hash::Sha512, user, given, "mine");
             let first = client.first();
             let server =
-                ScramServer::begin(Hash::Sha512, first.as_bytes(), "theirs", b"salt", password);
+                ScramServer::begin(Hash::Sha512, first.as_bytes(), "theirs", b"salt", known);
             let server = server.unwrap();
             let last = client.answer(server.challenge().as_bytes()).unwrap();
             let finished = server.finish(last.as_bytes());
@@ -262,11 +311,29 @@ mod tests {
             assert!(answer.is_err(), "{first}");
         }
         let server = || {
-            let password = |_: &str| Some("b".to_owned());
-            ScramServer::begin(Hash::Sha1, b"n,,n=a,r=mine", "x", b"s", password).unwrap()
+            let known = |_: &str| Some(salted(Hash::Sha1, "b", b"s"));
+            ScramServer::begin(Hash::Sha1, b"n,,n=a,r=mine", "x", b"s", known).unwrap()
         };
         for last in [&b""[..], b"c=biws,r=minex", b"c=biws,r=minex,p=!", b"c=eSws,r=minex,p=AAAA"] {
             assert_eq!(server().finish(last), None, "{last:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_what_would_be_made() {
+        let of = |password: &str, salt: &[u8]| Salting {
+            hash: Hash::Sha256,
+            password: password.to_owned(),
+            salt: salt.to_owned(),
+            iterations: NonZeroU32::MIN,
+        };
+        for round in 0..2 {
+            for n in 0..2 * REMEMBERED as u8 {
+                for password in ["a", "b"] {
+                    let salting = of(password, &[n]);
+                    assert_eq!(salting.clone().remembered(), salting.salted(), "{round} {n}");
+                }
+            }
         }
     }
 }

@@ -124,6 +124,10 @@ pub struct BucketStats {
     pub flushes: u64,
     /// Values read from disk for clients.
     pub fetched: u64,
+    /// Times that a vbucket was rolled back.
+    pub rollbacks: u64,
+    /// Versions that were forgotten by that.
+    pub rolled_back_items: u64,
 }
 
 /// A bucket that is open. Cheap to clone; stays on its thread.

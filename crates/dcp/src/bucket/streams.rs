@@ -250,7 +250,15 @@ impl Bucket {
                 }
             }
         }
-        self.with(vb, |vbucket| vbucket.roll_back(to, &gone_items, back));
+        self.count(|stats| {
+            stats.rollbacks += 1;
+            stats.rolled_back_items += gone.len() as u64;
+        });
+        if self.0.env.is_planted(planted::ROLLED_BACK_DOCUMENTS_STAY) {
+            self.with(vb, |vbucket| vbucket.roll_back(to, &[], Vec::new()));
+        } else {
+            self.with(vb, |vbucket| vbucket.roll_back(to, &gone_items, back));
+        }
         self.dirty(vb);
         Ok(to)
     }

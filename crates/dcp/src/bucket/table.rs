@@ -22,6 +22,29 @@ impl Slot {
     pub fn is_clean(&self) -> bool {
         self.on_disk == self.item.by_seqno
     }
+
+    /// Whether it has a value in memory that can be read from disk.
+    fn is_ejectable(&self) -> bool {
+        self.resident && self.is_clean() && !self.item.value.is_empty()
+    }
+}
+
+/// What a slot counts for.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    documents: u64,
+    resident: u64,
+    ejectable: u64,
+}
+
+impl Counts {
+    fn of(slot: &Slot) -> Counts {
+        Counts {
+            documents: u64::from(!slot.item.is_deleted()),
+            resident: u64::from(slot.resident),
+            ejectable: u64::from(slot.is_ejectable()),
+        }
+    }
 }
 
 /// Documents by key. They are also walked in the order in which they came, so that nothing depends on hashes.
@@ -32,6 +55,8 @@ pub(super) struct Table {
     free: Vec<u32>,
     documents: u64,
     resident: u64,
+    /// Documents whose value can be taken out of memory: nobody looks for them in vain.
+    ejectable: u64,
     hand: usize,
 }
 
@@ -40,22 +65,33 @@ impl Table {
         self.places.get(key).and_then(|place| self.slots[*place as usize].as_ref())
     }
 
-    fn get_mut(&mut self, key: &[u8]) -> Option<&mut Slot> {
-        self.places.get(key).and_then(|place| self.slots[*place as usize].as_mut())
+    /// Changes a slot, and counts again what it counts for.
+    fn change<T>(&mut self, key: &[u8], change: impl FnOnce(&mut Slot) -> T) -> Option<T> {
+        let place = self.places.get(key)?;
+        let slot = self.slots[*place as usize].as_mut()?;
+        let before = Counts::of(slot);
+        let changed = change(slot);
+        let after = Counts::of(slot);
+        self.count(before, after);
+        Some(changed)
+    }
+
+    fn count(&mut self, before: Counts, after: Counts) {
+        self.documents = self.documents + after.documents - before.documents;
+        self.resident = self.resident + after.resident - before.resident;
+        self.ejectable = self.ejectable + after.ejectable - before.ejectable;
     }
 
     /// The newest version of a document; which one is on disk is not changed by it.
     pub fn put(&mut self, item: Rc<Item>) {
-        self.documents += u64::from(!item.is_deleted());
-        self.resident += 1;
-        let slot = Slot { item, resident: true, on_disk: 0 };
-        if let Some(before) = self.get_mut(&slot.item.key) {
-            let (deleted, resident) = (before.item.is_deleted(), before.resident);
-            *before = Slot { on_disk: before.on_disk, ..slot };
-            self.documents -= u64::from(!deleted);
-            self.resident -= u64::from(resident);
+        let replaced = self.change(&item.key, |slot| {
+            *slot = Slot { item: item.clone(), resident: true, on_disk: slot.on_disk };
+        });
+        if replaced.is_some() {
             return;
         }
+        let slot = Slot { item, resident: true, on_disk: 0 };
+        self.count(Counts::default(), Counts::of(&slot));
         let place = self.free.pop().unwrap_or(self.slots.len() as u32);
         self.places.insert(slot.item.key.clone(), place);
         match self.slots.get_mut(place as usize) {
@@ -66,60 +102,53 @@ impl Table {
 
     /// As it is read from disk at the start: the item has no value there.
     pub fn restore(&mut self, item: Rc<Item>, on_disk: u64) {
-        let (key, deleted) = (item.key.clone(), item.is_deleted());
+        let key = item.key.clone();
         self.put(item);
-        if let Some(slot) = self.get_mut(&key) {
+        self.change(&key, |slot| {
             slot.on_disk = on_disk;
             // A deletion has no value that could be elsewhere.
-            slot.resident = deleted;
-            self.resident -= u64::from(!deleted);
-        }
+            slot.resident = slot.item.is_deleted();
+        });
     }
 
     /// A version is on disk; answers the one that was before.
     pub fn persisted(&mut self, key: &[u8], seqno: u64) -> Option<u64> {
-        let slot = self.get_mut(key)?;
-        let before = std::mem::replace(&mut slot.on_disk, seqno);
+        let before = self.change(key, |slot| std::mem::replace(&mut slot.on_disk, seqno))?;
         (before != 0).then_some(before)
     }
 
     /// A value was read from disk; it stays, if no newer version came meanwhile.
     pub fn fetched(&mut self, item: Rc<Item>) {
         let key = item.key.clone();
-        if let Some(slot) = self.get_mut(&key)
-            && !slot.resident
-            && slot.item.by_seqno == item.by_seqno
-        {
-            slot.item = item;
-            slot.resident = true;
-            self.resident += 1;
-        }
+        self.change(&key, |slot| {
+            if !slot.resident && slot.item.by_seqno == item.by_seqno {
+                slot.item = item;
+                slot.resident = true;
+            }
+        });
     }
 
     pub fn remove(&mut self, key: &[u8]) {
         let Some(place) = self.places.remove(key) else { return };
         if let Some(slot) = self.slots[place as usize].take() {
-            self.documents -= u64::from(!slot.item.is_deleted());
-            self.resident -= u64::from(slot.resident);
+            self.count(Counts::of(&slot), Counts::default());
             self.free.push(place);
         }
     }
 
-    /// Takes values out of memory that are on disk, until `want` bytes are freed or all were looked at; `bare` makes an
-    /// item without its value.
+    /// Takes values out of memory that are on disk, until `want` bytes are freed or there are no more; `bare` makes an item
+    /// without its value.
     pub fn eject(&mut self, want: u64, bare: impl Fn(&Item) -> Rc<Item>) -> u64 {
         let mut freed = 0;
-        for _ in 0..self.slots.len() {
-            if freed >= want {
-                break;
-            }
+        while freed < want && self.ejectable > 0 {
             self.hand = (self.hand + 1) % self.slots.len();
             let Some(slot) = &mut self.slots[self.hand] else { continue };
-            if slot.resident && slot.is_clean() && !slot.item.value.is_empty() {
+            if slot.is_ejectable() {
                 freed += slot.item.value.len() as u64;
                 slot.item = bare(&slot.item);
                 slot.resident = false;
                 self.resident -= 1;
+                self.ejectable -= 1;
             }
         }
         freed
@@ -133,5 +162,63 @@ impl Table {
     /// Versions whose value is in memory, deletions too.
     pub fn resident(&self) -> u64 {
         self.resident
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use world::model::split_mix;
+
+    use super::*;
+    use crate::bucket::item::{ItemData, ItemKind};
+
+    fn item(key: u64, by_seqno: u64, kind: ItemKind) -> Rc<Item> {
+        let deleted = kind != ItemKind::Mutation;
+        let value = if deleted { Bytes::new() } else { Bytes::from_static(b"value") };
+        let key = Bytes::from(format!("key{key}"));
+        let (rev_seqno, cas, flags, time_s, datatype) = (1, 1, 0, 0, 0);
+        let data = ItemData { kind, key, value, by_seqno, rev_seqno, cas, flags, time_s, datatype };
+        Item::new(data, &Rc::<Cell<u64>>::default())
+    }
+
+    /// Whatever is done, the counts are those of all slots, and what is ejected is what can be.
+    #[test]
+    fn the_counts_are_those_of_the_slots() {
+        let (mut table, mut state, mut newest) = (Table::default(), 7, [0; 6]);
+        for seqno in 1..3000 {
+            let mut below = |count: u64| split_mix(&mut state) % count;
+            let key = below(6);
+            let name = format!("key{key}");
+            let kind = if below(4) == 0 { ItemKind::Deletion } else { ItemKind::Mutation };
+            match below(7) {
+                0..3 => {
+                    table.put(item(key, seqno, kind));
+                    newest[key as usize] = seqno;
+                }
+                3 => drop(table.persisted(name.as_bytes(), newest[key as usize])),
+                4 => table.fetched(item(key, newest[key as usize], ItemKind::Mutation)),
+                5 if below(4) == 0 => table.remove(name.as_bytes()),
+                5 if below(4) == 0 => {
+                    table.remove(name.as_bytes());
+                    table.restore(item(key, seqno, kind), seqno);
+                    newest[key as usize] = seqno;
+                }
+                _ => {
+                    let before = table.ejectable;
+                    let bare =
+                        |item: &Item| Item::new(item.without_value(), &Rc::<Cell<u64>>::default());
+                    let freed = table.eject(8, bare);
+                    assert_eq!(freed, before.min(2) * 5, "{seqno}");
+                }
+            }
+            let sum =
+                |of: fn(&Slot) -> bool| table.slots.iter().flatten().filter(|s| of(s)).count();
+            let counted = [table.documents, table.resident, table.ejectable];
+            let expected =
+                [sum(|s| !s.item.is_deleted()), sum(|s| s.resident), sum(Slot::is_ejectable)];
+            assert_eq!(counted, expected.map(|count| count as u64), "after {seqno}");
+        }
     }
 }

@@ -286,7 +286,9 @@ impl Client {
     /// As [`Client::ask`], and if the server refuses.
     pub async fn active_seqnos(&mut self) -> Result<BTreeMap<u16, u64>> {
         let response = self.ask(0, Body::AllVbSeqnos { state: Some(1) }).await?;
-        self.expect(&response, || Opcode::AllVbSeqnos.name().to_owned(), None)?;
+        let unknown = response.is(Status::UnknownCommand) || response.is(Status::NotSupported);
+        let hint = unknown.then_some("a server that does not know this has no DCP");
+        self.expect(&response, || Opcode::AllVbSeqnos.name().to_owned(), hint)?;
         match response.answer {
             Answer::Seqnos(seqnos) => Ok(seqnos.into_iter().collect()),
             _ => Ok(BTreeMap::new()),

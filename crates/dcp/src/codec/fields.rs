@@ -54,6 +54,11 @@ impl Fields {
 pub(super) struct Writer(BytesMut);
 
 impl Writer {
+    /// Of so many bytes. Where all are written this costs one allocation, and streams are made of such parts.
+    pub(super) fn of(bytes: usize) -> Writer {
+        Writer(BytesMut::with_capacity(bytes))
+    }
+
     pub(super) fn u8(mut self, value: u8) -> Self {
         self.0.put_u8(value);
         self

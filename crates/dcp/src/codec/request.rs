@@ -34,6 +34,9 @@ pub const SNAPSHOT_CHECKPOINT: u32 = 4;
 /// Flag of a snapshot: the consumer answers the marker.
 pub const SNAPSHOT_ACK: u32 = 8;
 
+/// Of a mutation.
+const MUTATION_EXTRAS_BYTES: usize = 31;
+
 wire_numbers! {
     /// The state of a vbucket.
     VbucketState: u8 {
@@ -361,7 +364,7 @@ fn parse_item(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
     let (key, value) = (packet.key.clone(), packet.value.clone());
     Ok(match opcode {
         Opcode::Mutation => {
-            let mut fields = Fields::extras(packet, &[31])?;
+            let mut fields = Fields::extras(packet, &[MUTATION_EXTRAS_BYTES])?;
             Body::Mutation(Mutation {
                 by_seqno: fields.u64(),
                 rev_seqno: fields.u64(),
@@ -551,7 +554,8 @@ fn parts(body: Body) -> (Bytes, Bytes, Bytes) {
             (w().u64(m.start).u64(m.end).u32(m.flags).done(), none(), none())
         }
         Body::Mutation(m) => {
-            let extras = w().u64(m.by_seqno).u64(m.rev_seqno).u32(m.flags).u32(m.expiry);
+            let extras = Writer::of(MUTATION_EXTRAS_BYTES).u64(m.by_seqno).u64(m.rev_seqno);
+            let extras = extras.u32(m.flags).u32(m.expiry);
             (extras.u32(m.lock_time).u16(m.nmeta).u8(m.nru).done(), m.key, m.value)
         }
         Body::Deletion(d) => {

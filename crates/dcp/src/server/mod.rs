@@ -25,7 +25,7 @@ use ring::hmac;
 use tokio::sync::Notify;
 use world::{Env, Task};
 
-use crate::auth::{Credentials, nonce};
+use crate::auth::{Credentials, Hash, nonce};
 use crate::bucket::Bucket;
 use crate::consumer::{ConsumerKind, ConsumerStats, Counts};
 use crate::policy::Window;
@@ -101,6 +101,8 @@ struct Shared {
     named: RefCell<BTreeMap<(String, String), Named>>,
     /// Makes salts of users; those that do not exist have one, too.
     secret: hmac::Key,
+    /// Passwords of users, made ready once: a client that comes must not stop those that are here.
+    salted: BTreeMap<(Hash, String), Vec<u8>>,
     next_id: Cell<u64>,
     stats: Cell<ServerStats>,
     last_error: RefCell<Option<String>>,
@@ -147,14 +149,16 @@ impl Server {
         if buckets.len() != count {
             return Err(Error::Settings("two buckets have the same name".to_owned()));
         }
+        let secret = hmac::Key::new(hmac::HMAC_SHA256, nonce(env).as_bytes());
         let shared = Rc::new(Shared {
             env: env.clone(),
             address: listener.address().to_owned(),
             counts: buckets.keys().map(|name| (name.clone(), Counts::default())).collect(),
             buckets,
+            salted: session::salted_passwords(&secret, &settings.users),
+            secret,
             settings,
             named: RefCell::default(),
-            secret: hmac::Key::new(hmac::HMAC_SHA256, nonce(env).as_bytes()),
             next_id: Cell::new(1),
             stats: Cell::default(),
             last_error: RefCell::default(),

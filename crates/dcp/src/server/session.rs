@@ -1,9 +1,13 @@
 //! Who a client is, what was agreed with it, and which bucket it uses.
 
+use std::collections::BTreeMap;
+
 use ring::hmac;
 
 use super::Shared;
-use crate::auth::{Mechanism, ScramServer, is_same, nonce, parse_plain};
+use crate::auth::{
+    Credentials, Hash, Mechanism, ScramServer, escaped, is_same, nonce, parse_plain, salted,
+};
 use crate::bucket::Bucket;
 use crate::codec::{Answer, Body, Status};
 
@@ -82,7 +86,7 @@ impl Session {
                 let Some((user, password)) = parse_plain(data) else {
                     return (Status::Invalid, Answer::Empty);
                 };
-                let is_his = |known: &&crate::auth::Credentials| {
+                let is_his = |known: &&Credentials| {
                     // Both are compared, so that the time tells nothing of which was wrong.
                     is_same(known.user.as_bytes(), user)
                         & is_same(known.password.as_bytes(), password)
@@ -91,14 +95,10 @@ impl Session {
                 self.admit(shared, found, Answer::Empty)
             }
             Some(Mechanism::Scram(hash)) => {
-                let password = |name: &str| {
-                    let user = users.iter().find(|known| known.user == name);
-                    user.map(|known| known.password.clone())
-                };
-                // The same for a user each time, whether he exists or not.
-                let salt = hmac::sign(&shared.secret, &name_in(data));
+                let salted = |name: &str| shared.salted.get(&(hash, name.to_owned())).cloned();
+                let salt = salt_of(&shared.secret, name_in(data));
                 let nonce = nonce(&shared.env);
-                let begun = ScramServer::begin(hash, data, &nonce, &salt.as_ref()[..16], password);
+                let begun = ScramServer::begin(hash, data, &nonce, &salt, salted);
                 let Some(scram) = begun else { return (Status::Invalid, Answer::Empty) };
                 let challenge = Answer::Value(scram.challenge().to_owned().into());
                 self.scram = Some(scram);
@@ -137,8 +137,27 @@ impl Session {
     }
 }
 
-/// The part of a client's first message that is its name.
-fn name_in(data: &[u8]) -> Vec<u8> {
+/// The part of a client's first message that is its name, as it is there.
+fn name_in(data: &[u8]) -> &[u8] {
     let mut parts = data.split(|byte| *byte == b',');
-    parts.find(|part| part.starts_with(b"n=")).unwrap_or_default().to_vec()
+    parts.find_map(|part| part.strip_prefix(b"n=")).unwrap_or_default()
+}
+
+/// The same for a user each time, whether he exists or not.
+fn salt_of(secret: &hmac::Key, escaped_name: &[u8]) -> [u8; 16] {
+    let tag = hmac::sign(secret, escaped_name);
+    tag.as_ref().first_chunk().copied().unwrap_or_default()
+}
+
+/// Every user's password as SCRAM needs it, by hash and name.
+pub(super) fn salted_passwords(
+    secret: &hmac::Key,
+    users: &[Credentials],
+) -> BTreeMap<(Hash, String), Vec<u8>> {
+    let each = users.iter().flat_map(|user| Hash::ALL.map(|hash| (user, hash)));
+    let salted = each.map(|(Credentials { user, password }, hash)| {
+        let salt = salt_of(secret, escaped(user).as_bytes());
+        ((hash, user.clone()), salted(hash, password, &salt))
+    });
+    salted.collect()
 }

@@ -81,6 +81,7 @@ fn all(shared: &Shared, bucket: &Bucket) -> Lines {
         line("ep_flusher_todo", u8::from(bucket.failure().is_some())),
         line("ep_bg_fetched", did.fetched),
         line("ep_cursors_dropped", did.cursors_dropped),
+        line("rollback_item_count", did.rolled_back_items),
         line("total_connections", stats.connections),
         line("auth_errors", stats.auth_failures),
         line("version", env!("CARGO_PKG_VERSION")),

@@ -43,10 +43,15 @@ impl Ledger {
         self.durable = self.durable.max(count.min(self.entries.len()));
     }
 
-    /// Compares with what the owner holds. Where it lost its memory it may be as it was after any write, but for those on
-    /// its disk; else nothing is missing. What it holds is where the next look begins.
-    pub fn check(&mut self, found: &Content, lost_memory: bool) -> Result<(), String> {
-        let least = if lost_memory { self.durable } else { self.entries.len() };
+    /// Writes that the owner said are on its disk.
+    pub fn durable(&self) -> usize {
+        self.durable
+    }
+
+    /// Compares with what the owner holds: all is as it was after one of the writes, the first `least` of them at least.
+    /// What it holds is where the next look begins.
+    pub fn check(&mut self, found: &Content, least: usize) -> Result<(), String> {
+        let least = least.min(self.entries.len());
         let fits = (least..=self.entries.len()).rev().any(|end| {
             let keys = self.base.keys().chain(self.entries.iter().map(|entry| &entry.key));
             keys.chain(found.keys()).all(|key| self.may_be(key, end, &value(found, key)))
@@ -120,16 +125,17 @@ mod tests {
             ledger.wrote("a", Some("1".into()), true);
             ledger.wrote("b", Some("2".into()), true);
             ledger.persisted(1);
+            assert_eq!(ledger.durable(), 1);
             ledger.wrote("a", Some("3".into()), false);
             ledger
         };
-        assert!(ledger().check(&content(&[("a", "1"), ("b", "2")]), false).is_ok());
-        assert!(ledger().check(&content(&[("a", "3"), ("b", "2")]), false).is_ok());
-        assert!(ledger().check(&content(&[("a", "1")]), false).is_err());
-        assert!(ledger().check(&content(&[("a", "1")]), true).is_ok());
+        assert!(ledger().check(&content(&[("a", "1"), ("b", "2")]), 3).is_ok());
+        assert!(ledger().check(&content(&[("a", "3"), ("b", "2")]), 3).is_ok());
+        assert!(ledger().check(&content(&[("a", "1")]), 3).is_err());
+        assert!(ledger().check(&content(&[("a", "1")]), 1).is_ok());
         // On disk, and gone; and the later without the earlier.
-        assert!(ledger().check(&content(&[]), true).is_err());
-        assert!(ledger().check(&content(&[("a", "3")]), true).is_err());
-        assert!(ledger().check(&content(&[("a", "1"), ("b", "9")]), true).is_err());
+        assert!(ledger().check(&content(&[]), 1).is_err());
+        assert!(ledger().check(&content(&[("a", "3")]), 1).is_err());
+        assert!(ledger().check(&content(&[("a", "1"), ("b", "9")]), 1).is_err());
     }
 }

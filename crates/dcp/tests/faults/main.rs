@@ -1,5 +1,5 @@
-//! Short runs in virtual time with faults at random: servers killed and stopped, links cut, managers that give up, while
-//! clients write, replicas follow and vbuckets move. At the end nothing is lost or reordered, and both servers hold the same.
+//! Short runs in virtual time with faults at random: servers killed, links cut, managers that give up, failovers to
+//! replicas that are behind, while clients write, replicas follow and vbuckets move. At the end nothing is lost or reordered, and both servers hold the same.
 //!
 //! A seed says everything. One that fails is printed with the command that runs it again:
 //!
@@ -7,6 +7,8 @@
 //! NARROWS_FAULT_FIRST=17 NARROWS_FAULT_SEEDS=1 cargo test --release -p dcp --test faults nothing_is_lost -- --nocapture
 //! ```
 
+mod clients;
+mod episode;
 mod ledger;
 mod run;
 
@@ -57,6 +59,7 @@ fn nothing_is_lost() {
             "hardly anything was written"
         );
         assert!(sum.moved > 0 && sum.broken_moves > 0, "hardly anything moved");
+        assert!(sum.failovers > 0 && sum.rollbacks > 0, "nobody had to go back");
     }
 }
 
@@ -82,4 +85,9 @@ fn a_log_that_is_not_synced_is_found() {
 #[test]
 fn a_version_that_is_lost_in_a_takeover_is_found() {
     is_found(dcp::planted::PENDING_VERSION_LOST);
+}
+
+#[test]
+fn documents_that_outlive_a_rollback_are_found() {
+    is_found(dcp::planted::ROLLED_BACK_DOCUMENTS_STAY);
 }

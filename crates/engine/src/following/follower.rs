@@ -11,6 +11,7 @@ use world::{Task, Time};
 
 use crate::node::{LocalShard, Node, unexpected};
 use crate::planted;
+use crate::policy::compression::Shipment;
 use crate::policy::following::{Answer, Limits, Order, Pace, ReadAsk, ShardFollower};
 use crate::replication::{self, advance_global_checkpoint};
 use crate::settings::FollowPace;
@@ -134,7 +135,7 @@ impl Follower {
             max_bytes: ask.max_bytes,
             poll_timeout,
             known: Some(self.carried.versions()),
-            compress: self.source.compress(node),
+            compress: node.compress(Some(self.source.alias())),
         }));
         let limit = poll_timeout + REMOTE_TIMEOUT;
         let answer = self.source.ask(node, self.needed_from(), request, limit).await;
@@ -296,7 +297,17 @@ fn settle(
         Told::Read(ask, answer) => {
             tasks.remove(&Doing::Read(ask.from));
             match answer {
-                Ok(answer) => policy.read_done(now, ask, answer),
+                Ok(answer) => {
+                    let pressure = answer.pressure || node.pressure();
+                    let brought = policy.read_done(now, ask, answer);
+                    let shipment = Shipment {
+                        requested_at: brought.requested_at,
+                        plain_bytes: brought.bytes,
+                        is_full: brought.was_full,
+                        pressure,
+                    };
+                    node.note_shipment(Some(follower.source.alias()), shipment);
+                }
                 Err(Trouble::Again(why)) => {
                     policy.read_failed(now, ask, why, node.env.random_u64());
                 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use crate::node::Node;
 use crate::policy::retention::Renewal;
 use crate::remote;
-use crate::settings::CompressionScheme;
 use crate::state::{ClusterState, FollowOrigin};
 use crate::transport::{CallError, Class, LeaderShard, LeaseRequest, Request, Response};
 
@@ -116,16 +115,6 @@ impl Source {
         }
         *self.address.borrow_mut() = Some(address.clone());
         Ok(address)
-    }
-
-    /// `compress` of a request, by the settings of now.
-    pub(crate) fn compress(&self, node: &Node) -> u8 {
-        let settings = node.settings();
-        match settings.transport_compression_scheme() {
-            _ if !settings.remote_compress(&self.alias) => 0,
-            CompressionScheme::Lz4 => 1,
-            CompressionScheme::Zstd => 2,
-        }
     }
 }
 

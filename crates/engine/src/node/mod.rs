@@ -1,6 +1,7 @@
 //! A node: what it is made of, its start and its end.
 
 mod cgroup;
+mod compression;
 mod disk;
 mod dispatch;
 mod manager;
@@ -94,6 +95,7 @@ pub struct Inner {
     peer_limiter: RefCell<RateLimiter>,
     ccr_limiter: RefCell<RateLimiter>,
     foreground: RefCell<ForegroundDetector>,
+    compression: compression::Paths,
     ids: RefCell<IdSource>,
     reconcile: Notify,
     stopping: Cell<bool>,
@@ -158,6 +160,7 @@ impl Node {
             ccr_limiter: RefCell::new(RateLimiter::new(settings.ccr_max_bytes_per_sec())),
             settings: RefCell::new(settings),
             foreground: RefCell::new(ForegroundDetector::new()),
+            compression: compression::Paths::default(),
             ids: RefCell::new(IdSource::new(|| env.random_u64())),
             reconcile: Notify::new(),
             stopping: Cell::new(false),

@@ -81,6 +81,7 @@ impl Node {
             "transport": {
                 "rx_size_in_bytes": net.rx_bytes,
                 "tx_size_in_bytes": net.tx_bytes,
+                "compressed_paths": self.compressed_paths(),
             },
         });
         // Simulated hosts have no control groups.

@@ -8,6 +8,7 @@
 //! | [`accounting`] | which limit each moment of a transfer is charged to |
 //! | [`following`] | what a follower reads and writes next |
 //! | [`retention`] | which operations a leader keeps for whom, and until when |
+//! | [`compression`] | whether what is fetched is worth compressing |
 //! | [`backoff`] | how long a failed request waits before it is tried again |
 //! | [`selection`] | which copy of a shard answers a search |
 //! | [`foreground`] | whether the users of a node suffer, so that recoveries give way |
@@ -19,6 +20,7 @@ pub mod accounting;
 mod adaptive;
 pub mod backoff;
 pub mod chunk_scheduler;
+pub mod compression;
 mod file_window;
 pub mod following;
 pub mod foreground;

@@ -31,6 +31,8 @@ pub(crate) type Answer = (Time, Result<Response, CallError>);
 /// A chunk that was asked for.
 pub(crate) struct Asked {
     pub(crate) at: Time,
+    /// `compress` of the request.
+    pub(crate) compress: u8,
     pub(crate) answer: Task<Answer>,
 }
 
@@ -113,7 +115,7 @@ fn ask_ahead(
     class: Class,
     (key, number, chunk_bytes): (u64, u64, u32),
 ) -> Asked {
-    let compress = source.compress(&node.settings());
+    let compress = node.compress(source.remote.as_deref());
     let (index, shard) = (wanted.index.clone(), wanted.shard);
     let request = Request::ReadOpening { index, shard, key, number, chunk_bytes, compress };
     let (node2, source) = (node.clone(), source.clone());
@@ -121,7 +123,7 @@ fn ask_ahead(
         let answer = source.ask(&node2, class, request).await;
         (node2.env.now(), answer)
     });
-    Asked { at: node.env.now(), answer }
+    Asked { at: node.env.now(), compress, answer }
 }
 
 async fn open_any(

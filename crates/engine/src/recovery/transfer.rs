@@ -17,7 +17,8 @@ use crate::policy::accounting::{SourcePhases, TargetPhases, Timeline};
 use crate::policy::chunk_scheduler::{
     ChunkRequest, ChunkScheduler, Delivery, FileSpan, SchedulerConfig,
 };
-use crate::settings::{CompressionScheme, Scheduler, Settings};
+use crate::policy::compression::Shipment;
+use crate::settings::Scheduler;
 use crate::transport::{CallError, Class, Failure, Request, Response, WireChunk, decompress};
 
 /// How often the round trip is measured while files are copied.
@@ -71,18 +72,6 @@ impl SourceSession {
             Throttle::Peer => settings.recovery_internal_action_timeout(),
         };
         node.call(&self.address, class, request, limit).await
-    }
-
-    pub(crate) fn compress(&self, settings: &Settings) -> u8 {
-        let on = match &self.remote {
-            Some(alias) => settings.remote_compress(alias),
-            None => settings.transport_compress(),
-        };
-        match settings.transport_compression_scheme() {
-            _ if !on => 0,
-            CompressionScheme::Lz4 => 1,
-            CompressionScheme::Zstd => 2,
-        }
     }
 
     /// How chunks are chosen, as the settings are now.
@@ -282,7 +271,7 @@ impl Transfer {
     fn start_chunks(&mut self) {
         let settings = self.node.settings();
         let connections = settings.transport_recovery_connections().max(1);
-        let compress = self.source.compress(&settings);
+        let compress = self.node.compress(self.source.remote.as_deref());
         while let Some(request) = self.scheduler.next(self.node.env.now()) {
             let now = self.node.env.now();
             self.progress.accounting.borrow_mut().issued(now, request.into());
@@ -316,7 +305,7 @@ impl Transfer {
             let answer = source.ask(&node, class, ask).await;
             (node.env.now(), answer)
         });
-        Asked { at, answer }
+        Asked { at, compress, answer }
     }
 
     fn settle(&mut self, told: Told) -> Result<(), TransferError> {
@@ -383,6 +372,13 @@ impl Transfer {
             throttled: source.throttle + target.throttle,
             foreground_pressure: arrived.pressure || self.node.pressure(),
         };
+        let shipment = Shipment {
+            requested_at: *requested_at,
+            plain_bytes: u64::from(request.len),
+            is_full: true,
+            pressure: delivery.foreground_pressure,
+        };
+        self.node.note_shipment(self.source.remote.as_deref(), shipment);
         self.scheduler.delivered(now, request, delivery);
     }
 
@@ -432,11 +428,11 @@ async fn fetch_chunk(
     (request, asked): (ChunkRequest, Asked),
     tell: mpsc::UnboundedSender<Told>,
 ) {
-    let Asked { at: requested_at, answer } = asked;
+    let Asked { at: requested_at, compress, answer } = asked;
     let answer: Result<Answer, _> = answer.await;
     let result = match answer {
         Ok((at, Ok(Response::Chunk(chunk)))) => {
-            store_chunk(&node, &source, &incoming, request, *chunk, at).await
+            store_chunk(&node, &source, &incoming, (request, compress), *chunk, at).await
         }
         Ok((_, Ok(_))) => Err(ChunkError::Call(CallError::Failed(unexpected()))),
         Ok((_, Err(error))) => Err(ChunkError::Call(error)),
@@ -452,7 +448,7 @@ async fn store_chunk(
     node: &Node,
     source: &SourceSession,
     incoming: &Incoming,
-    request: ChunkRequest,
+    (request, compress): (ChunkRequest, u8),
     wire: WireChunk,
     at: Time,
 ) -> Result<Arrived, ChunkError> {
@@ -461,8 +457,7 @@ async fn store_chunk(
     let chunk = match wire.plain_len {
         None => wire.chunk,
         Some(len) if len == u64::from(request.len) => {
-            let asked = source.compress(&node.settings());
-            decompress(env, wire.chunk, len, asked).await.map_err(|_| ChunkError::Damaged)?
+            decompress(env, wire.chunk, len, compress).await.map_err(|_| ChunkError::Damaged)?
         }
         Some(_) => return Err(ChunkError::Damaged),
     };

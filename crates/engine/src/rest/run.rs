@@ -12,11 +12,12 @@ use crate::transport::Failure;
 
 /// Parameters.
 pub(super) const KNOWN: &[&str] =
-    &["documents", "source_bytes", "timeout", "wait_for_active_shards"];
+    &["documents", "id", "source_bytes", "timeout", "wait_for_active_shards"];
 /// More in one request would wait for longer than a write may.
 const MAX_DOCUMENTS: u64 = 10_000_000;
 
-/// `POST /{index}/_narrows/run?documents=N&source_bytes=B`: what was acknowledged, by shard.
+/// `POST /{index}/_narrows/run?documents=N&source_bytes=B&id=X`: what was acknowledged, by shard. With an id each shard's
+/// part is called as [`store::Run::id_of_shard`] says, so that whoever sent it knows the sum that it makes.
 pub(super) async fn index(call: Call) -> Result<Reply, Failure> {
     if !call.node.env.is_virtual() {
         let what = "writing documents that exist only as a number";
@@ -34,8 +35,9 @@ pub(super) async fn index(call: Call) -> Result<Reply, Failure> {
     wait_for_active(&call, &index).await?;
     let mut acknowledged = 0;
     let mut shards: Vec<Value> = Vec::new();
-    for (shard, documents, result) in write_run(&call.node, &index, documents, source_bytes).await?
-    {
+    let id = call.query.get("id");
+    let parts = write_run(&call.node, &index, documents, source_bytes, id).await?;
+    for (shard, documents, result) in parts {
         shards.push(match result {
             Ok(written) => {
                 acknowledged += documents;

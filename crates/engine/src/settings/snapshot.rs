@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::kind::Typed;
 use super::table::{Scope, TABLE, find};
 use super::words::{
-    AllocationEnable, CompressionScheme, Durability, FollowPace, Scheduler, Selection,
+    AllocationEnable, Compress, CompressionScheme, Durability, FollowPace, Scheduler, Selection,
 };
 use super::{Setting, SettingsMap};
 
@@ -17,7 +17,7 @@ pub struct Remote {
     /// Transport addresses, `host:port` each.
     pub seeds: Vec<String>,
     /// Whether to compress; none leaves it to `transport.compress`.
-    pub compress: Option<bool>,
+    pub compress: Option<Compress>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Settings {
             let remote = remotes.entry(alias.to_owned()).or_default();
             match setting.kind.read(text) {
                 Ok(Typed::Addresses(seeds)) => remote.seeds = seeds,
-                Ok(Typed::Bool(compress)) => remote.compress = Some(compress),
+                Ok(Typed::Word(text)) => remote.compress = Compress::of(text),
                 _ => {}
             }
         }
@@ -139,8 +139,8 @@ impl Settings {
     }
 
     /// `transport.compress`.
-    pub fn transport_compress(&self) -> bool {
-        flag(&self.0.plain, "transport.compress")
+    pub fn transport_compress(&self) -> Compress {
+        word(&self.0.plain, "transport.compress", Compress::of)
     }
 
     /// `transport.compression_scheme`.
@@ -225,7 +225,7 @@ impl Settings {
 
     /// Whether messages to a remote cluster are compressed: its own setting, else
     /// `transport.compress`.
-    pub fn remote_compress(&self, alias: &str) -> bool {
+    pub fn remote_compress(&self, alias: &str) -> Compress {
         let own = self.0.remotes.get(alias).and_then(|remote| remote.compress);
         own.unwrap_or_else(|| self.transport_compress())
     }
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(s.node_concurrent_recoveries(), 2);
         assert_eq!(s.node_initial_primaries_recoveries(), 4);
         assert_eq!(s.allocation_enable(), AllocationEnable::All);
-        assert!(!s.transport_compress());
+        assert_eq!(s.transport_compress(), Compress::False);
         assert_eq!(s.transport_compression_scheme(), CompressionScheme::Lz4);
         assert_eq!(s.transport_recovery_connections(), 2);
         assert_eq!(s.recovery_scheduler(), Scheduler::FileWindow);
@@ -426,9 +426,12 @@ mod tests {
         let s = Settings::resolve(&[&transient, &persistent]);
         assert_eq!(s.remotes().keys().collect::<Vec<_>>(), ["eu", "us"]);
         assert_eq!(s.remotes()["eu"].seeds, ["c:3"]);
-        assert!(s.remote_compress("eu"));
-        assert!(!s.remote_compress("us"));
+        assert_eq!(s.remote_compress("eu"), Compress::True);
+        assert_eq!(s.remote_compress("us"), Compress::False);
         let compressed = map(&[("transport.compress", "true")]);
-        assert!(Settings::resolve(&[&compressed, &persistent]).remote_compress("us"));
+        assert_eq!(
+            Settings::resolve(&[&compressed, &persistent]).remote_compress("us"),
+            Compress::True
+        );
     }
 }

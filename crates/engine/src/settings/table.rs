@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::words::{
-    AllocationEnable, CompressionScheme, Durability, FollowPace, Scheduler, Selection,
+    AllocationEnable, Compress, CompressionScheme, Durability, FollowPace, Scheduler, Selection,
 };
 use super::{Kind, SettingError};
 
@@ -113,9 +113,10 @@ pub static TABLE: &[Setting] = &[
     ),
     cluster(
         "cluster.remote.*.transport.compress",
-        Kind::Bool,
+        Kind::Word(Compress::WORDS),
         "false",
-        "Whether messages to this remote cluster are compressed; unset, transport.compress decides.",
+        "Whether bytes from this remote cluster are compressed (auto: while that makes the link carry more); unset, \
+         transport.compress decides.",
     ),
     cluster(
         "cluster.routing.allocation.enable",
@@ -263,9 +264,10 @@ pub static TABLE: &[Setting] = &[
     )),
     cluster(
         "transport.compress",
-        Kind::Bool,
+        Kind::Word(Compress::WORDS),
         "false",
-        "Whether messages between nodes are compressed. Static in the field, here from the next message.",
+        "Whether bytes between nodes are compressed; auto: while that makes the link carry more. Static and without auto \
+         in the field, here from the next message.",
     ),
     cluster(
         "transport.compression_scheme",

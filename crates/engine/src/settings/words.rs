@@ -46,6 +46,18 @@ words! {
 }
 
 words! {
+    /// `transport.compress`: whether bytes between nodes are compressed.
+    Compress {
+        /// They are not.
+        False = "false",
+        /// They are.
+        True = "true",
+        /// While that makes the link carry more.
+        Auto = "auto",
+    }
+}
+
+words! {
     /// `transport.compression_scheme`.
     CompressionScheme {
         /// LZ4 blocks.

@@ -7,16 +7,19 @@ use dcp::client::ClientOptions;
 use dcp::consumer::ConsumerKind;
 use dcp::drain::{Drain, DrainSettings};
 use dcp::policy::memory_of_today;
-use dcp::rebalance::{Path, Rebalance};
-use record::{ConsumerMemory, Line, NodeSample, Row, StreamFigures, ThreadUse};
-use world::{Env, Time};
+use dcp::rebalance::{Path, Rebalance, Replication};
+use futures_util::future::{select_all, try_join_all};
+use record::{ConsumerMemory, Row, StreamFigures, ThreadUse};
+use world::Env;
 
+use super::destinations::Destinations;
 use super::documents::Documents;
+use super::sampler::Sampler;
 use super::server::{BUCKET, RunningServer, ServerSpec, ServerUse, busy, credentials};
 use super::settings::{StreamSettings, Way};
 use crate::Error;
 use crate::plan::{BucketUse, Resolved, Scope, Variant, models};
-use crate::runner::{FOLLOWER, Journal, LEADER, Watch};
+use crate::runner::{Journal, Watch};
 
 /// How often it is looked whether all has come.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -32,7 +35,16 @@ struct Bench<'a> {
     settings: StreamSettings,
     bucket: &'a BucketUse,
     source: RunningServer,
-    destination: Option<RunningServer>,
+    destinations: Destinations,
+}
+
+/// What streaming everything took.
+struct Streamed {
+    seconds: f64,
+    threads: Vec<ThreadUse>,
+    /// From the beginning until all was on disk, where it is kept.
+    persisted_s: Option<f64>,
+    seen: Seen,
 }
 
 /// What was seen of the destination while documents came.
@@ -69,29 +81,21 @@ pub async fn measure(
     let total = bucket.items * bucket.item_bytes;
     watch.begin("move", name, Some(total), "bytes");
     journal.phase("move", true, name, lap)?;
-    let before = bench.busy().await?;
-    let began = env.now();
-    let seen = bench.stream(plan, variant, lap, journal, watch).await?;
-    let seconds = (env.now() - began).as_secs_f64();
-    let after = bench.busy().await?;
+    let streamed = bench.timed(plan, variant, lap, journal, watch).await?;
     journal.phase("move", false, name, lap)?;
     watch.end();
-    let spent = |(name, after): (&'static str, Duration), before: Duration| ThreadUse {
-        name: name.to_owned(),
-        busy_s: after.saturating_sub(before).as_secs_f64(),
-    };
-    let threads = after.into_iter().zip(before).map(|(a, (_, b))| spent(a, b)).collect();
-    let device = settings.consumer == ConsumerKind::Fast || settings.way == Way::Drain;
-    let documents = if device { 0 } else { bench.verify().await? };
-    let row = Row::measured(&variant.name, lap, seconds, total);
+    let device = bench.keeps_nothing();
+    let documents = if device { 0 } else { bench.destinations.verify(bucket.items).await? };
+    let row = Row::measured(&variant.name, lap, streamed.seconds, total);
     let row = Row {
         verified: !device && documents == bucket.items,
         documents,
         node_bytes_per_s: Some(row.bytes_per_s),
         stream: Some(StreamFigures {
-            threads,
+            threads: streamed.threads,
             measuring_device: device,
-            memory: bench.memory(&seen).filter(|_| !device),
+            memory: bench.memory(&streamed.seen).filter(|_| !device),
+            persisted_s: streamed.persisted_s,
         }),
         ..row
     };
@@ -134,30 +138,28 @@ impl<'a> Bench<'a> {
             ..source.clone()
         };
         let source = RunningServer::start(env, source).await?;
-        let destination = match settings.way {
-            Way::Drain => None,
-            _ => Some(RunningServer::start(env, destination).await?),
+        let destinations = match settings.way {
+            Way::Drain => Destinations::none(),
+            _ => Destinations::start(env, &destination, settings.consumer_threads).await?,
         };
-        Ok(Bench { env: env.clone(), settings, bucket, source, destination })
+        Ok(Bench { env: env.clone(), settings, bucket, source, destinations })
     }
 
     /// Core time of each thread of the path so far, from the source on.
-    async fn busy(&self) -> Result<Vec<(&'static str, Duration)>, Error> {
+    async fn busy(&self) -> Result<Vec<(String, Duration)>, Error> {
         let proxy = match self.settings.way {
             Way::Rebalance => "manager's proxy",
             Way::DataCopy => "plain proxy",
             Way::Drain => "reader",
         };
-        let mut all = vec![("producer", self.source.seen().await?.busy)];
-        all.push((proxy, busy(&self.env)));
-        if let Some(destination) = &self.destination {
-            let name = match self.settings.consumer {
-                ConsumerKind::Fast => "fast consumer, a measuring device",
-                ConsumerKind::Batching => "batching consumer",
-                ConsumerKind::Mainstream => "consumer",
-            };
-            all.push((name, destination.seen().await?.busy));
-        }
+        let consumer = match self.settings.consumer {
+            ConsumerKind::Fast => "fast consumer, a measuring device",
+            ConsumerKind::Batching => "batching consumer",
+            ConsumerKind::Mainstream => "consumer",
+        };
+        let mut all = vec![("producer".to_owned(), self.source.seen().await?.busy)];
+        all.push((proxy.to_owned(), busy(&self.env)));
+        all.extend(self.destinations.busy(consumer).await?);
         Ok(all)
     }
 
@@ -172,6 +174,37 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Whether what comes is counted alone: the consumer measures, and keeps nothing.
+    fn keeps_nothing(&self) -> bool {
+        self.settings.consumer == ConsumerKind::Fast || self.settings.way == Way::Drain
+    }
+
+    /// Streams everything, and waits until it is on disk.
+    async fn timed(
+        &self,
+        plan: &Resolved,
+        variant: &Variant,
+        lap: u32,
+        journal: &Journal<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Streamed, Error> {
+        let (before, began) = (self.busy().await?, self.env.now());
+        let seen = self.stream(plan, variant, lap, journal, watch).await?;
+        let seconds = (self.env.now() - began).as_secs_f64();
+        let spent = |((name, after), (_, before)): ((String, Duration), (String, Duration))| {
+            ThreadUse { name, busy_s: after.saturating_sub(before).as_secs_f64() }
+        };
+        let threads = self.busy().await?.into_iter().zip(before).map(spent).collect();
+        let persisted_s = match self.keeps_nothing() {
+            true => None,
+            false => {
+                self.destinations.persisted().await?;
+                Some((self.env.now() - began).as_secs_f64())
+            }
+        };
+        Ok(Streamed { seconds, threads, persisted_s, seen })
+    }
+
     /// Streams everything; samples meanwhile.
     async fn stream(
         &self,
@@ -181,51 +214,71 @@ impl<'a> Bench<'a> {
         journal: &Journal<'_>,
         watch: &dyn Watch,
     ) -> Result<Seen, Error> {
-        let Some(destination) = &self.destination else {
+        if self.destinations.is_none() {
             self.drain().await?;
             return Ok(Seen::default());
-        };
-        let rebalance = |path| Rebalance {
-            source: self.options(&self.source),
-            destination: self.options(destination),
-            path,
-            name: "narrows".to_owned(),
-            // In the real world the manager is this program, and does what it does.
-            move_overhead: match self.env.is_virtual() {
-                true => self.settings.move_overhead,
-                false => Duration::ZERO,
-            },
-        };
+        }
         let mut seen = Seen::default();
         let mut sampler = Sampler::new(&self.env, plan.sample, &variant.name, lap);
+        let all = Some(self.bucket.items);
         match self.settings.way {
             Way::Rebalance => {
-                let rebalance = rebalance(Path::Decoding);
-                let moving = async {
-                    for vb in 0..self.bucket.vbuckets {
-                        rebalance.move_vbucket(&self.env, vb).await?;
-                    }
-                    Ok::<(), Error>(())
-                };
                 tokio::select! {
                     biased;
-                    moved = moving => moved?,
+                    moved = self.rebalance() => moved?,
                     failed = self.watch_until(None, &mut seen, &mut sampler, journal, watch) => failed?,
                 }
             }
             _ => {
-                let vbuckets: Vec<u16> = (0..self.bucket.vbuckets).collect();
-                let rebalance = rebalance(Path::Plain);
-                let copying = rebalance.replicate(&self.env, &vbuckets).await?;
-                let items = Some(self.bucket.items);
+                let copying = self.copy().await?;
                 tokio::select! {
                     biased;
-                    done = self.watch_until(items, &mut seen, &mut sampler, journal, watch) => done?,
-                    error = copying.failure() => return Err(error.into()),
+                    done = self.watch_until(all, &mut seen, &mut sampler, journal, watch) => done?,
+                    error = any_failure(&copying) => return Err(error),
                 }
             }
         }
         Ok(seen)
+    }
+
+    /// How vbuckets get to each thread of the destination, and which.
+    fn rebalances(&self, path: Path) -> impl Iterator<Item = (Rebalance, Vec<u16>)> {
+        let parts = self.destinations.with_vbuckets(self.bucket.vbuckets);
+        parts.enumerate().map(move |(thread, (destination, vbuckets))| {
+            let rebalance = Rebalance {
+                source: self.options(&self.source),
+                destination: self.options(destination),
+                path,
+                // A connection of the same name would end the one before.
+                name: format!("narrows-{thread}"),
+                // In the real world the manager is this program, and does what it does.
+                move_overhead: match self.env.is_virtual() {
+                    true => self.settings.move_overhead,
+                    false => Duration::ZERO,
+                },
+            };
+            (rebalance, vbuckets)
+        })
+    }
+
+    /// Moves every vbucket, one at a time to each thread.
+    async fn rebalance(&self) -> Result<(), Error> {
+        let moving = self.rebalances(Path::Decoding).map(async |(rebalance, vbuckets)| {
+            for vb in vbuckets {
+                rebalance.move_vbucket(&self.env, vb).await?;
+            }
+            Ok::<(), Error>(())
+        });
+        try_join_all(moving).await.map(drop)
+    }
+
+    /// Begins to copy every vbucket.
+    async fn copy(&self) -> Result<Vec<Replication>, Error> {
+        let mut copying = Vec::new();
+        for (rebalance, vbuckets) in self.rebalances(Path::Plain) {
+            copying.push(rebalance.replicate(&self.env, &vbuckets).await?);
+        }
+        Ok(copying)
     }
 
     async fn drain(&self) -> Result<(), Error> {
@@ -250,10 +303,9 @@ impl<'a> Bench<'a> {
         journal: &Journal<'_>,
         watch: &dyn Watch,
     ) -> Result<(), Error> {
-        let Some(destination) = &self.destination else { return Ok(()) };
         let mut moved = (self.env.now(), 0);
         loop {
-            let now = destination.seen().await?;
+            let now = self.destinations.seen().await?;
             seen.used_bytes_max = seen.used_bytes_max.max(now.used_bytes);
             seen.buffered_items_max = seen.buffered_items_max.max(now.consumers.buffered_items);
             seen.last = Some(now);
@@ -276,7 +328,7 @@ impl<'a> Bench<'a> {
             if sampler.is_due() {
                 watch.progress(now.items * self.bucket.item_bytes, None);
                 for (name, busy) in self.busy().await? {
-                    sampler.sample(journal, name, busy)?;
+                    sampler.sample(journal, &name, busy)?;
                 }
                 sampler.next();
             }
@@ -284,17 +336,11 @@ impl<'a> Bench<'a> {
         }
     }
 
-    async fn verify(&self) -> Result<u64, Error> {
-        match &self.destination {
-            Some(destination) => destination.verify(self.bucket.items).await,
-            None => Ok(0),
-        }
-    }
-
     fn memory(&self, seen: &Seen) -> Option<ConsumerMemory> {
         let stats = seen.last?.consumers;
         Some(ConsumerMemory {
-            quota_bytes: self.settings.destination_memory(self.bucket.quota_bytes).quota_bytes,
+            quota_bytes: self.settings.destination_memory(self.bucket.quota_bytes).quota_bytes
+                * u64::from(self.settings.consumer_threads),
             used_bytes_max: seen.used_bytes_max,
             stops: stats.stops,
             stopped_s: stats.stopped.as_secs_f64(),
@@ -304,57 +350,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Writes what threads do into the record.
-struct Sampler<'a> {
-    env: Env,
-    every: Duration,
-    variant: &'a str,
-    lap: u32,
-    due: Time,
-    last: Vec<(&'static str, Time, Duration)>,
-}
-
-impl<'a> Sampler<'a> {
-    fn new(env: &Env, every: Duration, variant: &'a str, lap: u32) -> Sampler<'a> {
-        Sampler { env: env.clone(), every, variant, lap, due: env.now(), last: Vec::new() }
-    }
-
-    fn is_due(&self) -> bool {
-        self.env.now() >= self.due
-    }
-
-    fn next(&mut self) {
-        self.due = self.env.now() + self.every;
-    }
-
-    fn sample(
-        &mut self,
-        journal: &Journal<'_>,
-        thread: &'static str,
-        busy: Duration,
-    ) -> Result<(), Error> {
-        let now = self.env.now();
-        let before = self.last.iter_mut().find(|(name, ..)| *name == thread);
-        let cores = match before {
-            Some((_, then, spent)) => {
-                let wall = now.since(*then).as_secs_f64();
-                let cores = busy.saturating_sub(*spent).as_secs_f64() / wall.max(1e-9);
-                (*then, *spent) = (now, busy);
-                cores
-            }
-            None => {
-                self.last.push((thread, now, busy));
-                return Ok(());
-            }
-        };
-        let cluster = if thread == "producer" { LEADER } else { FOLLOWER };
-        let sample = NodeSample {
-            cluster: cluster.to_owned(),
-            node: thread.to_owned(),
-            cpu_cores: cores,
-            ..NodeSample::default()
-        };
-        let variant = Some(self.variant.to_owned());
-        journal.line(&Line::Node { t_ms: journal.t_ms(), variant, lap: self.lap, sample })
-    }
+/// Waits until a copy breaks off.
+async fn any_failure(copying: &[Replication]) -> Error {
+    let (failed, ..) = select_all(copying.iter().map(|copy| Box::pin(copy.failure()))).await;
+    failed.into()
 }

@@ -59,6 +59,8 @@ pub(super) struct ServerUse {
 
 enum Ask {
     Use(oneshot::Sender<ServerUse>),
+    /// To be answered once all that is here is on disk.
+    Persist(oneshot::Sender<Result<(), Error>>),
     /// How many of the first so many documents are here as they should be.
     Verify(u64, oneshot::Sender<u64>),
 }
@@ -118,6 +120,11 @@ impl RunningServer {
         self.ask(Ask::Use).await
     }
 
+    /// Waits until all that it has is on disk.
+    pub async fn persisted(&self) -> Result<(), Error> {
+        self.ask(Ask::Persist).await?
+    }
+
     /// How many of the first `items` documents it holds as they should be.
     pub async fn verify(&self, items: u64) -> Result<u64, Error> {
         self.ask(|answer| Ask::Verify(items, answer)).await
@@ -175,6 +182,7 @@ async fn serve(
     while let Some(ask) = asked.recv().await {
         match ask {
             Ask::Use(answer) => drop(answer.send(seen(&env, &spec, &bucket, &server))),
+            Ask::Persist(answer) => drop(answer.send(persisted(&bucket).await)),
             Ask::Verify(items, answer) => {
                 let found = verify(&env, &bucket, &spec.documents, items).await;
                 let _ = answer.send(found);
@@ -221,6 +229,11 @@ async fn fill(env: &Env, bucket: &Bucket, documents: &Documents, items: u64) -> 
             others_turn(env).await;
         }
     }
+    persisted(bucket).await
+}
+
+/// Waits until all that a bucket has is on disk.
+async fn persisted(bucket: &Bucket) -> Result<(), Error> {
     for (vb, seqno) in bucket.seqnos(None) {
         let persisted = bucket.wait_persisted(vb, seqno, PERSISTED_WITHIN).await;
         persisted.map_err(|status| refused(seqno, status))?;

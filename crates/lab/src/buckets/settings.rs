@@ -10,9 +10,10 @@ use record::units::{parse_duration, parse_size};
 use crate::choices::unknown;
 
 /// Settings of plans with a bucket.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
     "dcp.path",
     "dcp.consumer",
+    "dcp.consumer_threads",
     "dcp.memory",
     "dcp.item_expel",
     "dcp.destination_quota",
@@ -28,6 +29,7 @@ const CONSUMERS: [(&str, ConsumerKind); 3] = [
 /// The memory of a bucket with a quota.
 type Memory = fn(u64) -> MemorySettings;
 const MEMORIES: [(&str, Memory); 2] = [("2020", memory_of_2020), ("today", memory_of_today)];
+const THREADS_MAX: u16 = 64;
 const SWITCHES: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 /// How documents go from one server to the other.
@@ -48,6 +50,8 @@ pub struct StreamSettings {
     pub way: Way,
     /// The destination's consumer.
     pub consumer: ConsumerKind,
+    /// Threads over which it spreads vbuckets; each vbucket stays on one.
+    pub consumer_threads: u16,
     /// What the modelled manager does for each move beside streaming.
     pub move_overhead: Duration,
     memory: Memory,
@@ -63,12 +67,20 @@ fn choose<T: Copy>(name: &str, text: &str, choices: &[(&'static str, T)]) -> Res
     })
 }
 
+fn threads(text: &str) -> Result<u16, String> {
+    let count = text.parse().ok().filter(|count| (1..=THREADS_MAX).contains(count));
+    count.ok_or_else(|| {
+        format!("dcp.consumer_threads cannot be \"{text}\"; give 1 to {THREADS_MAX} threads")
+    })
+}
+
 impl StreamSettings {
     /// From settings by their names. The error is a sentence.
     pub fn of(settings: &BTreeMap<String, String>) -> Result<StreamSettings, String> {
         let mut found = StreamSettings {
             way: Way::DataCopy,
             consumer: ConsumerKind::Mainstream,
+            consumer_threads: 1,
             move_overhead: Duration::ZERO,
             memory: memory_of_2020,
             item_expel: None,
@@ -78,6 +90,7 @@ impl StreamSettings {
             match name.as_str() {
                 "dcp.path" => found.way = choose(name, text, &PATHS)?,
                 "dcp.consumer" => found.consumer = choose(name, text, &CONSUMERS)?,
+                "dcp.consumer_threads" => found.consumer_threads = threads(text)?,
                 "dcp.memory" => found.memory = choose(name, text, &MEMORIES)?,
                 "dcp.item_expel" => found.item_expel = Some(choose(name, text, &SWITCHES)?),
                 "dcp.move_overhead" => {
@@ -94,9 +107,10 @@ impl StreamSettings {
         Ok(found)
     }
 
-    /// The destination's memory, where a bucket of the plan has so much.
+    /// The memory of each of the destination's threads, where a bucket of the plan has so much.
     pub fn destination_memory(&self, quota_bytes: u64) -> MemorySettings {
-        let memory = (self.memory)(self.destination_quota_bytes.unwrap_or(quota_bytes));
+        let whole = self.destination_quota_bytes.unwrap_or(quota_bytes);
+        let memory = (self.memory)(whole / u64::from(self.consumer_threads));
         MemorySettings { item_expel: self.item_expel.unwrap_or(memory.item_expel), ..memory }
     }
 }
@@ -126,6 +140,12 @@ mod tests {
         .unwrap();
         let expected = MemorySettings { item_expel: false, ..memory_of_today(1 << 20) };
         assert_eq!(found.destination_memory(1000), expected);
+        let found = text(&[("dcp.consumer_threads", "4")]).unwrap();
+        assert_eq!(found.destination_memory(4000), memory_of_2020(1000));
+        for wrong in ["0", "65", "two"] {
+            let said = check_setting("dcp.consumer_threads", wrong).unwrap_err();
+            assert!(said.contains("1 to 64"), "{said}");
+        }
         let said = check_setting("dcp.consumer", "slow").unwrap_err();
         assert!(said.contains("mainstream, batching, fast"), "{said}");
         let said = check_setting("dcp.pat", "rebalance").unwrap_err();

@@ -20,7 +20,7 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 16] = [
+const BUNDLED: [Bundled; 18] = [
     plan!("dcp-memory"),
     plan!("dcp-rebalance"),
     plan!("follow-large"),
@@ -37,6 +37,8 @@ const BUNDLED: [Bundled; 16] = [
     plan!("selection-policies"),
     plan!("shard-recovery"),
     plan!("small-nodes-compression"),
+    plan!("stability"),
+    plan!("stability-restarts"),
 ];
 
 /// Every bundled plan, in the order of names.

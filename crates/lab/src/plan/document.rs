@@ -108,6 +108,18 @@ pub(super) struct IndexTable {
     pub(super) replicas: Spanned<i64>,
     pub(super) share: Option<Spanned<f64>>,
     pub(super) full: Option<FullTable>,
+    pub(super) rollover: Option<Spanned<RolloverTable>>,
+}
+
+/// When an index is rolled over; `full` has what is so in virtual time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RolloverTable {
+    pub(super) max_docs: Option<Spanned<i64>>,
+    pub(super) max_size: Option<Spanned<String>>,
+    pub(super) max_age: Option<Spanned<String>>,
+    pub(super) poll_interval: Option<Spanned<String>>,
+    pub(super) full: Option<Box<Spanned<RolloverTable>>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -5,6 +5,7 @@
 //! published rows looked up. Every error shows file, line and column, and what would be right.
 
 mod action;
+mod background;
 mod bundled;
 mod diagnostic;
 mod document;
@@ -14,14 +15,17 @@ mod models;
 mod parameters;
 mod published;
 mod resolve;
+mod resolve_actions;
 mod resolve_index;
 mod resolve_load;
 mod resolve_steps;
 mod resolved;
+mod rollover;
 mod scalar;
 mod test_bed;
 
-pub use action::{Action, Lasts};
+pub use action::{Action, Lasts, Pattern, RandomRestarts, Written};
+pub use background::{Background, Runs};
 pub(crate) use bundled::names;
 pub use bundled::{Bundled, bundled};
 pub use diagnostic::Diagnostic;
@@ -29,9 +33,10 @@ pub(crate) use fault::LINK;
 pub use fault::{Fault, FaultKind};
 pub use models::{ModelInUse, models, models_in_use};
 pub use resolved::{
-    Background, BucketUse, Cluster, CorpusUse, Full, FullLoad, Index, Link, LoadUse, Parameter,
-    Peers, Published, Resolved, Scope, Step, Variant,
+    BucketUse, Cluster, CorpusUse, Full, FullLoad, Index, Link, LoadUse, Parameter, Peers,
+    Published, Resolved, Scope, Step, Variant,
 };
+pub use rollover::{Rollover, RolloverRule};
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -11,6 +11,7 @@ use toml::Spanned;
 use super::document::{LinkTable, Parameters, PublishedTable, Values, VariantTable};
 use super::parameters::parameters;
 use super::published::{SECONDS, Table};
+use super::resolve_steps::Around;
 use super::resolved::{
     BucketUse, Cluster, CorpusUse, Link, Parameter, Published, Resolved, Scope, Variant,
 };
@@ -50,8 +51,14 @@ impl Plan {
         let leader = cluster(&document.leader.nodes)?;
         let follower = document.follower.as_ref().map(|follower| cluster(&follower.nodes));
         let corpus = self.corpus(scale)?;
-        let (steps, actions) = self.steps(leader, &self.fault_nodes())?;
+        let fault_nodes = self.fault_nodes();
+        let (steps, actions) = self.steps(Around { leader, fault_nodes: &fault_nodes, scale })?;
         let bucket = self.bucket(scale)?;
+        let indices = match &corpus {
+            Some(corpus) => self.indices(leader, corpus.documents, scale)?,
+            None => Vec::new(),
+        };
+        self.check_indices(&indices, &actions)?;
         Ok(Resolved {
             name: self.plan_name()?,
             about: document.about.clone(),
@@ -66,10 +73,7 @@ impl Plan {
             leader,
             follower: follower.transpose()?,
             link: document.link.as_ref().map(|link| self.link(link)).transpose()?,
-            indices: match &corpus {
-                Some(corpus) => self.indices(leader, corpus.documents, scale)?,
-                None => Vec::new(),
-            },
+            indices,
             corpus,
             bucket,
             node_settings: self.settings(&document.node_settings, &check_setting)?,

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
+use std::time::Duration;
 
-use record::units::parse_size;
+use record::units::{parse_duration, parse_size};
 use toml::Spanned;
 
 use super::Plan;
-use super::document::{FullTable, IndexTable};
+use super::document::{FullTable, IndexTable, RolloverTable};
 use super::resolved::{Cluster, Full, Index};
+use super::rollover::{Rollover, RolloverRule};
 use crate::Error;
 
 const SHARDS: RangeInclusive<i64> = 1..=1024;
@@ -19,6 +21,11 @@ const SEGMENT_RATIOS: RangeInclusive<f64> = 0.01..=1.0;
 const SEGMENT_RATIO: f64 = 0.5;
 /// One byte to an exabyte.
 const BYTES: RangeInclusive<u64> = 1..=1 << 60;
+/// Of an index, and between two looks at it.
+const AGES: RangeInclusive<Duration> =
+    Duration::from_millis(100)..=Duration::from_secs(1000 * 86_400);
+/// `indices.lifecycle.poll_interval` where nobody sets it.
+const POLL_INTERVAL: Duration = Duration::from_secs(600);
 /// Shares are written with few digits, so they may miss one whole by this much.
 const SHARE_TOLERANCE: f64 = 1e-3;
 
@@ -48,10 +55,51 @@ impl Plan {
                 replicas: self.replicas(&table.replicas, leader)?,
                 documents: Range { start: from, end: to },
                 full,
+                rollover: table.rollover.as_ref().map(|r| self.rollover(r)).transpose()?,
             });
             from = to;
         }
         Ok(indices)
+    }
+
+    fn rollover(&self, table: &Spanned<RolloverTable>) -> Result<Rollover, Error> {
+        let real = self.rollover_rule(table)?;
+        let full = match &table.get_ref().full {
+            Some(full) if full.get_ref().full.is_some() => {
+                return Err(self.error(full.span(), "full has no full of its own"));
+            }
+            Some(full) => self.rollover_rule(full)?,
+            None => real.clone(),
+        };
+        Ok(Rollover { real, full })
+    }
+
+    fn rollover_rule(&self, table: &Spanned<RolloverTable>) -> Result<RolloverRule, Error> {
+        let RolloverTable { max_docs, max_size, max_age, poll_interval, .. } = table.get_ref();
+        let time = |what: &str, text: &Spanned<String>| {
+            let time = self.unit(text, parse_duration)?;
+            self.within(what, text, &time, &AGES, |time| format!("{time:?}"))?;
+            Ok::<Duration, Error>(time)
+        };
+        let size = |text: &Spanned<String>| {
+            let bytes = self.unit(text, parse_size)?;
+            self.within("max_size", text, &bytes, &BYTES, |b| format!("{b}b"))?;
+            Ok::<u64, Error>(bytes)
+        };
+        let docs = |docs: &Spanned<i64>| self.number("max_docs", docs, DOCUMENTS);
+        let interval =
+            poll_interval.as_ref().map(|text| time("poll_interval", text)).transpose()?;
+        let rule = RolloverRule {
+            max_docs: max_docs.as_ref().map(docs).transpose()?,
+            max_bytes: max_size.as_ref().map(size).transpose()?,
+            max_age: max_age.as_ref().map(|text| time("max_age", text)).transpose()?,
+            poll_interval: interval.unwrap_or(POLL_INTERVAL),
+        };
+        if rule.max_docs.is_none() && rule.max_bytes.is_none() && rule.max_age.is_none() {
+            let message = "say when it rolls over: max_docs, max_size or max_age";
+            return Err(self.error(table.span(), message));
+        }
+        Ok(rule)
     }
 
     /// Copies of a shard never share a node.

@@ -1,14 +1,17 @@
 //! A plan with everything in units: what a runner works through.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
 use super::action::Action;
+use super::background::Background;
 use super::fault::{Fault, FaultKind, LINK};
+use super::rollover::Rollover;
 use crate::Error;
 use crate::corpus::Source;
 use crate::load::{Arrival, Extent, Operation};
+use crate::runner::{FOLLOWER, LEADER};
 
 /// A corpus that is larger than this is not indexed document by document.
 const REAL_BYTES_MAX: f64 = 200e9;
@@ -64,12 +67,7 @@ impl Resolved {
 
     /// Whether a node is cut off.
     pub fn cuts_nodes_off(&self) -> bool {
-        let of_actions = self.actions.iter().filter_map(|action| match action {
-            Action::Fault { fault, .. } => Some(fault),
-            _ => None,
-        });
-        let mut faults = self.variants.iter().flat_map(|variant| &variant.faults).chain(of_actions);
-        faults.any(|fault| fault.kind == FaultKind::Cut && fault.node != LINK)
+        self.faults().any(|fault| fault.kind == FaultKind::Cut && fault.node != LINK)
     }
 
     /// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with `variants`
@@ -154,6 +152,7 @@ impl Resolved {
             (Some(corpus), None) => corpus.documents as f64 * corpus.document_bytes(),
             (None, None) => 0.0,
         };
+        let bytes = bytes + self.written_in_background(is_virtual);
         if (is_virtual && self.full_bytes().is_some()) || bytes <= REAL_BYTES_MAX {
             return Ok(());
         }
@@ -162,15 +161,35 @@ impl Resolved {
         Err(Error::TooLarge { plan: self.name.clone(), target, bytes: bytes as u64, scale })
     }
 
-    /// Refuses faults that only the virtual world has. `target` is its name.
-    pub fn check_faults(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
+    /// Bytes of the documents that are waited for, where they are written one by one.
+    fn written_in_background(&self, is_virtual: bool) -> f64 {
+        let by_the_run = |action: &Action| matches!(action, Action::IndexInBackground(rate) if rate.full.is_some());
+        if is_virtual && self.actions.iter().any(by_the_run) {
+            return 0.0;
+        }
+        let written = self.actions.iter().map(|action| match action {
+            Action::WaitForDocuments(written) => written.of(is_virtual),
+            _ => 0,
+        });
+        let document_bytes = self.corpus.as_ref().map_or(0.0, CorpusUse::document_bytes);
+        written.sum::<u64>() as f64 * document_bytes
+    }
+
+    /// Every fault, of variants and of steps.
+    fn faults(&self) -> impl Iterator<Item = &Fault> {
         let of_variants = self.variants.iter().flat_map(|variant| &variant.faults);
         let of_steps = self.actions.iter().filter_map(|action| match action {
             Action::Fault { fault, .. } => Some(fault),
             _ => None,
         });
-        let what = of_variants.chain(of_steps).find_map(|fault| match fault.kind {
-            FaultKind::FullDisk { .. } => Some("fill a disk"),
+        of_variants.chain(of_steps)
+    }
+
+    /// Refuses faults that `target` does not have: only the virtual world moves clocks, and it and the embedded engine
+    /// fill disks.
+    pub fn check_faults(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
+        let what = self.faults().find_map(|fault| match fault.kind {
+            FaultKind::FullDisk { .. } if target != "embedded" => Some("fill a disk"),
             FaultKind::Clock { .. } => Some("move a node's clock"),
             _ => None,
         });
@@ -178,6 +197,22 @@ impl Resolved {
             Some(what) if !is_virtual => Err(clusters::Error::VirtualOnly { target, what }.into()),
             _ => Ok(()),
         }
+    }
+
+    /// The nodes whose disks are filled.
+    pub fn full_disks(&self) -> BTreeSet<String> {
+        let full = self.faults().filter(|fault| matches!(fault.kind, FaultKind::FullDisk { .. }));
+        full.flat_map(|fault| self.nodes_called(&fault.node)).collect()
+    }
+
+    /// The nodes of a cluster, where a fault names one; the node otherwise.
+    pub(crate) fn nodes_called(&self, name: &str) -> Vec<String> {
+        let count = match name {
+            LEADER => self.leader.nodes,
+            FOLLOWER => self.follower.map_or(0, |follower| follower.nodes),
+            node => return vec![node.to_owned()],
+        };
+        (0..count).map(|n| format!("{name}-{n}")).collect()
     }
 
     /// Bytes that the primaries hold in the published run; none where an index does not say it.
@@ -251,24 +286,6 @@ impl Step {
             Step::Move => Step::NAMES[10],
             Step::Verify => Step::NAMES[11],
         }
-    }
-}
-
-/// Indexing beside a recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Background {
-    /// Documents a second, over all clients.
-    pub documents_per_s: u64,
-    /// So many of 1000 writes replace a document that was written before; only where the plan follows.
-    pub updates_in_1000: u32,
-    /// So many of 1000 delete one.
-    pub deletes_in_1000: u32,
-}
-
-impl Background {
-    /// Whether anything but new documents is written.
-    pub fn changes(&self) -> bool {
-        self.updates_in_1000 + self.deletes_in_1000 > 0
     }
 }
 
@@ -364,9 +381,19 @@ pub struct Index {
     pub documents: Range<u64>,
     /// Its size in the published run, scaled: what a virtual target loads.
     pub full: Option<Full>,
+    /// Where it is an alias, and a new index takes its writes once the one before is large or old enough.
+    pub rollover: Option<Rollover>,
 }
 
 impl Index {
+    /// The name of the first index on the leader: where it rolls over, its own name is that of the alias.
+    pub fn first_name(&self) -> String {
+        match self.rollover {
+            Some(_) => format!("{}-000001", self.name),
+            None => self.name.clone(),
+        }
+    }
+
     /// Copies of each shard beside the primary, under a variant.
     pub fn replicas_of(&self, variant: &Variant) -> u32 {
         variant.replicas.unwrap_or(self.replicas)

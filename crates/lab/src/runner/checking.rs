@@ -7,7 +7,7 @@ use bytes::Bytes;
 use clusters::{RestClient, Target};
 use record::ledger::{Copy, Violation};
 
-use super::writing::Driver;
+use super::books::Books;
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 
@@ -35,9 +35,10 @@ impl Found {
 
 impl<T: Target> Runner<'_, T> {
     /// Reads every copy of both clusters and compares them with the books. Nobody writes any more.
-    pub(super) async fn check(&self, driver: &Driver) -> Result<Found, Error> {
+    pub(super) async fn check(&self, books: &Books) -> Result<Found, Error> {
+        books.close();
         let mut found = Found { copies: 0, violations: Vec::new() };
-        for book in &driver.books {
+        for book in books.all() {
             let mut looks = 0;
             loop {
                 looks += 1;
@@ -69,9 +70,11 @@ impl<T: Target> Runner<'_, T> {
         loop {
             tries += 1;
             let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout=30s");
-            let health = self.ask(cluster, "GET", &path, None).await?;
+            // One that was made a moment ago may not be followed yet.
+            let health = self.ask(cluster, "GET", &path, None).await.unwrap_or_default();
+            let is_green = health["status"] == "green";
             let mut copies: Vec<Copy> = Vec::new();
-            for node in self.target.nodes(cluster) {
+            for node in self.target.nodes(cluster).into_iter().filter(|_| is_green) {
                 let path = format!("/{index}/_narrows/copies");
                 let answer = client.send(&node.http, "GET", &path, Bytes::new()).await?;
                 let read = serde_json::from_slice::<Vec<Copy>>(&answer.body);
@@ -80,7 +83,6 @@ impl<T: Target> Runner<'_, T> {
                     why: error.to_string(),
                 })?);
             }
-            let is_green = health["status"] == "green";
             if is_green && health["active_shards"].as_u64() == Some(copies.len() as u64) {
                 return Ok(copies);
             }

@@ -2,7 +2,7 @@
 
 use clusters::Target;
 
-use super::{FOLLOWER, LEADER, Runner};
+use super::Runner;
 use crate::Error;
 use crate::plan::{Fault, FaultKind, LINK, Variant};
 
@@ -30,7 +30,7 @@ impl<T: Target> Runner<'_, T> {
             }
             return Ok(());
         }
-        let mut nodes = self.nodes_called(node);
+        let mut nodes = self.plan.nodes_called(node);
         if begins {
             nodes.reverse();
         }
@@ -38,16 +38,6 @@ impl<T: Target> Runner<'_, T> {
             self.befall_node(node, *kind, begins).await?;
         }
         Ok(())
-    }
-
-    /// The nodes of a cluster, where a fault names one; the node otherwise.
-    fn nodes_called(&self, name: &str) -> Vec<String> {
-        let count = match name {
-            LEADER => self.plan.leader.nodes,
-            FOLLOWER => self.plan.follower.map_or(0, |follower| follower.nodes),
-            node => return vec![node.to_owned()],
-        };
-        (0..count).map(|n| format!("{name}-{n}")).collect()
     }
 
     async fn befall_node(

@@ -1,7 +1,6 @@
 //! One variant of a plan that follows: the driver writes, the follower follows, and what the plan says happens, one thing
 //! after another. Meanwhile the lag is measured: by what the driver was told, not by what the leader says of itself.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,96 +10,43 @@ use record::{CatchUp, FollowFigures, FollowSample, Line, Row};
 use serde_json::{Value, json};
 use world::{Direction, Time};
 
-use super::sampling::Before;
-use super::writing::{Book, Driver};
+use super::lagging::{Following, Waiting};
+use super::restarts::{Due, Restarts};
+use super::rolling::Keeper;
+use super::writing::Driver;
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
-use crate::plan::{Action, Fault, Lasts, Step, Variant};
+use crate::plan::{Action, Fault, Lasts, Pattern, RandomRestarts, Step, Variant};
 
 /// A node that stands still does not answer: samples are not waited for longer.
 const SAMPLE_PATIENCE: Duration = Duration::from_millis(1500);
 /// How long a follower may take to reach the end once nobody writes any more.
 const END_PATIENCE: Duration = Duration::from_secs(1800);
+/// Most samples of a wait for documents: such a wait may take days.
+const SAMPLES: f64 = 4000.0;
+/// Without anything acknowledged for so long, documents are not waited for any longer.
+const WRITING_PATIENCE: Duration = Duration::from_secs(900);
 
-/// A variant while it runs.
-struct Following<'a> {
-    variant: &'a Variant,
-    lap: u32,
-    driver: Rc<Driver>,
-    before: Before,
-    began: Time,
-    /// Whether the follower was asked to follow.
-    follows: bool,
-    /// Operations that all copies of the follower have, by index and shard, as it said last; none of a shard that has
-    /// not followed yet.
-    has: BTreeMap<String, Vec<Option<u64>>>,
-    figures: FollowFigures,
-    /// What happened last, for what comes after.
-    happened: String,
-}
-
-impl Following<'_> {
-    fn of(&self, book: &Book) -> Vec<u64> {
-        let has = self.has.get(&book.index).into_iter().flatten();
-        has.map(|has| has.unwrap_or(0)).collect()
+/// The time between two samples of a wait that has come so far: by how long this much took, as many as [`SAMPLES`].
+fn pace_of(passed_s: f64, written: u64, wanted: u64) -> Duration {
+    if written == 0 {
+        return Duration::ZERO;
     }
-
-    /// Whether every shard follows, or did.
-    fn is_whole(&self) -> bool {
-        let follows = |book: &Book| {
-            self.has.get(&book.index).is_some_and(|has| has.iter().all(Option::is_some))
-        };
-        self.driver.books.iter().all(follows)
-    }
-
-    /// Operations that the follower has, over all indices.
-    fn operations(&self) -> u64 {
-        self.has.values().flatten().flatten().sum()
-    }
-
-    /// How many operations the follower lacks, and for how many seconds the oldest of them has been there.
-    fn lag(&self, now: Time) -> (u64, f64) {
-        let mut all = (0, 0f64);
-        for book in &self.driver.books {
-            let (operations, since) = book.lag(&self.of(book));
-            all.0 += operations;
-            all.1 = all.1.max(since.map_or(0.0, |since| (now - since).as_secs_f64()));
-        }
-        all
-    }
-
-    /// Reads an answer of `_ccr/stats`. Shards that it leaves out are as they were.
-    fn read(&mut self, stats: &Value, sample: &mut FollowSample) {
-        for index in stats["indices"].as_array().into_iter().flatten() {
-            let name = index["index"].as_str().unwrap_or_default();
-            let book = self.driver.books.iter().find(|book| book.index == name);
-            let Some(shards) = book.map(|book| book.shards) else { continue };
-            let has = self.has.entry(name.to_owned()).or_insert(vec![None; shards as usize]);
-            for shard in index["shards"].as_array().into_iter().flatten() {
-                let number = |name: &str| shard[name].as_u64().unwrap_or(0);
-                if let Some(has) = has.get_mut(number("shard_id") as usize) {
-                    // No operation at all is -1, and so is a shard that has not begun.
-                    let checkpoint = shard["follower_global_checkpoint"].as_i64().unwrap_or(-1);
-                    if checkpoint >= 0 {
-                        *has = Some((checkpoint + 1) as u64);
-                    }
-                }
-                sample.outstanding_reads += number("outstanding_read_requests");
-                sample.outstanding_writes += number("outstanding_write_requests");
-                sample.buffer_bytes += number("write_buffer_size_in_bytes");
-            }
-        }
-    }
+    let whole_s = passed_s * wanted as f64 / written as f64;
+    Duration::from_secs_f64((whole_s / SAMPLES).min(WRITING_PATIENCE.as_secs_f64() / 3.0))
 }
 
 impl<T: Target> Runner<'_, T> {
     pub(super) async fn follow(&mut self, variant: &Variant, lap: u32) -> Result<Row, Error> {
         let name = variant.name.as_str();
-        for index in &self.plan.indices {
-            self.create(index, Some(variant)).await?;
+        let waits_for_pattern = matches!(self.plan.actions.first(), Some(Action::AutoFollow(_)));
+        if !waits_for_pattern {
+            self.create_all(variant).await?;
         }
         let nodes = self.target.nodes(LEADER).into_iter().map(|node| node.http).collect();
-        let driver = Driver::new(&self.env, self.plan, self.corpus(), nodes);
+        let is_virtual = self.target.is_virtual();
+        let driver = Driver::new(&self.env, self.plan, self.corpus(), nodes, is_virtual);
+        driver.keep_rolling(self.keepers(variant));
         if self.plan.steps.contains(&Step::Index) {
             self.fill(name, &driver).await?;
         }
@@ -111,17 +57,7 @@ impl<T: Target> Runner<'_, T> {
             runner.target.link().map_or(0, |link| link.stats(Direction::Back).bytes)
         };
         let before_bytes = carried(self);
-        let mut following = Following {
-            variant,
-            lap,
-            driver,
-            before: Before::default(),
-            began: self.env.now(),
-            follows: false,
-            has: BTreeMap::new(),
-            figures: FollowFigures::default(),
-            happened: String::new(),
-        };
+        let mut following = Following::new(variant, lap, driver, self.env.now());
         let done = Box::pin(self.do_all(&mut following)).await;
         following.driver.stop().await;
         done?;
@@ -134,17 +70,24 @@ impl<T: Target> Runner<'_, T> {
             self.journal.phase("verify", true, Some(name), lap)?;
             self.watch.begin("verify", Some(name), None, "");
             self.wait_for_lag(&mut following, 1, END_PATIENCE).await?;
-            let found = self.check(&following.driver).await?;
+            let found = self.check(&following.driver.books).await?;
             following.figures.copies = found.copies;
             following.figures.violations = found.violations.len() as u64;
             following.figures.violations_shown = found.shown();
             self.watch.end();
             self.journal.phase("verify", false, Some(name), lap)?;
         }
-        let (acknowledged, rejected, unanswered) = following.driver.counts();
-        let operations = following.operations();
-        let figures =
-            FollowFigures { acknowledged, rejected, unanswered, operations, ..following.figures };
+        let books = &following.driver.books;
+        let (acknowledged, rejected, unanswered) = books.counts();
+        let figures = FollowFigures {
+            acknowledged,
+            rejected,
+            unanswered,
+            operations: following.operations(),
+            indices: books.all().len() as u64,
+            rollovers: books.rollovers(),
+            ..std::mem::take(&mut following.figures)
+        };
         Ok(self.follow_row(variant, lap, (seconds, bytes), verifies, figures))
     }
 
@@ -175,13 +118,13 @@ impl<T: Target> Runner<'_, T> {
         driver.fill();
         while driver.is_writing() {
             self.env.sleep(self.plan.sample).await;
-            self.watch.progress(driver.operations(), Some(total));
+            self.watch.progress(driver.books.operations(), Some(total));
         }
         driver.stop().await;
         if let Some(error) = driver.failure() {
             return Err(error);
         }
-        for book in &driver.books {
+        for book in driver.books.all() {
             // What is recovered later is what is committed now.
             self.ask(LEADER, "POST", &format!("/{}/_flush", book.index), None).await?;
         }
@@ -197,12 +140,22 @@ impl<T: Target> Runner<'_, T> {
                 Action::IndexInBackground(rate) => {
                     following.driver.stop().await;
                     following.driver.begin(*rate);
-                    following.happened =
-                        format!("{} documents a second began", rate.documents_per_s);
+                    let full = rate.full.filter(|_| is_virtual);
+                    let rate = full.map_or(rate.documents_per_s, |full| full.documents_per_s);
+                    following.happened = format!("{rate} documents a second began");
                 }
                 Action::StopIndexing => {
                     following.driver.stop().await;
                     following.happened = "indexing ended".to_owned();
+                }
+                Action::AutoFollow(pattern) => {
+                    self.begin_to_auto_follow(following, pattern).await?;
+                    self.create_all(following.variant).await?;
+                }
+                Action::RestartAtRandom(rule) => self.begin_restarts(following, rule),
+                Action::StopRestarts => Box::pin(self.stop_restarts(following)).await?,
+                Action::WaitForDocuments(written) => {
+                    self.wait_for_documents(following, written.of(is_virtual)).await?;
                 }
                 Action::Follow => self.begin_to_follow(following).await?,
                 Action::Wait(lasts) => {
@@ -218,7 +171,7 @@ impl<T: Target> Runner<'_, T> {
                 }
             }
         }
-        Ok(())
+        Box::pin(self.stop_restarts(following)).await
     }
 
     async fn begin_to_follow(&mut self, following: &mut Following<'_>) -> Result<(), Error> {
@@ -230,6 +183,39 @@ impl<T: Target> Runner<'_, T> {
         following.follows = true;
         following.happened = "the follower began".to_owned();
         Ok(())
+    }
+
+    async fn begin_to_auto_follow(
+        &mut self,
+        following: &mut Following<'_>,
+        pattern: &Pattern,
+    ) -> Result<(), Error> {
+        let body = json!({
+            "remote_cluster": LEADER,
+            "leader_index_patterns": pattern.patterns,
+            "leader_index_exclusion_patterns": pattern.exclude,
+        });
+        let path = format!("/_ccr/auto_follow/{}", pattern.name);
+        self.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
+        following.follows = true;
+        following.happened = "the follower began".to_owned();
+        Ok(())
+    }
+
+    async fn create_all(&self, variant: &Variant) -> Result<(), Error> {
+        for index in &self.plan.indices {
+            self.create(index, Some(variant)).await?;
+        }
+        Ok(())
+    }
+
+    /// Who rolls which index over.
+    fn keepers(&self, variant: &Variant) -> Vec<Keeper> {
+        let keeper = |(family, index): (usize, &crate::plan::Index)| {
+            let rule = index.rollover.as_ref()?.of(self.target.is_virtual()).clone();
+            Some(Keeper { family, rule, index: self.made_as(index, Some(variant)) })
+        };
+        self.plan.indices.iter().enumerate().filter_map(keeper).collect()
     }
 
     async fn have_fault(
@@ -252,47 +238,35 @@ impl<T: Target> Runner<'_, T> {
     }
 
     /// Samples for so long.
-    async fn observe(&self, following: &mut Following<'_>, lasts: Duration) -> Result<(), Error> {
+    async fn observe(
+        &mut self,
+        following: &mut Following<'_>,
+        lasts: Duration,
+    ) -> Result<(), Error> {
         let until = self.env.now() + lasts;
-        let mut next = self.env.now();
         while self.env.now() < until {
-            self.sample_following(following).await?;
-            next = (next + self.plan.sample).max(self.env.now());
-            self.env.sleep_until(next.min(until)).await;
+            self.look(following, self.plan.sample, Some(until)).await?;
         }
         Ok(())
     }
 
     /// Samples until the follower lacks fewer operations than `under`.
     async fn wait_for_lag(
-        &self,
+        &mut self,
         following: &mut Following<'_>,
         under: u64,
         within: Duration,
     ) -> Result<CatchUp, Error> {
         let began = self.env.now();
+        let mut waiting = Waiting::new(&following.happened, began);
         let mut next = began;
-        let mut first: Option<FollowSample> = None;
-        // What comes as files is no following: the pace is that from when every shard follows.
-        let mut follows_from: Option<(u64, u64)> = None;
         loop {
+            Box::pin(self.restart_if_due(following)).await?;
             let sample = self.sample_following(following).await?;
-            let start = first.get_or_insert(sample.clone());
-            if following.is_whole() {
-                follows_from.get_or_insert((sample.follower_operations, sample.leader_operations));
-            }
+            waiting.look(&sample, following.is_whole());
             let now = self.env.now();
             if sample.answered && sample.lag_operations < under {
-                let now_there = (sample.follower_operations, sample.leader_operations);
-                let (has, indexed) = follows_from.unwrap_or(now_there);
-                return Ok(CatchUp {
-                    after: following.happened.clone(),
-                    lag_operations: start.lag_operations,
-                    lag_s: start.lag_s,
-                    seconds: (now - began).as_secs_f64(),
-                    operations: sample.follower_operations.saturating_sub(has),
-                    indexed: sample.leader_operations.saturating_sub(indexed),
-                });
+                return Ok(waiting.ended(now, &sample));
             }
             if now - began > within {
                 return Err(Error::Lags {
@@ -300,12 +274,107 @@ impl<T: Target> Runner<'_, T> {
                     seconds: within.as_secs(),
                     lag: sample.lag_operations,
                     under,
-                    why: self.what_fails().await,
+                    why: self.what_fails(following).await,
                 });
             }
             next = (next + self.plan.sample).max(now);
             self.env.sleep_until(next).await;
         }
+    }
+
+    /// Samples until so many documents were written in the background.
+    async fn wait_for_documents(
+        &mut self,
+        following: &mut Following<'_>,
+        documents: u64,
+    ) -> Result<(), Error> {
+        let began = self.env.now();
+        let mut grew = (following.driver.written_in_background(), began);
+        while following.driver.written_in_background() < documents {
+            let written = following.driver.written_in_background();
+            let now = self.env.now();
+            if written > grew.0 {
+                grew = (written, now);
+            } else if now - grew.1 > WRITING_PATIENCE {
+                let variant = following.variant.name.clone();
+                let seconds = WRITING_PATIENCE.as_secs();
+                return Err(Error::NobodyWrites { variant, seconds, written, wanted: documents });
+            }
+            let pace = pace_of((now - began).as_secs_f64(), written, documents);
+            self.look(following, pace.max(self.plan.sample), None).await?;
+        }
+        let passed = (self.env.now() - began).as_secs_f64();
+        following.happened =
+            format!("{documents} documents were written in {}", show_seconds(passed));
+        Ok(())
+    }
+
+    /// Restarts what is due, samples, and lets time pass until the next sample, or until something is due.
+    async fn look(
+        &mut self,
+        following: &mut Following<'_>,
+        pace: Duration,
+        until: Option<Time>,
+    ) -> Result<(), Error> {
+        let began = self.env.now();
+        Box::pin(self.restart_if_due(following)).await?;
+        self.sample_following(following).await?;
+        let pace = following.pace(pace, self.plan.sample);
+        let next = (began + pace).max(self.env.now());
+        let due = following.restarts.as_ref().map(Restarts::due);
+        let next = [due, until].into_iter().flatten().fold(next, Time::min);
+        self.env.sleep_until(next).await;
+        Ok(())
+    }
+
+    fn begin_restarts(&mut self, following: &mut Following<'_>, rule: &RandomRestarts) {
+        let nodes = match rule.cluster.as_str() {
+            LEADER => self.plan.leader.nodes,
+            _ => self.plan.follower.map_or(0, |follower| follower.nodes),
+        };
+        let number = following.restarts_begun;
+        following.restarts_begun += 1;
+        let (seed, now) = ((self.plan.seed, number), self.env.now());
+        let restarts = Restarts::new(rule, nodes, self.target.is_virtual(), seed, now);
+        following.restarts = Some(restarts);
+    }
+
+    async fn restart_if_due(&mut self, following: &mut Following<'_>) -> Result<(), Error> {
+        let Some(restarts) = &mut following.restarts else { return Ok(()) };
+        let Some(due) = restarts.next(self.env.now()) else { return Ok(()) };
+        let pause = restarts.pause;
+        match due {
+            Due::Ends(fault) => {
+                // Whoever has not caught up by now does so after the next restart.
+                following.restarted = None;
+                self.befall(following.variant, &fault, true).await
+            }
+            Due::Starts(fault) => self.end_pause(following, &fault, pause).await,
+        }
+    }
+
+    async fn end_pause(
+        &mut self,
+        following: &mut Following<'_>,
+        fault: &Fault,
+        pause: Duration,
+    ) -> Result<(), Error> {
+        self.befall(following.variant, fault, false).await?;
+        let Fault { node, kind, .. } = fault;
+        following.figures.restarts_ended += 1;
+        following.happened = format!("{node} was {kind} for {}", show_seconds(pause.as_secs_f64()));
+        following.restarted = Some(Waiting::new(&following.happened, self.env.now()));
+        Ok(())
+    }
+
+    async fn stop_restarts(&mut self, following: &mut Following<'_>) -> Result<(), Error> {
+        let Some(restarts) = following.restarts.take() else { return Ok(()) };
+        let pause = restarts.pause;
+        if let Some(fault) = restarts.stop() {
+            self.end_pause(following, &fault, pause).await?;
+        }
+        following.restarted = None;
+        Ok(())
     }
 
     /// One sample of the lag, of every node, and of the link.
@@ -316,7 +385,7 @@ impl<T: Target> Runner<'_, T> {
         let mut sample = FollowSample::default();
         let limit = SAMPLE_PATIENCE.min(self.plan.sample.max(SAMPLE_PATIENCE / 3));
         if following.follows {
-            let path = format!("/{}/_ccr/stats", self.plan.index_names());
+            let path = format!("/{}/_ccr/stats", following.open_indices());
             let asking = self.ask(FOLLOWER, "GET", &path, None);
             // A follower that does not answer is what faults are about.
             if let Ok(Ok(stats)) = self.env.timeout(limit, asking).await {
@@ -324,9 +393,11 @@ impl<T: Target> Runner<'_, T> {
                 sample.answered = true;
             }
         }
-        sample.leader_operations = following.driver.operations();
+        sample.leader_operations = following.driver.books.operations();
         sample.follower_operations = following.operations();
         (sample.lag_operations, sample.lag_s) = following.lag(self.env.now());
+        following.look_after_restart(self.env.now(), &sample);
+        self.tell_rollovers(following)?;
         let figures = &mut following.figures;
         figures.lag_operations_max = figures.lag_operations_max.max(sample.lag_operations);
         figures.lag_s_max = figures.lag_s_max.max(sample.lag_s);
@@ -341,9 +412,20 @@ impl<T: Target> Runner<'_, T> {
         Ok(sample)
     }
 
+    /// A note for each index that took over since the last look.
+    fn tell_rollovers(&self, following: &mut Following<'_>) -> Result<(), Error> {
+        let books = &following.driver.books;
+        let new = books.all().into_iter().skip(books.families.len() + following.rollovers_told);
+        for book in new {
+            following.rollovers_told += 1;
+            self.note(Some(following.variant), &format!("{} takes the writes", book.index))?;
+        }
+        Ok(())
+    }
+
     /// What the follower says that goes wrong.
-    async fn what_fails(&self) -> String {
-        let path = format!("/{}/_ccr/stats", self.plan.index_names());
+    async fn what_fails(&self, following: &Following<'_>) -> String {
+        let path = format!("/{}/_ccr/stats", following.open_indices());
         let Ok(stats) = self.ask(FOLLOWER, "GET", &path, None).await else {
             return "the follower does not answer".to_owned();
         };

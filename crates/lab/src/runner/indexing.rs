@@ -11,10 +11,10 @@ use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::replicating::PLACE;
-use super::{LEADER, Runner};
+use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::corpus::{BulkBodies, portions};
-use crate::plan::{Background, Index, Variant};
+use crate::plan::{Action, Background, Index, Pattern, Variant};
 
 /// How long the copies of an index may take to start, however they get on.
 const GREEN_PATIENCE: Duration = Duration::from_secs(3600);
@@ -64,6 +64,17 @@ impl<T: Target> Runner<'_, T> {
         index: &Index,
         variant: Option<&Variant>,
     ) -> Result<(), Error> {
+        let mut body = self.made_as(index, variant);
+        if index.rollover.is_some() {
+            body["aliases"] = json!({ &index.name: { "is_write_index": true } });
+        }
+        let name = index.first_name();
+        self.ask(LEADER, "PUT", &format!("/{name}"), Some(&body)).await?;
+        self.wait_for_health(LEADER, &name).await
+    }
+
+    /// What an index is made as: `settings` and `mappings`.
+    pub(super) fn made_as(&self, index: &Index, variant: Option<&Variant>) -> Value {
         let mut settings = json!({
             "index.number_of_shards": index.shards,
             "index.number_of_replicas": variant.map_or(index.replicas, |v| index.replicas_of(v)),
@@ -72,9 +83,7 @@ impl<T: Target> Runner<'_, T> {
             // A copy can only cross the link later if none is on the other side now.
             settings[PLACE] = json!(self.target.nodes(LEADER).first().map(|node| &node.name));
         }
-        let body = json!({ "settings": settings, "mappings": self.corpus().source.mapping() });
-        self.ask(LEADER, "PUT", &format!("/{}", index.name), Some(&body)).await?;
-        self.wait_for_health(LEADER, &index.name).await
+        json!({ "settings": settings, "mappings": self.corpus().source.mapping() })
     }
 
     async fn bulk(&self, index: &Index, done: &Cell<u64>) -> Result<(), Error> {
@@ -222,10 +231,30 @@ impl<T: Target> Runner<'_, T> {
         }
     }
 
-    /// Takes the indices away.
+    /// Takes the indices away, and on a follower first the patterns by which it would follow them again.
     pub(super) async fn forget_indices(&self, cluster: &str) -> Result<(), Error> {
+        for action in self.plan.actions.iter().filter(|_| cluster == FOLLOWER) {
+            if let Action::AutoFollow(Pattern { name, .. }) = action {
+                self.ask(cluster, "DELETE", &format!("/_ccr/auto_follow/{name}"), None).await?;
+            }
+        }
         for index in &self.plan.indices {
-            self.ask(cluster, "DELETE", &format!("/{}", index.name), None).await?;
+            let names = match index.rollover {
+                Some(_) => {
+                    let aliased =
+                        self.ask(cluster, "GET", &format!("/_alias/{}", index.name), None).await?;
+                    aliased
+                        .as_object()
+                        .into_iter()
+                        .flatten()
+                        .map(|(name, _)| name.clone())
+                        .collect()
+                }
+                None => vec![index.name.clone()],
+            };
+            for name in names {
+                self.ask(cluster, "DELETE", &format!("/{name}"), None).await?;
+            }
         }
         Ok(())
     }

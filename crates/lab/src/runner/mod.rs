@@ -9,7 +9,11 @@
 //! | `replicating` | the same for `add_replica` |
 //! | `restoring` | the same for `restore` |
 //! | `following` | one variant: what happens while a follower follows, and how far it lags |
-//! | `writing` | its driver: writes, and the books of what was answered |
+//! | `lagging` | how far the follower is behind |
+//! | `writing` | its driver: writes |
+//! | `books` | the books of what that was answered |
+//! | `rolling` | who rolls indices over |
+//! | `restarts` | when nodes are restarted at random, and which |
 //! | `checking` | its checker: every copy beside those books |
 //! | `faults` | what befalls nodes and the link |
 //! | `loading` | one variant: a load, and what befalls nodes meanwhile |
@@ -18,17 +22,21 @@
 //! | `reading` | a digest for clusters that have none: every document read through `_search` |
 //! | `journal` | the record as the runner writes it |
 
+mod books;
 mod checking;
 mod faults;
 mod following;
 mod indexing;
 mod journal;
+mod lagging;
 mod loading;
 mod peers;
 mod reading;
 mod recovering;
 mod replicating;
+mod restarts;
 mod restoring;
+mod rolling;
 mod sampling;
 mod verifying;
 mod watch;

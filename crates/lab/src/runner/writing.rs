@@ -3,7 +3,7 @@
 //! them.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,13 +11,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use clusters::RestClient;
 use engine::routing::shard_of;
-use record::ledger::{Action, Fate, Ledger, WriteId};
+use record::ledger::{Action, Fate, RunSum};
 use serde_json::Value;
+use store::Run;
 use world::{Env, Task, Time};
 
+use super::books::{Books, Sent};
+use super::rolling::Keeper;
 use crate::Error;
 use crate::corpus::{DocumentReader, Random, Source, portions};
-use crate::plan::{Background, CorpusUse, Resolved};
+use crate::plan::{Background, CorpusUse, Resolved, Runs};
 
 /// How long an answer may take; what comes later nobody knows.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -32,60 +35,16 @@ const ROOM: u64 = 1 << 36;
 /// The family of a writer's random numbers.
 const FAMILY: u64 = 0x77_7269_7465;
 /// Of an answer to a bulk request, what the books need.
-const ANSWERED: &str = "items.*.status,items.*._seq_no,items.*._version,items.*.error.type";
-
-/// The books of one index.
-pub(super) struct Book {
-    pub(super) index: String,
-    pub(super) shards: u32,
-    pub(super) ledger: RefCell<Ledger>,
-    /// Which documents of the corpus it is filled with, and its part of all.
-    documents: Range<u64>,
-    share: f64,
-    /// Of each shard, one above the highest operation that was acknowledged.
-    done: RefCell<Vec<u64>>,
-    /// Their sum, when it grew; older moments go once the follower is past them.
-    history: RefCell<VecDeque<(Time, u64)>>,
-}
-
-impl Book {
-    /// Operations that were acknowledged, over all shards.
-    pub(super) fn operations(&self) -> u64 {
-        self.done.borrow().iter().sum()
-    }
-
-    /// What a follower lacks that has `follower` operations of each shard, and since when it has been there.
-    pub(super) fn lag(&self, follower: &[u64]) -> (u64, Option<Time>) {
-        let done = self.done.borrow();
-        let has = |shard: usize| follower.get(shard).copied().unwrap_or(0);
-        let lacks = done.iter().enumerate().map(|(shard, done)| done.saturating_sub(has(shard)));
-        let lag = lacks.sum();
-        let whole: u64 = done.iter().sum();
-        let mut history = self.history.borrow_mut();
-        while history.front().is_some_and(|(_, operations)| operations + lag <= whole) {
-            history.pop_front();
-        }
-        (lag, history.front().filter(|_| lag > 0).map(|(at, _)| *at))
-    }
-
-    fn note(&self, now: Time, shard: u32, seq_no: u64) {
-        let mut done = self.done.borrow_mut();
-        let of_shard = &mut done[shard as usize];
-        if seq_no >= *of_shard {
-            *of_shard = seq_no + 1;
-            let sum = done.iter().sum();
-            let mut history = self.history.borrow_mut();
-            match history.back_mut().filter(|(at, _)| *at == now) {
-                Some(last) => last.1 = sum,
-                None => history.push_back((now, sum)),
-            }
-        }
-    }
-}
+const ANSWERED: &str =
+    "items.*._index,items.*.status,items.*._seq_no,items.*._version,items.*.error.type";
+/// How often a run of documents is written.
+const RUN_EVERY: Duration = Duration::from_secs(20);
+/// Most documents of a run; the engine takes no more at once.
+const RUN_DOCUMENTS_MAX: u64 = 10_000_000;
 
 /// The driver.
 pub(super) struct Driver {
-    env: Env,
+    pub(super) env: Env,
     client: RestClient,
     addresses: Vec<String>,
     source: Source,
@@ -93,7 +52,13 @@ pub(super) struct Driver {
     bulk_documents: u64,
     clients: u32,
     corpus_documents: u64,
-    pub(super) books: Vec<Book>,
+    document_bytes: f64,
+    is_virtual: bool,
+    pub(super) books: Books,
+    /// Who rolls indices over while they are written to.
+    keepers: RefCell<Vec<Keeper>>,
+    /// What was acknowledged before writers in the background began.
+    acknowledged_before: Cell<u64>,
     turn: Cell<usize>,
     /// Writers in the background that there were so far: each has documents of its own.
     writers: Cell<u64>,
@@ -104,7 +69,7 @@ pub(super) struct Driver {
 
 /// What one writer writes.
 struct Part {
-    book: usize,
+    family: usize,
     documents: Range<u64>,
     /// No sooner than so long after the one before began.
     every: Option<Duration>,
@@ -112,11 +77,11 @@ struct Part {
     deletes_in_1000: u32,
 }
 
-/// A bulk request, and its writes in the books.
+/// A bulk request, and its writes.
 #[derive(Default)]
 struct Batch {
     body: Vec<u8>,
-    writes: Vec<(WriteId, u32)>,
+    writes: Vec<Sent>,
 }
 
 /// A writer: where it is in the corpus, and what it has written.
@@ -133,17 +98,8 @@ impl Driver {
         plan: &Resolved,
         corpus: &CorpusUse,
         addresses: Vec<String>,
+        is_virtual: bool,
     ) -> Rc<Driver> {
-        let whole: u64 = plan.indices.iter().map(|i| i.documents.end - i.documents.start).sum();
-        let book = |index: &crate::plan::Index| Book {
-            index: index.name.clone(),
-            shards: index.shards,
-            ledger: RefCell::default(),
-            documents: index.documents.clone(),
-            share: (index.documents.end - index.documents.start) as f64 / whole.max(1) as f64,
-            done: RefCell::new(vec![0; index.shards as usize]),
-            history: RefCell::default(),
-        };
         Rc::new(Driver {
             env: env.clone(),
             client: RestClient::new(env).with_limit(PATIENCE),
@@ -153,7 +109,11 @@ impl Driver {
             bulk_documents: corpus.bulk_documents,
             clients: corpus.clients,
             corpus_documents: corpus.documents,
-            books: plan.indices.iter().map(book).collect(),
+            document_bytes: corpus.document_bytes(),
+            is_virtual,
+            books: Books::new(plan),
+            keepers: RefCell::default(),
+            acknowledged_before: Cell::default(),
             turn: Cell::default(),
             writers: Cell::default(),
             stops: Cell::default(),
@@ -162,17 +122,14 @@ impl Driver {
         })
     }
 
-    /// Operations that were acknowledged, over all indices.
-    pub(super) fn operations(&self) -> u64 {
-        self.books.iter().map(Book::operations).sum()
+    /// Documents that were acknowledged since writers in the background began.
+    pub(super) fn written_in_background(&self) -> u64 {
+        self.books.counts().0 - self.acknowledged_before.get()
     }
 
-    /// Writes that were acknowledged, rejected, and neither.
-    pub(super) fn counts(&self) -> (u64, u64, u64) {
-        let add = |sum: (u64, u64, u64), more: (u64, u64, u64)| {
-            (sum.0 + more.0, sum.1 + more.1, sum.2 + more.2)
-        };
-        self.books.iter().map(|book| book.ledger.borrow().counts()).fold((0, 0, 0), add)
+    /// Has these roll indices over from when writers in the background begin until they stop.
+    pub(super) fn keep_rolling(&self, keepers: Vec<Keeper>) {
+        self.keepers.replace(keepers);
     }
 
     /// Why a writer has ended, if one has.
@@ -182,11 +139,11 @@ impl Driver {
 
     /// Has writers write the corpus; they end by themselves.
     pub(super) fn fill(self: &Rc<Self>) {
-        for (number, book) in self.books.iter().enumerate() {
-            let first = book.documents.start;
-            for part in portions(book.documents.end - first, self.clients) {
+        for (family, of) in self.books.families.iter().enumerate() {
+            let first = of.documents.start;
+            for part in portions(of.documents.end - first, self.clients) {
                 self.start(Part {
-                    book: number,
+                    family,
                     documents: first + part.start..first + part.end,
                     every: None,
                     updates_in_1000: 0,
@@ -203,14 +160,29 @@ impl Driver {
 
     /// Has writers write at a rate until [`Driver::stop`].
     pub(super) fn begin(self: &Rc<Self>, rate: Background) {
-        for (number, book) in self.books.iter().enumerate() {
-            let each = rate.documents_per_s as f64 * book.share / f64::from(self.clients);
+        self.acknowledged_before.set(self.books.counts().0);
+        for keeper in self.keepers.borrow().iter() {
+            let (driver, keeper) = (self.clone(), keeper.clone());
+            self.spawn("rolls over", async move { keeper.run(&driver).await });
+        }
+        let runs = rate.full.filter(|_| self.is_virtual);
+        for (family, of) in self.books.families.iter().enumerate() {
+            if let Some(runs) = runs {
+                let driver = self.clone();
+                let writer = self.next_writer();
+                self.spawn("writes runs", async move {
+                    driver.write_runs(family, writer, runs).await;
+                    Ok(())
+                });
+                continue;
+            }
+            let each = rate.documents_per_s as f64 * of.share / f64::from(self.clients);
             let every = self.bulk_documents as f64 / each.max(1e-3);
             for _ in 0..self.clients {
-                let writer = self.writers.replace(self.writers.get() + 1);
+                let writer = self.next_writer();
                 let from = self.corpus_documents + writer * ROOM;
                 self.start(Part {
-                    book: number,
+                    family,
                     documents: from..from + ROOM,
                     every: Some(Duration::from_secs_f64(every)),
                     updates_in_1000: rate.updates_in_1000,
@@ -232,12 +204,46 @@ impl Driver {
 
     fn start(self: &Rc<Self>, part: Part) {
         let driver = self.clone();
-        let task = self.env.spawn("writes documents", async move {
-            if let Err(error) = driver.write(&part).await {
+        self.spawn("writes documents", async move { driver.write(&part).await });
+    }
+
+    fn spawn(
+        self: &Rc<Self>,
+        what: &'static str,
+        work: impl Future<Output = Result<(), Error>> + 'static,
+    ) {
+        let driver = self.clone();
+        let task = self.env.spawn(what, async move {
+            if let Err(error) = work.await {
                 driver.failed.borrow_mut().get_or_insert(error);
             }
         });
         self.tasks.borrow_mut().push(task);
+    }
+
+    fn next_writer(&self) -> u64 {
+        self.writers.replace(self.writers.get() + 1)
+    }
+
+    /// Waits until then; false if all are to stop.
+    pub(super) async fn wait_until(&self, then: Time) -> bool {
+        while !self.stops.get() && self.env.now() < then {
+            let look = self.env.now() + LOOK_EVERY;
+            self.env.sleep_until(then.min(look)).await;
+        }
+        !self.stops.get()
+    }
+
+    /// Asks the next node.
+    pub(super) async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<Value, clusters::Error> {
+        let turn = self.turn.replace(self.turn.get().wrapping_add(1));
+        let address = &self.addresses[turn % self.addresses.len()];
+        self.client.send(address, method, path, Bytes::from(body)).await?.json()
     }
 
     async fn write(&self, part: &Part) -> Result<(), Error> {
@@ -248,11 +254,7 @@ impl Driver {
         };
         let mut next = self.env.now();
         loop {
-            while !self.stops.get() && self.env.now() < next {
-                let look = self.env.now() + LOOK_EVERY;
-                self.env.sleep_until(next.min(look)).await;
-            }
-            if self.stops.get() {
+            if !self.wait_until(next).await {
                 return Ok(());
             }
             next = part.every.map_or(next, |every| next + every);
@@ -260,16 +262,15 @@ impl Driver {
             if batch.writes.is_empty() {
                 return Ok(());
             }
-            if !self.send(&self.books[part.book], batch).await {
+            if !self.send(part.family, batch).await {
                 self.env.sleep(AFTER_FAILURE).await;
             }
         }
     }
 
-    /// The next bulk request, entered in the books. A document is in it once.
+    /// The next bulk request. A document is in it once.
     fn batch(&self, part: &Part, writer: &mut Writer) -> Result<Batch, Error> {
-        let book = &self.books[part.book];
-        let mut ledger = book.ledger.borrow_mut();
+        let shards = self.books.families[part.family].shards;
         let (mut batch, mut used, mut source) = (Batch::default(), BTreeSet::new(), Vec::new());
         for _ in 0..self.bulk_documents {
             let draw = writer.chance.below(1000);
@@ -292,7 +293,7 @@ impl Driver {
             };
             used.insert(document);
             let id = format!("{document:x}");
-            let shard = shard_of(&id, book.shards);
+            let shard = shard_of(&id, shards);
             let name = if action == Action::Delete { "delete" } else { "index" };
             batch
                 .body
@@ -301,32 +302,89 @@ impl Driver {
                 batch.body.extend_from_slice(&source);
                 batch.body.push(b'\n');
             }
-            batch.writes.push((ledger.begin(&id, shard, action), shard));
+            batch.writes.push(Sent::Write { id, shard, action });
         }
         Ok(batch)
     }
 
     /// Sends a bulk request to the next node and enters what was answered; whether anything was.
-    async fn send(&self, book: &Book, batch: Batch) -> bool {
-        let turn = self.turn.replace(self.turn.get().wrapping_add(1));
-        let address = &self.addresses[turn % self.addresses.len()];
-        let path = format!("/{}/_bulk?filter_path={ANSWERED}", book.index);
-        let answer = self.client.send(address, "POST", &path, Bytes::from(batch.body)).await;
-        let (items, otherwise) = match answer.and_then(|answer| answer.json()) {
+    async fn send(&self, family: usize, batch: Batch) -> bool {
+        let sent_to = self.books.current(family);
+        let path = format!("/{}/_bulk?filter_path={ANSWERED}", self.books.families[family].name);
+        let (items, otherwise) = match self.ask("POST", &path, batch.body).await {
             Ok(answer) => (answer["items"].as_array().cloned().unwrap_or_default(), Fate::Unknown),
-            Err(clusters::Error::Refused { status: 400..500, .. }) => (Vec::new(), Fate::Rejected),
-            Err(_) => (Vec::new(), Fate::Unknown),
+            Err(error) => (Vec::new(), without_answer(&error)),
         };
         let now = self.env.now();
-        let mut ledger = book.ledger.borrow_mut();
-        for (place, (write, shard)) in batch.writes.iter().enumerate() {
-            let fate = items.get(place).map_or(otherwise, |item: &Value| Fate::of_bulk_item(item));
-            ledger.settle(write, fate);
-            if let Fate::Acknowledged { seq_no, .. } = fate {
-                book.note(now, *shard, seq_no);
-            }
+        for (place, write) in batch.writes.into_iter().enumerate() {
+            let item = items.get(place);
+            let fate = item.map_or(otherwise, Fate::of_bulk_item);
+            let done = item.and_then(|item| item.as_object()?.values().next());
+            let index = done.and_then(|done| done["_index"].as_str());
+            self.books.enter(now, &sent_to, index, write, fate);
         }
         !items.is_empty()
+    }
+
+    /// Writes runs of documents that exist only as a number, until all are to stop: every time as many as are due.
+    async fn write_runs(&self, family: usize, writer: u64, runs: Runs) {
+        let rate = runs.documents_per_s as f64 * self.books.families[family].share;
+        let document_bytes = runs.document_bytes.map_or(self.document_bytes, |bytes| bytes as f64);
+        let began = self.env.now();
+        let (mut next, mut sent, mut number) = (began, 0, 0);
+        loop {
+            next = next + RUN_EVERY;
+            if !self.wait_until(next).await {
+                return;
+            }
+            let due = ((self.env.now() - began).as_secs_f64() * rate) as u64;
+            let documents = (due - sent).min(RUN_DOCUMENTS_MAX);
+            if documents > 0 {
+                let bytes = (documents as f64 * document_bytes) as u64;
+                self.send_run(family, &format!("run-{writer}-{number}"), documents, bytes).await;
+                number += 1;
+                sent += documents;
+            }
+        }
+    }
+
+    /// Sends a run and enters what was answered. What each shard's part must add to a copy is known without asking.
+    async fn send_run(&self, family: usize, id: &str, documents: u64, source_bytes: u64) {
+        let sent_to = self.books.current(family);
+        let of = &self.books.families[family];
+        let path = format!(
+            "/{}/_narrows/run?documents={documents}&source_bytes={source_bytes}&id={id}",
+            of.name
+        );
+        let answer = self.ask("POST", &path, Vec::new()).await;
+        let now = self.env.now();
+        let otherwise = answer.as_ref().err().map_or(Fate::Unknown, without_answer);
+        let answer = answer.unwrap_or_default();
+        let parts = answer["shards"].as_array();
+        for shard in 0..of.shards {
+            let documents = Run::share(documents, shard, of.shards);
+            let part = parts.and_then(|parts| parts.iter().find(|part| part["shard"] == shard));
+            let fate = match part.map(|part| (part["seq_no"].as_u64(), part["status"].as_u64())) {
+                Some((Some(seq_no), _)) => Fate::Acknowledged { seq_no, version: 1 },
+                Some((None, Some(400..500))) => Fate::Rejected,
+                Some(_) => Fate::Unknown,
+                None => otherwise,
+            };
+            if documents > 0 {
+                let bytes = Run::share(source_bytes, shard, of.shards);
+                let content = Run::new(documents, bytes).hash(&Run::id_of_shard(id, shard));
+                let sent = Sent::Run { shard, run: RunSum { documents, content } };
+                self.books.enter(now, &sent_to, answer["index"].as_str(), sent, fate);
+            }
+        }
+    }
+}
+
+/// What became of a request that was not answered as it should be: what is refused for good was not done.
+fn without_answer(error: &clusters::Error) -> Fate {
+    match error {
+        clusters::Error::Refused { status: 400..500, .. } => Fate::Rejected,
+        _ => Fate::Unknown,
     }
 }
 
@@ -345,40 +403,5 @@ impl Writer {
                 self.written[at] = document;
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn book() -> Book {
-        Book {
-            index: "a".to_owned(),
-            shards: 2,
-            ledger: RefCell::default(),
-            documents: 0..10,
-            share: 1.0,
-            done: RefCell::new(vec![0; 2]),
-            history: RefCell::default(),
-        }
-    }
-
-    #[test]
-    fn the_lag_is_what_the_leader_has_and_since_when() {
-        let book = book();
-        let at = |s: u64| Time::default() + Duration::from_secs(s);
-        assert_eq!(book.lag(&[0, 0]), (0, None));
-        book.note(at(1), 0, 9);
-        book.note(at(2), 1, 4);
-        book.note(at(3), 0, 19);
-        assert_eq!(book.operations(), 25);
-        assert_eq!(book.lag(&[]), (25, Some(at(1))));
-        assert_eq!(book.lag(&[10, 0]), (15, Some(at(2))));
-        assert_eq!(book.lag(&[12, 5]), (8, Some(at(3))));
-        // It may have what nobody answered.
-        assert_eq!(book.lag(&[21, 5]), (0, None));
-        book.note(at(4), 0, 3);
-        assert_eq!(book.operations(), 25, "an older operation adds nothing");
     }
 }

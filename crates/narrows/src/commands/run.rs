@@ -27,7 +27,7 @@ use crate::live::{ConnectArgs, client, usage};
 use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
 use crate::progress::Progress;
-use crate::{machine, runs};
+use crate::{machine, own_mounts, runs};
 
 /// How long a live cluster may take to answer: a wait for health is one answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(300);
@@ -135,6 +135,9 @@ fn execute(args: &Args) -> anyhow::Result<Executed> {
     let mut resolved = resolve(args, &plan)?;
     resolved.check_size(args.on.name(), args.on == On::Virtual)?;
     resolved.check_faults(args.on.name(), args.on == On::Virtual)?;
+    if args.on == On::Embedded && !resolved.full_disks().is_empty() {
+        own_mounts::ensure()?;
+    }
     let (id, dir) = runs::fresh(&args.runs, &resolved.name);
     if matches!(args.on, On::Url(_)) {
         // Nobody else has an index of this name.
@@ -147,7 +150,8 @@ fn execute(args: &Args) -> anyhow::Result<Executed> {
         on if resolved.bucket.is_some() => run_buckets::run(&resolved, on, writer),
         On::Url(hosts) => on_url(args, hosts, &dir, &resolved, &mut writer, &mut manifest),
         On::Embedded => on_real(&resolved, &mut writer, &mut manifest, |env| {
-            Ok(EmbeddedTarget::new(env, std::env::current_exe()?))
+            let target = EmbeddedTarget::new(env, std::env::current_exe()?);
+            Ok(target.with_small_disks(resolved.full_disks()))
         }),
         On::OpenSearch => on_real(&resolved, &mut writer, &mut manifest, |env| {
             Ok(args.opensearch.target(env)?.with_doors(resolved.cuts_nodes_off()))

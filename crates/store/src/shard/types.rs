@@ -77,6 +77,11 @@ impl WriteRequest {
             | WriteRequest::Run { id, .. } => id,
         }
     }
+
+    /// Whether it is of documents that exist only as a number.
+    pub fn is_run(&self) -> bool {
+        matches!(self, WriteRequest::Run { .. })
+    }
 }
 
 /// What a write did.

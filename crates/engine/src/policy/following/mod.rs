@@ -64,6 +64,17 @@ pub struct Answer {
     pub pressure: bool,
 }
 
+/// What an answer brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Brought {
+    /// When it was asked for.
+    pub requested_at: Time,
+    /// Bytes of its operations.
+    pub bytes: u64,
+    /// Whether more would have been asked for if the pace had let it.
+    pub was_full: bool,
+}
+
 /// A read that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadException {
@@ -294,7 +305,7 @@ impl ShardFollower {
     ///
     /// # Panics
     /// If no such read is under way.
-    pub fn read_done(&mut self, now: Time, ask: ReadAsk, answer: Answer) {
+    pub fn read_done(&mut self, now: Time, ask: ReadAsk, answer: Answer) -> Brought {
         let read = self.reads.remove(&ask.from).expect("only what was asked for is answered");
         self.exceptions.remove(&ask.from);
         let bytes: u64 = answer.ops.iter().map(Operation::encoded_bytes).sum();
@@ -337,6 +348,7 @@ impl ShardFollower {
         let load = self.load();
         let is_behind = self.requested_next < self.leader_next;
         self.pace.read_done(now, trip, &load, is_behind);
+        Brought { requested_at: read.at, bytes, was_full: trip.was_full }
     }
 
     /// A read failed and may be tried again: when is drawn with a uniform random number.

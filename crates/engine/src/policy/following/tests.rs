@@ -253,7 +253,9 @@ fn run(world: &World, pace: Pace, seconds: f64) -> Seen {
                     push(link_free + half_s, Happens::Answers(ask, answer(some, has)));
                 }
             }
-            Happens::Answers(ask, answer) => follower.read_done(now, ask, answer),
+            Happens::Answers(ask, answer) => {
+                follower.read_done(now, ask, answer);
+            }
             Happens::Written(write, ops, last) => {
                 seen.written.push((now_s, ops));
                 follower.written(now, write, Some(last), Some(last));

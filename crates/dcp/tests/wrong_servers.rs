@@ -1,0 +1,279 @@
+//! Servers that grant less than is asked for, or do not keep to the protocol: our side goes on with less, or ends with an
+//! error that names what was wrong.
+
+mod common;
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use common::credentials;
+use dcp::Error;
+use dcp::client::{Client, ClientOptions};
+use dcp::codec::{
+    Answer, Body, DecodeError, FailoverEntry, Marker, Mutation, Opcode, Packet, Request, Response,
+    SNAPSHOT_MEMORY, Status,
+};
+use dcp::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, Sink};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use world::Env;
+
+const WINDOW_BYTES: u32 = 4000;
+
+/// What a server says to a request; none where it closes.
+type Says = fn(&Request) -> Option<Vec<u8>>;
+
+fn encoded(packet: Packet) -> Vec<u8> {
+    let mut out = BytesMut::new();
+    packet.put(&mut out).unwrap();
+    out.to_vec()
+}
+
+fn answer(request: &Request, status: Status, answer: Answer) -> Option<Vec<u8>> {
+    let opcode = request.body.opcode();
+    Some(encoded(Response::new(opcode, request.opaque, status, answer).packet()))
+}
+
+/// As a server that has all of it; a stream is granted and nothing comes.
+fn well(request: &Request) -> Option<Vec<u8>> {
+    let said = match &request.body {
+        Body::Hello { features, .. } => Answer::Features(features.clone()),
+        Body::SaslList => Answer::Value("PLAIN".into()),
+        Body::AllVbSeqnos { .. } => Answer::Seqnos(vec![(0, 10)]),
+        Body::StreamRequest(_) => Answer::FailoverLog(vec![FailoverEntry { uuid: 5, seqno: 0 }]),
+        _ => Answer::Empty,
+    };
+    answer(request, Status::Success, said)
+}
+
+/// A server on loopback that says this to one connection.
+async fn server(env: &Env, says: Says) -> ClientOptions {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let serving = async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut buffer = BytesMut::new();
+        loop {
+            while let Some(packet) = Packet::take(&mut buffer, 1 << 16).unwrap() {
+                let Ok(request) = Request::parse(packet) else { continue };
+                let Some(bytes) = says(&request) else { return };
+                if stream.write_all(&bytes).await.is_err() {
+                    return;
+                }
+            }
+            if !stream.read_buf(&mut buffer).await.is_ok_and(|read| read > 0) {
+                return;
+            }
+        }
+    };
+    // It lives as long as the world.
+    std::mem::forget(env.spawn("a scripted server", serving));
+    ClientOptions {
+        address,
+        bucket: "example".to_owned(),
+        credentials: credentials(),
+        tls: None,
+        timeout: Duration::from_secs(20),
+        agent: "test".to_owned(),
+    }
+}
+
+/// Connects, and asks for a stream; what comes of it up to the first error or refusal.
+async fn follow(env: &Env, says: Says) -> Result<Event, Error> {
+    let options = server(env, says).await;
+    let client = Client::connect(env, &options).await?;
+    let sink = Sink::Count(Counts::default());
+    let consumer = Consumer::new(env, ConsumerKind::Fast, sink, WINDOW_BYTES);
+    let mut follower = Follower::open(env, client, "test", consumer, WINDOW_BYTES).await?;
+    follower.add_stream(0, 0)?;
+    loop {
+        match follower.step().await? {
+            None | Some(Event::Opened { .. }) => {}
+            Some(event) => return Ok(event),
+        }
+    }
+}
+
+fn failure(says: Says) -> Error {
+    world::real_world::run(7, async move |env| match follow(&env, says).await {
+        Err(error) => error,
+        Ok(event) => panic!("{event:?}"),
+    })
+}
+
+#[test]
+fn with_fewer_features_it_goes_on() {
+    for says in [
+        // None of them; a server that does not know HELLO.
+        (|request| match &request.body {
+            Body::Hello { .. } => answer(request, Status::Success, Answer::Features(Vec::new())),
+            _ => well(request),
+        }) as Says,
+        |request| match &request.body {
+            Body::Hello { .. } => answer(request, Status::UnknownCommand, Answer::Empty),
+            _ => well(request),
+        },
+    ] {
+        world::real_world::run(7, async move |env| {
+            let mut client = Client::connect(&env, &server(&env, says).await).await.unwrap();
+            assert!(client.granted().is_empty());
+            assert_eq!(client.active_seqnos().await.unwrap(), [(0, 10)].into());
+        });
+    }
+}
+
+#[test]
+fn without_what_is_needed_it_says_so() {
+    let no_buckets = failure(|request| match &request.body {
+        Body::SelectBucket { .. } => answer(request, Status::UnknownCommand, Answer::Empty),
+        _ => well(request),
+    });
+    assert!(no_buckets.to_string().contains("bucket \"example\""), "{no_buckets}");
+    world::real_world::run(7, async |env| {
+        let says: Says = |request| match &request.body {
+            Body::AllVbSeqnos { .. } => answer(request, Status::UnknownCommand, Answer::Empty),
+            _ => well(request),
+        };
+        let mut client = Client::connect(&env, &server(&env, says).await).await.unwrap();
+        let error = client.active_seqnos().await.unwrap_err();
+        assert!(error.to_string().contains("has no DCP"), "{error}");
+    });
+    let no_flow_control = failure(|request| match &request.body {
+        Body::Control { .. } => answer(request, Status::Invalid, Answer::Empty),
+        _ => well(request),
+    });
+    let said = no_flow_control.to_string();
+    assert!(said.contains("a window of 4000 bytes") && said.contains("without end"), "{said}");
+    let no_mechanism = failure(|request| match &request.body {
+        Body::SaslList => answer(request, Status::Success, Answer::Value("GSSAPI".into())),
+        _ => well(request),
+    });
+    assert!(no_mechanism.to_string().contains("GSSAPI"), "{no_mechanism}");
+}
+
+#[test]
+fn packets_that_are_none_end_the_connection_with_a_name() {
+    // Four gigabytes are claimed: they are refused before there is room for them.
+    let huge = failure(|request| match &request.body {
+        Body::StreamRequest(_) => {
+            let mut bytes = well(request)?;
+            bytes[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
+            Some(bytes)
+        }
+        _ => well(request),
+    });
+    assert!(
+        matches!(&huge, Error::Protocol { source: DecodeError::TooLarge { .. }, .. }),
+        "{huge}"
+    );
+    let no_packet = failure(|request| match &request.body {
+        Body::SaslList => Some(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
+        _ => well(request),
+    });
+    assert!(
+        matches!(&no_packet, Error::Protocol { source: DecodeError::Magic { found: b'H' }, .. }),
+        "{no_packet}"
+    );
+    // It closes between a request and its answer.
+    let closed = failure(|request| match &request.body {
+        Body::SelectBucket { .. } => None,
+        _ => well(request),
+    });
+    assert!(matches!(&closed, Error::Closed { .. }), "{closed}");
+}
+
+#[test]
+fn a_packet_that_breaks_off_is_an_error() {
+    world::real_world::run(7, async |env| {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let serving = env.spawn("breaks off", async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            // What is unread when it closes would make a reset of the end.
+            let mut buffer = BytesMut::new();
+            let hello = loop {
+                assert!(stream.read_buf(&mut buffer).await.unwrap() > 0);
+                if let Some(packet) = Packet::take(&mut buffer, 1 << 16).unwrap() {
+                    break Request::parse(packet).unwrap();
+                }
+            };
+            let mut bytes = well(&hello).unwrap();
+            bytes[8..12].copy_from_slice(&99u32.to_be_bytes());
+            stream.write_all(&bytes).await.unwrap();
+        });
+        let options = ClientOptions { address, ..server(&env, well).await };
+        let error = Client::connect(&env, &options).await.err().expect("half a packet is none");
+        assert!(error.to_string().contains("in the middle of a packet"), "{error}");
+        serving.await.unwrap();
+    });
+}
+
+/// A marker and items with these numbers, after a stream was granted.
+fn streamed(request: &Request, marker: Option<(u64, u64)>, seqnos: &[u64]) -> Vec<u8> {
+    let mut bytes = well(request).unwrap();
+    let mut add = |body| {
+        bytes.extend(encoded(Request::new(request.opaque, request.vbucket, body).packet()));
+    };
+    if let Some((start, end)) = marker {
+        add(Body::SnapshotMarker(Marker { start, end, flags: SNAPSHOT_MEMORY }));
+    }
+    for by_seqno in seqnos {
+        add(Body::Mutation(Mutation {
+            by_seqno: *by_seqno,
+            rev_seqno: 1,
+            flags: 0,
+            expiry: 0,
+            lock_time: 0,
+            nmeta: 0,
+            nru: 0,
+            key: Bytes::from_static(b"key"),
+            value: Bytes::new(),
+        }));
+    }
+    bytes
+}
+
+#[test]
+fn a_stream_that_is_out_of_order_ends_with_its_vbucket() {
+    for says in [
+        // An item without a snapshot, one twice, one beyond the snapshot, a snapshot that goes back.
+        (|request| match request.body {
+            Body::StreamRequest(_) => Some(streamed(request, None, &[1])),
+            _ => well(request),
+        }) as Says,
+        |request| match request.body {
+            Body::StreamRequest(_) => Some(streamed(request, Some((0, 9)), &[1, 2, 2])),
+            _ => well(request),
+        },
+        |request| match request.body {
+            Body::StreamRequest(_) => Some(streamed(request, Some((0, 2)), &[1, 3])),
+            _ => well(request),
+        },
+        |request| match request.body {
+            Body::StreamRequest(_) => Some(streamed(request, Some((9, 2)), &[])),
+            _ => well(request),
+        },
+    ] {
+        let error = failure(says);
+        assert!(matches!(error, Error::Stream { vbucket: 0, .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_server_that_sends_back_for_ever_is_left() {
+    let ended = world::real_world::run(7, async |env| {
+        let says: Says = |request| match &request.body {
+            Body::StreamRequest(_) => {
+                let opcode = Opcode::StreamRequest;
+                let back = Answer::Rollback(0);
+                let said = Response::new(opcode, request.opaque, Status::Rollback, back);
+                Some(encoded(said.packet()))
+            }
+            _ => well(request),
+        };
+        follow(&env, says).await.unwrap()
+    });
+    assert!(
+        matches!(&ended, Event::Refused { vb: 0, status } if status == Status::Rollback.name())
+    );
+}

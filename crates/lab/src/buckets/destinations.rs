@@ -1,0 +1,95 @@
+//! The server that documents go to: one thread or several, each with vbuckets and a log of its own, so that the order
+//! within a vbucket stays.
+
+use std::time::Duration;
+
+use dcp::consumer::ConsumerStats;
+use world::Env;
+
+use super::server::{RunningServer, ServerSpec, ServerUse};
+use crate::Error;
+
+/// The threads of the destination; none where documents are only read.
+pub(super) struct Destinations(Vec<RunningServer>);
+
+impl Destinations {
+    /// Nowhere.
+    pub fn none() -> Destinations {
+        Destinations(Vec::new())
+    }
+
+    /// Starts so many threads, each as `spec` says.
+    pub async fn start(env: &Env, spec: &ServerSpec, threads: u16) -> Result<Destinations, Error> {
+        let mut all = Vec::new();
+        for thread in 0..threads {
+            let (name, dir) = match thread {
+                0 => (spec.name.clone(), spec.dir.clone()),
+                _ => (
+                    format!("{}-{thread}", spec.name),
+                    spec.dir.with_extension(format!("{thread}")),
+                ),
+            };
+            let spec = ServerSpec { name, dir, ..spec.clone() };
+            all.push(RunningServer::start(env, spec).await?);
+        }
+        Ok(Destinations(all))
+    }
+
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each thread, with its vbuckets of so many.
+    pub fn with_vbuckets(&self, vbuckets: u16) -> impl Iterator<Item = (&RunningServer, Vec<u16>)> {
+        let of = move |thread| (0..vbuckets).skip(thread).step_by(self.0.len()).collect();
+        self.0.iter().enumerate().map(move |(thread, server)| (server, of(thread)))
+    }
+
+    /// What all say of themselves, together.
+    pub async fn seen(&self) -> Result<ServerUse, Error> {
+        let mut all = ServerUse {
+            busy: Duration::ZERO,
+            items: 0,
+            used_bytes: 0,
+            consumers: ConsumerStats::default(),
+        };
+        for server in &self.0 {
+            let one = server.seen().await?;
+            all.busy += one.busy;
+            all.items += one.items;
+            all.used_bytes += one.used_bytes;
+            all.consumers = all.consumers.and(&one.consumers);
+        }
+        Ok(all)
+    }
+
+    /// Core time of each, by what it is called.
+    pub async fn busy(&self, name: &str) -> Result<Vec<(String, Duration)>, Error> {
+        let mut all = Vec::new();
+        for (thread, server) in self.0.iter().enumerate() {
+            let name = match self.0.len() {
+                1 => name.to_owned(),
+                _ => format!("{name} {}", thread + 1),
+            };
+            all.push((name, server.seen().await?.busy));
+        }
+        Ok(all)
+    }
+
+    /// Waits until all is on disk.
+    pub async fn persisted(&self) -> Result<(), Error> {
+        for server in &self.0 {
+            server.persisted().await?;
+        }
+        Ok(())
+    }
+
+    /// How many of the first `items` documents are here as they should be.
+    pub async fn verify(&self, items: u64) -> Result<u64, Error> {
+        let mut right = 0;
+        for server in &self.0 {
+            right += server.verify(items).await?;
+        }
+        Ok(right)
+    }
+}

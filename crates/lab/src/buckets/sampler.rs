@@ -1,0 +1,64 @@
+//! Samples of what threads do, for the record.
+
+use std::time::Duration;
+
+use record::{Line, NodeSample};
+use world::{Env, Time};
+
+use crate::Error;
+use crate::runner::{FOLLOWER, Journal, LEADER};
+
+/// Writes what threads do into the record.
+pub(super) struct Sampler<'a> {
+    env: Env,
+    every: Duration,
+    pub variant: &'a str,
+    lap: u32,
+    due: Time,
+    last: Vec<(String, Time, Duration)>,
+}
+
+impl<'a> Sampler<'a> {
+    pub fn new(env: &Env, every: Duration, variant: &'a str, lap: u32) -> Sampler<'a> {
+        Sampler { env: env.clone(), every, variant, lap, due: env.now(), last: Vec::new() }
+    }
+
+    pub fn is_due(&self) -> bool {
+        self.env.now() >= self.due
+    }
+
+    pub fn next(&mut self) {
+        self.due = self.env.now() + self.every;
+    }
+
+    pub fn sample(
+        &mut self,
+        journal: &Journal<'_>,
+        thread: &str,
+        busy: Duration,
+    ) -> Result<(), Error> {
+        let now = self.env.now();
+        let before = self.last.iter_mut().find(|(name, ..)| *name == thread);
+        let cores = match before {
+            Some((_, then, spent)) => {
+                let wall = now.since(*then).as_secs_f64();
+                let cores = busy.saturating_sub(*spent).as_secs_f64() / wall.max(1e-9);
+                (*then, *spent) = (now, busy);
+                cores
+            }
+            None => {
+                self.last.push((thread.to_owned(), now, busy));
+                return Ok(());
+            }
+        };
+        let cluster = if thread == "producer" { LEADER } else { FOLLOWER };
+        let sample = NodeSample {
+            cluster: cluster.to_owned(),
+            node: thread.to_owned(),
+            cpu_cores: cores,
+            ..NodeSample::default()
+        };
+        let variant = Some(self.variant.to_owned());
+        journal.line(&Line::Node { t_ms: journal.t_ms(), variant, lap: self.lap, sample })
+    }
+}

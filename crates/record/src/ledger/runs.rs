@@ -1,0 +1,220 @@
+//! Documents that exist only as a number: what a driver was told about runs of them, beside the sum that a copy holds.
+//!
+//! A copy keeps no list of them, only how many there are and the sum of what stands for their hashes. The sum of a run
+//! is known without a store, so that a copy holds what was acknowledged if both sums are equal: a run that is missing,
+//! is there twice, or is another one of the same length changes them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Copy, Fate, Rule, Violation, violation};
+
+/// Most runs without an answer, of a shard, of which every selection is tried: what a copy holds must be the sum of one.
+const UNANSWERED_MAX: usize = 16;
+
+/// Runs as a copy holds them, or one of them: their sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSum {
+    /// Documents.
+    pub documents: u64,
+    /// Wrapping sum of the hashes of the documents.
+    pub content: u64,
+}
+
+impl RunSum {
+    fn plus(self, other: RunSum) -> RunSum {
+        RunSum {
+            documents: self.documents + other.documents,
+            content: self.content.wrapping_add(other.content),
+        }
+    }
+}
+
+/// The runs of one index.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Runs(Vec<Entry>);
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    shard: u32,
+    run: RunSum,
+    fate: Fate,
+}
+
+impl Entry {
+    /// The places that it was given in the history: one for each document.
+    fn places(&self) -> Option<Range<u64>> {
+        match self.fate {
+            Fate::Acknowledged { seq_no, .. } => Some(seq_no..seq_no + self.run.documents),
+            _ => None,
+        }
+    }
+}
+
+impl Runs {
+    pub(super) fn enter(&mut self, shard: u32, run: RunSum, fate: Fate) {
+        self.0.push(Entry { shard, run, fate });
+    }
+
+    /// Documents that were acknowledged, rejected, and neither.
+    pub(super) fn counts(&self) -> (u64, u64, u64) {
+        let mut counts = (0, 0, 0);
+        for Entry { run, fate, .. } in &self.0 {
+            match fate {
+                Fate::Acknowledged { .. } => counts.0 += run.documents,
+                Fate::Rejected => counts.1 += run.documents,
+                Fate::Unknown => counts.2 += run.documents,
+            }
+        }
+        counts
+    }
+
+    /// The highest number that was acknowledged in a shard.
+    pub(super) fn highest(&self, shard: u32) -> Option<u64> {
+        let of_shard = self.0.iter().filter(|entry| entry.shard == shard);
+        of_shard.filter_map(|entry| entry.places()?.end.checked_sub(1)).max()
+    }
+
+    /// Numbers that were given to a run and to another, or to a document: `single` has those, by shard.
+    pub(super) fn check_answers(&self, single: &BTreeMap<(u32, u64), &str>) -> Vec<Violation> {
+        let places = |entry: &Entry| Some((entry.shard, entry.places()?));
+        let mut given: Vec<(u32, Range<u64>)> = self.0.iter().filter_map(places).collect();
+        given.sort_by_key(|(shard, places)| (*shard, places.start, places.end));
+        let mut found = Vec::new();
+        for pair in given.windows(2) {
+            let [(shard, one), (other_shard, other)] = pair else { continue };
+            if shard == other_shard && other.start < one.end {
+                found.push(violation(
+                    Rule::NumbersAreGivenOnce,
+                    format!("runs of shard {shard} were acknowledged as operations {one:?} and {other:?}"),
+                ));
+            }
+        }
+        for (shard, places) in &given {
+            if let Some(((_, seq_no), id)) =
+                single.range((*shard, places.start)..(*shard, places.end)).next()
+            {
+                let text = format!(
+                    "[{id}] of shard {shard} was acknowledged as operation {seq_no}, and a run as {places:?}"
+                );
+                found.push(violation(Rule::NumbersAreGivenOnce, text));
+            }
+        }
+        found
+    }
+
+    /// Whether a copy holds what was acknowledged, and of what got no answer any.
+    pub(super) fn check(&self, copy: &Copy) -> Option<Violation> {
+        let of_shard = || self.0.iter().filter(|entry| entry.shard == copy.shard);
+        let sum = |fate: fn(&Fate) -> bool| {
+            let wanted = of_shard().filter(move |entry| fate(&entry.fate)).map(|entry| entry.run);
+            wanted.fold(RunSum::default(), RunSum::plus)
+        };
+        let acknowledged = sum(|fate| matches!(fate, Fate::Acknowledged { .. }));
+        let unknown: Vec<RunSum> =
+            of_shard().filter(|entry| entry.fate == Fate::Unknown).map(|entry| entry.run).collect();
+        let held = copy.runs;
+        let most = unknown.iter().fold(acknowledged, |sum, run| sum.plus(*run)).documents;
+        let text = |what: &str| {
+            format!(
+                "{} holds {} documents of runs, of {} that were acknowledged and {most} that were sent: {what}",
+                copy.name, held.documents, acknowledged.documents
+            )
+        };
+        if held.documents < acknowledged.documents {
+            return Some(violation(Rule::AcknowledgedIsThere, text("some are gone")));
+        }
+        if held.documents > most {
+            return Some(violation(Rule::NothingElseIsThere, text("some are there twice")));
+        }
+        let is_a_sum = unknown.len() > UNANSWERED_MAX || some_sum(acknowledged, &unknown, held);
+        (!is_a_sum).then(|| violation(Rule::AcknowledgedIsThere, text("they are others")))
+    }
+}
+
+/// Whether `start` and some of `parts` are `wanted`.
+fn some_sum(start: RunSum, parts: &[RunSum], wanted: RunSum) -> bool {
+    match parts.split_first() {
+        None => start == wanted,
+        Some((first, rest)) => {
+            some_sum(start, rest, wanted) || some_sum(start.plus(*first), rest, wanted)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Action, Ledger};
+    use super::*;
+
+    const ACK: fn(u64) -> Fate = |seq_no| Fate::Acknowledged { seq_no, version: 1 };
+
+    fn sum(documents: u64, content: u64) -> RunSum {
+        RunSum { documents, content }
+    }
+
+    fn ledger(runs: &[(RunSum, Fate)]) -> Ledger {
+        let mut ledger = Ledger::default();
+        runs.iter().for_each(|(run, fate)| ledger.enter_run(0, *run, *fate));
+        ledger
+    }
+
+    fn copy(runs: RunSum) -> Copy {
+        let last = runs.documents.checked_sub(1);
+        Copy {
+            name: "copy".to_owned(),
+            shard: 0,
+            documents: Vec::new(),
+            runs,
+            max_seq_no: last,
+            local_checkpoint: last,
+        }
+    }
+
+    fn rules(ledger: &Ledger, copy: Copy) -> Vec<Rule> {
+        ledger.check(&[copy]).into_iter().map(|violation| violation.rule).collect()
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_there_once_and_nothing_else() {
+        let ledger = ledger(&[(sum(10, 5), ACK(0)), (sum(20, 7), ACK(10))]);
+        assert_eq!(ledger.counts(), (30, 0, 0));
+        assert_eq!(rules(&ledger, copy(sum(30, 12))), []);
+        let lost = Copy { runs: sum(20, 7), ..copy(sum(30, 12)) };
+        assert_eq!(rules(&ledger, lost), [Rule::AcknowledgedIsThere]);
+        assert_eq!(rules(&ledger, copy(sum(30, 13))), [Rule::AcknowledgedIsThere]);
+        assert_eq!(rules(&ledger, copy(sum(40, 17))), [Rule::NothingElseIsThere]);
+        // The history must reach as far as the last of the last run.
+        let short = Copy { max_seq_no: Some(28), local_checkpoint: Some(28), ..copy(sum(30, 12)) };
+        assert_eq!(rules(&ledger, short), [Rule::AcknowledgedIsThere]);
+    }
+
+    #[test]
+    fn what_got_no_answer_may_be_there_whole_or_not() {
+        let unknown = (sum(20, 7), Fate::Unknown);
+        let ledger = ledger(&[(sum(10, 5), ACK(0)), unknown, (sum(5, 1), Fate::Rejected)]);
+        assert_eq!(ledger.counts(), (10, 5, 20));
+        assert_eq!(rules(&ledger, copy(sum(10, 5))), []);
+        assert_eq!(rules(&ledger, copy(sum(30, 12))), []);
+        assert_eq!(rules(&ledger, copy(sum(20, 7))), [Rule::AcknowledgedIsThere]);
+        assert_eq!(rules(&ledger, copy(sum(15, 6))), [Rule::AcknowledgedIsThere]);
+        assert_eq!(rules(&ledger, copy(sum(31, 12))), [Rule::NothingElseIsThere]);
+    }
+
+    #[test]
+    fn numbers_are_given_once() {
+        let given = |runs: &[(RunSum, Fate)], documents: u64| {
+            let mut ledger = ledger(runs);
+            let write = ledger.begin("a", 0, Action::Index { content: 1 });
+            ledger.settle(&write, ACK(documents));
+            let found = ledger.check(&[]);
+            found.into_iter().map(|violation| violation.rule).collect::<Vec<_>>()
+        };
+        let (one, other) = ((sum(10, 5), ACK(0)), (sum(10, 7), ACK(10)));
+        assert_eq!(given(&[one, other], 20), []);
+        assert_eq!(given(&[one, (sum(10, 7), ACK(9))], 20), [Rule::NumbersAreGivenOnce]);
+        assert_eq!(given(&[one, other], 19), [Rule::NumbersAreGivenOnce]);
+    }
+}
