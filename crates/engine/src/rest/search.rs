@@ -197,7 +197,9 @@ fn written(
     as_int: bool,
     max_buckets: usize,
 ) -> Result<Vec<u8>, Failure> {
-    let mut text = Vec::with_capacity(512 + 256 * outcome.hits.len());
+    let sources = outcome.hits.iter().filter_map(|hit| hit.document.source.as_ref());
+    let sources_bytes: usize = sources.map(|source| source.len()).sum();
+    let mut text = Vec::with_capacity(512 + 256 * outcome.hits.len() + sources_bytes);
     let total = match (request.track_total_hits, as_int) {
         (TrackTotalHits::No, _) => None,
         (_, true) => Some(json!(outcome.total)),
@@ -229,7 +231,9 @@ fn written(
     text.extend_from_slice(b"]}");
     if !request.aggregations.is_empty() {
         let aggregations = render(&request.aggregations, outcome.aggregations, max_buckets)?;
-        text.extend_from_slice(format!(",\"aggregations\":{aggregations}").as_bytes());
+        text.extend_from_slice(b",\"aggregations\":");
+        serde_json::to_writer(&mut text, &aggregations)
+            .expect("its keys are texts, and memory takes all");
     }
     text.push(b'}');
     Ok(text)

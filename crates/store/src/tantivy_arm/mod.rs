@@ -6,6 +6,7 @@
 //! | `core.rs` | what those closures share between threads |
 //! | `documents.rs` | parsing and indexing |
 //! | `search.rs` | looking up, getting, counting, digesting |
+//! | `stored.rs` | a document's id and source |
 //! | `commits.rs` | commits on disk: made, checked, read |
 //! | `log.rs` | the operation log |
 //! | `pin.rs` | commits held for recoveries |
@@ -26,6 +27,7 @@ mod pin;
 mod request_cache;
 mod schema;
 mod search;
+mod stored;
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -49,6 +51,7 @@ pub(crate) use incoming::FileIncoming;
 pub(crate) use pin::FilePin;
 pub(crate) use schema::{ID, SEQ_NO, SOURCE, VERSION};
 pub(crate) use search::STORE_CACHE_BLOCKS;
+pub(crate) use stored::Stored;
 
 /// A document is read with the compressed block that it lies in.
 const FETCH_BYTES: u64 = 16 << 10;

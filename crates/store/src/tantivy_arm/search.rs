@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use tantivy::columnar::Column;
 use tantivy::schema::document::Value;
 use tantivy::schema::{Field, IndexRecordOption};
@@ -12,6 +11,7 @@ use tantivy::{
 
 use super::core::Core;
 use super::schema::{SEQ_NO, VERSION};
+use super::stored::Stored;
 use crate::digest::document_hash;
 use crate::plan::Located;
 use crate::search::execute::{self, Execution, SearchFailed};
@@ -91,10 +91,9 @@ impl Core {
             let segment = Segment::new(fields.id, reader)?;
             if let Some(document) = segment.find(&term)? {
                 let Located { seq_no, version } = segment.locate(document);
-                let stored: TantivyDocument =
-                    reader.get_store_reader(STORE_CACHE_BLOCKS)?.get(document)?;
-                let source = stored.get_first(fields.source);
-                let source = source.and_then(|value| value.as_bytes()).map(Bytes::copy_from_slice);
+                let store = reader.get_store_reader(STORE_CACHE_BLOCKS)?;
+                let of = (fields.id, fields.source);
+                let source = Stored::read(&store, document, of, true)?.source;
                 return Ok(Some(GetResult { version, seq_no, source }));
             }
         }

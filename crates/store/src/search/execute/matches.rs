@@ -63,8 +63,13 @@ impl Within {
         if greatest < low || least > high {
             return;
         }
-        docs.extend(self.bounds.docs(block));
-        if low <= least && greatest <= high {
+        let all = self.bounds.docs(block);
+        let fits_all = low <= least && greatest <= high;
+        if !fits_all && self.singles.find(all.clone(), self.ends, docs) {
+            return;
+        }
+        docs.extend(all);
+        if fits_all {
             return;
         }
         let values = self.singles.bits(docs);

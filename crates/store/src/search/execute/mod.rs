@@ -30,10 +30,8 @@ mod values;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use tantivy::query::{EnableScoring, Query as Library, Weight};
-use tantivy::schema::document::Value as _;
-use tantivy::{DocId, Score, Searcher, SegmentReader, TantivyDocument};
+use tantivy::{DocId, Score, Searcher, SegmentReader};
 
 use self::aggregate::Collector;
 use self::bounds::{BLOCK, Bounds};
@@ -46,7 +44,7 @@ use super::error::SearchError;
 use super::request::{SearchRequest, SortKey, SortMissing, SortMode, SortTarget};
 use super::result::{FetchedHit, ShardHit, ShardHits, compare_hits};
 use crate::mapping::Mapping;
-use crate::tantivy_arm::{SEQ_NO, STORE_CACHE_BLOCKS, VERSION};
+use crate::tantivy_arm::{SEQ_NO, STORE_CACHE_BLOCKS, Stored, VERSION};
 
 /// What a search saw: hits are fetched from the same view, whatever was written meanwhile. It holds the files of its
 /// segments.
@@ -378,14 +376,12 @@ pub(crate) fn fetch(
                 place.insert((store, columns.u64(VERSION)?, columns.u64(SEQ_NO)?))
             }
         };
-        let document: TantivyDocument = store.get(*doc)?;
-        let text = document.get_first(id).and_then(|value| value.as_str().map(str::to_owned));
-        let bytes = document.get_first(source).filter(|_| wants_source);
+        let stored = Stored::read(store, *doc, (id, source), wants_source)?;
         found.push(FetchedHit {
-            id: text.ok_or_else(gone)?,
+            id: stored.id.ok_or_else(gone)?,
             version: versions.first(*doc).unwrap_or(0),
             seq_no: seq_nos.first(*doc).unwrap_or(0),
-            source: bytes.and_then(|value| value.as_bytes().map(Bytes::copy_from_slice)),
+            source: stored.source,
         });
     }
     Ok(found)

@@ -1,6 +1,7 @@
 //! The values of many documents at once, of a field that every document of a segment has exactly once: most fields are
 //! like that, and a column gives up a block of values for little more than one of them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tantivy::columnar::{ColumnIndex, ColumnValues};
@@ -37,6 +38,24 @@ impl Singles {
             numbers: Vec::new(),
         };
         Ok(full.map(|column| singles(column.values)))
+    }
+
+    /// Puts those of some documents whose value lies between two into `found`; says whether it did, which it can where
+    /// values are kept as their bits: the column looks at many at once.
+    pub(super) fn find(
+        &self,
+        docs: Range<DocId>,
+        (low, high): (u64, u64),
+        found: &mut Vec<DocId>,
+    ) -> bool {
+        let kept_as_bits = !matches!(
+            self.kind,
+            FieldType::Date | FieldType::Boolean | FieldType::Double | FieldType::Float
+        );
+        if kept_as_bits {
+            self.column.get_row_ids_for_value_range(low..=high, docs, found);
+        }
+        kept_as_bits
     }
 
     /// Reads the values of documents, which are in order.
