@@ -2,7 +2,7 @@
 
 use clusters::Target;
 
-use super::Runner;
+use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::plan::{Fault, FaultKind, LINK, Variant};
 
@@ -65,13 +65,25 @@ impl<T: Target> Runner<'_, T> {
             (FaultKind::FullDisk { free_bytes }, true) => {
                 target.limit_disk(node, Some(free_bytes))?;
             }
-            (FaultKind::FullDisk { .. }, false) => target.limit_disk(node, None)?,
+            (FaultKind::FullDisk { .. }, false) => {
+                target.limit_disk(node, None)?;
+                self.retry_failed(node).await?;
+            }
             (FaultKind::Clock { by_ms }, true) => target.move_clock(node, by_ms)?,
             (FaultKind::Clock { by_ms }, false) => target.move_clock(node, -by_ms)?,
             (FaultKind::Cut, true) => target.cut_node(node).await?,
             (FaultKind::Cut, false) => target.heal_node(node).await?,
             (FaultKind::Fail, begins) => target.fail_searches(node, begins).await?,
         }
+        Ok(())
+    }
+
+    /// Copies that failed five times are not tried again by themselves: once there is room, whoever runs a cluster asks
+    /// for it.
+    async fn retry_failed(&self, node: &str) -> Result<(), Error> {
+        let cluster = if node.starts_with(FOLLOWER) { FOLLOWER } else { LEADER };
+        let path = "/_cluster/reroute?retry_failed=true";
+        self.ask(cluster, "POST", path, None).await?;
         Ok(())
     }
 }
