@@ -82,14 +82,17 @@ fn processes_are_killed_and_cut_off_and_nothing_is_lost() {
     assert!(shown.contains(expected), "{shown}");
 }
 
-/// A follower's disk that is full for a while. Only who may mount has such a disk: elsewhere this says so and ends.
+/// Disks that are full for a while, of a follower and of a leader. Only who may mount has such a disk: elsewhere this says so and ends.
 #[test]
-fn a_full_disk_stops_a_follower_and_room_has_it_go_on() {
+fn full_disks_stop_a_follower_and_a_leader_and_room_has_them_go_on() {
     let full = "kind = \"full_disk\", node = \"follower-0\", free = \"4kb\", lasts = \"3s\"";
     let text = PLAN
         .replacen("kind = \"cut\", lasts = \"2s\"", full, 1)
         .replace("{ fault = { kind = \"kill\", node = \"follower\", lasts = \"1s\" } },", "")
-        .replace("{ fault = { kind = \"stop\", node = \"leader-1\", lasts = \"1s\" } },", "")
+        .replace(
+            "kind = \"stop\", node = \"leader-1\", lasts = \"1s\"",
+            "kind = \"full_disk\", node = \"leader-1\", free = \"4kb\", lasts = \"3s\"",
+        )
         // Nobody else could go on as the primary.
         .replace("[follower]\nnodes = 2", "[follower]\nnodes = 1")
         .replace("follower-1", "follower-0");

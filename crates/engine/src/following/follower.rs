@@ -167,20 +167,10 @@ impl Follower {
     async fn write(&self, node: &Node, ops: Arc<Vec<Operation>>) -> Result<(), Trouble> {
         match replication::apply_followed(node, &self.shard, ops).await {
             Ok(()) => Ok(()),
-            Err(replication::ApplyError::Store(error)) => self.of_store(node, error).await,
+            // A full disk may have room again; a copy that accepts nothing more is opened anew.
+            Err(replication::ApplyError::Store(error)) => Err(Trouble::Again(error.to_string())),
             Err(replication::ApplyError::Other(failure)) => Err(of_failure(failure)),
         }
-    }
-
-    /// A full disk may have room again; a copy that accepts nothing more is opened anew.
-    async fn of_store(&self, node: &Node, error: store::Error) -> Result<(), Trouble> {
-        if let store::Error::Failed { .. } = error {
-            let (node2, shard, reason) = (node.clone(), self.shard.clone(), error.to_string());
-            // Not part of this write: following may be paused before the manager knows.
-            let failing = async move { shard.fail(&node2, reason).await };
-            node.keep("reports a failed copy", failing);
-        }
-        Err(Trouble::Again(error.to_string()))
     }
 }
 
