@@ -133,7 +133,7 @@ async fn create(target: &impl Target, corpus: Corpus) {
     let gone = target.request(CLUSTER, "DELETE", &format!("/{index}"), Bytes::new()).await;
     drop(gone);
     let mut settings = json!({ "number_of_shards": 1, "number_of_replicas": 0 });
-    if target.name() == "opensearch" && corpus == Corpus::HttpLogs {
+    if corpus == Corpus::HttpLogs {
         settings["requests.cache.enable"] = json!(false);
     }
     let body = json!({ "settings": settings, "mappings": corpus.mapping() });
