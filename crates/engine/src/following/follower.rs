@@ -175,14 +175,10 @@ impl Follower {
     /// A full disk may have room again; a copy that accepts nothing more is opened anew.
     async fn of_store(&self, node: &Node, error: store::Error) -> Result<(), Trouble> {
         if let store::Error::Failed { .. } = error {
-            let shard = &self.shard;
-            let event = Event::ShardFailed {
-                index: shard.index.clone(),
-                shard: shard.number,
-                allocation_id: shard.allocation_id.clone(),
-                reason: error.to_string(),
-            };
-            let _ = node.submit(event).await;
+            let (node2, shard, reason) = (node.clone(), self.shard.clone(), error.to_string());
+            // Not part of this write: following may be paused before the manager knows.
+            let failing = async move { shard.fail(&node2, reason).await };
+            node.keep("reports a failed copy", failing);
         }
         Err(Trouble::Again(error.to_string()))
     }
