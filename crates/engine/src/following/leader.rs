@@ -106,6 +106,9 @@ pub(crate) async fn add_lease(
     id: &str,
     from: u64,
 ) -> Result<(), Failure> {
+    if !shard.leases.borrow().contains(id) {
+        node.look_after_all();
+    }
     shard.leases.borrow_mut().renew(id, from, node.env.epoch_ms(), SOURCE);
     let all = shard.leases.borrow().clone();
     all.iter().for_each(|(id, lease)| store.retain_ops_from(id, Some(lease.retaining_seq_no)));
@@ -125,14 +128,19 @@ pub(crate) async fn remove_lease(
     keep_leases(node, shard).await
 }
 
-/// Drops the leases that were not renewed in time. Nothing is lost by it before the next flush.
-pub(crate) async fn expire_leases(node: &Node, shard: &Rc<LocalShard>, settings: &IndexSettings) {
+/// Drops the leases that were not renewed in time; answers how long those that are left last at least. Nothing is lost by it
+/// before the next flush.
+pub(crate) async fn expire_leases(
+    node: &Node,
+    shard: &Rc<LocalShard>,
+    settings: &IndexSettings,
+) -> Option<Duration> {
     if shard.leases.borrow().is_empty() || !shard.is_primary() {
-        return;
+        return None;
     }
-    let period = settings.retention_lease_period();
-    let expired = shard.leases.borrow_mut().expire(node.env.epoch_ms(), period);
-    let Ok(store) = shard.store() else { return };
+    let (period, now_ms) = (settings.retention_lease_period(), node.env.epoch_ms());
+    let expired = shard.leases.borrow_mut().expire(now_ms, period);
+    let store = shard.store().ok()?;
     for id in &expired {
         store.retain_ops_from(id, None);
     }
@@ -140,6 +148,8 @@ pub(crate) async fn expire_leases(node: &Node, shard: &Rc<LocalShard>, settings:
         // What could not be written is found expired again after a restart.
         let _ = keep_leases(node, shard).await;
     }
+    let left = shard.leases.borrow().expires_at_ms(period);
+    left.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms)))
 }
 
 /// Takes over leases: those that were on disk, or those of the primary.

@@ -29,13 +29,13 @@ impl FollowTasks {
     pub(crate) fn reconcile(&self, node: &Node) {
         let state = node.state();
         let mut running = self.by_shard.borrow_mut();
-        let shards: Vec<Rc<LocalShard>> = node.shards.borrow().values().cloned().collect();
         running.retain(|key, running| {
+            let shards = node.shards.borrow();
             let is_same = |shard: &&Rc<LocalShard>| Rc::ptr_eq(shard, &running.follower.shard);
-            let shard = shards.iter().find(is_same).filter(|shard| shard.key() == *key);
-            let leader = shard.and_then(|shard| wanted(&state, shard));
+            let leader = shards.get(key).filter(is_same).and_then(|shard| wanted(&state, shard));
             leader.is_some_and(|leader| Pacing::of(node, leader) == running.pacing)
         });
+        let shards: Vec<Rc<LocalShard>> = node.shards.borrow().values().cloned().collect();
         for shard in shards {
             match wanted(&state, &shard) {
                 Some(leader) if !running.contains_key(&shard.key()) => {

@@ -12,6 +12,8 @@ use crate::transport::{Failure, Reply, Request, Response, ShardAction, ShardAnsw
 
 use super::{Manager, Node};
 
+/// Each answer's course is in a box of its own: as the variants of one it would be as large as the largest, and be moved and kept
+/// as such for every question, however short.
 pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failure> {
     let response = match request {
         Request::Ping => Response::Done,
@@ -22,7 +24,8 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
                 transport_address: row.transport,
                 http_address: row.http,
             };
-            Response::State(manager(node)?.submit(Event::NodeJoined { node: joined, found }).await?)
+            let joining = manager(node)?.submit(Event::NodeJoined { node: joined, found });
+            Response::State(Box::pin(joining).await?)
         }
         Request::Heartbeat(name) => heartbeat(node, &name)?,
         Request::FollowerCheck => {
@@ -34,9 +37,11 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
             node.accept(publication)?;
             Response::Done
         }
-        Request::Submit(event) => Response::Version(manager(node)?.submit(*event).await?.version),
+        Request::Submit(event) => {
+            Response::Version(Box::pin(manager(node)?.submit(*event)).await?.version)
+        }
         Request::State => Response::State(manager(node)?.state()),
-        Request::Write(write) => replication::write(node, write).await?,
+        Request::Write(write) => Box::pin(replication::write(node, write)).await?,
         Request::Replicate {
             index_uuid,
             shard,
@@ -46,46 +51,53 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
             global_checkpoint,
         } => {
             let target = replication::Target { index_uuid, shard, allocation_id, primary_term };
-            replication::replicate(node, target, ops, global_checkpoint).await?
+            Box::pin(replication::replicate(node, target, ops, global_checkpoint)).await?
         }
         Request::Shard(index, number, action) => {
-            Response::Shard(on_shard(node, &index, number, action).await?)
+            Response::Shard(Box::pin(on_shard(node, &index, number, action)).await?)
         }
         Request::NodeStats => Response::Json(node.stats().to_string()),
         Request::Recoveries => Response::Json(recovery::recoveries(node).to_string()),
         Request::RemoteIndex(index) => remote::describe(node, &index)?,
         Request::RemoteIndices { known_version, wait } => {
-            remote::describe_all(node, known_version, wait).await?
+            Box::pin(remote::describe_all(node, known_version, wait)).await?
         }
         Request::AutoFollowStats => {
             Response::Json(node.auto_following.to_json(node.env.now()).to_string())
         }
         Request::OpenSession { index, shard, kind, key } => {
-            recovery::open_session(node, &index, shard, kind, key).await?
+            Box::pin(recovery::open_session(node, &index, shard, kind, key)).await?
         }
         Request::ReadOpening { index, shard, key, number, chunk_bytes, compress } => {
-            let session = recovery::awaited_session(node, &index, shard, key).await?;
-            return recovery::read_opening(node, session, (number, chunk_bytes), compress).await;
+            let reading = async {
+                let session = recovery::awaited_session(node, &index, shard, key).await?;
+                recovery::read_opening(node, session, (number, chunk_bytes), compress).await
+            };
+            return Box::pin(reading).await;
         }
         Request::ReadChunk { session, file, offset, len, compress } => {
-            return recovery::read_chunk(node, session, (file, offset, len), compress).await;
+            let reading = recovery::read_chunk(node, session, (file, offset, len), compress);
+            return Box::pin(reading).await;
         }
-        Request::VerifyFile { session, file } => recovery::verify_file(node, session, file).await?,
+        Request::VerifyFile { session, file } => {
+            Box::pin(recovery::verify_file(node, session, file)).await?
+        }
         Request::ReadOps { session, from, max_ops, max_bytes } => {
-            recovery::read_ops(node, session, from, max_ops as usize, max_bytes).await?
+            let reading = recovery::read_ops(node, session, from, max_ops as usize, max_bytes);
+            Box::pin(reading).await?
         }
-        Request::ReadChanges(ask) => following::read_changes(node, *ask).await?,
-        Request::Lease(ask) => following::lease(node, *ask).await?,
+        Request::ReadChanges(ask) => Box::pin(following::read_changes(node, *ask)).await?,
+        Request::Lease(ask) => Box::pin(following::lease(node, *ask)).await?,
         Request::Leases { index_uuid, shard, leases } => {
-            following::take_leases(node, (index_uuid, shard), leases).await?
+            Box::pin(following::take_leases(node, (index_uuid, shard), leases)).await?
         }
         Request::StartTracking(session) => recovery::start_tracking(node, session)?,
         Request::Finalize { session, local_checkpoint } => {
-            recovery::finalize(node, session, local_checkpoint).await?
+            Box::pin(recovery::finalize(node, session, local_checkpoint)).await?
         }
-        Request::Search(ask) => search::query(node, *ask).await?,
+        Request::Search(ask) => Box::pin(search::query(node, *ask)).await?,
         Request::Fetch { context, hits, source } => {
-            search::fetch(node, context, hits, &source).await?
+            Box::pin(search::fetch(node, context, hits, &source)).await?
         }
         Request::Probe => search::probe(node),
         Request::FreeContext(context) => {

@@ -85,8 +85,8 @@ pub struct Inner {
     used: Notify,
     /// Copies that were written or searched lately: the others rest.
     in_use: RefCell<BTreeMap<ShardKey, Rc<LocalShard>>>,
-    /// Settings may have changed, of copies that rest, too.
-    state_is_new: Cell<bool>,
+    /// Something may be due to copies that rest, too: their settings may have changed, or one has a new lease.
+    looks_after_all: Cell<bool>,
     /// Copies on the disk that are not open: they may be deleted once nobody needs them.
     kept: RefCell<BTreeSet<ShardKey>>,
     manager_seen: Cell<ManagerSeen>,
@@ -152,7 +152,7 @@ impl Node {
             used_at: Cell::new(env.now()),
             used: Notify::new(),
             in_use: RefCell::default(),
-            state_is_new: Cell::new(true),
+            looks_after_all: Cell::new(true),
             kept: RefCell::default(),
             manager_seen: Cell::new(ManagerSeen::At(env.now())),
             state: RefCell::new(state),
@@ -245,6 +245,12 @@ impl Node {
         &self.config.name
     }
 
+    /// Has the maintenance look at every copy the next time, also at those that rest.
+    pub(crate) fn look_after_all(&self) {
+        self.inner.looks_after_all.set(true);
+        self.note_use();
+    }
+
     /// Looks again at which copies belong here.
     fn reconcile_again(&self) {
         self.inner.reconcile.notify_one();
@@ -295,8 +301,7 @@ impl Node {
         if (&before.transient, &before.persistent) != (&state.transient, &state.persistent) {
             self.take_settings(&state);
         }
-        self.inner.state_is_new.set(true);
-        self.note_use();
+        self.look_after_all();
         self.inner.reconcile.notify_one();
         self.state_changed.notify_waiters();
     }

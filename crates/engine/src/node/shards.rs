@@ -24,8 +24,9 @@ pub(crate) type ShardKey = (String, u32);
 
 /// How often the maintenance of open copies looks at those that are in use.
 const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
-/// And how often at all of them: a node may have thousands that rest.
-const SWEEP_EVERY: Duration = Duration::from_secs(30);
+/// And how seldom at all of them, where no lease ends before: a node may have thousands that rest. A clock that is set is
+/// heard of no later.
+const SWEEP_EVERY: Duration = Duration::from_secs(300);
 /// Without a write or a search for this long there is nothing left to refresh or to commit. Longer than searches keep
 /// a copy refreshed.
 const QUIET_AFTER: Duration = Duration::from_secs(60);
@@ -355,7 +356,7 @@ fn without(sum: &store::Digest, documents: &[ledger::Held]) -> ledger::RunSum {
 /// log has grown. Rests while nobody writes or searches.
 pub(super) async fn maintain(node: Node) {
     let mut synced_at = BTreeMap::new();
-    let mut swept_at: Option<Time> = None;
+    let mut sweep_at = node.env.now();
     loop {
         let rests = node.in_use.borrow().is_empty();
         if rests && node.env.now() - node.used_at.get() > QUIET_AFTER {
@@ -363,9 +364,9 @@ pub(super) async fn maintain(node: Node) {
         }
         node.env.sleep(MAINTAIN_EVERY).await;
         let now = node.env.now();
-        let sweeps = node.state_is_new.take() || swept_at.is_none_or(|at| now - at >= SWEEP_EVERY);
+        let sweeps = node.looks_after_all.take() || now >= sweep_at;
         let shards: Vec<Rc<LocalShard>> = if sweeps {
-            swept_at = Some(now);
+            sweep_at = now + SWEEP_EVERY;
             synced_at.retain(|key, _| node.shards.borrow().contains_key(key));
             node.shards.borrow().values().cloned().collect()
         } else {
@@ -375,7 +376,11 @@ pub(super) async fn maintain(node: Node) {
         for shard in shards {
             let is_here =
                 node.shards.borrow().get(&shard.key()).is_some_and(|s| Rc::ptr_eq(s, &shard));
-            let stays = is_here && maintain_one(&node, &state, &shard, &mut synced_at).await;
+            let stays = is_here && {
+                let kept = maintain_one(&node, &state, &shard, &mut synced_at).await;
+                sweep_at = sweep_at.min(now + kept.leases_last.unwrap_or(SWEEP_EVERY));
+                kept.is_in_use
+            };
             let mut in_use = node.in_use.borrow_mut();
             if stays {
                 in_use.insert(shard.key(), shard);
@@ -386,15 +391,24 @@ pub(super) async fn maintain(node: Node) {
     }
 }
 
-/// Does what is due to a copy; whether there may be more soon.
+/// What is to come of a copy that was looked after.
+#[derive(Default)]
+struct Kept {
+    /// There may be something to do soon.
+    is_in_use: bool,
+    /// Until a lease ends that is not renewed.
+    leases_last: Option<Duration>,
+}
+
+/// Does what is due to a copy.
 async fn maintain_one(
     node: &Node,
     state: &ClusterState,
     shard: &Rc<LocalShard>,
     synced_at: &mut BTreeMap<ShardKey, Time>,
-) -> bool {
-    let Ok(store) = shard.store() else { return false };
-    let Some(settings) = shard.settings_by(state) else { return false };
+) -> Kept {
+    let Ok(store) = shard.store() else { return Kept::default() };
+    let Some(settings) = shard.settings_by(state) else { return Kept::default() };
     let syncs = settings.translog_durability() == Durability::Async;
     if syncs {
         let last = synced_at.entry(shard.key()).or_insert(node.env.now());
@@ -409,13 +423,14 @@ async fn maintain_one(
         }
     }
     refresh(node, shard, &store, &settings).await;
-    expire_leases(node, shard, &settings).await;
+    let leases_last = expire_leases(node, shard, &settings).await;
     // What leases keep in the log stays there, however often it is committed.
     if store.uncommitted_bytes() >= settings.translog_flush_threshold_size() {
         let _ = store.flush().await;
     }
     let now = node.env.now();
-    syncs || shard.used_at.get().is_some_and(|used_at| now - used_at <= QUIET_AFTER)
+    let is_used = shard.used_at.get().is_some_and(|used_at| now - used_at <= QUIET_AFTER);
+    Kept { is_in_use: syncs || is_used, leases_last }
 }
 
 /// Makes what was written searchable every `index.refresh_interval`, as long as somebody searches: a copy

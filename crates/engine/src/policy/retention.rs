@@ -100,6 +100,13 @@ impl Leases {
         ids
     }
 
+    /// When the first of them ends that is not renewed until then, in milliseconds since 1970.
+    pub fn expires_at_ms(&self, period: Duration) -> Option<u64> {
+        let period_ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
+        let oldest_ms = self.0.values().map(|lease| lease.timestamp_ms).min()?;
+        Some(oldest_ms.saturating_add(period_ms).saturating_add(1))
+    }
+
     /// Every lease, by id.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Lease)> {
         self.0.iter().map(|(id, lease)| (id.as_str(), lease))
@@ -158,7 +165,9 @@ mod tests {
         leases.renew("b", 5, 1_000, "ccr");
         leases.renew("a", 30, 31_000, "ccr");
         assert!(leases.expire(61_000, Duration::from_secs(60)).is_empty());
+        assert_eq!(leases.expires_at_ms(Duration::from_secs(60)), Some(61_001));
         assert_eq!(leases.expire(61_001, Duration::from_secs(60)), ["b"]);
+        assert_eq!(leases.expires_at_ms(Duration::from_secs(60)), Some(91_001));
         let left: Vec<_> = leases.iter().map(|(id, lease)| (id, lease.retaining_seq_no)).collect();
         assert_eq!(left, [("a", 30)]);
         assert!(leases.remove("a") && !leases.remove("a") && leases.is_empty());

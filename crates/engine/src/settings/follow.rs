@@ -123,7 +123,8 @@ impl FollowParameters {
 
     /// The values: those given, else the defaults.
     pub fn limits(&self) -> Limits {
-        let mut limits = Limits::default();
+        let may_rest = !self.0.contains_key("read_poll_timeout");
+        let mut limits = Limits { may_rest, ..Limits::default() };
         for Parameter { name, kind, set, .. } in &PARAMETERS {
             // A value of an older build that this one does not accept counts as not given.
             if let Some(value) = self.0.get(*name).and_then(|text| kind.read(text).ok()) {
@@ -178,7 +179,7 @@ mod tests {
             "max_read_request_size": "1024kb"});
         let limits = taken(body).unwrap().limits();
         assert_eq!(limits.max_outstanding_read_requests, 3);
-        assert_eq!(limits.read_poll_timeout, Duration::from_secs(5));
+        assert_eq!((limits.read_poll_timeout, limits.may_rest), (Duration::from_secs(5), false));
         assert_eq!(limits.max_read_request_size, 1 << 20);
         let said = |body: Value| taken(body).unwrap_err().to_string();
         assert!(said(json!({"max_retry_delay": "6m"})).contains("at most 5m"));

@@ -25,6 +25,8 @@ pub struct Limits {
     pub max_retry_delay: Duration,
     /// How long a read waits at the leader for what is new.
     pub read_poll_timeout: Duration,
+    /// Whether a read may wait longer than that where nothing has come for long: as nobody gave the time.
+    pub may_rest: bool,
 }
 
 impl Default for Limits {
@@ -40,6 +42,7 @@ impl Default for Limits {
             max_write_buffer_size: 512 << 20,
             max_retry_delay: Duration::from_millis(500),
             read_poll_timeout: Duration::from_secs(60),
+            may_rest: true,
         }
     }
 }

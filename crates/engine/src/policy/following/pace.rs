@@ -66,7 +66,6 @@ const WRITE_BYTES_MAX: u64 = 8 << 20;
 const WRITE_OPS_MAX: u64 = 50_000;
 /// As in the field.
 const RETRY_DELAY_MAX: Duration = Duration::from_millis(500);
-const POLL_TIMEOUT: Duration = Duration::from_secs(60);
 /// A link that died without a word is found out after so long at the latest.
 const POLL_TIMEOUT_MAX: Duration = Duration::from_secs(600);
 
@@ -224,12 +223,16 @@ impl Pace {
         }
     }
 
-    /// `read_poll_timeout`. Without parameters the longer, the longer nothing has come: an index that nobody writes to
+    /// `read_poll_timeout`. Where nobody gave it, the longer, the longer nothing has come: an index that nobody writes to
     /// any more is not asked for every minute.
     pub(super) fn read_poll_timeout(&self, nothing_for: Duration) -> Duration {
-        match self {
-            Pace::Field(limits) => limits.read_poll_timeout,
-            Pace::Adaptive(_) => nothing_for.clamp(POLL_TIMEOUT, POLL_TIMEOUT_MAX),
+        let limits = match self {
+            Pace::Field(limits) => *limits,
+            Pace::Adaptive(_) => Limits::default(),
+        };
+        match limits.may_rest {
+            true => nothing_for.clamp(limits.read_poll_timeout, POLL_TIMEOUT_MAX),
+            false => limits.read_poll_timeout,
         }
     }
 }
