@@ -7,23 +7,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::Error;
 
 /// As large as nobody fills it who does not mean to.
 const WHOLE_BYTES: u64 = 2 << 30;
 
+/// How often a full disk is looked at for room that its node made.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// The disks of some nodes.
 #[derive(Default)]
 pub(crate) struct SmallDisks {
     nodes: BTreeSet<String>,
     mounted: BTreeMap<String, PathBuf>,
+    full: BTreeMap<String, Full>,
 }
 
 impl SmallDisks {
     /// Disks for these nodes, once they start.
     pub(crate) fn of(nodes: BTreeSet<String>) -> SmallDisks {
-        SmallDisks { nodes, mounted: BTreeMap::new() }
+        SmallDisks { nodes, mounted: BTreeMap::new(), full: BTreeMap::new() }
     }
 
     /// Gives a node that is about to start its disk at `path`, if it is to have one and has none.
@@ -42,18 +49,16 @@ impl SmallDisks {
             source,
         })?;
         let size = format!("size={WHOLE_BYTES}");
-        run(
-            target,
-            node,
-            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(path),
-        )?;
+        run(Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(path))
+            .map_err(|why| refused(target, node, why))?;
         self.mounted.insert(node.to_owned(), path.to_owned());
         Ok(())
     }
 
-    /// Leaves so many bytes of room, or all that there was.
+    /// Leaves so many bytes of room, or all that there was. Room that the node makes while its disk is full is not given
+    /// back to it: as where others fill the disk.
     pub(crate) fn limit(
-        &self,
+        &mut self,
         target: &'static str,
         node: &str,
         free_bytes: Option<u64>,
@@ -61,18 +66,19 @@ impl SmallDisks {
         let Some(path) = self.mounted.get(node) else {
             return Err(refused(target, node, "it has no disk of its own".to_owned()));
         };
-        let bytes = match free_bytes {
-            Some(free) => {
-                used(path).map_err(|error| refused(target, node, error.to_string()))? + free
-            }
-            None => WHOLE_BYTES,
+        self.full.remove(node);
+        let done = match free_bytes {
+            None => resize(path, WHOLE_BYTES),
+            Some(free) => Full::new(path, free).map(|full| {
+                self.full.insert(node.to_owned(), full);
+            }),
         };
-        let size = format!("remount,size={}", bytes.max(1));
-        run(target, node, Command::new("mount").args(["-o", &size]).arg(path))
+        done.map_err(|why| refused(target, node, why))
     }
 
     /// Takes them away. What is busy stays until nobody uses it.
     pub(crate) fn clear(&mut self) {
+        self.full.clear();
         for path in std::mem::take(&mut self.mounted).into_values() {
             // Where it fails, the namespace takes it along when its last process ends.
             let _ = Command::new("umount").arg("--lazy").arg(path).status();
@@ -86,19 +92,75 @@ impl Drop for SmallDisks {
     }
 }
 
+/// A disk that is full, until it is dropped. Its size stays as it is then.
+struct Full {
+    stop: Option<Sender<()>>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+impl Full {
+    fn new(path: &Path, free_bytes: u64) -> Result<Full, String> {
+        let mut size = shrink(path, free_bytes)?;
+        let (stop, stopped) = channel();
+        let path = path.to_owned();
+        let keep = move || {
+            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                // What cannot be done now is done at the next look.
+                if used(&path).is_ok_and(|used| used + free_bytes < size) {
+                    size = shrink(&path, free_bytes).unwrap_or(size);
+                }
+            }
+        };
+        let keeper = std::thread::Builder::new()
+            .name("full-disk".to_owned())
+            .spawn(keep)
+            .map_err(|error| error.to_string())?;
+        Ok(Full { stop: Some(stop), keeper: Some(keeper) })
+    }
+}
+
+impl Drop for Full {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(keeper) = self.keeper.take() {
+            let _ = keeper.join();
+        }
+    }
+}
+
+/// Makes a file system as small as what is on it and what is left free. Answers its size, bytes.
+fn shrink(path: &Path, free_bytes: u64) -> Result<u64, String> {
+    let used = || used(path).map_err(|error| error.to_string());
+    let mut before = used()?;
+    loop {
+        let size = (before + free_bytes).max(1);
+        let done = resize(path, size);
+        // A node that goes on writing may be past that size by now, which is refused.
+        let now = used()?;
+        if done.is_ok() || now <= before {
+            return done.map(|()| size);
+        }
+        before = now;
+    }
+}
+
+fn resize(path: &Path, bytes: u64) -> Result<(), String> {
+    run(Command::new("mount").args(["-o", &format!("remount,size={bytes}")]).arg(path))
+}
+
 /// Bytes of whole blocks that are in use.
 fn used(path: &Path) -> std::io::Result<u64> {
     let stat = rustix::fs::statvfs(path)?;
     Ok((stat.f_blocks - stat.f_bfree) * stat.f_frsize)
 }
 
-fn run(target: &'static str, node: &str, command: &mut Command) -> Result<(), Error> {
-    let output = command.output().map_err(|error| refused(target, node, error.to_string()))?;
-    if output.status.success() {
-        return Ok(());
+/// Runs a command, or says what it said.
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(refused(target, node, said))
 }
 
 fn refused(target: &'static str, node: &str, why: String) -> Error {

@@ -166,7 +166,7 @@ pub(crate) async fn write(node: &Node, write: Write) -> Result<Response, Failure
     let store = shard.primary_store()?;
     shard.follow_mapping(node, &store).await?;
     shard.note_use(node);
-    let outcomes = store.index(write.requests).await?;
+    let outcomes = store.index(write.requests).await.map_err(|e| note(node, &shard, e))?;
     let primary_term = shard.term();
     let mut ops = Vec::with_capacity(outcomes.len());
     let mut results = Vec::with_capacity(outcomes.len());
@@ -203,11 +203,21 @@ async fn finish(
     replicas: Vec<Replica>,
 ) -> Result<(), Failure> {
     if store.durability() == store::Durability::Request {
-        store.sync().await?;
+        store.sync().await.map_err(|error| note(node, shard, error))?;
     }
     settle(node, shard, replicas).await?;
     advance_global_checkpoint(node, shard);
     Ok(())
+}
+
+/// A primary whose store accepts nothing more is to be opened anew, or to be where there is room.
+fn note(node: &Node, shard: &Rc<LocalShard>, error: store::Error) -> store::Error {
+    if let store::Error::Failed { .. } = error {
+        let (node2, shard, reason) = (node.clone(), shard.clone(), error.to_string());
+        // Not part of the write: who waits for it may be gone before the manager knows.
+        node.keep("reports a failed copy", async move { shard.fail(&node2, reason).await });
+    }
+    error
 }
 
 /// Why operations of a leader could not be applied.
@@ -242,7 +252,7 @@ pub(crate) async fn apply_followed(
     let store = shard.primary_store()?;
     shard.follow_mapping(node, &store).await?;
     shard.note_use(node);
-    store.apply(ops.to_vec()).await?;
+    store.apply(ops.to_vec()).await.map_err(|error| note(node, shard, error))?;
     let replicas = send_to_replicas(node, shard, ops);
     Ok(finish(node, shard, &store, replicas).await?)
 }

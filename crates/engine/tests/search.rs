@@ -41,6 +41,10 @@ mod on_real_nodes {
         world::real_world::run(7, super::who_hangs_up_leaves_nothing_behind);
     }
     #[test]
+    fn answers_without_hits_are_kept() {
+        world::real_world::run(7, super::answers_without_hits_are_kept);
+    }
+    #[test]
     fn writes_become_visible_by_time() {
         world::real_world::run(7, super::writes_become_visible_by_time);
     }
@@ -446,6 +450,44 @@ async fn many_searches_in_one_request(env: Env) {
         let (status, _) = raw(c.any(), "POST", "/a/_msearch", Bytes::from(bad)).await;
         assert_eq!(status, 400, "{bad}");
     }
+    c.stop().await;
+}
+
+async fn answers_without_hits_are_kept(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    filled(&c, 1, 0, 20).await;
+    let counts = async || {
+        let stats = c.must("GET", "/_nodes/stats/indices", Value::Null).await;
+        let kept = stats["nodes"]["c-0"]["indices"]["request_cache"].clone();
+        (kept["hit_count"].as_u64().unwrap(), kept["miss_count"].as_u64().unwrap())
+    };
+    let of_size = |size: u64| json!({"size": size, "aggs": {"n": {"sum": {"field": "n"}}}});
+    let sum = async |parameters: &str, size: u64| {
+        let found = c.must("POST", &format!("/a/_search{parameters}"), of_size(size)).await;
+        found["aggregations"]["n"]["value"].as_f64().unwrap()
+    };
+    let settings = async |kept: bool| {
+        c.must("PUT", "/a/_settings", json!({"index.requests.cache.enable": kept})).await;
+    };
+    for _ in 0..3 {
+        assert_eq!(sum("", 0).await, 190.0);
+    }
+    assert_eq!(counts().await, (2, 1));
+    // Not where hits are shown, or where request or index say no; unless the request says yes.
+    sum("", 1).await;
+    sum("?request_cache=false", 0).await;
+    assert_eq!(counts().await, (2, 1));
+    sum("?request_cache=true", 1).await;
+    assert_eq!(counts().await, (2, 2));
+    settings(false).await;
+    sum("", 0).await;
+    assert_eq!(counts().await, (2, 2));
+    sum("?request_cache=true", 0).await;
+    assert_eq!(counts().await, (3, 2));
+    settings(true).await;
+    c.must("PUT", "/a/_doc/20?refresh=true", json!({"n": 10})).await;
+    assert_eq!(sum("", 0).await, 200.0);
+    assert_eq!(counts().await, (3, 3));
     c.stop().await;
 }
 

@@ -32,6 +32,9 @@ const COMPARED: usize = 20;
 const FIRST_EPOCH_S: i64 = 893_971_817;
 const REQUESTS_PER_S: i64 = 32;
 
+/// Ten papers from this one on are there, as there are a thousand papers at least.
+const LAST_PAPER: i64 = 990;
+
 /// A search that is measured.
 struct Search {
     name: &'static str,
@@ -54,7 +57,7 @@ const fn of_papers(name: &'static str, parameters: &'static str, body: &'static 
 const MONTHLY: &str = r#"{"size":0,"aggs":{"articles_over_time":
     {"date_histogram":{"field":"timestamp","calendar_interval":"month"}}}}"#;
 
-const SEARCHES: [Search; 14] = [
+const SEARCHES: [Search; 15] = [
     of_logs("match_all", false, r#"{"query":{"match_all":{}}}"#),
     of_logs("term", false, r#"{"query":{"term":{"status":{{status}}}}}"#),
     of_logs("match", true, r#"{"query":{"match":{"request":"{{word}} {{other}}"}}}"#),
@@ -88,6 +91,8 @@ const SEARCHES: [Search; 14] = [
         r#"{"size":0,"query":{"term":{"status":{{status}}}},"aggs":{"by":{"stats":{"field":"size"}}}}"#,
     ),
     of_papers("pmc: default", "", r#"{"query":{"match_all":{}}}"#),
+    // Not always the same ten papers.
+    of_papers("pmc: any ten papers", "", r#"{"from":{{paper}},"query":{"match_all":{}}}"#),
     of_papers("pmc: term", "", r#"{"query":{"term":{"body":"physician"}}}"#),
     of_papers("pmc: phrase", "", r#"{"query":{"match_phrase":{"body":"newspaper coverage"}}}"#),
     of_papers("pmc: articles_monthly_agg_uncached", "?request_cache=false", MONTHLY),
@@ -103,6 +108,7 @@ fn operation(search: &Search, documents: u64) -> Operation {
         ("other", words(&["english", "french", "gif", "html"])),
         ("size", Draw::Integer { from: 100, to: 5_000 }),
         ("from", Draw::Integer { from: FIRST_EPOCH_S, to: last }),
+        ("paper", Draw::Integer { from: 0, to: LAST_PAPER }),
     ]);
     let body = search.body;
     let named = all.into_iter().filter(|(key, _)| body.contains(&format!("{{{{{key}}}}}")));
@@ -133,7 +139,7 @@ async fn create(target: &impl Target, corpus: Corpus) {
     let gone = target.request(CLUSTER, "DELETE", &format!("/{index}"), Bytes::new()).await;
     drop(gone);
     let mut settings = json!({ "number_of_shards": 1, "number_of_replicas": 0 });
-    if target.name() == "opensearch" && corpus == Corpus::HttpLogs {
+    if corpus == Corpus::HttpLogs {
         settings["requests.cache.enable"] = json!(false);
     }
     let body = json!({ "settings": settings, "mappings": corpus.mapping() });

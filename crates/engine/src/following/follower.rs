@@ -167,24 +167,10 @@ impl Follower {
     async fn write(&self, node: &Node, ops: Arc<Vec<Operation>>) -> Result<(), Trouble> {
         match replication::apply_followed(node, &self.shard, ops).await {
             Ok(()) => Ok(()),
-            Err(replication::ApplyError::Store(error)) => self.of_store(node, error).await,
+            // A full disk may have room again; a copy that accepts nothing more is opened anew.
+            Err(replication::ApplyError::Store(error)) => Err(Trouble::Again(error.to_string())),
             Err(replication::ApplyError::Other(failure)) => Err(of_failure(failure)),
         }
-    }
-
-    /// A full disk may have room again; a copy that accepts nothing more is opened anew.
-    async fn of_store(&self, node: &Node, error: store::Error) -> Result<(), Trouble> {
-        if let store::Error::Failed { .. } = error {
-            let shard = &self.shard;
-            let event = Event::ShardFailed {
-                index: shard.index.clone(),
-                shard: shard.number,
-                allocation_id: shard.allocation_id.clone(),
-                reason: error.to_string(),
-            };
-            let _ = node.submit(event).await;
-        }
-        Err(Trouble::Again(error.to_string()))
     }
 }
 

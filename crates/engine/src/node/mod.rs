@@ -385,6 +385,17 @@ impl Node {
         Ok(())
     }
 
+    /// Tells the manager, again if it is not there at the moment, or cannot store what it is told: its disk may be the
+    /// full one.
+    pub(crate) async fn report(&self, event: Event) {
+        while let Err(failure) = self.submit(event.clone()).await {
+            if failure.status < 500 {
+                return;
+            }
+            self.env.sleep(Duration::from_millis(200)).await;
+        }
+    }
+
     /// What came of auto-following, which the manager knows.
     pub(crate) async fn auto_follow_stats(&self) -> Result<serde_json::Value, Failure> {
         if self.manager.is_some() {

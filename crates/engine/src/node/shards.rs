@@ -16,7 +16,7 @@ use crate::policy::retention::Leases;
 use crate::recovery::Progress;
 use crate::replication::{spread_durability, store_durability};
 use crate::settings::{Durability, IndexSettings};
-use crate::state::{ClusterState, IndexMeta, ShardCopy};
+use crate::state::{ClusterState, Event, IndexMeta, ShardCopy};
 use crate::transport::Failure;
 
 /// UUID of the index, and shard number.
@@ -46,7 +46,9 @@ pub struct LocalShard {
     started: Cell<bool>,
     /// A replica that becomes the primary first settles what it may differ in from the others.
     promoting: Cell<bool>,
-    /// Its recovery failed, and the manager knows.
+    /// It failed, and the manager is being told.
+    failed: Cell<bool>,
+    /// It failed, and the manager knows.
     given_up: Cell<bool>,
     store: RefCell<Option<Shard>>,
     /// Version of the cluster state whose mapping the store is known to have.
@@ -94,6 +96,7 @@ impl LocalShard {
             term: Cell::new(term),
             started: Cell::new(false),
             promoting: Cell::new(false),
+            failed: Cell::new(false),
             given_up: Cell::new(false),
             store: RefCell::default(),
             mapped_at: Cell::new(0),
@@ -151,9 +154,19 @@ impl LocalShard {
         *self.recovery.borrow_mut() = Some(task);
     }
 
-    /// Notes that its recovery failed and that the manager knows: where the copy is still to be here, it is brought up
-    /// anew.
-    pub(crate) fn give_up(&self, node: &Node) {
+    /// Tells the manager that it failed, once: of several writes that find the same the others would fail its next life,
+    /// which may have the same id. Then it is brought up anew, where it is still to be here.
+    pub(crate) async fn fail(&self, node: &Node, reason: String) {
+        if self.failed.replace(true) {
+            return;
+        }
+        let event = Event::ShardFailed {
+            index: self.index.clone(),
+            shard: self.number,
+            allocation_id: self.allocation_id.clone(),
+            reason,
+        };
+        node.report(event).await;
         self.given_up.set(true);
         node.reconcile_again();
     }

@@ -56,31 +56,16 @@ pub(crate) async fn recover(node: Node, shard: Rc<LocalShard>, from: RecoverySou
             recovery.recover_from_remote(cluster, index, *shard).await
         }
     };
-    let (index, number, allocation_id) =
-        (shard.index.clone(), shard.number, shard.allocation_id.clone());
     match result {
         Ok(()) => {
             progress.enter(node.env.now(), Stage::Done, Limit::Latency);
-            report(&node, Event::ShardStarted { index, shard: number, allocation_id }).await;
+            let (index, allocation_id) = (shard.index.clone(), shard.allocation_id.clone());
+            node.report(Event::ShardStarted { index, shard: shard.number, allocation_id }).await;
         }
         Err(failure) => {
             *progress.failure.borrow_mut() = Some(failure.reason.clone());
-            let reason = failure.reason;
-            let event = Event::ShardFailed { index, shard: number, allocation_id, reason };
-            report(&node, event).await;
-            shard.give_up(&node);
+            shard.fail(&node, failure.reason).await;
         }
-    }
-}
-
-/// Tells the manager, again if it is not there at the moment, or cannot store what it is told: its disk may be the full
-/// one.
-async fn report(node: &Node, event: Event) {
-    while let Err(failure) = node.submit(event.clone()).await {
-        if failure.status < 500 {
-            return;
-        }
-        node.env.sleep(Duration::from_millis(200)).await;
     }
 }
 

@@ -93,8 +93,12 @@ fn job(
     parameters(query, &mut request)?;
     let state = call.state();
     let names = indices(&state, expression, query)?;
+    // As in the field: what shows hits is not kept unless that is asked for.
+    let mut cached = request.size == 0;
     for name in &names {
-        let window = state.indices[name].typed_settings().max_result_window() as usize;
+        let settings = state.indices[name].typed_settings();
+        cached &= settings.requests_cache_enable();
+        let window = settings.max_result_window() as usize;
         let reach = request.from.saturating_add(request.size);
         if reach > window {
             return Err(bad_request(format!(
@@ -104,6 +108,7 @@ fn job(
             )));
         }
     }
+    request.cached = query.flag("request_cache", cached)?;
     let preference = Preference::parse(query.get("preference").unwrap_or_default())?;
     let default = call.node.settings().search_default_allow_partial_results();
     let allow_partial = query.flag("allow_partial_search_results", default)?;
@@ -161,7 +166,6 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<(), Failure>
     }
     request.track_scores = query.flag("track_scores", request.track_scores)?;
     request.version = query.flag("version", request.version)?;
-    request.cached = query.flag("request_cache", false)?;
     request.seq_no_primary_term = query.flag("seq_no_primary_term", request.seq_no_primary_term)?;
     let list = |text: &str| text.split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect();
     match query.get("_source") {
@@ -230,10 +234,8 @@ fn written(
     }
     text.extend_from_slice(b"]}");
     if !request.aggregations.is_empty() {
-        let aggregations = render(&request.aggregations, outcome.aggregations, max_buckets)?;
         text.extend_from_slice(b",\"aggregations\":");
-        serde_json::to_writer(&mut text, &aggregations)
-            .expect("its keys are texts, and memory takes all");
+        render(&request.aggregations, outcome.aggregations, max_buckets, &mut text)?;
     }
     text.push(b'}');
     Ok(text)
@@ -262,23 +264,10 @@ fn write_hit(text: &mut Vec<u8>, request: &SearchRequest, hit: &Hit) {
         text.extend_from_slice(source);
     }
     if !request.sort.is_empty() {
-        let values: Vec<Value> = hit.found.sort.iter().map(sort_json).collect();
+        let values: Vec<Value> = hit.found.sort.iter().map(SortValue::json).collect();
         text.extend_from_slice(format!(",\"sort\":{}", json!(values)).as_bytes());
     }
     text.push(b'}');
-}
-
-fn sort_json(value: &SortValue) -> Value {
-    match value {
-        SortValue::Null => Value::Null,
-        SortValue::Long(number) => json!(number),
-        // JSON has no infinity; the field writes it as a string.
-        SortValue::Double(number) if number.is_infinite() => {
-            json!(if *number > 0.0 { "Infinity" } else { "-Infinity" })
-        }
-        SortValue::Double(number) => json!(number),
-        SortValue::Text(text) => json!(text),
-    }
 }
 
 fn failure_json(failure: &ShardFailure) -> Value {

@@ -276,6 +276,11 @@ impl IndexSettings {
         count(&self.0, "index.max_result_window")
     }
 
+    /// `index.requests.cache.enable`.
+    pub fn requests_cache_enable(&self) -> bool {
+        flag(&self.0, "index.requests.cache.enable")
+    }
+
     /// `index.translog.flush_threshold_size`, in bytes.
     pub fn translog_flush_threshold_size(&self) -> u64 {
         size(&self.0, "index.translog.flush_threshold_size")

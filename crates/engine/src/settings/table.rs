@@ -301,6 +301,12 @@ pub static TABLE: &[Setting] = &[
         "How often new documents become visible to searches.",
     ),
     index(
+        "index.requests.cache.enable",
+        Kind::Bool,
+        "true",
+        "Whether copies keep their answers to searches without hits, until a refresh brings something new.",
+    ),
+    index(
         "index.soft_deletes.retention_lease.period",
         at_least_ms(0),
         "12h",

@@ -16,7 +16,7 @@ use super::rolling::Keeper;
 use super::writing::Driver;
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
-use crate::plan::{Action, Fault, Lasts, Pattern, RandomRestarts, Step, Variant};
+use crate::plan::{Action, Fault, Index, Lasts, Pattern, RandomRestarts, Step, Variant};
 
 /// A node that stands still does not answer: samples are not waited for longer.
 const SAMPLE_PATIENCE: Duration = Duration::from_millis(1500);
@@ -176,7 +176,10 @@ impl<T: Target> Runner<'_, T> {
 
     async fn begin_to_follow(&mut self, following: &mut Following<'_>) -> Result<(), Error> {
         for index in &self.plan.indices {
-            let body = json!({ "remote_cluster": LEADER, "leader_index": index.name });
+            let settings = self.follower_settings(&[index], following.variant);
+            let body = json!({
+                "remote_cluster": LEADER, "leader_index": index.name, "settings": settings,
+            });
             let path = format!("/{}/_ccr/follow?wait_for_active_shards=0", index.name);
             self.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
         }
@@ -190,8 +193,10 @@ impl<T: Target> Runner<'_, T> {
         following: &mut Following<'_>,
         pattern: &Pattern,
     ) -> Result<(), Error> {
+        let indices: Vec<&Index> = self.plan.indices.iter().collect();
         let body = json!({
             "remote_cluster": LEADER,
+            "settings": self.follower_settings(&indices, following.variant),
             "leader_index_patterns": pattern.patterns,
             "leader_index_exclusion_patterns": pattern.exclude,
         });
@@ -200,6 +205,13 @@ impl<T: Target> Runner<'_, T> {
         following.follows = true;
         following.happened = "the follower began".to_owned();
         Ok(())
+    }
+
+    /// As many replicas as on the leader, as far as there are nodes for them.
+    fn follower_settings(&self, indices: &[&Index], variant: &Variant) -> Value {
+        let nodes = self.plan.follower.as_ref().map_or(1, |follower| follower.nodes);
+        let wanted = indices.iter().map(|index| index.replicas_of(variant)).max().unwrap_or(0);
+        json!({ "index.number_of_replicas": wanted.min(nodes - 1) })
     }
 
     async fn create_all(&self, variant: &Variant) -> Result<(), Error> {
@@ -211,7 +223,7 @@ impl<T: Target> Runner<'_, T> {
 
     /// Who rolls which index over.
     fn keepers(&self, variant: &Variant) -> Vec<Keeper> {
-        let keeper = |(family, index): (usize, &crate::plan::Index)| {
+        let keeper = |(family, index): (usize, &Index)| {
             let rule = index.rollover.as_ref()?.of(self.target.is_virtual()).clone();
             Some(Keeper { family, rule, index: self.made_as(index, Some(variant)) })
         };

@@ -279,7 +279,7 @@ enum Piece<'a> {
 
 fn pieces(pattern: &str) -> Result<Vec<Piece<'_>>, String> {
     let bytes = pattern.as_bytes();
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(bytes.len().min(16));
     let mut at = 0;
     while at < bytes.len() {
         let first = bytes[at];
@@ -307,10 +307,20 @@ fn pieces(pattern: &str) -> Result<Vec<Piece<'_>>, String> {
     Ok(found)
 }
 
+/// The last decimal digits of a number that is not negative.
+fn digits<const N: usize>(mut value: i64) -> [char; N] {
+    let mut digits = ['0'; N];
+    for digit in digits.iter_mut().rev() {
+        *digit = char::from(b'0' + (value % 10) as u8);
+        value /= 10;
+    }
+    digits
+}
+
 fn show_pattern(pattern: &str, ms: i64) -> String {
     let (year, month, day) = civil_from_days(ms.div_euclid(DAY_MS));
     let of_day = ms.rem_euclid(DAY_MS);
-    let mut text = String::new();
+    let mut text = String::with_capacity(24);
     for piece in pieces(pattern).unwrap_or_default() {
         let (value, width) = match piece {
             Piece::Text(literal) => {
@@ -325,16 +335,15 @@ fn show_pattern(pattern: &str, ms: i64) -> String {
             Piece::Field(b'm', width) => (of_day / 60_000 % 60, width),
             Piece::Field(b's', width) => (of_day / 1000 % 60, width),
             Piece::Field(_, width) => {
-                let nanos = format!("{:09}", of_day % 1000 * 1_000_000);
-                text.push_str(&nanos[..width]);
+                let millis = digits::<3>(of_day % 1000);
+                text.extend(millis.into_iter().chain(std::iter::repeat('0')).take(width));
                 continue;
             }
         };
         match (value, width) {
             // As below, without what a format costs: histograms show many dates.
-            (0..=99, 2) => {
-                text.extend([value / 10, value % 10].map(|n| char::from(b'0' + n as u8)))
-            }
+            (0..=99, 2) => text.extend(digits::<2>(value)),
+            (0..=9999, 4) => text.extend(digits::<4>(value)),
             // Writing to memory does not fail.
             _ => _ = write!(text, "{value:0width$}"),
         }

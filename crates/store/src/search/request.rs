@@ -106,6 +106,22 @@ pub enum SortValue {
     Text(String),
 }
 
+impl SortValue {
+    /// As a hit shows it.
+    pub fn json(&self) -> serde_json::Value {
+        match self {
+            SortValue::Null => serde_json::Value::Null,
+            SortValue::Long(number) => (*number).into(),
+            // JSON has no infinity; the field writes it as a string.
+            SortValue::Double(number) if number.is_infinite() => {
+                if *number > 0.0 { "Infinity" } else { "-Infinity" }.into()
+            }
+            SortValue::Double(number) => (*number).into(),
+            SortValue::Text(text) => text.as_str().into(),
+        }
+    }
+}
+
 /// What a search costs, where there are no documents to be searched: in the virtual world. Real shards cost what
 /// they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

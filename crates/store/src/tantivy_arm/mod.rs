@@ -11,6 +11,7 @@
 //! | `log.rs` | the operation log |
 //! | `pin.rs` | commits held for recoveries |
 //! | `request_cache.rs` | answers that searches ask to be kept |
+//! | `document_cache.rs` | documents that hits showed lately |
 //! | `incoming.rs` | files being received |
 //! | `schema.rs` | mapping to schema |
 //!
@@ -19,8 +20,8 @@
 
 mod commits;
 mod core;
+mod document_cache;
 mod documents;
-
 mod incoming;
 mod log;
 mod pin;
@@ -33,9 +34,10 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use world::{Env, Work};
+use world::{Codec, Env, Work};
 
 use self::core::Core;
+use self::document_cache::DocumentCache;
 use self::request_cache::RequestCache;
 use crate::arm::{Counts, Found, Parsed};
 use crate::commit::{Commit, FileMeta, StoredCommit};
@@ -53,14 +55,15 @@ pub(crate) use schema::{ID, SEQ_NO, SOURCE, VERSION};
 pub(crate) use search::STORE_CACHE_BLOCKS;
 pub(crate) use stored::Stored;
 
-/// A document is read with the compressed block that it lies in.
-const FETCH_BYTES: u64 = 16 << 10;
+/// A document is read with the compressed block that it lies in, of so many bytes at least.
+const BLOCK_BYTES: u64 = 16 << 10;
 
 /// A copy on real files.
 pub(crate) struct TantivyArm {
     env: Env,
     core: Arc<Core>,
     cache: RequestCache,
+    documents: DocumentCache,
 }
 
 fn source_bytes(ops: &[Operation]) -> u64 {
@@ -144,8 +147,9 @@ impl TantivyArm {
         let mapping = mapping.clone();
         let (core, found) =
             env.work(Work::DiskSync, move || Core::open(dir, lock, stored, &mapping)).await?;
-        let (env, core, cache) = (env.clone(), Arc::new(core), RequestCache::default());
-        Ok((TantivyArm { env, core, cache }, found))
+        let (env, core) = (env.clone(), Arc::new(core));
+        let (cache, documents) = (RequestCache::default(), DocumentCache::default());
+        Ok((TantivyArm { env, core, cache, documents }, found))
     }
 
     pub(crate) fn dir(&self) -> PathBuf {
@@ -274,9 +278,26 @@ impl TantivyArm {
         wants_source: bool,
     ) -> Result<Vec<FetchedHit>> {
         let Some(searcher) = view.0.clone() else { return Ok(Vec::new()) };
-        let work =
-            Work::Search { documents: hits.len() as u64, bytes: hits.len() as u64 * FETCH_BYTES };
-        self.work(work, move |core| core.fetch(&searcher, &hits, wants_source)).await
+        self.core.still_sound()?;
+        let mut found = self.documents.get(&searcher, &hits, wants_source);
+        let is_missing = |(_, found): &(_, &Option<FetchedHit>)| found.is_none();
+        let missing = hits.iter().zip(&found).filter(is_missing).map(|(hit, _)| *hit);
+        let missing: Arc<[(u32, u32)]> = missing.collect();
+        if !missing.is_empty() {
+            let Counts { store_bytes, documents, .. } = self.counts();
+            let each_bytes = BLOCK_BYTES.max(store_bytes / documents.max(1));
+            let bytes = missing.len() as u64 * each_bytes;
+            let work = Work::Decompress { bytes, codec: Codec::Lz4 };
+            let (view, wanted) = (searcher.clone(), missing.clone());
+            let read =
+                self.work(work, move |core| core.fetch(&view, &wanted, wants_source)).await?;
+            if wants_source {
+                self.documents.keep(&searcher, &missing, &read);
+            }
+            let places = found.iter_mut().filter(|found| found.is_none());
+            places.zip(read).for_each(|(place, read)| *place = Some(read));
+        }
+        Ok(found.into_iter().flatten().collect())
     }
 
     pub(crate) async fn refresh(&self) -> Result<()> {

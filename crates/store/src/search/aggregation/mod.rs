@@ -5,6 +5,7 @@
 //! | `mod.rs` | [`Aggregation`]: the request as plain data |
 //! | `partial.rs` | [`Partial`]: what one shard found, and how two are merged |
 //! | `render.rs` | from the merged result to the JSON of the field |
+//! | `text.rs` | JSON as it is written |
 //! | `distinct.rs` | counting distinct values |
 //! | `digest.rs` | percentiles |
 //!
@@ -14,6 +15,7 @@ mod digest;
 mod distinct;
 mod partial;
 mod render;
+mod text;
 
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,10 @@
-//! From the merged result of all shards to the JSON of the field.
+//! From the merged result of all shards to the JSON of the field, as text: buckets are many, and values in between would
+//! cost more than finding them.
 
 use std::cmp::Ordering;
 use std::net::Ipv6Addr;
 
-use serde_json::{Map, Value, json};
-
+use super::text::Text;
 use super::{
     Aggregation, AggregationKind, Bucket, BucketOrder, Buckets, DateHistogram, Digest, Histogram,
     Key, Metric, MetricKind, OrderBy, Partial, Ranges, Stats, Terms, ValueKind,
@@ -12,21 +12,27 @@ use super::{
 use crate::search::DateFormat;
 use crate::search::error::{SearchError, SearchErrorKind};
 
-/// The `aggregations` of an answer. `partials` are those of all shards, merged; none where no shard answered.
+/// Writes the `aggregations` of an answer behind `text`, as a JSON object. `partials` are those of all shards, merged; none
+/// where no shard answered.
 ///
-/// Errors: [`SearchErrorKind::TooManyBuckets`] if there are more than `max_buckets`.
+/// Errors: [`SearchErrorKind::TooManyBuckets`] if there are more than `max_buckets`; what is written by then is no JSON.
 pub fn render(
     aggregations: &[Aggregation],
     partials: Vec<Partial>,
     max_buckets: usize,
-) -> Result<Value, SearchError> {
-    let mut renderer = Renderer { left: max_buckets, max_buckets };
-    Ok(Value::Object(renderer.all(aggregations, partials)?))
+    text: &mut Vec<u8>,
+) -> Result<(), SearchError> {
+    let mut renderer = Renderer { left: max_buckets, max_buckets, to: Text(text) };
+    renderer.to.open(b'{');
+    renderer.all(aggregations, partials)?;
+    renderer.to.close(b'}');
+    Ok(())
 }
 
-struct Renderer {
+struct Renderer<'a> {
     left: usize,
     max_buckets: usize,
+    to: Text<'a>,
 }
 
 /// What a shard would have found without documents.
@@ -57,54 +63,56 @@ pub(crate) fn too_many(max_buckets: usize) -> SearchError {
 /// A bucket that is about to be shown.
 type Shown = (Key, Bucket);
 
-impl Renderer {
+impl Renderer<'_> {
+    /// Writes members of an object: one for each aggregation.
     fn all(
         &mut self,
         aggregations: &[Aggregation],
         partials: Vec<Partial>,
-    ) -> Result<Map<String, Value>, SearchError> {
+    ) -> Result<(), SearchError> {
         let mut found = partials.into_iter();
-        let mut object = Map::new();
         for aggregation in aggregations {
             let partial = found.next().unwrap_or_else(|| nothing(aggregation));
-            let mut value = self.one(aggregation, partial)?;
+            self.to.name(&aggregation.name);
+            self.to.open(b'{');
             if let Some(meta) = &aggregation.meta {
-                value["meta"] = serde_json::from_str(meta).unwrap_or_default();
+                self.to.name("meta");
+                self.to.json(meta);
             }
-            object.insert(aggregation.name.clone(), value);
+            self.one(aggregation, partial)?;
+            self.to.close(b'}');
         }
-        Ok(object)
+        Ok(())
     }
 
-    fn one(&mut self, aggregation: &Aggregation, partial: Partial) -> Result<Value, SearchError> {
+    /// Writes the members of an aggregation.
+    fn one(&mut self, aggregation: &Aggregation, partial: Partial) -> Result<(), SearchError> {
         let subs = &aggregation.subs;
-        Ok(match (&aggregation.kind, partial) {
+        match (&aggregation.kind, partial) {
             (AggregationKind::Metric(metric), Partial::Stats(stats, kind)) => {
-                stats_json(&metric.kind, &stats, &kind)
+                write_stats(&mut self.to, &metric.kind, &stats, &kind);
             }
             (AggregationKind::Metric(_), Partial::Distinct(distinct)) => {
-                json!({ "value": distinct.count() })
+                self.to.member("value", &distinct.count());
             }
             (AggregationKind::Metric(Metric { kind, .. }), Partial::Digest(digest)) => {
-                percentiles_json(kind, digest)
+                write_percentiles(&mut self.to, kind, digest);
             }
             (AggregationKind::Terms(terms), Partial::Buckets(buckets)) => {
-                self.terms(terms, subs, buckets)?
+                self.terms(terms, subs, buckets)?;
             }
             (AggregationKind::Histogram(histogram), Partial::Buckets(buckets)) => {
-                self.histogram(histogram, subs, buckets)?
+                self.histogram(histogram, subs, buckets)?;
             }
             (AggregationKind::DateHistogram(histogram), Partial::Buckets(buckets)) => {
-                self.date_histogram(histogram, subs, buckets)?
+                self.date_histogram(histogram, subs, buckets)?;
             }
             (AggregationKind::Range(ranges), Partial::Buckets(buckets)) => {
-                self.ranges(ranges, subs, buckets)?
+                self.ranges(ranges, subs, buckets)?;
             }
-            (_, other) => {
-                debug_assert!(false, "{other:?} is not of {}", aggregation.name);
-                Value::Null
-            }
-        })
+            (_, other) => debug_assert!(false, "{other:?} is not of {}", aggregation.name),
+        }
+        Ok(())
     }
 
     fn take(&mut self, buckets: usize) -> Result<(), SearchError> {
@@ -112,27 +120,29 @@ impl Renderer {
         Ok(())
     }
 
-    /// Writes buckets. `label` gives the name that a keyed answer has them under, and their own members.
+    /// Writes `buckets`. `name` is what a keyed answer has a bucket under, `own` writes its own members.
     fn buckets(
         &mut self,
         shown: Vec<Shown>,
         subs: &[Aggregation],
         keyed: bool,
-        label: impl Fn(&Key) -> (String, Map<String, Value>),
-    ) -> Result<Value, SearchError> {
+        (name, own): (impl Fn(&Key) -> String, impl Fn(&mut Text<'_>, &Key)),
+    ) -> Result<(), SearchError> {
         self.take(shown.len())?;
-        let mut named = Vec::with_capacity(shown.len());
+        self.to.name("buckets");
+        self.to.open(if keyed { b'{' } else { b'[' });
         for (key, bucket) in shown {
-            let (name, mut object) = label(&key);
-            object.insert("doc_count".to_owned(), json!(bucket.doc_count));
-            object.extend(self.all(subs, bucket.subs)?);
-            named.push((name, Value::Object(object)));
+            if keyed {
+                self.to.name(&name(&key));
+            }
+            self.to.open(b'{');
+            own(&mut self.to, &key);
+            self.to.member("doc_count", &bucket.doc_count);
+            self.all(subs, bucket.subs)?;
+            self.to.close(b'}');
         }
-        Ok(if keyed {
-            Value::Object(named.into_iter().collect())
-        } else {
-            named.into_iter().map(|(_, object)| object).collect()
-        })
+        self.to.close(if keyed { b'}' } else { b']' });
+        Ok(())
     }
 
     fn terms(
@@ -140,7 +150,7 @@ impl Renderer {
         terms: &Terms,
         subs: &[Aggregation],
         found: Buckets,
-    ) -> Result<Value, SearchError> {
+    ) -> Result<(), SearchError> {
         let mut other = found.other_doc_count;
         let (mut shown, hidden): (Vec<Shown>, Vec<Shown>) =
             found.buckets.into_iter().partition(|(_, b)| b.doc_count >= terms.min_doc_count);
@@ -148,16 +158,21 @@ impl Renderer {
         other += hidden.iter().map(|(_, bucket)| bucket.doc_count).sum::<u64>();
         other += shown.iter().skip(terms.size).map(|(_, bucket)| bucket.doc_count).sum::<u64>();
         shown.truncate(terms.size);
-        let buckets = self.buckets(shown, subs, false, |key| plain(key, &found.values))?;
-        Ok(json!({
-            "doc_count_error_upper_bound": match found.error {
-                None => -1,
-                Some(_) if found.shards <= 1 => 0,
-                Some(error) => error as i64,
+        let error = match found.error {
+            None => -1,
+            Some(_) if found.shards <= 1 => 0,
+            Some(error) => error as i64,
+        };
+        self.to.member("doc_count_error_upper_bound", &error);
+        self.to.member("sum_other_doc_count", &other);
+        let values = &found.values;
+        let look = (
+            |key: &Key| plain_name(key, values),
+            |to: &mut Text<'_>, key: &Key| {
+                write_plain(to, key, values);
             },
-            "sum_other_doc_count": other,
-            "buckets": buckets,
-        }))
+        );
+        self.buckets(shown, subs, false, look)
     }
 
     fn histogram(
@@ -165,7 +180,7 @@ impl Renderer {
         histogram: &Histogram,
         subs: &[Aggregation],
         found: Buckets,
-    ) -> Result<Value, SearchError> {
+    ) -> Result<(), SearchError> {
         let mut shown: Vec<Shown> = found.buckets.into_iter().collect();
         if histogram.min_doc_count == 0 {
             let number = |key: &Key| match key {
@@ -187,11 +202,18 @@ impl Renderer {
         }
         shown.retain(|(_, bucket)| bucket.doc_count >= histogram.min_doc_count);
         sort(&mut shown, std::slice::from_ref(&histogram.order), subs);
-        let buckets = self.buckets(shown, subs, histogram.keyed, |key| {
-            let Key::Double(number) = key else { return plain(key, &found.values) };
-            plain(&Key::Double(histogram.key(*number)), &found.values)
-        })?;
-        Ok(json!({ "buckets": buckets }))
+        let key = |key: &Key| match key {
+            Key::Double(number) => Key::Double(histogram.key(*number)),
+            other => other.clone(),
+        };
+        let values = &found.values;
+        let look = (
+            |at: &Key| plain_name(&key(at), values),
+            |to: &mut Text<'_>, at: &Key| {
+                write_plain(to, &key(at), values);
+            },
+        );
+        self.buckets(shown, subs, histogram.keyed, look)
     }
 
     fn date_histogram(
@@ -199,13 +221,13 @@ impl Renderer {
         histogram: &DateHistogram,
         subs: &[Aggregation],
         found: Buckets,
-    ) -> Result<Value, SearchError> {
+    ) -> Result<(), SearchError> {
+        let start = |key: &Key| match key {
+            Key::Long(start) => *start,
+            _ => 0,
+        };
         let mut shown: Vec<Shown> = found.buckets.into_iter().collect();
         if histogram.min_doc_count == 0 {
-            let start = |key: &Key| match key {
-                Key::Long(start) => *start,
-                _ => 0,
-            };
             let bounds = histogram
                 .extended_bounds
                 .map(|(min, max)| (histogram.floor(min), histogram.floor(max)));
@@ -229,17 +251,13 @@ impl Renderer {
             ValueKind::Date(format) => format,
             _ => DateFormat::default(),
         };
-        let format = histogram.format.clone().unwrap_or(own);
-        let zone_ms = histogram.zone_ms;
-        let buckets = self.buckets(shown, subs, histogram.keyed, |key| {
-            let Key::Long(start) = key else { return plain(key, &ValueKind::Number) };
-            let text = format.show_in_zone(*start, zone_ms);
-            let mut object = Map::new();
-            object.insert("key_as_string".to_owned(), json!(text));
-            object.insert("key".to_owned(), json!(start));
-            (text, object)
-        })?;
-        Ok(json!({ "buckets": buckets }))
+        let format = histogram.format.as_ref().unwrap_or(&own);
+        let text = |key: &Key| format.show_in_zone(start(key), histogram.zone_ms);
+        let look = (text, |to: &mut Text<'_>, key: &Key| {
+            to.member("key_as_string", &text(key));
+            to.member("key", &start(key));
+        });
+        self.buckets(shown, subs, histogram.keyed, look)
     }
 
     fn ranges(
@@ -247,41 +265,45 @@ impl Renderer {
         ranges: &Ranges,
         subs: &[Aggregation],
         mut found: Buckets,
-    ) -> Result<Value, SearchError> {
+    ) -> Result<(), SearchError> {
         let shown = (0..ranges.ranges.len() as i64).map(Key::Long).map(|key| {
             let bucket = found.buckets.remove(&key).unwrap_or_else(|| empty(subs));
             (key, bucket)
         });
         let shown = shown.collect();
         let format = match &found.values {
-            ValueKind::Date(format) => Some(format.clone()),
+            ValueKind::Date(format) => Some(format),
             _ => None,
         };
-        let buckets = self.buckets(shown, subs, ranges.keyed, |key| {
-            let Key::Long(at) = key else { return plain(key, &ValueKind::Number) };
-            let range = &ranges.ranges[*at as usize];
-            let show = |end: f64| match &format {
-                Some(format) => format.show(end as i64),
-                None => show_double(end),
-            };
+        let range = |key: &Key| match key {
+            Key::Long(at) => &ranges.ranges[*at as usize],
+            _ => &ranges.ranges[0],
+        };
+        let show = |end: f64| match format {
+            Some(format) => format.show(end as i64),
+            None => show_double(end),
+        };
+        let name = |key: &Key| {
+            let range = range(key);
             let end = |end: Option<f64>| end.map_or_else(|| "*".to_owned(), show);
             let made = || format!("{}-{}", end(range.from), end(range.to));
-            let name = range.key.clone().unwrap_or_else(made);
-            let mut object = Map::new();
+            range.key.clone().unwrap_or_else(made)
+        };
+        let own = |to: &mut Text<'_>, key: &Key| {
             if !ranges.keyed {
-                object.insert("key".to_owned(), json!(name));
+                to.member("key", &name(key));
             }
-            for (side, value) in [("from", range.from), ("to", range.to)] {
-                if let Some(value) = value {
-                    object.insert(side.to_owned(), json!(value));
-                    if format.is_some() {
-                        object.insert(format!("{side}_as_string"), json!(show(value)));
-                    }
+            let range = range(key);
+            let ends = [("from", "from_as_string", range.from), ("to", "to_as_string", range.to)];
+            for (side, as_string, end) in ends {
+                let Some(end) = end else { continue };
+                to.member(side, &end);
+                if format.is_some() {
+                    to.member(as_string, &show(end));
                 }
             }
-            (name, object)
-        })?;
-        Ok(json!({ "buckets": buckets }))
+        };
+        self.buckets(shown, subs, ranges.keyed, (name, own))
     }
 }
 
@@ -315,6 +337,9 @@ fn fill(shown: Vec<Shown>, keys: impl Iterator<Item = Key>, subs: &[Aggregation]
 
 /// Sorts buckets that come by their keys; the sort is stable, so that ties stay so.
 fn sort(shown: &mut [Shown], order: &[BucketOrder], subs: &[Aggregation]) {
+    if matches!(order, [BucketOrder { by: OrderBy::Key, descending: false }]) {
+        return;
+    }
     let mut keys: Vec<(usize, Vec<f64>)> = Vec::new();
     let by_metric = order.iter().any(|order| matches!(order.by, OrderBy::Metric(..)));
     if by_metric {
@@ -413,28 +438,36 @@ fn show_double(value: f64) -> String {
     }
 }
 
-/// The key of a bucket, and what is shown of it.
-fn plain(key: &Key, values: &ValueKind) -> (String, Map<String, Value>) {
-    let (shown, text) = match (key, values) {
-        (Key::Long(ms), ValueKind::Date(format)) => (json!(ms), Some(format.show(*ms))),
-        (Key::Long(yes), ValueKind::Boolean) => (json!(yes), Some((*yes == 1).to_string())),
-        (Key::Long(number), _) => (json!(number), None),
-        (Key::Double(number), _) => (json!(number), None),
-        (Key::Ip(address), _) => (json!(show_ip(address)), None),
-        (Key::Text(text), _) => (json!(text), None),
-    };
-    let name = match (&text, key) {
-        (Some(text), _) | (None, Key::Text(text)) => text.clone(),
-        (None, Key::Double(number)) => show_double(*number),
-        (None, Key::Ip(address)) => show_ip(address),
-        (None, Key::Long(number)) => number.to_string(),
-    };
-    let mut object = Map::new();
-    object.insert("key".to_owned(), shown);
-    if let Some(text) = text {
-        object.insert("key_as_string".to_owned(), json!(text));
+/// What is shown of a key beside itself.
+fn as_string(key: &Key, values: &ValueKind) -> Option<String> {
+    match (key, values) {
+        (Key::Long(ms), ValueKind::Date(format)) => Some(format.show(*ms)),
+        (Key::Long(yes), ValueKind::Boolean) => Some((*yes == 1).to_string()),
+        _ => None,
     }
-    (name, object)
+}
+
+/// The name of a bucket in a keyed answer.
+fn plain_name(key: &Key, values: &ValueKind) -> String {
+    as_string(key, values).unwrap_or_else(|| match key {
+        Key::Text(text) => text.clone(),
+        Key::Double(number) => show_double(*number),
+        Key::Ip(address) => show_ip(address),
+        Key::Long(number) => number.to_string(),
+    })
+}
+
+/// Writes the key of a bucket, and what is shown of it.
+fn write_plain(to: &mut Text<'_>, key: &Key, values: &ValueKind) {
+    match key {
+        Key::Long(number) => to.member("key", number),
+        Key::Double(number) => to.member("key", number),
+        Key::Ip(address) => to.member("key", &show_ip(address)),
+        Key::Text(text) => to.member("key", text),
+    }
+    if let Some(text) = as_string(key, values) {
+        to.member("key_as_string", &text);
+    }
 }
 
 /// An address as it was written: IPv4 where it is one.
@@ -445,47 +478,49 @@ pub(crate) fn show_ip(address: &Ipv6Addr) -> String {
     }
 }
 
-fn stats_json(kind: &MetricKind, stats: &Stats, values: &ValueKind) -> Value {
-    let of_nothing = |value: f64| if stats.count == 0 { Value::Null } else { json!(value) };
-    let whole = match kind {
-        MetricKind::Stats => json!({
-            "count": stats.count,
-            "min": of_nothing(stats.min),
-            "max": of_nothing(stats.max),
-            "avg": stats.avg(),
-            "sum": stats.sum(),
-        }),
-        MetricKind::ValueCount => json!({ "value": stats.count }),
-        MetricKind::Sum => json!({ "value": stats.sum() }),
-        _ => {
-            let number = stats_number(kind, stats, None);
-            json!({ "value": if number.is_nan() { Value::Null } else { json!(number) } })
+fn write_stats(to: &mut Text<'_>, kind: &MetricKind, stats: &Stats, values: &ValueKind) {
+    let of_nothing = |value: f64| (stats.count > 0).then_some(value);
+    let format = match values {
+        ValueKind::Date(format) => Some(format),
+        _ => None,
+    };
+    let mut number = |name: &str, value: Option<f64>| {
+        to.member(name, &value);
+        if let Some((format, ms)) = format.zip(value) {
+            to.member(&format!("{name}_as_string"), &format.show(ms as i64));
         }
     };
-    let ValueKind::Date(format) = values else { return whole };
-    if *kind == MetricKind::ValueCount {
-        return whole;
-    }
-    let Value::Object(members) = whole else { return whole };
-    let mut shown = Map::new();
-    for (name, value) in members {
-        let text = value.as_f64().filter(|_| name != "count").map(|ms| format.show(ms as i64));
-        shown.insert(name.clone(), value);
-        if let Some(text) = text {
-            shown.insert(format!("{name}_as_string"), json!(text));
+    match kind {
+        MetricKind::Stats => {
+            number("min", of_nothing(stats.min));
+            number("max", of_nothing(stats.max));
+            number("avg", stats.avg());
+            number("sum", Some(stats.sum()));
+            to.member("count", &stats.count);
+        }
+        MetricKind::ValueCount => to.member("value", &stats.count),
+        MetricKind::Sum => number("value", Some(stats.sum())),
+        _ => {
+            let value = stats_number(kind, stats, None);
+            number("value", (!value.is_nan()).then_some(value));
         }
     }
-    Value::Object(shown)
 }
 
-fn percentiles_json(kind: &MetricKind, mut digest: Digest) -> Value {
-    let MetricKind::Percentiles { percents, keyed } = kind else { return Value::Null };
-    let mut of = |percent: f64| digest.quantile(percent / 100.0);
-    if *keyed {
-        let values = percents.iter().map(|percent| (show_double(*percent), json!(of(*percent))));
-        return json!({ "values": values.collect::<Map<String, Value>>() });
+fn write_percentiles(to: &mut Text<'_>, kind: &MetricKind, mut digest: Digest) {
+    let MetricKind::Percentiles { percents, keyed } = kind else { return };
+    to.name("values");
+    to.open(if *keyed { b'{' } else { b'[' });
+    for percent in percents {
+        let value = digest.quantile(percent / 100.0);
+        if *keyed {
+            to.member(&show_double(*percent), &value);
+        } else {
+            to.open(b'{');
+            to.member("key", percent);
+            to.member("value", &value);
+            to.close(b'}');
+        }
     }
-    let values: Vec<Value> =
-        percents.iter().map(|percent| json!({ "key": percent, "value": of(*percent) })).collect();
-    json!({ "values": values })
+    to.close(if *keyed { b'}' } else { b']' });
 }

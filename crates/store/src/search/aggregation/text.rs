@@ -1,0 +1,76 @@
+//! JSON as it is written: commas go where they belong.
+
+use serde::Serialize;
+
+/// A text of JSON that grows at its end.
+pub(super) struct Text<'a>(pub(super) &'a mut Vec<u8>);
+
+impl Text<'_> {
+    /// Opens an object or a list.
+    pub(super) fn open(&mut self, bracket: u8) {
+        self.comma();
+        self.0.push(bracket);
+    }
+
+    /// Closes it.
+    pub(super) fn close(&mut self, bracket: u8) {
+        self.0.push(bracket);
+    }
+
+    /// The name of a member, whose value is written next.
+    pub(super) fn name(&mut self, name: &str) {
+        self.comma();
+        self.put(name);
+        self.0.push(b':');
+    }
+
+    /// A member of an object.
+    pub(super) fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
+        self.name(name);
+        self.put(value);
+    }
+
+    /// A value that is JSON already.
+    pub(super) fn json(&mut self, json: &str) {
+        self.0.extend_from_slice(json.as_bytes());
+    }
+
+    /// Whatever was written last ends with a quote, a digit, a letter or a bracket, so one byte tells what stands there.
+    fn comma(&mut self) {
+        if !matches!(self.0.last(), None | Some(b'{' | b'[' | b':')) {
+            self.0.push(b',');
+        }
+    }
+
+    fn put(&mut self, value: &(impl Serialize + ?Sized)) {
+        serde_json::to_writer(&mut *self.0, value)
+            .expect("plain values are JSON, and memory takes all");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_stand_between_and_nowhere_else() {
+        let mut bytes = b"\"aggregations\":".to_vec();
+        let mut text = Text(&mut bytes);
+        text.open(b'{');
+        text.name("a:{");
+        text.open(b'[');
+        for n in 0..2 {
+            text.open(b'{');
+            text.member("n,", &n);
+            text.member("no", &f64::NAN);
+            text.close(b'}');
+        }
+        text.close(b']');
+        text.name("meta");
+        text.json("{\"m\":[]}");
+        text.member("t", "\"[");
+        text.close(b'}');
+        let expected = r#""aggregations":{"a:{":[{"n,":0,"no":null},{"n,":1,"no":null}],"meta":{"m":[]},"t":"\"["}"#;
+        assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+    }
+}
