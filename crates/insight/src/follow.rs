@@ -38,7 +38,7 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> String {
         (0, false) => "not verified".to_owned(),
         (broken, _) => format!("{broken} RULES BROKEN"),
     };
-    format!("{caught_up}{written} writes acknowledged, {lost}")
+    format!("{caught_up}{} writes acknowledged, {lost}", units::show_count(written))
 }
 
 /// The indices that were written to, and the restarts; none where there was one index or each had a name in the plan, and
@@ -76,6 +76,8 @@ pub fn waits(figures: &FollowFigures) -> Vec<&CatchUp> {
 /// What was compared with what the driver was told, in a sentence.
 pub fn verified(figures: &FollowFigures) -> String {
     let FollowFigures { acknowledged, rejected, unanswered, copies, violations, .. } = figures;
+    let [acknowledged, rejected, unanswered] =
+        [acknowledged, rejected, unanswered].map(|count| units::show_count(*count));
     let writes = format!(
         "{acknowledged} writes acknowledged, {rejected} refused, {unanswered} without an answer"
     );
@@ -144,7 +146,7 @@ mod tests {
         );
         assert!(
             headline(&[variant(0), variant(2)])
-                .ends_with("10000 writes acknowledged, 2 RULES BROKEN")
+                .ends_with("10,000 writes acknowledged, 2 RULES BROKEN")
         );
         assert!(verified(&figures(2)).contains("4 copies read, 2 RULES BROKEN"));
         assert!(verified(&FollowFigures::default()).ends_with("no copy was read"));
