@@ -38,7 +38,7 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> String {
         (0, false) => "not verified".to_owned(),
         (broken, _) => format!("{broken} RULES BROKEN"),
     };
-    format!("{caught_up}{} writes acknowledged, {lost}", units::show_count(written))
+    format!("{caught_up}{} writes acknowledged, {lost}", words::count(written))
 }
 
 /// The indices that were written to, and the restarts; none where there was one index or each had a name in the plan, and
@@ -77,7 +77,7 @@ pub fn waits(figures: &FollowFigures) -> Vec<&CatchUp> {
 pub fn verified(figures: &FollowFigures) -> String {
     let FollowFigures { acknowledged, rejected, unanswered, copies, violations, .. } = figures;
     let [acknowledged, rejected, unanswered] =
-        [acknowledged, rejected, unanswered].map(|count| units::show_count(*count));
+        [acknowledged, rejected, unanswered].map(|count| words::count(*count));
     let writes = format!(
         "{acknowledged} writes acknowledged, {rejected} refused, {unanswered} without an answer"
     );

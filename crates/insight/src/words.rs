@@ -25,6 +25,23 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
+/// A number of things for people: `5000`, `17,021,194,000`.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let from_the_end = |at: usize| digits.len() - at;
+    let mut shown = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && from_the_end(at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
 /// Cores, `0.23` or `< 0.01`.
 pub fn cores(cores: f64) -> String {
     match cores {
@@ -96,6 +113,12 @@ pub fn times(factor: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_parted_where_they_are_long() {
+        let shown = [0, 5000, 10_000, 904_000, 17_021_194_000].map(count);
+        assert_eq!(shown, ["0", "5000", "10,000", "904,000", "17,021,194,000"]);
+    }
 
     #[test]
     fn numbers_read_well() {

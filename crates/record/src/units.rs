@@ -138,23 +138,6 @@ fn scaled(value: f64, units: &[&str]) -> String {
     format!("{value:.digits$} {}", units[unit])
 }
 
-/// A number of things for people: `5000`, `17,021,194,000`.
-pub fn show_count(count: u64) -> String {
-    let digits = count.to_string();
-    if digits.len() < 5 {
-        return digits;
-    }
-    let from_the_end = |at: usize| digits.len() - at;
-    let mut shown = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && from_the_end(at).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
-}
-
 /// A time for people: `3:59:45`, `1:13`, `47.3 s`, `820 ms`.
 pub fn show_seconds(seconds: f64) -> String {
     if !seconds.is_finite() {
@@ -175,12 +158,6 @@ pub fn show_seconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_parted_where_they_are_long() {
-        let shown = [0, 5000, 10_000, 904_000, 17_021_194_000].map(show_count);
-        assert_eq!(shown, ["0", "5000", "10,000", "904,000", "17,021,194,000"]);
-    }
 
     #[test]
     fn reads_what_the_field_writes() {

@@ -27,7 +27,7 @@ pub(crate) fn rows(variants: &[VariantFollow]) -> Vec<Vec<String>> {
             rows.push(vec![
                 variant.variant.clone(),
                 wait.after.clone(),
-                units::show_count(wait.lag_operations),
+                words::count(wait.lag_operations),
                 units::show_seconds(wait.lag_s),
                 units::show_seconds(wait.seconds),
                 wait.speed().map_or_else(|| "-".to_owned(), words::gain),
