@@ -95,7 +95,15 @@ impl Cluster {
         let config = &mut self.configs[number];
         config.manager = if number == 0 { None } else { manager };
         let host = self.env.host(&config.name);
-        let node = Node::start(&host, config.clone()).await.unwrap();
+        let mut tries = 0;
+        let node = loop {
+            match Node::start(&host, config.clone()).await {
+                // While the node was down its port may have become that of a connection of another test.
+                Err(engine::Error::Listen { .. }) if tries < 100 => tries += 1,
+                started => break started.unwrap(),
+            }
+            self.env.sleep(Duration::from_millis(200)).await;
+        };
         config.transport = node.transport_address().to_owned();
         config.http = node.http_address().to_owned();
         self.nodes.insert(config.name.clone(), node);
