@@ -41,6 +41,7 @@ pub(crate) fn configs(
             publish: None,
             data,
             settings: cluster.settings.clone(),
+            rotation_seed: None,
         }
     };
     members.iter().enumerate().map(config).collect()

@@ -371,6 +371,7 @@ mod tests {
             credentials: None,
             data: "/nowhere".into(),
             settings: Default::default(),
+            rotation_seed: None,
             publish: None,
         };
         NodeStart { config, temporary: None }

@@ -48,8 +48,8 @@ pub struct VirtualTarget {
     link: Option<Link>,
     /// What the hosts of each cluster are like; the world's default where none is given.
     models: RefCell<BTreeMap<String, Host>>,
-    /// What makes each host another one of its kind, by the node's name. A node that starts again has the host that it
-    /// had.
+    /// What makes each host another one of its kind, by the node's name, and decides where its rotations of copies
+    /// begin. A node that starts again has the host that it had.
     draws: RefCell<BTreeMap<String, u64>>,
 }
 
@@ -199,7 +199,10 @@ impl VirtualTarget {
         if !self.draws.borrow().contains_key(&config.name) {
             self.draw_host(&config.name);
         }
-        let started = Node::start(&self.env.host(&config.name), config.clone()).await;
+        // As the host, so where its rotations begin: variants meet the same.
+        let rotation_seed = self.draws.borrow().get(&config.name).copied();
+        let started = NodeConfig { rotation_seed, ..config.clone() };
+        let started = Node::start(&self.env.host(&config.name), started).await;
         if started.is_err() {
             self.env.kill_host(&config.name);
         }

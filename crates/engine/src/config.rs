@@ -32,4 +32,7 @@ pub struct NodeConfig {
     pub data: PathBuf,
     /// Cluster settings of lowest rank.
     pub settings: SettingsMap,
+    /// Decides at which copy each shard's rotation begins where this node coordinates; none draws one.
+    #[serde(default)]
+    pub rotation_seed: Option<u64>,
 }

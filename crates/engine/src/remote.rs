@@ -5,13 +5,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use world::{Env, Task};
 
 use crate::node::{Node, unexpected};
-use crate::state::{ClusterState, ShardRouting};
+use crate::state::{IndexMeta, ShardRouting};
 use crate::transport::{
     CallError, Class, Failure, NodeRow, RemoteIndex, Request, Response, UNAVAILABLE,
 };
@@ -33,8 +34,11 @@ pub(crate) struct Remotes {
 /// A remote cluster's indices, as they were at a version of its state.
 struct Known {
     version: u64,
-    indices: BTreeMap<String, RemoteIndex>,
+    indices: BTreeMap<String, Arc<RemoteIndex>>,
 }
+
+/// On a leader: its indices as they were told last, each with what was told of it.
+pub(crate) type Told = BTreeMap<String, (Arc<IndexMeta>, Arc<RemoteIndex>)>;
 
 impl Remotes {
     /// Connects to the remote clusters of the settings and keeps asking them; what was known before is forgotten.
@@ -54,7 +58,7 @@ impl Remotes {
     }
 
     /// What an index was when the cluster was last asked.
-    pub(crate) fn index(&self, alias: &str, name: &str) -> Option<RemoteIndex> {
+    pub(crate) fn index(&self, alias: &str, name: &str) -> Option<Arc<RemoteIndex>> {
         self.by_alias.borrow().get(alias)?.indices.get(name).cloned()
     }
 
@@ -66,8 +70,8 @@ impl Remotes {
 /// On a leader: what an index is.
 pub(crate) fn describe(node: &Node, index: &str) -> Result<Response, Failure> {
     let state = node.joined_state(index, 0)?;
-    let described = description(&state, index);
-    described.map(Response::RemoteIndex).ok_or_else(|| Failure::no_such_index(index))
+    let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
+    Ok(Response::RemoteIndex(description(meta)))
 }
 
 /// On a leader: what the indices are whose primaries have been started, unless the asker knows; he may wait for a change.
@@ -99,24 +103,30 @@ pub(crate) async fn describe_all(
     let mut bytes = 0;
     let mut indices = BTreeMap::new();
     let mut others = BTreeMap::new();
+    // Of hundreds of indices few have changed since this was asked last.
+    let mut before = node.told.take();
+    let mut told = Told::new();
     for (name, shards) in &state.routing {
-        let Some(index) = description(&state, name) else { continue };
+        let Some(meta) = state.indices.get(name) else { continue };
         if !shards.iter().all(ShardRouting::was_started) {
             continue;
         }
-        bytes += index.wire_bytes();
+        let one = before.remove(name).filter(|(of, _)| Arc::ptr_eq(of, meta));
+        let one = one.unwrap_or_else(|| (meta.clone(), Arc::new(description(meta))));
+        bytes += one.1.wire_bytes();
         if bytes > TOLD_AT_ONCE_BYTES {
-            others.insert(name.clone(), index.uuid);
+            others.insert(name.clone(), one.1.uuid.clone());
         } else {
-            indices.insert(name.clone(), index);
+            indices.insert(name.clone(), one.1.clone());
         }
+        told.insert(name.clone(), one);
     }
+    node.told.replace(told);
     Ok(Response::RemoteIndices { version: state.version, indices, others })
 }
 
-fn description(state: &ClusterState, index: &str) -> Option<RemoteIndex> {
-    let meta = state.indices.get(index)?;
-    Some(RemoteIndex {
+fn description(meta: &IndexMeta) -> RemoteIndex {
+    RemoteIndex {
         uuid: meta.uuid.clone(),
         shards: meta.shards,
         mappings: meta.mappings.to_string(),
@@ -125,7 +135,7 @@ fn description(state: &ClusterState, index: &str) -> Option<RemoteIndex> {
         settings_version: meta.settings_version,
         aliases: meta.aliases.clone(),
         aliases_version: meta.aliases_version,
-    })
+    }
 }
 
 /// Where the nodes of a remote cluster are reached.
@@ -173,7 +183,7 @@ pub(crate) async fn list(
         Response::Done => Ok(None),
         Response::RemoteIndices { version, indices, others } => {
             let mut uuids = others;
-            uuids.extend(indices.into_iter().map(|(name, index)| (name, index.uuid)));
+            uuids.extend(indices.into_iter().map(|(name, index)| (name, index.uuid.clone())));
             Ok(Some(Listing { version, uuids }))
         }
         _ => Err(unexpected()),

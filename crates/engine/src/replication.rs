@@ -12,7 +12,7 @@ use std::time::Duration;
 use store::{Operation, Rejection, Run, WriteRequest};
 use world::Task;
 
-use crate::node::{LocalShard, Node, unexpected};
+use crate::node::{LocalShard, Node, Scope, unexpected};
 use crate::planted;
 use crate::routing;
 use crate::settings::Durability;
@@ -453,7 +453,7 @@ pub(crate) async fn promoted(node: Node, shard: Rc<LocalShard>) {
     while shard.is_primary() {
         if settle_promotion(&node, &shard).await.is_ok() {
             shard.promotion_is_settled();
-            node.following.reconcile(&node);
+            node.following.reconcile(&node, &Scope::All);
             return;
         }
         node.env.sleep(RETRY_AFTER).await;

@@ -246,6 +246,12 @@ async fn a_killed_follower_goes_on_where_it_was(env: Env) {
     pair.same(&env, "b").await;
     let rows = pair.recoveries("b").await;
     assert!(rows.iter().all(|row| row["type"] != "SNAPSHOT"), "no files came again: {rows:?}");
+    // Nor did the replica's from the primary, whose term is another now.
+    pair.follower.green("b").await;
+    let rows = pair.recoveries("b").await;
+    assert!(rows.iter().any(|row| row["type"] == "PEER"), "{rows:?}");
+    let copied = |row: &Value| row["index"]["size"]["recovered_in_bytes"] != 0;
+    assert!(!rows.iter().any(copied), "operations alone: {rows:?}");
     pair.stop().await;
 }
 

@@ -169,6 +169,7 @@ async fn start(env: &Env, nodes: usize) -> Vec<Node> {
         publish: None,
         data: PathBuf::from("/data"),
         settings: SETTINGS.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+        rotation_seed: None,
     };
     let first =
         Node::start(&env.host(&members[0]), config(&members[0], None)).await.expect("starts");

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use common::*;
-use store::{Error, OpKind, Operation, Outcome, Rejection, WriteRequest, committed, destroy};
+use store::{
+    Error, OpKind, Operation, Options, Outcome, Rejection, Shard, WriteRequest, committed, destroy,
+};
 use world::Env;
 
 in_both_worlds! {
@@ -281,7 +283,14 @@ async fn damaged_at_open(env: Env, dir: PathBuf) {
     assert!(error.to_string().contains(&file), "{error}");
     // Damaging it again flips the bit back.
     store::damage_largest_file(&env, &dir).await.unwrap();
-    assert!(open(&env, &dir).await.unwrap().opened().verified_bytes > 0);
+    let shard = open(&env, &dir).await.unwrap();
+    assert!(shard.opened().verified_bytes > 0);
+    let documents = shard.count().await.unwrap();
+    drop(shard);
+    let trusting = Options { check_on_startup: false, ..Options::default() };
+    let shard = Shard::open(&env, &dir, &mapping(), trusting).await.unwrap();
+    assert_eq!(shard.opened().verified_bytes, 0);
+    assert_eq!(shard.count().await.unwrap(), documents);
 }
 
 async fn open_once(env: Env, dir: PathBuf) {

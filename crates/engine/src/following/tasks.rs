@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use world::Task;
 
-use crate::node::{LocalShard, Node, ShardKey};
+use crate::node::{LocalShard, Node, Scope, ShardKey};
 use crate::replication;
 use crate::state::{ClusterState, FollowOrigin};
 
@@ -25,26 +25,28 @@ struct Running {
 }
 
 impl FollowTasks {
-    /// Starts and ends what the state asks for.
-    pub(crate) fn reconcile(&self, node: &Node) {
+    /// Starts and ends what the state asks for of these copies.
+    pub(crate) fn reconcile(&self, node: &Node, scope: &Scope) {
         let state = node.state();
         let mut running = self.by_shard.borrow_mut();
+        let shards = node.shards.borrow();
         running.retain(|key, running| {
-            let shards = node.shards.borrow();
+            if !scope.holds(key) {
+                return true;
+            }
             let is_same = |shard: &&Rc<LocalShard>| Rc::ptr_eq(shard, &running.follower.shard);
             let leader = shards.get(key).filter(is_same).and_then(|shard| wanted(&state, shard));
             leader.is_some_and(|leader| Pacing::of(node, leader) == running.pacing)
         });
-        let shards: Vec<Rc<LocalShard>> = node.shards.borrow().values().cloned().collect();
-        for shard in shards {
+        for (key, shard) in scope.among(&shards) {
             match wanted(&state, &shard) {
-                Some(leader) if !running.contains_key(&shard.key()) => {
+                Some(leader) if !running.contains_key(&key) => {
                     let pacing = Pacing::of(node, leader);
                     let follower = Follower::new(node, shard.clone(), leader, pacing);
                     let Some(follower) = follower.map(Rc::new) else { continue };
                     let task = run(node.clone(), follower.clone());
                     let task = node.env.spawn("follows", task);
-                    running.insert(shard.key(), Running { pacing, follower, _task: task });
+                    running.insert(key, Running { pacing, follower, _task: task });
                 }
                 Some(_) => {}
                 None => fill_gaps(node, &state, shard),

@@ -283,6 +283,7 @@ mod tests {
             credentials: None,
             data: root.to_owned(),
             settings: BTreeMap::new(),
+            rotation_seed: None,
             publish: None,
         }
     }

@@ -56,7 +56,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         Request::Shard(index, number, action) => {
             Response::Shard(Box::pin(on_shard(node, &index, number, action)).await?)
         }
-        Request::NodeStats => Response::Json(node.stats().to_string()),
+        Request::NodeStats { copies } => Response::Json(node.stats(copies).to_string()),
         Request::Recoveries => Response::Json(recovery::recoveries(node).to_string()),
         Request::RemoteIndex(index) => remote::describe(node, &index)?,
         Request::RemoteIndices { known_version, wait } => {

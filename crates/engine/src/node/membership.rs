@@ -125,6 +125,7 @@ pub(super) async fn stay(node: Node) {
             Err(CallError::Broken { .. } | CallError::Timeout { .. }) => node.lost_manager(),
             Err(CallError::Failed(_)) => {
                 // What ran under the old membership is brought up anew from what is on disk.
+                node.inner.reconciles_all.set(true);
                 let shards = std::mem::take(&mut *node.shards.borrow_mut());
                 for shard in shards.into_values() {
                     shard.close().await;

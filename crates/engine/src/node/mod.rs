@@ -12,7 +12,7 @@ mod stats;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ use crate::error::Error;
 use crate::following::{AutoFollowing, FollowTasks, auto_follow};
 use crate::policy::foreground::ForegroundDetector;
 use crate::policy::rate_limiter::RateLimiter;
-use crate::recovery::Sessions;
-use crate::remote::Remotes;
+use crate::recovery::{Progress, Sessions, Stage};
+use crate::remote::{Remotes, Told};
 use crate::rest;
 use crate::routing::IdSource;
 use crate::search::SearchSide;
@@ -38,6 +38,7 @@ use crate::transport::{
 pub(crate) use disk::{CopyNote, NodeDisk};
 pub(crate) use manager::Manager;
 use membership::ManagerSeen;
+pub(crate) use reconcile::Scope;
 pub use shards::LocalShard;
 pub(crate) use shards::ShardKey;
 
@@ -68,6 +69,8 @@ pub struct Inner {
     pub(crate) pool: Pool,
     pub(crate) manager: Option<Manager>,
     pub(crate) sessions: Sessions,
+    /// Recoveries of copies here that are not done: a node may have thousands of copies, and each chunk asks for these.
+    recovering: RefCell<Vec<Weak<Progress>>>,
     pub(crate) search: SearchSide,
     pub(crate) read_ahead: Arc<Semaphore>,
     pub(crate) shards: RefCell<BTreeMap<ShardKey, Rc<LocalShard>>>,
@@ -77,6 +80,8 @@ pub struct Inner {
     /// Shortest round trips seen, by address.
     pub(crate) round_trips: RefCell<BTreeMap<String, Duration>>,
     pub(crate) remotes: Remotes,
+    /// What other clusters were told of this one.
+    pub(crate) told: RefCell<Told>,
     pub(crate) following: FollowTasks,
     pub(crate) auto_following: AutoFollowing,
     pub(crate) started: Time,
@@ -98,6 +103,8 @@ pub struct Inner {
     compression: compression::Paths,
     ids: RefCell<IdSource>,
     reconcile: Notify,
+    /// More than what changed in the state is to be looked at: a copy failed, or all were closed.
+    reconciles_all: Cell<bool>,
     stopping: Cell<bool>,
     tasks: RefCell<Vec<Task<()>>>,
 }
@@ -132,6 +139,7 @@ impl Node {
         };
         let state = Arc::new(ClusterState::new(&config.cluster, [], || env.random_u64()));
         let settings = Settings::resolve(&[&config.settings]);
+        let rotation_seed = config.rotation_seed.unwrap_or_else(|| env.random_u64());
         let inner = Rc::new(Inner {
             env: env.clone(),
             row,
@@ -139,13 +147,15 @@ impl Node {
             pool: Pool::new(env.clone()),
             manager,
             sessions: Sessions::default(),
-            search: SearchSide::new(&settings, cores(env)),
+            recovering: RefCell::default(),
+            search: SearchSide::new(&settings, cores(env), rotation_seed),
             read_ahead: Arc::new(Semaphore::new(read_ahead_kib(&settings) as usize)),
             shards: RefCell::default(),
             state_changed: Notify::new(),
             pace_changed: Notify::new(),
             round_trips: RefCell::default(),
             remotes: Remotes::default(),
+            told: RefCell::default(),
             following: FollowTasks::default(),
             auto_following: AutoFollowing::default(),
             started: env.now(),
@@ -163,6 +173,7 @@ impl Node {
             compression: compression::Paths::default(),
             ids: RefCell::new(IdSource::new(|| env.random_u64())),
             reconcile: Notify::new(),
+            reconciles_all: Cell::new(false),
             stopping: Cell::new(false),
             tasks: RefCell::default(),
             config,
@@ -251,8 +262,9 @@ impl Node {
         self.note_use();
     }
 
-    /// Looks again at which copies belong here.
+    /// Looks again at which copies belong here, also where the state is as it was.
     fn reconcile_again(&self) {
+        self.inner.reconciles_all.set(true);
         self.inner.reconcile.notify_one();
     }
 
@@ -301,7 +313,6 @@ impl Node {
         if (&before.transient, &before.persistent) != (&state.transient, &state.persistent) {
             self.take_settings(&state);
         }
-        self.look_after_all();
         self.inner.reconcile.notify_one();
         self.state_changed.notify_waiters();
     }
@@ -468,13 +479,27 @@ impl Node {
         self.inner.foreground.borrow_mut().sample(self.env.now(), latency);
     }
 
+    /// Notes that a copy here is recovered from now on.
+    pub(crate) fn note_recovery(&self, progress: &Rc<Progress>) {
+        let mut recovering = self.recovering.borrow_mut();
+        recovering.retain(is_going_on);
+        recovering.push(Rc::downgrade(progress));
+    }
+
+    /// Copies here that are recovered now.
+    fn recoveries_going_on(&self) -> usize {
+        self.recovering.borrow().iter().filter(|one| is_going_on(one)).count()
+    }
+
     /// Finds out whether recoveries hardly use this node: with a chunk each at most, none of them could give
     /// way any further.
     pub(crate) fn note_recovery_load(&self) {
-        let at_floor = |shard: &Rc<LocalShard>| {
-            shard.progress().is_none_or(|p| p.in_flight_bytes.get() <= p.chunk_bytes.get())
+        let mut recovering = self.recovering.borrow_mut();
+        recovering.retain(is_going_on);
+        let at_floor = |one: &Weak<Progress>| {
+            one.upgrade().is_none_or(|p| p.in_flight_bytes.get() <= p.chunk_bytes.get())
         };
-        let light = self.sessions.reads_are_light() && self.shards.borrow().values().all(at_floor);
+        let light = self.sessions.reads_are_light() && recovering.iter().all(at_floor);
         self.inner.foreground.borrow_mut().set_recoveries_light(self.env.now(), light);
     }
 
@@ -502,6 +527,10 @@ impl std::ops::Deref for Node {
     fn deref(&self) -> &Inner {
         &self.inner
     }
+}
+
+fn is_going_on(recovery: &Weak<Progress>) -> bool {
+    recovery.upgrade().is_some_and(|progress| progress.stage() != Stage::Done)
 }
 
 /// The neighbour answered something else than was asked.

@@ -1,59 +1,139 @@
 //! Brings up the copies that belong on this node, and takes down those that do not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::{LocalShard, Node, ShardKey};
 use crate::recovery;
 use crate::replication;
 use crate::state::{ClusterState, CopyState, Event, IndexMeta, ShardCopy};
 
-/// Runs whenever the state changes. Costs what belongs on this node, however large the cluster is.
+/// What is looked at.
+pub(crate) enum Scope {
+    /// All copies here.
+    All,
+    /// Those of the indices that differ from the state before, are new or are gone: their names, and their UUIDs.
+    Of(BTreeSet<String>, BTreeSet<String>),
+}
+
+impl Scope {
+    fn of_change(old: Option<&ClusterState>, new: &ClusterState) -> Scope {
+        let same = |old: &&ClusterState| {
+            (&old.persistent, &old.transient) == (&new.persistent, &new.transient)
+        };
+        let Some(old) = old.filter(same) else { return Scope::All };
+        let names = new.changed_since(old);
+        let uuids = |state: &ClusterState| -> Vec<String> {
+            names.iter().filter_map(|name| Some(state.indices.get(name)?.uuid.clone())).collect()
+        };
+        let uuids = uuids(old).into_iter().chain(uuids(new)).collect();
+        Scope::Of(names, uuids)
+    }
+
+    pub(crate) fn holds(&self, key: &ShardKey) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::Of(_, uuids) => uuids.contains(&key.0),
+        }
+    }
+
+    /// Of the copies here those that are looked at.
+    pub(crate) fn among(
+        &self,
+        shards: &BTreeMap<ShardKey, Rc<LocalShard>>,
+    ) -> Vec<(ShardKey, Rc<LocalShard>)> {
+        let both = |(key, shard): (&ShardKey, &Rc<LocalShard>)| (key.clone(), shard.clone());
+        match self {
+            Scope::All => shards.iter().map(both).collect(),
+            Scope::Of(_, uuids) => {
+                let of_index =
+                    |uuid: &String| shards.range((uuid.clone(), 0)..=(uuid.clone(), u32::MAX));
+                uuids.iter().flat_map(of_index).map(both).collect()
+            }
+        }
+    }
+}
+
+/// Runs whenever the state changes. Costs what changed, and a look at each index; after a failure of a copy what belongs on this
+/// node.
 pub(super) async fn run(node: Node) {
+    let mut before: Option<Arc<ClusterState>> = None;
     loop {
         node.inner.reconcile.notified().await;
         if node.inner.stopping.get() {
             return;
         }
-        take_down(&node).await;
-        bring_up(&node);
-        node.following.reconcile(&node);
+        if node.inner.reconciles_all.take() {
+            before = None;
+        }
+        let state = node.state();
+        let scope = Scope::of_change(before.as_deref(), &state);
+        take_down(&node, &state, &scope).await;
+        bring_up(&node, &state, &scope);
+        node.following.reconcile(&node, &scope);
+        look_after(&node, &scope);
         remove_obsolete(&node).await;
+        before = Some(state);
     }
 }
 
-async fn take_down(node: &Node) {
-    let unwanted: Vec<Rc<LocalShard>> = {
-        let state = node.state();
-        let wanted: BTreeMap<(&str, u32), &ShardCopy> = state
-            .copies_on(&node.config.name)
-            .filter_map(|(index, number, copy)| {
-                Some(((state.indices.get(index)?.uuid.as_str(), number), copy))
-            })
-            .collect();
-        let is_wanted = |shard: &LocalShard| {
-            let copy = wanted.get(&(shard.index_uuid.as_str(), shard.number));
-            // A primary that could not be opened keeps its id when it is placed here again, and the state in between may
-            // not have been seen.
-            copy.is_some_and(|copy| copy.allocation_id == shard.allocation_id)
-                && !shard.has_given_up()
-        };
-        let mut shards = node.shards.borrow_mut();
-        let unwanted = shards.iter().filter(|(_, shard)| !is_wanted(shard));
-        let gone: Vec<ShardKey> = unwanted.map(|(key, _)| key.clone()).collect();
-        node.kept.borrow_mut().extend(gone.iter().cloned());
-        gone.iter().filter_map(|key| shards.remove(key)).collect()
+async fn take_down(node: &Node, state: &ClusterState, scope: &Scope) {
+    let is_wanted = |shard: &LocalShard| {
+        let meta = state.indices.get(&shard.index);
+        let routing = meta
+            .filter(|meta| meta.uuid == shard.index_uuid)
+            .and_then(|_| state.shard(&shard.index, shard.number));
+        let copy = routing.and_then(|routing| routing.on_node(&node.config.name));
+        // A primary that could not be opened keeps its id when it is placed here again, and the state in between may
+        // not have been seen.
+        copy.is_some_and(|copy| copy.allocation_id == shard.allocation_id) && !shard.has_given_up()
     };
-    for shard in unwanted {
+    let mut unwanted = scope.among(&node.shards.borrow());
+    unwanted.retain(|(_, shard)| !is_wanted(shard));
+    for (key, _) in &unwanted {
+        node.shards.borrow_mut().remove(key);
+        node.kept.borrow_mut().insert(key.clone());
+    }
+    for (_, shard) in unwanted {
         shard.close().await;
     }
 }
 
-fn bring_up(node: &Node) {
-    let state = node.state();
-    for (index, number, copy) in state.copies_on(&node.config.name) {
+fn bring_up(node: &Node, state: &ClusterState, scope: &Scope) {
+    let here = node.config.name.as_str();
+    let up = |index: &str, number: u32, copy: &ShardCopy| {
         if let Some(meta) = state.indices.get(index) {
-            bring_up_copy(node, &state, (index, meta), number, copy);
+            bring_up_copy(node, state, (index, meta), number, copy);
+        }
+    };
+    match scope {
+        Scope::All => {
+            state.copies_on(here).for_each(|(index, number, copy)| up(index, number, copy))
+        }
+        Scope::Of(names, _) => {
+            for (name, shards) in names.iter().filter_map(|name| state.routing.get_key_value(name))
+            {
+                for (number, shard) in (0..).zip(shards.iter()) {
+                    if let Some(copy) = shard.on_node(here) {
+                        up(name, number, copy);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Has the maintenance look at copies whose settings may have changed, or which are new.
+fn look_after(node: &Node, scope: &Scope) {
+    match scope {
+        Scope::All => node.look_after_all(),
+        Scope::Of(..) => {
+            let shards = scope.among(&node.shards.borrow());
+            if !shards.is_empty() {
+                node.in_use.borrow_mut().extend(shards);
+                node.note_use();
+            }
         }
     }
 }
@@ -91,9 +171,7 @@ fn bring_up_copy(
                 reason: "the copy is not open on its node".to_owned(),
             };
             let node2 = node.clone();
-            node.keep("reports a lost copy", async move {
-                let _ = node2.submit(event).await;
-            });
+            node.keep("reports a lost copy", async move { node2.report(event).await });
         }
         (None, CopyState::Unassigned { .. }) => {}
     }
@@ -101,11 +179,7 @@ fn bring_up_copy(
 
 /// Deletes what no copy needs any more.
 async fn remove_obsolete(node: &Node) {
-    let obsolete: Vec<ShardKey> = {
-        let (state, kept) = (node.state(), node.kept.borrow());
-        let obsolete = |key: &&ShardKey| state.is_obsolete(&node.config.name, &key.0, key.1);
-        kept.iter().filter(obsolete).cloned().collect()
-    };
+    let obsolete = node.state().obsolete(&node.config.name, &node.kept.borrow());
     for key in obsolete {
         // What cannot be removed now is tried again the next time.
         if node.disk.remove_copy(&key.0, key.1).await.is_ok() {

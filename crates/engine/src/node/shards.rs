@@ -127,23 +127,21 @@ impl LocalShard {
 
     /// The settings of the index; none until the store is open, or where the index is gone.
     pub(super) fn settings_by(&self, state: &ClusterState) -> Option<IndexSettings> {
-        self.take_settings(state.indices.get(&self.index)?)
+        self.take_settings(state.indices.get(&self.index)?);
+        self.settings.borrow().as_ref().map(|(_, settings)| settings.clone())
     }
 
-    /// Takes over the settings of the index, where they are others than before; none until the store is open.
-    pub(super) fn take_settings(&self, meta: &IndexMeta) -> Option<IndexSettings> {
+    /// Takes over the settings of the index, where they are others than before and the store is open.
+    pub(super) fn take_settings(&self, meta: &IndexMeta) {
         let mut taken = self.settings.borrow_mut();
-        if let Some((version, settings)) = taken.as_ref()
-            && *version == meta.settings_version
-        {
-            return Some(settings.clone());
+        if taken.as_ref().is_some_and(|(version, _)| *version == meta.settings_version) {
+            return;
         }
-        let store = self.store.borrow();
-        let store = store.as_ref()?;
-        let settings = meta.typed_settings();
-        store.set_durability(store_durability(settings.translog_durability()));
-        *taken = Some((meta.settings_version, settings.clone()));
-        Some(settings)
+        if let Some(store) = &*self.store.borrow() {
+            let settings = meta.typed_settings();
+            store.set_durability(store_durability(settings.translog_durability()));
+            *taken = Some((meta.settings_version, settings));
+        }
     }
 
     pub(crate) fn promotion_is_settled(&self) {

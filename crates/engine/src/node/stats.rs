@@ -5,21 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Node, Throttle};
-use crate::recovery::Stage;
 
 impl Node {
-    /// This node's part of `_nodes/stats`.
-    pub(crate) fn stats(&self) -> Value {
+    /// This node's part of `_nodes/stats`, with the sums over its copies or without.
+    pub(crate) fn stats(&self, copies: bool) -> Value {
         let net = self.env.net_bytes();
         let cpu: Duration = self.env.cpu_time();
-        let shards = self.shards.borrow();
-        let stores: Vec<store::ShardStats> =
-            shards.values().filter_map(|shard| Some(shard.store().ok()?.stats())).collect();
-        let sum = |of: fn(&store::ShardStats) -> u64| stores.iter().map(of).sum::<u64>();
-        let as_target = shards
-            .values()
-            .filter(|shard| shard.progress().is_some_and(|p| p.stage() != Stage::Done))
-            .count();
         let throttled = |throttle| self.limiter(throttle).borrow().throttled_total();
         let throttle = throttled(Throttle::Peer) + throttled(Throttle::Ccr);
         let (pool, searches) = (self.search.pool.stats(), &self.search.counters);
@@ -30,15 +21,6 @@ impl Node {
             "roles": ["data", "master"],
             "timestamp": self.env.epoch_ms(),
             "indices": {
-                "docs": { "count": sum(|s| s.documents), "deleted": sum(|s| s.deleted) },
-                "store": { "size_in_bytes": sum(|s| s.store_bytes) },
-                "segments": { "count": sum(|s| s.segments) },
-                "translog": {
-                    "operations": sum(|s| s.log_ops),
-                    "size_in_bytes": sum(|s| s.log_bytes),
-                    "uncommitted_operations": sum(|s| s.uncommitted_ops),
-                    "uncommitted_size_in_bytes": sum(|s| s.uncommitted_bytes),
-                },
                 "search": {
                     "open_contexts": self.search.contexts.count(),
                     "query_total": searches.queries.get(),
@@ -46,13 +28,9 @@ impl Node {
                     "query_current": pool.active,
                     "fetch_total": searches.fetches.get(),
                 },
-                "request_cache": {
-                    "hit_count": sum(|s| s.request_cache_hits),
-                    "miss_count": sum(|s| s.request_cache_misses),
-                },
                 "recovery": {
                     "current_as_source": self.sessions.count(),
-                    "current_as_target": as_target,
+                    "current_as_target": self.recoveries_going_on(),
                     "throttle_time_in_millis": throttle.as_millis() as u64,
                 },
             },
@@ -84,6 +62,9 @@ impl Node {
                 "compressed_paths": self.compressed_paths(),
             },
         });
+        if copies {
+            self.add_copies(&mut stats["indices"]);
+        }
         // Simulated hosts have no control groups.
         if !self.env.is_virtual()
             && let Some(cgroup) = super::cgroup::stats()
@@ -91,6 +72,27 @@ impl Node {
             stats["os"] = json!({ "cgroup": cgroup });
         }
         stats
+    }
+
+    /// Adds what all copies here come to.
+    fn add_copies(&self, indices: &mut Value) {
+        let shards = self.shards.borrow();
+        let stores: Vec<store::ShardStats> =
+            shards.values().filter_map(|shard| Some(shard.store().ok()?.stats())).collect();
+        let sum = |of: fn(&store::ShardStats) -> u64| stores.iter().map(of).sum::<u64>();
+        indices["docs"] = json!({ "count": sum(|s| s.documents), "deleted": sum(|s| s.deleted) });
+        indices["store"] = json!({ "size_in_bytes": sum(|s| s.store_bytes) });
+        indices["segments"] = json!({ "count": sum(|s| s.segments) });
+        indices["translog"] = json!({
+            "operations": sum(|s| s.log_ops),
+            "size_in_bytes": sum(|s| s.log_bytes),
+            "uncommitted_operations": sum(|s| s.uncommitted_ops),
+            "uncommitted_size_in_bytes": sum(|s| s.uncommitted_bytes),
+        });
+        indices["request_cache"] = json!({
+            "hit_count": sum(|s| s.request_cache_hits),
+            "miss_count": sum(|s| s.request_cache_misses),
+        });
     }
 }
 

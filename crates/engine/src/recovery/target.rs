@@ -18,6 +18,7 @@ use crate::node::{CopyNote, LocalShard, Node, Throttle, unexpected};
 use crate::policy::backoff::Backoff;
 use crate::remote;
 use crate::replication::{fill_gaps, follows, store_durability};
+use crate::settings::CheckOnStartup;
 use crate::state::{Event, RecoverySource};
 use crate::transport::{CallError, Class, Failure, Request, Response, SessionKind, SessionOpened};
 
@@ -46,6 +47,7 @@ pub(crate) async fn recover(node: Node, shard: Rc<LocalShard>, from: RecoverySou
     };
     let progress = Rc::new(Progress::new(began, node.env.epoch_ms(), ends, idle));
     shard.set_progress(progress.clone());
+    node.note_recovery(&progress);
     let recovery =
         Recovery { node: node.clone(), shard: shard.clone(), progress: progress.clone() };
     let result = match &from {
@@ -85,8 +87,10 @@ impl Recovery {
         let meta = state.indices.get(&self.shard.index);
         let meta = meta.ok_or_else(|| Failure::no_such_index(&self.shard.index))?;
         let mapping = Mapping::parse(&meta.mappings)?;
-        let durability = store_durability(meta.typed_settings().translog_durability());
-        Ok((mapping, Options { durability, history_uuid }))
+        let settings = meta.typed_settings();
+        let durability = store_durability(settings.translog_durability());
+        let check_on_startup = settings.check_on_startup() == CheckOnStartup::Checksum;
+        Ok((mapping, Options { durability, check_on_startup, history_uuid }))
     }
 
     /// Where the copy's files are.
@@ -150,12 +154,13 @@ impl Recovery {
         }
     }
 
-    /// What this copy has from an earlier life, where operations alone may bring it up to date: it was in
-    /// sync with the primary of the same term, so all it has is in the primary's history.
+    /// What this copy has from an earlier life, where operations alone may bring it up to date, as all it has is in the
+    /// primary's history: it was in sync with the primary of the same term, or it is a follower's, whose copies have
+    /// the leader's operations and no others.
     async fn own_store(&self) -> Option<Shard> {
         let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
         let note = self.node.disk.read_note(uuid, number).await?;
-        if note.primary_term != self.shard.term() {
+        if note.primary_term != self.shard.term() && !self.follows() {
             return None;
         }
         let (mapping, options) = self.options(None).ok()?;

@@ -95,7 +95,8 @@ pub(super) async fn nodes(call: Call) -> Result<Reply, Failure> {
     let state = call.state();
     let names = state.present.iter().cloned().collect();
     let mut table = Table::new(&NODES);
-    for (name, stats) in on_nodes(&call.node, names, &Request::NodeStats, PATIENCE).await {
+    let asked = Request::NodeStats { copies: true };
+    for (name, stats) in on_nodes(&call.node, names, &asked, PATIENCE).await {
         let Some(member) = state.members.get(&name) else { continue };
         let stats = stats.unwrap_or(Value::Null);
         let number = |pointer: &str| stats.pointer(pointer).and_then(Value::as_u64);

@@ -36,7 +36,9 @@ pub(super) async fn thread_pool(call: Call) -> Result<Reply, Failure> {
     let wanted = call.part("pools").or(given).filter(|text| !text.is_empty()).unwrap_or("*");
     let names = state.present.iter().cloned().collect();
     let mut table = Table::new(&POOLS);
-    for (name, stats) in on_nodes(&call.node, names, &Request::NodeStats, PATIENCE).await {
+    for (name, stats) in
+        on_nodes(&call.node, names, &Request::NodeStats { copies: false }, PATIENCE).await
+    {
         let stats = stats.unwrap_or(Value::Null);
         let Some(pools) = stats["thread_pool"].as_object() else { continue };
         let address = stats["transport_address"].as_str().unwrap_or_default();

@@ -50,6 +50,8 @@ const STATS: [&str; 16] = [
     "timestamp",
     "transport",
 ];
+/// The parts of `indices` that are no sums over the node's copies.
+const OF_THE_NODE: [&str; 2] = ["recovery", "search"];
 const INFO: [&str; 11] = [
     "aggregations",
     "http",
@@ -84,13 +86,17 @@ fn select(node: &Node, state: &ClusterState, expression: Option<&str>) -> Vec<St
     state.present.iter().filter(|name| named(name)).cloned().collect()
 }
 
+fn is_all(parts: &str) -> bool {
+    parts.split(',').any(|name| name == "_all")
+}
+
 /// The parts that a request wants; none for all.
 fn metrics<'a>(
     path: &str,
     asked: Option<&'a str>,
     known: &[&str],
 ) -> Result<Option<Vec<&'a str>>, Failure> {
-    let Some(asked) = asked.filter(|asked| !asked.split(',').any(|name| name == "_all")) else {
+    let Some(asked) = asked.filter(|asked| !is_all(asked)) else {
         return Ok(None);
     };
     let asked: Vec<&str> = asked.split(',').collect();
@@ -167,14 +173,19 @@ pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
     let limit = call.query.duration("timeout", PATIENCE)?;
     let wanted = metrics("/_nodes/stats", call.part("metric"), &STATS)?;
     let names = select(&call.node, &state, call.part("node"));
-    let answers = on_nodes(&call.node, names, &Request::NodeStats, limit).await;
+    let within = call.part("index_metric").filter(|parts| !is_all(parts));
+    let within: Option<Vec<&str>> = within.map(|parts| parts.split(',').collect());
+    let has_indices = wanted.as_ref().is_none_or(|wanted| wanted.contains(&"indices"));
+    let is_of_copies = |part: &&str| !OF_THE_NODE.contains(part);
+    let copies = has_indices && within.as_ref().is_none_or(|parts| parts.iter().any(is_of_copies));
+    let answers = on_nodes(&call.node, names, &Request::NodeStats { copies }, limit).await;
     let mut nodes = Map::new();
     let mut failures = Vec::new();
     let total = answers.len();
     for (name, answer) in answers {
         match answer {
             Ok(stats) => {
-                nodes.insert(name, stats_json(stats, wanted.as_deref()));
+                nodes.insert(name, stats_json(stats, wanted.as_deref(), within.as_deref()));
             }
             Err(failure) => failures.push(json!({
                 "type": "failed_node_exception",
@@ -191,7 +202,8 @@ pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
     Ok(json!({ "_nodes": counts, "cluster_name": state.cluster_name, "nodes": nodes }).into())
 }
 
-fn stats_json(mut stats: Value, wanted: Option<&[&str]>) -> Value {
+/// What a node told, of it the parts that are wanted, and of `indices` those `within`.
+fn stats_json(mut stats: Value, wanted: Option<&[&str]>, within: Option<&[&str]>) -> Value {
     if let Some(object) = stats.as_object_mut() {
         let address = object.get("transport_address").and_then(Value::as_str).unwrap_or_default();
         let host = json!(host(address));
@@ -200,6 +212,9 @@ fn stats_json(mut stats: Value, wanted: Option<&[&str]>) -> Value {
         if let Some(wanted) = wanted {
             let is_part = |name: &str| STATS.contains(&name) && name != "timestamp";
             object.retain(|name, _| !is_part(name) || wanted.contains(&name.as_str()));
+        }
+        if let (Some(within), Some(Value::Object(indices))) = (within, object.get_mut("indices")) {
+            indices.retain(|name, _| within.contains(&name.as_str()));
         }
     }
     stats
@@ -219,10 +234,13 @@ mod tests {
     #[test]
     fn keeps_the_parts_that_are_asked_for() {
         let whole = json!({
-            "name": "n1", "transport_address": "n1:1", "timestamp": 1, "indices": {}, "jvm": {},
+            "name": "n1", "transport_address": "n1:1", "timestamp": 1, "jvm": {},
+            "indices": { "docs": 1, "recovery": 2 },
         });
+        let within = stats_json(whole.clone(), None, Some(&["recovery"]));
+        assert_eq!(within["indices"], json!({ "recovery": 2 }));
         let wanted = metrics("/", Some("jvm,os"), &STATS).unwrap();
-        let part = stats_json(whole.clone(), wanted.as_deref());
+        let part = stats_json(whole.clone(), wanted.as_deref(), None);
         assert_eq!(part.get("indices"), None);
         assert_eq!((&part["host"], &part["timestamp"]), (&json!("n1"), &json!(1)));
         assert!(part.get("jvm").is_some());

@@ -31,7 +31,8 @@ pub use update::{
     ClusterUpdate, Update, When, apply, check_update, parse_cluster_update, parse_update,
 };
 pub use words::{
-    AllocationEnable, Compress, CompressionScheme, Durability, FollowPace, Scheduler, Selection,
+    AllocationEnable, CheckOnStartup, Compress, CompressionScheme, Durability, FollowPace,
+    Scheduler, Selection,
 };
 
 /// Settings that were given, by full name, as canonical text; a list is joined by commas.

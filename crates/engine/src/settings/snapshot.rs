@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::kind::Typed;
 use super::table::{Scope, TABLE, find};
 use super::words::{
-    AllocationEnable, Compress, CompressionScheme, Durability, FollowPace, Scheduler, Selection,
+    AllocationEnable, CheckOnStartup, Compress, CompressionScheme, Durability, FollowPace,
+    Scheduler, Selection,
 };
 use super::{Setting, SettingsMap};
 
@@ -241,6 +242,13 @@ impl IndexSettings {
         IndexSettings(Arc::new(resolve(Scope::Index, &[given])))
     }
 
+    /// `index.priority` of an index with the settings `given`, without the others.
+    pub fn priority_of(given: &SettingsMap) -> u32 {
+        const NAME: &str = "index.priority";
+        let setting = find(NAME).expect("it is in the table");
+        count(&BTreeMap::from([(setting.name, value(setting, &[given]))]), NAME)
+    }
+
     /// `index.number_of_shards`.
     pub fn number_of_shards(&self) -> u32 {
         count(&self.0, "index.number_of_shards")
@@ -259,6 +267,11 @@ impl IndexSettings {
     /// `index.soft_deletes.retention_lease.period`.
     pub fn retention_lease_period(&self) -> Duration {
         duration(&self.0, "index.soft_deletes.retention_lease.period")
+    }
+
+    /// `index.shard.check_on_startup`.
+    pub fn check_on_startup(&self) -> CheckOnStartup {
+        word(&self.0, "index.shard.check_on_startup", CheckOnStartup::of)
     }
 
     /// `index.translog.durability`.
@@ -288,17 +301,15 @@ impl IndexSettings {
 }
 
 fn resolve(scope: Scope, layers: &[&SettingsMap]) -> BTreeMap<&'static str, Typed> {
-    let given = |setting: &Setting| {
-        let mut texts = layers.iter().filter_map(|layer| layer.get(setting.name));
-        texts.find_map(|text| setting.kind.read(text).ok())
-    };
     let plain = TABLE.iter().filter(|setting| setting.scope == scope && !setting.is_pattern());
-    plain
-        .map(|setting| {
-            let default = || setting.kind.read(setting.default).expect("defaults are accepted");
-            (setting.name, given(setting).unwrap_or_else(default))
-        })
-        .collect()
+    plain.map(|setting| (setting.name, value(setting, layers))).collect()
+}
+
+/// A setting's value: from the first layer that has a good one, else its default.
+fn value(setting: &Setting, layers: &[&SettingsMap]) -> Typed {
+    let mut texts = layers.iter().filter_map(|layer| layer.get(setting.name));
+    let given = texts.find_map(|text| setting.kind.read(text).ok());
+    given.unwrap_or_else(|| setting.kind.read(setting.default).expect("defaults are accepted"))
 }
 
 type Plain = BTreeMap<&'static str, Typed>;

@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use super::words::{
-    AllocationEnable, Compress, CompressionScheme, Durability, FollowPace, Scheduler, Selection,
+    AllocationEnable, CheckOnStartup, Compress, CompressionScheme, Durability, FollowPace,
+    Scheduler, Selection,
 };
 use super::{Kind, SettingError};
 
@@ -295,6 +296,12 @@ pub static TABLE: &[Setting] = &[
     ),
     fixed(index("index.number_of_shards", count(1, 1024), "1", "Shards of the index.")),
     index(
+        "index.priority",
+        count(0, i32::MAX as u64),
+        "1",
+        "Indices of higher priority are placed and recovered first, then newer ones.",
+    ),
+    index(
         "index.refresh_interval",
         Kind::Duration { min: Duration::ZERO, may_be_off: true },
         "1s",
@@ -305,6 +312,12 @@ pub static TABLE: &[Setting] = &[
         Kind::Bool,
         "true",
         "Whether copies keep their answers to searches without hits, until a refresh brings something new.",
+    ),
+    index(
+        "index.shard.check_on_startup",
+        Kind::Word(CheckOnStartup::WORDS),
+        "checksum",
+        "Whether a copy's files are read and compared with their hashes before it is opened; false in the field.",
     ),
     index(
         "index.soft_deletes.retention_lease.period",

@@ -124,6 +124,16 @@ words! {
 }
 
 words! {
+    /// `index.shard.check_on_startup`: what is checked of a copy's files before it is opened, besides their lengths.
+    CheckOnStartup {
+        /// Nothing.
+        False = "false",
+        /// Every file is read and compared with its hash.
+        Checksum = "checksum",
+    }
+}
+
+words! {
     /// `index.translog.durability`: when a write is on disk.
     Durability {
         /// Before it is acknowledged.

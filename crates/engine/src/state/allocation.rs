@@ -24,10 +24,14 @@ pub(super) fn reroute(state: &mut ClusterState, mut touched: Touched) -> Vec<Cha
     let mut changes = Vec::new();
     let settings = state.settings();
     // What is placed after a copy that waits may change what that copy would wait for.
-    while has_unassigned(state) {
+    loop {
+        let indices = by_priority(state);
+        if indices.is_empty() {
+            break;
+        }
         let (mut loads, before) = (Loads::of(state, &settings), changes.len());
         for primaries in [true, false] {
-            place(state, &settings, primaries, &mut loads, &mut changes);
+            place(state, &settings, (&indices, primaries), &mut loads, &mut changes);
         }
         if changes.len() == before {
             break;
@@ -104,23 +108,36 @@ fn stop_orphans(
     }
 }
 
-fn has_unassigned(state: &ClusterState) -> bool {
-    state.shards().any(|(_, _, shard)| shard.copies.iter().any(|copy| !copy.is_assigned()))
+/// The indices that have a copy on no node: the highest `index.priority` first, then the newest, then the last by name.
+///
+/// The order of Elasticsearch's `PriorityComparator`: who writes, and who follows, waits for the newest index.
+fn by_priority(state: &ClusterState) -> Vec<String> {
+    let lacks = |shards: &[ShardRouting]| {
+        shards.iter().flat_map(|shard| &shard.copies).any(|copy| !copy.is_assigned())
+    };
+    let lacking = state.routing.iter().filter(|(_, shards)| lacks(shards));
+    let mut ranked: Vec<_> = lacking
+        .map(|(index, _)| {
+            let meta = &state.indices[index];
+            (meta.priority(), meta.created_ms, index)
+        })
+        .collect();
+    ranked.sort_unstable_by(|one, other| other.cmp(one));
+    ranked.into_iter().map(|(_, _, index)| index.clone()).collect()
 }
 
-/// Places the unassigned primaries, or the unassigned replicas, in the order of index and shard.
+/// Places the unassigned primaries, or the unassigned replicas, of these indices in this order.
 fn place(
     state: &mut ClusterState,
     settings: &Settings,
-    primaries: bool,
+    (indices, primaries): (&[String], bool),
     loads: &mut Loads,
     changes: &mut Vec<Change>,
 ) {
-    let indices: Vec<String> = state.routing.keys().cloned().collect();
     for index in indices {
-        for (number, at) in unassigned(&state.routing[&index], primaries) {
-            let shard = &state.routing[&index][number as usize];
-            let slot = Slot { index: &index, number, shard, copy: &shard.copies[at] };
+        for (number, at) in unassigned(&state.routing[index], primaries) {
+            let shard = &state.routing[index][number as usize];
+            let slot = Slot { index, number, shard, copy: &shard.copies[at] };
             let deciders = Deciders { state, loads, settings, with_words: false };
             if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
                 continue;
@@ -133,7 +150,7 @@ fn place(
             }
             let recovery = recovery_of(state, slot);
             loads.add(&node, Some(&recovery));
-            changes.push(assign(state, &index, number, at, node, recovery));
+            changes.push(assign(state, index, number, at, node, recovery));
         }
     }
 }
@@ -315,6 +332,29 @@ mod tests {
         assert_eq!(to("n11"), 2, "the empty node gets what it may receive");
         let others: usize = (3..=10).map(|n| to(&format!("n{n}"))).sum();
         assert!(others > 0, "the emptiest node is not waited for by all");
+    }
+
+    #[test]
+    fn the_highest_priority_comes_back_first_then_the_newest_then_the_last_by_name() {
+        let mut lab = Lab::new(1);
+        for (index, at_ms) in [("old", 2000), ("b", 2001), ("a", 2002), ("d", 2003), ("c", 2003)] {
+            lab.now_ms = at_ms;
+            lab.create(index, 1, 0);
+        }
+        lab.set_index("old", "index.priority", "10");
+        while !lab.initializing().is_empty() {
+            lab.start_all();
+        }
+        lab.set("cluster.routing.allocation.node_initial_primaries_recoveries", "1");
+        lab.leave("n1");
+        lab.join("n1");
+        let mut order = Vec::new();
+        while let [next] = &lab.initializing()[..] {
+            let next = next.clone();
+            lab.start(&next);
+            order.push(next.0);
+        }
+        assert_eq!(order, ["old", "d", "c", "a", "b"]);
     }
 
     #[test]

@@ -169,15 +169,21 @@ impl ClusterState {
         })
     }
 
-    /// Whether a node may delete what its disk holds of a shard: its index is gone, or every copy of
-    /// the shard is started and none belongs on this node.
-    pub fn is_obsolete(&self, node: &str, index_uuid: &str, shard: u32) -> bool {
-        let Some((index, _)) = self.indices.iter().find(|(_, meta)| meta.uuid == index_uuid) else {
-            return true;
+    /// What a node may delete of these copies on its disk, UUID of the index and shard: the index is gone, or every copy of the
+    /// shard is started and none belongs on this node.
+    pub fn obsolete(&self, node: &str, copies: &BTreeSet<(String, u32)>) -> Vec<(String, u32)> {
+        if copies.is_empty() {
+            return Vec::new();
+        }
+        let names: BTreeMap<&str, &str> =
+            self.indices.iter().map(|(name, meta)| (meta.uuid.as_str(), name.as_str())).collect();
+        let is_obsolete = |(uuid, shard): &&(String, u32)| {
+            let Some(index) = names.get(uuid.as_str()) else { return true };
+            self.shard(index, *shard).is_some_and(|shard| {
+                shard.copies.iter().all(|copy| copy.is_started() && !copy.is_on(node))
+            })
         };
-        self.shard(index, shard).is_some_and(|shard| {
-            shard.copies.iter().all(|copy| copy.is_started() && !copy.is_on(node))
-        })
+        copies.iter().filter(is_obsolete).cloned().collect()
     }
 
     pub(super) fn on_disk(&self, node: &str, index: &str, shard: u32) -> Option<&str> {

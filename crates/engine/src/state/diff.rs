@@ -3,6 +3,7 @@
 //! As Elasticsearch publishes its cluster state: a node without the state that a diff begins from says so,
 //! and is sent the whole.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -204,6 +205,39 @@ impl ClusterState {
     }
 }
 
+impl ClusterState {
+    /// Names of the indices that differ from those of another state, are new or are gone. Costs a look at each index.
+    pub(crate) fn changed_since(&self, old: &ClusterState) -> BTreeSet<String> {
+        let mut changed = BTreeSet::new();
+        add_changed(&old.indices, &self.indices, &mut changed);
+        add_changed(&old.routing, &self.routing, &mut changed);
+        changed
+    }
+}
+
+/// Adds the names whose values are not the same, in two maps that share what is.
+fn add_changed<V>(
+    old: &BTreeMap<String, Arc<V>>,
+    new: &BTreeMap<String, Arc<V>>,
+    changed: &mut BTreeSet<String>,
+) {
+    let (mut olds, mut news) = (old.iter().peekable(), new.iter().peekable());
+    loop {
+        let order = match (olds.peek(), news.peek()) {
+            (None, None) => return,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((old, _)), Some((new, _))) => old.cmp(new),
+        };
+        let old = if order.is_le() { olds.next() } else { None };
+        let new = if order.is_ge() { news.next() } else { None };
+        match (old, new) {
+            (Some((_, old)), Some((_, new))) if Arc::ptr_eq(old, new) => {}
+            (old, new) => changed.extend(old.or(new).map(|(name, _)| name.clone())),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::manager::tests::Lab;
@@ -224,6 +258,24 @@ mod tests {
         assert_eq!(diff.apply(&old).as_ref(), Ok(&lab.state));
         let said = diff.apply(&lab.state).unwrap_err();
         assert_eq!(said, OtherVersion { from: old.version, found: lab.state.version });
+    }
+
+    #[test]
+    fn indices_that_changed_are_new_or_are_gone() {
+        let mut lab = Lab::new(3);
+        for name in ["a", "b", "c", "d"] {
+            lab.create(name, 2, 1);
+        }
+        lab.start_all();
+        let old = lab.state.clone();
+        assert!(old.clone().changed_since(&old).is_empty());
+        let place = lab.shard("b", 1).primary().allocation_id.clone();
+        lab.fail(&("b".to_owned(), 1, place), "disk");
+        lab.apply(super::super::Event::DeleteIndex { index: "d".to_owned() }).unwrap();
+        lab.create("e", 1, 0);
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(lab.state.changed_since(&old), names(&["b", "d", "e"]));
+        assert_eq!(old.changed_since(&lab.state), names(&["b", "d", "e"]));
     }
 
     #[test]

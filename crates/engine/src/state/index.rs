@@ -41,6 +41,11 @@ impl IndexMeta {
     pub fn typed_settings(&self) -> IndexSettings {
         IndexSettings::resolve(&self.settings)
     }
+
+    /// `index.priority` alone, for who asks it of many indices.
+    pub fn priority(&self) -> u32 {
+        IndexSettings::priority_of(&self.settings)
+    }
 }
 
 /// A state that was stored before there were aliases has their first version.

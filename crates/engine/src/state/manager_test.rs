@@ -105,7 +105,11 @@ impl Lab {
     }
 
     pub fn replicas(&mut self, index: &str, replicas: u32) -> Vec<Change> {
-        let settings = update(&[(REPLICAS, &replicas.to_string())]);
+        self.set_index(index, REPLICAS, &replicas.to_string())
+    }
+
+    pub fn set_index(&mut self, index: &str, name: &str, value: &str) -> Vec<Change> {
+        let settings = update(&[(name, value)]);
         self.apply(Event::PutIndexSettings { index: index.to_owned(), settings }).unwrap()
     }
 
@@ -174,7 +178,8 @@ fn an_index_is_created_started_and_deleted() {
 
     let gone = Change::IndexDeleted { index: "logs".to_owned(), uuid: meta.uuid.clone() };
     assert_eq!(lab.apply(Event::DeleteIndex { index: "logs".to_owned() }), Ok(vec![gone]));
-    assert!(lab.state.is_obsolete("n1", &meta.uuid, 0));
+    let copies = BTreeSet::from([(meta.uuid.clone(), 0)]);
+    assert_eq!(lab.state.obsolete("n1", &copies), [(meta.uuid.clone(), 0)]);
     let said = lab.apply(Event::DeleteIndex { index: "logs".to_owned() }).unwrap_err();
     assert_eq!(said.rest(), (404, "index_not_found_exception"));
 }

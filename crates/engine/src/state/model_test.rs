@@ -343,9 +343,10 @@ impl Model {
     fn clean(&mut self, n: u8) {
         let name = name(n);
         if self.state.present.contains(&name) {
-            let state = &self.state;
             let disk = self.disks.get_mut(&name).unwrap();
-            disk.retain(|(uuid, shard), _| !state.is_obsolete(&name, uuid, *shard));
+            for copy in self.state.obsolete(&name, &disk.keys().cloned().collect()) {
+                disk.remove(&copy);
+            }
         }
     }
 

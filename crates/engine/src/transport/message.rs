@@ -178,7 +178,10 @@ pub enum Request {
     /// To a node that has a copy.
     Shard(String, u32, ShardAction),
     /// The node's stats, as JSON.
-    NodeStats,
+    NodeStats {
+        /// Whether with the sums over its copies: a node may have thousands.
+        copies: bool,
+    },
     /// The node's recoveries, as JSON.
     Recoveries,
     /// To the manager: what came of auto-following, as JSON.
@@ -320,7 +323,7 @@ pub enum Response {
         /// Version of the state.
         version: u64,
         /// By name.
-        indices: BTreeMap<String, RemoteIndex>,
+        indices: BTreeMap<String, Arc<RemoteIndex>>,
         /// Of those that would make it too long: the uuids.
         others: BTreeMap<String, String>,
     },
@@ -376,8 +379,9 @@ impl Response {
             Response::Fetched(hits) => SMALL + hits.iter().map(hit_bytes).sum::<u64>(),
             Response::RemoteIndex(index) => SMALL + index.wire_bytes(),
             Response::RemoteIndices { indices, others, .. } => {
-                let bytes =
-                    |(name, index): (&String, &RemoteIndex)| name.len() as u64 + index.wire_bytes();
+                let bytes = |(name, index): (&String, &Arc<RemoteIndex>)| {
+                    name.len() as u64 + index.wire_bytes()
+                };
                 let others = others.iter().map(|(name, uuid)| (name.len() + uuid.len()) as u64);
                 SMALL + indices.iter().map(bytes).sum::<u64>() + others.sum::<u64>()
             }

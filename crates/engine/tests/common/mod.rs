@@ -76,6 +76,7 @@ impl Cluster {
             credentials: None,
             data: root.join(node),
             settings: BTreeMap::new(),
+            rotation_seed: None,
             publish: None,
         });
         let mut configs: Vec<NodeConfig> = configs.collect();

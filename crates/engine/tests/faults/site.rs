@@ -44,6 +44,7 @@ impl Site {
                 credentials: None,
                 data: "/data".into(),
                 settings: BTreeMap::new(),
+                rotation_seed: None,
                 publish: None,
             }),
             node: RefCell::default(),

@@ -217,6 +217,7 @@ fn lone_config(data: &std::path::Path, http: &str) -> engine::NodeConfig {
         publish: None,
         data: data.to_owned(),
         settings: BTreeMap::new(),
+        rotation_seed: None,
     }
 }
 

@@ -109,6 +109,8 @@ pub(super) struct IndexTable {
     pub(super) share: Option<Spanned<f64>>,
     pub(super) full: Option<FullTable>,
     pub(super) rollover: Option<Spanned<RolloverTable>>,
+    #[serde(default)]
+    pub(super) settings: Values,
 }
 
 /// When an index is rolled over; `full` has what is so in virtual time.
@@ -214,6 +216,7 @@ pub(super) struct LoadTable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FullLoadTable {
+    pub(super) laps: Option<Spanned<i64>>,
     pub(super) warm_up: Option<Spanned<Value>>,
     pub(super) measured: Spanned<Value>,
 }

@@ -2,7 +2,7 @@
 
 use world::model::{Models, parameters};
 
-use super::{Parameter, Resolved, Scope, Variant};
+use super::{BucketUse, Parameter, Resolved, Scope, Variant};
 
 /// What the link, and the hosts in `scope`, are like.
 pub fn models(variant: &Variant, scope: Scope) -> Models {
@@ -15,8 +15,12 @@ pub fn models(variant: &Variant, scope: Scope) -> Models {
 }
 
 impl Resolved {
-    /// Gives the link the rate of the test bed, where that says one: the rate in the plan is that of the emulated link.
-    pub fn take_link_of_test_bed(&mut self) {
+    /// As it is run in virtual time: at the size of the published run, with as many laps. The link has the rate of the
+    /// test bed, where that says one: the rate in the plan is that of the emulated link.
+    pub fn take_full_size(&mut self) {
+        let laps = |variant: &Variant| variant.load.as_ref()?.full.laps;
+        self.laps = self.variants.iter().filter_map(laps).max().unwrap_or(self.laps);
+        self.bucket = self.bucket.as_ref().map(BucketUse::at_full_size);
         let rate = models(&self.variants[0], Scope::Everywhere).link.rate_bytes_per_s;
         if let (Some(link), Some(rate)) = (&mut self.link, rate) {
             link.rate_bytes_per_s = rate;

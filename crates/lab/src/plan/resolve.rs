@@ -23,7 +23,7 @@ use crate::corpus::Source;
 use crate::runner::{FOLLOWER, LEADER};
 
 const NODES: RangeInclusive<i64> = 1..=64;
-const LAPS: RangeInclusive<i64> = 1..=1000;
+pub(super) const LAPS: RangeInclusive<i64> = 1..=1000;
 const DOCUMENTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 const BULK_DOCUMENTS: RangeInclusive<i64> = 1..=100_000;
 const CLIENTS: RangeInclusive<i64> = 1..=1024;
@@ -55,7 +55,7 @@ impl Plan {
         let (steps, actions) = self.steps(Around { leader, fault_nodes: &fault_nodes, scale })?;
         let bucket = self.bucket(scale)?;
         let indices = match &corpus {
-            Some(corpus) => self.indices(leader, corpus.documents, scale)?,
+            Some(corpus) => self.indices(leader, corpus.documents, scale, &check_setting)?,
             None => Vec::new(),
         };
         self.check_indices(&indices, &actions)?;
@@ -332,7 +332,7 @@ impl Plan {
         parameters(scope, tables, |span, message| self.error(span, message))
     }
 
-    fn settings(
+    pub(super) fn settings(
         &self,
         settings: &Values,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,

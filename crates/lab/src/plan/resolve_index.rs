@@ -35,7 +35,16 @@ impl Plan {
         leader: Cluster,
         documents: u64,
         scale: f64,
+        check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
     ) -> Result<Vec<Index>, Error> {
+        let check_setting = |name: &str, value: &str| match name {
+            "index.number_of_shards" | "index.number_of_replicas" => {
+                Err("write shards and replicas beside the index's name".to_owned())
+            }
+            _ if name.starts_with("index.") => check_setting(name, value),
+            _ => Err("an index has settings that begin with index.; others go into [settings]"
+                .to_owned()),
+        };
         let tables = &self.document.index;
         let shares = self.shares(tables)?;
         let mut names = BTreeSet::new();
@@ -56,6 +65,7 @@ impl Plan {
                 documents: Range { start: from, end: to },
                 full,
                 rollover: table.rollover.as_ref().map(|r| self.rollover(r)).transpose()?,
+                settings: self.settings(&table.settings, &check_setting)?,
             });
             from = to;
         }

@@ -11,6 +11,7 @@ use toml::{Spanned, Value};
 use super::Plan;
 use super::document::{CostTable, FaultTable, LoadTable, OperationTable};
 use super::fault::{Fault, FaultKind, LINK};
+use super::resolve::LAPS;
 use super::resolved::{FullLoad, LoadUse};
 use crate::Error;
 use crate::choices::unknown;
@@ -76,7 +77,9 @@ impl Plan {
             Some(value) => self.extent("warm_up", value)?,
             None => warm_up,
         };
+        let laps = full.and_then(|full| full.laps.as_ref());
         let full = FullLoad {
+            laps: laps.map(|laps| self.number("laps", laps, LAPS)).transpose()?,
             operations: self.as_costs(named)?,
             warm_up: of_full.scaled(scale),
             measured: match full {
@@ -465,7 +468,11 @@ lasts = "10s"
     #[test]
     fn the_published_run_has_its_own_size_costs_and_replicas() {
         let text = TEXT
-            .replacen("clients = 100\n", "clients = 100\nfull = { measured = 40_000 }\n", 1)
+            .replacen(
+                "clients = 100\n",
+                "clients = 100\nfull = { laps = 2, measured = 40_000 }\n",
+                1,
+            )
             .replacen(
                 "[[variant]]\nname = \"open\"",
                 "[[variant]]\nname = \"open\"\nbeside = \"closed\"\nreplicas = 2",
@@ -481,8 +488,8 @@ lasts = "10s"
         let [closed, open] = &plan.variants[..] else { panic!() };
         let full = &closed.load.as_ref().unwrap().full;
         assert_eq!(
-            (full.warm_up, full.measured),
-            (Extent::Requests(500), Extent::Requests(40_000))
+            (full.laps, full.warm_up, full.measured),
+            (Some(2), Extent::Requests(500), Extent::Requests(40_000))
         );
         let Content::Pattern { path, bodies, .. } = &full.operations[0].content else { panic!() };
         assert_eq!(path, "/pmc/_search");

@@ -342,6 +342,23 @@ fn parameters_of_the_virtual_world_are_checked() {
 }
 
 #[test]
+fn an_index_has_settings_of_its_own() {
+    let with = |line: &str| TEXT.replacen("[settings]\n", &format!("{line}\n\n[settings]\n"), 1);
+    let text = with("settings = { \"index.priority\" = 7 }");
+    let plan = Plan::parse("my.toml", &text).unwrap().resolve(1.0, |_, _| Ok(())).unwrap();
+    let settings: Vec<_> = plan.indices[0].settings.iter().collect();
+    assert_eq!(settings, [(&"index.priority".to_owned(), &"7".to_owned())]);
+    let refused = |line: &str| {
+        let plan = Plan::parse("my.toml", &with(line)).unwrap();
+        plan.resolve(1.0, |_, _| Ok(())).unwrap_err().to_string()
+    };
+    let shards = refused("settings = { \"index.number_of_shards\" = 2 }");
+    assert!(shards.contains("write shards and replicas beside the index's name"), "{shards}");
+    let cluster = refused("settings = { \"transport.compress\" = true }");
+    assert!(cluster.contains("settings that begin with index."), "{cluster}");
+}
+
+#[test]
 fn indices_share_the_corpus() {
     let two = "share = 0.25\nfull = { documents = 1_000, bytes = \"1mb\", segments = 6 }\n\n\
                [[index]]\nname = \"other\"\nshards = 1\nreplicas = 1\nshare = 0.75\n\n[settings]\n";

@@ -383,6 +383,8 @@ pub struct Index {
     pub full: Option<Full>,
     /// Where it is an alias, and a new index takes its writes once the one before is large or old enough.
     pub rollover: Option<Rollover>,
+    /// Its settings, but for the numbers of shards and replicas.
+    pub settings: BTreeMap<String, String>,
 }
 
 impl Index {
@@ -501,6 +503,8 @@ pub struct LoadUse {
 /// A load at the size of the published run, on indices that have sizes and no documents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FullLoad {
+    /// Repetitions, where there are others than the plan's.
+    pub laps: Option<u32>,
     /// The operations, as searches that cost and count.
     pub operations: Vec<Operation>,
     /// What each sends before it is measured.

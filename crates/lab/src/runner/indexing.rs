@@ -79,6 +79,9 @@ impl<T: Target> Runner<'_, T> {
             "index.number_of_shards": index.shards,
             "index.number_of_replicas": variant.map_or(index.replicas, |v| index.replicas_of(v)),
         });
+        for (name, value) in &index.settings {
+            settings[name] = json!(value);
+        }
         if self.plan.joined && self.target.places_by_setting() {
             // A copy can only cross the link later if none is on the other side now.
             settings[PLACE] = json!(self.target.nodes(LEADER).first().map(|node| &node.name));

@@ -187,8 +187,7 @@ fn resolve(args: &Args, plan: &Plan) -> anyhow::Result<Resolved> {
         return Err(Usage("--laps must be at least 1".to_owned()).into());
     }
     if args.on == On::Virtual {
-        resolved.take_link_of_test_bed();
-        resolved.bucket = resolved.bucket.map(|bucket| bucket.at_full_size());
+        resolved.take_full_size();
     }
     resolved.laps = args.laps.unwrap_or(resolved.laps);
     resolved.seed = args.seed.unwrap_or(resolved.seed);

@@ -75,13 +75,14 @@ impl Shard {
         Shard::open_with(env, dir, mapping, options, false).await
     }
 
-    /// Opens the copy in `dir`: checks every committed file against its hash, then replays the operation log.
+    /// Opens the copy in `dir`: checks every committed file, as [`Options::check_on_startup`] says, then replays the operation log.
     /// What was found is in [`Shard::opened`]. Errors name a file that is gone, cut or damaged.
     ///
     /// Fields of `mapping` that the copy does not have yet are indexed from now on, those of replayed operations
     /// included; documents from before keep them in `_source` alone.
     pub async fn open(env: &Env, dir: &Path, mapping: &Mapping, options: Options) -> Result<Shard> {
-        Shard::open_with(env, dir, mapping, options, true).await
+        let verify = options.check_on_startup;
+        Shard::open_with(env, dir, mapping, options, verify).await
     }
 
     pub(crate) async fn open_with(

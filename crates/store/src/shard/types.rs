@@ -20,13 +20,22 @@ pub enum Durability {
 }
 
 /// How a copy is opened or created.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// `index.translog.durability`.
     pub durability: Durability,
+    /// `index.shard.check_on_startup`: whether opening reads every committed file and compares it with its hash. Lengths
+    /// are compared always.
+    pub check_on_startup: bool,
     /// Identity of the history of a copy that is created; drawn at random where none is given. An existing
     /// copy keeps its own.
     pub history_uuid: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { durability: Durability::default(), check_on_startup: true, history_uuid: None }
+    }
 }
 
 /// What opening a copy found.

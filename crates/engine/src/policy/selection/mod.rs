@@ -102,10 +102,15 @@ pub struct Row {
 }
 
 impl Selector {
+    /// One that knows nothing; `seed` decides at which of its copies each shard's rotation begins.
+    pub fn new(seed: u64) -> Self {
+        Selector { turns: rotation::Turns::new(seed), ..Selector::default() }
+    }
+
     /// Orders the copies of a shard, or lets it wait.
     pub fn choose(&mut self, policy: Policy, now: Time, question: Question<'_>) -> Choice {
         let Question { index, shard, copies, random } = question;
-        let turn = self.turns.next(index, shard, random);
+        let turn = self.turns.next(index, shard);
         let rotated = || rotation::order(copies.len(), turn);
         Choice::Ask(match policy {
             Policy::Rotation => rotated(),

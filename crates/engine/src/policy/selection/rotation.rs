@@ -1,30 +1,46 @@
 //! One copy after another: `RotationShardShuffler` of Elasticsearch, which adaptive selection being off leaves.
 //!
 //! Every shard has a turn of its own, which begins anywhere: with one turn for all shards, an index of as many shards
-//! as copies would be asked at the same copies for ever.
+//! as copies would be asked at the same copies for ever. Where two of a node's shards begin decides what a search meets:
+//! with one replica each either the same half of the searches asks the node for both and the other half for none, or
+//! every search asks it for one. That stays so for as long as the coordinator lives.
 
 use std::collections::BTreeMap;
 
+use super::random::mix;
+use crate::routing;
+
 /// The turn of every shard that was searched.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turns(BTreeMap<String, BTreeMap<u32, u64>>);
+pub(super) struct Turns {
+    /// Decides where each shard begins.
+    seed: u64,
+    of: BTreeMap<String, BTreeMap<u32, u64>>,
+}
 
 impl Turns {
-    /// The next turn of a shard; the first is any, by `random`.
-    pub(super) fn next(&mut self, index: &str, shard: u32, random: u64) -> u64 {
-        if !self.0.contains_key(index) {
-            self.0.insert(index.to_owned(), BTreeMap::new());
+    pub(super) fn new(seed: u64) -> Self {
+        Turns { seed, of: BTreeMap::new() }
+    }
+
+    /// The next turn of a shard; the first is any, by the seed.
+    pub(super) fn next(&mut self, index: &str, shard: u32) -> u64 {
+        if !self.of.contains_key(index) {
+            self.of.insert(index.to_owned(), BTreeMap::new());
         }
-        let shards = self.0.get_mut(index).expect("it was put there just now");
-        let turn = shards.entry(shard).or_insert(random);
+        let shards = self.of.get_mut(index).expect("it was put there just now");
+        let turn = shards.entry(shard).or_insert_with(|| {
+            let index = u64::from(routing::hash(index).cast_unsigned());
+            mix(&mut (self.seed ^ (index << 32) ^ u64::from(shard)))
+        });
         *turn = turn.wrapping_add(1);
         *turn
     }
 
     /// Forgets indices that are gone, once there are more of them than of those that are `present`.
     pub(super) fn retain(&mut self, present: usize, is_present: impl Fn(&str) -> bool) {
-        if self.0.len() > 2 * present + 16 {
-            self.0.retain(|index, _| is_present(index));
+        if self.of.len() > 2 * present + 16 {
+            self.of.retain(|index, _| is_present(index));
         }
     }
 }
@@ -56,19 +72,29 @@ mod tests {
         let mut turns = Turns::default();
         for shard in 0..5 {
             let firsts: BTreeSet<usize> =
-                (0..5).map(|_| order(5, turns.next("a", shard, 7))[0]).collect();
+                (0..5).map(|_| order(5, turns.next("a", shard))[0]).collect();
             assert_eq!(firsts.len(), 5);
         }
-        assert_ne!(turns.next("a", 5, 1), turns.next("a", 6, 2), "shards begin anywhere");
+    }
+
+    #[test]
+    fn shards_begin_anywhere_by_the_seed() {
+        let firsts = |seed: u64| -> Vec<usize> {
+            let mut turns = Turns::new(seed);
+            (0..20).map(|shard| order(5, turns.next("a", shard))[0]).collect()
+        };
+        assert_eq!(firsts(7), firsts(7));
+        assert_ne!(firsts(7), firsts(8));
+        assert_eq!(BTreeSet::from_iter(firsts(7)).len(), 5, "{:?}", firsts(7));
     }
 
     #[test]
     fn indices_that_are_gone_are_forgotten_in_time() {
         let mut turns = Turns::default();
         for n in 0..100 {
-            turns.next(&format!("i{n}"), 0, 0);
+            turns.next(&format!("i{n}"), 0);
             turns.retain(1, |index| index == "i0");
         }
-        assert!(turns.0.len() <= 19 && turns.0.contains_key("i0"), "{}", turns.0.len());
+        assert!(turns.of.len() <= 19 && turns.of.contains_key("i0"), "{}", turns.of.len());
     }
 }

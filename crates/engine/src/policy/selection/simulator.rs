@@ -198,7 +198,7 @@ pub(super) fn run(case: &Case, chooser: Chooser) -> Figures {
         requests: Vec::new(),
         searches: Vec::new(),
         nodes: vec![NodeState::default(); case.nodes.len()],
-        selectors: vec![Selector::default(); case.coordinators],
+        selectors: (0..case.coordinators as u64).map(|n| Selector::new(case.seed ^ n)).collect(),
         done: Vec::new(),
         failures: 0,
     };

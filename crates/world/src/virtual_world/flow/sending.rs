@@ -198,9 +198,10 @@ impl Flow {
     /// The next bytes to be sent, and whether they are sent again.
     fn next_piece(&self, now: Time) -> Option<(Range, bool)> {
         let mut out = self.outgoing.borrow_mut();
-        let again = out.again.front().map(|range| range.bytes);
-        let left = again.or_else(|| out.unsent.front().map(|message| message.bytes))?;
-        let bytes = left.min(self.piece_bytes(&out, now, left)?);
+        let again = out.again.front().map(|range| (range.bytes, range.bytes));
+        let message = || out.unsent.front().map(|part| (part.bytes, part.end.message_bytes));
+        let (left, whole_bytes) = again.or_else(message)?;
+        let bytes = left.min(self.piece_bytes(&out, now, (left, whole_bytes))?);
         out.in_flight_bytes += bytes;
         out.used_bytes += bytes;
         if let Some(tcp) = &self.tcp {
@@ -228,11 +229,16 @@ impl Flow {
         Some((Range { from, bytes, end }, false))
     }
 
-    /// How much of `left` may go now; none where the window is closed.
-    fn piece_bytes(&self, out: &Outgoing, now: Time, left: u64) -> Option<u64> {
+    /// How much of `left` may go now, of a message of so many bytes; none where the window is closed.
+    fn piece_bytes(
+        &self,
+        out: &Outgoing,
+        now: Time,
+        (left, message_bytes): (u64, u64),
+    ) -> Option<u64> {
         let receiver = self.window_bytes().map(|window| window.max(1));
         let (window, free) = match (&self.tcp, receiver) {
-            (None, None) => return Some(PIECE_BYTES.max(left.div_ceil(PIECES_MAX))),
+            (None, None) => return Some(PIECE_BYTES.max(message_bytes.div_ceil(PIECES_MAX))),
             (tcp, receiver) => {
                 let receiver = receiver.unwrap_or(u64::MAX);
                 let free = receiver.saturating_sub(out.used_bytes);
