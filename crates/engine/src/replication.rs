@@ -381,13 +381,15 @@ async fn take_out(
     }
 }
 
-/// The global checkpoint is the lowest local checkpoint of the copies in sync.
+/// The global checkpoint is the lowest local checkpoint of the copies in sync, and of those that are about to be.
 pub(crate) fn advance_global_checkpoint(node: &Node, shard: &Rc<LocalShard>) {
     let state = node.state();
     let Some(routing) = state.shard(&shard.index, shard.number) else { return };
     let Ok(store) = shard.store() else { return };
     let copies = shard.copies.borrow();
-    let others = routing.in_sync.iter().filter(|id| **id != shard.allocation_id);
+    let joins = |id: &&String| copies.get(*id).is_some_and(|copy| copy.joins);
+    let joining = routing.assigned().map(|copy| &copy.allocation_id).filter(joins);
+    let others = routing.in_sync.iter().chain(joining).filter(|id| **id != shard.allocation_id);
     // What a copy may still forget is not known everywhere.
     let mut lowest = store.persisted_checkpoint();
     for id in others {

@@ -4,8 +4,8 @@ mod common;
 
 use std::time::Duration;
 
-use common::eventually;
 use common::pair::{Pair, pair, pair_of};
+use common::{Cluster, eventually};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -321,13 +321,31 @@ async fn a_replica_that_comes_up_beside_writes_lacks_none(env: Env) {
             set(1).await;
         };
         tokio::join!(writing, adding);
-        pair.follower.green("b").await;
+        let came_up = pair.follower.green("b");
+        let failed = async {
+            // The manager counts how often a copy failed until it is started.
+            while most_failures(&pair.follower, "b") == 0 {
+                env.sleep(Duration::from_micros(500)).await;
+            }
+        };
+        tokio::select! {
+            () = came_up => {}
+            () = failed => panic!("its recovery failed beside the writes"),
+        }
         pair.same(&env, "b").await;
         eventually(&env, "every copy is known to have all", async || pair.lag("b").await == 0)
             .await;
         set(0).await;
     }
     pair.stop().await;
+}
+
+/// How often a copy of an index failed that failed most.
+fn most_failures(cluster: &Cluster, index: &str) -> u32 {
+    let state = cluster.any().state();
+    let copies =
+        state.shards().filter(|(name, ..)| *name == index).flat_map(|(_, _, shard)| &shard.copies);
+    copies.map(|copy| copy.failures).max().unwrap_or(0)
 }
 
 async fn writes_that_do_not_wait_for_the_disk_are_known_in_the_end(env: Env) {

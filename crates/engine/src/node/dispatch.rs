@@ -93,7 +93,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         }
         Request::StartTracking(session) => recovery::start_tracking(node, session)?,
         Request::Finalize { session, local_checkpoint } => {
-            Box::pin(recovery::finalize(node, session, local_checkpoint)).await?
+            recovery::finalize(node, session, local_checkpoint)?
         }
         Request::Search(ask) => Box::pin(search::query(node, *ask)).await?,
         Request::Fetch { context, hits, source } => {

@@ -77,6 +77,8 @@ pub(crate) struct Tracked {
     pub(crate) local_checkpoint: Option<u64>,
     /// New writes go to it.
     pub(crate) tracked: bool,
+    /// It is about to be in sync: the global checkpoint waits for it already.
+    pub(crate) joins: bool,
 }
 
 impl LocalShard {

@@ -135,6 +135,10 @@ pub(crate) async fn open_session(
 ) -> Result<Response, Failure> {
     let shard = node.local_shard(index, number)?;
     let store = shard.primary_store()?;
+    if let SessionKind::Peer { allocation_id, .. } = &kind {
+        // What an earlier try of this copy had come to no longer counts: nothing waits for it.
+        shard.copies.borrow_mut().remove(allocation_id);
+    }
     let id = node.sessions.next_id.get() + 1;
     node.sessions.next_id.set(id);
     let lease = format!("recovery/{id}");
@@ -324,25 +328,21 @@ pub(crate) fn start_tracking(node: &Node, session: u64) -> Result<Response, Fail
     Ok(Response::SeqNo(store.max_seq_no()))
 }
 
-/// The target has all operations up to what the others have.
-pub(crate) async fn finalize(
+/// The target says what it has, and is counted from now on like a copy in sync: the global checkpoint does not pass it
+/// any more. Answers the global checkpoint. A target that has less asks again when the rest has come, which was sent to it
+/// when it was tracked and is on its way.
+pub(crate) fn finalize(
     node: &Node,
     session: u64,
     local_checkpoint: Option<u64>,
 ) -> Result<Response, Failure> {
     let session = node.sessions.get(node, session)?;
     let store = session.shard.primary_store()?;
-    if local_checkpoint < store.global_checkpoint() {
-        let reason = format!(
-            "the copy has operations up to {local_checkpoint:?}, all others up to {:?}",
-            store.global_checkpoint()
-        );
-        return Err(Failure::new(409, "recovery_failed_exception", reason));
-    }
     if let SessionKind::Peer { allocation_id, .. } = &session.kind {
         let mut copies = session.shard.copies.borrow_mut();
         let copy = copies.entry(allocation_id.clone()).or_default();
         copy.local_checkpoint = copy.local_checkpoint.max(local_checkpoint);
+        copy.joins = true;
     }
     advance_global_checkpoint(node, &session.shard);
     Ok(Response::SeqNo(store.global_checkpoint()))

@@ -25,6 +25,9 @@ use crate::transport::{CallError, Class, Failure, Request, Response, SessionKind
 /// Operations asked for at once (as `ccr` reads them: 5120 operations, 32 MB).
 const OPS_AT_ONCE: u32 = 5120;
 const OPS_BYTES_AT_ONCE: u64 = 32 << 20;
+/// How long a copy waits for operations that were sent to it and have not come, and how often it looks.
+const OPS_PATIENCE: Duration = Duration::from_secs(10);
+const OPS_LOOK: Duration = Duration::from_millis(5);
 /// A recovery whose source is out of reach is given up when nothing has come for this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -218,15 +221,38 @@ impl Recovery {
         };
         self.copy_ops(source, &store, max).await?;
         self.progress.enter(self.now(), Stage::Finalize, WAITS_FOR_ANSWER);
-        let local_checkpoint = store.local_checkpoint();
-        let request = Request::Finalize { session: source.session, local_checkpoint };
-        let finalized = source.ask(&self.node, Class::Control, request).await?;
-        if let Response::SeqNo(Some(checkpoint)) = finalized {
-            store.advance_global_checkpoint(checkpoint);
-        }
-        // From now on it counts as in sync: what it has, it must keep.
-        store.sync().await?;
+        self.join(source, &store).await?;
         self.sign(self.shard.term()).await.map_err(|f| CallError::Failed(f).into())
+    }
+
+    /// Joins the copies in sync, once this one has what they have. What it lacks was being written when it began to be
+    /// tracked: the others may know of it before it has come.
+    async fn join(&self, source: &SourceSession, store: &Shard) -> Result<(), TransferError> {
+        let give_up = self.now() + OPS_PATIENCE;
+        loop {
+            // It is counted by what it has from now on, so it must keep that.
+            store.sync().await?;
+            let local_checkpoint = store.persisted_checkpoint();
+            let request = Request::Finalize { session: source.session, local_checkpoint };
+            let everywhere = match source.ask(&self.node, Class::Control, request).await? {
+                Response::SeqNo(everywhere) => everywhere,
+                _ => return Err(CallError::Failed(unexpected()).into()),
+            };
+            if local_checkpoint >= everywhere {
+                everywhere.into_iter().for_each(|up_to| store.advance_global_checkpoint(up_to));
+                return Ok(());
+            }
+            while store.local_checkpoint() < everywhere {
+                if self.now() >= give_up {
+                    let reason = format!(
+                        "the copy has operations up to {local_checkpoint:?}, all others up to {everywhere:?}"
+                    );
+                    let failure = Failure::new(409, "recovery_failed_exception", reason);
+                    return Err(CallError::Failed(failure).into());
+                }
+                self.node.env.sleep(OPS_LOOK).await;
+            }
+        }
     }
 
     async fn recover_from_remote(

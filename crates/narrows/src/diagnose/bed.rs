@@ -87,9 +87,9 @@ impl<T: Target> Bed<T> {
                 let node = self.target.nodes(FAR).into_iter().next().map(|node| node.name);
                 let pid = node.and_then(|node| self.target.process_of(&node));
                 let pid = pid.context("the far node is no process of ours")?;
-                let share = self.starving_share().await?;
-                let quota =
-                    Quota::of(pid, share).context("this machine lets us make no control group")?;
+                let none = "this machine lets us make no control group";
+                let quota = Quota::of(pid, QUOTA_SHARE_MAX).context(none)?;
+                self.starve(&quota).await?;
                 injected._quota = Some(quota);
             }
             Kind::Slots => {
@@ -113,29 +113,32 @@ impl<T: Target> Bed<T> {
         Ok(injected)
     }
 
-    /// The share of a core with which a recovery takes the far node [`STARVED_RECOVERY`]: what one needs of it is
-    /// measured first, as that differs tenfold between one build of the engine and another. A JVM answers nothing with
-    /// less than the most.
-    async fn starving_share(&self) -> anyhow::Result<f64> {
+    /// Lowers a quota until a recovery takes the far node [`STARVED_RECOVERY`], or near it: how much of a core that is
+    /// differs tenfold between one build of the engine and another. A JVM answers nothing with less than the most.
+    async fn starve(&self, quota: &Quota) -> anyhow::Result<()> {
         if self.target.name() != "embedded" {
-            return Ok(QUOTA_SHARE_MAX);
+            return Ok(());
         }
-        let before = self.far_cpu_ms().await?;
-        self.replicas(WHOLE[0], 1).await?;
-        self.until_green(WHOLE[0]).await?;
-        let used_ms = self.far_cpu_ms().await?.saturating_sub(before);
-        self.replicas(WHOLE[0], 0).await?;
-        let share = used_ms as f64 / STARVED_RECOVERY.as_millis() as f64;
-        Ok(share.clamp(quota::SHARE_MIN, QUOTA_SHARE_MAX))
+        let mut share = QUOTA_SHARE_MAX;
+        loop {
+            quota.allow(share)?;
+            // The first may have more to do than all that follow, and any may be held up by something else.
+            let took = self.time_of_recovery().await?.min(self.time_of_recovery().await?);
+            if took >= STARVED_RECOVERY / 2 || share <= quota::SHARE_MIN {
+                return Ok(());
+            }
+            let fits = share * took.div_duration_f64(STARVED_RECOVERY);
+            share = fits.max(quota::SHARE_MIN);
+        }
     }
 
-    /// CPU time of the far node's process so far, in milliseconds.
-    async fn far_cpu_ms(&self) -> anyhow::Result<u64> {
-        let answer = self.ask("GET", "/_nodes/stats/process", Value::Null).await?;
-        let mut nodes = answer["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
-        let far = nodes.find(|node| node["name"] == format!("{FAR}-0"));
-        far.and_then(|node| node["process"]["cpu"]["total_in_millis"].as_u64())
-            .context("the far node tells no CPU time")
+    async fn time_of_recovery(&self) -> anyhow::Result<Duration> {
+        let began = self.env.now();
+        self.replicas(WHOLE[0], 1).await?;
+        self.until_green(WHOLE[0]).await?;
+        let took = self.env.now() - began;
+        self.replicas(WHOLE[0], 0).await?;
+        Ok(took)
     }
 
     /// Lets recoveries go on, one after another, for as long as it is polled.

@@ -14,6 +14,8 @@ pub(super) struct Quota {
     group: PathBuf,
     /// Where it was before.
     home: PathBuf,
+    /// Whether groups are of the first version.
+    is_first: bool,
 }
 
 impl Quota {
@@ -29,28 +31,28 @@ impl Quota {
 
     /// Lets a process have so much of one core. Fails where this machine does not let us.
     pub(super) fn of(pid: u32, share: f64) -> io::Result<Quota> {
-        let quota_us = (share * PERIOD_US as f64) as u64;
         let first = PathBuf::from("/sys/fs/cgroup/cpu");
         let is_first =
             first.join("cpu.cfs_quota_us").exists() || first.join("cgroup.procs").exists();
-        let (home, limits) = if is_first {
-            let limits = [
-                ("cpu.cfs_period_us", PERIOD_US.to_string()),
-                ("cpu.cfs_quota_us", quota_us.to_string()),
-            ];
-            (first, limits.to_vec())
-        } else {
-            (PathBuf::from("/sys/fs/cgroup"), vec![("cpu.max", format!("{quota_us} {PERIOD_US}"))])
-        };
+        let home = if is_first { first } else { PathBuf::from("/sys/fs/cgroup") };
         let group = home.join(format!("narrows-{pid}"));
         fs::create_dir(&group)?;
         // From here on it is removed again, whatever fails.
-        let made = Quota { pid, group, home };
-        for (name, value) in limits {
-            fs::write(made.group.join(name), value)?;
-        }
+        let made = Quota { pid, group, home, is_first };
+        made.allow(share)?;
         fs::write(made.group.join("cgroup.procs"), pid.to_string())?;
         Ok(made)
+    }
+
+    /// From now on it has so much of one core.
+    pub(super) fn allow(&self, share: f64) -> io::Result<()> {
+        let quota_us = (share * PERIOD_US as f64) as u64;
+        if self.is_first {
+            fs::write(self.group.join("cpu.cfs_period_us"), PERIOD_US.to_string())?;
+            fs::write(self.group.join("cpu.cfs_quota_us"), quota_us.to_string())
+        } else {
+            fs::write(self.group.join("cpu.max"), format!("{quota_us} {PERIOD_US}"))
+        }
     }
 }
 
