@@ -22,6 +22,8 @@ const SPLIT_SHARDS: u32 = 12;
 const DOCUMENTS: u32 = 4000;
 const DOCUMENT_BYTES: usize = 10_000;
 const BULK_DOCUMENTS: u32 = 200;
+/// To this part of itself, so that it does not come down by ever smaller steps.
+const LOWERED_AT_LEAST: f64 = 0.8;
 /// How long a recovery may take.
 const PATIENCE_S: u32 = 120;
 
@@ -113,7 +115,7 @@ impl<T: Target> Bed<T> {
         Ok(injected)
     }
 
-    /// Lowers a quota until a recovery takes the far node [`STARVED_RECOVERY`], or near it: how much of a core that is
+    /// Lowers a quota until a recovery takes the far node [`STARVED_RECOVERY`] or more: how much of a core that is
     /// differs tenfold between one build of the engine and another. A JVM answers nothing with less than the most.
     async fn starve(&self, quota: &Quota) -> anyhow::Result<()> {
         if self.target.name() != "embedded" {
@@ -124,11 +126,11 @@ impl<T: Target> Bed<T> {
             quota.allow(share)?;
             // The first may have more to do than all that follow, and any may be held up by something else.
             let took = self.time_of_recovery().await?.min(self.time_of_recovery().await?);
-            if took >= STARVED_RECOVERY / 2 || share <= quota::SHARE_MIN {
+            if took >= STARVED_RECOVERY || share <= quota::SHARE_MIN {
                 return Ok(());
             }
-            let fits = share * took.div_duration_f64(STARVED_RECOVERY);
-            share = fits.max(quota::SHARE_MIN);
+            let fits = took.div_duration_f64(STARVED_RECOVERY).min(LOWERED_AT_LEAST);
+            share = (share * fits).max(quota::SHARE_MIN);
         }
     }
 

@@ -21,8 +21,8 @@ pub(crate) use bed::Bed;
 const RTT: Duration = Duration::from_millis(100);
 /// So much of one core a starved node has at most.
 const QUOTA_SHARE_MAX: f64 = 0.1;
-/// And less where it needs less: a recovery is to take so long, many looks.
-const STARVED_RECOVERY: Duration = Duration::from_secs(5);
+/// And less where it needs less: a recovery is to take so long at least, well above what counts as short.
+const STARVED_RECOVERY: Duration = Duration::from_millis(4500);
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 
 /// One injected cause.

@@ -4,9 +4,12 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-const PERIOD_US: u64 = 100_000;
-/// The smallest share that the kernel takes: a millisecond of each period.
-pub(super) const SHARE_MIN: f64 = 0.01;
+/// A period is as short as may be: a process that has had its part waits for the next.
+const PERIOD_MIN_US: f64 = 100_000.0;
+/// The smallest part of a period that the kernel takes.
+const PART_MIN_US: f64 = 1000.0;
+/// With less, a node would hardly answer any more: a period is half a second then.
+pub(super) const SHARE_MIN: f64 = 0.002;
 
 /// A process that is kept from running. Dropping this lets it run again.
 pub(super) struct Quota {
@@ -46,12 +49,15 @@ impl Quota {
 
     /// From now on it has so much of one core.
     pub(super) fn allow(&self, share: f64) -> io::Result<()> {
-        let quota_us = (share * PERIOD_US as f64) as u64;
+        let period_us = PERIOD_MIN_US.max(PART_MIN_US / share);
+        let (part_us, period_us) = ((share * period_us).round(), period_us.round());
         if self.is_first {
-            fs::write(self.group.join("cpu.cfs_period_us"), PERIOD_US.to_string())?;
-            fs::write(self.group.join("cpu.cfs_quota_us"), quota_us.to_string())
+            // A part that is longer than its period is refused, so that neither order of the two always does.
+            fs::write(self.group.join("cpu.cfs_quota_us"), "-1")?;
+            fs::write(self.group.join("cpu.cfs_period_us"), period_us.to_string())?;
+            fs::write(self.group.join("cpu.cfs_quota_us"), part_us.to_string())
         } else {
-            fs::write(self.group.join("cpu.max"), format!("{quota_us} {PERIOD_US}"))
+            fs::write(self.group.join("cpu.max"), format!("{part_us} {period_us}"))
         }
     }
 }
