@@ -386,14 +386,20 @@ pub(crate) fn advance_global_checkpoint(node: &Node, shard: &Rc<LocalShard>) {
     let state = node.state();
     let Some(routing) = state.shard(&shard.index, shard.number) else { return };
     let Ok(store) = shard.store() else { return };
-    let copies = shard.copies.borrow();
-    let joins = |id: &&String| copies.get(*id).is_some_and(|copy| copy.joins);
-    let joining = routing.assigned().map(|copy| &copy.allocation_id).filter(joins);
-    let others = routing.in_sync.iter().chain(joining).filter(|id| **id != shard.allocation_id);
+    let mut copies = shard.copies.borrow_mut();
+    let others = routing.in_sync.iter().filter(|id| **id != shard.allocation_id);
     // What a copy may still forget is not known everywhere.
     let mut lowest = store.persisted_checkpoint();
     for id in others {
         lowest = lowest.min(copies.get(id).and_then(|copy| copy.local_checkpoint));
+    }
+    for (id, copy) in copies.iter_mut().filter(|(_, copy)| copy.joins) {
+        // Until it is in sync, or given up.
+        copy.joins = !routing.in_sync.contains(id)
+            && routing.assigned().any(|assigned| assigned.allocation_id == *id);
+        if copy.joins {
+            lowest = lowest.min(copy.local_checkpoint);
+        }
     }
     if let Some(checkpoint) = lowest
         && store.global_checkpoint() < lowest

@@ -15,7 +15,7 @@ use super::follower::{Follower, Pacing, run};
 /// The shards of a node that follow.
 #[derive(Default)]
 pub(crate) struct FollowTasks {
-    by_shard: RefCell<BTreeMap<ShardKey, Running>>,
+    by_shard: RefCell<BTreeMap<ShardKey, Rc<Running>>>,
 }
 
 struct Running {
@@ -30,14 +30,13 @@ impl FollowTasks {
         let state = node.state();
         let mut running = self.by_shard.borrow_mut();
         let shards = node.shards.borrow();
-        running.retain(|key, running| {
-            if !scope.holds(key) {
-                return true;
+        for (key, one) in scope.among(&running) {
+            let is_same = |shard: &&Rc<LocalShard>| Rc::ptr_eq(shard, &one.follower.shard);
+            let leader = shards.get(&key).filter(is_same).and_then(|shard| wanted(&state, shard));
+            if leader.is_none_or(|leader| Pacing::of(node, leader) != one.pacing) {
+                running.remove(&key);
             }
-            let is_same = |shard: &&Rc<LocalShard>| Rc::ptr_eq(shard, &running.follower.shard);
-            let leader = shards.get(key).filter(is_same).and_then(|shard| wanted(&state, shard));
-            leader.is_some_and(|leader| Pacing::of(node, leader) == running.pacing)
-        });
+        }
         for (key, shard) in scope.among(&shards) {
             match wanted(&state, &shard) {
                 Some(leader) if !running.contains_key(&key) => {
@@ -46,7 +45,7 @@ impl FollowTasks {
                     let Some(follower) = follower.map(Rc::new) else { continue };
                     let task = run(node.clone(), follower.clone());
                     let task = node.env.spawn("follows", task);
-                    running.insert(key, Running { pacing, follower, _task: task });
+                    running.insert(key, Rc::new(Running { pacing, follower, _task: task }));
                 }
                 Some(_) => {}
                 None => fill_gaps(node, &state, shard),

@@ -1,6 +1,7 @@
 //! Brings up the copies that belong on this node, and takes down those that do not.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -31,28 +32,21 @@ impl Scope {
         Scope::Of(names, uuids)
     }
 
-    pub(crate) fn holds(&self, key: &ShardKey) -> bool {
-        match self {
-            Scope::All => true,
-            Scope::Of(_, uuids) => uuids.contains(&key.0),
-        }
-    }
-
     /// Of the copies here those that are looked at.
-    pub(crate) fn among(
-        &self,
-        shards: &BTreeMap<ShardKey, Rc<LocalShard>>,
-    ) -> Vec<(ShardKey, Rc<LocalShard>)> {
-        let both = |(key, shard): (&ShardKey, &Rc<LocalShard>)| (key.clone(), shard.clone());
+    pub(crate) fn among<V: Clone>(&self, copies: &BTreeMap<ShardKey, V>) -> Vec<(ShardKey, V)> {
+        let both = |(key, copy): (&ShardKey, &V)| (key.clone(), copy.clone());
         match self {
-            Scope::All => shards.iter().map(both).collect(),
+            Scope::All => copies.iter().map(both).collect(),
             Scope::Of(_, uuids) => {
-                let of_index =
-                    |uuid: &String| shards.range((uuid.clone(), 0)..=(uuid.clone(), u32::MAX));
-                uuids.iter().flat_map(of_index).map(both).collect()
+                uuids.iter().flat_map(|uuid| copies.range(all_of(uuid))).map(both).collect()
             }
         }
     }
+}
+
+/// The keys of all copies of an index.
+fn all_of(uuid: &str) -> RangeInclusive<ShardKey> {
+    (uuid.to_owned(), 0)..=(uuid.to_owned(), u32::MAX)
 }
 
 /// Runs whenever the state changes. Costs what changed, and a look at each index; after a failure of a copy what belongs on this
@@ -73,7 +67,7 @@ pub(super) async fn run(node: Node) {
         bring_up(&node, &state, &scope);
         node.following.reconcile(&node, &scope);
         look_after(&node, &scope);
-        remove_obsolete(&node).await;
+        remove_obsolete(&node, &scope).await;
         before = Some(state);
     }
 }
@@ -178,12 +172,27 @@ fn bring_up_copy(
 }
 
 /// Deletes what no copy needs any more.
-async fn remove_obsolete(node: &Node) {
-    let obsolete = node.state().obsolete(&node.config.name, &node.kept.borrow());
+async fn remove_obsolete(node: &Node, scope: &Scope) {
+    let state = node.state();
+    let here = &node.config.name;
+    let obsolete = {
+        let kept = node.kept.borrow();
+        let of = |keys: &mut dyn Iterator<Item = &ShardKey>| keys.cloned().collect::<Vec<_>>();
+        match scope {
+            Scope::All => state.obsolete(here, state.indices.keys(), &of(&mut kept.iter())),
+            Scope::Of(names, uuids) => {
+                let mut keys = uuids.iter().flat_map(|uuid| kept.range(all_of(uuid)));
+                state.obsolete(here, names, &of(&mut keys))
+            }
+        }
+    };
     for key in obsolete {
-        // What cannot be removed now is tried again the next time.
-        if node.disk.remove_copy(&key.0, key.1).await.is_ok() {
-            node.kept.borrow_mut().remove(&key);
+        match node.disk.remove_copy(&key.0, key.1).await {
+            Ok(()) => {
+                node.kept.borrow_mut().remove(&key);
+            }
+            // It is tried again the next time.
+            Err(_) => node.inner.reconciles_all.set(true),
         }
     }
 }

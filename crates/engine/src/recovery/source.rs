@@ -136,6 +136,7 @@ pub(crate) async fn open_session(
     let shard = node.local_shard(index, number)?;
     let store = shard.primary_store()?;
     if let SessionKind::Peer { allocation_id, .. } = &kind {
+        until_assigned(node, &shard, allocation_id).await?;
         // What an earlier try of this copy had come to no longer counts: nothing waits for it.
         shard.copies.borrow_mut().remove(allocation_id);
     }
@@ -188,6 +189,31 @@ pub(crate) async fn open_session(
     node.sessions.open.borrow_mut().insert(id, session);
     node.sessions.opened.notify_waiters();
     Ok(Response::Session(Box::new(opened)))
+}
+
+/// Waits until this node knows of the copy that asks: what is written goes to the copies that its state names.
+async fn until_assigned(
+    node: &Node,
+    shard: &LocalShard,
+    allocation_id: &str,
+) -> Result<(), Failure> {
+    let is_assigned = || {
+        let state = node.state();
+        let routing = state.shard(&shard.index, shard.number);
+        routing.is_some_and(|shard| shard.assigned().any(|c| c.allocation_id == allocation_id))
+    };
+    let waiting = async {
+        loop {
+            let changed = node.state_changed.notified();
+            if is_assigned() {
+                return;
+            }
+            changed.await;
+        }
+    };
+    let why = "is copied to a node that the primary's node does not know of yet; try again";
+    let waited = node.env.timeout(OPENING_PATIENCE, waiting).await;
+    waited.map_err(|_| Failure::unavailable(&shard.index, shard.number, why))
 }
 
 /// Waits until every copy in sync has everything up to `max`: a follower must not have what another primary may replace.

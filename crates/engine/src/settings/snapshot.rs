@@ -1,7 +1,7 @@
 //! The typed values that the engine reads.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::kind::Typed;
@@ -245,8 +245,15 @@ impl IndexSettings {
     /// `index.priority` of an index with the settings `given`, without the others.
     pub fn priority_of(given: &SettingsMap) -> u32 {
         const NAME: &str = "index.priority";
-        let setting = find(NAME).expect("it is in the table");
-        count(&BTreeMap::from([(setting.name, value(setting, &[given]))]), NAME)
+        let of = |layers: &[&SettingsMap]| {
+            let setting = find(NAME).expect("it is in the table");
+            count(&BTreeMap::from([(NAME, value(setting, layers))]), NAME)
+        };
+        static DEFAULT: OnceLock<u32> = OnceLock::new();
+        match given.contains_key(NAME) {
+            true => of(&[given]),
+            false => *DEFAULT.get_or_init(|| of(&[])),
+        }
     }
 
     /// `index.number_of_shards`.

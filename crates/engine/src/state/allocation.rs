@@ -23,12 +23,9 @@ use crate::settings::Settings;
 pub(super) fn reroute(state: &mut ClusterState, mut touched: Touched) -> Vec<Change> {
     let mut changes = Vec::new();
     let settings = state.settings();
+    let indices = by_priority(state);
     // What is placed after a copy that waits may change what that copy would wait for.
-    loop {
-        let indices = by_priority(state);
-        if indices.is_empty() {
-            break;
-        }
+    while !indices.is_empty() {
         let (mut loads, before) = (Loads::of(state, &settings), changes.len());
         for primaries in [true, false] {
             place(state, &settings, (&indices, primaries), &mut loads, &mut changes);
@@ -135,6 +132,10 @@ fn place(
     changes: &mut Vec<Change>,
 ) {
     for index in indices {
+        // The last to be placed are replicas: where none finds room any more, none has to be looked at.
+        if !primaries && !loads.have_room_for_replicas() {
+            return;
+        }
         for (number, at) in unassigned(&state.routing[index], primaries) {
             let shard = &state.routing[index][number as usize];
             let slot = Slot { index, number, shard, copy: &shard.copies[at] };

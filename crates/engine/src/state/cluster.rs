@@ -170,13 +170,18 @@ impl ClusterState {
     }
 
     /// What a node may delete of these copies on its disk, UUID of the index and shard: the index is gone, or every copy of the
-    /// shard is started and none belongs on this node.
-    pub fn obsolete(&self, node: &str, copies: &BTreeSet<(String, u32)>) -> Vec<(String, u32)> {
+    /// shard is started and none belongs on this node. `indices` names all that they may be of.
+    pub fn obsolete<'a>(
+        &'a self,
+        node: &str,
+        indices: impl IntoIterator<Item = &'a String>,
+        copies: &[(String, u32)],
+    ) -> Vec<(String, u32)> {
         if copies.is_empty() {
             return Vec::new();
         }
-        let names: BTreeMap<&str, &str> =
-            self.indices.iter().map(|(name, meta)| (meta.uuid.as_str(), name.as_str())).collect();
+        let uuid = |name: &'a String| Some((self.indices.get(name)?.uuid.as_str(), name));
+        let names: BTreeMap<&str, &String> = indices.into_iter().filter_map(uuid).collect();
         let is_obsolete = |(uuid, shard): &&(String, u32)| {
             let Some(index) = names.get(uuid.as_str()) else { return true };
             self.shard(index, *shard).is_some_and(|shard| {

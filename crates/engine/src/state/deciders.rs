@@ -121,6 +121,16 @@ impl<'a> Deciders<'a> {
 
     /// Whether the copy may go to this node, provided that it may go anywhere.
     pub fn node_verdict(&self, slot: Slot<'_>, node: &str) -> Verdict {
+        self.verdict_with(slot, node, || self.state.on_disk(node, slot.index, slot.number))
+    }
+
+    /// The same where it is known, or can be found, which copy the node's disk holds.
+    fn verdict_with<'d>(
+        &self,
+        slot: Slot<'_>,
+        node: &str,
+        on_disk: impl FnOnce() -> Option<&'d str>,
+    ) -> Verdict {
         if let Some(other) = slot.shard.on_node(node) {
             let id = &other.allocation_id;
             return self.no("same_shard", || format!("the node already holds copy [{id}]"));
@@ -129,16 +139,24 @@ impl<'a> Deciders<'a> {
             return self.no("filter", || format!("the node is named by {EXCLUDE}"));
         }
         let load = self.loads.get(node);
-        if slot.copy.primary { self.primary_on(slot, node, load) } else { self.peer_to(slot, load) }
+        match slot.copy.primary {
+            true => self.primary_on(slot, load, on_disk),
+            false => self.peer_to(slot, load),
+        }
     }
 
     fn is_excluded(&self, node: &str) -> bool {
         self.settings.allocation_exclude_name().iter().any(|pattern| matches(pattern, node))
     }
 
-    fn primary_on(&self, slot: Slot<'_>, node: &str, load: Load) -> Verdict {
+    fn primary_on<'d>(
+        &self,
+        slot: Slot<'_>,
+        load: Load,
+        on_disk: impl FnOnce() -> Option<&'d str>,
+    ) -> Verdict {
         if slot.shard.was_started() {
-            match self.state.on_disk(node, slot.index, slot.number) {
+            match on_disk() {
                 Some(id) if slot.shard.in_sync.contains(id) => {}
                 Some(id) => {
                     return self.no("in_sync_store", || {
@@ -198,7 +216,7 @@ impl<'a> Deciders<'a> {
         let holders = self.state.holders(slot.index, slot.number).into_iter().flatten();
         let candidates = holders.filter_map(|(node, found)| {
             let node = self.state.present.get(node)?.as_str();
-            let verdict = self.node_verdict(slot, node);
+            let verdict = self.verdict_with(slot, node, || Some(found));
             let throttled = match verdict {
                 Verdict::Yes => false,
                 Verdict::Throttle(_) => true,

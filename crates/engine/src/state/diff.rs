@@ -3,13 +3,13 @@
 //! As Elasticsearch publishes its cluster state: a node without the state that a diff begins from says so,
 //! and is sent the whole.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::cluster::ByNode;
+use super::differing::differing;
 use super::disks::Holders;
 use super::{AutoFollow, ClusterState, IndexMeta, Node, ShardRouting};
 use crate::routing::IdSource;
@@ -54,12 +54,6 @@ impl StateDiff {
     /// What leads from `old` to `new`, two states of one cluster. Costs what differs, and a look at each
     /// index.
     pub fn between(old: &ClusterState, new: &ClusterState) -> Self {
-        let indices = |(name, meta): (&String, &Arc<IndexMeta>)| {
-            let same =
-                old.indices.get(name).is_some_and(|old| Arc::ptr_eq(old, meta) || old == meta);
-            (!same).then(|| (name.clone(), meta.clone()))
-        };
-        let gone = |name: &&String| !new.indices.contains_key(*name);
         let settings = (new.persistent.clone(), new.transient.clone());
         let settings_same = old.persistent == settings.0 && old.transient == settings.1;
         let mut diff = StateDiff {
@@ -69,8 +63,8 @@ impl StateDiff {
             members: BTreeMap::new(),
             joined: BTreeSet::new(),
             left: BTreeSet::new(),
-            indices: new.indices.iter().filter_map(indices).collect(),
-            deleted: old.indices.keys().filter(gone).cloned().collect(),
+            indices: BTreeMap::new(),
+            deleted: BTreeSet::new(),
             shards: BTreeMap::new(),
             settings: (!settings_same).then_some(settings),
             auto_follow: (old.auto_follow != new.auto_follow).then(|| new.auto_follow.clone()),
@@ -87,17 +81,25 @@ impl StateDiff {
             diff.joined = new.present.difference(&old.present).cloned().collect();
             diff.left = old.present.difference(&new.present).cloned().collect();
         }
+        for (name, before, after) in differing(&old.indices, &new.indices) {
+            match after {
+                Some(meta) if before != after => {
+                    diff.indices.insert(name.clone(), meta.clone());
+                }
+                Some(_) => {}
+                None => {
+                    diff.deleted.insert(name.clone());
+                }
+            }
+        }
         diff.find_shards(old, new);
         diff.wire_bytes = diff.count_bytes();
         diff
     }
 
     fn find_shards(&mut self, old: &ClusterState, new: &ClusterState) {
-        for (index, shards) in &new.routing {
-            let before = old.routing.get(index);
-            if before.is_some_and(|before| Arc::ptr_eq(before, shards)) {
-                continue;
-            }
+        for (index, before, after) in differing(&old.routing, &new.routing) {
+            let Some(shards) = after else { continue };
             let differs = |number: u32, shard: &ShardRouting| {
                 before.and_then(|before| before.get(number as usize)) != Some(shard)
             };
@@ -209,32 +211,9 @@ impl ClusterState {
     /// Names of the indices that differ from those of another state, are new or are gone. Costs a look at each index.
     pub(crate) fn changed_since(&self, old: &ClusterState) -> BTreeSet<String> {
         let mut changed = BTreeSet::new();
-        add_changed(&old.indices, &self.indices, &mut changed);
-        add_changed(&old.routing, &self.routing, &mut changed);
+        changed.extend(differing(&old.indices, &self.indices).map(|(name, ..)| name.clone()));
+        changed.extend(differing(&old.routing, &self.routing).map(|(name, ..)| name.clone()));
         changed
-    }
-}
-
-/// Adds the names whose values are not the same, in two maps that share what is.
-fn add_changed<V>(
-    old: &BTreeMap<String, Arc<V>>,
-    new: &BTreeMap<String, Arc<V>>,
-    changed: &mut BTreeSet<String>,
-) {
-    let (mut olds, mut news) = (old.iter().peekable(), new.iter().peekable());
-    loop {
-        let order = match (olds.peek(), news.peek()) {
-            (None, None) => return,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some((old, _)), Some((new, _))) => old.cmp(new),
-        };
-        let old = if order.is_le() { olds.next() } else { None };
-        let new = if order.is_ge() { news.next() } else { None };
-        match (old, new) {
-            (Some((_, old)), Some((_, new))) if Arc::ptr_eq(old, new) => {}
-            (old, new) => changed.extend(old.or(new).map(|(name, _)| name.clone())),
-        }
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::differing::differing;
+
 /// Allocation ids by node.
 pub(super) type Holders = BTreeMap<String, String>;
 
@@ -94,12 +96,8 @@ impl Disks {
     pub fn changes_to(&self, newer: &Disks) -> BTreeMap<String, BTreeMap<u32, Holders>> {
         let mut changes: BTreeMap<String, BTreeMap<u32, Holders>> = BTreeMap::new();
         let none = Arc::default();
-        for uuid in self.0.keys().chain(newer.0.keys()) {
-            let (old, new) =
-                (self.0.get(uuid).unwrap_or(&none), newer.0.get(uuid).unwrap_or(&none));
-            if Arc::ptr_eq(old, new) || changes.contains_key(uuid) {
-                continue;
-            }
+        for (uuid, old, new) in differing(&self.0, &newer.0) {
+            let (old, new) = (old.unwrap_or(&none), new.unwrap_or(&none));
             for shard in old.keys().chain(new.keys()) {
                 if old.get(shard) != new.get(shard) {
                     let holders = new.get(shard).cloned().unwrap_or_default();

@@ -129,6 +129,13 @@ impl Loads {
         self.number(node).map(|number| self.loads[number]).unwrap_or_default()
     }
 
+    /// Whether any node may receive a peer recovery, and any may send one.
+    pub fn have_room_for_replicas(&self) -> bool {
+        let most = self.limits.recoveries;
+        self.loads.iter().any(|load| load.incoming < most)
+            && self.loads.iter().any(|load| load.outgoing < most)
+    }
+
     pub fn limits(&self) -> Limits {
         self.limits
     }

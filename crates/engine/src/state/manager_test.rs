@@ -178,8 +178,8 @@ fn an_index_is_created_started_and_deleted() {
 
     let gone = Change::IndexDeleted { index: "logs".to_owned(), uuid: meta.uuid.clone() };
     assert_eq!(lab.apply(Event::DeleteIndex { index: "logs".to_owned() }), Ok(vec![gone]));
-    let copies = BTreeSet::from([(meta.uuid.clone(), 0)]);
-    assert_eq!(lab.state.obsolete("n1", &copies), [(meta.uuid.clone(), 0)]);
+    let copies = [(meta.uuid.clone(), 0)];
+    assert_eq!(lab.state.obsolete("n1", lab.state.indices.keys(), &copies), copies);
     let said = lab.apply(Event::DeleteIndex { index: "logs".to_owned() }).unwrap_err();
     assert_eq!(said.rest(), (404, "index_not_found_exception"));
 }

@@ -16,6 +16,7 @@
 //! | `touched` | the shards that are left to look at after a batch |
 //! | `disks` | what the disks of the nodes hold |
 //! | `diff` | [`StateDiff`]: from one state to the next |
+//! | `differing` | where two maps differ that share what is the same |
 //! | `deciders` | why a copy may go to a node, must wait, or must not |
 //! | `explain` | the same in words, for `_cluster/allocation/explain` |
 //! | `health` | green, yellow, red |
@@ -38,6 +39,7 @@ mod check;
 mod cluster;
 mod deciders;
 mod diff;
+mod differing;
 mod disks;
 mod error;
 mod event;

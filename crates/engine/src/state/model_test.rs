@@ -344,7 +344,8 @@ impl Model {
         let name = name(n);
         if self.state.present.contains(&name) {
             let disk = self.disks.get_mut(&name).unwrap();
-            for copy in self.state.obsolete(&name, &disk.keys().cloned().collect()) {
+            let copies: Vec<_> = disk.keys().cloned().collect();
+            for copy in self.state.obsolete(&name, self.state.indices.keys(), &copies) {
                 disk.remove(&copy);
             }
         }
