@@ -9,6 +9,7 @@
 //! | [`Snapshot`] | a commit held for a recovery that reads it |
 //! | [`Incoming`] | files being received, until they become a copy |
 //! | [`Mapping`] | which fields are indexed |
+//! | [`sent`] | operations on their way to another node |
 //! | [`search`] | searches: their plain data, their execution, what is merged |
 //!
 //! The one rule: an operation that was applied and then synced survives a `kill -9` at any moment; a file
@@ -44,6 +45,7 @@ mod record_log;
 mod retention;
 pub mod search;
 mod segments;
+pub mod sent;
 mod shard;
 mod snapshot;
 mod synthetic;

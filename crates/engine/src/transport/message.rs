@@ -171,6 +171,7 @@ pub enum Request {
         /// The primary's term.
         primary_term: u64,
         /// The operations.
+        #[serde(with = "store::sent")]
         ops: Arc<Vec<Operation>>,
         /// What every in-sync copy has.
         global_checkpoint: Option<u64>,
@@ -337,7 +338,7 @@ pub enum Response {
     /// A chunk.
     Chunk(Box<WireChunk>),
     /// Operations, sorted.
-    Ops(Vec<Operation>),
+    Ops(#[serde(with = "store::sent")] Vec<Operation>),
     /// Operations for a follower.
     Changes(Box<Changes>),
     /// A sequence number.

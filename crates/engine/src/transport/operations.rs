@@ -15,7 +15,7 @@ use super::message::ops_bytes;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Operations {
     /// As they are.
-    Plain(Arc<Vec<Operation>>),
+    Plain(#[serde(with = "store::sent")] Arc<Vec<Operation>>),
     /// Compressed; the first byte names the codec.
     Packed {
         /// What the codec made of them.
@@ -25,34 +25,38 @@ pub enum Operations {
     },
 }
 
+/// What is packed.
+#[derive(Serialize, Deserialize)]
+struct Unpacked(#[serde(with = "store::sent")] Arc<Vec<Operation>>);
+
 impl Operations {
     /// Packs operations with the codec of a request's `compress` field, unless that makes them larger.
     pub async fn pack(env: &Env, ops: Vec<Operation>, compress: u8) -> Operations {
         if compress == 0 || ops.is_empty() {
             return Operations::Plain(Arc::new(ops));
         }
+        let ops = Unpacked(Arc::new(ops));
         let plain = postcard::to_stdvec(&ops).expect("operations are plain data");
         match maybe_compress(env, Chunk::Bytes(Bytes::from(plain)), compress).await {
             (Chunk::Bytes(bytes), _, Some(plain_bytes)) => {
                 Operations::Packed { bytes, plain_bytes }
             }
-            _ => Operations::Plain(Arc::new(ops)),
+            _ => Operations::Plain(ops.0),
         }
     }
 
     /// The operations.
     pub async fn unpack(self, env: &Env) -> Result<Vec<Operation>, Failure> {
         match self {
-            Operations::Plain(ops) => {
-                Ok(Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared)))
-            }
+            Operations::Plain(ops) => Ok(Arc::unwrap_or_clone(ops)),
             Operations::Packed { bytes, plain_bytes } => {
                 let plain = decompress(env, Chunk::Bytes(bytes), plain_bytes, 0).await?;
                 let plain = plain.bytes().cloned().unwrap_or_default();
-                postcard::from_bytes(&plain).map_err(|error| {
+                let Unpacked(ops) = postcard::from_bytes(&plain).map_err(|error| {
                     let reason = format!("packed operations cannot be read: {error}");
                     Failure::new(500, "transport_exception", reason)
-                })
+                })?;
+                Ok(Arc::unwrap_or_clone(ops))
             }
         }
     }

@@ -14,7 +14,7 @@ mod pace;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -141,7 +141,9 @@ pub struct ShardFollower {
     reads: BTreeMap<u64, Reading>,
     /// Rests of ranges that came in part: from, until.
     partial: BTreeMap<u64, u64>,
-    buffer: BTreeMap<u64, Operation>,
+    /// What each answer brought, by its first operation. Two may have some in common: a read that was alone may bring more
+    /// than it was thought to.
+    buffer: BTreeMap<u64, VecDeque<Operation>>,
     buffer_bytes: u64,
     buffer_ops: u64,
     writes: BTreeMap<u64, Writing>,
@@ -233,7 +235,12 @@ impl ShardFollower {
         let mut ops = Vec::new();
         let (mut count, mut bytes) = (0, 0);
         while count < max_ops && (ops.is_empty() || bytes < max_bytes) {
-            let Some((_, op)) = self.buffer.pop_first() else { break };
+            let Some(mut first) = self.buffer.first_entry() else { break };
+            let op = first.get_mut().pop_front();
+            if first.get().is_empty() {
+                first.remove();
+            }
+            let Some(op) = op else { continue };
             bytes += op.encoded_bytes();
             count += op.count();
             ops.push(op);
@@ -331,15 +338,11 @@ impl ShardFollower {
         self.leader_next =
             self.leader_next.max(answer.global_checkpoint.map_or(0, |seq_no| seq_no + 1));
         self.leader_max_seq_no = self.leader_max_seq_no.max(answer.max_seq_no);
-        let mut next = ask.from;
-        for op in answer.ops {
-            next = next.max(op.places().end);
-            self.buffer_bytes += op.encoded_bytes();
-            self.buffer_ops += op.count();
-            if let Some(twice) = self.buffer.insert(op.seq_no, op) {
-                self.buffer_bytes -= twice.encoded_bytes();
-                self.buffer_ops -= twice.count();
-            }
+        let next = answer.ops.iter().map(|op| op.places().end).fold(ask.from, u64::max);
+        self.buffer_bytes += bytes;
+        self.buffer_ops += count;
+        if let Some(first) = answer.ops.first() {
+            self.buffer.entry(first.seq_no).or_default().extend(answer.ops);
         }
         self.requested_next = self.requested_next.max(next);
         if next < ask.until {

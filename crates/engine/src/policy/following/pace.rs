@@ -61,9 +61,10 @@ const READ_OPS_MAX: u64 = 50_000;
 /// A read that looks whether there is anything.
 const POLL_BYTES: u64 = 1 << 20;
 /// Batches that are written at once: while one is synced and replicated, the next is applied.
-const WRITES_MAX: usize = 4;
-const WRITE_BYTES_MAX: u64 = 8 << 20;
-const WRITE_OPS_MAX: u64 = 50_000;
+const WRITES_MAX: usize = 9;
+/// As many as the field, and not more: documents are read before they are indexed, and should still be in the core's cache.
+const WRITE_BYTES_MAX: u64 = 2 << 20;
+const WRITE_OPS_MAX: u64 = 5120;
 /// As in the field.
 const RETRY_DELAY_MAX: Duration = Duration::from_millis(500);
 /// A link that died without a word is found out after so long at the latest.

@@ -1,0 +1,128 @@
+//! Operations on their way to another node: what they are, and behind it all their sources as one.
+//!
+//! So whoever takes them in allocates once for all sources, and each operation has a part of that. A field takes this form
+//! with `#[serde(with = "store::sent")]`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::operation::Run;
+use crate::{OpKind, Operation};
+
+/// An operation without its source.
+#[derive(Serialize, Deserialize)]
+struct Head<'a> {
+    seq_no: u64,
+    version: u64,
+    id: &'a str,
+    kind: HeadKind,
+}
+
+#[derive(Serialize, Deserialize)]
+enum HeadKind {
+    /// Length of the source, and whether the id was generated.
+    Index(usize, bool),
+    Delete,
+    NoOp,
+    Run(Run),
+}
+
+/// Writes operations in this form.
+pub fn serialize<S: Serializer>(
+    ops: &impl AsRef<Vec<Operation>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let ops = ops.as_ref();
+    let mut sources = Vec::with_capacity(ops.iter().map(|op| source_of(op).len()).sum());
+    ops.iter().for_each(|op| sources.extend_from_slice(source_of(op)));
+    let heads: Vec<Head<'_>> = ops.iter().map(head_of).collect();
+    (heads, Bytes::from(sources)).serialize(serializer)
+}
+
+/// Reads what [`serialize`] wrote. Fails where the sources are not as long as the operations say.
+pub fn deserialize<'de, D: Deserializer<'de>, T: From<Vec<Operation>>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let (heads, mut sources) = <(Vec<Head<'de>>, Bytes)>::deserialize(deserializer)?;
+    let mut ops = Vec::with_capacity(heads.len());
+    for Head { seq_no, version, id, kind } in heads {
+        let kind = match kind {
+            HeadKind::Index(len, _) if len > sources.len() => {
+                return Err(D::Error::custom("operations have longer sources than came"));
+            }
+            HeadKind::Index(len, auto_id) => {
+                OpKind::Index { source: sources.split_to(len), auto_id }
+            }
+            HeadKind::Delete => OpKind::Delete,
+            HeadKind::NoOp => OpKind::NoOp,
+            HeadKind::Run(run) => OpKind::Run(run),
+        };
+        ops.push(Operation { seq_no, version, id: Arc::from(id), kind });
+    }
+    match sources.is_empty() {
+        true => Ok(ops.into()),
+        false => Err(D::Error::custom("more sources came than the operations have")),
+    }
+}
+
+fn source_of(op: &Operation) -> &[u8] {
+    match &op.kind {
+        OpKind::Index { source, .. } => source,
+        OpKind::Delete | OpKind::NoOp | OpKind::Run(_) => &[],
+    }
+}
+
+fn head_of(op: &Operation) -> Head<'_> {
+    let kind = match &op.kind {
+        OpKind::Index { source, auto_id } => HeadKind::Index(source.len(), *auto_id),
+        OpKind::Delete => HeadKind::Delete,
+        OpKind::NoOp => HeadKind::NoOp,
+        OpKind::Run(run) => HeadKind::Run(run.clone()),
+    };
+    Head { seq_no: op.seq_no, version: op.version, id: &op.id, kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Sent(#[serde(with = "super")] Vec<Operation>);
+
+    fn some() -> Sent {
+        let index = |source: &'static [u8], auto_id| OpKind::Index {
+            source: Bytes::from_static(source),
+            auto_id,
+        };
+        let kinds = [
+            index(b"{\"n\":1}", true),
+            OpKind::Delete,
+            OpKind::Run(Run::new(7, 700)),
+            index(b"{}", false),
+            OpKind::NoOp,
+            index(b"", false),
+        ];
+        let op = |(seq_no, kind)| Operation { seq_no, version: 3, id: Arc::from("id"), kind };
+        Sent((5..).zip(kinds).map(op).collect())
+    }
+
+    #[test]
+    fn come_as_they_were_sent() {
+        let bytes = postcard::to_stdvec(&some()).unwrap();
+        assert_eq!(postcard::from_bytes::<Sent>(&bytes).unwrap(), some());
+    }
+
+    #[test]
+    fn sources_of_another_length_are_refused() {
+        let Sent(ops) = some();
+        let heads: Vec<Head<'_>> = ops.iter().map(head_of).collect();
+        for sources in ["{\"n\":1}{", "{\"n\":1}{}{"] {
+            let bytes = postcard::to_stdvec(&(&heads, sources.as_bytes())).unwrap();
+            let said = postcard::from_bytes::<Sent>(&bytes);
+            assert!(said.is_err(), "{said:?}");
+        }
+    }
+}
