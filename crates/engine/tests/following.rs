@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use common::pair::{Pair, pair, pair_of};
@@ -299,7 +300,8 @@ async fn paused_resumed_and_let_go(env: Env) {
     pair.stop().await;
 }
 
-/// A batch that the primary applies while a copy begins to be tracked is either sent to it or found in the log.
+/// A batch that the primary applies while a copy begins to be tracked is either sent to it or found in the log, and it waits
+/// for what is on its way to it, even if all others have it before.
 async fn a_replica_that_comes_up_beside_writes_lacks_none(env: Env) {
     let pair = pair(&env, 2, 50_000_000, 50).await;
     let parameters =
@@ -310,18 +312,20 @@ async fn a_replica_that_comes_up_beside_writes_lacks_none(env: Env) {
         pair.follower.must("PUT", "/b/_settings", body).await;
     };
     for round in 1..=8 {
-        let from = round * 1000;
+        let is_up = Cell::new(false);
         let writing = async {
-            for part in 0..10 {
-                pair.leader.index("a", from + part * 40, from + (part + 1) * 40).await;
+            let mut from = round * 100_000;
+            while !is_up.get() {
+                pair.leader.index("a", from, from + 40).await;
+                from += 40;
             }
         };
         let adding = async {
             env.sleep(Duration::from_millis(3 * round)).await;
             set(1).await;
+            pair.follower.green("b").await;
+            is_up.set(true);
         };
-        tokio::join!(writing, adding);
-        let came_up = pair.follower.green("b");
         let failed = async {
             // The manager counts how often a copy failed until it is started.
             while most_failures(&pair.follower, "b") == 0 {
@@ -329,7 +333,7 @@ async fn a_replica_that_comes_up_beside_writes_lacks_none(env: Env) {
             }
         };
         tokio::select! {
-            () = came_up => {}
+            _ = async { tokio::join!(writing, adding) } => {}
             () = failed => panic!("its recovery failed beside the writes"),
         }
         pair.same(&env, "b").await;

@@ -5,7 +5,8 @@
 //! `cargo bench -p narrows --bench following`: one node on each side. A follower is paused while the leader is filled, and
 //! resumed: everything comes as operations. The same documents were indexed on the follower's node directly before. The
 //! follower has a core of its own both times, and everything else another one: what a follower can do does not depend on
-//! how busy its leader's machine is. `of local, CPU` compares the core time of the follower's node for each document.
+//! how busy its leader's machine is. Both times end when all is searchable: the index library may have queued much of it.
+//! `of local, CPU` compares the core time of the follower's node for each document.
 //! NARROWS_SCALE multiplies the documents, NARROWS_LAPS repeats, NARROWS_CUT_SECONDS is how long the link is cut (0: not).
 
 mod common;
@@ -94,7 +95,10 @@ impl Bench {
         let mut target = self.start().await;
         common::create(&target, "follower", self.corpus, SHARDS).await;
         let idle = core_ms(&target, "follower").await;
-        let local = self.index(&target, "follower", self.documents).await;
+        let began = Instant::now();
+        self.index(&target, "follower", self.documents).await;
+        make_searchable(&target).await;
+        let local = began.elapsed();
         let local_core_ms = core_ms(&target, "follower").await - idle;
         common::ask(&target, "follower", "DELETE", "/a", Value::Null).await;
         self.follow(&target).await;
@@ -108,6 +112,7 @@ impl Bench {
         let began = Instant::now();
         common::ask(&target, "follower", "POST", "/a/_ccr/resume_follow", Value::Null).await;
         self.wait_for(&target, self.documents).await;
+        make_searchable(&target).await;
         let follow = began.elapsed();
         let follow_core_ms = core_ms(&target, "follower").await - idle;
         let bytes = (carried(&target) - before) as f64;
@@ -230,6 +235,11 @@ async fn anonymous(target: &EmbeddedTarget, cluster: &str) -> u64 {
     let stats = common::ask(target, cluster, "GET", "/_nodes/stats/process", Value::Null).await;
     let nodes = stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
     nodes.filter_map(|node| node["process"]["mem"]["anonymous_in_bytes"].as_u64()).sum()
+}
+
+/// Waits until the follower has indexed what it was given.
+async fn make_searchable(target: &EmbeddedTarget) {
+    common::ask(target, "follower", "POST", "/a/_refresh", Value::Null).await;
 }
 
 /// Core time of a cluster's node so far.
