@@ -205,9 +205,7 @@ impl ClusterState {
             + self.members.len() as u64 * MEMBER_BYTES
             + self.indices.len() as u64 * INDEX_BYTES
     }
-}
 
-impl ClusterState {
     /// Names of the indices that differ from those of another state, are new or are gone. Costs a look at each index.
     pub(crate) fn changed_since(&self, old: &ClusterState) -> BTreeSet<String> {
         let mut changed = BTreeSet::new();
