@@ -101,7 +101,7 @@ impl Follower {
             true => store.max_seq_no(),
             false => store.global_checkpoint(),
         };
-        let policy = ShardFollower::new(pace, goes_on_after, store.max_seq_no());
+        let policy = ShardFollower::new(node.env.now(), pace, goes_on_after, store.max_seq_no());
         Some(Follower {
             shard,
             source: Rc::new(source),

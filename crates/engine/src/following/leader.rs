@@ -32,8 +32,12 @@ pub(crate) async fn read_changes(node: &Node, ask: ReadChanges) -> Result<Respon
         let shard = local(node, &ask.leader)?;
         let (advanced, changed) = (shard.advanced.notified(), node.state_changed.notified());
         let store = primary(&shard, &ask.leader)?;
-        advance_global_checkpoint(node, &shard);
-        let has_news = store.global_checkpoint() >= Some(ask.from) || index_changed();
+        let has_ops = || store.global_checkpoint() >= Some(ask.from);
+        if !has_ops() {
+            // Where writes do not wait for the disk it rises with nobody's doing.
+            advance_global_checkpoint(node, &shard);
+        }
+        let has_news = has_ops() || index_changed();
         if has_news || node.env.now() >= deadline {
             break store;
         }
@@ -221,7 +225,7 @@ fn local(node: &Node, of: &LeaderShard) -> Result<Rc<LocalShard>, Failure> {
         );
         return Err(Failure::new(404, "index_not_found_exception", reason));
     }
-    node.local_shard(&of.index, of.shard)
+    node.local_shard_of((&of.index, &meta.uuid), of.shard)
 }
 
 /// Its store, if it is the primary and has the history of which the follower has the beginning.

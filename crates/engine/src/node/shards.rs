@@ -338,7 +338,16 @@ impl Node {
     pub(crate) fn local_shard(&self, index: &str, number: u32) -> Result<Rc<LocalShard>, Failure> {
         let state = self.state();
         let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
-        let shard = self.shards.borrow().get(&(meta.uuid.clone(), number)).cloned();
+        self.local_shard_of((index, &meta.uuid), number)
+    }
+
+    /// A copy on this node, of an index by its name and UUID.
+    pub(crate) fn local_shard_of(
+        &self,
+        (index, uuid): (&str, &str),
+        number: u32,
+    ) -> Result<Rc<LocalShard>, Failure> {
+        let shard = self.shards.borrow().get(&(uuid.to_owned(), number)).cloned();
         shard.ok_or_else(|| {
             Failure::unavailable(index, number, "has no copy on this node now; try again")
         })

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::error::cause_json;
 use crate::node::{Node, unexpected};
-use crate::state::ClusterState;
+use crate::state::{ClusterState, ShardRouting};
 use crate::transport::{Class, Failure, Request, Response, ShardAction, ShardAnswer};
 
 /// A copy that is asked.
@@ -22,7 +22,7 @@ pub(super) struct Place {
 /// Every started copy.
 pub(super) fn started(state: &ClusterState, indices: &[String]) -> Vec<Place> {
     let mut places = Vec::new();
-    for (index, shard, routing) in state.shards().filter(|shard| is_in(indices, shard.0)) {
+    for (index, shard, routing) in shards_of(state, indices) {
         for copy in routing.copies.iter().filter(|copy| copy.is_started()) {
             let node = copy.node.clone();
             places.push(Place { index: index.to_owned(), shard, primary: copy.primary, node });
@@ -33,8 +33,7 @@ pub(super) fn started(state: &ClusterState, indices: &[String]) -> Vec<Place> {
 
 /// The primary of every shard, also of those that have none started.
 pub(super) fn primaries(state: &ClusterState, indices: &[String]) -> Vec<Place> {
-    let shards = state.shards().filter(|shard| is_in(indices, shard.0));
-    shards
+    shards_of(state, indices)
         .map(|(index, shard, routing)| {
             let node = routing.started_primary().and_then(|primary| primary.node.clone());
             Place { index: index.to_owned(), shard, primary: true, node }
@@ -44,12 +43,18 @@ pub(super) fn primaries(state: &ClusterState, indices: &[String]) -> Vec<Place> 
 
 /// Copies of every shard that there should be.
 pub(super) fn copies(state: &ClusterState, indices: &[String]) -> usize {
-    let shards = state.shards().filter(|shard| is_in(indices, shard.0));
-    shards.map(|(_, _, routing)| routing.copies.len()).sum()
+    shards_of(state, indices).map(|(_, _, routing)| routing.copies.len()).sum()
 }
 
-fn is_in(indices: &[String], index: &str) -> bool {
-    indices.binary_search_by(|other| other.as_str().cmp(index)).is_ok()
+/// The shards of these indices: index, number, shard.
+fn shards_of<'a>(
+    state: &'a ClusterState,
+    indices: &'a [String],
+) -> impl Iterator<Item = (&'a str, u32, &'a ShardRouting)> {
+    let known = indices.iter().filter_map(|index| state.routing.get_key_value(index));
+    known.flat_map(|(index, shards)| {
+        (0..).zip(shards.iter()).map(move |(number, shard)| (index.as_str(), number, shard))
+    })
 }
 
 /// What was answered for each place, in their order.

@@ -30,7 +30,8 @@ pub(super) fn reroute(state: &mut ClusterState, mut touched: Touched) -> Vec<Cha
         for primaries in [true, false] {
             place(state, &settings, (&indices, primaries), &mut loads, &mut changes);
         }
-        if changes.len() == before {
+        let is_full = [true, false].iter().all(|primaries| !loads.have_room(*primaries));
+        if changes.len() == before || is_full {
             break;
         }
     }
@@ -132,8 +133,8 @@ fn place(
     changes: &mut Vec<Change>,
 ) {
     for index in indices {
-        // The last to be placed are replicas: where none finds room any more, none has to be looked at.
-        if !primaries && !loads.have_room_for_replicas() {
+        // Where no node has room, none of those that are left has to be looked at.
+        if !loads.have_room(primaries) {
             return;
         }
         for (number, at) in unassigned(&state.routing[index], primaries) {

@@ -129,11 +129,19 @@ impl Loads {
         self.number(node).map(|number| self.loads[number]).unwrap_or_default()
     }
 
-    /// Whether any node may receive a peer recovery, and any may send one.
-    pub fn have_room_for_replicas(&self) -> bool {
-        let most = self.limits.recoveries;
-        self.loads.iter().any(|load| load.incoming < most)
-            && self.loads.iter().any(|load| load.outgoing < most)
+    /// Whether any primary may come up anywhere; or whether any node may receive a peer recovery, and any may send one.
+    pub fn have_room(&self, primaries: bool) -> bool {
+        let Limits { initial_primaries, recoveries } = self.limits;
+        let any = |has_room: fn(&Load, u32) -> bool, most| {
+            self.loads.iter().any(|load| has_room(load, most))
+        };
+        match primaries {
+            true => any(|load, most| load.initial_primaries < most, initial_primaries),
+            false => {
+                any(|load, most| load.incoming < most, recoveries)
+                    && any(|load, most| load.outgoing < most, recoveries)
+            }
+        }
     }
 
     pub fn limits(&self) -> Limits {

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 use std::task::Waker;
 
@@ -65,21 +65,61 @@ struct Slot {
     what: Option<Happening>,
 }
 
+/// Nanoseconds of a stretch of time, as a power of two: about a second.
+const STRETCH_BITS: u32 = 30;
+
+/// Most that is set is a limit of seconds, and is taken back long before. So only what happens in this stretch of time
+/// is kept in order; the rest waits by its stretch, and what was taken back meanwhile never is put in order.
 #[derive(Default)]
 struct Queue {
+    /// Up to the end of this stretch.
     order: BinaryHeap<Reverse<Entry>>,
+    stretch: u64,
+    later: BTreeMap<u64, Vec<Reverse<Entry>>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Entries whose happening was taken back.
+    /// Entries, and those of them whose happening was taken back.
+    entries: usize,
     dead: usize,
     last_number: u64,
 }
 
 impl Queue {
+    fn push(&mut self, entry: Entry) {
+        let stretch = entry.at.0 >> STRETCH_BITS;
+        self.entries += 1;
+        if stretch <= self.stretch {
+            self.order.push(Reverse(entry));
+        } else {
+            self.later.entry(stretch).or_default().push(Reverse(entry));
+        }
+    }
+
+    /// The next that happens, with its time.
+    fn pop(&mut self) -> Option<(Time, Happening)> {
+        loop {
+            let Some(Reverse(entry)) = self.order.pop() else {
+                let (stretch, mut entries) = self.later.pop_first()?;
+                self.stretch = stretch;
+                let all = entries.len();
+                entries.retain(|Reverse(entry)| is_set(&self.slots, entry.alarm));
+                self.forget(all - entries.len());
+                self.order = entries.into();
+                continue;
+            };
+            match self.take(entry.alarm) {
+                Some(what) => {
+                    self.entries -= 1;
+                    return Some((entry.at, what));
+                }
+                None => self.forget(1),
+            }
+        }
+    }
+
     /// What is set under an alarm, if it has neither happened nor been taken back.
     fn slot(&mut self, alarm: Alarm) -> Option<&mut Slot> {
-        let slot = self.slots.get_mut(alarm.slot as usize)?;
-        (slot.number == alarm.number && slot.what.is_some()).then_some(slot)
+        is_set(&self.slots, alarm).then(|| &mut self.slots[alarm.slot as usize])
     }
 
     fn take(&mut self, alarm: Alarm) -> Option<Happening> {
@@ -90,15 +130,27 @@ impl Queue {
 
     /// Drops entries without happenings once they are the most.
     fn tidy(&mut self) {
-        if self.dead > 1024 && self.dead * 2 > self.order.len() {
+        if self.dead > 1024 && self.dead * 2 > self.entries {
             let slots = &self.slots;
-            self.order.retain(|Reverse(entry)| {
-                let slot = &slots[entry.alarm.slot as usize];
-                slot.number == entry.alarm.number && slot.what.is_some()
+            self.order.retain(|Reverse(entry)| is_set(slots, entry.alarm));
+            self.later.retain(|_, entries| {
+                entries.retain(|Reverse(entry)| is_set(slots, entry.alarm));
+                !entries.is_empty()
             });
-            self.dead = 0;
+            self.forget(self.dead);
         }
     }
+
+    /// Dead entries are out.
+    fn forget(&mut self, dead: usize) {
+        self.entries -= dead;
+        self.dead -= dead;
+    }
+}
+
+fn is_set(slots: &[Slot], alarm: Alarm) -> bool {
+    let slot = slots.get(alarm.slot as usize);
+    slot.is_some_and(|slot| slot.number == alarm.number && slot.what.is_some())
 }
 
 #[derive(Default)]
@@ -129,7 +181,7 @@ impl Events {
             }
         };
         let alarm = Alarm { slot: place, number };
-        queue.order.push(Reverse(Entry { at: at.max(self.now.get()), alarm }));
+        queue.push(Entry { at: at.max(self.now.get()), alarm });
         alarm
     }
 
@@ -154,19 +206,9 @@ impl Events {
 
     /// Moves to the next event and lets it happen; answers whether there was one.
     pub(super) fn step(&self, world: &Rc<World>) -> bool {
-        let next = loop {
-            let mut queue = self.queue.borrow_mut();
-            let Some(Reverse(entry)) = queue.order.pop() else { return false };
-            match queue.take(entry.alarm) {
-                Some(what) => {
-                    debug_assert!(entry.at >= self.now(), "time never goes back");
-                    self.now.set(entry.at);
-                    break what;
-                }
-                None => queue.dead = queue.dead.saturating_sub(1),
-            }
-        };
-        let now = self.now();
+        let Some((now, next)) = self.queue.borrow_mut().pop() else { return false };
+        debug_assert!(now >= self.now(), "time never goes back");
+        self.now.set(now);
         match next {
             Happening::Wake(host, waker) => {
                 host.trace.note(now, Kind::Wake, 0);

@@ -19,16 +19,26 @@ pub(super) struct TaskId {
 
 /// Tasks that were woken. Shared with wakers, which must be able to cross threads, though none does.
 #[derive(Default)]
-struct Ready(Mutex<Vec<TaskId>>);
+struct Ready {
+    tasks: Mutex<Vec<TaskId>>,
+    /// Whether there are any: asked for after every event, and a lock is dear.
+    any: AtomicBool,
+}
 
 impl Ready {
     fn push(&self, id: TaskId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.any.store(true, Ordering::Release);
     }
 
-    /// Exchanges what was woken for an empty list.
-    fn swap(&self, other: &mut Vec<TaskId>) {
-        std::mem::swap(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), other);
+    /// Exchanges what was woken for an empty list; answers whether anything was.
+    fn take(&self, empty: &mut Vec<TaskId>) -> bool {
+        if !self.any.load(Ordering::Acquire) {
+            return false;
+        }
+        self.any.store(false, Ordering::Relaxed);
+        std::mem::swap(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner), empty);
+        true
     }
 }
 
@@ -157,11 +167,7 @@ impl Executor {
 
     /// Polls until no task is awake.
     pub(super) fn run_ready(&self, woken: &mut Vec<TaskId>) {
-        loop {
-            self.ready.swap(woken);
-            if woken.is_empty() {
-                return;
-            }
+        while self.ready.take(woken) {
             for id in woken.drain(..) {
                 self.poll(id);
             }

@@ -153,13 +153,14 @@ pub struct ShardFollower {
     retry_number: u64,
     exceptions: BTreeMap<u64, ReadException>,
     counts: Counts,
-    /// When a read last brought operations.
-    brought_at: Option<Time>,
+    /// When a read last brought operations; before the first, when it began.
+    brought_at: Time,
 }
 
 impl ShardFollower {
     /// Goes on after what the follower's copies all have.
     pub fn new(
+        now: Time,
         pace: Pace,
         global_checkpoint: Option<u64>,
         max_seq_no: Option<u64>,
@@ -183,7 +184,7 @@ impl ShardFollower {
             retry_number: 0,
             exceptions: BTreeMap::new(),
             counts: Counts::default(),
-            brought_at: None,
+            brought_at: now,
         }
     }
 
@@ -197,8 +198,7 @@ impl ShardFollower {
 
     /// How long a read may wait at the leader for what is to come.
     pub fn poll_timeout(&self, now: Time) -> Duration {
-        let nothing_for = self.brought_at.map_or(Duration::ZERO, |at| now - at);
-        self.pace.read_poll_timeout(nothing_for)
+        self.pace.read_poll_timeout(now - self.brought_at)
     }
 
     /// When something is due though nothing happens.
@@ -324,7 +324,7 @@ impl ShardFollower {
         self.counts.bytes_read += bytes;
         self.counts.last_read_at = Some(now);
         if count > 0 {
-            self.brought_at = Some(now);
+            self.brought_at = now;
         }
         let trip = pace::ReadTrip {
             began: read.at,

@@ -20,7 +20,7 @@ fn ops(range: std::ops::Range<u64>) -> Vec<Operation> {
 }
 
 fn field(limits: Limits) -> ShardFollower {
-    ShardFollower::new(Pace::Field(limits), None, None)
+    ShardFollower::new(Time(0), Pace::Field(limits), None, None)
 }
 
 fn answer(ops: Vec<Operation>, leader_has: u64) -> Answer {
@@ -47,6 +47,22 @@ fn one_read_waits_at_a_leader_without_news() {
     follower.read_done(Time(5), asked[0], answer(Vec::new(), 0));
     assert_eq!(reads(&mut follower, Time(5)), asked, "and again");
     assert_eq!(follower.counts().successful_read_requests, 1);
+}
+
+/// Also one that began when nothing came any more: after a restart most indices of a follower are such.
+#[test]
+fn a_read_waits_the_longer_the_longer_nothing_has_come() {
+    let at = |seconds: u64| Time(seconds * 1_000_000_000);
+    let waits = |follower: &ShardFollower, seconds| follower.poll_timeout(at(seconds)).as_secs();
+    let pace = Pace::Field(Limits::default());
+    let mut follower = ShardFollower::new(at(100), pace, None, None);
+    assert_eq!([100, 130, 300, 5000].map(|now| waits(&follower, now)), [60, 60, 200, 600]);
+    let asked = reads(&mut follower, at(5000));
+    follower.read_done(at(5000), asked[0], answer(ops(0..1), 1));
+    assert_eq!([5000, 5090].map(|now| waits(&follower, now)), [60, 90]);
+
+    let given = Limits { may_rest: false, ..Limits::default() };
+    assert_eq!(waits(&field(given), 5000), 60, "as it was given");
 }
 
 #[test]
@@ -142,7 +158,7 @@ fn every_operation_is_written_once() {
         } else {
             Pace::adaptive(16_000)
         };
-        let mut follower = ShardFollower::new(pace, None, None);
+        let mut follower = ShardFollower::new(Time(0), pace, None, None);
         let (mut asked, mut writing) = (Vec::new(), BTreeMap::new());
         let (mut written, mut leader, mut now) = (BTreeSet::new(), 0, 0);
         for step in 0.. {
@@ -217,7 +233,7 @@ enum Happens {
 }
 
 fn run(world: &World, pace: Pace, seconds: f64) -> Seen {
-    let mut follower = ShardFollower::new(pace, None, None);
+    let mut follower = ShardFollower::new(Time(0), pace, None, None);
     let mut events: BTreeMap<(u64, u64), Happens> = BTreeMap::from([((0, 0), Happens::Wake)]);
     let (mut number, mut link_free, mut disk_free) = (0, 0f64, 0f64);
     let mut seen = Seen { written: Vec::new(), memory_max_bytes: 0, lag_at_end: 0 };
