@@ -56,6 +56,10 @@ pub fn lived_through(figures: &FollowFigures) -> Option<String> {
             let took = units::show_seconds(worst.seconds);
             text += &format!(", caught up after {} of them, within {took}", restarts.len());
         }
+        let speeds = restarts.iter().filter_map(CatchUp::speed);
+        if let Some(slowest) = speeds.min_by(f64::total_cmp) {
+            text += &format!(" and at least {} as fast as real time", words::times(slowest));
+        }
         said.push(text);
     }
     (!said.is_empty()).then(|| said.join("; "))
@@ -160,7 +164,8 @@ mod tests {
             lag_s: lag_s as f64,
             lag_operations: lag_s,
             seconds: 10.0 + lag_s as f64,
-            ..CatchUp::default()
+            operations: 1000 + 100 * lag_s,
+            indexed: if lag_s > 0 { 400 } else { 0 },
         };
         let lived = FollowFigures {
             indices: 342,
@@ -171,7 +176,8 @@ mod tests {
         };
         assert_eq!(
             lived_through(&lived).unwrap(),
-            "342 indices after 341 rollovers; 9 restarts at random, caught up after 8 of them, within 17.0 s"
+            "342 indices after 341 rollovers; 9 restarts at random, caught up after 8 of them, within 17.0 s \
+             and at least 2.8 times as fast as real time"
         );
         let shown: Vec<&str> = waits(&lived).iter().map(|wait| wait.after.as_str()).collect();
         assert_eq!(shown.len(), 2 + RESTARTS_SHOWN);

@@ -7,7 +7,8 @@
 //! follower has a core of its own both times, and everything else another one: what a follower can do does not depend on
 //! how busy its leader's machine is. Both times end when all is searchable: the index library may have queued much of it.
 //! `of local, CPU` compares the core time of the follower's node for each document.
-//! NARROWS_SCALE multiplies the documents, NARROWS_LAPS repeats, NARROWS_CUT_SECONDS is how long the link is cut (0: not).
+//! NARROWS_SCALE multiplies the documents, NARROWS_LAPS repeats, NARROWS_CUT_SECONDS is how long the link is cut (0: not),
+//! NARROWS_CORPUS names the only documents that are taken.
 
 mod common;
 
@@ -35,6 +36,10 @@ fn main() {
     let scale = common::sized("NARROWS_SCALE", 100) as f64 / 100.0;
     let laps = common::sized("NARROWS_LAPS", 1);
     let cut_s = common::sized("NARROWS_CUT_SECONDS", 60);
+    let only = std::env::var("NARROWS_CORPUS").ok();
+    let is_taken = |corpus: &Corpus| only.as_ref().is_none_or(|only| only == corpus.name());
+    let corpora = || CORPORA.into_iter().filter(|(corpus, ..)| is_taken(corpus));
+    assert!(corpora().next().is_some(), "NARROWS_CORPUS is geopoint, http_logs or pmc");
     world::real_world::run(1, async |env| {
         println!(
             "{:<10} {:>11} {:>13} {:>13} {:>9} {:>14} {:>9} {:>14}",
@@ -48,7 +53,7 @@ fn main() {
             "of the lesser"
         );
         for _ in 0..laps {
-            for (corpus, documents, bulk) in CORPORA {
+            for (corpus, documents, bulk) in corpora() {
                 let documents = (documents as f64 * scale) as u64;
                 Bench { env: env.clone(), corpus, documents, bulk }.speed().await;
             }
@@ -64,7 +69,7 @@ fn main() {
                 "buffers, MB",
                 "leader +MB"
             );
-            for (corpus, documents, bulk) in CORPORA {
+            for (corpus, documents, bulk) in corpora() {
                 let bench = Bench { env: env.clone(), corpus, documents, bulk };
                 bench.memory(Duration::from_secs(cut_s)).await;
             }

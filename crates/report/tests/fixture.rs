@@ -58,7 +58,7 @@ fn the_record_of_a_follower_opens_and_is_told() {
     let curves = insight::curves(&run, &summary);
     assert!(curves[0].lag.iter().any(|point| point.value == 8600.0));
     let page = report::html(&run);
-    let told = "8 indices after 7 rollovers; 4 restarts at random, caught up after 4 of them, within 2.31 s";
+    let told = "8 indices after 7 rollovers; 4 restarts at random, caught up after 4 of them, within 2.31 s and at least";
     assert!(page.contains(told) && page.contains("How far behind the follower was"));
 }
 

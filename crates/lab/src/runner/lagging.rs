@@ -142,10 +142,10 @@ impl<'a> Following<'a> {
 
     /// Notes with a sample that the follower has caught up after a restart, if it has.
     pub(super) fn look_after_restart(&mut self, now: Time, sample: &FollowSample) {
-        let is_whole = self.is_whole();
         let Some(restarts) = &self.restarts else { return };
         let Some(waiting) = &mut self.restarted else { return };
-        waiting.look(sample, is_whole);
+        // It had begun before. An index that is new since then may come as files, which is one way to catch up.
+        waiting.look(sample, true);
         let enough = (restarts.pause / CAUGHT_UP).max(CAUGHT_UP_LEAST).as_secs_f64();
         if sample.answered && sample.lag_s < enough {
             self.figures.restarts.push(waiting.ended(now, sample));
