@@ -126,13 +126,14 @@ async fn create(node: &Node, wish: &Wish, of: &RemoteIndex) -> Result<(), Failur
     node.submit(event).await
 }
 
-/// Has the leader keep nothing more for a follower. Fails where a shard of it does not answer.
+/// Has the leader keep nothing more for a follower. Asks all of its shards; fails where one does not answer.
 pub(crate) async fn drop_leases(
     node: &Node,
     origin: &FollowOrigin,
     lease: &str,
     shards: Vec<(u32, String)>,
 ) -> Result<(), Failure> {
+    let mut dropped = Ok(());
     for (shard, history_uuid) in shards {
         let leader = LeaderShard {
             index: origin.leader_index.clone(),
@@ -141,7 +142,9 @@ pub(crate) async fn drop_leases(
             history_uuid,
         };
         let source = source::Source::new(&origin.remote_cluster, leader, lease.to_owned());
-        source.renew(node, None).await?;
+        if let Err(error) = source.renew(node, None).await {
+            dropped = Err(error.into());
+        }
     }
-    Ok(())
+    dropped
 }

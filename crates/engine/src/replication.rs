@@ -164,7 +164,7 @@ pub(crate) async fn write(node: &Node, write: Write) -> Result<Response, Failure
     let began = node.env.now();
     let shard = node.local_shard(&write.index, write.shard)?;
     let store = shard.primary_store()?;
-    shard.follow_mapping(node, &store).await?;
+    shard.follow_mapping(node, &store).await.map_err(|error| noted(node, &shard, error))?;
     shard.note_use(node);
     let outcomes = store.index(write.requests).await.map_err(|e| note(node, &shard, e))?;
     let primary_term = shard.term();
@@ -182,7 +182,8 @@ pub(crate) async fn write(node: &Node, write: Write) -> Result<Response, Failure
     }
     if !ops.is_empty() {
         let replicas = send_to_replicas(node, &shard, Arc::new(ops));
-        finish(node, &shard, &store, replicas).await.map_err(not_known)?;
+        let finished = finish(node, &shard, &store, replicas).await;
+        finished.map_err(|error| not_known(error.into()))?;
     }
     node.served_in(node.env.now() - began);
     Ok(Response::Written(results))
@@ -201,7 +202,7 @@ async fn finish(
     shard: &Rc<LocalShard>,
     store: &store::Shard,
     replicas: Vec<Replica>,
-) -> Result<(), Failure> {
+) -> Result<(), ApplyError> {
     if store.durability() == store::Durability::Request {
         store.sync().await.map_err(|error| note(node, shard, error))?;
     }
@@ -220,7 +221,15 @@ fn note(node: &Node, shard: &Rc<LocalShard>, error: store::Error) -> store::Erro
     error
 }
 
-/// Why operations of a leader could not be applied.
+/// As [`note`], of whatever it was.
+fn noted(node: &Node, shard: &Rc<LocalShard>, error: ApplyError) -> ApplyError {
+    match error {
+        ApplyError::Store(error) => ApplyError::Store(note(node, shard, error)),
+        other => other,
+    }
+}
+
+/// Why operations could not be applied.
 pub(crate) enum ApplyError {
     /// This node's disk refused.
     Store(store::Error),
@@ -231,6 +240,15 @@ pub(crate) enum ApplyError {
 impl From<store::Error> for ApplyError {
     fn from(error: store::Error) -> Self {
         ApplyError::Store(error)
+    }
+}
+
+impl From<ApplyError> for Failure {
+    fn from(error: ApplyError) -> Self {
+        match error {
+            ApplyError::Store(error) => error.into(),
+            ApplyError::Other(failure) => failure,
+        }
     }
 }
 
@@ -250,11 +268,11 @@ pub(crate) async fn apply_followed(
     ops: Arc<Vec<Operation>>,
 ) -> Result<(), ApplyError> {
     let store = shard.primary_store()?;
-    shard.follow_mapping(node, &store).await?;
+    shard.follow_mapping(node, &store).await.map_err(|error| noted(node, shard, error))?;
     shard.note_use(node);
     store.apply(ops.to_vec()).await.map_err(|error| note(node, shard, error))?;
     let replicas = send_to_replicas(node, shard, ops);
-    Ok(finish(node, shard, &store, replicas).await?)
+    finish(node, shard, &store, replicas).await
 }
 
 /// On a primary: has no-ops take the places of what never came, on every copy.

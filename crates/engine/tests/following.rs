@@ -19,6 +19,7 @@ both_worlds!(
     a_lost_primary_of_the_leader_is_replaced,
     a_killed_follower_goes_on_where_it_was,
     paused_resumed_and_let_go,
+    one_that_is_let_go_beside_writes_has_the_same_on_every_copy,
     a_replica_that_comes_up_beside_writes_lacks_none,
     writes_that_do_not_wait_for_the_disk_are_known_in_the_end,
 );
@@ -297,6 +298,39 @@ async fn paused_resumed_and_let_go(env: Env) {
     assert_eq!(count["count"], 301);
     let (status, _) = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
     assert_eq!(status, 404);
+    pair.stop().await;
+}
+
+/// What the primary applied when it was paused comes to its replicas, too: nobody would send it again.
+async fn one_that_is_let_go_beside_writes_has_the_same_on_every_copy(env: Env) {
+    let pair = pair(&env, 2, 50_000_000, 50).await;
+    for round in 1..=10 {
+        let index = format!("b{round}");
+        let parameters = json!({ "max_read_request_operation_count": 20 });
+        pair.follow_with(&index, 1, parameters).await;
+        pair.follower.green(&index).await;
+        let writing = async {
+            for from in (round * 100_000..).step_by(40) {
+                pair.leader.index("a", from, from + 40).await;
+            }
+        };
+        let letting_go = async {
+            env.sleep(Duration::from_micros(9_700 * round)).await;
+            for what in ["pause_follow", "unfollow"] {
+                pair.follower.must("POST", &format!("/{index}/_ccr/{what}"), Value::Null).await;
+            }
+        };
+        tokio::select! {
+            () = writing => {}
+            () = letting_go => {}
+        }
+        eventually(&env, "every copy has what the primary has", async || {
+            let copies = pair.follower.digests(&index).await;
+            let different: std::collections::BTreeSet<_> = copies.iter().cloned().collect();
+            copies.len() == 4 && different.len() == 2
+        })
+        .await;
+    }
     pair.stop().await;
 }
 

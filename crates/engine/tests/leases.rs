@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use common::pair::{Pair, pair};
 use common::{Cluster, eventually};
-use engine::transport::{Class, LeaderShard, Pool, ReadChanges, Request};
+use engine::transport::{
+    Class, LeaderShard, LeaseRequest, Pool, ReadChanges, Request, Response, ShardAction,
+    ShardAnswer,
+};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -15,6 +18,7 @@ both_worlds!(
     a_lease_keeps_operations_over_a_flush_and_a_restart,
     an_expired_lease_is_recovered_from_once,
     another_history_is_refused,
+    renewals_at_once_all_succeed,
     a_leader_made_anew_is_named,
     what_cannot_be_followed_is_named,
     a_chain_two_followers_and_oneself,
@@ -133,6 +137,45 @@ async fn another_history_is_refused(env: Env) {
     let answer = pool.call(&address, Class::Control, request, Duration::from_secs(5)).await;
     let said = answer.unwrap_err().to_string();
     assert!(said.contains("unexpected history uuid") && said.contains("of another past"), "{said}");
+    pool.close();
+    pair.stop().await;
+}
+
+/// As after a link was cut: reads and renewals that waited come together.
+async fn renewals_at_once_all_succeed(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 10).await;
+    let state = pair.leader.any().state();
+    let node = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let address = pair.leader.nodes[&node].transport_address().to_owned();
+    let pool = Pool::new(env.clone());
+    let ask =
+        async |request| pool.call(&address, Class::Control, request, Duration::from_secs(20)).await;
+    let history = Request::Shard("a".to_owned(), 0, ShardAction::History);
+    let Ok(Response::Shard(ShardAnswer::History(history_uuid))) = ask(history).await else {
+        panic!("it has a history")
+    };
+    let leader = LeaderShard {
+        index: "a".to_owned(),
+        index_uuid: state.indices["a"].uuid.clone(),
+        shard: 0,
+        history_uuid,
+    };
+    for _ in 0..10 {
+        let renewals: Vec<_> = (0..30)
+            .map(|number| {
+                let (leader, id) = (leader.clone(), format!("follower {}", number % 3));
+                let renew = Request::Lease(Box::new(LeaseRequest { leader, id, from: Some(0) }));
+                let (pool, address) = (pool.clone(), address.clone());
+                env.spawn("renews", async move {
+                    pool.call(&address, Class::Control, renew, Duration::from_secs(20)).await
+                })
+            })
+            .collect();
+        for renewal in renewals {
+            let answer = renewal.await.unwrap();
+            assert!(matches!(answer, Ok(Response::Leased { .. })), "{answer:?}");
+        }
+    }
     pool.close();
     pair.stop().await;
 }

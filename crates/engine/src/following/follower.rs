@@ -1,6 +1,6 @@
 //! One following shard: asks the leader, applies what came, on and on.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,6 +32,31 @@ pub(crate) struct Follower {
     pub(crate) fatal: RefCell<Option<Failure>>,
     /// What went wrong with the last write that did.
     pub(crate) last_write_failure: RefCell<Option<String>>,
+    /// Whether it holds or wants operations; the number of those that do.
+    is_busy: Cell<bool>,
+    busy: Rc<Cell<usize>>,
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.set_busy(false);
+    }
+}
+
+/// A batch that is being written.
+struct BeingWritten(Rc<LocalShard>);
+
+impl BeingWritten {
+    fn new(shard: &Rc<LocalShard>) -> Self {
+        shard.followed_writes.update(|writes| writes + 1);
+        BeingWritten(shard.clone())
+    }
+}
+
+impl Drop for BeingWritten {
+    fn drop(&mut self) {
+        self.0.followed_writes.update(|writes| writes - 1);
+    }
 }
 
 /// How much a follower does at once, by its index's parameters and the cluster's settings.
@@ -67,12 +92,6 @@ enum Told {
     Written(u64, Result<(), Trouble>),
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Doing {
-    Read(u64),
-    Write(u64),
-}
-
 impl Follower {
     /// Of a started primary; none while its store is not open.
     pub(crate) fn new(
@@ -80,6 +99,7 @@ impl Follower {
         shard: Rc<LocalShard>,
         leader: &FollowOrigin,
         pacing: Pacing,
+        busy: Rc<Cell<usize>>,
     ) -> Option<Follower> {
         let store = shard.primary_store().ok()?;
         let pace = match pacing {
@@ -109,7 +129,18 @@ impl Follower {
             carried: CarryOver::default(),
             fatal: RefCell::default(),
             last_write_failure: RefCell::default(),
+            is_busy: Cell::new(false),
+            busy,
         })
+    }
+
+    /// Counts it among the busy ones, or no more.
+    fn set_busy(&self, is_busy: bool) {
+        match (self.is_busy.replace(is_busy), is_busy) {
+            (false, true) => self.busy.update(|busy| busy + 1),
+            (true, false) => self.busy.update(|busy| busy - 1),
+            _ => {}
+        }
     }
 
     /// The first operation that not every copy has.
@@ -154,6 +185,10 @@ impl Follower {
             .await
             .map_err(of_failure)?;
         let ops = changes.ops.unpack(&node.env).await.map_err(again)?;
+        if let Some(hole) = hole_in(ask.from, &ops) {
+            let reason = format!("the leader's answer lacks operation {hole}, which was asked for");
+            return Err(Trouble::Again(reason));
+        }
         Ok(Answer {
             ops,
             global_checkpoint: changes.global_checkpoint,
@@ -172,6 +207,18 @@ impl Follower {
             Err(replication::ApplyError::Other(failure)) => Err(of_failure(failure)),
         }
     }
+}
+
+/// The first operation from `from` on that is not among those up to the last.
+fn hole_in(from: u64, ops: &[Operation]) -> Option<u64> {
+    let mut next = from;
+    for op in ops {
+        if op.seq_no != next {
+            return Some(next);
+        }
+        next = op.places().end;
+    }
+    None
 }
 
 fn again(failure: Failure) -> Trouble {
@@ -209,15 +256,22 @@ pub(super) async fn run(node: Node, follower: Rc<Follower>) {
 
 async fn keep_up(node: &Node, follower: &Rc<Follower>) -> Failure {
     let (tell, mut told) = mpsc::unbounded_channel();
-    let mut tasks: BTreeMap<Doing, Task<()>> = BTreeMap::new();
+    let mut reads: BTreeMap<u64, Task<()>> = BTreeMap::new();
     loop {
-        let share = node.following.memory_share(node);
+        follower.set_busy(follower.policy.borrow().is_busy());
+        let share = node.following.memory_share(node, follower.is_busy.get());
         follower.policy.borrow_mut().set_memory_max_bytes(share);
         loop {
             let order = follower.policy.borrow_mut().next(node.env.now());
-            let Some(order) = order else { break };
-            let (doing, task) = start(node, follower, order, tell.clone());
-            tasks.insert(doing, task);
+            match order {
+                None => break,
+                Some(Order::Read(ask)) => {
+                    reads.insert(ask.from, start_read(node, follower, ask, tell.clone()));
+                }
+                Some(Order::Write(number, ops)) => {
+                    start_write(node, follower, (number, ops), tell.clone());
+                }
+            }
         }
         // What is due and was not ordered waits for something else: never spin.
         let soonest = node.env.now() + WAKE_LEAST;
@@ -227,7 +281,7 @@ async fn keep_up(node: &Node, follower: &Rc<Follower>) -> Failure {
             first = told.recv() => {
                 let mut next = first;
                 while let Some(one) = next {
-                    if let Err(fatal) = settle(node, follower, &mut tasks, one) {
+                    if let Err(fatal) = settle(node, follower, &mut reads, one) {
                         return fatal;
                     }
                     next = told.try_recv().ok();
@@ -245,43 +299,47 @@ async fn sleep_until(node: &Node, when: Option<Time>) {
     }
 }
 
-fn start(
+fn start_read(
     node: &Node,
     follower: &Rc<Follower>,
-    order: Order,
+    ask: ReadAsk,
     tell: mpsc::UnboundedSender<Told>,
-) -> (Doing, Task<()>) {
+) -> Task<()> {
     let (node2, follower) = (node.clone(), follower.clone());
-    // Who listens has ended where nobody does.
-    match order {
-        Order::Read(ask) => {
-            let task = node.env.spawn("reads from a leader", async move {
-                let answer = follower.read(&node2, ask).await;
-                let _ = tell.send(Told::Read(ask, answer));
-            });
-            (Doing::Read(ask.from), task)
-        }
-        Order::Write(number, ops) => {
-            let task = node.env.spawn("writes what was followed", async move {
-                let written = follower.write(&node2, ops).await;
-                let _ = tell.send(Told::Written(number, written));
-            });
-            (Doing::Write(number), task)
-        }
-    }
+    node.env.spawn("reads from a leader", async move {
+        let answer = follower.read(&node2, ask).await;
+        // Who listens has ended where nobody does.
+        let _ = tell.send(Told::Read(ask, answer));
+    })
+}
+
+/// Runs to its end even where the index is paused meanwhile: what is on the primary has to come to its copies.
+fn start_write(
+    node: &Node,
+    follower: &Rc<Follower>,
+    (number, ops): (u64, Arc<Vec<Operation>>),
+    tell: mpsc::UnboundedSender<Told>,
+) {
+    let (node2, follower) = (node.clone(), follower.clone());
+    let being_written = BeingWritten::new(&follower.shard);
+    node.keep("writes what was followed", async move {
+        let written = follower.write(&node2, ops).await;
+        drop(being_written);
+        let _ = tell.send(Told::Written(number, written));
+    });
 }
 
 fn settle(
     node: &Node,
     follower: &Follower,
-    tasks: &mut BTreeMap<Doing, Task<()>>,
+    reads: &mut BTreeMap<u64, Task<()>>,
     told: Told,
 ) -> Result<(), Failure> {
     let now = node.env.now();
     let mut policy = follower.policy.borrow_mut();
     match told {
         Told::Read(ask, answer) => {
-            tasks.remove(&Doing::Read(ask.from));
+            reads.remove(&ask.from);
             match answer {
                 Ok(answer) => {
                     let pressure = answer.pressure || node.pressure();
@@ -300,23 +358,19 @@ fn settle(
                 Err(Trouble::Fatal(failure)) => return Err(failure),
             }
         }
-        Told::Written(number, written) => {
-            tasks.remove(&Doing::Write(number));
-            match written {
-                Ok(()) => {
-                    let store = follower.shard.store();
-                    let (checkpoint, max) = store.map_or((None, None), |store| {
-                        (store.global_checkpoint(), store.max_seq_no())
-                    });
-                    policy.written(now, number, checkpoint, max);
-                }
-                Err(Trouble::Again(why)) => {
-                    follower.last_write_failure.replace(Some(why));
-                    policy.write_failed(now, number, node.env.random_u64());
-                }
-                Err(Trouble::Fatal(failure)) => return Err(failure),
+        Told::Written(number, written) => match written {
+            Ok(()) => {
+                let store = follower.shard.store();
+                let (checkpoint, max) = store
+                    .map_or((None, None), |store| (store.global_checkpoint(), store.max_seq_no()));
+                policy.written(now, number, checkpoint, max);
             }
-        }
+            Err(Trouble::Again(why)) => {
+                follower.last_write_failure.replace(Some(why));
+                policy.write_failed(now, number, node.env.random_u64());
+            }
+            Err(Trouble::Fatal(failure)) => return Err(failure),
+        },
     }
     Ok(())
 }

@@ -204,12 +204,14 @@ async fn keep_leases(node: &Node, shard: &Rc<LocalShard>) -> Result<(), Failure>
 }
 
 async fn write_leases(node: &Node, shard: &LocalShard) -> Result<(), Failure> {
+    let _one = shard.leases_on_disk.lock().await;
     let leases = shard.leases.borrow().clone();
     let written = node.disk.write_leases(&shard.index_uuid, shard.number, &leases).await;
     written.map_err(|error| {
         let dir = node.disk.copy_dir(&shard.index_uuid, shard.number);
         let reason = format!("cannot write the retention leases of {dir:?}: {error}");
-        Failure::new(500, "engine_exception", reason)
+        // There may be room again: who asks may ask again.
+        Failure::new(503, "engine_exception", reason)
     })
 }
 

@@ -1,8 +1,9 @@
 //! Which shards of this node follow: those that are started primaries of followers that are not paused.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 use world::Task;
 
@@ -16,7 +17,12 @@ use super::follower::{Follower, Pacing, run};
 #[derive(Default)]
 pub(crate) struct FollowTasks {
     by_shard: RefCell<BTreeMap<ShardKey, Rc<Running>>>,
+    /// How many of them hold or want operations.
+    busy: Rc<Cell<usize>>,
 }
+
+/// How often it is looked whether what was being written is written.
+const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 struct Running {
     pacing: Pacing,
@@ -41,7 +47,8 @@ impl FollowTasks {
             match wanted(&state, &shard) {
                 Some(leader) if !running.contains_key(&key) => {
                     let pacing = Pacing::of(node, leader);
-                    let follower = Follower::new(node, shard.clone(), leader, pacing);
+                    let follower =
+                        Follower::new(node, shard.clone(), leader, pacing, self.busy.clone());
                     let Some(follower) = follower.map(Rc::new) else { continue };
                     let task = run(node.clone(), follower.clone());
                     let task = node.env.spawn("follows", task);
@@ -58,9 +65,10 @@ impl FollowTasks {
         self.by_shard.borrow().get(key).map(|running| running.follower.clone())
     }
 
-    /// Bytes that each following shard may hold.
-    pub(crate) fn memory_share(&self, node: &Node) -> u64 {
-        node.settings().following_memory_max() / self.by_shard.borrow().len().max(1) as u64
+    /// Bytes that a following shard may hold.
+    pub(crate) fn memory_share(&self, node: &Node, is_busy: bool) -> u64 {
+        let all = self.by_shard.borrow().len();
+        share(node.settings().following_memory_max(), (all, self.busy.get()), is_busy)
     }
 
     /// Bytes that all of them hold, or expect.
@@ -74,6 +82,14 @@ impl FollowTasks {
         let all = std::mem::take(&mut *self.by_shard.borrow_mut());
         drop(all);
     }
+}
+
+/// What one of `all` shards may hold of `memory_max_bytes`. Half of that is everyone's, the other half is for those that are
+/// busy: an index that nobody writes to takes next to nothing from one that is behind.
+fn share(memory_max_bytes: u64, (all, busy): (usize, usize), is_busy: bool) -> u64 {
+    let half = memory_max_bytes / 2;
+    let more = if is_busy { half / busy.max(1) as u64 } else { 0 };
+    half / all.max(1) as u64 + more
 }
 
 /// The leader of a shard that is to follow now.
@@ -94,8 +110,27 @@ fn fill_gaps(node: &Node, state: &ClusterState, shard: Rc<LocalShard>) {
     if !store.gaps().is_empty() {
         let node2 = node.clone();
         node.keep("fills gaps", async move {
+            // What is being written has its places, also on copies that do not have it yet.
+            while shard.followed_writes.get() > 0 {
+                node2.env.sleep(RETRY_AFTER).await;
+            }
             // What fails here is done by the next primary, or at the next start.
             let _ = replication::fill_gaps_everywhere(&node2, &shard).await;
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn one_that_is_behind_among_many_that_rest_has_half_of_the_memory() {
+        let most = 256 << 20;
+        assert_eq!(share(most, (1, 1), true), most);
+        let (busy, idle) = (share(most, (228, 2), true), share(most, (228, 2), false));
+        assert!(busy > most / 4 && idle < 1 << 20, "{busy}, {idle}");
+        assert!(2 * busy + 226 * idle <= most);
+        assert!(228 * share(most, (228, 228), true) <= most);
     }
 }

@@ -14,7 +14,7 @@ use super::Node;
 use crate::following::expire_leases;
 use crate::policy::retention::Leases;
 use crate::recovery::Progress;
-use crate::replication::{spread_durability, store_durability};
+use crate::replication::{ApplyError, spread_durability, store_durability};
 use crate::settings::{Durability, IndexSettings};
 use crate::state::{ClusterState, Event, IndexMeta, ShardCopy};
 use crate::transport::Failure;
@@ -67,8 +67,12 @@ pub struct LocalShard {
     pub(crate) copies: RefCell<BTreeMap<String, Tracked>>,
     /// For whom operations are kept.
     pub(crate) leases: RefCell<Leases>,
+    /// Who writes them to the disk: one at a time, or the older might come last.
+    pub(crate) leases_on_disk: tokio::sync::Mutex<()>,
     /// The global checkpoint rose.
     pub(crate) advanced: Notify,
+    /// Batches of a leader's operations that are being written, here and on its copies.
+    pub(crate) followed_writes: Cell<usize>,
 }
 
 /// What a primary knows of another copy.
@@ -110,7 +114,9 @@ impl LocalShard {
             settings: RefCell::default(),
             copies: RefCell::default(),
             leases: RefCell::default(),
+            leases_on_disk: tokio::sync::Mutex::default(),
             advanced: Notify::new(),
+            followed_writes: Cell::new(0),
         }
     }
 
@@ -230,13 +236,18 @@ impl LocalShard {
 
     /// Has the store index by the mapping that the state has now: before each write, so that a field that was
     /// mapped is indexed in every document that comes after the answer.
-    pub(crate) async fn follow_mapping(&self, node: &Node, store: &Shard) -> Result<(), Failure> {
+    pub(crate) async fn follow_mapping(
+        &self,
+        node: &Node,
+        store: &Shard,
+    ) -> Result<(), ApplyError> {
         let state = node.state();
         let Some(meta) = state.indices.get(&self.index) else { return Ok(()) };
         if self.mapped_at.get() == state.version {
             return Ok(());
         }
-        store.set_mapping(&Mapping::parse(&meta.mappings)?).await?;
+        let mapping = Mapping::parse(&meta.mappings).map_err(Failure::from)?;
+        store.set_mapping(&mapping).await?;
         self.mapped_at.set(state.version);
         Ok(())
     }

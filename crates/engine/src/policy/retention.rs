@@ -15,6 +15,8 @@ pub const RENEW_EVERY: Duration = Duration::from_secs(30);
 /// A lease that does not move is renewed after this part of its period, and after [`REST_MAX`] at the latest.
 const REST_PART: u32 = 4;
 const REST_MAX: Duration = Duration::from_secs(3600);
+/// How long a lease that has not moved is not looked at: when it moves again, the leader keeps for so long what need not be kept.
+const LOOK_MAX: Duration = Duration::from_secs(300);
 
 /// When a follower renews its lease: soon while it moves, and in time where it rests. A follower of an index that nobody
 /// writes to any more costs next to nothing.
@@ -41,7 +43,8 @@ impl Renewal {
     pub fn is_due(&mut self, now: Time, from: u64) -> bool {
         match self.last {
             Some((at, last, rest)) if last == from && now - at < rest => {
-                self.wait = (self.wait * 2).min(rest - (now - at)).max(Duration::from_secs(1));
+                let left = (rest - (now - at)).min(LOOK_MAX);
+                self.wait = (self.wait * 2).min(left).max(Duration::from_secs(1));
                 false
             }
             _ => true,

@@ -390,7 +390,7 @@ impl Recovery {
             let bytes: u64 = ops.iter().map(|op| op.encoded_bytes()).sum();
             self.progress.accounting.borrow_mut().set_idle(self.now(), Limit::Cpu);
             let mapped = self.shard.follow_mapping(&self.node, store).await;
-            mapped.map_err(CallError::Failed)?;
+            mapped.map_err(|error| CallError::Failed(error.into()))?;
             let last = ops.last().map(Operation::last_seq_no);
             store.apply(ops).await?;
             let after = next(store).max(last.filter(|_| may_have_gaps).map_or(0, |seq| seq + 1));

@@ -233,13 +233,16 @@ pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
 pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
     let state = call.state();
     let mut shown = Vec::new();
-    for (index, leader) in &followers(&call)? {
+    let followers = followers(&call)?;
+    let indices: Vec<String> = followers.iter().map(|(index, _)| index.clone()).collect();
+    let mut places = primaries(&state, &indices);
+    places.retain(|place| place.node.is_some());
+    let answers = on_shards(&call.node, places, &ShardAction::Following, PATIENCE).await;
+    let mut answers = answers.into_iter().peekable();
+    for (index, leader) in &followers {
         let Some(meta) = state.indices.get(index) else { continue };
-        let mut places = primaries(&state, std::slice::from_ref(index));
-        places.retain(|place| place.node.is_some());
         let (mut shards, mut lag) = (Vec::new(), 0);
-        let answers = on_shards(&call.node, places, &ShardAction::Following, PATIENCE).await;
-        for (place, answer) in answers {
+        while let Some((place, answer)) = answers.next_if(|(place, _)| place.index == *index) {
             // One that has not begun, or does not answer: what it stands at is not known.
             let Ok(ShardAnswer::Following(stats)) = answer else { continue };
             let stats = stats.map(|stats| *stats).unwrap_or_default();

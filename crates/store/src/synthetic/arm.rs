@@ -11,7 +11,7 @@ use world::{Env, VirtualDisk, Work};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::index::{Bulk, Document, Index};
-use super::{Disk, FileContent, META, SyntheticPin, open_disk};
+use super::{Disk, FileContent, META, SyntheticPin, open_disk, space};
 use crate::arm::{Counts, Found, Parsed};
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::digest::document_hash;
@@ -117,6 +117,9 @@ impl SyntheticArm {
 
     pub(crate) async fn append(&self, ops: &Arc<[Operation]>, bytes: u64) -> Result<()> {
         self.pass(Work::DiskWrite { bytes }).await;
+        if let Some(disk) = self.env.virtual_disk() {
+            space::take(&disk, &self.dir, bytes)?;
+        }
         let mut disk = self.disk.borrow_mut();
         for op in ops.iter() {
             disk.log_insert(op.clone());

@@ -458,6 +458,13 @@ impl ShardFollower {
         (self.buffer_ops, self.buffer_bytes)
     }
 
+    /// Whether it holds operations, or knows of some that it lacks. A read that waits for what is to come is neither.
+    pub fn is_busy(&self) -> bool {
+        self.memory_bytes() > 0
+            || !self.partial.is_empty()
+            || self.requested_next < self.leader_next
+    }
+
     /// Bytes that the shard holds or expects: in flight, waiting, being written.
     pub fn memory_bytes(&self) -> u64 {
         let load = self.load();
