@@ -13,7 +13,10 @@ use common::{Cluster, eventually, raw};
 use serde_json::{Value, json};
 use world::Env;
 
-both_worlds!(a_full_disk_ends_a_recovery_and_room_completes_it,);
+both_worlds!(
+    a_full_disk_ends_a_recovery_and_room_completes_it,
+    a_follower_whose_disk_is_full_goes_on_with_room,
+);
 
 const HOST: &str = "follower-0";
 const DOCUMENTS: u64 = 400;
@@ -85,16 +88,77 @@ async fn leader(env: &Env) -> Cluster {
     leader.create("a", 1, 0).await;
     // Two segments and more, so that some files are whole when the disk is full.
     for part in 0..8 {
-        let numbers = part * DOCUMENTS / 8..(part + 1) * DOCUMENTS / 8;
-        let lines = numbers.map(|n| {
-            format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"n\":{n},\"noise\":\"{}\"}}\n", noise(n))
-        });
-        let body: String = lines.collect();
-        let (status, answer) = raw(leader.any(), "POST", "/a/_bulk", body.into()).await;
-        assert_eq!((status, &answer["errors"]), (200, &json!(false)), "{answer}");
+        index(&leader, part * DOCUMENTS / 8..(part + 1) * DOCUMENTS / 8).await;
         leader.must("POST", "/a/_flush", Value::Null).await;
     }
     leader
+}
+
+async fn index(leader: &Cluster, numbers: std::ops::Range<u64>) {
+    let lines = numbers.map(|n| {
+        format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"n\":{n},\"noise\":\"{}\"}}\n", noise(n))
+    });
+    let body: String = lines.collect();
+    let (status, answer) = raw(leader.any(), "POST", "/a/_bulk", body.into()).await;
+    assert_eq!((status, &answer["errors"]), (200, &json!(false)), "{answer}");
+}
+
+/// A follower of one node on such a disk.
+async fn follower_on(env: &Env, dir: Option<tempfile::TempDir>, leader: &Cluster) -> Cluster {
+    let settings = BTreeMap::from([
+        ("ccr.indices.recovery.chunk_size".to_owned(), "64kb".to_owned()),
+        ("narrows.recovery.scheduler".to_owned(), "sequential".to_owned()),
+    ]);
+    let follower =
+        Cluster::start_in(env, "follower", 1, |config| config.settings = settings.clone(), dir)
+            .await;
+    let seeds = json!([leader.any().transport_address()]);
+    let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+    follower.must("PUT", "/_cluster/settings", body).await;
+    follower
+}
+
+/// What it cannot write it tries again, and says so; nothing of it is the end of following.
+async fn a_follower_whose_disk_is_full_goes_on_with_room(env: Env) {
+    let leader = Cluster::start(&env, "leader", 1).await;
+    leader.create("a", 1, 0).await;
+    index(&leader, 0..10).await;
+    let Some((disk, dir)) = SmallDisk::new(&env, DOCUMENTS * NOISE_BYTES as u64 / 2) else {
+        eprintln!("SKIPPED: a file system cannot be mounted here; run as root to test a full disk");
+        leader.stop().await;
+        return;
+    };
+    let follower = follower_on(&env, dir, &leader).await;
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "a",
+        "settings": { "index.number_of_replicas": 0 },
+    });
+    follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=1", body).await;
+    for from in (10..DOCUMENTS).step_by(30) {
+        index(&leader, from..(from + 30).min(DOCUMENTS)).await;
+    }
+    let shard = async || {
+        let stats = follower.ask("GET", "/b/_ccr/stats", Value::Null).await.1;
+        let shard = stats["indices"][0]["shards"][0].clone();
+        assert!(shard["fatal_exception"].is_null(), "{shard}");
+        shard
+    };
+    eventually(&env, "its disk is full", async || {
+        let shard = shard().await;
+        shard.is_null() || shard["failed_write_requests"].as_u64() > Some(0)
+    })
+    .await;
+    disk.make_room();
+    // A copy that failed too often is not tried again unless somebody asks for it.
+    follower.must("POST", "/_cluster/reroute?retry_failed", Value::Null).await;
+    eventually(&env, "it has what its leader has", async || {
+        let all = shard().await["follower_global_checkpoint"] == DOCUMENTS - 1;
+        all && follower.digests("b").await == leader.digests("a").await
+    })
+    .await;
+    follower.stop().await;
+    leader.stop().await;
+    drop(disk);
 }
 
 async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
@@ -107,16 +171,7 @@ async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
         leader.stop().await;
         return;
     };
-    let settings = BTreeMap::from([
-        ("ccr.indices.recovery.chunk_size".to_owned(), "64kb".to_owned()),
-        ("narrows.recovery.scheduler".to_owned(), "sequential".to_owned()),
-    ]);
-    let follower =
-        Cluster::start_in(&env, "follower", 1, |config| config.settings = settings.clone(), dir)
-            .await;
-    let seeds = json!([leader.any().transport_address()]);
-    let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
-    follower.must("PUT", "/_cluster/settings", body).await;
+    let follower = follower_on(&env, dir, &leader).await;
     let body = json!({
         "remote_cluster": "leader", "leader_index": "a",
         "settings": { "index.number_of_replicas": 0 },
