@@ -28,6 +28,8 @@ const TOLD_AT_ONCE_BYTES: u64 = 1 << 20;
 #[derive(Default)]
 pub(crate) struct Remotes {
     by_alias: RefCell<BTreeMap<String, Known>>,
+    /// The seed of each that answered last.
+    answered: RefCell<BTreeMap<String, String>>,
     keeping: RefCell<Option<Task<()>>>,
 }
 
@@ -190,7 +192,8 @@ pub(crate) async fn list(
     }
 }
 
-/// Asks the seeds one after another until one answers, which may take so much longer as it was told to wait.
+/// Asks the seeds one after another until one answers, which may take so much longer as it was told to wait. Begins with the
+/// one that answered last: one that stands still is waited for once.
 async fn ask_any(
     node: &Node,
     alias: &str,
@@ -199,8 +202,16 @@ async fn ask_any(
 ) -> Result<Response, Failure> {
     let limit = REMOTE_TIMEOUT + wait;
     let mut failure = None;
-    for seed in seeds(node, alias)? {
-        match node.call(&seed, Class::Control, request.clone(), limit).await {
+    let mut seeds = seeds(node, alias)?;
+    let last = node.remotes.answered.borrow().get(alias).cloned();
+    let begin = seeds.iter().position(|seed| Some(seed) == last.as_ref()).unwrap_or(0);
+    seeds.rotate_left(begin);
+    for seed in seeds {
+        let answer = node.call(&seed, Class::Control, request.clone(), limit).await;
+        if matches!(answer, Ok(_) | Err(CallError::Failed(_))) {
+            node.remotes.answered.borrow_mut().insert(alias.to_owned(), seed);
+        }
+        match answer {
             Ok(response) => return Ok(response),
             Err(CallError::Failed(refused)) => return Err(refused),
             Err(error) => failure = Some(error.into()),

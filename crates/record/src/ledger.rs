@@ -1,7 +1,7 @@
 //! What a driver was told about its writes, and whether copies hold what they must by that.
 //!
 //! The check trusts nobody: it knows what was asked and what was answered, and it reads what the copies hold. It
-//! never asks a store what it thinks it holds.
+//! never asks a store what it thinks it holds, but for whether its history has holes.
 //!
 //! A driver has one write on a document under way at a time, and gives each write a content of its own. A write
 //! without an answer may have been done, may be done later, or never: only that, and no more, is granted.

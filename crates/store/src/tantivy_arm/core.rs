@@ -12,6 +12,7 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyEr
 
 use super::commits;
 use super::log::{Log, Piece};
+use super::queue::{Queue, Queued};
 use super::schema::{self, Fields};
 use crate::arm::{Counts, Found};
 use crate::commit::{Commit, StoredCommit};
@@ -30,7 +31,8 @@ pub(super) struct Handles {
     pub(super) mapping: Mapping,
     index: Index,
     /// None once newer handles have taken over.
-    writer: Mutex<Option<IndexWriter>>,
+    writer: Mutex<Option<IndexWriter<Queued>>>,
+    pub(super) queue: Arc<Queue>,
     reader: IndexReader,
 }
 
@@ -64,7 +66,7 @@ const LOCK_TRIES: u32 = 200;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Opens the writer. The library's threads may let go of the lock a moment after the writer before it was closed.
-fn open_writer(index: &Index) -> tantivy::Result<IndexWriter> {
+fn open_writer(index: &Index) -> tantivy::Result<IndexWriter<Queued>> {
     let mut tries = 0;
     loop {
         let options = IndexWriterOptions::builder()
@@ -105,7 +107,8 @@ impl Handles {
         let reader = reader.map_err(refused("open a reader"))?;
         let (documents, writer) = (Reader::new(mapping), Mutex::new(Some(writer)));
         let mapping = mapping.clone();
-        Ok(Handles { fields, documents, mapping, index, writer, reader })
+        let queue = Arc::default();
+        Ok(Handles { fields, documents, mapping, index, writer, queue, reader })
     }
 
     /// What the last refresh made searchable.
@@ -116,7 +119,7 @@ impl Handles {
     /// Does something with the writer.
     pub(super) fn write<T>(
         &self,
-        f: impl FnOnce(&mut IndexWriter) -> tantivy::Result<T>,
+        f: impl FnOnce(&mut IndexWriter<Queued>) -> tantivy::Result<T>,
     ) -> tantivy::Result<T> {
         match lock(&self.writer).as_mut() {
             Some(writer) => f(writer),

@@ -1,10 +1,14 @@
 //! Parsing documents and handing them to the index library.
 
+use std::sync::Arc;
+use std::vec::Drain;
+
 use bytes::Bytes;
 use tantivy::indexer::UserOperation;
 use tantivy::{TantivyDocument, Term};
 
 use super::core::{Core, Handles};
+use super::queue::{Queue, Queued};
 use super::schema::DocumentSink;
 use crate::arm::Parsed;
 use crate::plan::Change;
@@ -15,8 +19,38 @@ use crate::{Error, OpKind, Operation, Result};
 const GROUP_OPS: usize = 16;
 const GROUP_BYTES: usize = 4 << 10;
 
+/// A document as it was read takes room for its source and twice as much for its fields.
+const READ_FACTOR: usize = 3;
+
 /// Room for the fields that every document has, beside its id and source.
 const FIXED_BYTES: usize = 96;
+
+/// Changes that go to the library together.
+#[derive(Default)]
+struct Group {
+    ops: Vec<UserOperation<Queued>>,
+    /// Of the sources, and what every document has.
+    bytes: usize,
+}
+
+impl Group {
+    fn is_full(&self) -> bool {
+        self.ops.len() >= GROUP_OPS || self.bytes >= GROUP_BYTES
+    }
+
+    /// Takes all there is, once there is room for it.
+    fn take(&mut self, queue: &Arc<Queue>) -> Drain<'_, UserOperation<Queued>> {
+        let bytes = READ_FACTOR * std::mem::take(&mut self.bytes);
+        let first = self.ops.iter_mut().find_map(|op| match op {
+            UserOperation::Add(document) => Some(document),
+            UserOperation::Delete(_) => None,
+        });
+        if let Some(first) = first {
+            first.room = Some(queue.take(bytes));
+        }
+        self.ops.drain(..)
+    }
+}
 
 impl Handles {
     fn read(&self, source: &[u8]) -> std::result::Result<TantivyDocument, String> {
@@ -71,27 +105,26 @@ impl Core {
         mut parsed: Parsed,
     ) -> Result<()> {
         let handles = self.handles();
-        let mut group = Vec::with_capacity(2 * GROUP_OPS);
-        let mut bytes = 0;
+        let mut group = Group::default();
         let indexed = handles.write(|writer| {
             for change in changes {
                 let op = &ops[change.at];
                 if change.replaces {
                     let id = Term::from_field_text(handles.fields.id, &op.id);
-                    group.push(UserOperation::Delete(id));
+                    group.ops.push(UserOperation::Delete(id));
                 }
                 if let OpKind::Index { source, .. } = &op.kind {
                     let document = parsed.documents[change.at].take().unwrap_or_default();
-                    group.push(UserOperation::Add(handles.complete(document, op, source)));
-                    bytes += source.len() + FIXED_BYTES;
+                    let document = handles.complete(document, op, source);
+                    group.ops.push(UserOperation::Add(Queued { document, room: None }));
+                    group.bytes += source.len() + FIXED_BYTES;
                 }
-                if group.len() >= GROUP_OPS || bytes >= GROUP_BYTES {
-                    writer.run(group.drain(..))?;
-                    bytes = 0;
+                if group.is_full() {
+                    writer.run(group.take(&handles.queue))?;
                 }
             }
-            if !group.is_empty() {
-                writer.run(group.drain(..))?;
+            if !group.ops.is_empty() {
+                writer.run(group.take(&handles.queue))?;
             }
             Ok(())
         });

@@ -5,6 +5,7 @@
 //! | `mod.rs` | [`TantivyArm`]: every method, each a closure of [`world::Env::work`] |
 //! | `core.rs` | what those closures share between threads |
 //! | `documents.rs` | parsing and indexing |
+//! | `queue.rs` | how much waits to be indexed |
 //! | `search.rs` | looking up, getting, counting, digesting |
 //! | `stored.rs` | a document's id and source |
 //! | `commits.rs` | commits on disk: made, checked, read |
@@ -25,6 +26,7 @@ mod documents;
 mod incoming;
 mod log;
 mod pin;
+mod queue;
 mod request_cache;
 mod schema;
 mod search;
