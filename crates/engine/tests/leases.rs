@@ -121,7 +121,10 @@ async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
         let period = json!({ "index.soft_deletes.retention_lease.period": "1s" });
         pair.leader.must("PUT", "/a/_settings", period).await;
         env.sleep(Duration::from_millis(2500)).await;
-        pair.leader.index("a", from, from + 200).await;
+        // The read that waits at the leader is answered with the first of them, which come when the link is healed.
+        pair.leader.index("a", from, from + 100).await;
+        env.sleep(Duration::from_millis(300)).await;
+        pair.leader.index("a", from + 100, from + 200).await;
         pair.leader.must("POST", "/a/_flush", Value::Null).await;
         let period = json!({ "index.soft_deletes.retention_lease.period": "12h" });
         pair.leader.must("PUT", "/a/_settings", period).await;
@@ -145,7 +148,7 @@ async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
     })
     .await;
     let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
-    assert_eq!(count["count"], 300, "what it had stays");
+    assert!(count["count"].as_u64() >= Some(300), "what it had stays: {count}");
     pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
     pair.follower.must("POST", "/b/_ccr/resume_follow", Value::Null).await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
