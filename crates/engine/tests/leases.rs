@@ -17,7 +17,6 @@ use world::Env;
 both_worlds!(
     a_lease_keeps_operations_over_a_flush_and_a_restart,
     an_expired_lease_is_recovered_from,
-    it_recovers_from_remote_again_once_and_not_twice,
     another_history_is_refused,
     renewals_at_once_all_succeed,
     a_leader_made_anew_is_named,
@@ -109,48 +108,6 @@ async fn an_expired_lease_is_recovered_from(env: Env) {
     }
     // It goes on following.
     pair.leader.index("a", 400, 500).await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
-    pair.stop().await;
-}
-
-/// A follower that loses its operations again and again is somebody's to look at, and says why; who resumes it lets it try again.
-async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
-    let pair = pair(&env, 4, 50_000_000, 100).await;
-    let lose = async |from: u64| {
-        pair.link.cut();
-        let period = json!({ "index.soft_deletes.retention_lease.period": "1s" });
-        pair.leader.must("PUT", "/a/_settings", period).await;
-        env.sleep(Duration::from_millis(2500)).await;
-        // The read that waits at the leader is answered with the first of them, which come when the link is healed.
-        pair.leader.index("a", from, from + 100).await;
-        env.sleep(Duration::from_millis(300)).await;
-        pair.leader.index("a", from + 100, from + 200).await;
-        pair.leader.must("POST", "/a/_flush", Value::Null).await;
-        let period = json!({ "index.soft_deletes.retention_lease.period": "12h" });
-        pair.leader.must("PUT", "/a/_settings", period).await;
-        pair.link.heal();
-    };
-    follow(&pair.follower, "b", "leader", "a").await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
-    lose(100).await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
-    for shard in stats(&pair, "b").await {
-        let why = shard["narrows"]["recovered_from_remote_again"].as_str().unwrap_or_default();
-        assert!(why.contains("no longer available for replicating"), "{shard}");
-        assert!(shard["fatal_exception"].is_null(), "{shard}");
-    }
-    lose(300).await;
-    eventually(&env, "every shard says that it cannot go on", async || {
-        stats(&pair, "b")
-            .await
-            .iter()
-            .all(|shard| shard["fatal_exception"]["type"] == "resource_not_found_exception")
-    })
-    .await;
-    let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
-    assert!(count["count"].as_u64() >= Some(300), "what it had stays: {count}");
-    pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
-    pair.follower.must("POST", "/b/_ccr/resume_follow", Value::Null).await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
     pair.stop().await;
 }
