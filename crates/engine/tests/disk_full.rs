@@ -103,8 +103,12 @@ async fn index(leader: &Cluster, numbers: std::ops::Range<u64>) {
     assert_eq!((status, &answer["errors"]), (200, &json!(false)), "{answer}");
 }
 
-/// A follower of one node on such a disk.
-async fn follower_on(env: &Env, dir: Option<tempfile::TempDir>, leader: &Cluster) -> Cluster {
+/// A follower of one node on a disk of so many bytes, which says that it skips the test where there can be none.
+async fn follower_on(env: &Env, leader: &Cluster, bytes: u64) -> Option<(SmallDisk, Cluster)> {
+    let Some((disk, dir)) = SmallDisk::new(env, bytes) else {
+        eprintln!("SKIPPED: a file system cannot be mounted here; run as root to test a full disk");
+        return None;
+    };
     let settings = BTreeMap::from([
         ("ccr.indices.recovery.chunk_size".to_owned(), "64kb".to_owned()),
         ("narrows.recovery.scheduler".to_owned(), "sequential".to_owned()),
@@ -115,7 +119,16 @@ async fn follower_on(env: &Env, dir: Option<tempfile::TempDir>, leader: &Cluster
     let seeds = json!([leader.any().transport_address()]);
     let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
     follower.must("PUT", "/_cluster/settings", body).await;
-    follower
+    Some((disk, follower))
+}
+
+async fn follow(follower: &Cluster, wait_for_active_shards: u32) {
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "a",
+        "settings": { "index.number_of_replicas": 0 },
+    });
+    let path = format!("/b/_ccr/follow?wait_for_active_shards={wait_for_active_shards}");
+    follower.must("PUT", &path, body).await;
 }
 
 /// What it cannot write it tries again, and says so; nothing of it is the end of following.
@@ -123,17 +136,12 @@ async fn a_follower_whose_disk_is_full_goes_on_with_room(env: Env) {
     let leader = Cluster::start(&env, "leader", 1).await;
     leader.create("a", 1, 0).await;
     index(&leader, 0..10).await;
-    let Some((disk, dir)) = SmallDisk::new(&env, DOCUMENTS * NOISE_BYTES as u64 / 2) else {
-        eprintln!("SKIPPED: a file system cannot be mounted here; run as root to test a full disk");
-        leader.stop().await;
-        return;
+    let Some((disk, follower)) =
+        follower_on(&env, &leader, DOCUMENTS * NOISE_BYTES as u64 / 2).await
+    else {
+        return leader.stop().await;
     };
-    let follower = follower_on(&env, dir, &leader).await;
-    let body = json!({
-        "remote_cluster": "leader", "leader_index": "a",
-        "settings": { "index.number_of_replicas": 0 },
-    });
-    follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=1", body).await;
+    follow(&follower, 1).await;
     for from in (10..DOCUMENTS).step_by(30) {
         index(&leader, from..(from + 30).min(DOCUMENTS)).await;
     }
@@ -166,17 +174,10 @@ async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
     let path = "/_cat/indices?format=json&bytes=b&h=store.size";
     let size = leader.must("GET", path, Value::Null).await[0]["store.size"].clone();
     let size: u64 = size.as_str().and_then(|size| size.parse().ok()).expect("a size in bytes");
-    let Some((disk, dir)) = SmallDisk::new(&env, size * 6 / 10) else {
-        eprintln!("SKIPPED: a file system cannot be mounted here; run as root to test a full disk");
-        leader.stop().await;
-        return;
+    let Some((disk, follower)) = follower_on(&env, &leader, size * 6 / 10).await else {
+        return leader.stop().await;
     };
-    let follower = follower_on(&env, dir, &leader).await;
-    let body = json!({
-        "remote_cluster": "leader", "leader_index": "a",
-        "settings": { "index.number_of_replicas": 0 },
-    });
-    follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", body).await;
+    follow(&follower, 0).await;
 
     // It is tried again and again, and then given up with what was found and where.
     let explain = async || follower.ask("GET", "/_cluster/allocation/explain", Value::Null).await.1;

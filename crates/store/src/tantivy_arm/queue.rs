@@ -1,7 +1,7 @@
 //! What waits to be indexed, bounded by its bytes.
 //!
 //! The index library bounds its queue by the number of groups of documents alone: ten thousand long ones are gigabytes. So a
-//! group takes room here before it goes there, and gives it back when the library's thread begins with it.
+//! group takes room here before it goes there, and gives it back when the library has read the first of them.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

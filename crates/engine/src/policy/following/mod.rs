@@ -204,8 +204,7 @@ impl ShardFollower {
     /// When something is due though nothing happens.
     pub fn wake_at(&self) -> Option<Time> {
         let retry = self.retries.first_key_value().map(|((at, _), _)| *at);
-        let wants = !self.partial.is_empty() || self.requested_next < self.leader_next;
-        let paced = if wants { self.pace.wake_at(&self.load()) } else { None };
+        let paced = if self.wants() { self.pace.wake_at(&self.load()) } else { None };
         [retry, paced].into_iter().flatten().min()
     }
 
@@ -460,9 +459,12 @@ impl ShardFollower {
 
     /// Whether it holds operations, or knows of some that it lacks. A read that waits for what is to come is neither.
     pub fn is_busy(&self) -> bool {
-        self.memory_bytes() > 0
-            || !self.partial.is_empty()
-            || self.requested_next < self.leader_next
+        self.memory_bytes() > 0 || self.wants()
+    }
+
+    /// Whether operations are known of that were not asked for yet.
+    fn wants(&self) -> bool {
+        !self.partial.is_empty() || self.requested_next < self.leader_next
     }
 
     /// Bytes that the shard holds or expects: in flight, waiting, being written.
