@@ -20,7 +20,7 @@ use crate::site_link::SiteLink;
 use crate::small_disk::SmallDisks;
 use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec, remove_copies};
 use crate::temporary::TemporaryDir;
-use crate::{Answer, Credentials, Error, RestClient};
+use crate::{Answer, Asker, Credentials, Error, RestClient};
 
 /// Transport ports lie so far above the HTTP ports.
 const TRANSPORT_ABOVE: u16 = 100;
@@ -285,6 +285,11 @@ impl Target for EmbeddedTarget {
         body: Bytes,
     ) -> Result<Answer, Error> {
         self.nodes.ask(&self.client, cluster, (method, path, body)).await
+    }
+
+    fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error> {
+        let client = self.client.another().with_limit(limit);
+        Ok(Asker::of_nodes(client, self.nodes(cluster)))
     }
 
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {

@@ -59,6 +59,11 @@ impl HttpClient {
     }
 
     /// Shows credentials with every question from now on.
+    pub(crate) fn another(&self) -> HttpClient {
+        let authorization = self.authorization.clone();
+        HttpClient { authorization, ..HttpClient::new(self.env.clone()) }
+    }
+
     pub(crate) fn show(&mut self, credentials: &Credentials) {
         self.authorization = credentials.header().map(|text| {
             let mut value = HeaderValue::from_bytes(text.as_bytes())

@@ -18,11 +18,13 @@
 //! | [`live`] | clusters that we did not start: asking and observing them |
 //! | `credentials` | what a cluster is shown that asks who we are |
 //! | `rest`, `http`, `kept` | asking a node, in either world; connections that are kept for it |
+//! | `asker` | asking a cluster while its target is in other hands |
 //! | [`wire`] | the same for loads, with as little work as there can be |
 //!
 //! The one rule: whatever a target starts, it stops: when it is told to, when it is dropped, and when the
 //! process that holds it is killed.
 
+mod asker;
 mod credentials;
 mod embedded;
 mod error;
@@ -46,6 +48,7 @@ mod url_target;
 mod virtual_target;
 pub mod wire;
 
+pub use asker::Asker;
 pub use credentials::Credentials;
 pub use embedded::EmbeddedTarget;
 pub use error::Error;

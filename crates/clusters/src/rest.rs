@@ -75,6 +75,15 @@ impl RestClient {
         self
     }
 
+    /// Another one that shows the same credentials, with connections of its own.
+    pub(crate) fn another(&self) -> RestClient {
+        let arm = match &self.arm {
+            Arm::Http(client) => Arm::Http(client.another()),
+            Arm::Messages(_) => Arm::Messages(Kept::default()),
+        };
+        RestClient { env: self.env.clone(), arm, limit: self.limit }
+    }
+
     /// The same with another limit for every answer.
     pub fn with_limit(mut self, limit: Duration) -> Self {
         self.limit = limit;

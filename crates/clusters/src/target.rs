@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use world::model::Host;
 use world::{Direction, LinkConfig, LinkStats};
 
-use crate::{Answer, Error};
+use crate::{Answer, Asker, Error};
 
 /// A cluster to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +134,10 @@ pub trait Target {
         body: Bytes,
     ) -> Result<Answer, Error>;
 
+    /// Who asks a cluster without borrowing the target: of nodes, those that run now, and for an answer no longer than
+    /// `limit`. A cluster that is already there has limits of its own.
+    fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error>;
+
     /// The running nodes of a cluster.
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle>;
 
@@ -245,18 +250,6 @@ pub trait Target {
     /// what is loaded was indexed before the experiment began. Targets with real disks refuse.
     async fn load(&self, _cluster: &str, _load: &Load) -> Result<(), Error> {
         Err(self.virtual_only("load documents that exist only as a number"))
-    }
-
-    /// Indexes such documents, `source_bytes` together, with the work that bulk requests of them cost. Targets
-    /// with real disks refuse.
-    async fn index_load(
-        &self,
-        _cluster: &str,
-        _index: &str,
-        _documents: u64,
-        _source_bytes: u64,
-    ) -> Result<(), Error> {
-        Err(self.virtual_only("index documents that exist only as a number"))
     }
 
     /// The refusal of what only the virtual world has.

@@ -3,12 +3,15 @@
 //! Of one cluster, two data nodes take the places of the sites: an index is kept on the near one, then copied to the far
 //! one. Two clusters take the places of leader and follower. There is no link of ours between them.
 
+use std::rc::Rc;
+use std::time::Duration;
+
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::target::{LinkControl, NodeHandle, Target, TopologySpec};
 use crate::url_cluster::UrlCluster;
-use crate::{Answer, Error};
+use crate::{Answer, Asker, Error};
 
 /// A site of a topology, and what takes its place.
 struct Site {
@@ -20,7 +23,7 @@ struct Site {
 
 /// Live clusters as a target. Whoever makes one has been allowed to change them.
 pub struct UrlTarget {
-    clusters: Vec<UrlCluster>,
+    clusters: Vec<Rc<UrlCluster>>,
     sites: Vec<Site>,
     /// What could not be put back, and what was left.
     ended: Option<Result<Vec<String>, Error>>,
@@ -29,6 +32,7 @@ pub struct UrlTarget {
 impl UrlTarget {
     /// A target of one cluster, or of two: the one that has the data, and the one that follows.
     pub fn new(clusters: Vec<UrlCluster>) -> Self {
+        let clusters = clusters.into_iter().map(Rc::new).collect();
         UrlTarget { clusters, sites: Vec::new(), ended: None }
     }
 
@@ -66,6 +70,11 @@ impl UrlTarget {
 
     fn site(&self, name: &str) -> Option<&Site> {
         self.sites.iter().find(|site| site.name == name)
+    }
+
+    fn cluster(&self, site: &str) -> Result<&Rc<UrlCluster>, Error> {
+        let unknown = || Error::Unknown { what: "site", name: site.to_owned() };
+        self.site(site).map(|site| &self.clusters[site.cluster]).ok_or_else(unknown)
     }
 }
 
@@ -108,10 +117,11 @@ impl Target for UrlTarget {
         path: &str,
         body: Bytes,
     ) -> Result<Answer, Error> {
-        let Some(site) = self.site(cluster) else {
-            return Err(Error::Unknown { what: "site", name: cluster.to_owned() });
-        };
-        self.clusters[site.cluster].request(method, path, body).await
+        self.cluster(cluster)?.request(method, path, body).await
+    }
+
+    fn asker(&self, cluster: &str, _limit: Duration) -> Result<Asker, Error> {
+        Ok(Asker::of_live(self.cluster(cluster)?.clone()))
     }
 
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {

@@ -13,7 +13,7 @@ use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
 use crate::members::{self, Members, Place};
 use crate::target::{ClusterSpec, LinkControl, Load, NodeHandle, Target, TopologySpec};
-use crate::{Answer, Error, RestClient};
+use crate::{Answer, Asker, Error, RestClient};
 
 /// Where a node keeps its data on its host's disk.
 const DATA: &str = "/data";
@@ -257,6 +257,11 @@ impl Target for VirtualTarget {
         self.nodes.ask(&self.client, cluster, (method, path, body)).await
     }
 
+    fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error> {
+        let client = self.client.another().with_limit(limit);
+        Ok(Asker::of_nodes(client, self.nodes(cluster)))
+    }
+
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {
         self.nodes.running(cluster)
     }
@@ -390,20 +395,6 @@ impl Target for VirtualTarget {
         let model = self.models.borrow().get(cluster).cloned().unwrap_or_default();
         self.give_hosts(cluster, &model);
         loaded
-    }
-
-    async fn index_load(
-        &self,
-        cluster: &str,
-        index: &str,
-        documents: u64,
-        source_bytes: u64,
-    ) -> Result<(), Error> {
-        let write = |copy: CopyOnNode| {
-            let (documents, bytes) = (copy.part(documents), copy.part(source_bytes));
-            async move { copy.node.index_synthetic(index, copy.shard, documents, bytes).await }
-        };
-        self.on_copies(cluster, index, write).await
     }
 
     async fn stop(&mut self) {

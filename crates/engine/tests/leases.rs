@@ -17,6 +17,7 @@ use world::Env;
 both_worlds!(
     a_lease_keeps_operations_over_a_flush_and_a_restart,
     an_expired_lease_is_recovered_from,
+    it_recovers_from_remote_again_once_and_not_twice,
     another_history_is_refused,
     renewals_at_once_all_succeed,
     a_leader_made_anew_is_named,
@@ -110,6 +111,59 @@ async fn an_expired_lease_is_recovered_from(env: Env) {
     pair.leader.index("a", 400, 500).await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
     pair.stop().await;
+}
+
+/// A follower that loses its operations again and again is somebody's to look at, and says why; who resumes it lets it try
+/// again. It is down while they go: no read waits at the leader that could still bring them.
+async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
+    let mut pair = pair(&env, 4, 50_000_000, 100).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    lose_operations(&env, &mut pair, 100).await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    for shard in stats(&pair, "b").await {
+        let why = shard["narrows"]["recovered_from_remote_again"].as_str().unwrap_or_default();
+        assert!(why.contains("no longer available for replicating"), "{shard}");
+        assert!(shard["fatal_exception"].is_null(), "{shard}");
+    }
+    lose_operations(&env, &mut pair, 300).await;
+    let is_fatal =
+        |shard: &Value| shard["fatal_exception"]["type"] == "resource_not_found_exception";
+    eventually(&env, "every shard says that it cannot go on", async || {
+        let path = "/b/_ccr/stats";
+        let (_, answer) = pair.follower.ask("GET", path, Value::Null).await;
+        let shards = answer["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
+        !shards.is_empty() && shards.iter().all(is_fatal)
+    })
+    .await;
+    let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+    assert_eq!(count["count"], 300, "what it had stays, and no more came");
+    pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
+    pair.follower.must("POST", "/b/_ccr/resume_follow", Value::Null).await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.stop().await;
+}
+
+/// Ends the follower, has the leader write and forget what it lacks, and starts it again.
+async fn lose_operations(env: &Env, pair: &mut Pair, from: u64) {
+    eventually(env, "nobody copies files any more, which keeps operations, too", async || {
+        let leases = pair.leader.nodes.values().filter_map(|node| node.retention_leases("a"));
+        leases.flatten().all(|(id, _)| !id.starts_with("recovery/"))
+    })
+    .await;
+    for node in [1, 0] {
+        pair.follower.kill_node(node).await;
+    }
+    let period = json!({ "index.soft_deletes.retention_lease.period": "1s" });
+    pair.leader.must("PUT", "/a/_settings", period).await;
+    env.sleep(Duration::from_millis(2500)).await;
+    pair.leader.index("a", from, from + 200).await;
+    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    let period = json!({ "index.soft_deletes.retention_lease.period": "12h" });
+    pair.leader.must("PUT", "/a/_settings", period).await;
+    for node in [0, 1] {
+        pair.follower.start_node(node).await;
+    }
 }
 
 async fn another_history_is_refused(env: Env) {

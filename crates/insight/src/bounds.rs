@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Limit, Manifest, ModelInfo, units};
+use record::{Limit, Manifest, ModelInfo, Row, units};
 
 use crate::trace::Trace;
 use crate::words;
@@ -54,10 +54,11 @@ fn setting<'a>(settings: &'a BTreeMap<String, String>, name: &str) -> Option<&'a
 }
 
 impl Bounds {
-    /// Reads the bounds of a variant from its settings, the manifest and its samples.
+    /// Reads the bounds of a variant from its settings, the manifest and its samples, and from what was measured where
+    /// nodes received one after another.
     pub(crate) fn read(
         manifest: &Manifest,
-        name: &str,
+        row: &Row,
         settings: &BTreeMap<String, String>,
         trace: Option<&Trace<'_>>,
     ) -> Self {
@@ -72,7 +73,7 @@ impl Bounds {
             .and_then(|text| units::parse_throttle(text).ok().flatten());
         let shards = trace.and_then(Trace::shards);
         let link = manifest.link.as_ref();
-        let models = manifest.variants.iter().find(|variant| variant.name == name);
+        let models = manifest.variants.iter().find(|variant| variant.name == row.variant);
         let models = models.map_or(&[][..], |variant| &variant.models);
         Bounds {
             chunk_bytes: chunk.filter(|_| !adaptive),
@@ -80,7 +81,7 @@ impl Bounds {
             shards,
             mean_in_flight_bytes: trace.and_then(Trace::in_flight_bytes),
             throttle_bytes_per_s: throttle,
-            throttled_nodes: throttled_nodes(manifest, shards),
+            throttled_nodes: receiving(row).unwrap_or_else(|| throttled_nodes(manifest, shards)),
             rtt_ms: link.map(|link| link.rtt_ms).filter(|rtt| *rtt > 0.0),
             link_bytes_per_s: link.map(|l| l.rate_bytes_per_s as f64).filter(|rate| *rate > 0.0),
             window_bytes: [
@@ -151,6 +152,12 @@ fn model<'a>(models: &'a [ModelInfo], name: &str) -> Option<&'a str> {
     models.iter().find(|model| model.name == name).map(|model| model.value.as_str())
 }
 
+/// Nodes that received side by side, where the row says.
+fn receiving(row: &Row) -> Option<u32> {
+    let of_a_node = row.node_bytes_per_s.filter(|rate| *rate > 0.0)?;
+    Some((row.bytes_per_s / of_a_node).round().max(1.0) as u32)
+}
+
 /// Limiters are one a node, on both sides, so the smaller side counts; a node without a shard does
 /// not help.
 fn throttled_nodes(manifest: &Manifest, shards: Option<u32>) -> u32 {
@@ -160,4 +167,19 @@ fn throttled_nodes(manifest: &Manifest, shards: Option<u32>) -> u32 {
     }
     let nodes = by_cluster.into_values().min().unwrap_or(1);
     shards.map_or(nodes, |shards| nodes.min(shards)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_that_received_one_after_another_have_one_limiter() {
+        let row = Row::measured("one", 1, 10.0, 210_000_000);
+        assert_eq!(receiving(&row), None);
+        let of_a_node = |rate: f64| Row { node_bytes_per_s: Some(rate), ..row.clone() };
+        assert_eq!(receiving(&of_a_node(row.bytes_per_s)), Some(1));
+        assert_eq!(receiving(&of_a_node(row.bytes_per_s / 3.0)), Some(3));
+        assert_eq!(receiving(&of_a_node(0.0)), None);
+    }
 }

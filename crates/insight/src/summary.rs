@@ -299,7 +299,7 @@ fn finished(
     let (bytes_per_s, link_share) = (over(|row| row.bytes_per_s), stats::median(&shares));
     let limits = mean_limits(rows);
     let trace = traces.get(&(shown.variant.as_str(), shown.lap));
-    let bounds = Bounds::read(&run.manifest, &shown.variant, settings, trace as Option<&Trace<'_>>);
+    let bounds = Bounds::read(&run.manifest, shown, settings, trace as Option<&Trace<'_>>);
     Finished {
         shown_lap: shown.lap,
         seconds,

@@ -3,10 +3,8 @@
 
 mod common;
 
-use clusters::{Target, VirtualTarget};
 use lab::plan::{Plan, bundled};
-use lab::runner::{Quiet, Runner, topology};
-use record::{FollowFigures, Line, Row, RunDir, Writer};
+use record::{FollowFigures, Line, Row, RunDir};
 
 /// Two clusters and what happens to them; `{steps}` stand after `follow`.
 const PLAN: &str = r#"
@@ -61,34 +59,7 @@ fn run(
     plan: Plan,
     planted: Option<&'static str>,
 ) -> (Result<Vec<Row>, lab::Error>, RunDir, world::Trace) {
-    run_scaled(plan, 1.0, planted)
-}
-
-fn run_scaled(
-    plan: Plan,
-    scale: f64,
-    planted: Option<&'static str>,
-) -> (Result<Vec<Row>, lab::Error>, RunDir, world::Trace) {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("run");
-    let to = path.clone();
-    let world = move || {
-        world::virtual_world::run_traced(5, async move |env| {
-            planted.into_iter().for_each(|fault| env.plant(fault));
-            let plan = plan.resolve(scale, |_, _| Ok(())).unwrap();
-            let mut writer = Writer::create(&to, &common::manifest()).unwrap();
-            let mut target = VirtualTarget::new(&env);
-            target.start(&topology(&plan)).await.unwrap();
-            let rows = Runner::new(&env, &plan, &mut target, &mut writer, &Quiet).run().await;
-            target.stop().await;
-            rows
-        })
-    };
-    // Without optimisation a step of all that is nested here needs more than a test's thread has.
-    let thread = std::thread::Builder::new().stack_size(64 << 20);
-    let ran = thread.spawn(world).unwrap().join();
-    let (rows, trace) = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).unwrap();
-    (rows, RunDir::open(&path).unwrap(), trace)
+    common::run(common::resolved(&plan, 1.0), planted)
 }
 
 fn figures(row: &Row) -> &FollowFigures {
@@ -204,7 +175,7 @@ fn stability(name: &str) -> Plan {
 
 /// Two hours of a plan of logs that roll over, on every copy of which all that was acknowledged is found.
 fn two_hours(name: &str) -> (FollowFigures, RunDir) {
-    let (rows, run_dir, _) = run_scaled(stability(name), TWO_HOURS, None);
+    let (rows, run_dir, _) = common::run(common::resolved(&stability(name), TWO_HOURS), None);
     let rows = rows.unwrap();
     let found = figures(&rows[0]);
     assert!(rows[0].verified && found.violations == 0, "{found:?}");
@@ -246,7 +217,8 @@ fn two_hours_of_logs_with_restarts_lose_nothing() {
 #[test]
 fn logs_that_are_acknowledged_and_not_there_are_found() {
     let planted = Some(store::planted::RUN_NOT_INDEXED);
-    let (ended, run_dir, _) = run_scaled(stability("stability"), TWO_HOURS / 8.0, planted);
+    let (ended, run_dir, _) =
+        common::run(common::resolved(&stability("stability"), TWO_HOURS / 8.0), planted);
     let found = run_dir.rows.iter().find_map(|row| row.following.as_ref());
     let error = ended.expect_err("copies lack what was acknowledged");
     assert!(matches!(error, lab::Error::NotTheSame { .. }), "{error}; {found:?}");

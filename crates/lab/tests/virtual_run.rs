@@ -2,38 +2,21 @@
 
 mod common;
 
-use std::path::PathBuf;
-
-use clusters::{Target, VirtualTarget};
 use lab::load::Extent;
 use lab::plan::{Full, Peers, Plan, Resolved, Step};
-use lab::runner::{Quiet, Runner, topology};
-use record::{Limit, Row, RunDir, Writer};
+use record::{Limit, Row, RunDir};
+use world::Trace;
 
 /// Runs a plan, changed by `change`, at a small scale.
-fn run_plan(
-    plan: Plan,
-    scale: f64,
-    dir: PathBuf,
-    change: impl Fn(&mut Resolved) + 'static,
-) -> (Vec<Row>, world::Trace) {
-    let (rows, trace) = world::virtual_world::run_traced(5, async move |env| {
-        let mut plan = plan.resolve(scale, |_, _| Ok(())).unwrap();
-        change(&mut plan);
-        let mut writer = Writer::create(&dir, &common::manifest()).unwrap();
-        let mut target = VirtualTarget::new(&env);
-        target.start(&topology(&plan)).await.unwrap();
-        let rows = Runner::new(&env, &plan, &mut target, &mut writer, &Quiet).run().await.unwrap();
-        target.stop().await;
-        rows
-    })
-    .unwrap();
-    (rows, trace)
+fn run_plan(plan: &Plan, scale: f64, change: impl Fn(&mut Resolved)) -> (Vec<Row>, RunDir, Trace) {
+    let mut plan = common::resolved(plan, scale);
+    change(&mut plan);
+    let (rows, run_dir, trace) = common::run(plan, None);
+    (rows.unwrap(), run_dir, trace)
 }
 
-fn run(name: &str, scale: f64, change: impl Fn(&mut Resolved) + 'static) -> Vec<Row> {
-    let dir = tempfile::tempdir().unwrap();
-    run_plan(Plan::open(name).unwrap(), scale, dir.path().join("run"), change).0
+fn run(name: &str, scale: f64, change: impl Fn(&mut Resolved)) -> Vec<Row> {
+    run_plan(&Plan::open(name).unwrap(), scale, change).0
 }
 
 fn keep(names: &'static [&'static str]) -> impl Fn(&mut Resolved) {
@@ -42,16 +25,13 @@ fn keep(names: &'static [&'static str]) -> impl Fn(&mut Resolved) {
 
 #[test]
 fn the_same_seed_gives_the_same_rows_and_the_same_trace() {
-    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let plan = || Plan::open("remote-recovery").unwrap();
-    let once = |dir: &tempfile::TempDir| run_plan(plan(), 0.001, dir.path().join("run"), |_| ());
-    let (first, trace) = once(&dirs[0]);
-    let again = once(&dirs[1]);
-    assert_eq!((&first, &trace), (&again.0, &again.1));
+    let plan = Plan::open("remote-recovery").unwrap();
+    let (first, read, trace) = run_plan(&plan, 0.001, |_| ());
+    let (again, _, other_trace) = run_plan(&plan, 0.001, |_| ());
+    assert_eq!((&first, &trace), (&again, &other_trace));
     assert_eq!(first.len(), 5);
     assert!(first.iter().all(|row| row.verified && row.documents == first[0].documents));
     assert_eq!(first[1].held_by().unwrap().limit, Limit::Latency);
-    let read = RunDir::open(&dirs[0].path().join("run")).unwrap();
     assert_eq!(read.rows.len(), 5);
     assert!(read.lines.len() > 100);
 }
@@ -190,13 +170,10 @@ name = "healthy again"
 
 #[test]
 fn faults_show_in_a_load_and_are_gone_after_it() {
-    let plan = || Plan::parse("load.toml", LOAD).unwrap();
-    let once = || {
-        let dir = tempfile::tempdir().unwrap();
-        run_plan(plan(), 1.0, dir.path().join("run"), |_| ())
-    };
-    let (rows, trace) = once();
-    assert_eq!((&rows, &trace), (&once().0, &once().1), "the same seed, the same rows");
+    let plan = Plan::parse("load.toml", LOAD).unwrap();
+    let (rows, _, trace) = run_plan(&plan, 1.0, |_| ());
+    let (again, _, other_trace) = run_plan(&plan, 1.0, |_| ());
+    assert_eq!((&rows, &trace), (&again, &other_trace), "the same seed, the same rows");
     assert_eq!(rows.len(), 12);
     let of = |name: &str| &rows.iter().find(|row| row.variant == name).unwrap().loads[0];
     let p100_ms = |name: &str| of(name).latency.unwrap().p100_ms;
@@ -219,15 +196,8 @@ fn faults_show_in_a_load_and_are_gone_after_it() {
 
 #[test]
 fn a_target_without_snapshots_refuses_a_restore_by_name() {
-    let dir = tempfile::tempdir().unwrap();
-    let refused = world::virtual_world::run_traced(5, async move |env| {
-        let plan = Plan::open("restore-over-link").unwrap().resolve(0.01, |_, _| Ok(())).unwrap();
-        let mut writer = Writer::create(&dir.path().join("run"), &common::manifest()).unwrap();
-        let mut target = VirtualTarget::new(&env);
-        target.start(&topology(&plan)).await.unwrap();
-        Runner::new(&env, &plan, &mut target, &mut writer, &Quiet).run().await.unwrap_err()
-    });
-    let error = refused.unwrap().0;
+    let plan = common::resolved(&Plan::open("restore-over-link").unwrap(), 0.01);
+    let error = common::run(plan, None).0.unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("virtual"), "{error}");
 }
 

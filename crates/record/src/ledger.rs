@@ -14,7 +14,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use runs::RunSum;
+pub use runs::{RunSum, Sums};
 
 /// What a write asks for. `content` is a hash that tells every content from every other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -364,18 +364,6 @@ fn a_corpus_is_synthesized_to_the_size_of_its_files() {
     });
 }
 
-#[test]
-fn indexing_synthetic_documents_takes_time_and_they_are_searchable_after_a_refresh() {
-    virtual_world::run(3, |env| async move {
-        let shard = create(&env, &PathBuf::from("/bulk")).await;
-        let began = env.now();
-        shard.index_synthetic(80_000, 10_800_000).await.unwrap();
-        assert!(env.now() - began > Duration::from_millis(100));
-        shard.refresh().await.unwrap();
-        assert_eq!(shard.count().await.unwrap(), 80_000);
-    });
-}
-
 async fn recover_in(env: &Env, from: &Shard, dir: &Path) -> (Shard, store::Commit) {
     let snapshot = from.snapshot("s").await.unwrap();
     let incoming = store::Incoming::begin(env, dir, snapshot.commit().clone()).await.unwrap();

@@ -35,7 +35,7 @@ use crate::site_link::SiteLink;
 use crate::target::{
     ClusterSpec, LinkControl, NodeHandle, Repository, Target, TopologySpec, remove_copies,
 };
-use crate::{Answer, Error, RestClient};
+use crate::{Answer, Asker, Error, RestClient};
 use file_server::FileServer;
 use installation::Installation;
 use node::NodePlan;
@@ -309,6 +309,11 @@ impl Target for OpenSearchTarget {
         body: Bytes,
     ) -> Result<Answer, Error> {
         self.nodes.ask(&self.client, cluster, (method, path, body)).await
+    }
+
+    fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error> {
+        let client = self.client.another().with_limit(limit);
+        Ok(Asker::of_nodes(client, self.nodes(cluster)))
     }
 
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {

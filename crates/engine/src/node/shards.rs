@@ -332,19 +332,6 @@ impl Node {
         Ok(store.synthesize_stored(documents, bytes, segments).await?)
     }
 
-    /// Indexes documents that exist only as a number into this node's copy of a shard, with the work that a bulk
-    /// request of them costs. In the virtual world alone.
-    pub async fn index_synthetic(
-        &self,
-        index: &str,
-        shard: u32,
-        documents: u64,
-        source_bytes: u64,
-    ) -> Result<(), Failure> {
-        let store = self.local_shard(index, shard)?.store()?;
-        Ok(store.index_synthetic(documents, source_bytes).await?)
-    }
-
     /// A copy on this node.
     pub(crate) fn local_shard(&self, index: &str, number: u32) -> Result<Rc<LocalShard>, Failure> {
         let state = self.state();

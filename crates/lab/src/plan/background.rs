@@ -1,6 +1,6 @@
 //! What is written while something else is measured.
 
-/// Indexing beside a recovery.
+/// Indexing beside what is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Background {
     /// Documents a second, over all clients.

@@ -157,9 +157,9 @@ impl Plan {
             _ if has("load") && !self.has_load() => {
                 Some("the step \"load\" needs a [load] that says which".to_owned())
             }
-            _ if has("index_in_background") && !has("recover") => Some(
-                "the step \"index_in_background\" goes on while \"recover\" or \"follow\" does; add \
-                 one of them"
+            _ if has("index_in_background") && (measured.is_empty() || has("move")) => Some(
+                "the step \"index_in_background\" goes on while \"recover\", \"recover_peers\", \"add_replica\", \
+                 \"restore\", \"load\" or \"follow\" does; add one of them"
                     .to_owned(),
             ),
             _ if has("follow") && indices.iter().any(|index| index.full.is_some()) => Some(

@@ -71,12 +71,8 @@ impl Resolved {
     }
 
     /// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with `variants`
-    /// of such a restore: chunks and how many of them are in flight are no settings of it. False where the plan does
-    /// not recover, or indexes meanwhile: a snapshot is of one moment.
-    pub fn restore_instead(&mut self, variants: Vec<Variant>) -> bool {
-        if self.way() != Some(Step::Recover) || self.background().is_some() {
-            return false;
-        }
+    /// of such a restore: chunks and how many of them are in flight are no settings of it.
+    pub fn restore_instead(&mut self, variants: Vec<Variant>) {
         for step in self.steps.iter_mut().filter(|step| **step == Step::Recover) {
             *step = Step::Restore;
         }
@@ -85,7 +81,6 @@ impl Resolved {
              cross-cluster replication.",
         );
         self.variants = variants;
-        true
     }
 
     /// Calls the indices otherwise: an only one `name`, of several each `name-` and what it was called. Operations

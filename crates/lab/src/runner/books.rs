@@ -6,16 +6,28 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
-use record::ledger::{Action, Fate, Ledger, RunSum};
+use record::ledger::{Action, Fate, Ledger, RunSum, Sums};
 use world::Time;
 
 use crate::plan::{Index, Resolved};
+
+/// What is written down of each write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entries {
+    /// All that was answered: every copy can be read beside it, document by document.
+    Each,
+    /// What it adds, and no more: digests of copies can be compared with the sum. For writes that only ever add.
+    Sums,
+}
 
 /// The books of one index.
 pub(super) struct Book {
     pub(super) index: String,
     pub(super) shards: u32,
     pub(super) ledger: RefCell<Ledger>,
+    /// What was added; kept in place of the ledger.
+    pub(super) sums: RefCell<Sums>,
+    entries: Entries,
     /// Which family it is of, and the how manieth.
     family: usize,
     number: usize,
@@ -30,11 +42,13 @@ pub(super) struct Book {
 }
 
 impl Book {
-    fn new(index: String, shards: u32, family: usize, number: usize) -> Book {
+    fn new(index: String, shards: u32, (family, number): (usize, usize), entries: Entries) -> Book {
         Book {
             index,
             shards,
             ledger: RefCell::default(),
+            sums: RefCell::default(),
+            entries,
             family,
             number,
             is_closed: Cell::default(),
@@ -126,10 +140,24 @@ impl Sent {
     }
 
     fn enter(&self, book: &Book, fate: Fate) {
+        if book.entries == Entries::Sums {
+            return book.sums.borrow_mut().enter(self.adds(), fate);
+        }
         let mut ledger = book.ledger.borrow_mut();
         match self {
             Sent::Write { id, shard, action } => ledger.enter(id, *shard, *action, fate),
             Sent::Run { shard, run } => ledger.enter_run(*shard, *run, fate),
+        }
+    }
+
+    /// What it adds to a copy. A delete adds nothing.
+    fn adds(&self) -> RunSum {
+        match self {
+            Sent::Write { action: Action::Delete, .. } => RunSum::default(),
+            Sent::Write {
+                action: Action::Index { content } | Action::Create { content }, ..
+            } => RunSum { documents: 1, content: *content },
+            Sent::Run { run, .. } => *run,
         }
     }
 }
@@ -138,30 +166,31 @@ impl Sent {
 pub(super) struct Books {
     pub(super) families: Vec<Family>,
     books: RefCell<Vec<Rc<Book>>>,
+    pub(super) entries: Entries,
     /// Writes that were acknowledged, rejected, and neither.
     counts: Cell<(u64, u64, u64)>,
 }
 
 impl Books {
-    /// Empty ones, for the first index of each family.
-    pub(super) fn new(plan: &Resolved) -> Books {
-        let whole: u64 = plan.indices.iter().map(|i| i.documents.end - i.documents.start).sum();
+    /// Empty ones, for the first index of each family. `sizes` has the documents that each is filled with.
+    pub(super) fn new(plan: &Resolved, sizes: &[u64], entries: Entries) -> Books {
+        let whole: u64 = sizes.iter().sum();
         let mut books = Vec::new();
         let mut family = |(number, index): (usize, &Index)| {
-            let first = Rc::new(Book::new(index.first_name(), index.shards, number, 0));
+            let first = Rc::new(Book::new(index.first_name(), index.shards, (number, 0), entries));
             books.push(first.clone());
             Family {
                 name: index.name.clone(),
                 shards: index.shards,
                 documents: index.documents.clone(),
-                share: (index.documents.end - index.documents.start) as f64 / whole.max(1) as f64,
+                share: sizes[number] as f64 / whole.max(1) as f64,
                 rolls: index.rollover.is_some(),
                 current: RefCell::new(first),
                 unanswered: RefCell::default(),
             }
         };
         let families = plan.indices.iter().enumerate().map(&mut family).collect();
-        Books { families, books: RefCell::new(books), counts: Cell::default() }
+        Books { families, books: RefCell::new(books), entries, counts: Cell::default() }
     }
 
     /// Every book, in the order in which their indices were heard of.
@@ -190,7 +219,8 @@ impl Books {
         known.unwrap_or_else(|| {
             current.is_closed.set(true);
             let number = current.number + 1;
-            let book = Rc::new(Book::new(index.to_owned(), of.shards, family, number));
+            let book =
+                Rc::new(Book::new(index.to_owned(), of.shards, (family, number), self.entries));
             self.books.borrow_mut().push(book.clone());
             of.current.replace(book.clone());
             book
@@ -274,7 +304,7 @@ mod tests {
 
     #[test]
     fn the_lag_is_what_the_leader_has_and_since_when() {
-        let book = Book::new("a".to_owned(), 2, 0, 0);
+        let book = Book::new("a".to_owned(), 2, (0, 0), Entries::Each);
         assert_eq!(book.lag(&[0, 0]), (0, None));
         book.note(at(1), 0, 9);
         book.note(at(2), 1, 4);
@@ -290,7 +320,7 @@ mod tests {
     }
 
     fn rolling() -> Books {
-        let first = Rc::new(Book::new("logs-000001".to_owned(), 1, 0, 0));
+        let first = Rc::new(Book::new("logs-000001".to_owned(), 1, (0, 0), Entries::Each));
         let family = Family {
             name: "logs".to_owned(),
             shards: 1,
@@ -300,7 +330,8 @@ mod tests {
             current: RefCell::new(first.clone()),
             unanswered: RefCell::default(),
         };
-        Books { families: vec![family], books: RefCell::new(vec![first]), counts: Cell::default() }
+        let (books, entries) = (RefCell::new(vec![first]), Entries::Each);
+        Books { families: vec![family], books, entries, counts: Cell::default() }
     }
 
     #[test]

@@ -10,10 +10,11 @@ use record::{CatchUp, FollowFigures, FollowSample, Line, Row};
 use serde_json::{Value, json};
 use world::{Direction, Time};
 
+use super::books::Entries;
 use super::lagging::{Following, Waiting};
 use super::restarts::{Due, Restarts};
 use super::rolling::Keeper;
-use super::writing::Driver;
+use super::writing::{Driver, Pace};
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::plan::{Action, Fault, Index, Lasts, Pattern, RandomRestarts, Step, Variant};
@@ -22,6 +23,8 @@ use crate::plan::{Action, Fault, Index, Lasts, Pattern, RandomRestarts, Step, Va
 const SAMPLE_PATIENCE: Duration = Duration::from_millis(1500);
 /// How long a follower may take to reach the end once nobody writes any more.
 const END_PATIENCE: Duration = Duration::from_secs(1800);
+/// How often a run of documents is written.
+const RUN_EVERY: Duration = Duration::from_secs(20);
 /// Most samples of a wait for documents: such a wait may take days.
 const SAMPLES: f64 = 2000.0;
 /// Without anything acknowledged for so long, documents are not waited for any longer.
@@ -43,9 +46,7 @@ impl<T: Target> Runner<'_, T> {
         if !waits_for_pattern {
             self.create_all(variant).await?;
         }
-        let nodes = self.target.nodes(LEADER).into_iter().map(|node| node.http).collect();
-        let is_virtual = self.target.is_virtual();
-        let driver = Driver::new(&self.env, self.plan, self.corpus(), nodes, is_virtual);
+        let driver = self.driver(Entries::Each).await?;
         driver.keep_rolling(self.keepers(variant));
         if self.plan.steps.contains(&Step::Index) {
             self.fill(name, &driver).await?;
@@ -139,8 +140,8 @@ impl<T: Target> Runner<'_, T> {
             match action {
                 Action::IndexInBackground(rate) => {
                     following.driver.stop().await;
-                    following.driver.begin(*rate);
                     let full = rate.full.filter(|_| is_virtual);
+                    following.driver.begin(*rate, full.map(|runs| Pace { runs, every: RUN_EVERY }));
                     let rate = full.map_or(rate.documents_per_s, |full| full.documents_per_s);
                     following.happened = format!("{rate} documents a second began");
                 }

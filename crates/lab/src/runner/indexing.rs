@@ -14,12 +14,10 @@ use super::replicating::PLACE;
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::corpus::{BulkBodies, portions};
-use crate::plan::{Action, Background, Index, Pattern, Variant};
+use crate::plan::{Action, Index, Pattern, Variant};
 
 /// How long the copies of an index may take to start, however they get on.
 const GREEN_PATIENCE: Duration = Duration::from_secs(3600);
-/// How often sizes are indexed in the background, where there are no bulk requests.
-const LOAD_EVERY: Duration = Duration::from_millis(100);
 
 impl<T: Target> Runner<'_, T> {
     /// Whether the indices are loaded by their sizes.
@@ -93,30 +91,24 @@ impl<T: Target> Runner<'_, T> {
         let Range { start, end } = index.documents;
         let clients = portions(end - start, self.corpus().clients);
         let clients = clients.into_iter().map(|part| start + part.start..start + part.end);
-        try_join_all(clients.map(|part| self.bulk_client(index, part, done, None))).await?;
+        try_join_all(clients.map(|part| self.bulk_client(index, part, done))).await?;
         // What is recovered later is what is committed now.
         self.ask(LEADER, "POST", &format!("/{}/_flush", index.name), None).await?;
         Ok(())
     }
 
-    /// Sends bulk requests, one after another; with `every`, no sooner than so long after the one before began.
+    /// Sends bulk requests, one after another.
     async fn bulk_client(
         &self,
         index: &Index,
         part: Range<u64>,
         done: &Cell<u64>,
-        every: Option<Duration>,
     ) -> Result<(), Error> {
         let corpus = self.corpus();
         let bodies = BulkBodies::new(&corpus.source, self.plan.seed, part, corpus.bulk_documents)?;
         let path = format!("/{}/_bulk?filter_path=errors,took", index.name);
-        let mut next = self.env.now();
         for body in bodies {
             let body = body?;
-            if let Some(every) = every {
-                self.env.sleep_until(next).await;
-                next = next + every;
-            }
             let documents = body.documents;
             let bytes = body.body;
             let answer = self.target.request(LEADER, "POST", &path, bytes.clone()).await?.json()?;
@@ -125,78 +117,9 @@ impl<T: Target> Runner<'_, T> {
                 return Err(Error::Rejected { why });
             }
             done.set(done.get() + documents);
-            if every.is_none() {
-                self.watch.progress(done.get(), None);
-            }
+            self.watch.progress(done.get(), None);
         }
         Ok(())
-    }
-
-    /// Indexes until it is dropped: each index its share of the rate. Counts into `done`.
-    pub(super) async fn index_in_background(
-        &self,
-        background: Background,
-        done: &Cell<u64>,
-    ) -> Result<(), Error> {
-        let all: u64 = self.plan.indices.iter().map(|index| self.size(index)).sum();
-        let of = |index: &Index| {
-            background.documents_per_s as f64 * self.size(index) as f64 / all.max(1) as f64
-        };
-        let each = self.plan.indices.iter().map(|index| async move {
-            if self.loads() {
-                self.load_in_background(index, of(index), done).await
-            } else {
-                self.bulk_in_background(index, of(index), done).await
-            }
-        });
-        try_join_all(each).await.map(|_| ())
-    }
-
-    fn size(&self, index: &Index) -> u64 {
-        match index.full.filter(|_| self.loads()) {
-            Some(full) => full.documents,
-            None => index.documents.end - index.documents.start,
-        }
-    }
-
-    /// Arrivals are on time whatever the cluster does: what is late is not waited for.
-    async fn load_in_background(
-        &self,
-        index: &Index,
-        documents_per_s: f64,
-        done: &Cell<u64>,
-    ) -> Result<(), Error> {
-        let began = self.env.now();
-        let mut sent = 0;
-        loop {
-            self.env.sleep(LOAD_EVERY).await;
-            let due = ((self.env.now() - began).as_secs_f64() * documents_per_s) as u64;
-            let documents = due - sent;
-            let bytes = (documents as f64 * self.corpus().document_bytes()) as u64;
-            self.target.index_load(LEADER, &index.name, documents, bytes).await?;
-            sent = due;
-            done.set(done.get() + documents);
-        }
-    }
-
-    /// Documents beyond those of the corpus, so that none stands there twice.
-    async fn bulk_in_background(
-        &self,
-        index: &Index,
-        documents_per_s: f64,
-        done: &Cell<u64>,
-    ) -> Result<(), Error> {
-        let corpus = self.corpus();
-        let clients = u64::from(corpus.clients);
-        let each = documents_per_s / clients as f64;
-        let every = Duration::from_secs_f64(corpus.bulk_documents as f64 / each.max(1e-3));
-        let room = 1u64 << 36;
-        let parts = (0..clients).map(|client| {
-            let from = corpus.documents + client * room;
-            from..from + room
-        });
-        let parts = parts.map(|part| self.bulk_client(index, part, done, Some(every)));
-        try_join_all(parts).await.map(|_| ())
     }
 
     /// The first document that is refused, in the cluster's words. Asks again without the filter.

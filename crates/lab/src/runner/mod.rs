@@ -4,13 +4,14 @@
 //! | --- | --- |
 //! | `watch` | what the runner tells while it goes on: [`Watch`] |
 //! | `indexing` | the bulk clients |
+//! | `beside` | what is indexed while something else is measured |
 //! | `recovering` | one variant: settings, follow, samples, end |
 //! | `peers` | one variant within a cluster: replicas appear, or nodes restart empty |
 //! | `replicating` | the same for `add_replica` |
 //! | `restoring` | the same for `restore` |
 //! | `following` | one variant: what happens while a follower follows, and how far it lags |
 //! | `lagging` | how far the follower is behind |
-//! | `writing` | its driver: writes |
+//! | `writing` | the driver: who writes, at a rate or all at once |
 //! | `books` | the books of what that was answered |
 //! | `rolling` | who rolls indices over |
 //! | `restarts` | when nodes are restarted at random, and which |
@@ -22,6 +23,7 @@
 //! | `reading` | a digest for clusters that have none: every document read through `_search` |
 //! | `journal` | the record as the runner writes it |
 
+mod beside;
 mod books;
 mod checking;
 mod faults;
@@ -126,16 +128,13 @@ impl<'a, T: Target> Runner<'a, T> {
             }
         }
         let Some(way) = way else { return Ok(rows) };
-        if way == Step::Restore {
-            self.take_snapshot().await?;
-        }
         // A load copies nothing, so there is nothing to compare.
         let once = match way {
             Step::Load if !anew => Some(Vec::new()),
             // It writes by itself, and its checker compares with what was answered.
             Step::Follow => Some(Vec::new()),
             _ if anew => None,
-            _ => Some(self.digest_leader(None).await?),
+            _ => Some(self.ready_leader(way, None).await?),
         };
         let mut left_out = None;
         for lap in 1..=plan.laps {
@@ -157,7 +156,7 @@ impl<'a, T: Target> Runner<'a, T> {
                         self.index(Some(variant)).await?;
                         match way {
                             Step::Load => Vec::new(),
-                            _ => self.digest_leader(Some(variant)).await?,
+                            _ => self.ready_leader(way, Some(variant)).await?,
                         }
                     }
                 };
@@ -183,6 +182,18 @@ impl<'a, T: Target> Runner<'a, T> {
         }
     }
 
+    /// What the leader's primaries hold; where it is to be restored, a snapshot of that is taken.
+    async fn ready_leader(
+        &self,
+        way: Step,
+        variant: Option<&Variant>,
+    ) -> Result<Vec<ShardDigest>, Error> {
+        if way == Step::Restore {
+            self.take_snapshot(variant).await?;
+        }
+        self.digest_leader(variant).await
+    }
+
     /// What is indexed. A plan that comes here has it: buckets are run by [`crate::buckets`].
     fn corpus(&self) -> &'a CorpusUse {
         self.plan.corpus.as_ref().expect("a plan without a bucket has a corpus")
@@ -196,18 +207,31 @@ impl<'a, T: Target> Runner<'a, T> {
         lap: u32,
         leader: &[ShardDigest],
     ) -> Result<Row, Error> {
-        let mut row = match way {
-            Step::RecoverPeers(peers) => self.recover_peers(variant, lap, peers).await?,
-            Step::AddReplica => self.add_replica(variant, lap).await?,
-            Step::Restore => self.restore(variant, lap).await?,
-            Step::Load => self.load(variant, lap).await?,
+        let beside = self.beside().await?;
+        if let Some(beside) = beside.as_ref().filter(|_| way != Step::Recover) {
+            beside.begin();
+        }
+        let measured = match way {
+            Step::RecoverPeers(peers) => self.recover_peers(variant, lap, peers).await,
+            Step::AddReplica => self.add_replica(variant, lap).await,
+            Step::Restore => self.restore(variant, lap).await,
+            Step::Load => self.load(variant, lap).await,
             // In its box: with all that can happen in it, it is large.
-            Step::Follow => Box::pin(self.follow(variant, lap)).await?,
-            _ => self.recover(variant, lap).await?,
+            Step::Follow => Box::pin(self.follow(variant, lap)).await,
+            _ => self.recover(variant, lap, beside.as_ref()).await,
         };
+        // Whatever came of it, nobody writes any more.
+        let ended = match &beside {
+            Some(beside) => self.end_beside(variant, beside).await,
+            None => Ok(()),
+        };
+        let mut row = measured?;
+        ended?;
         let verifies = way != Step::Load && self.plan.steps.contains(&Step::Verify);
         if verifies && way != Step::Follow {
-            self.verify(variant, lap, leader, &mut row).await?;
+            // A follower that recovers, or restores, has what the leader held before.
+            let beside = beside.filter(|_| matches!(way, Step::RecoverPeers(_) | Step::AddReplica));
+            self.verify(variant, lap, (leader, beside.as_ref()), &mut row).await?;
         }
         self.journal.row(&row)?;
         self.watch.row(&row);

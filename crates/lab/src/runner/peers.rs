@@ -3,7 +3,6 @@
 use clusters::Target;
 use record::Row;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 
 use super::recovering::Watched;
 use super::replicating::PLACE;
@@ -134,7 +133,6 @@ impl<T: Target> Runner<'_, T> {
         wanted: Wanted<'_>,
         already: Recoveries,
     ) -> Result<Recoveries, Error> {
-        let listed = Notify::new();
         let cluster = LEADER;
         self.watch_recovery(Watched {
             variant,
@@ -143,7 +141,7 @@ impl<T: Target> Runner<'_, T> {
             wanted,
             before,
             already,
-            listed: &listed,
+            beside: None,
         })
         .await
     }

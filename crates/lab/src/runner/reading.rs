@@ -7,7 +7,6 @@
 use clusters::Target;
 use record::ShardDigest;
 use serde_json::{Value, json};
-use xxhash_rust::xxh3::Xxh3;
 
 use super::Runner;
 use super::verifying::Copies;
@@ -104,6 +103,16 @@ fn places(rows: &Value, copies: Copies) -> Vec<Place> {
     places
 }
 
+/// The same of a source that is to be written.
+pub(super) fn hash_of_text(id: &str, source: &[u8]) -> u64 {
+    serde_json::from_slice(source).map_or(0, |source| document_hash(id, &source))
+}
+
+/// The hash of a document as it is read: of `_id` and of `_source` with its keys in order.
+fn document_hash(id: &str, source: &Value) -> u64 {
+    store::document_hash(id, source.to_string().as_bytes())
+}
+
 /// Documents and the wrapping sum of their hashes: order does not matter.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sum {
@@ -116,12 +125,9 @@ impl Sum {
     fn add_page(&mut self, page: &Value) -> bool {
         let hits = page.pointer("/hits/hits").and_then(Value::as_array);
         for hit in hits.into_iter().flatten() {
-            let mut hasher = Xxh3::new();
-            hasher.update(hit["_id"].as_str().unwrap_or_default().as_bytes());
-            hasher.update(&[0]);
-            hasher.update(hit["_source"].to_string().as_bytes());
+            let hash = document_hash(hit["_id"].as_str().unwrap_or_default(), &hit["_source"]);
             self.documents += 1;
-            self.hash = self.hash.wrapping_add(hasher.digest());
+            self.hash = self.hash.wrapping_add(hash);
         }
         hits.is_some_and(|hits| !hits.is_empty())
     }

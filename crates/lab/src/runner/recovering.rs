@@ -1,6 +1,5 @@
 //! One variant: the follower joins, recovers from remote, and is watched until it is complete.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -8,12 +7,12 @@ use clusters::Target;
 use futures_util::future::try_join_all;
 use record::{Limit, LimitShare, Line, Row};
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 
+use super::beside::Beside;
 use super::sampling::{Before, Recoveries, Wanted};
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
-use crate::plan::{Background, Scope, Variant, models};
+use crate::plan::{Scope, Variant, models};
 
 /// A recovery in which nothing moves for this long has failed.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -37,12 +36,19 @@ pub(super) struct Watched<'a> {
     pub(super) before: &'a Before,
     /// What earlier parts of the same variant recovered.
     pub(super) already: Recoveries,
-    /// Told once every shard has listed its files.
-    pub(super) listed: &'a Notify,
+    /// Who begins to write once every shard has listed its files.
+    pub(super) beside: Option<&'a Beside>,
 }
 
 impl<T: Target> Runner<'_, T> {
-    pub(super) async fn recover(&self, variant: &Variant, lap: u32) -> Result<Row, Error> {
+    /// What is indexed `beside` begins once the follower has listed the files of every shard: what it copies is then what
+    /// the leader held before, and can be compared.
+    pub(super) async fn recover(
+        &self,
+        variant: &Variant,
+        lap: u32,
+        beside: Option<&Beside>,
+    ) -> Result<Row, Error> {
         self.set_up(variant).await?;
         self.journal.phase("recover", true, Some(&variant.name), lap)?;
         self.watch.begin("recover", Some(&variant.name), None, "bytes");
@@ -53,7 +59,7 @@ impl<T: Target> Runner<'_, T> {
             let body = json!({ "remote_cluster": LEADER, "leader_index": index.name });
             let path = format!("/{}/_ccr/follow?wait_for_active_shards=0", index.name);
             self.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
-            if self.plan.background().is_some() {
+            if beside.is_some() {
                 // What was copied is compared with what the leader held: what is indexed beside must not come after.
                 let path = format!("/{}/_ccr/pause_follow", index.name);
                 self.ask(FOLLOWER, "POST", &path, None).await?;
@@ -61,7 +67,6 @@ impl<T: Target> Runner<'_, T> {
             Ok::<_, Error>(())
         });
         try_join_all(follows).await?;
-        let listed = Notify::new();
         let watched = Watched {
             variant,
             lap,
@@ -69,48 +74,12 @@ impl<T: Target> Runner<'_, T> {
             wanted: Wanted::Primaries { shards: self.plan.shards() },
             before: &before,
             already: Recoveries::default(),
-            listed: &listed,
+            beside,
         };
-        let end = match self.plan.background() {
-            None => self.watch_recovery(watched).await?,
-            Some(background) => {
-                let indexing = self.index_beside(variant, background, &listed);
-                tokio::select! {
-                    biased;
-                    end = self.watch_recovery(watched) => end?,
-                    failed = indexing => return Err(failed),
-                }
-            }
-        };
+        let end = self.watch_recovery(watched).await?;
         self.watch.end();
         self.journal.phase("recover", false, Some(&variant.name), lap)?;
         Ok(self.row(variant, lap, end.seconds_since(began_epoch_ms), &end))
-    }
-
-    /// Indexes once the follower has listed the files of every shard: what it copies is then what the leader
-    /// held before, and can be compared. Ends only if it fails.
-    async fn index_beside(&self, variant: &Variant, rate: Background, listed: &Notify) -> Error {
-        listed.notified().await;
-        let (done, began) = (Cell::new(0), self.env.now());
-        let told = async {
-            loop {
-                self.env.sleep(Duration::from_secs(10)).await;
-                let per_s = done.get() as f64 / (self.env.now() - began).as_secs_f64();
-                let text = format!("indexed {} documents beside, {per_s:.0}/s", done.get());
-                if let Err(error) = self.note(Some(variant), &text) {
-                    return error;
-                }
-            }
-        };
-        tokio::select! {
-            biased;
-            result = self.index_in_background(rate, &done) => match result {
-                Err(error) => error,
-                // A file of documents may come to its end before the recovery does.
-                Ok(()) => std::future::pending().await,
-            },
-            error = told => error,
-        }
     }
 
     /// Gives the clusters the variant's settings, and takes back those of other variants; in the virtual world
@@ -229,8 +198,8 @@ impl<T: Target> Runner<'_, T> {
             next = (next + every).max(self.env.now());
             let answer = self.ask(watched.cluster, "GET", &path, None).await?;
             let now_here = Recoveries::read(&answer, &watched.wanted);
-            if now_here.listed {
-                watched.listed.notify_one();
+            if let Some(beside) = watched.beside.filter(|_| now_here.listed) {
+                beside.begin();
             }
             let all = watched.already.clone().and(now_here);
             let (t_ms, sample) = (self.journal.t_ms(), all.sample.clone());

@@ -5,7 +5,6 @@ use std::time::Duration;
 use clusters::Target;
 use record::Row;
 use serde_json::Value;
-use tokio::sync::Notify;
 
 use super::recovering::Watched;
 use super::sampling::{Before, Recoveries, Wanted};
@@ -30,7 +29,6 @@ impl<T: Target> Runner<'_, T> {
         let began_epoch_ms = self.env.epoch_ms();
         let more = self.plan.follower.map_or(0, |follower| follower.nodes);
         self.set_replicas(more).await?;
-        let listed = Notify::new();
         // Of an index without replicas there was none before, so every one counts. A live cluster's clock is its own.
         let copies = self.plan.shards() * more;
         let watched = Watched {
@@ -40,7 +38,7 @@ impl<T: Target> Runner<'_, T> {
             wanted: Wanted::Peers { target: None, since_epoch_ms: 0, copies },
             before: &before,
             already: Recoveries::default(),
-            listed: &listed,
+            beside: None,
         };
         let end = self.watch_recovery(watched).await?;
         self.watch.end();

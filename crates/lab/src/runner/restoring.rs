@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use clusters::Target;
 use record::Row;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 
 use super::recovering::Watched;
 use super::sampling::{Before, Recoveries, Wanted};
@@ -25,15 +24,21 @@ const SNAPSHOT: &str = "all";
 const OF_REPOSITORY: &str = "repository.";
 
 impl<T: Target> Runner<'_, T> {
-    /// The leader's snapshot of the index, taken once for all variants.
-    pub(super) async fn take_snapshot(&self) -> Result<(), Error> {
+    /// The leader's snapshot of the index as it is now, in place of one of before: of one variant, or for all.
+    pub(super) async fn take_snapshot(&self, variant: Option<&Variant>) -> Result<(), Error> {
         let Some(repository) = self.target.repository(LEADER) else {
             return Err(Error::NoRepository { target: self.target.name() });
         };
-        self.journal.phase("snapshot", true, None, 1)?;
-        self.watch.begin("snapshot", None, None, "");
+        let name = variant.map(|variant| variant.name.as_str());
+        self.journal.phase("snapshot", true, name, 1)?;
+        self.watch.begin("snapshot", name, None, "");
         let body = json!({ "type": "fs", "settings": { "location": repository.location } });
         self.ask(LEADER, "PUT", &format!("/_snapshot/{OWN}"), Some(&body)).await?;
+        let path = format!("/_snapshot/{OWN}/{SNAPSHOT}");
+        match self.ask(LEADER, "DELETE", &path, None).await {
+            Ok(_) | Err(Error::Target(clusters::Error::Refused { status: 404, .. })) => {}
+            Err(error) => return Err(error),
+        }
         let body = json!({ "indices": self.plan.index_names(), "include_global_state": false });
         let path = format!("/_snapshot/{OWN}/{SNAPSHOT}?wait_for_completion=true");
         let answer = self.ask(LEADER, "PUT", &path, Some(&body)).await?;
@@ -41,7 +46,7 @@ impl<T: Target> Runner<'_, T> {
             return Err(Error::Snapshot { why: answer["snapshot"]["reason"].to_string() });
         }
         self.watch.end();
-        self.journal.phase("snapshot", false, None, 1)
+        self.journal.phase("snapshot", false, name, 1)
     }
 
     pub(super) async fn restore(&self, variant: &Variant, lap: u32) -> Result<Row, Error> {
@@ -68,7 +73,6 @@ impl<T: Target> Runner<'_, T> {
         let body = json!({ "indices": self.plan.index_names(), "include_global_state": false });
         let path = format!("/_snapshot/{REMOTE}/{SNAPSHOT}/_restore");
         self.ask(FOLLOWER, "POST", &path, Some(&body)).await?;
-        let listed = Notify::new();
         let watched = Watched {
             variant,
             lap,
@@ -76,7 +80,7 @@ impl<T: Target> Runner<'_, T> {
             wanted: Wanted::Primaries { shards: self.plan.shards() },
             before: &before,
             already: Recoveries::default(),
-            listed: &listed,
+            beside: None,
         };
         let end = self.watch_recovery(watched).await?;
         self.watch.end();

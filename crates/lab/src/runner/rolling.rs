@@ -1,6 +1,7 @@
 //! Who rolls an index over: asks the leader every so often, as index lifecycle management does, with the conditions of the
 //! plan.
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::writing::Driver;
@@ -20,7 +21,7 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Goes on until the driver stops.
     pub(super) async fn run(&self, driver: &Driver) -> Result<(), Error> {
-        let body = self.body().to_string().into_bytes();
+        let body = Bytes::from(self.body().to_string());
         let path = format!("/{}/_rollover", driver.books.families[self.family].name);
         let mut next = driver.env.now();
         let mut was_right = false;

@@ -2,13 +2,20 @@
 //!
 //! It does not trust what a recovery says of itself: each side reads every document that it would serve.
 
+use std::time::Duration;
+
 use clusters::Target;
 use record::{Line, Row, ShardDigest};
 use serde_json::Value;
 
+use super::beside::Beside;
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
 use crate::plan::Variant;
+
+/// So often copies are compared that were written to.
+const LOOKS: u32 = 12;
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Which copies are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,16 +46,48 @@ impl<T: Target> Runner<'_, T> {
         Ok(shards)
     }
 
-    /// Compares what recovered with what the leader's primaries held; the row says what was found.
+    /// Compares what recovered with what the leader's primaries held, and with what was written to them since; the row
+    /// says what was found.
     pub(super) async fn verify(
         &self,
         variant: &Variant,
         lap: u32,
-        leader: &[ShardDigest],
+        (leader, beside): (&[ShardDigest], Option<&Beside>),
         row: &mut Row,
     ) -> Result<(), Error> {
         self.journal.phase("verify", true, Some(&variant.name), lap)?;
         self.watch.begin("verify", Some(&variant.name), None, "");
+        match beside {
+            None => self.compare(variant, leader, row).await?,
+            Some(beside) => {
+                // What got no answer may still be on its way.
+                for look in 0..LOOKS {
+                    if look > 0 {
+                        self.env.sleep(LOOK_AGAIN).await;
+                    }
+                    let primaries = self.digest_leader(Some(variant)).await?;
+                    let lacks = self.lacks(beside, leader, &primaries);
+                    self.compare(variant, &primaries, row).await?;
+                    row.verified &= lacks.is_none();
+                    match lacks.filter(|_| look + 1 == LOOKS) {
+                        Some(why) => self.note(Some(variant), &why)?,
+                        None if row.verified => break,
+                        None => {}
+                    }
+                }
+            }
+        }
+        self.watch.end();
+        self.journal.phase("verify", false, Some(&variant.name), lap)
+    }
+
+    /// Compares what recovered with what the leader's primaries held.
+    async fn compare(
+        &self,
+        variant: &Variant,
+        leader: &[ShardDigest],
+        row: &mut Row,
+    ) -> Result<(), Error> {
         if self.plan.follower.is_some() {
             self.wait_for_primaries().await?;
             let copies = if self.plan.joined { Copies::Replicas } else { Copies::Primaries };
@@ -62,8 +101,7 @@ impl<T: Target> Runner<'_, T> {
             row.documents = leader.iter().map(|shard| shard.documents).sum();
             row.verified = each_copy_same(leader, &copies);
         }
-        self.watch.end();
-        self.journal.phase("verify", false, Some(&variant.name), lap)
+        Ok(())
     }
 
     async fn wait_for_primaries(&self) -> Result<(), Error> {

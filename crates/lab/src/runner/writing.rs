@@ -1,6 +1,5 @@
-//! The driver of a plan that follows: it writes documents under ids of its own, replaces and deletes some, and keeps the
-//! books of what it was answered. It asks nodes by their addresses, so that it goes on while the target ends and starts
-//! them.
+//! The driver: it writes documents under ids of its own, replaces and deletes some, and keeps the books of what it was
+//! answered. It borrows nothing of the target, so that it goes on while nodes end and start.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -9,21 +8,21 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::RestClient;
+use clusters::Asker;
 use engine::routing::shard_of;
 use record::ledger::{Action, Fate, RunSum};
 use serde_json::Value;
 use store::Run;
 use world::{Env, Task, Time};
 
-use super::books::{Books, Sent};
+use super::books::{Books, Entries, Sent};
 use super::rolling::Keeper;
 use crate::Error;
 use crate::corpus::{DocumentReader, Random, Source, portions};
 use crate::plan::{Background, CorpusUse, Resolved, Runs};
 
 /// How long an answer may take; what comes later nobody knows.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// Until somebody who got no answer asks again.
 const AFTER_FAILURE: Duration = Duration::from_millis(200);
 /// How often a writer that waits for its turn looks whether it is to stop.
@@ -37,34 +36,38 @@ const FAMILY: u64 = 0x77_7269_7465;
 /// Of an answer to a bulk request, what the books need.
 const ANSWERED: &str =
     "items.*._index,items.*.status,items.*._seq_no,items.*._version,items.*.error.type";
-/// How often a run of documents is written.
-const RUN_EVERY: Duration = Duration::from_secs(20);
 /// Most documents of a run; the engine takes no more at once.
 const RUN_DOCUMENTS_MAX: u64 = 10_000_000;
 
 /// The driver.
 pub(super) struct Driver {
     pub(super) env: Env,
-    client: RestClient,
-    addresses: Vec<String>,
+    asker: Asker,
     source: Source,
+    /// Hash of a document, by `_id` and `_source`, as digests of copies count it.
+    hash: fn(&str, &[u8]) -> u64,
     seed: u64,
     bulk_documents: u64,
     clients: u32,
     corpus_documents: u64,
     document_bytes: f64,
-    is_virtual: bool,
     pub(super) books: Books,
     /// Who rolls indices over while they are written to.
     keepers: RefCell<Vec<Keeper>>,
     /// What was acknowledged before writers in the background began.
     acknowledged_before: Cell<u64>,
-    turn: Cell<usize>,
     /// Writers in the background that there were so far: each has documents of its own.
     writers: Cell<u64>,
     stops: Cell<bool>,
     tasks: RefCell<Vec<Task<()>>>,
     failed: RefCell<Option<Error>>,
+}
+
+/// Runs of documents, and how often one is written.
+#[derive(Clone, Copy)]
+pub(super) struct Pace {
+    pub(super) runs: Runs,
+    pub(super) every: Duration,
 }
 
 /// What one writer writes.
@@ -78,11 +81,13 @@ struct Part {
 }
 
 /// A bulk request, and its writes.
-#[derive(Default)]
 struct Batch {
-    body: Vec<u8>,
+    body: Bytes,
     writes: Vec<Sent>,
 }
+
+/// What became of a write: the index that it came to, as far as is known.
+type Answered = (Option<String>, Fate);
 
 /// A writer: where it is in the corpus, and what it has written.
 struct Writer {
@@ -92,29 +97,28 @@ struct Writer {
 }
 
 impl Driver {
-    /// A driver of the nodes that listen at `addresses`.
+    /// A driver of the cluster that `asker` asks, with empty books.
     pub(super) fn new(
         env: &Env,
         plan: &Resolved,
         corpus: &CorpusUse,
-        addresses: Vec<String>,
-        is_virtual: bool,
+        asker: Asker,
+        books: Books,
+        hash: fn(&str, &[u8]) -> u64,
     ) -> Rc<Driver> {
         Rc::new(Driver {
             env: env.clone(),
-            client: RestClient::new(env).with_limit(PATIENCE),
-            addresses,
+            asker,
+            hash,
             source: corpus.source.clone(),
             seed: plan.seed,
             bulk_documents: corpus.bulk_documents,
             clients: corpus.clients,
             corpus_documents: corpus.documents,
             document_bytes: corpus.document_bytes(),
-            is_virtual,
-            books: Books::new(plan),
+            books,
             keepers: RefCell::default(),
             acknowledged_before: Cell::default(),
-            turn: Cell::default(),
             writers: Cell::default(),
             stops: Cell::default(),
             tasks: RefCell::default(),
@@ -158,14 +162,13 @@ impl Driver {
         self.tasks.borrow().iter().any(|task| !task.is_finished())
     }
 
-    /// Has writers write at a rate until [`Driver::stop`].
-    pub(super) fn begin(self: &Rc<Self>, rate: Background) {
+    /// Has writers write at a rate until [`Driver::stop`]; with `runs` documents that exist only as a number.
+    pub(super) fn begin(self: &Rc<Self>, rate: Background, runs: Option<Pace>) {
         self.acknowledged_before.set(self.books.counts().0);
         for keeper in self.keepers.borrow().iter() {
             let (driver, keeper) = (self.clone(), keeper.clone());
             self.spawn("rolls over", async move { keeper.run(&driver).await });
         }
-        let runs = rate.full.filter(|_| self.is_virtual);
         for (family, of) in self.books.families.iter().enumerate() {
             if let Some(runs) = runs {
                 let driver = self.clone();
@@ -239,11 +242,9 @@ impl Driver {
         &self,
         method: &str,
         path: &str,
-        body: Vec<u8>,
+        body: Bytes,
     ) -> Result<Value, clusters::Error> {
-        let turn = self.turn.replace(self.turn.get().wrapping_add(1));
-        let address = &self.addresses[turn % self.addresses.len()];
-        self.client.send(address, method, path, Bytes::from(body)).await?.json()
+        self.asker.ask(method, path, body).await?.json()
     }
 
     async fn write(&self, part: &Part) -> Result<(), Error> {
@@ -262,16 +263,15 @@ impl Driver {
             if batch.writes.is_empty() {
                 return Ok(());
             }
-            if !self.send(part.family, batch).await {
-                self.env.sleep(AFTER_FAILURE).await;
-            }
+            self.send(part.family, batch).await;
         }
     }
 
     /// The next bulk request. A document is in it once.
     fn batch(&self, part: &Part, writer: &mut Writer) -> Result<Batch, Error> {
         let shards = self.books.families[part.family].shards;
-        let (mut batch, mut used, mut source) = (Batch::default(), BTreeSet::new(), Vec::new());
+        let (mut body, mut writes) = (Vec::new(), Vec::new());
+        let (mut used, mut source) = (BTreeSet::new(), Vec::new());
         for _ in 0..self.bulk_documents {
             let draw = writer.chance.below(1000);
             let earlier = match draw < part.deletes_in_1000 + part.updates_in_1000 {
@@ -288,52 +288,70 @@ impl Driver {
                 if earlier.is_none() {
                     writer.remember(read);
                 }
-                let content = store::document_hash(&format!("{document:x}"), &source);
+                let content = (self.hash)(&format!("{document:x}"), &source);
                 (document, Action::Index { content })
             };
             used.insert(document);
             let id = format!("{document:x}");
             let shard = shard_of(&id, shards);
             let name = if action == Action::Delete { "delete" } else { "index" };
-            batch
-                .body
-                .extend_from_slice(format!("{{\"{name}\":{{\"_id\":\"{id}\"}}}}\n").as_bytes());
+            body.extend_from_slice(format!("{{\"{name}\":{{\"_id\":\"{id}\"}}}}\n").as_bytes());
             if action != Action::Delete {
-                batch.body.extend_from_slice(&source);
-                batch.body.push(b'\n');
+                body.extend_from_slice(&source);
+                body.push(b'\n');
             }
-            batch.writes.push(Sent::Write { id, shard, action });
+            writes.push(Sent::Write { id, shard, action });
         }
-        Ok(batch)
+        Ok(Batch { body: body.into(), writes })
     }
 
-    /// Sends a bulk request to the next node and enters what was answered; whether anything was.
-    async fn send(&self, family: usize, batch: Batch) -> bool {
+    /// Sends a bulk request and enters what was answered. Where only sums are kept, it is sent until everything was
+    /// answered, as it may be: each write adds a document of its own.
+    async fn send(&self, family: usize, batch: Batch) {
         let sent_to = self.books.current(family);
+        let mut answers = self.ask_bulk(family, &batch).await;
+        let mut lacks = has_unknown(&answers);
+        while lacks && self.books.entries == Entries::Sums && !self.stops.get() {
+            self.env.sleep(AFTER_FAILURE).await;
+            let again = self.ask_bulk(family, &batch).await;
+            lacks = has_unknown(&again);
+            answers = answers.into_iter().zip(again).map(|(one, other)| both(one, other)).collect();
+        }
+        let is_answered = answers.iter().any(|(index, _)| index.is_some());
+        let now = self.env.now();
+        for (write, (index, fate)) in batch.writes.into_iter().zip(answers) {
+            self.books.enter(now, &sent_to, index.as_deref(), write, fate);
+        }
+        if !is_answered {
+            self.env.sleep(AFTER_FAILURE).await;
+        }
+    }
+
+    /// Sends a bulk request once.
+    async fn ask_bulk(&self, family: usize, batch: &Batch) -> Vec<Answered> {
         let path = format!("/{}/_bulk?filter_path={ANSWERED}", self.books.families[family].name);
-        let (items, otherwise) = match self.ask("POST", &path, batch.body).await {
+        let (items, otherwise) = match self.ask("POST", &path, batch.body.clone()).await {
             Ok(answer) => (answer["items"].as_array().cloned().unwrap_or_default(), Fate::Unknown),
             Err(error) => (Vec::new(), without_answer(&error)),
         };
-        let now = self.env.now();
-        for (place, write) in batch.writes.into_iter().enumerate() {
+        let answered = |place: usize| {
             let item = items.get(place);
-            let fate = item.map_or(otherwise, Fate::of_bulk_item);
             let done = item.and_then(|item| item.as_object()?.values().next());
-            let index = done.and_then(|done| done["_index"].as_str());
-            self.books.enter(now, &sent_to, index, write, fate);
-        }
-        !items.is_empty()
+            let index = done.and_then(|done| done["_index"].as_str()).map(str::to_owned);
+            (index, item.map_or(otherwise, Fate::of_bulk_item))
+        };
+        (0..batch.writes.len()).map(answered).collect()
     }
 
     /// Writes runs of documents that exist only as a number, until all are to stop: every time as many as are due.
-    async fn write_runs(&self, family: usize, writer: u64, runs: Runs) {
+    async fn write_runs(&self, family: usize, writer: u64, pace: Pace) {
+        let Pace { runs, every } = pace;
         let rate = runs.documents_per_s as f64 * self.books.families[family].share;
         let document_bytes = runs.document_bytes.map_or(self.document_bytes, |bytes| bytes as f64);
         let began = self.env.now();
         let (mut next, mut sent, mut number) = (began, 0, 0);
         loop {
-            next = next + RUN_EVERY;
+            next = next + every;
             if !self.wait_until(next).await {
                 return;
             }
@@ -356,7 +374,7 @@ impl Driver {
             "/{}/_narrows/run?documents={documents}&source_bytes={source_bytes}&id={id}",
             of.name
         );
-        let answer = self.ask("POST", &path, Vec::new()).await;
+        let answer = self.ask("POST", &path, Bytes::new()).await;
         let now = self.env.now();
         let otherwise = answer.as_ref().err().map_or(Fate::Unknown, without_answer);
         let answer = answer.unwrap_or_default();
@@ -377,6 +395,19 @@ impl Driver {
                 self.books.enter(now, &sent_to, answer["index"].as_str(), sent, fate);
             }
         }
+    }
+}
+
+fn has_unknown(answers: &[Answered]) -> bool {
+    answers.iter().any(|(_, fate)| *fate == Fate::Unknown)
+}
+
+/// What became of a write that was sent twice. One that was refused once may have been done the other time.
+fn both(one: Answered, other: Answered) -> Answered {
+    match (one.1, other.1) {
+        (Fate::Acknowledged { .. }, _) => one,
+        (Fate::Rejected, Fate::Rejected) | (_, Fate::Acknowledged { .. }) => other,
+        _ => (other.0, Fate::Unknown),
     }
 }
 

@@ -247,11 +247,7 @@ const RESTORE_PLAN: &str = "restore-over-link";
 /// Puts a snapshot in the place of cross-cluster replication, and says so.
 fn through_snapshot(plan: &mut Resolved) -> anyhow::Result<()> {
     let variants = Plan::open(RESTORE_PLAN)?.resolve(1.0, |_, _| Ok(()))?.variants;
-    if !plan.restore_instead(variants) {
-        let text = "this plan indexes while the follower recovers, through cross-cluster replication, which OpenSearch \
-                    has in a plugin that is not on Maven Central, and a snapshot is of one moment; run it with --on embedded";
-        return Err(Usage(text.to_owned()).into());
-    }
+    plan.restore_instead(variants);
     eprintln!(
         "{} goes through a snapshot and its restore: these nodes have no cross-cluster replication (OpenSearch has it in a \
          plugin that is not on Maven Central); the variants are those of {RESTORE_PLAN}",

@@ -2,7 +2,8 @@
 //!
 //! A copy keeps no list of them, only how many there are and the sum of what stands for their hashes. The sum of a run
 //! is known without a store, so that a copy holds what was acknowledged if both sums are equal: a run that is missing,
-//! is there twice, or is another one of the same length changes them.
+//! is there twice, or is another one of the same length changes them. Documents that are only ever added can be counted
+//! in the same way, without a list of them: [`Sums`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Copy, Fate, Rule, Violation, violation};
 
-/// Most runs without an answer, of a shard, of which every selection is tried: what a copy holds must be the sum of one.
+/// Most sums without an answer of which every selection is tried: what a copy holds must be the sum of one.
 const UNANSWERED_MAX: usize = 16;
 
 /// Runs as a copy holds them, or one of them: their sum.
@@ -24,11 +25,56 @@ pub struct RunSum {
 }
 
 impl RunSum {
-    fn plus(self, other: RunSum) -> RunSum {
+    /// Both together.
+    pub fn plus(self, other: RunSum) -> RunSum {
         RunSum {
             documents: self.documents + other.documents,
             content: self.content.wrapping_add(other.content),
         }
+    }
+}
+
+/// What was added, as sums: what was acknowledged, and each that got no answer.
+#[derive(Clone, Debug, Default)]
+pub struct Sums {
+    acknowledged: RunSum,
+    unknown: Vec<RunSum>,
+}
+
+impl Sums {
+    /// Enters what was sent, and what became of it.
+    pub fn enter(&mut self, sent: RunSum, fate: Fate) {
+        match fate {
+            Fate::Acknowledged { .. } => self.acknowledged = self.acknowledged.plus(sent),
+            Fate::Unknown => self.unknown.push(sent),
+            Fate::Rejected => {}
+        }
+    }
+
+    /// Counts in what was there before.
+    pub fn begin_with(&mut self, there: RunSum) {
+        self.acknowledged = self.acknowledged.plus(there);
+    }
+
+    /// Whether somebody holds what was acknowledged, and of what got no answer any; `name` is theirs.
+    pub fn check(&self, name: &str, held: RunSum) -> Option<Violation> {
+        let acknowledged = self.acknowledged;
+        let most = self.unknown.iter().fold(acknowledged, |sum, run| sum.plus(*run)).documents;
+        let text = |what: &str| {
+            format!(
+                "{name} holds {} such documents, of {} that were acknowledged and {most} that were sent: {what}",
+                held.documents, acknowledged.documents
+            )
+        };
+        if held.documents < acknowledged.documents {
+            return Some(violation(Rule::AcknowledgedIsThere, text("some are gone")));
+        }
+        if held.documents > most {
+            return Some(violation(Rule::NothingElseIsThere, text("some are there twice")));
+        }
+        let is_a_sum =
+            self.unknown.len() > UNANSWERED_MAX || some_sum(acknowledged, &self.unknown, held);
+        (!is_a_sum).then(|| violation(Rule::AcknowledgedIsThere, text("they are others")))
     }
 }
 
@@ -107,30 +153,11 @@ impl Runs {
 
     /// Whether a copy holds what was acknowledged, and of what got no answer any.
     pub(super) fn check(&self, copy: &Copy) -> Option<Violation> {
-        let of_shard = || self.0.iter().filter(|entry| entry.shard == copy.shard);
-        let sum = |fate: fn(&Fate) -> bool| {
-            let wanted = of_shard().filter(move |entry| fate(&entry.fate)).map(|entry| entry.run);
-            wanted.fold(RunSum::default(), RunSum::plus)
-        };
-        let acknowledged = sum(|fate| matches!(fate, Fate::Acknowledged { .. }));
-        let unknown: Vec<RunSum> =
-            of_shard().filter(|entry| entry.fate == Fate::Unknown).map(|entry| entry.run).collect();
-        let held = copy.runs;
-        let most = unknown.iter().fold(acknowledged, |sum, run| sum.plus(*run)).documents;
-        let text = |what: &str| {
-            format!(
-                "{} holds {} documents of runs, of {} that were acknowledged and {most} that were sent: {what}",
-                copy.name, held.documents, acknowledged.documents
-            )
-        };
-        if held.documents < acknowledged.documents {
-            return Some(violation(Rule::AcknowledgedIsThere, text("some are gone")));
+        let mut sums = Sums::default();
+        for Entry { run, fate, .. } in self.0.iter().filter(|entry| entry.shard == copy.shard) {
+            sums.enter(*run, *fate);
         }
-        if held.documents > most {
-            return Some(violation(Rule::NothingElseIsThere, text("some are there twice")));
-        }
-        let is_a_sum = unknown.len() > UNANSWERED_MAX || some_sum(acknowledged, &unknown, held);
-        (!is_a_sum).then(|| violation(Rule::AcknowledgedIsThere, text("they are others")))
+        sums.check(&copy.name, copy.runs)
     }
 }
 

@@ -124,17 +124,6 @@ impl Shard {
         self.synthesize(documents, source_bytes, segments).await
     }
 
-    /// Indexes documents that exist only as a number, with the work that a bulk request of them costs: they are
-    /// parsed, logged, indexed and synced. They become searchable at the next refresh and are not in the log.
-    ///
-    /// In the virtual world alone; elsewhere an error.
-    pub async fn index_synthetic(&self, documents: u64, source_bytes: u64) -> Result<()> {
-        let arm = self.synthetic()?;
-        arm.pass_bulk(documents, source_bytes).await;
-        self.add_synthetic(arm, documents, source_bytes, Segments::halving(1)).await;
-        Ok(())
-    }
-
     fn synthetic(&self) -> Result<&SyntheticArm> {
         match &self.inner.arm {
             Arm::Synthetic(arm) => Ok(arm),

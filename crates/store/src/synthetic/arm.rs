@@ -346,14 +346,6 @@ impl SyntheticArm {
         Ok(Pin::Synthetic(SyntheticPin::new(self.disk.borrow().files.clone())))
     }
 
-    /// Lets the time pass that a bulk request takes.
-    pub(crate) async fn pass_bulk(&self, documents: u64, bytes: u64) {
-        self.pass(Work::Parse { bytes }).await;
-        self.pass(Work::DiskWrite { bytes }).await;
-        self.pass(Work::Index { documents, bytes }).await;
-        self.pass(Work::DiskSync).await;
-    }
-
     /// Adds documents as sums, in segments of the given sizes.
     pub(crate) fn synthesize(
         &self,

@@ -1,0 +1,49 @@
+//! Asking a cluster while its target is in other hands.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+use crate::target::NodeHandle;
+use crate::url_cluster::UrlCluster;
+use crate::{Answer, Error, RestClient};
+
+/// Asks a cluster's nodes in turn, whether they are up or not, each request once. Borrows nothing: somebody who writes
+/// goes on while the target ends nodes and starts them again.
+pub struct Asker {
+    arm: Arm,
+}
+
+enum Arm {
+    Nodes {
+        client: RestClient,
+        addresses: Vec<String>,
+        turn: Cell<usize>,
+    },
+    /// It writes down what is changed, and knows which host to ask.
+    Live(Rc<UrlCluster>),
+}
+
+impl Asker {
+    /// Asks these nodes, of which there is at least one.
+    pub(crate) fn of_nodes(client: RestClient, nodes: Vec<NodeHandle>) -> Asker {
+        let addresses = nodes.into_iter().map(|node| node.http).collect();
+        Asker { arm: Arm::Nodes { client, addresses, turn: Cell::default() } }
+    }
+
+    pub(crate) fn of_live(cluster: Rc<UrlCluster>) -> Asker {
+        Asker { arm: Arm::Live(cluster) }
+    }
+
+    /// Asks. Any answer but 2xx is [`Error::Refused`].
+    pub async fn ask(&self, method: &str, path: &str, body: Bytes) -> Result<Answer, Error> {
+        match &self.arm {
+            Arm::Nodes { client, addresses, turn } => {
+                let at = turn.replace(turn.get().wrapping_add(1)) % addresses.len();
+                client.send(&addresses[at], method, path, body).await
+            }
+            Arm::Live(cluster) => cluster.request(method, path, body).await,
+        }
+    }
+}
