@@ -87,6 +87,7 @@ fn search(
                             sum.rejected += summary.rejected;
                             sum.unknown += summary.unknown;
                             sum.ms += summary.ms;
+                            sum.unfollowed += summary.unfollowed;
                             sum.mended_ms = sum.mended_ms.max(summary.mended_ms);
                         }
                         Err(why) => failed.lock().unwrap().push((seed, why)),
@@ -109,12 +110,13 @@ fn nothing_is_lost() {
     let seconds = began.elapsed().as_secs_f64();
     eprintln!(
         "{ran} runs in {seconds:.1} s ({:.1} ms each on one core of those used), {:.0} s of virtual time each; \
-         {} writes acknowledged, {} rejected, {} without an answer; equal after {} ms at most",
+         {} writes acknowledged, {} rejected, {} without an answer; {} unfollowed; equal after {} ms at most",
         seconds * 1e3 / ran.max(1) as f64,
         sum.ms as f64 / 1e3 / ran.max(1) as f64,
         sum.acknowledged,
         sum.rejected,
         sum.unknown,
+        sum.unfollowed,
         sum.mended_ms,
     );
     assert!(sum.acknowledged > 20 * (ran - failed.len() as u64), "hardly anything was written");

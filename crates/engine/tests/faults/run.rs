@@ -1,6 +1,6 @@
 //! One run: two clusters, clients, faults; then everything is mended, and the checker reads what is there.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use engine::{Node, rest};
 use record::ledger::{self, Ledger};
 use serde_json::{Value, json};
-use world::{Env, Link, LinkConfig, Task, virtual_world};
+use world::{Env, Link, LinkConfig, Task, Time, virtual_world};
 
 use crate::client::{Client, Load, write};
 use crate::scenario::{Chance, Scenario, Side, What};
@@ -35,6 +35,8 @@ pub struct Summary {
     pub ms: u64,
     /// Virtual time from the mending of everything to copies that are equal.
     pub mended_ms: u64,
+    /// Followers that were unfollowed, and became equal.
+    pub unfollowed: u64,
 }
 
 /// Runs it. The error says what was lost, or that the clusters never became equal, or what panicked.
@@ -65,6 +67,7 @@ struct Stage {
     follower: Rc<Site>,
     link: Link,
     tasks: RefCell<Vec<Task<()>>>,
+    unfollowed: Cell<u64>,
 }
 
 async fn direct(node: &Node, method: &str, path: &str, body: Value) -> (u16, Value) {
@@ -99,7 +102,8 @@ impl Stage {
         let set = direct(&manager, "PUT", "/_cluster/settings", remote).await;
         assert_eq!(set.0, 200, "{}", set.1);
         let env = env.clone();
-        Stage { env, scenario, leader, follower, link, tasks: RefCell::default() }
+        let (tasks, unfollowed) = (RefCell::default(), Cell::new(0));
+        Stage { env, scenario, leader, follower, link, tasks, unfollowed }
     }
 
     fn site(&self, side: Side) -> &Rc<Site> {
@@ -145,7 +149,14 @@ impl Stage {
         drop(following);
         let now = self.env.now();
         let ms = |since: world::Time| (now - since).as_millis() as u64;
-        Ok(Summary { acknowledged, rejected, unknown, ms: ms(began), mended_ms: ms(mended) })
+        Ok(Summary {
+            acknowledged,
+            rejected,
+            unknown,
+            ms: ms(began),
+            mended_ms: ms(mended),
+            unfollowed: self.unfollowed.get(),
+        })
     }
 
     /// Asks the follower to follow until it does.
@@ -211,7 +222,12 @@ impl Stage {
             }
             What::Flush(Side::Leader) => self.request(Side::Leader, "/a/_flush"),
             What::Flush(Side::Follower) => self.request(Side::Follower, "/b/_flush"),
-            What::PauseFollowing => self.request(Side::Follower, "/b/_ccr/pause_follow"),
+            What::PauseFollowing | What::Unfollow => {
+                self.request(Side::Follower, "/b/_ccr/pause_follow");
+            }
+            What::MoveClock(side, node, by_ms) => {
+                self.site(side).host(node).move_clock(by_ms);
+            }
         }
     }
 
@@ -230,6 +246,10 @@ impl Stage {
             }
             What::Flush(_) => {}
             What::PauseFollowing => self.request(Side::Follower, "/b/_ccr/resume_follow"),
+            What::MoveClock(side, node, by_ms) => {
+                self.site(side).host(node).move_clock(-by_ms);
+            }
+            What::Unfollow => self.request(Side::Follower, "/b/_ccr/unfollow"),
         }
     }
 
@@ -296,6 +316,10 @@ impl Stage {
                 self.help().await;
             }
             looks += 1;
+            if self.is_unfollowed() {
+                self.leave_unfollowed(give_up).await?;
+                continue;
+            }
             let why = match self.copies().await {
                 Ok(copies) => match self.unequal(&copies).await {
                     None => {
@@ -324,13 +348,49 @@ impl Stage {
         }
     }
 
+    fn is_unfollowed(&self) -> bool {
+        let state = self.follower.node(0).map(|node| node.state());
+        let index = state.as_ref().and_then(|state| state.indices.get("b"));
+        index.is_some_and(|meta| meta.leader.is_none())
+    }
+
+    /// Copies of an index that was unfollowed in the midst of it become the same, whatever they have. Then it is made anew.
+    async fn leave_unfollowed(&self, give_up: Time) -> Result<(), String> {
+        loop {
+            let why = match self.copies_of(&[Side::Follower]).await {
+                Ok(copies) => match copies.iter().find_map(|copy| differs(copy, &copies)) {
+                    None => break,
+                    Some(why) => why,
+                },
+                Err(why) => why,
+            };
+            if self.env.now() >= give_up {
+                return Err(format!("never equal after it was unfollowed: {why}"));
+            }
+            self.env.sleep(Duration::from_secs(10)).await;
+            self.help().await;
+        }
+        self.unfollowed.set(self.unfollowed.get() + 1);
+        if let Some(node) = self.follower.node(0) {
+            direct(&node, "DELETE", "/b", Value::Null).await;
+            // Where that takes longer, whoever helps goes on with it.
+            let _ = self.env.timeout(Duration::from_secs(60), self.follow(0)).await;
+        }
+        Ok(())
+    }
+
     /// Every copy of both indices; an error while one is missing.
     async fn copies(&self) -> Result<Vec<ledger::Copy>, String> {
+        self.copies_of(&[Side::Leader, Side::Follower]).await
+    }
+
+    async fn copies_of(&self, sides: &[Side]) -> Result<Vec<ledger::Copy>, String> {
         let mut copies = Vec::new();
-        for (site, index, replicas) in [
-            (&self.leader, "a", self.scenario.leader_replicas),
-            (&self.follower, "b", self.scenario.follower_replicas),
-        ] {
+        for side in sides {
+            let (site, index, replicas) = match side {
+                Side::Leader => (&self.leader, "a", self.scenario.leader_replicas),
+                Side::Follower => (&self.follower, "b", self.scenario.follower_replicas),
+            };
             let mut found = 0;
             for node in site.nodes() {
                 let read = node.copies(index).await.map_err(|failure| failure.reason)?;
@@ -400,6 +460,20 @@ impl Stage {
             None => Value::Null,
         }
     }
+}
+
+/// Where a copy has a hole, or another copy of its shard has something else.
+fn differs(copy: &ledger::Copy, copies: &[ledger::Copy]) -> Option<String> {
+    if copy.max_seq_no != copy.local_checkpoint {
+        return Some(format!("{} has a hole below {:?}", copy.name, copy.max_seq_no));
+    }
+    let held = |copy: &ledger::Copy| -> BTreeMap<String, (u64, u64)> {
+        copy.documents.iter().map(|held| (held.id.clone(), (held.seq_no, held.content))).collect()
+    };
+    let mut others = copies.iter().filter(|other| other.shard == copy.shard);
+    let other =
+        others.find(|other| other.max_seq_no != copy.max_seq_no || held(other) != held(copy))?;
+    Some(format!("{} and {} hold something else", copy.name, other.name))
 }
 
 fn shown(broken: &[ledger::Violation]) -> String {

@@ -58,6 +58,10 @@ pub enum What {
     Flush(Side),
     /// The follower is paused, and resumed.
     PauseFollowing,
+    /// A node's clock jumps by so many milliseconds, and back at the end.
+    MoveClock(Side, usize, i64),
+    /// The follower is paused, and is no follower any more at the end. After all, it is made anew.
+    Unfollow,
 }
 
 /// A fault: from when on, how long.
@@ -230,6 +234,28 @@ fn fault(chance: &mut Chance, load_ms: u64, leaders: usize, followers: usize) ->
     Fault { at_ms: chance.between(0, load_ms), lasts_ms: chance.between(10, longest), what }
 }
 
+/// Faults of a stream of their own: those before them were there first, and keep their numbers.
+fn more_faults(seed: u64, load_ms: u64, leaders: usize, followers: usize) -> Vec<Fault> {
+    let mut chance = Chance::new(!seed);
+    let mut faults = Vec::new();
+    while chance.percent(40) {
+        let side = if chance.percent(60) { Side::Leader } else { Side::Follower };
+        let nodes = if side == Side::Leader { leaders } else { followers };
+        let node = chance.between(0, nodes as u64 - 1) as usize;
+        // Seconds, the period of a short lease, more than that of a lease that is as long as it is by itself.
+        let far_ms = [5_000, 120_000, 24 * 3_600_000][chance.between(0, 2) as usize];
+        let by_ms = chance.between(1, far_ms) as i64;
+        let by_ms = if chance.percent(50) { by_ms } else { -by_ms };
+        let what = match chance.percent(80) {
+            true => What::MoveClock(side, node, by_ms),
+            false => What::Unfollow,
+        };
+        let at_ms = chance.between(0, load_ms);
+        faults.push(Fault { at_ms, lasts_ms: chance.between(10, 30_000), what });
+    }
+    faults
+}
+
 impl Scenario {
     pub fn of(case: &Case) -> Scenario {
         let mut chance = Chance::new(case.seed);
@@ -263,6 +289,7 @@ impl Scenario {
         let faults = chance.between(1, 7);
         scenario.faults =
             (0..faults).map(|_| fault(&mut chance, load_ms, leaders, followers)).collect();
+        scenario.faults.extend(more_faults(case.seed, load_ms, leaders, followers));
         if let Some(kept) = &case.faults {
             let all = std::mem::take(&mut scenario.faults);
             let kept = all.into_iter().enumerate().filter(|(number, _)| kept.contains(number));
