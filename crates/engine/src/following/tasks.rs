@@ -23,6 +23,8 @@ pub(crate) struct FollowTasks {
 
 /// How often it is looked whether what was being written is written.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
+/// Until no-ops that could not be written are written again.
+const FILL_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 struct Running {
     pacing: Pacing,
@@ -106,18 +108,27 @@ fn fill_gaps(node: &Node, state: &ClusterState, shard: Rc<LocalShard>) {
     if follows || !shard.is_primary() {
         return;
     }
-    let Ok(store) = shard.primary_store() else { return };
-    if !store.gaps().is_empty() {
-        let node2 = node.clone();
-        node.keep("fills gaps", async move {
-            // What is being written has its places, also on copies that do not have it yet.
-            while shard.followed_writes.get() > 0 {
-                node2.env.sleep(RETRY_AFTER).await;
-            }
-            // What fails here is done by the next primary, or at the next start.
-            let _ = replication::fill_gaps_everywhere(&node2, &shard).await;
-        });
+    let is_whole =
+        |shard: &LocalShard| shard.primary_store().is_ok_and(|store| store.gaps().is_empty());
+    let is_written = shard.followed_writes.get() == 0;
+    if is_written && is_whole(&shard) || shard.fills_gaps.replace(true) {
+        return;
     }
+    let node2 = node.clone();
+    node.keep("fills gaps", async move {
+        // What is being written has its places, also on copies that do not have it yet.
+        while shard.followed_writes.get() > 0 {
+            node2.env.sleep(RETRY_AFTER).await;
+        }
+        // A primary that is none any more leaves it to the next one, and to its next start.
+        while shard.primary_store().is_ok() && !is_whole(&shard) {
+            // A disk that is full has room again some time.
+            if replication::fill_gaps_everywhere(&node2, &shard).await.is_err() {
+                node2.env.sleep(FILL_AGAIN_AFTER).await;
+            }
+        }
+        shard.fills_gaps.set(false);
+    });
 }
 
 #[cfg(test)]

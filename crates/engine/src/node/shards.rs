@@ -73,6 +73,8 @@ pub struct LocalShard {
     pub(crate) advanced: Notify,
     /// Batches of a leader's operations that are being written, here and on its copies.
     pub(crate) followed_writes: Cell<usize>,
+    /// Whether no-ops are being put where operations of the leader never came.
+    pub(crate) fills_gaps: Cell<bool>,
 }
 
 /// What a primary knows of another copy.
@@ -117,6 +119,7 @@ impl LocalShard {
             leases_on_disk: tokio::sync::Mutex::default(),
             advanced: Notify::new(),
             followed_writes: Cell::new(0),
+            fills_gaps: Cell::new(false),
         }
     }
 

@@ -246,12 +246,21 @@ fn more_faults(seed: u64, load_ms: u64, leaders: usize, followers: usize) -> Vec
         let far_ms = [5_000, 120_000, 24 * 3_600_000][chance.between(0, 2) as usize];
         let by_ms = chance.between(1, far_ms) as i64;
         let by_ms = if chance.percent(50) { by_ms } else { -by_ms };
-        let what = match chance.percent(80) {
-            true => What::MoveClock(side, node, by_ms),
-            false => What::Unfollow,
-        };
         let at_ms = chance.between(0, load_ms);
-        faults.push(Fault { at_ms, lasts_ms: chance.between(10, 30_000), what });
+        let lasts_ms = chance.between(10, 30_000);
+        if chance.percent(60) {
+            faults.push(Fault { at_ms, lasts_ms, what: What::MoveClock(side, node, by_ms) });
+            continue;
+        }
+        // What is on its way to a node that stands still when following is paused.
+        if chance.percent(70) {
+            let what =
+                What::Pause(Side::Follower, chance.between(0, followers as u64 - 1) as usize);
+            let before_ms = chance.between(0, 2_000).min(at_ms);
+            let (at_ms, lasts_ms) = (at_ms - before_ms, before_ms + chance.between(10, 3_000));
+            faults.push(Fault { at_ms, lasts_ms, what });
+        }
+        faults.push(Fault { at_ms, lasts_ms, what: What::Unfollow });
     }
     faults
 }
