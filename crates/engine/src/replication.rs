@@ -24,6 +24,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a primary waits for a manager that takes a failed copy out of sync: less than a write waits for it.
 const TAKE_OUT_PATIENCE: Duration = Duration::from_secs(45);
+/// Operations that copies may lack are sent to them so many at once, of about so many bytes.
+const SENT_AGAIN_OPS: usize = 1000;
+const SENT_AGAIN_BYTES: usize = 1 << 20;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// Writes documents to an index from any node: each to its shard's primary. One result for each request, in
@@ -120,6 +123,7 @@ async fn to_primary(
     mut write: Write,
 ) -> Result<Vec<Result<Written, Failure>>, Failure> {
     let give_up = node.env.now() + WRITE_TIMEOUT;
+    let mut was_sent = false;
     loop {
         let state = node.state();
         let primary = state.shard(&write.index, write.shard).and_then(|s| s.started_primary());
@@ -130,7 +134,13 @@ async fn to_primary(
             Some(address) => {
                 let request = Request::Write(write.clone());
                 match node.call(&address, Class::Bulk, request, WRITE_TIMEOUT).await {
-                    Ok(Response::Written(results)) => return Ok(results),
+                    Ok(Response::Written(mut results)) => {
+                        // What it conflicts with may be itself.
+                        let refused = results.iter_mut().filter_map(|result| result.as_mut().err());
+                        let conflicts = refused.filter(|failure| was_sent && failure.status == 409);
+                        conflicts.for_each(|failure| *failure = not_known(failure.clone()));
+                        return Ok(results);
+                    }
                     Ok(_) => return Err(unexpected()),
                     // Nothing else: what was done must not be done again under another number.
                     Err(CallError::Failed(failure)) if failure.kind == UNAVAILABLE => failure,
@@ -139,9 +149,11 @@ async fn to_primary(
                         if write.requests.iter().any(WriteRequest::is_run) {
                             return Err(not_known(broken.into()));
                         }
+                        was_sent = true;
                         write.requests.iter_mut().for_each(may_exist);
                         broken.into()
                     }
+                    Err(error) if was_sent => return Err(not_known(error.into())),
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -275,13 +287,29 @@ pub(crate) async fn apply_followed(
     finish(node, shard, &store, replicas).await
 }
 
-/// On a primary: has no-ops take the places of what never came, on every copy.
-pub(crate) async fn fill_gaps_everywhere(
-    node: &Node,
-    shard: &Rc<LocalShard>,
-) -> Result<(), ApplyError> {
-    let fill = fillers(&shard.primary_store()?);
-    if fill.is_empty() { Ok(()) } else { apply_followed(node, shard, Arc::new(fill)).await }
+/// On a primary that follows no more. No-ops take the places of what never came and does not come any more. Then every copy
+/// gets what it may lack: an earlier primary that was lost may not have sent all that it had to each of them.
+pub(crate) async fn end_following(node: &Node, shard: &Rc<LocalShard>) -> Result<(), ApplyError> {
+    let store = shard.primary_store()?;
+    let fill = fillers(&store);
+    if !fill.is_empty() {
+        store.apply(fill).await.map_err(|error| note(node, shard, error))?;
+    }
+    advance_global_checkpoint(node, shard);
+    // The log reaches back as far as any copy in sync may lack something.
+    let known = store.global_checkpoint().map_or(0, |checkpoint| checkpoint + 1);
+    let mut from = known.max(store.log_complete_from());
+    // What is written from now on goes to all of them anyway.
+    let Some(max) = store.max_seq_no() else { return Ok(()) };
+    while from <= max {
+        let ops = store.ops_between(from..=max, SENT_AGAIN_OPS, SENT_AGAIN_BYTES).await;
+        let ops = ops.map_err(|error| note(node, shard, error))?;
+        let Some(last) = ops.last() else { break };
+        from = last.places().end;
+        let replicas = send_to_replicas(node, shard, Arc::new(ops));
+        finish(node, shard, &store, replicas).await?;
+    }
+    Ok(())
 }
 
 /// Finds out what is durable on every copy, where writes do not wait for it.

@@ -321,6 +321,23 @@ fn a_kill_of_a_virtual_host_loses_nothing_acknowledged_and_what_was_not_synced()
 }
 
 #[test]
+fn a_commit_keeps_the_log_behind_it_that_nobody_synced() {
+    virtual_world::run(1, |env| async move {
+        let dir = PathBuf::from("/data/copy");
+        let shard = create(&env, &dir).await;
+        shard.retain_ops_from("follower", Some(0));
+        write(&shard, (0..5).map(|n| put(&format!("id{n}"), n)).collect()).await;
+        shard.flush().await.unwrap();
+        write(&shard, vec![append("never synced", 1)]).await;
+        drop(shard);
+        let shard = open(&env, &dir).await.unwrap();
+        assert_eq!((shard.max_seq_no(), shard.log_complete_from()), (Some(4), 0));
+        let kept = shard.ops_since(0, 10, 1 << 20).await.unwrap();
+        assert_eq!(kept.iter().map(|op| op.seq_no).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    });
+}
+
+#[test]
 fn a_synthesized_corpus_is_recovered_as_a_real_one_would_be() {
     virtual_world::run(3, |env| async move {
         let (from, to) = (PathBuf::from("/from"), PathBuf::from("/to"));

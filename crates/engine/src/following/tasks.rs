@@ -23,8 +23,8 @@ pub(crate) struct FollowTasks {
 
 /// How often it is looked whether what was being written is written.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
-/// Until no-ops that could not be written are written again.
-const FILL_AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// Until the end of following is tried again.
+const END_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 struct Running {
     pacing: Pacing,
@@ -48,6 +48,7 @@ impl FollowTasks {
         for (key, shard) in scope.among(&shards) {
             match wanted(&state, &shard) {
                 Some(leader) if !running.contains_key(&key) => {
+                    shard.followed.set(true);
                     let pacing = Pacing::of(node, leader);
                     let follower =
                         Follower::new(node, shard.clone(), leader, pacing, self.busy.clone());
@@ -57,7 +58,7 @@ impl FollowTasks {
                     running.insert(key, Rc::new(Running { pacing, follower, _task: task }));
                 }
                 Some(_) => {}
-                None => fill_gaps(node, &state, shard),
+                None => end_following(node, &state, shard),
             }
         }
     }
@@ -101,33 +102,28 @@ fn wanted<'a>(state: &'a ClusterState, shard: &LocalShard) -> Option<&'a FollowO
     follows.then_some(leader)
 }
 
-/// What a shard that follows no more never got does not come any more: no-ops take those places, so that it can go on as
-/// any other.
-fn fill_gaps(node: &Node, state: &ClusterState, shard: Rc<LocalShard>) {
-    let follows = state.indices.get(&shard.index).is_none_or(|meta| meta.leader.is_some());
-    if follows || !shard.is_primary() {
-        return;
-    }
-    let is_whole =
-        |shard: &LocalShard| shard.primary_store().is_ok_and(|store| store.gaps().is_empty());
-    let is_written = shard.followed_writes.get() == 0;
-    if is_written && is_whole(&shard) || shard.fills_gaps.replace(true) {
-        return;
+/// Sees to the end of following, once for each shard: it goes on as any other from there.
+fn end_following(node: &Node, state: &ClusterState, shard: Rc<LocalShard>) {
+    match state.indices.get(&shard.index) {
+        Some(meta) if meta.leader.is_some() => return shard.followed.set(true),
+        Some(_) if shard.is_primary() && shard.followed.replace(false) => {}
+        _ => return,
     }
     let node2 = node.clone();
-    node.keep("fills gaps", async move {
+    node.keep("ends following", async move {
+        let is_there = || {
+            let shards = node2.shards.borrow();
+            let is_same = |there: &Rc<LocalShard>| Rc::ptr_eq(there, &shard);
+            shards.get(&shard.key()).is_some_and(is_same) && shard.is_primary()
+        };
         // What is being written has its places, also on copies that do not have it yet.
         while shard.followed_writes.get() > 0 {
             node2.env.sleep(RETRY_AFTER).await;
         }
-        // A primary that is none any more leaves it to the next one, and to its next start.
-        while shard.primary_store().is_ok() && !is_whole(&shard) {
-            // A disk that is full has room again some time.
-            if replication::fill_gaps_everywhere(&node2, &shard).await.is_err() {
-                node2.env.sleep(FILL_AGAIN_AFTER).await;
-            }
+        // A disk that is full has room again some time. Another primary does this by itself, and so does the next start.
+        while is_there() && replication::end_following(&node2, &shard).await.is_err() {
+            node2.env.sleep(END_AGAIN_AFTER).await;
         }
-        shard.fills_gaps.set(false);
     });
 }
 

@@ -73,8 +73,8 @@ pub struct LocalShard {
     pub(crate) advanced: Notify,
     /// Batches of a leader's operations that are being written, here and on its copies.
     pub(crate) followed_writes: Cell<usize>,
-    /// Whether no-ops are being put where operations of the leader never came.
-    pub(crate) fills_gaps: Cell<bool>,
+    /// Whether it was a copy of a follower in this life, and the end of that was not seen to yet.
+    pub(crate) followed: Cell<bool>,
 }
 
 /// What a primary knows of another copy.
@@ -119,7 +119,7 @@ impl LocalShard {
             leases_on_disk: tokio::sync::Mutex::default(),
             advanced: Notify::new(),
             followed_writes: Cell::new(0),
-            fills_gaps: Cell::new(false),
+            followed: Cell::new(false),
         }
     }
 

@@ -119,7 +119,6 @@ fn nothing_is_lost() {
         sum.unfollowed,
         sum.mended_ms,
     );
-    assert!(sum.acknowledged > 20 * (ran - failed.len() as u64), "hardly anything was written");
     for (seed, why) in &failed {
         let line: String = why.split_whitespace().collect::<Vec<_>>().join(" ");
         eprintln!("seed {seed}: {}", line.chars().take(400).collect::<String>());
@@ -133,6 +132,7 @@ fn nothing_is_lost() {
             Scenario::of(&case)
         );
     }
+    assert!(sum.acknowledged > 20 * ran, "hardly anything was written");
 }
 
 /// Runs the case of the environment again, if there is one.
@@ -149,7 +149,7 @@ fn replay() {
 }
 
 /// Cases that failed once, and why.
-const FAILED_ONCE: [(&str, &str); 5] = [
+const FAILED_ONCE: [(&str, &str); 9] = [
     (
         "5/none/2",
         "stats kept the checkpoint of the last write where writes do not wait for the disk",
@@ -161,6 +161,13 @@ const FAILED_ONCE: [(&str, &str); 5] = [
     ),
     ("1067", "a write that was done was answered with 409"),
     ("14804", "a leader's node that was starting said that there is no such index"),
+    ("16707", "a full disk left gaps for good where following ended"),
+    (
+        "21938/0.3/8",
+        "a write whose connection broke was sent again, and refused for what it had done itself",
+    ),
+    ("28289/0.2.3.4/16", "copies stayed different where a primary was lost before following ended"),
+    ("29408", "a commit of the virtual world did not keep the log behind it"),
 ];
 
 #[test]

@@ -31,8 +31,8 @@ pub(crate) struct SyntheticArm {
     dir: PathBuf,
     disk: Rc<RefCell<Disk>>,
     index: RefCell<Index>,
-    /// The files of the commit being made.
-    linked: RefCell<BTreeMap<String, Rc<FileContent>>>,
+    /// The files of the commit being made, and how many appends there were when it began: its log is synced with it.
+    linked: RefCell<(BTreeMap<String, Rc<FileContent>>, u64)>,
     _holder: Rc<()>,
 }
 
@@ -308,7 +308,7 @@ impl SyntheticArm {
         }
         let meta = FileContent::meta(generation, index.segments.clone());
         linked.insert(META.to_owned(), Rc::new(meta));
-        self.linked.replace(linked);
+        self.linked.replace((linked, disk.appends));
         Ok(())
     }
 
@@ -317,7 +317,7 @@ impl SyntheticArm {
         mut stored: StoredCommit,
         before: &Commit,
     ) -> Result<Commit> {
-        let linked = self.linked.take();
+        let (linked, appends) = self.linked.take();
         for (name, content) in &linked {
             let known = before.files.iter().find(|file| file.name == *name && name != META);
             let xxh3 = match known {
@@ -332,6 +332,7 @@ impl SyntheticArm {
         self.pass(Work::DiskSync).await;
         let mut disk = self.disk.borrow_mut();
         disk.files = linked;
+        disk.synced(appends);
         disk.stored = Some(stored.clone());
         Ok(stored.commit)
     }
