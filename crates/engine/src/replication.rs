@@ -312,7 +312,7 @@ pub(crate) async fn end_following(node: &Node, shard: &Rc<LocalShard>) -> Result
     Ok(())
 }
 
-/// Finds out what is durable on every copy, where writes do not wait for it.
+/// Finds out what is durable on every copy: where writes do not wait for it, or one did not say.
 pub(crate) async fn spread_durability(node: &Node, shard: &Rc<LocalShard>) -> Result<(), Failure> {
     let replicas = send_to_replicas(node, shard, Arc::default());
     settle(node, shard, replicas).await?;

@@ -233,12 +233,13 @@ impl Ledger {
         let mut given: BTreeMap<(u32, u64), &str> = BTreeMap::new();
         for (id, document) in &self.documents {
             let mut before: Option<(u64, u64)> = None;
+            // A delete without an answer may be done at any time, and what is deleted may be forgotten: versions begin
+            // anew then. So they do with a delete that finds nothing, because it was sent twice.
+            let mut may_begin_anew = false;
             for write in &document.writes {
                 let deletes = write.action == Action::Delete && write.fate != Fate::Rejected;
                 let Fate::Acknowledged { seq_no, version } = write.fate else {
-                    // A store may forget a delete after a while: versions begin anew then.
-                    before =
-                        before.map(|(seq_no, version)| (seq_no, if deletes { 0 } else { version }));
+                    may_begin_anew |= deletes;
                     continue;
                 };
                 if let Some(other) = given.insert((document.shard, seq_no), id) {
@@ -249,11 +250,12 @@ impl Ledger {
                     found.push(violation(Rule::NumbersAreGivenOnce, found_text));
                 }
                 if let Some((seq_before, version_before)) = before
-                    && (seq_no <= seq_before || version <= version_before)
+                    && (seq_no <= seq_before
+                        || version <= version_before && !deletes && !may_begin_anew)
                 {
                     let text = format!(
                         "[{id}] was acknowledged as operation {seq_before} version {version_before}, and a later \
-                         write as operation {seq_no} version {version}"
+                         write as operation {seq_no} version {version}; its writes: {document}"
                     );
                     found.push(violation(Rule::AcknowledgedInOrder, text));
                 }
@@ -532,6 +534,20 @@ mod tests {
             ];
             assert_eq!(rules(&ledger(&writes), &[]), []);
         }
+    }
+
+    #[test]
+    fn versions_begin_anew_after_a_delete_that_came_late_or_twice() {
+        let twice = [("a", index(1), ACK(4, 7)), ("a", Action::Delete, ACK(6, 1))];
+        assert_eq!(rules(&ledger(&twice), &[]), []);
+        let late = [
+            ("a", Action::Delete, Fate::Unknown),
+            ("a", index(1), ACK(4, 1)),
+            ("a", Action::Create { content: 2 }, ACK(6, 1)),
+        ];
+        assert_eq!(rules(&ledger(&late), &[]), []);
+        let back = [late[0], late[1], ("a", index(2), ACK(3, 2))];
+        assert_eq!(rules(&ledger(&back), &[]), [Rule::AcknowledgedInOrder]);
     }
 
     #[test]

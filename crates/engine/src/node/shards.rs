@@ -401,6 +401,10 @@ pub(super) async fn maintain(node: Node) {
     }
 }
 
+/// A copy that does not answer its last write leaves nobody knowing what it has. It is asked after so long, as by
+/// `index.global_checkpoint_sync.interval` in the field: followers get nothing above.
+const CHECKPOINT_SYNC_EVERY: Duration = Duration::from_secs(30);
+
 /// What is to come of a copy that was looked after.
 #[derive(Default)]
 struct Kept {
@@ -420,17 +424,23 @@ async fn maintain_one(
     let Ok(store) = shard.store() else { return Kept::default() };
     let Some(settings) = shard.settings_by(state) else { return Kept::default() };
     let syncs = settings.translog_durability() == Durability::Async;
-    if syncs {
+    let lags = || shard.is_primary() && store.global_checkpoint() < store.local_checkpoint();
+    let every = if syncs { settings.translog_sync_interval() } else { CHECKPOINT_SYNC_EVERY };
+    if syncs || lags() {
         let last = synced_at.entry(shard.key()).or_insert(node.env.now());
-        // A copy that fails here is closed by the store, and says so at the next write.
-        if node.env.now() - *last >= settings.translog_sync_interval() {
-            let _ = store.sync().await;
+        if node.env.now() - *last >= every {
+            if syncs {
+                // A copy that fails here is closed by the store, and says so at the next write.
+                let _ = store.sync().await;
+            }
             *last = node.env.now();
-            if shard.is_primary() && store.global_checkpoint() < store.local_checkpoint() {
+            if lags() {
                 // A copy that cannot say is asked again at the next sync.
                 let _ = spread_durability(node, shard).await;
             }
         }
+    } else {
+        synced_at.remove(&shard.key());
     }
     refresh(node, shard, &store, &settings).await;
     let leases_last = expire_leases(node, shard, &settings).await;
@@ -440,7 +450,7 @@ async fn maintain_one(
     }
     let now = node.env.now();
     let is_used = shard.used_at.get().is_some_and(|used_at| now - used_at <= QUIET_AFTER);
-    Kept { is_in_use: syncs || is_used, leases_last }
+    Kept { is_in_use: syncs || is_used || lags(), leases_last }
 }
 
 /// Makes what was written searchable every `index.refresh_interval`, as long as somebody searches: a copy
