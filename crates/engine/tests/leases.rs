@@ -83,18 +83,22 @@ async fn a_lease_keeps_operations_over_a_flush_and_a_restart(env: Env) {
     pair.stop().await;
 }
 
+/// Every shard says that it recovered from remote again, and why, and goes on.
+async fn recovered_again(pair: &Pair) {
+    for shard in stats(pair, "b").await {
+        let why = shard["narrows"]["recovered_from_remote_again"].as_str().unwrap_or_default();
+        assert!(why.contains("no longer available for replicating"), "{shard}");
+        assert!(why.contains("index.soft_deletes.retention_lease.period"), "{shard}");
+        assert!(shard["fatal_exception"].is_null(), "{shard}");
+    }
+}
+
 /// Without a lease the operations are gone after a commit: the files come again, and the stats say so.
 async fn an_expired_lease_is_recovered_from(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 100).await;
     let lose = async |from: u64| {
         pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
-        let period = json!({ "index.soft_deletes.retention_lease.period": "1s" });
-        pair.leader.must("PUT", "/a/_settings", period).await;
-        env.sleep(Duration::from_millis(2500)).await;
-        pair.leader.index("a", from, from + 200).await;
-        pair.leader.must("POST", "/a/_flush", Value::Null).await;
-        let period = json!({ "index.soft_deletes.retention_lease.period": "12h" });
-        pair.leader.must("PUT", "/a/_settings", period).await;
+        write_and_forget(&env, &pair, from).await;
         pair.follower.must("POST", "/b/_ccr/resume_follow", Value::Null).await;
     };
     follow(&pair.follower, "b", "leader", "a").await;
@@ -102,11 +106,7 @@ async fn an_expired_lease_is_recovered_from(env: Env) {
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
     lose(200).await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
-    for shard in stats(&pair, "b").await {
-        let why = shard["narrows"]["recovered_from_remote_again"].as_str().unwrap_or_default();
-        assert!(why.contains("no longer available for replicating"), "{shard}");
-        assert!(why.contains("index.soft_deletes.retention_lease.period"), "{shard}");
-    }
+    recovered_again(&pair).await;
     // It goes on following.
     pair.leader.index("a", 400, 500).await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
@@ -121,11 +121,7 @@ async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
     lose_operations(&env, &mut pair, 100).await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
-    for shard in stats(&pair, "b").await {
-        let why = shard["narrows"]["recovered_from_remote_again"].as_str().unwrap_or_default();
-        assert!(why.contains("no longer available for replicating"), "{shard}");
-        assert!(shard["fatal_exception"].is_null(), "{shard}");
-    }
+    recovered_again(&pair).await;
     lose_operations(&env, &mut pair, 300).await;
     let is_fatal =
         |shard: &Value| shard["fatal_exception"]["type"] == "resource_not_found_exception";
@@ -144,6 +140,17 @@ async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
     pair.stop().await;
 }
 
+/// Has the leader write, and forget that at once: nobody renewed a lease in time.
+async fn write_and_forget(env: &Env, pair: &Pair, from: u64) {
+    let period = json!({ "index.soft_deletes.retention_lease.period": "1s" });
+    pair.leader.must("PUT", "/a/_settings", period).await;
+    env.sleep(Duration::from_millis(2500)).await;
+    pair.leader.index("a", from, from + 200).await;
+    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    let period = json!({ "index.soft_deletes.retention_lease.period": "12h" });
+    pair.leader.must("PUT", "/a/_settings", period).await;
+}
+
 /// Ends the follower, has the leader write and forget what it lacks, and starts it again.
 async fn lose_operations(env: &Env, pair: &mut Pair, from: u64) {
     eventually(env, "nobody copies files any more, which keeps operations, too", async || {
@@ -154,13 +161,7 @@ async fn lose_operations(env: &Env, pair: &mut Pair, from: u64) {
     for node in [1, 0] {
         pair.follower.kill_node(node).await;
     }
-    let period = json!({ "index.soft_deletes.retention_lease.period": "1s" });
-    pair.leader.must("PUT", "/a/_settings", period).await;
-    env.sleep(Duration::from_millis(2500)).await;
-    pair.leader.index("a", from, from + 200).await;
-    pair.leader.must("POST", "/a/_flush", Value::Null).await;
-    let period = json!({ "index.soft_deletes.retention_lease.period": "12h" });
-    pair.leader.must("PUT", "/a/_settings", period).await;
+    write_and_forget(env, pair, from).await;
     for node in [0, 1] {
         pair.follower.start_node(node).await;
     }

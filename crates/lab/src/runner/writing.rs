@@ -76,6 +76,8 @@ struct Part {
     documents: Range<u64>,
     /// No sooner than so long after the one before began.
     every: Option<Duration>,
+    /// ... and the first no sooner than so long from now.
+    after: Duration,
     updates_in_1000: u32,
     deletes_in_1000: u32,
 }
@@ -150,6 +152,7 @@ impl Driver {
                     family,
                     documents: first + part.start..first + part.end,
                     every: None,
+                    after: Duration::ZERO,
                     updates_in_1000: 0,
                     deletes_in_1000: 0,
                 });
@@ -181,13 +184,16 @@ impl Driver {
             }
             let each = rate.documents_per_s as f64 * of.share / f64::from(self.clients);
             let every = self.bulk_documents as f64 / each.max(1e-3);
-            for _ in 0..self.clients {
+            let every = Duration::from_secs_f64(every);
+            // One after another, so that the rate is kept from the first moment on.
+            for client in 0..self.clients {
                 let writer = self.next_writer();
                 let from = self.corpus_documents + writer * ROOM;
                 self.start(Part {
                     family,
                     documents: from..from + ROOM,
-                    every: Some(Duration::from_secs_f64(every)),
+                    every: Some(every),
+                    after: every * client / self.clients,
                     updates_in_1000: rate.updates_in_1000,
                     deletes_in_1000: rate.deletes_in_1000,
                 });
@@ -253,7 +259,7 @@ impl Driver {
             chance: Random::new(self.seed, FAMILY, part.documents.start),
             written: Vec::new(),
         };
-        let mut next = self.env.now();
+        let mut next = self.env.now() + part.after;
         loop {
             if !self.wait_until(next).await {
                 return Ok(());
