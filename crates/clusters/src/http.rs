@@ -58,12 +58,13 @@ impl HttpClient {
         self
     }
 
-    /// Shows credentials with every question from now on.
+    /// Another one that shows the same credentials, with connections of its own.
     pub(crate) fn another(&self) -> HttpClient {
         let authorization = self.authorization.clone();
         HttpClient { authorization, ..HttpClient::new(self.env.clone()) }
     }
 
+    /// Shows credentials with every question from now on.
     pub(crate) fn show(&mut self, credentials: &Credentials) {
         self.authorization = credentials.header().map(|text| {
             let mut value = HeaderValue::from_bytes(text.as_bytes())
