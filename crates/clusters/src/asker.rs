@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use crate::target::NodeHandle;
 use crate::url_cluster::UrlCluster;
 use crate::{Answer, Error, RestClient};
 
@@ -26,9 +25,8 @@ enum Arm {
 }
 
 impl Asker {
-    /// Asks these nodes, of which there is at least one.
-    pub(crate) fn of_nodes(client: RestClient, nodes: Vec<NodeHandle>) -> Asker {
-        let addresses = nodes.into_iter().map(|node| node.http).collect();
+    /// Asks the nodes at these addresses, of which there is at least one.
+    pub(crate) fn of_nodes(client: RestClient, addresses: Vec<String>) -> Asker {
         Asker { arm: Arm::Nodes { client, addresses, turn: Cell::default() } }
     }
 

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bytes::Bytes;
 use engine::NodeConfig;
@@ -11,7 +12,7 @@ use crate::fault::Fault;
 use crate::kept::is_idempotent;
 use crate::process::{NodeProcess, Order};
 use crate::target::{ClusterSpec, NodeHandle};
-use crate::{Answer, Error, RestClient};
+use crate::{Answer, Asker, Error, RestClient};
 
 /// Where a node is to listen and to keep its data.
 pub(crate) struct Place {
@@ -247,6 +248,21 @@ impl<P, C> Members<P, C> {
             member.through_link.as_ref().unwrap_or(&member.handle.transport).clone()
         };
         self.of(cluster).map(seed).collect()
+    }
+
+    /// Who asks the nodes that run now, of which there must be one.
+    pub(crate) fn asker(
+        &self,
+        client: &RestClient,
+        cluster: &str,
+        limit: Duration,
+    ) -> Result<Asker, Error> {
+        let addresses: Vec<String> =
+            self.running(cluster).into_iter().map(|node| node.http).collect();
+        match addresses.is_empty() {
+            true => Err(Error::NoNode { cluster: cluster.to_owned() }),
+            false => Ok(Asker::of_nodes(client.another().with_limit(limit), addresses)),
+        }
     }
 
     /// Asks the next node in turn; the others where it does not answer.

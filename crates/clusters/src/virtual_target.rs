@@ -258,8 +258,7 @@ impl Target for VirtualTarget {
     }
 
     fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error> {
-        let client = self.client.another().with_limit(limit);
-        Ok(Asker::of_nodes(client, self.nodes(cluster)))
+        self.nodes.asker(&self.client, cluster, limit)
     }
 
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {
