@@ -1,0 +1,65 @@
+//! Between crates: each depends on those below it alone, in the order of the table in `ARCHITECTURE.md`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::source::workspace_folder;
+
+#[test]
+fn crates_depend_on_those_below_them() {
+    let text =
+        fs::read_to_string(workspace_folder().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    // Rows of the table begin with the crate's name: "| `lab` | plans, ... |".
+    let order: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(name, _)| name)
+        .collect();
+    let mut wrong = Vec::new();
+    for (name, needed) in dependencies() {
+        let Some(place) = order.iter().position(|row| *row == name) else {
+            wrong.push(format!("{name} has no row in the table of ARCHITECTURE.md"));
+            continue;
+        };
+        for below in needed {
+            if order.iter().position(|row| *row == below).is_none_or(|row| row <= place) {
+                wrong.push(format!(
+                    "crates/{name}/Cargo.toml takes {below}, which does not stand below it"
+                ));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\nA crate may use those in the lower rows of the table of crates in ARCHITECTURE.md. Move what both need \
+         into the lower crate; if the table is wrong, change its order.",
+        wrong.join("\n")
+    );
+}
+
+/// Each crate of the workspace with those of the workspace that it names, its tests' included.
+fn dependencies() -> BTreeMap<String, Vec<String>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let said = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(workspace_folder())
+        .output()
+        .expect("cargo metadata");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let said: Value = serde_json::from_slice(&said.stdout).expect("cargo answers in JSON");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let packages = said["packages"].as_array().expect("packages");
+    packages
+        .iter()
+        .map(|package| {
+            let needed = package["dependencies"].as_array().expect("dependencies").iter();
+            let ours = needed
+                .filter(|one| one["path"].as_str().is_some_and(|path| Path::new(path).exists()));
+            (text(&package["name"]), ours.map(|one| text(&one["name"])).collect())
+        })
+        .collect()
+}

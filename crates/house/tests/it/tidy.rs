@@ -1,0 +1,124 @@
+//! What every file keeps to.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::source::workspace_folder;
+
+/// Still wider than 120 columns. To be emptied.
+const WIDE_YET: &[&str] = &[
+    "ARCHITECTURE.md",
+    "README.md",
+    "crates/lab/published/README.md",
+    "docs/benchmarks.md",
+    "docs/diagnosis.md",
+    "docs/published.md",
+];
+
+/// Crates that still link more binaries for their tests. To be emptied.
+const MANY_BINARIES_YET: &[&str] =
+    &["clusters", "dcp", "engine", "insight", "lab", "narrows", "report", "store", "world"];
+
+#[test]
+fn markdown_stays_within_120_columns() {
+    let mut wrong = Vec::new();
+    for (name, text) in texts().filter(|(name, _)| name.ends_with(".md")) {
+        // A row of a table cannot be broken, nor a link.
+        let wide = |line: &&str| {
+            line.chars().count() > 120
+                && !line.trim_start().starts_with('|')
+                && !line.contains("://")
+        };
+        let lines = text.lines().filter(wide).count();
+        match (lines, WIDE_YET.contains(&name.as_str())) {
+            (0, true) => println!("{name}: strike it from WIDE_YET"),
+            (0, false) | (_, true) => {}
+            (lines, false) => wrong.push(format!("{name}: {lines} lines wider than 120 columns")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every binary links the whole workspace anew.
+#[test]
+fn a_crate_has_one_binary_of_integration_tests() {
+    let mut wrong = Vec::new();
+    let mut crates = BTreeSet::new();
+    for (name, text) in texts() {
+        let parts: Vec<&str> = name.split('/').collect();
+        let binary = match parts.as_slice() {
+            ["crates", of, "tests", file] => file.strip_suffix(".rs").map(|binary| (*of, binary)),
+            ["crates", of, "tests", binary, "main.rs"] => Some((*of, *binary)),
+            _ => None,
+        };
+        let Some((of, binary)) = binary.filter(|(of, _)| !MANY_BINARIES_YET.contains(of)) else {
+            continue;
+        };
+        if binary == "it" {
+            continue;
+        }
+        let head = text.lines().take_while(|line| line.starts_with("//!"));
+        let says_why = head.clone().any(|line| line.contains("A binary of its own"));
+        if !says_why || !crates.insert(of.to_owned()) {
+            wrong.push(name);
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\nMove these into tests/it as modules. One more binary a crate is allowed, where tests must be alone in their \
+         process or on the machine: its head says why, beginning with \"A binary of its own\".",
+        wrong.join("\n")
+    );
+}
+
+/// Neither the folders nor the hosts of whoever runs this test.
+#[test]
+fn nothing_names_the_machine_it_was_written_on() {
+    let folder = |path: &Path| format!("{}/", path.display());
+    let mut traces: BTreeSet<String> = workspace_folder().ancestors().take(2).map(folder).collect();
+    traces.extend(
+        ["HOME", "CARGO_HOME"]
+            .iter()
+            .filter_map(|name| Some(folder(Path::new(&std::env::var_os(name)?)))),
+    );
+    traces.retain(|path| path.trim_matches('/').len() > 3);
+    for (name, value) in std::env::vars() {
+        let name = name.to_ascii_lowercase();
+        if ["proxy", "index", "registry", "mirror"].iter().any(|part| name.contains(part)) {
+            let host = value.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next());
+            traces.extend(
+                host.filter(|host| host.contains('.') && !host.starts_with("127."))
+                    .map(str::to_owned),
+            );
+        }
+    }
+    let found: Vec<String> = texts()
+        .flat_map(|(name, text)| {
+            let of_this: Vec<String> = traces
+                .iter()
+                .filter(|trace| text.contains(*trace))
+                .map(|trace| format!("{name} names {trace}"))
+                .collect();
+            of_this
+        })
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Every file under version control that is text, by its name in the workspace.
+fn texts() -> impl Iterator<Item = (String, String)> {
+    let said = Command::new("git")
+        .arg("ls-files")
+        .current_dir(workspace_folder())
+        .output()
+        .expect("git ls-files");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let names: Vec<String> =
+        String::from_utf8_lossy(&said.stdout).lines().map(str::to_owned).collect();
+    names.into_iter().filter_map(|name| {
+        let file: PathBuf = workspace_folder().join(&name);
+        Some((name, fs::read_to_string(file).ok()?))
+    })
+}
