@@ -23,7 +23,7 @@ mod tasks;
 
 use std::time::Duration;
 
-use store::Mapping;
+use query::Mapping;
 use tokio::sync::oneshot;
 
 use crate::node::{Node, unexpected};

@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use clusters::Target;
 use lab::corpus::Corpus;
-use store::{Mapping, Options, Shard, WriteRequest};
+use query::Mapping;
+use store::{Options, Shard, WriteRequest};
 use world::Env;
 
 const BULK: u64 = 5000;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use query::Mapping;
 use serde_json::json;
-use store::{Mapping, Options, Shard, WriteRequest};
+use store::{Options, Shard, WriteRequest};
 use world::real_world;
 
 const BATCH: u64 = 5000;

@@ -2,15 +2,16 @@
 //!
 //! `cargo run --release -p store --example search_speed -- [documents] [part of a name]`
 
+use query::{Mapping, SearchLimits, SourceFilter, parse_search};
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use bytes::Bytes;
+use query::aggregation::DEFAULT_MAX_BUCKETS;
 use serde_json::json;
-use store::search::aggregation::DEFAULT_MAX_BUCKETS;
-use store::search::{SearchLimits, SourceFilter, parse_search};
-use store::{Mapping, Options, Shard, WriteRequest};
+use store::{Options, Shard, WriteRequest};
 use world::real_world;
 
 const BATCH: u64 = 5000;

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use world::Env;
 
+use query::{FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
+
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::plan::{Change, Located};
-use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
 use crate::synthetic::{self, SyntheticArm};
-use crate::tantivy_arm::{self, TantivyArm};
-use crate::{Digest, GetResult, ListedDocument, Mapping, Operation, Result, WriteRequest};
+use crate::tantivy_arm::{self, SearchView, TantivyArm};
+use crate::{Digest, GetResult, ListedDocument, Operation, Result, WriteRequest};
 
 /// A copy's storage.
 pub(crate) enum Arm {

@@ -168,15 +168,7 @@ pub enum Error {
     },
     /// A search is refused.
     #[error(transparent)]
-    Search(crate::search::SearchError),
-    /// A mapping is refused.
-    #[error("mapping of \"{field}\": {reason}")]
-    Mapping {
-        /// Dotted path of the field; empty for the whole mapping.
-        field: String,
-        /// What is wrong, and what is known instead.
-        reason: String,
-    },
+    Search(query::SearchError),
     /// A document of an operation that was already accepted elsewhere does not fit the mapping here.
     #[error("document \"{id}\": {reason}; bring the mapping up to date, then apply it again")]
     Document {

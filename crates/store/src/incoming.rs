@@ -5,12 +5,14 @@ use std::rc::Rc;
 
 use world::Env;
 
+use query::Mapping;
+
 use crate::commit::safe_name;
 use crate::patience::patiently;
 use crate::synthetic::SyntheticIncoming;
 use crate::tantivy_arm::FileIncoming;
 use crate::to_its_end::to_its_end;
-use crate::{Chunk, Commit, Error, Mapping, Options, Result, Shard};
+use crate::{Chunk, Commit, Error, Options, Result, Shard};
 
 /// A commit being received into `dir/incoming/`. Cheap to clone; all clones are the same reception.
 ///

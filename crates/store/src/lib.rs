@@ -8,9 +8,8 @@
 //! | [`Commit`], [`FileMeta`] | the files of one moment |
 //! | [`Snapshot`] | a commit held for a recovery that reads it |
 //! | [`Incoming`] | files being received, until they become a copy |
-//! | [`Mapping`] | which fields are indexed |
 //! | [`sent`] | operations on their way to another node |
-//! | [`search`] | searches: their plain data, their execution, what is merged |
+//! | [`SearchView`] | what a search saw, for its fetches |
 //!
 //! The one rule: an operation that was applied and then synced survives a `kill -9` at any moment; a file
 //! whose bytes are not those of its commit is named, and never read, copied or installed.
@@ -36,14 +35,12 @@ mod files;
 mod frame;
 mod group_commit;
 mod incoming;
-mod mapping;
 mod operation;
 mod patience;
 mod plan;
 pub mod planted;
 mod record_log;
 mod retention;
-pub mod search;
 mod segments;
 pub mod sent;
 mod shard;
@@ -59,7 +56,6 @@ pub use commit::{Commit, FileMeta};
 pub use digest::{Digest, ListedDocument, document_hash};
 pub use error::{Error, Result};
 pub use incoming::Incoming;
-pub use mapping::{Field, FieldType, Mapping};
 pub use operation::{OpKind, Operation, Run};
 pub use record_log::{Location, Record, RecordLog};
 pub use segments::Segments;
@@ -69,3 +65,4 @@ pub use shard::{
 };
 pub use snapshot::Snapshot;
 pub use synthetic::set_disk_free_bytes;
+pub use tantivy_arm::SearchView;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use common::{copy_files, create, mapping};
+use query::Mapping;
 use serde_json::json;
-use store::{Incoming, Mapping, Options, Shard, WriteRequest};
+use store::{Incoming, Options, Shard, WriteRequest};
 use world::Env;
 
 /// The mapping of the other tests, and a field of each kind that is stored in its own way.

@@ -292,7 +292,7 @@ mod tests {
         let temporary = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
         let root = temporary.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());
         let disk = NodeDisk::open(&env, &config(&root)).await.unwrap();
-        let mapping = store::Mapping::parse(&serde_json::json!({})).unwrap();
+        let mapping = query::Mapping::parse(&serde_json::json!({})).unwrap();
         for shard in [1, 10, 19] {
             let note = CopyNote { allocation_id: format!("copy{shard}"), primary_term: 1 };
             disk.write_note("uuid", shard, &note).await.unwrap();

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use query::Mapping;
 use record::ledger;
-use store::{Mapping, Segments, Shard};
+use store::{Segments, Shard};
 use tokio::sync::Notify;
 use world::{Task, Time};
 

@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use query::Mapping;
 use record::Limit;
-use store::{Commit, Incoming, Mapping, Operation, Options, Shard};
+use store::{Commit, Incoming, Operation, Options, Shard};
 use world::Time;
 
 use super::opening::{self, Ahead, Wanted};

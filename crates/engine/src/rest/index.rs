@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use query::Mapping;
 use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
-use store::Mapping;
 
 use super::active::Active;
 use super::alias::{aliases_json, read_aliases};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use query::parse_count;
 use serde_json::json;
-use store::search::parse_count;
 
 use super::answer::Reply;
 use super::error::{bad_request, not_supported};

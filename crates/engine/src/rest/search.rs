@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use query::aggregation::render;
 use serde_json::{Map, Value, json};
-use store::search::aggregation::render;
-use store::search::{
+
+use query::{
     SearchRequest, SortTarget, SortValue, TrackTotalHits, parse_search, parse_sort,
     parse_track_total_hits,
 };
@@ -425,7 +426,7 @@ fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query), Failur
 }
 
 /// Counts by a query: a search that wants no hits.
-pub(super) async fn count_by(call: &Call, query: store::search::Query) -> Result<Reply, Failure> {
+pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply, Failure> {
     let request = SearchRequest {
         query,
         size: 0,

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use store::search::SearchView;
+use store::SearchView;
 use world::Time;
 
 use crate::node::{Node, ShardKey};

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::search::aggregation::{Partial, merge_all};
-use store::search::{FetchedHit, SearchRequest, ShardHit, ShardHits, compare_hits};
+use query::aggregation::{Partial, merge_all};
 use world::Task;
+
+use query::{FetchedHit, SearchRequest, ShardHit, ShardHits, compare_hits};
 
 use super::choice::{Chosen, Later, choose};
 use super::in_flight::InFlight;

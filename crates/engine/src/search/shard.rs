@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use store::search::{SearchLimits, SourceFilter};
+use query::{SearchLimits, SourceFilter};
 
 use crate::node::Node;
 use crate::policy::selection::NodeFeedback;

@@ -1,7 +1,7 @@
 //! Errors that cross the wire, and what becomes them.
 
+use query::{MappingError, SearchError};
 use serde::{Deserialize, Serialize};
-use store::search::SearchError;
 
 use crate::state::StateError;
 
@@ -40,15 +40,16 @@ impl Failure {
 /// The error of a shard that cannot serve now and has done nothing of what it was asked.
 pub(crate) const UNAVAILABLE: &str = "unavailable_shards_exception";
 
+/// A mapping that is refused, or a document that does not fit its mapping.
+const MAPPER_PARSING: &str = "mapper_parsing_exception";
+
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         if let store::Error::Search(error) = &error {
             return error.clone().into();
         }
         let (status, kind) = match &error {
-            store::Error::Mapping { .. } | store::Error::Document { .. } => {
-                (400, "mapper_parsing_exception")
-            }
+            store::Error::Document { .. } => (400, MAPPER_PARSING),
             store::Error::OperationsGone { .. } => (404, "resource_not_found_exception"),
             store::Error::SourceDamaged { .. }
             | store::Error::FileDamaged { .. }
@@ -57,6 +58,12 @@ impl From<store::Error> for Failure {
             _ => (500, "engine_exception"),
         };
         Failure::new(status, kind, error.to_string())
+    }
+}
+
+impl From<MappingError> for Failure {
+    fn from(error: MappingError) -> Self {
+        Failure::new(400, MAPPER_PARSING, error.to_string())
     }
 }
 

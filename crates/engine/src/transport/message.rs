@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use query::{FetchedHit, SourceFilter};
 use serde::{Deserialize, Serialize};
-use store::search::{FetchedHit, SourceFilter};
 use store::{Operation, Outcome, ShardStats, WriteRequest};
 
 use super::searching::{hit_bytes, searched_bytes};

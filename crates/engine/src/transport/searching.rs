@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use query::aggregation::Partial;
 use serde::{Deserialize, Serialize};
-use store::search::aggregation::Partial;
-use store::search::{FetchedHit, SearchRequest, ShardHits};
+
+use query::{FetchedHit, SearchRequest, ShardHits};
 
 use crate::policy::selection::NodeFeedback;
 

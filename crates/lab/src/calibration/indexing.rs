@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use query::Mapping;
 use serde_json::{Value, json};
-use store::{Mapping, Options, Shard, WriteRequest};
+use store::{Options, Shard, WriteRequest};
 use world::Env;
 
 use super::clock::process_time;

@@ -1,11 +1,13 @@
 //! Keeping a copy: durable, searchable, committed, merged.
 
+use query::Mapping;
+
 use crate::arm::Arm;
 use crate::commit::{Commit, FORMAT, StoredCommit};
 use crate::snapshot::Snapshot;
 use crate::synthetic::{SyntheticArm, sources_for};
 use crate::to_its_end::to_its_end;
-use crate::{Error, Mapping, Result, Segments, planted};
+use crate::{Error, Result, Segments, planted};
 
 use super::{Inner, Shard};
 

@@ -21,12 +21,14 @@ use std::rc::Rc;
 
 use world::Env;
 
+use query::Mapping;
+
 use crate::arm::{self, Arm};
 use crate::checkpoint::LocalCheckpointTracker;
 use crate::commit::Commit;
 use crate::group_commit::GroupCommit;
 use crate::patience::patiently;
-use crate::{Error, Mapping, Result};
+use crate::{Error, Result};
 
 pub(crate) use book::Book;
 pub use types::{

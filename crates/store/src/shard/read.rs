@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits, SourceFilter};
-use crate::{Digest, Error, ListedDocument, Operation, Result};
+use crate::{Digest, Error, ListedDocument, Operation, Result, SearchView};
+use query::{FetchedHit, SearchLimits, SearchRequest, ShardHits, SourceFilter};
 
 use super::{GetResult, Shard, ShardStats};
 

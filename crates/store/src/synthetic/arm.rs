@@ -10,18 +10,19 @@ use std::sync::Arc;
 use world::{Env, VirtualDisk, Work};
 use xxhash_rust::xxh3::xxh3_64;
 
+use query::{
+    FetchedHit, Mapping, SearchError, SearchErrorKind, SearchLimits, SearchRequest, ShardHits,
+};
+
 use super::index::{Bulk, Document, Index};
 use super::{Disk, FileContent, META, SyntheticPin, open_disk, space};
 use crate::arm::{Counts, Found, Parsed};
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::digest::document_hash;
 use crate::plan::{Change, Located};
-use crate::search::{
-    FetchedHit, SearchError, SearchErrorKind, SearchLimits, SearchRequest, SearchView, ShardHits,
-};
 use crate::snapshot::Pin;
 use crate::{
-    Digest, Error, GetResult, ListedDocument, Mapping, OpKind, Operation, Result, Segments,
+    Digest, Error, GetResult, ListedDocument, OpKind, Operation, Result, SearchView, Segments,
     WriteRequest, planted,
 };
 

@@ -12,10 +12,12 @@ use tantivy::directory::MmapDirectory;
 use tantivy::index::{IndexSettings, SegmentComponent};
 use tantivy::schema::Schema;
 
+use query::Mapping;
+
 use super::{files, schema};
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
 use crate::error::io;
-use crate::{Error, Mapping, Result};
+use crate::{Error, Result};
 
 /// Stands where a file's hash is not known yet. A file that really has this hash is hashed once more.
 pub(super) const NOT_HASHED: u64 = 0;

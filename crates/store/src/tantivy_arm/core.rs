@@ -10,16 +10,18 @@ use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyError};
 
+use query::Mapping;
+
 use super::commits;
 use super::log::{Log, Piece};
 use super::queue::{Queue, Queued};
 use super::schema::{self, Fields};
 use crate::arm::{Counts, Found};
 use crate::commit::{Commit, StoredCommit};
-use crate::mapping::document::Reader;
-use crate::search::analyzer::{STANDARD, StandardAnalyzer};
-use crate::search::execute::Findings;
-use crate::{Error, Mapping, Operation, Result};
+use crate::tantivy_arm::analyzer::{STANDARD, StandardAnalyzer};
+use crate::tantivy_arm::search::Findings;
+use crate::{Error, Operation, Result};
+use query::mapping::document::Reader;
 
 /// A segment is written out when the documents in memory reach this.
 const WRITER_BYTES: usize = 64 << 20;

@@ -7,7 +7,7 @@ use lru::LruCache;
 use tantivy::index::SegmentId;
 use tantivy::{DocId, Searcher};
 
-use crate::search::FetchedHit;
+use query::FetchedHit;
 
 /// Bytes of documents that a copy keeps; beyond, those go that were shown the longest ago.
 const MAX_BYTES: usize = 2 << 20;

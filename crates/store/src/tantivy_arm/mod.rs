@@ -19,12 +19,14 @@
 //! A refresh is a commit of the index library in `index/`; that directory is scratch. Our commits are hard
 //! links of its files beside it, so merges and refreshes go on without touching them.
 
+mod analyzer;
 mod commits;
 mod core;
 mod document_cache;
 mod documents;
 mod incoming;
 mod log;
+mod lookup;
 mod pin;
 mod queue;
 mod request_cache;
@@ -38,6 +40,8 @@ use std::sync::Arc;
 
 use world::{Codec, Env, Work};
 
+use query::{FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
+
 use self::core::Core;
 use self::document_cache::DocumentCache;
 use self::request_cache::RequestCache;
@@ -47,14 +51,14 @@ use crate::error::io;
 use crate::files;
 use crate::operation::RUNS_ARE_VIRTUAL;
 use crate::plan::{Change, Located};
-use crate::search::{FetchedHit, SearchLimits, SearchRequest, SearchView, ShardHits};
 use crate::snapshot::Pin;
-use crate::{Digest, Error, GetResult, ListedDocument, Mapping, Operation, Result, WriteRequest};
+use crate::{Digest, Error, GetResult, ListedDocument, Operation, Result, WriteRequest};
 
 pub(crate) use incoming::FileIncoming;
+pub(crate) use lookup::STORE_CACHE_BLOCKS;
 pub(crate) use pin::FilePin;
 pub(crate) use schema::{ID, SEQ_NO, SOURCE, VERSION};
-pub(crate) use search::STORE_CACHE_BLOCKS;
+pub use search::SearchView;
 pub(crate) use stored::Stored;
 
 /// A document is read with the compressed block that it lies in, of so many bytes at least.

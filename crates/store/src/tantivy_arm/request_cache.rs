@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use tantivy::{Searcher, SearcherGeneration};
 
 use super::core::Handles;
-use crate::search::{SearchRequest, ShardHits};
+use query::{SearchRequest, ShardHits};
 
 /// Bytes of answers and requests that a copy keeps; beyond, the oldest go.
 const MAX_BYTES: usize = 4 << 20;

@@ -11,9 +11,10 @@ use tantivy::schema::{
     NumericOptions, STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions,
 };
 
-use crate::mapping::document::{Indexed, Sink};
-use crate::mapping::{FieldType, Mapping};
-use crate::search::analyzer::STANDARD;
+use query::mapping::document::{Indexed, Sink};
+use query::{FieldType, Mapping};
+
+use crate::tantivy_arm::analyzer::STANDARD;
 
 pub(crate) const ID: &str = "_id";
 pub(crate) const SOURCE: &str = "_source";
@@ -222,8 +223,8 @@ mod tests {
     use tantivy::{Index, IndexWriter};
 
     use super::*;
-    use crate::mapping::document::Reader;
-    use crate::search::analyzer::StandardAnalyzer;
+    use crate::tantivy_arm::analyzer::StandardAnalyzer;
+    use query::mapping::document::Reader;
 
     #[test]
     fn every_type_reaches_its_column_or_its_words() {

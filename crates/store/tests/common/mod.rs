@@ -1,14 +1,14 @@
 //! What the tests of copies share: both worlds, small documents, a generator of numbers.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+use query::Mapping;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::json;
-use store::{
-    Chunk, Commit, Incoming, Mapping, Options, Outcome, Result, Shard, Snapshot, WriteRequest,
-};
+use store::{Chunk, Commit, Incoming, Options, Outcome, Result, Shard, Snapshot, WriteRequest};
 use world::Env;
 
 /// Runs the same body on real files and in the virtual world.

@@ -12,6 +12,8 @@ mod common;
 mod model;
 mod random;
 
+use query::{Mapping, SearchLimits, SearchRequest, ShardHits, SourceFilter, parse_search};
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,10 +21,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
+use query::aggregation::{DEFAULT_MAX_BUCKETS, render};
 use serde_json::{Value, json};
-use store::search::aggregation::{DEFAULT_MAX_BUCKETS, render};
-use store::search::{SearchLimits, SearchRequest, ShardHits, SourceFilter, parse_search};
-use store::{Mapping, Options, Shard, WriteRequest};
+use store::{Options, Shard, WriteRequest};
 use world::Env;
 
 use buckets::{aggregate, same};
@@ -185,7 +186,7 @@ fn sorts_and_goes_on_behind_a_hit() {
                 }
                 let (_, hits, ids) = search(&shard, &body).await;
                 let Some(last) = hits.hits.last() else { break };
-                after = last.sort.iter().map(store::search::SortValue::json).collect();
+                after = last.sort.iter().map(query::SortValue::json).collect();
                 pages.extend(ids);
             }
             assert_eq!(pages, expected, "{key}");

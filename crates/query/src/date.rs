@@ -1,0 +1,570 @@
+//! Moments as searches write them: dates, date math (`now-1d/d`), formats, and the units of calendars.
+//!
+//! Everything is milliseconds since 1970, UTC, in the proleptic Gregorian calendar.
+
+use std::fmt::Write;
+
+use crate::mapping::value::{DateUnit, date_millis, days_from_civil};
+
+/// Milliseconds of a day.
+pub const DAY_MS: i64 = 86_400_000;
+/// Some 300 000 years.
+const MATH_LIMIT_MS: i64 = 10_000_000_000_000_000;
+
+/// A unit of the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum CalendarUnit {
+    /// A second.
+    Second,
+    /// A minute.
+    Minute,
+    /// An hour.
+    Hour,
+    /// A day.
+    Day,
+    /// Monday to Sunday.
+    Week,
+    /// A month.
+    Month,
+    /// Three months.
+    Quarter,
+    /// A year.
+    Year,
+}
+
+impl CalendarUnit {
+    /// The unit of `calendar_interval`: `month`, `1M`.
+    pub fn of_interval(text: &str) -> Option<Self> {
+        Some(match text {
+            "second" | "1s" => CalendarUnit::Second,
+            "minute" | "1m" => CalendarUnit::Minute,
+            "hour" | "1h" => CalendarUnit::Hour,
+            "day" | "1d" => CalendarUnit::Day,
+            "week" | "1w" => CalendarUnit::Week,
+            "month" | "1M" => CalendarUnit::Month,
+            "quarter" | "1q" => CalendarUnit::Quarter,
+            "year" | "1y" => CalendarUnit::Year,
+            _ => return None,
+        })
+    }
+
+    fn of_math(letter: u8) -> Option<Self> {
+        Some(match letter {
+            b's' => CalendarUnit::Second,
+            b'm' => CalendarUnit::Minute,
+            b'h' | b'H' => CalendarUnit::Hour,
+            b'd' => CalendarUnit::Day,
+            b'w' => CalendarUnit::Week,
+            b'M' => CalendarUnit::Month,
+            b'y' => CalendarUnit::Year,
+            _ => return None,
+        })
+    }
+
+    /// Milliseconds of a unit whose length never changes.
+    fn fixed_ms(self) -> Option<i64> {
+        Some(match self {
+            CalendarUnit::Second => 1000,
+            CalendarUnit::Minute => 60_000,
+            CalendarUnit::Hour => 3_600_000,
+            CalendarUnit::Day => DAY_MS,
+            CalendarUnit::Week => 7 * DAY_MS,
+            CalendarUnit::Month | CalendarUnit::Quarter | CalendarUnit::Year => return None,
+        })
+    }
+
+    fn months(self) -> i64 {
+        match self {
+            CalendarUnit::Month => 1,
+            CalendarUnit::Quarter => 3,
+            CalendarUnit::Year => 12,
+            _ => 0,
+        }
+    }
+
+    /// The start of the unit that a moment lies in.
+    pub fn floor(self, ms: i64) -> i64 {
+        match self.fixed_ms() {
+            // 1970 began on a Thursday; weeks begin on Mondays.
+            Some(unit) if self == CalendarUnit::Week => {
+                let shift = 3 * DAY_MS;
+                ms.saturating_add(shift).div_euclid(unit) * unit - shift
+            }
+            Some(unit) => ms.div_euclid(unit) * unit,
+            None => {
+                let (year, month, _) = civil_from_days(ms.div_euclid(DAY_MS));
+                let months = year * 12 + month - 1;
+                let months = months.div_euclid(self.months()) * self.months();
+                days_from_civil(months.div_euclid(12), months.rem_euclid(12) + 1, 1) * DAY_MS
+            }
+        }
+    }
+
+    /// A moment `count` units later. The 31st becomes the last of a shorter month.
+    pub fn add(self, ms: i64, count: i64) -> i64 {
+        if let Some(unit) = self.fixed_ms() {
+            return ms.saturating_add(unit.saturating_mul(count));
+        }
+        let (year, month, day) = civil_from_days(ms.div_euclid(DAY_MS));
+        let step = self.months().saturating_mul(count.clamp(-1_000_000, 1_000_000));
+        let months = year * 12 + month - 1 + step;
+        let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
+        let day = day.min(days_in_month(year, month));
+        days_from_civil(year, month, day) * DAY_MS + ms.rem_euclid(DAY_MS)
+    }
+}
+
+fn days_in_month(year: i64, month: i64) -> i64 {
+    let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+    days_from_civil(next_year, next_month, 1) - days_from_civil(year, month, 1)
+}
+
+/// Year, month and day of a day since 1970-01-01.
+/// Formula: H. Hinnant, "chrono-compatible low-level date algorithms", `civil_from_days`.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let of_era = days.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// Milliseconds of a fixed interval: `90m`, `1.5h` is not one.
+pub fn fixed_interval_ms(text: &str) -> Option<i64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let count: i64 = text[..digits].parse().ok()?;
+    let unit = match &text[digits..] {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => DAY_MS,
+        _ => return None,
+    };
+    count.checked_mul(unit).filter(|ms| *ms > 0)
+}
+
+/// Milliseconds of a time zone that is a fixed offset: `Z`, `UTC`, `+02:00`.
+pub fn zone_offset_ms(text: &str) -> Option<i64> {
+    if matches!(text, "Z" | "UTC" | "GMT" | "Etc/UTC" | "utc") {
+        return Some(0);
+    }
+    let (sign, rest) = match text.as_bytes().first()? {
+        b'+' => (1, &text[1..]),
+        b'-' => (-1, &text[1..]),
+        _ => return None,
+    };
+    let (hours, minutes) = match rest.split_once(':') {
+        Some((hours, minutes)) => (hours, minutes),
+        None if rest.len() == 4 && rest.is_ascii() => rest.split_at(2),
+        None => (rest, "0"),
+    };
+    let number = |text: &str| text.parse::<u8>().ok().map(i64::from);
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    (hours <= 18 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60_000)
+}
+
+/// How a date is written: what was given as `format`, as `a||b`. The first one writes.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct DateFormat(Vec<Form>);
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+enum Form {
+    /// ISO 8601 (`strict_date_optional_time` and its like).
+    Iso,
+    Millis,
+    Seconds,
+    Pattern(String),
+}
+
+const ISO_NAMES: [&str; 6] = [
+    "date_optional_time",
+    "strict_date_optional_time",
+    "strict_date_optional_time_nanos",
+    "date_time",
+    "strict_date_time",
+    "iso8601",
+];
+
+impl Default for DateFormat {
+    fn default() -> Self {
+        DateFormat(vec![Form::Iso, Form::Millis])
+    }
+}
+
+impl DateFormat {
+    /// Reads a format. The error says which part is not known.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let forms = text.split("||").map(str::trim).map(|part| match part {
+            "epoch_millis" => Ok(Form::Millis),
+            "epoch_second" => Ok(Form::Seconds),
+            "date" | "strict_date" => Ok(Form::Pattern("yyyy-MM-dd".to_owned())),
+            "basic_date" => Ok(Form::Pattern("yyyyMMdd".to_owned())),
+            "year_month" | "strict_year_month" => Ok(Form::Pattern("yyyy-MM".to_owned())),
+            "year" | "strict_year" => Ok(Form::Pattern("yyyy".to_owned())),
+            name if ISO_NAMES.contains(&name) => Ok(Form::Iso),
+            pattern => {
+                pieces(pattern)?;
+                Ok(Form::Pattern(pattern.to_owned()))
+            }
+        });
+        Ok(DateFormat(forms.collect::<Result<_, String>>()?))
+    }
+
+    /// Writes a moment.
+    pub fn show(&self, ms: i64) -> String {
+        match self.0.first() {
+            Some(Form::Millis) => ms.to_string(),
+            Some(Form::Seconds) => ms.div_euclid(1000).to_string(),
+            Some(Form::Pattern(pattern)) => show_pattern(pattern, ms),
+            Some(Form::Iso) | None => show_pattern("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'", ms),
+        }
+    }
+
+    /// Writes a moment as a clock of a zone shows it, with the zone's offset.
+    pub fn show_in_zone(&self, ms: i64, zone_ms: i64) -> String {
+        if zone_ms == 0 || matches!(self.0.first(), Some(Form::Millis | Form::Seconds)) {
+            return self.show(ms);
+        }
+        let text = self.show(ms.saturating_add(zone_ms));
+        match (self.0.first(), text.strip_suffix('Z')) {
+            (Some(Form::Iso), Some(local)) => {
+                let (sign, minutes) = (if zone_ms < 0 { '-' } else { '+' }, zone_ms.abs() / 60_000);
+                format!("{local}{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+            }
+            _ => text,
+        }
+    }
+
+    /// A moment, and how many milliseconds the text leaves open behind it: a day for a date alone.
+    fn read(&self, text: &str) -> Option<(i64, i64)> {
+        self.0.iter().find_map(|form| match form {
+            Form::Millis => Some((text.parse().ok()?, 0)),
+            Form::Seconds => Some((text.parse::<i64>().ok()?.checked_mul(1000)?, 0)),
+            // A bare number is for the other forms, but for a year.
+            Form::Iso
+                if text.len() > 4
+                    && text.bytes().all(|b| b == b'-' || b.is_ascii_digit())
+                    && !text.get(1..).is_some_and(|rest| rest.contains('-')) =>
+            {
+                None
+            }
+            Form::Iso => Some((date_millis(text, DateUnit::Millis)?, open_ms(text))),
+            Form::Pattern(pattern) => read_pattern(pattern, text),
+        })
+    }
+}
+
+/// What an ISO date leaves open. Elasticsearch fills in hours, minutes, seconds and fractions when it rounds up,
+/// but never months or days.
+fn open_ms(text: &str) -> i64 {
+    let Some((_, time)) = text.split_once(['T', 't', ' ']) else { return DAY_MS - 1 };
+    let time = time.split(['Z', 'z', '+', '-']).next().unwrap_or_default();
+    match (time.matches(':').count(), time.contains(['.', ','])) {
+        (0, _) if time.is_empty() => DAY_MS - 1,
+        (0, _) => 3_600_000 - 1,
+        (1, _) => 60_000 - 1,
+        (_, false) => 999,
+        _ => 0,
+    }
+}
+
+enum Piece<'a> {
+    Field(u8, usize),
+    Text(&'a str),
+}
+
+fn pieces(pattern: &str) -> Result<Vec<Piece<'_>>, String> {
+    let bytes = pattern.as_bytes();
+    let mut found = Vec::with_capacity(bytes.len().min(16));
+    let mut at = 0;
+    while at < bytes.len() {
+        let first = bytes[at];
+        if first == b'\'' {
+            let end = pattern[at + 1..].find('\'').ok_or("a quote has no end")? + at + 1;
+            found.push(Piece::Text(&pattern[at + 1..end]));
+            at = end + 1;
+        } else if first.is_ascii_alphabetic() {
+            let count = bytes[at..].iter().take_while(|byte| **byte == first).count();
+            if !b"yuMdHmsS".contains(&first) || count > 9 {
+                return Err(format!(
+                    "date format [{pattern}] has [{}], which is not read here; known are y, M, d, H, \
+                     m, s and S",
+                    char::from(first)
+                ));
+            }
+            found.push(Piece::Field(first, count));
+            at += count;
+        } else {
+            let len = pattern[at..].chars().next().map_or(1, char::len_utf8);
+            found.push(Piece::Text(&pattern[at..at + len]));
+            at += len;
+        }
+    }
+    Ok(found)
+}
+
+/// The last decimal digits of a number that is not negative.
+fn digits<const N: usize>(mut value: i64) -> [char; N] {
+    let mut digits = ['0'; N];
+    for digit in digits.iter_mut().rev() {
+        *digit = char::from(b'0' + (value % 10) as u8);
+        value /= 10;
+    }
+    digits
+}
+
+fn show_pattern(pattern: &str, ms: i64) -> String {
+    let (year, month, day) = civil_from_days(ms.div_euclid(DAY_MS));
+    let of_day = ms.rem_euclid(DAY_MS);
+    let mut text = String::with_capacity(24);
+    for piece in pieces(pattern).unwrap_or_default() {
+        let (value, width) = match piece {
+            Piece::Text(literal) => {
+                text.push_str(literal);
+                continue;
+            }
+            Piece::Field(b'y' | b'u', 2) => (year.rem_euclid(100), 2),
+            Piece::Field(b'y' | b'u', width) => (year, width),
+            Piece::Field(b'M', width) => (month, width),
+            Piece::Field(b'd', width) => (day, width),
+            Piece::Field(b'H', width) => (of_day / 3_600_000, width),
+            Piece::Field(b'm', width) => (of_day / 60_000 % 60, width),
+            Piece::Field(b's', width) => (of_day / 1000 % 60, width),
+            Piece::Field(_, width) => {
+                let millis = digits::<3>(of_day % 1000);
+                text.extend(millis.into_iter().chain(std::iter::repeat('0')).take(width));
+                continue;
+            }
+        };
+        match (value, width) {
+            // As below, without what a format costs: histograms show many dates.
+            (0..=99, 2) => text.extend(digits::<2>(value)),
+            (0..=9999, 4) => text.extend(digits::<4>(value)),
+            // Writing to memory does not fail.
+            _ => _ = write!(text, "{value:0width$}"),
+        }
+    }
+    text
+}
+
+fn read_pattern(pattern: &str, text: &str) -> Option<(i64, i64)> {
+    let (mut year, mut month, mut day, mut of_day, mut open) = (1970, 1, 1, 0, DAY_MS - 1);
+    let mut rest = text;
+    for piece in pieces(pattern).ok()? {
+        let (letter, width) = match piece {
+            Piece::Text(literal) => {
+                rest = rest.strip_prefix(literal)?;
+                continue;
+            }
+            Piece::Field(letter, width) => (letter, width),
+        };
+        let most = if width == 1 { 9 } else { width };
+        let digits = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
+        if digits == 0 || (width > 1 && digits < width) {
+            return None;
+        }
+        let number: i64 = rest[..digits].parse().ok()?;
+        rest = &rest[digits..];
+        match letter {
+            b'y' | b'u' => year = if width == 2 { 2000 + number } else { number },
+            b'M' => month = number,
+            b'd' => day = number,
+            b'H' => (of_day, open) = (of_day + number * 3_600_000, open.min(3_600_000 - 1)),
+            b'm' => (of_day, open) = (of_day + number * 60_000, open.min(60_000 - 1)),
+            b's' => (of_day, open) = (of_day + number * 1000, open.min(999)),
+            _ => {
+                let scale = 10i64.pow(3u32.saturating_sub(digits as u32));
+                let millis = if digits <= 3 {
+                    number * scale
+                } else {
+                    number / 10i64.pow(digits as u32 - 3)
+                };
+                (of_day, open) = (of_day + millis, 0);
+            }
+        }
+    }
+    let fits = rest.is_empty()
+        && (0..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=days_in_month(year, month.clamp(1, 12))).contains(&day)
+        && of_day < DAY_MS + 1000;
+    fits.then(|| (days_from_civil(year, month, day) * DAY_MS + of_day, open))
+}
+
+/// What a date of a query is read with.
+pub struct DateContext<'a> {
+    /// The formats that are tried.
+    pub format: &'a DateFormat,
+    /// What `now` means, in milliseconds since 1970.
+    pub now_ms: i64,
+    /// Of dates that bring none.
+    pub zone_ms: i64,
+}
+
+impl DateContext<'_> {
+    /// Reads a date with its math: `2024-01-01||+1M/d`, `now-15m`. `round_up` takes the last millisecond of what
+    /// the text leaves open, as the upper end of a range does.
+    pub fn resolve(&self, text: &str, round_up: bool) -> Result<i64, String> {
+        if let Some(math) = text.strip_prefix("now") {
+            return self.math(self.now_ms, math, round_up, text);
+        }
+        let (date, math) = text.split_once("||").unwrap_or((text, ""));
+        let (ms, open) =
+            self.format.read(date).ok_or_else(|| format!("failed to parse date field [{text}]"))?;
+        let has_zone = date.ends_with(['Z', 'z'])
+            || date.split_once('T').is_some_and(|(_, time)| time.contains(['+', '-']))
+            || date.bytes().all(|b| b.is_ascii_digit()) && date.len() > 4;
+        let ms = if has_zone { ms } else { ms.saturating_sub(self.zone_ms) };
+        // Math begins at the start of what was written.
+        let ms = if round_up && math.is_empty() { ms.saturating_add(open) } else { ms };
+        self.math(ms, math, round_up, text)
+    }
+
+    fn math(&self, mut ms: i64, math: &str, round_up: bool, text: &str) -> Result<i64, String> {
+        let wrong = || format!("failed to parse date math [{text}]");
+        let mut rest = math.as_bytes();
+        while let Some((sign, after)) = rest.split_first() {
+            let digits = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let unit =
+                after.get(digits).and_then(|l| CalendarUnit::of_math(*l)).ok_or_else(wrong)?;
+            let count = match digits {
+                0 => 1,
+                _ => math_number(&after[..digits]).ok_or_else(wrong)?,
+            };
+            rest = &after[digits + 1..];
+            // Beyond this lies nothing that a date could be.
+            ms = ms.clamp(-MATH_LIMIT_MS, MATH_LIMIT_MS);
+            ms = match sign {
+                b'+' => unit.add(ms, count),
+                b'-' => unit.add(ms, -count),
+                b'/' if digits == 0 => {
+                    let start = unit.floor(ms.saturating_add(self.zone_ms));
+                    let start = if round_up { unit.add(start, 1) - 1 } else { start };
+                    start.saturating_sub(self.zone_ms)
+                }
+                _ => return Err(wrong()),
+            };
+        }
+        Ok(ms)
+    }
+}
+
+fn math_number(digits: &[u8]) -> Option<i64> {
+    std::str::from_utf8(digits).ok()?.parse().ok().filter(|n| *n < 1 << 40)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(text: &str) -> i64 {
+        date_millis(text, DateUnit::Millis).unwrap()
+    }
+
+    #[test]
+    fn units_begin_where_calendars_say() {
+        let moment = at("2024-08-15T13:47:11.250Z");
+        for (unit, start, next) in [
+            (CalendarUnit::Second, "2024-08-15T13:47:11Z", "2024-08-15T13:47:12Z"),
+            (CalendarUnit::Minute, "2024-08-15T13:47:00Z", "2024-08-15T13:48:00Z"),
+            (CalendarUnit::Hour, "2024-08-15T13:00:00Z", "2024-08-15T14:00:00Z"),
+            (CalendarUnit::Day, "2024-08-15", "2024-08-16"),
+            (CalendarUnit::Week, "2024-08-12", "2024-08-19"),
+            (CalendarUnit::Month, "2024-08-01", "2024-09-01"),
+            (CalendarUnit::Quarter, "2024-07-01", "2024-10-01"),
+            (CalendarUnit::Year, "2024-01-01", "2025-01-01"),
+        ] {
+            assert_eq!(unit.floor(moment), at(start), "{unit:?}");
+            assert_eq!(unit.add(at(start), 1), at(next), "{unit:?}");
+        }
+        assert_eq!(CalendarUnit::Month.add(at("2024-01-31"), 1), at("2024-02-29"));
+        assert_eq!(CalendarUnit::Month.add(at("2024-03-31"), -13), at("2023-02-28"));
+        assert_eq!(CalendarUnit::Week.floor(at("1969-12-31")), at("1969-12-29"));
+    }
+
+    #[test]
+    fn reads_dates_of_queries() {
+        let iso = DateFormat::default();
+        let context = DateContext { format: &iso, now_ms: at("2024-02-29T12:00:00Z"), zone_ms: 0 };
+        for (text, down, up) in [
+            ("2015-01-01", "2015-01-01", "2015-01-01T23:59:59.999Z"),
+            ("2015-01", "2015-01-01", "2015-01-01T23:59:59.999Z"),
+            ("2015-01-01T10", "2015-01-01T10:00:00Z", "2015-01-01T10:59:59.999Z"),
+            ("2015-01-01T10:05:06Z", "2015-01-01T10:05:06Z", "2015-01-01T10:05:06.999Z"),
+            ("now", "2024-02-29T12:00:00Z", "2024-02-29T12:00:00Z"),
+            ("now-1y/d", "2023-02-28", "2023-02-28T23:59:59.999Z"),
+            ("2015-01-31||+1M/M", "2015-02-01", "2015-02-28T23:59:59.999Z"),
+            ("now+1h-30m", "2024-02-29T12:30:00Z", "2024-02-29T12:30:00Z"),
+        ] {
+            assert_eq!(context.resolve(text, false), Ok(at(down)), "{text}");
+            assert_eq!(context.resolve(text, true), Ok(at(up)), "{text}");
+        }
+        for bad in ["yesterday", "now-", "now-1", "now/2d", "2015-01-01||+1x", "now-1d/"] {
+            assert!(context.resolve(bad, false).is_err(), "{bad}");
+        }
+        let east = DateContext { zone_ms: 7_200_000, ..context };
+        assert_eq!(east.resolve("2015-01-01", false), Ok(at("2014-12-31T22:00:00Z")));
+        assert_eq!(east.resolve("2015-01-01T00:00:00Z", false), Ok(at("2015-01-01")));
+    }
+
+    #[test]
+    fn formats_read_and_write() {
+        let ms = at("2015-03-09T04:05:06.007Z");
+        for (format, text) in [
+            ("strict_date_optional_time||epoch_second", "2015-03-09T04:05:06.007Z"),
+            ("dd/MM/yyyy", "09/03/2015"),
+            ("yyyy-MM-dd HH:mm:ss.SSS", "2015-03-09 04:05:06.007"),
+            ("yyyy'Y'", "2015Y"),
+            ("epoch_millis", "1425873906007"),
+            ("epoch_second||yyyy", "1425873906"),
+        ] {
+            assert_eq!(DateFormat::parse(format).unwrap().show(ms), text, "{format}");
+        }
+        let format = DateFormat::parse("dd/MM/yyyy||yyyy-MM").unwrap();
+        assert_eq!(format.read("09/03/2015"), Some((at("2015-03-09"), DAY_MS - 1)));
+        assert_eq!(format.read("2015-03"), Some((at("2015-03-01"), DAY_MS - 1)));
+        assert_eq!(format.read("31/02/2015"), None);
+        assert!(DateFormat::parse("EEE").unwrap_err().contains("[E]"));
+        assert!(DateFormat::parse("yyyy'T").is_err());
+    }
+
+    #[test]
+    fn intervals_and_zones() {
+        assert_eq!(fixed_interval_ms("90m"), Some(5_400_000));
+        assert_eq!(["0d", "1M", "d", "1.5h"].map(fixed_interval_ms), [None; 4]);
+        assert_eq!(zone_offset_ms("+02:00"), Some(7_200_000));
+        assert_eq!(zone_offset_ms("-0530"), Some(-19_800_000));
+        assert_eq!(zone_offset_ms("Europe/Rome"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn days_and_dates_are_one_to_one(days in -1_000_000i64..1_000_000) {
+            let (year, month, day) = civil_from_days(days);
+            prop_assert_eq!(days_from_civil(year, month, day), days);
+            prop_assert!((1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day));
+        }
+
+        #[test]
+        fn never_panics(text in "(now|2015-01-01)?(\\|\\|)?[-+/0-9smhdwMy]{0,12}", up in any::<bool>()) {
+            let iso = DateFormat::default();
+            let context = DateContext { format: &iso, now_ms: 0, zone_ms: 0 };
+            let _ = context.resolve(&text, up);
+        }
+
+        #[test]
+        fn patterns_never_panic(pattern in "[yMdHmsS/:' -]{0,12}", text in "[0-9/: -]{0,16}") {
+            if let Ok(format) = DateFormat::parse(&pattern) {
+                let _ = format.read(&text);
+                let _ = format.show(1_425_873_906_007);
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Why a search or a mapping is refused.
+
+use super::json::Spot;
+
+/// Why a search was refused, in the field's terms.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct SearchError {
+    /// What kind of error.
+    pub kind: SearchErrorKind,
+    /// What was found, and what is accepted.
+    pub reason: String,
+    /// Where it stands in the request's body, if that is what is wrong.
+    pub at: Option<Spot>,
+}
+
+/// Kinds of errors, named as the field names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchErrorKind {
+    /// The body cannot be read as a search.
+    Parsing,
+    /// A parameter is out of its bounds.
+    IllegalArgument,
+    /// The query does not fit the mapping of the shard.
+    QueryShard,
+    /// More buckets than `search.max_buckets`.
+    TooManyBuckets,
+}
+
+impl SearchErrorKind {
+    /// The `type` of the error in REST.
+    pub fn name(self) -> &'static str {
+        match self {
+            SearchErrorKind::Parsing => "parsing_exception",
+            SearchErrorKind::IllegalArgument => "illegal_argument_exception",
+            SearchErrorKind::QueryShard => "query_shard_exception",
+            SearchErrorKind::TooManyBuckets => "too_many_buckets_exception",
+        }
+    }
+}
+
+pub fn parsing(at: Spot, reason: impl Into<String>) -> SearchError {
+    SearchError { kind: SearchErrorKind::Parsing, reason: reason.into(), at: Some(at) }
+}
+
+/// A parameter is out of its bounds.
+pub fn illegal(reason: impl Into<String>) -> SearchError {
+    SearchError { kind: SearchErrorKind::IllegalArgument, reason: reason.into(), at: None }
+}
+
+/// A query does not fit the mapping of the shard.
+pub fn unfit(reason: impl Into<String>) -> SearchError {
+    SearchError { kind: SearchErrorKind::QueryShard, reason: reason.into(), at: None }
+}
+
+/// Why a mapping is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("mapping of \"{field}\": {reason}")]
+pub struct MappingError {
+    /// Dotted path of the field; empty for the whole mapping.
+    pub field: String,
+    /// What is wrong, and what is known instead.
+    pub reason: String,
+}

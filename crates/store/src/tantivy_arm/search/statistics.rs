@@ -1,0 +1,111 @@
+//! What BM25 needs to know of a field: how many documents have it, and how long it is on average.
+//!
+//! Lucene counts the documents that have the field; the index library counts all of them. On fields that not every
+//! document has the scores would differ, so that we count as Lucene does.
+
+use tantivy::query::{Bm25StatisticsProvider, EnableScoring, Query, Weight};
+use tantivy::schema::Field;
+use tantivy::{Searcher, SegmentReader, Term};
+
+use super::by_segment::BySegment;
+use super::values::Values;
+use query::FieldType;
+
+/// Documents that have a field, and words of it in all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FieldCounts {
+    documents: u64,
+    words: u64,
+}
+
+/// Counts of fields by segment and number of the field.
+pub(super) type CountsCache = BySegment<u32, FieldCounts>;
+
+impl CountsCache {
+    /// The counts of a field over all segments, deleted documents among them, as in Lucene.
+    pub(super) fn of(
+        &self,
+        searcher: &Searcher,
+        field: Field,
+        path: &str,
+        kind: FieldType,
+    ) -> tantivy::Result<FieldCounts> {
+        let mut sum = FieldCounts::default();
+        for segment in searcher.segment_readers() {
+            let key = (segment.segment_id(), field.field_id());
+            let counts = self.get_or_find(searcher, key, || count(segment, field, path, kind))?;
+            sum.documents += counts.documents;
+            sum.words += counts.words;
+        }
+        Ok(sum)
+    }
+}
+
+fn count(
+    segment: &SegmentReader,
+    field: Field,
+    path: &str,
+    kind: FieldType,
+) -> tantivy::Result<FieldCounts> {
+    if kind != FieldType::Text {
+        let (documents, words) = Values::open(segment, path, kind)?.counts(segment.max_doc());
+        return Ok(FieldCounts { documents, words });
+    }
+    let words = segment.inverted_index(field)?.total_num_tokens();
+    // A field that was mapped later keeps no lengths; then nobody can say which documents have it.
+    let documents = match segment.fieldnorms_readers().get_field(field)? {
+        Some(norms) => (0..segment.max_doc()).filter(|doc| norms.fieldnorm_id(*doc) > 0).count(),
+        None => segment.max_doc() as usize,
+    };
+    Ok(FieldCounts { documents: documents as u64, words })
+}
+
+/// A query on one field, scored with that field's counts.
+#[derive(Debug)]
+pub(super) struct Scored {
+    pub(super) counts: FieldCounts,
+    pub(super) query: Box<dyn Query>,
+}
+
+impl Clone for Scored {
+    fn clone(&self) -> Self {
+        Scored { counts: self.counts, query: self.query.box_clone() }
+    }
+}
+
+struct Provider<'a> {
+    counts: FieldCounts,
+    searcher: &'a Searcher,
+}
+
+impl Bm25StatisticsProvider for Provider<'_> {
+    fn total_num_tokens(&self, _: Field) -> tantivy::Result<u64> {
+        Ok(self.counts.words)
+    }
+
+    fn total_num_docs(&self) -> tantivy::Result<u64> {
+        Ok(self.counts.documents.max(1))
+    }
+
+    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
+        // The library insists that no word is in more documents than there are.
+        Ok(self.searcher.doc_freq(term)?.min(self.counts.documents))
+    }
+}
+
+impl Query for Scored {
+    fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
+        match scoring {
+            EnableScoring::Enabled { searcher, .. } => {
+                let provider = Provider { counts: self.counts, searcher };
+                let scoring = EnableScoring::enabled_from_statistics_provider(&provider, searcher);
+                self.query.weight(scoring)
+            }
+            disabled @ EnableScoring::Disabled { .. } => self.query.weight(disabled),
+        }
+    }
+
+    fn query_terms<'a>(&'a self, visitor: &mut dyn FnMut(&'a Term, bool)) {
+        self.query.query_terms(visitor);
+    }
+}
