@@ -11,7 +11,7 @@
 //! | `leader` | the other side: operations and leases |
 //! | `stats` | the numbers of `_ccr/stats` |
 //!
-//! Decisions are in [`policy::following`](crate::policy::following) and [`policy::retention`](crate::policy::retention).
+//! Decisions are in [`policy::following`](policy::following) and [`policy::retention`](policy::retention).
 
 mod auto_follow;
 mod carry_over;

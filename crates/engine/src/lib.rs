@@ -2,10 +2,8 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`policy`] | pure decisions: chunks, throttles, accounting, backoff, giving way |
 //! | [`settings`] | every setting by its field name |
 //! | [`state`] | the cluster state, its manager, allocation; pure |
-//! | [`routing`] | documents to shards |
 //! | [`transport`] | what nodes say to each other |
 //! | [`Node`] | a node: start, membership, copies |
 //! | [`replication`] | writes |
@@ -15,20 +13,19 @@
 //! | `remote` | remote clusters, and what is known of them |
 //! | [`rest`] | the REST face |
 //!
-//! The one rule: a node knows the world through [`world::Env`] alone, and a policy knows nothing but what it
-//! is told.
+//! The one rule: a node knows the world through [`world::Env`] alone, and decides
+//! nothing itself that a policy can decide.
 
 pub mod config;
 pub mod error;
 pub mod following;
+mod ids;
 mod node;
 pub mod planted;
-pub mod policy;
 pub mod recovery;
 mod remote;
 pub mod replication;
 pub mod rest;
-pub mod routing;
 mod search;
 pub mod settings;
 pub mod state;

@@ -14,10 +14,10 @@ use world::Task;
 
 use crate::node::{LocalShard, Node, Scope, unexpected};
 use crate::planted;
-use crate::routing;
 use crate::settings::Durability;
 use crate::state::{ClusterState, Event};
 use crate::transport::{CallError, Class, Failure, Request, Response, UNAVAILABLE, Write, Written};
+use policy::routing;
 
 /// How long a write waits for its primary, and a primary for a replica.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);

@@ -104,6 +104,16 @@ impl Run {
     }
 }
 
+impl policy::following::Operation for Operation {
+    fn seq_nos(&self) -> Range<u64> {
+        self.places()
+    }
+
+    fn encoded_bytes(&self) -> u64 {
+        self.encoded_bytes()
+    }
+}
+
 const INDEX: u8 = 1;
 const INDEX_AUTO_ID: u8 = 2;
 const DELETE: u8 = 3;

@@ -11,12 +11,12 @@ use world::{Task, Time};
 
 use crate::node::{LocalShard, Node, unexpected};
 use crate::planted;
-use crate::policy::compression::Shipment;
-use crate::policy::following::{Answer, Limits, Order, Pace, ReadAsk, ShardFollower};
 use crate::replication::{self, advance_global_checkpoint};
 use crate::settings::FollowPace;
 use crate::state::{Event, FollowChange, FollowOrigin};
 use crate::transport::{CallError, Failure, LeaderShard, ReadChanges, Request, Response};
+use policy::compression::Shipment;
+use policy::following::{Answer, Limits, Order, Pace, ReadAsk, ShardFollower};
 
 use super::carry_over::CarryOver;
 use super::source::{Source, keep_lease, lease_of};
@@ -26,7 +26,7 @@ use super::{OPERATIONS_GONE, REMOTE_TIMEOUT};
 pub(crate) struct Follower {
     pub(crate) shard: Rc<LocalShard>,
     pub(crate) source: Rc<Source>,
-    pub(crate) policy: RefCell<ShardFollower>,
+    pub(crate) policy: RefCell<ShardFollower<Operation>>,
     pub(crate) carried: CarryOver,
     /// Why it follows no more.
     pub(crate) fatal: RefCell<Option<Failure>>,
@@ -88,7 +88,7 @@ enum Trouble {
 }
 
 enum Told {
-    Read(ReadAsk, Result<Answer, Trouble>),
+    Read(ReadAsk, Result<Answer<Operation>, Trouble>),
     Written(u64, Result<(), Trouble>),
 }
 
@@ -157,7 +157,7 @@ impl Follower {
         }
     }
 
-    async fn read(&self, node: &Node, ask: ReadAsk) -> Result<Answer, Trouble> {
+    async fn read(&self, node: &Node, ask: ReadAsk) -> Result<Answer<Operation>, Trouble> {
         let poll_timeout = self.policy.borrow().poll_timeout(node.env.now());
         let request = Request::ReadChanges(Box::new(ReadChanges {
             leader: self.source.shard.clone(),

@@ -10,13 +10,13 @@ use std::time::Duration;
 use store::Shard;
 
 use crate::node::{LocalShard, Node};
-use crate::policy::retention::Leases;
 use crate::replication::advance_global_checkpoint;
 use crate::settings::IndexSettings;
 use crate::transport::{
     Changes, Class, Failure, LeaderShard, LeaseRequest, Operations, ReadChanges, Request, Response,
     Versions,
 };
+use policy::retention::Leases;
 
 use super::REMOTE_TIMEOUT;
 

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::node::Node;
-use crate::policy::retention::Renewal;
 use crate::remote;
 use crate::state::{ClusterState, FollowOrigin};
 use crate::transport::{CallError, Class, LeaderShard, LeaseRequest, Request, Response};
+use policy::retention::Renewal;
 
 use super::REMOTE_TIMEOUT;
 

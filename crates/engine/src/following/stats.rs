@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::node::{LocalShard, Node};
-use crate::policy::following::ReadException;
 use crate::transport::Failure;
+use policy::following::ReadException;
 
 use super::follower::Follower;
 

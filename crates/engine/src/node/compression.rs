@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::Node;
-use crate::policy::compression::{AutoCompression, Shipment};
 use crate::settings::{Compress, CompressionScheme, Settings};
+use policy::compression::{AutoCompression, Shipment};
 
 /// What is known of each path by the alias of the cluster at its end; none is this one.
 pub(super) type Paths = RefCell<BTreeMap<Option<String>, AutoCompression>>;

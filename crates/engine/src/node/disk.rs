@@ -22,8 +22,8 @@ use world::{Env, Work};
 
 use crate::config::NodeConfig;
 use crate::error::Error;
-use crate::policy::retention::Leases;
 use crate::state::{ClusterState, FoundCopy};
+use policy::retention::Leases;
 
 /// What is written beside a copy's files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

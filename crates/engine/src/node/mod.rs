@@ -22,18 +22,18 @@ use world::{Env, Task, Time};
 use crate::config::NodeConfig;
 use crate::error::Error;
 use crate::following::{AutoFollowing, FollowTasks, auto_follow};
-use crate::policy::foreground::ForegroundDetector;
-use crate::policy::rate_limiter::RateLimiter;
+use crate::ids::IdSource;
 use crate::recovery::{Progress, Sessions, Stage};
 use crate::remote::{Remotes, Told};
 use crate::rest;
-use crate::routing::IdSource;
 use crate::search::SearchSide;
 use crate::settings::Settings;
 use crate::state::{ClusterState, Event};
 use crate::transport::{
     self, CallError, Class, Envelope, Failure, NodeRow, Pool, Publication, Request, Response,
 };
+use policy::foreground::ForegroundDetector;
+use policy::rate_limiter::RateLimiter;
 
 pub(crate) use disk::{CopyNote, NodeDisk};
 pub(crate) use manager::Manager;

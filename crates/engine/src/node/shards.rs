@@ -13,12 +13,12 @@ use world::{Task, Time};
 
 use super::Node;
 use crate::following::expire_leases;
-use crate::policy::retention::Leases;
 use crate::recovery::Progress;
 use crate::replication::{ApplyError, spread_durability, store_durability};
 use crate::settings::{Durability, IndexSettings};
 use crate::state::{ClusterState, Event, IndexMeta, ShardCopy};
 use crate::transport::Failure;
+use policy::retention::Leases;
 
 /// UUID of the index, and shard number.
 pub(crate) type ShardKey = (String, u32);

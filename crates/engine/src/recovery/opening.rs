@@ -2,7 +2,7 @@
 //!
 //! Every node that may have the primary is asked at once, and only the one that has it says yes: this costs one round
 //! trip, where asking for the place first would cost two. The first chunks are asked for in the same round trip, by number
-//! ([`policy::opening`](crate::policy::opening)), so that the link is not idle until the files are known.
+//! ([`policy::opening`](policy::opening)), so that the link is not idle until the files are known.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -12,10 +12,10 @@ use world::{Env, Task, Time};
 
 use super::transfer::{SourceSession, TransferError};
 use crate::node::{Node, unexpected};
-use crate::policy::chunk_scheduler::{ChunkRequest, SchedulerConfig};
-use crate::policy::opening::{Opening, opening_chunk};
 use crate::remote;
 use crate::transport::{CallError, Class, Request, Response, SessionKind, SessionOpened};
+use policy::chunk_scheduler::{ChunkRequest, SchedulerConfig};
+use policy::opening::{Opening, opening_chunk};
 
 /// Which shard, and for whom.
 #[derive(Clone)]

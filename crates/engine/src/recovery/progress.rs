@@ -8,7 +8,7 @@ use record::Limit;
 use serde_json::{Value, json};
 use world::Time;
 
-use crate::policy::accounting::Accounting;
+use policy::accounting::Accounting;
 
 /// The stages of a recovery, as Elasticsearch names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

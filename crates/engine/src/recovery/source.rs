@@ -11,12 +11,12 @@ use world::{Time, Work};
 
 use crate::following::add_lease;
 use crate::node::{LocalShard, Node, Throttle, read_ahead_kib};
-use crate::policy::chunk_scheduler::ChunkRequest;
-use crate::policy::opening::opening_chunk;
 use crate::replication::advance_global_checkpoint;
 use crate::transport::{
     Failure, Reply, Response, SessionKind, SessionOpened, SourcePhases, WireChunk, maybe_compress,
 };
+use policy::chunk_scheduler::ChunkRequest;
+use policy::opening::opening_chunk;
 
 /// How often idle sessions are looked for.
 const EXPIRE_EVERY: Duration = Duration::from_secs(5);

@@ -16,12 +16,12 @@ use super::transfer::{
 };
 use crate::following::{lease_of, set_leases};
 use crate::node::{CopyNote, LocalShard, Node, Throttle, unexpected};
-use crate::policy::backoff::Backoff;
 use crate::remote;
 use crate::replication::{fill_gaps, follows, store_durability};
 use crate::settings::CheckOnStartup;
 use crate::state::{Event, RecoverySource};
 use crate::transport::{CallError, Class, Failure, Request, Response, SessionKind, SessionOpened};
+use policy::backoff::Backoff;
 
 /// Operations asked for at once (as `ccr` reads them: 5120 operations, 32 MB).
 const OPS_AT_ONCE: u32 = 5120;

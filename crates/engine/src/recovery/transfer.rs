@@ -13,13 +13,11 @@ use world::{Task, Time, Work};
 use super::opening::{Ahead, Answer, Asked, sleep_until};
 use super::progress::{FileProgress, Progress};
 use crate::node::{Node, Throttle, unexpected};
-use crate::policy::accounting::{SourcePhases, TargetPhases, Timeline};
-use crate::policy::chunk_scheduler::{
-    ChunkRequest, ChunkScheduler, Delivery, FileSpan, SchedulerConfig,
-};
-use crate::policy::compression::Shipment;
 use crate::settings::Scheduler;
 use crate::transport::{CallError, Class, Failure, Request, Response, WireChunk, decompress};
+use policy::accounting::{SourcePhases, TargetPhases, Timeline};
+use policy::chunk_scheduler::{ChunkRequest, ChunkScheduler, Delivery, FileSpan, SchedulerConfig};
+use policy::compression::Shipment;
 
 /// How often the round trip is measured while files are copied.
 const PING_EVERY: Duration = Duration::from_secs(2);

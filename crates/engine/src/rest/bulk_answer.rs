@@ -9,9 +9,9 @@ use serde_json::json;
 use super::bulk_lines::Op;
 use super::document::{copies_written, result_of};
 use super::error::cause_json;
-use crate::routing::shard_of;
 use crate::state::ClusterState;
 use crate::transport::{Failure, Written};
+use policy::routing::shard_of;
 
 /// One action and what came of it.
 pub(super) struct Item {

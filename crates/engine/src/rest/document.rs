@@ -16,10 +16,10 @@ use super::router::Call;
 use super::spread::{Place, ask, on_shards, primaries, started};
 use crate::node::{Node, unexpected};
 use crate::replication::write_documents;
-use crate::routing::shard_of;
 use crate::settings::Update;
 use crate::state::{Aliases, ClusterState, Event};
 use crate::transport::{Failure, ShardAction, ShardAnswer, Written};
+use policy::routing::shard_of;
 
 /// Parameters of writes. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
 pub(super) const WRITE: &[&str] = &[

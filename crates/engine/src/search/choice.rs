@@ -10,8 +10,8 @@ use super::oracle::Truth;
 use super::preference::Rule;
 use super::targets::Target;
 use crate::node::Node;
-use crate::policy::selection::{Choice, Question};
 use crate::transport::{Class, Request, Response};
+use policy::selection::{Choice, Question};
 
 /// An answer to a probe that takes longer is of no use to anybody.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use world::Time;
 
 use super::oracle::Truth;
 use crate::node::Node;
-use crate::policy::selection::NodeFeedback;
+use policy::selection::NodeFeedback;
 
 /// A request to a node. Dropped without a word it counts as abandoned: nobody waits for its answer any more.
 pub(super) struct InFlight {

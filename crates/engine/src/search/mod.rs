@@ -30,8 +30,8 @@ use serde_json::{Map, Value, json};
 use world::Env;
 
 use crate::node::Node;
-use crate::policy::selection::{ArsForm, Policy, Selector, ServedLatency};
 use crate::settings::{Selection, Settings};
+use policy::selection::{ArsForm, Policy, Selector, ServedLatency};
 
 use contexts::Contexts;
 pub(crate) use contexts::expire;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use world::model::Host;
 use world::{Env, Time};
 
-use crate::policy::selection::Choice;
+use policy::selection::Choice;
 
 /// What is true of all nodes, shared by those of one virtual world.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! `preference`: which copies a search goes to.
 
-use crate::routing;
 use crate::transport::Failure;
+use policy::routing;
 
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::time::Duration;
 use query::{SearchLimits, SourceFilter};
 
 use crate::node::Node;
-use crate::policy::selection::NodeFeedback;
 use crate::transport::{Failure, Response, ShardSearch, ShardSearched};
+use policy::selection::NodeFeedback;
 
 /// Elasticsearch's `index.search.idle.after`: a copy that nobody searched for so long is refreshed by the next
 /// search, not by time.

@@ -3,8 +3,8 @@
 use record::names::matches;
 
 use super::preference::{Preference, Rule, sticky_turn};
-use crate::policy::selection::Choice;
 use crate::state::ClusterState;
+use policy::selection::Choice;
 
 /// A shard that is searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ mod tests {
     use world::Time;
 
     use super::*;
-    use crate::policy::selection::{Policy, Question, Selector};
+    use policy::selection::{Policy, Question, Selector};
 
     fn ordered(preference: &str, selector: &mut Selector) -> Vec<&'static str> {
         const NODES: [&str; 3] = ["a", "b", "c"];

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::kind::{Kind, Typed};
 use super::{SettingError, SettingsMap};
-use crate::policy::following::Limits;
+use policy::following::Limits;
 
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
 const COUNT_MAX: u64 = i32::MAX as u64;

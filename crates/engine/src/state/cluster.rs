@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::disks::{Disks, Holders};
 use super::{AutoFollow, IndexMeta, ShardCopy, ShardRouting};
-use crate::routing::IdSource;
+use crate::ids::IdSource;
 use crate::settings::{Settings, SettingsMap};
 
 /// The version of the serialized form that this build writes.

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::loads::{Load, Loads};
 use super::{ClusterState, ShardCopy, ShardRouting};
-use crate::routing::hash;
 use crate::settings::{AllocationEnable, Settings};
+use policy::routing::hash;
 
 /// A copy that failed this often in a row is not placed again (`index.allocation.max_retries`).
 pub const MAX_RETRIES: u32 = 5;

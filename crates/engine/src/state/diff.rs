@@ -12,7 +12,7 @@ use super::cluster::ByNode;
 use super::differing::differing;
 use super::disks::Holders;
 use super::{AutoFollow, ClusterState, IndexMeta, Node, ShardRouting};
-use crate::routing::IdSource;
+use crate::ids::IdSource;
 use crate::settings::SettingsMap;
 
 /// What differs between two states of one cluster. A shard that changed comes whole.

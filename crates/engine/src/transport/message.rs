@@ -15,9 +15,9 @@ use super::{
     ShardSearch, ShardSearched, WireChunk,
 };
 use crate::following::FollowStats;
-use crate::policy::retention::Leases;
-use crate::policy::selection::ProbeAnswer;
 use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
+use policy::retention::Leases;
+use policy::selection::ProbeAnswer;
 
 /// A node, as it introduces itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use store::Commit;
 
-use crate::policy::retention::Leases;
+use policy::retention::Leases;
 
 /// Why files are read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use query::{FetchedHit, SearchRequest, ShardHits};
 
-use crate::policy::selection::NodeFeedback;
+use policy::selection::NodeFeedback;
 
 /// A search for a copy of a shard.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::rest::{RestMessage, RestRequest};
-use engine::routing::shard_of;
+use policy::routing::shard_of;
 use record::ledger::{Action, Fate, Ledger, WriteId};
 use serde_json::Value;
 use world::{Connection, Env, Time};

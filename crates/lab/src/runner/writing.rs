@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::Asker;
-use engine::routing::shard_of;
+use policy::routing::shard_of;
 use record::ledger::{Action, Fate, RunSum};
 use serde_json::Value;
 use store::Run;

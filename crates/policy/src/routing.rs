@@ -1,11 +1,9 @@
-//! Which shard a document belongs to, and the ids of documents that bring none.
+//! Which shard a document belongs to.
 //!
 //! As Elasticsearch does it (`Murmur3HashFunction`, `IndexRouting`): MurmurHash3 x86 32-bit with seed
 //! 0 over the UTF-16LE bytes of the id, then the floor modulus. One simplification: Elasticsearch
 //! takes the modulus by `routing_num_shards`, a multiple of the shard count that allows an index to
 //! be split later, and divides. Nothing here splits an index, so the modulus is the shard count.
-
-use serde::{Deserialize, Serialize};
 
 /// The shard of a document in an index of `shards` shards: 0 to `shards - 1`.
 ///
@@ -52,56 +50,8 @@ fn finish(mut state: u32) -> u32 {
     state ^ (state >> 16)
 }
 
-const NODE_BYTES: usize = 9;
-const COUNTER_BYTES: usize = 6;
-const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// Makes ids that no other source makes: 20 characters of URL-safe base64, from nine random bytes
-/// drawn once and a counter of six.
-///
-/// The same length as Elasticsearch's generated ids. Those hold a clock and a network address; these
-/// hold neither, so that the same seed gives the same ids.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IdSource {
-    node: [u8; NODE_BYTES],
-    counter: u64,
-}
-
-impl IdSource {
-    /// A source with its own random part; `random_u64` is asked twice.
-    pub fn new(mut random_u64: impl FnMut() -> u64) -> Self {
-        let mut node = [0; NODE_BYTES];
-        node[..8].copy_from_slice(&random_u64().to_be_bytes());
-        node[8] = random_u64() as u8;
-        IdSource { node, counter: 0 }
-    }
-
-    /// The next id.
-    pub fn next_id(&mut self) -> String {
-        let mut bytes = [0; NODE_BYTES + COUNTER_BYTES];
-        bytes[..NODE_BYTES].copy_from_slice(&self.node);
-        bytes[NODE_BYTES..].copy_from_slice(&self.counter.to_be_bytes()[8 - COUNTER_BYTES..]);
-        self.counter += 1;
-        base64(&bytes)
-    }
-}
-
-/// Base64 of whole groups of three bytes, so padding never arises.
-fn base64(bytes: &[u8; NODE_BYTES + COUNTER_BYTES]) -> String {
-    let mut text = String::with_capacity(20);
-    for group in bytes.chunks_exact(3) {
-        let bits = u32::from(group[0]) << 16 | u32::from(group[1]) << 8 | u32::from(group[2]);
-        for shift in [18, 12, 6, 0] {
-            text.push(char::from(URL_SAFE[(bits >> shift & 63) as usize]));
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
@@ -126,29 +76,5 @@ mod tests {
         assert_eq!(hash("hello"), -675_079_799);
         assert_eq!(shard_of("hello", 5), 1);
         assert_eq!(shard_of("anything", 1), 0);
-    }
-
-    #[test]
-    fn spreads_ids_evenly() {
-        let mut source = IdSource::new(|| 42);
-        let mut shards = [0u32; 7];
-        for _ in 0..70_000 {
-            shards[shard_of(&source.next_id(), 7) as usize] += 1;
-        }
-        assert!(shards.iter().all(|&n| (9_500..10_500).contains(&n)), "{shards:?}");
-    }
-
-    #[test]
-    fn ids_are_twenty_characters_and_never_repeat() {
-        let mut draws = 0u64;
-        let mut source = IdSource::new(|| {
-            draws += 0x0123_4567_89ab_cdef;
-            draws
-        });
-        let ids: Vec<String> = (0..1000).map(|_| source.next_id()).collect();
-        assert_eq!(ids[0], "ASNFZ4mrze_eAAAAAAAA");
-        assert_eq!(ids[1], "ASNFZ4mrze_eAAAAAAAB");
-        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 1000);
-        assert!(ids.iter().all(|id| id.len() == 20));
     }
 }

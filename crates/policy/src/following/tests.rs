@@ -4,31 +4,55 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use store::{OpKind, Operation};
 use world::Time;
 
 use super::*;
 
-fn op(seq_no: u64, source_bytes: usize) -> Operation {
-    let kind = OpKind::Index { source: Bytes::from(vec![b'x'; source_bytes]), auto_id: true };
-    Operation { seq_no, version: 1, id: Arc::from(format!("{seq_no:020}")), kind }
+/// What an operation takes in a request beside its source.
+const FIXED_BYTES: u64 = 49;
+
+/// One operation, of so many bytes in a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Op {
+    seq_no: u64,
+    bytes: u64,
 }
 
-fn ops(range: std::ops::Range<u64>) -> Vec<Operation> {
+impl Operation for Op {
+    fn seq_nos(&self) -> Range<u64> {
+        self.seq_no..self.seq_no + 1
+    }
+
+    fn encoded_bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+fn op(seq_no: u64, source_bytes: u64) -> Op {
+    Op { seq_no, bytes: FIXED_BYTES + source_bytes }
+}
+
+fn ops(range: std::ops::Range<u64>) -> Vec<Op> {
     range.map(|seq_no| op(seq_no, 40)).collect()
 }
 
-fn field(limits: Limits) -> ShardFollower {
+fn field(limits: Limits) -> ShardFollower<Op> {
     ShardFollower::new(Time(0), Pace::Field(limits), None, None)
 }
 
-fn answer(ops: Vec<Operation>, leader_has: u64) -> Answer {
+fn answer(ops: Vec<Op>, leader_has: u64) -> Answer<Op> {
     let last = leader_has.checked_sub(1);
-    Answer { ops, global_checkpoint: last, max_seq_no: last, ..Answer::default() }
+    Answer {
+        ops,
+        global_checkpoint: last,
+        max_seq_no: last,
+        served: Duration::ZERO,
+        waited: Duration::ZERO,
+        pressure: false,
+    }
 }
 
-fn reads(follower: &mut ShardFollower, now: Time) -> Vec<ReadAsk> {
+fn reads(follower: &mut ShardFollower<Op>, now: Time) -> Vec<ReadAsk> {
     let mut found = Vec::new();
     while let Some(order) = follower.next(now) {
         if let Order::Read(ask) = order {
@@ -53,7 +77,8 @@ fn one_read_waits_at_a_leader_without_news() {
 #[test]
 fn a_read_waits_the_longer_the_longer_nothing_has_come() {
     let at = |seconds: u64| Time(seconds * 1_000_000_000);
-    let waits = |follower: &ShardFollower, seconds| follower.poll_timeout(at(seconds)).as_secs();
+    let waits =
+        |follower: &ShardFollower<Op>, seconds| follower.poll_timeout(at(seconds)).as_secs();
     let pace = Pace::Field(Limits::default());
     let mut follower = ShardFollower::new(at(100), pace, None, None);
     assert_eq!([100, 130, 300, 5000].map(|now| waits(&follower, now)), [60, 60, 200, 600]);
@@ -185,7 +210,7 @@ fn every_operation_is_written_once() {
                 let to = if some == ask.from { to.min(ask.from + 1) } else { some };
                 follower.read_done(Time(now), ask, answer(ops(ask.from..to), leader));
             } else if let Some(number) = writing.keys().next().copied() {
-                let batch: Arc<Vec<Operation>> = writing.remove(&number).unwrap();
+                let batch: Arc<Vec<Op>> = writing.remove(&number).unwrap();
                 if chance.below(5) == 0 {
                     follower.write_failed(Time(now), number, chance.below(99));
                     continue;
@@ -205,7 +230,7 @@ struct World {
     rtt: Duration,
     rate_bytes_per_s: f64,
     write_bytes_per_s: f64,
-    op_source_bytes: usize,
+    op_source_bytes: u64,
     /// Operations that the leader has at a moment.
     leader: fn(f64) -> u64,
     /// While it is cut nothing is answered.
@@ -227,7 +252,7 @@ impl Seen {
 
 enum Happens {
     Arrives(ReadAsk),
-    Answers(ReadAsk, Answer),
+    Answers(ReadAsk, Answer<Op>),
     Written(u64, u64, u64),
     Wake,
 }
@@ -284,7 +309,7 @@ fn run(world: &World, pace: Pace, seconds: f64) -> Seen {
                     events.insert((ns(now_s + half_s), number), Happens::Arrives(ask));
                 }
                 Order::Write(write, ops) => {
-                    let bytes: u64 = ops.iter().map(Operation::encoded_bytes).sum();
+                    let bytes: u64 = ops.iter().map(Op::encoded_bytes).sum();
                     disk_free = disk_free.max(now_s) + bytes as f64 / world.write_bytes_per_s;
                     let last = ops.last().unwrap().seq_no;
                     let done = Happens::Written(write, ops.len() as u64, last);

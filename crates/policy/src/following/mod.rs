@@ -15,22 +15,36 @@ mod pace;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::Operation;
 use world::Time;
 
 use super::backoff::Backoff;
 pub use limits::Limits;
 pub use pace::{Load, Pace};
 
+/// One operation of the leader's history, as far as this policy looks at it.
+pub trait Operation {
+    /// The sequence numbers that it takes: one, or those of a batch of documents that exist only as a number.
+    fn seq_nos(&self) -> Range<u64>;
+
+    /// Bytes that it takes in a request.
+    fn encoded_bytes(&self) -> u64;
+}
+
+fn count(op: &impl Operation) -> u64 {
+    let seq_nos = op.seq_nos();
+    seq_nos.end - seq_nos.start
+}
+
 /// Operations of the leader that are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadAsk {
     /// The first.
     pub from: u64,
-    /// All below are there and must come; not above `from` where the read waits for what is new.
+    /// Exclusive end of a range that the leader is known to have; equals `from` in a long poll.
     pub until: u64,
     /// At most so many operations.
     pub max_ops: u64,
@@ -40,18 +54,18 @@ pub struct ReadAsk {
 
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum Order<O> {
     /// Ask the leader.
     Read(ReadAsk),
     /// Apply these, under this number.
-    Write(u64, Arc<Vec<Operation>>),
+    Write(u64, Arc<Vec<O>>),
 }
 
 /// What a leader answered to a read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer<O> {
     /// Operations from [`ReadAsk::from`] on, ascending, without holes.
-    pub ops: Vec<Operation>,
+    pub ops: Vec<O>,
     /// Every in-sync copy of the leader has everything up to here.
     pub global_checkpoint: Option<u64>,
     /// The leader's highest sequence number.
@@ -115,8 +129,8 @@ struct Reading {
 }
 
 #[derive(Debug)]
-struct Writing {
-    ops: Arc<Vec<Operation>>,
+struct Writing<O> {
+    ops: Arc<Vec<O>>,
     bytes: u64,
     at: Time,
     retries: u32,
@@ -130,7 +144,7 @@ enum Retry {
 
 /// One shard that follows. Sequence numbers that end in `_next` are one above the last.
 #[derive(Debug)]
-pub struct ShardFollower {
+pub struct ShardFollower<O> {
     pace: Pace,
     leader_next: u64,
     leader_max_seq_no: Option<u64>,
@@ -143,10 +157,10 @@ pub struct ShardFollower {
     partial: BTreeMap<u64, u64>,
     /// What each answer brought, by its first operation. Two may have some in common: a read that was alone may bring more
     /// than it was thought to.
-    buffer: BTreeMap<u64, VecDeque<Operation>>,
+    buffer: BTreeMap<u64, VecDeque<O>>,
     buffer_bytes: u64,
     buffer_ops: u64,
-    writes: BTreeMap<u64, Writing>,
+    writes: BTreeMap<u64, Writing<O>>,
     write_number: u64,
     /// By the moment when they are due.
     retries: BTreeMap<(Time, u64), Retry>,
@@ -157,14 +171,14 @@ pub struct ShardFollower {
     brought_at: Time,
 }
 
-impl ShardFollower {
+impl<O: Operation> ShardFollower<O> {
     /// Goes on after what the follower's copies all have.
     pub fn new(
         now: Time,
         pace: Pace,
         global_checkpoint: Option<u64>,
         max_seq_no: Option<u64>,
-    ) -> ShardFollower {
+    ) -> ShardFollower<O> {
         let next = global_checkpoint.map_or(0, |seq_no| seq_no + 1);
         ShardFollower {
             pace,
@@ -189,7 +203,7 @@ impl ShardFollower {
     }
 
     /// The next thing to do now; none until something is told or [`ShardFollower::wake_at`] comes.
-    pub fn next(&mut self, now: Time) -> Option<Order> {
+    pub fn next(&mut self, now: Time) -> Option<Order<O>> {
         if let Some(order) = self.due_retry(now) {
             return Some(order);
         }
@@ -208,7 +222,7 @@ impl ShardFollower {
         [retry, paced].into_iter().flatten().min()
     }
 
-    fn due_retry(&mut self, now: Time) -> Option<Order> {
+    fn due_retry(&mut self, now: Time) -> Option<Order<O>> {
         let (&(at, number), &retry) = self.retries.first_key_value()?;
         if at > now {
             return None;
@@ -228,7 +242,7 @@ impl ShardFollower {
         })
     }
 
-    fn next_write(&mut self, now: Time) -> Option<Order> {
+    fn next_write(&mut self, now: Time) -> Option<Order<O>> {
         let writing = self.writes.values().map(|write| write.bytes).sum();
         let (max_ops, max_bytes) = self.pace.may_write(self.writes.len(), writing)?;
         let mut ops = Vec::new();
@@ -241,7 +255,7 @@ impl ShardFollower {
             }
             let Some(op) = op else { continue };
             bytes += op.encoded_bytes();
-            count += op.count();
+            count += self::count(&op);
             ops.push(op);
         }
         if ops.is_empty() {
@@ -255,7 +269,7 @@ impl ShardFollower {
         Some(Order::Write(number, ops))
     }
 
-    fn next_read(&mut self, now: Time) -> Option<Order> {
+    fn next_read(&mut self, now: Time) -> Option<Order<O>> {
         let load = self.load();
         if let Some((&from, &until)) = self.partial.first_key_value() {
             let (max_ops, max_bytes) = self.pace.may_read(now, &load)?;
@@ -289,7 +303,7 @@ impl ShardFollower {
         until: u64,
         (max_ops, max_bytes): (u64, u64),
         backlogged: bool,
-    ) -> Order {
+    ) -> Order<O> {
         let ask = ReadAsk { from, until, max_ops, max_bytes };
         let expected_bytes = self.pace.expected_bytes(until - from).min(max_bytes);
         let reading = Reading { ask, at: now, retries: 0, expected_bytes, backlogged };
@@ -311,11 +325,11 @@ impl ShardFollower {
     ///
     /// # Panics
     /// If no such read is under way.
-    pub fn read_done(&mut self, now: Time, ask: ReadAsk, answer: Answer) -> Brought {
+    pub fn read_done(&mut self, now: Time, ask: ReadAsk, answer: Answer<O>) -> Brought {
         let read = self.reads.remove(&ask.from).expect("only what was asked for is answered");
         self.exceptions.remove(&ask.from);
-        let bytes: u64 = answer.ops.iter().map(Operation::encoded_bytes).sum();
-        let count = answer.ops.iter().map(Operation::count).sum();
+        let bytes: u64 = answer.ops.iter().map(O::encoded_bytes).sum();
+        let count = answer.ops.iter().map(count).sum();
         self.counts.successful_read_requests += 1;
         self.counts.total_read_time += now - read.at;
         self.counts.total_read_remote_exec_time += answer.served;
@@ -337,11 +351,11 @@ impl ShardFollower {
         self.leader_next =
             self.leader_next.max(answer.global_checkpoint.map_or(0, |seq_no| seq_no + 1));
         self.leader_max_seq_no = self.leader_max_seq_no.max(answer.max_seq_no);
-        let next = answer.ops.iter().map(|op| op.places().end).fold(ask.from, u64::max);
+        let next = answer.ops.iter().map(|op| op.seq_nos().end).fold(ask.from, u64::max);
         self.buffer_bytes += bytes;
         self.buffer_ops += count;
         if let Some(first) = answer.ops.first() {
-            self.buffer.entry(first.seq_no).or_default().extend(answer.ops);
+            self.buffer.entry(first.seq_nos().start).or_default().extend(answer.ops);
         }
         self.requested_next = self.requested_next.max(next);
         if next < ask.until {
@@ -383,7 +397,7 @@ impl ShardFollower {
         let write = self.writes.remove(&number).expect("only what was ordered is written");
         self.counts.successful_write_requests += 1;
         self.counts.total_write_time += now - write.at;
-        self.counts.operations_written += write.ops.iter().map(Operation::count).sum::<u64>();
+        self.counts.operations_written += write.ops.iter().map(count).sum::<u64>();
         self.note_follower(global_checkpoint, max_seq_no);
     }
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 use world::Time;
 
 use super::Limits;
-use crate::policy::adaptive::Adaptive;
-use crate::policy::chunk_scheduler::Delivery;
-use crate::policy::knee::REQUEST_COST_BYTES;
-use crate::policy::path::Trip;
+use crate::adaptive::Adaptive;
+use crate::chunk_scheduler::Delivery;
+use crate::knee::REQUEST_COST_BYTES;
+use crate::path::Trip;
 
 /// How much at once.
 #[derive(Debug)]

@@ -32,6 +32,7 @@ mod path;
 mod pending;
 pub mod rate_limiter;
 pub mod retention;
+pub mod routing;
 pub mod selection;
 mod timeline;
 
