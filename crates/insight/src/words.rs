@@ -86,6 +86,11 @@ pub fn rtt(rtt_ms: f64) -> String {
     format!("{} ms", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// A round trip to a tenth of a millisecond: what telemetry can tell.
+pub fn rtt_tenths(rtt_ms: f64) -> String {
+    rtt((rtt_ms * 10.0).round() / 10.0)
+}
+
 /// The limit as the subject of a sentence: `latency`, `the link`.
 pub fn holder(limit: Limit) -> &'static str {
     match limit {

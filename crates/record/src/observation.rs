@@ -112,6 +112,11 @@ impl Recovery {
         format!("{}[{}]", self.index, self.shard)
     }
 
+    /// Whether it takes its files from elsewhere; others have nothing to wait for.
+    pub fn copies_files(&self) -> bool {
+        !matches!(self.kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE")
+    }
+
     /// Whether files come from another cluster.
     pub fn is_from_remote(&self) -> bool {
         self.repository.as_deref().is_some_and(|name| {

@@ -1,9 +1,10 @@
 //! What is found, and what speaks for it.
 
-use record::observation::Scope;
+use record::observation::{Scope, Setting};
 use serde::Serialize;
 
-use super::Class;
+use super::class::Class;
+use super::rule::Rule;
 
 /// Something that holds transfers, copies or followers back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,6 +31,42 @@ pub struct Finding {
     pub doubt: Option<String>,
 }
 
+impl Finding {
+    /// A finding of a cause that its rule's action lifts. Its subjects and evidence are added to it.
+    pub(crate) fn of(
+        rule: &Rule,
+        place: impl Into<String>,
+        strength: f64,
+        sentence: impl Into<String>,
+    ) -> Finding {
+        Finding {
+            class: rule.class,
+            subjects: Vec::new(),
+            place: place.into(),
+            strength,
+            sentence: sentence.into(),
+            evidence: Vec::new(),
+            lift: Some(Lift::action(rule.lift)),
+            gain: None,
+            next: None,
+            doubt: None,
+        }
+    }
+
+    /// Whether another finding says the same cause of the same place.
+    pub(crate) fn is_twin_of(&self, other: &Finding) -> bool {
+        self.class == other.class && self.place == other.place
+    }
+}
+
+/// The APIs that evidence comes from.
+pub(crate) const NODES_STATS: &str = "_nodes/stats";
+pub(crate) const RECOVERY: &str = "_recovery";
+pub(crate) const SETTINGS: &str = "_cluster/settings";
+
+/// Most lines of evidence that are taken from one list of the cluster's.
+pub(crate) const LINES_SHOWN: usize = 3;
+
 /// One line of evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evidence {
@@ -44,6 +81,16 @@ pub struct Evidence {
 impl Evidence {
     pub(crate) fn new(api: &str, field: &str, value: impl Into<String>) -> Evidence {
         Evidence { api: api.to_owned(), field: field.to_owned(), value: value.into() }
+    }
+
+    /// What a setting is, and where it is set.
+    pub(crate) fn setting(name: &str, found: &Setting) -> Evidence {
+        let scope = match found.scope {
+            Scope::Default => "default",
+            Scope::Persistent => "persistent",
+            Scope::Transient => "transient",
+        };
+        Evidence::new(SETTINGS, name, format!("{} ({scope})", found.value))
     }
 }
 
@@ -60,6 +107,24 @@ pub struct Lift {
     pub to: Option<String>,
     /// What to do, in a sentence.
     pub action: String,
+}
+
+impl Lift {
+    /// Something to do that is no setting.
+    pub(crate) fn action(action: &str) -> Lift {
+        Lift { action: action.to_owned(), ..Lift::default() }
+    }
+
+    /// A setting to change, from what it is to what is worth trying.
+    pub(crate) fn setting(name: &str, found: Setting, to: Option<String>, action: &str) -> Lift {
+        Lift {
+            setting: Some(name.to_owned()),
+            now: Some(found.value),
+            set_by: Some(found.scope),
+            to,
+            action: action.to_owned(),
+        }
+    }
 }
 
 /// What lifting brings.

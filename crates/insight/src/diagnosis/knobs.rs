@@ -1,6 +1,6 @@
 //! The settings that rule a recovery, and what they are today.
 
-use record::observation::{Recovery, Scope, Setting};
+use record::observation::Recovery;
 use record::units;
 
 use super::series::Series;
@@ -53,7 +53,7 @@ impl Knobs {
     /// Bytes a second that the limiter of a node lets through; none without a limit.
     pub fn rate_bytes_per_s(&self, series: &Series<'_>) -> Option<f64> {
         let (name, default) = self.rate?;
-        let value = today(series, name, default).value;
+        let value = series.setting_or_default(name, default).value;
         Some(units::parse_throttle(&value).ok().flatten()? as f64)
     }
 
@@ -63,8 +63,10 @@ impl Knobs {
             return None;
         }
         let (name, default) = self.chunk;
-        let value =
-            name.map_or_else(|| default.to_owned(), |name| today(series, name, default).value);
+        let value = name.map_or_else(
+            || default.to_owned(),
+            |name| series.setting_or_default(name, default).value,
+        );
         Some(units::parse_size(&value).ok().filter(|bytes| *bytes > 0)? as f64)
     }
 
@@ -80,7 +82,9 @@ impl Knobs {
             Some("adaptive") => None,
             Some("sequential") => Some(1.0),
             _ => {
-                today(series, self.chunks.0, self.chunks.1).value.parse().ok().filter(|n| *n >= 1.0)
+                let (name, default, _) = self.chunks;
+                let count = series.setting_or_default(name, default).value.parse().ok();
+                count.filter(|count| *count >= 1.0)
             }
         }
     }
@@ -96,8 +100,7 @@ fn scheduler<'a>(series: &Series<'a>) -> Option<&'a str> {
     series.setting("narrows.recovery.scheduler").map(|setting| setting.value.as_str())
 }
 
-/// A setting as it is, or its default where the cluster does not say.
-pub(crate) fn today(series: &Series<'_>, name: &str, default: &str) -> Setting {
-    let assumed = || Setting { value: default.to_owned(), scope: Scope::Default };
-    series.setting(name).cloned().unwrap_or_else(assumed)
+/// A limit as a size setting, rounded up to whole mebibytes.
+pub(crate) fn show_whole_mib(bytes: f64) -> String {
+    units::show_size_setting((bytes.ceil() as u64).next_multiple_of(1 << 20))
 }

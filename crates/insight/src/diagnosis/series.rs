@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use record::observation::{Node, Observation, Recovery, Scope, Setting};
+use record::observation::{Node, Observation, Recovery, Remote, Scope, Setting};
 
-use super::rules::SHORT_S;
+use super::threshold::SHORT_S;
+
+pub(crate) const MS_PER_S: f64 = 1e3;
 
 /// Looks at one cluster, with milliseconds since the first.
 #[derive(Clone, Debug)]
@@ -46,6 +48,12 @@ impl<'a> Series<'a> {
     pub fn setting(&self, name: &str) -> Option<&'a Setting> {
         let asked = self.looks.iter().rev().find_map(|(_, look)| look.settings.as_ref())?;
         asked.get(name)
+    }
+
+    /// A setting as it is, or its default where the cluster does not say.
+    pub(crate) fn setting_or_default(&self, name: &str, default: &str) -> Setting {
+        let assumed = || Setting { value: default.to_owned(), scope: Scope::Default };
+        self.setting(name).cloned().unwrap_or_else(assumed)
     }
 
     /// Whether the cluster tells settings that nobody set, too: what it does not tell it does not have.
@@ -121,6 +129,12 @@ impl<'a> Series<'a> {
             steps.push((*t_ms, node));
         }
         (steps.len() >= 2).then_some(NodeSpan { steps })
+    }
+
+    /// Other clusters that this one knows, as the last look that asked found them.
+    pub(crate) fn remotes(&self) -> &'a [Remote] {
+        let all = self.looks.iter().rev().map(|(_, look)| &look.remotes[..]);
+        all.into_iter().find(|remotes| !remotes.is_empty()).unwrap_or_default()
     }
 
     /// Names of every node seen.
@@ -322,6 +336,38 @@ impl<'a> NodeSpan<'a> {
         let told: Vec<u64> = self.steps.iter().filter_map(|(_, node)| gauge(node)).collect();
         let sum: u64 = told.iter().sum();
         (!told.is_empty()).then(|| sum as f64 / told.len() as f64)
+    }
+}
+
+impl NodeSpan<'_> {
+    /// CPU of the node as a share of its cores, and the field that says so: of its machine or of its process,
+    /// whichever is more. A process is measured against the cores that it may use.
+    pub fn cpu(&self) -> Option<(f64, &'static str)> {
+        let os = self
+            .mean(|node| node.os_cpu_percent)
+            .map(|percent| (percent / 100.0, "os.cpu.percent"));
+        let own = self.process_cpu().map(|share| (share, "process.cpu.total_in_millis"));
+        match (os, own) {
+            (Some(os), Some(own)) => Some(if own.0 > os.0 { own } else { os }),
+            (os, own) => os.or(own),
+        }
+    }
+
+    /// CPU of the process as a share of the cores that it may use.
+    pub fn process_cpu(&self) -> Option<f64> {
+        let used_cores = self.share(|node| node.process_cpu_ms)?;
+        Some(used_cores / self.last().cores?.max(1) as f64)
+    }
+
+    /// Time that the node's control group kept it from running, over wall time. It is summed over cores, so that it
+    /// may exceed 1.
+    pub fn cgroup_throttled(&self) -> Option<f64> {
+        Some(self.share(|node| node.cgroup_throttled_ns)? / 1e6)
+    }
+
+    /// Bytes a second of a counter in KiB.
+    pub fn bytes_per_s(&self, kib: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
+        Some(self.per_s(kib)? * 1024.0)
     }
 }
 

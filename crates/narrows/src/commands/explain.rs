@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use insight::Summary;
-use insight::diagnosis::{Diagnosis, RULES, diagnose, recorded};
+use insight::diagnosis::{Class, Diagnosis, diagnose, recorded};
 use record::RunDir;
 use record::units::{parse_duration, show_seconds};
 use report::Style;
@@ -160,8 +160,8 @@ fn write(args: &Args, diagnosis: &Diagnosis, title: &str) -> anyhow::Result<()> 
 
 fn print_rules() -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    for rule in &RULES {
-        writeln!(out, "{}", rule.class.label())?;
+    for rule in Class::ALL.iter().map(|class| class.rule()) {
+        writeln!(out, "{}", rule.label)?;
         writeln!(out, "  shows      {}", rule.signature)?;
         writeln!(out, "  read from  {}", rule.reads)?;
         for threshold in rule.thresholds {

@@ -1,8 +1,10 @@
 //! What the outcomes of probes make of a diagnosis that was made by looking alone.
 
-use super::super::series::Series;
-use super::super::{Class, Diagnosis, Evidence, Finding, headline, rule, sort_findings};
-use super::{Kind, Outcome, Reading};
+use super::outcome::{Kind, Outcome, Reading};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::diagnose::{Diagnosis, headline, sort};
+use crate::diagnosis::finding::{Evidence, Finding, Lift};
+use crate::diagnosis::series::Series;
 
 /// A verdict that a probe confirmed.
 const CONFIRMED: f64 = 0.98;
@@ -22,7 +24,7 @@ pub fn apply(diagnosis: &mut Diagnosis, outcomes: Vec<Outcome>, series: &Series<
         }
     }
     diagnosis.probes = outcomes;
-    sort_findings(&mut diagnosis.findings);
+    sort(&mut diagnosis.findings);
     diagnosis.headline = headline(diagnosis, series);
 }
 
@@ -45,8 +47,7 @@ fn of_class<'d>(
 
 /// Makes another class of a finding: its subjects and evidence stay, what lifts it is the class's.
 fn reclassify(finding: &mut Finding, class: Class, sentence: String, outcome: &Outcome) {
-    let lift = finding.lift.get_or_insert_with(Default::default);
-    *lift = super::super::Lift { action: rule(class).lift.to_owned(), ..Default::default() };
+    finding.lift = Some(Lift::action(class.rule().lift));
     finding.class = class;
     finding.sentence = sentence;
     finding.strength = if class == Class::Unknown { 0.0 } else { CONFIRMED };

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use record::observation::{Observation, Recovery};
 
-use super::super::knobs::Knobs;
-use super::super::series::Series;
-use super::super::transfer::cpu;
+use crate::diagnosis::knobs::Knobs;
+use crate::diagnosis::series::Series;
 
 /// A recovery's own rate counts from so long on, in milliseconds.
 const RATE_MS: u64 = 300;
@@ -65,7 +64,7 @@ impl Meter {
                     if *disk {
                         span.share(|node| node.io_time_ms)
                     } else {
-                        cpu(&span).map(|(share, _)| share)
+                        span.cpu().map(|(share, _)| share)
                     }
                 };
                 looks.windows(2).filter_map(used).collect()

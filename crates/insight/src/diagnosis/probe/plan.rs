@@ -2,12 +2,12 @@
 
 use record::units::{parse_size, show_size_setting};
 
-use super::super::knobs::today;
-use super::super::series::Series;
-use super::super::transfer::{Busiest, busiest};
-use super::super::{Class, Diagnosis};
 use super::meter::Meter;
-use super::{Kind, Probe};
+use super::outcome::{Kind, Probe};
+use crate::diagnosis::busiest::{Busiest, busiest};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::diagnose::Diagnosis;
+use crate::diagnosis::series::Series;
 
 /// How much of its limit a brake leaves.
 const BRAKE: f64 = 0.8;
@@ -47,7 +47,7 @@ fn steady(busiest: &Busiest) -> Meter {
 
 fn brake(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
     let (name, default) = busiest.knobs.rate?;
-    let found = today(series, name, default);
+    let found = series.setting_or_default(name, default);
     // Whole kilobytes: a limit is written as a size.
     let kib = (busiest.limit_bytes_per_s? * BRAKE / 1024.0).ceil().max(1.0);
     let factor = kib * 1024.0 / busiest.limit_bytes_per_s?;
@@ -69,7 +69,7 @@ fn lull(series: &Series<'_>, busiest: &Busiest, place: &str, disk: bool) -> Opti
     Some(Probe {
         kind: Kind::Lull,
         setting: name.to_owned(),
-        found: today(series, name, default),
+        found: series.setting_or_default(name, default),
         to: show_size_setting(kib as u64 * 1024),
         factor: LULL,
         later_only: false,
@@ -81,7 +81,7 @@ fn lull(series: &Series<'_>, busiest: &Busiest, place: &str, disk: bool) -> Opti
 /// More chunks; where they are at their most, larger ones.
 fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
     let (name, default, most) = busiest.knobs.chunks;
-    let found = today(series, name, default);
+    let found = series.setting_or_default(name, default);
     // None where a scheduler chooses them.
     let count = busiest.knobs.chunk_count(series)?;
     // The field's engines read both when a recovery begins; the embedded one at each chunk.
@@ -106,7 +106,7 @@ fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
         return Some(probe(name, found, format!("{to:.0}"), to / count));
     }
     let (name, default) = (busiest.knobs.chunk_setting(series)?, busiest.knobs.chunk.1);
-    let found = today(series, name, default);
+    let found = series.setting_or_default(name, default);
     let bytes = parse_size(&found.value).ok().filter(|bytes| *bytes > 0)?;
     Some(probe(name, found, show_size_setting(bytes * 2), 2.0))
 }
@@ -114,7 +114,7 @@ fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
 fn slots(series: &Series<'_>, diagnosis: &Diagnosis) -> Option<Probe> {
     let finding = diagnosis.findings.iter().find(|f| f.class == Class::AllocationSlots)?;
     let name = finding.lift.as_ref()?.setting.clone()?;
-    let found = today(series, &name, finding.lift.as_ref()?.now.as_deref()?);
+    let found = series.setting_or_default(&name, finding.lift.as_ref()?.now.as_deref()?);
     let now: u32 = found.value.parse().ok().filter(|now| *now > 0)?;
     Some(Probe {
         kind: Kind::Slots,

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::super::series::Series;
 use super::meter::{Meter, Span};
-use super::{Elasticity, Kind, Outcome, Probe, Reading};
+use super::outcome::{Elasticity, Kind, Outcome, Probe, Reading};
+use crate::diagnosis::series::Series;
 use crate::stats::{MIN_LAPS, mean, mean_ratio_interval};
 
 /// Time after a change in which nothing is measured: it has to reach every node, and what is in flight to pass.
@@ -20,6 +20,8 @@ const LATER_PATIENCE_MS: f64 = 40_000.0;
 const ROUNDS: u32 = 3;
 /// From here on the measure follows, below it stays.
 const HALF: f64 = 0.5;
+/// A rate that fell below this share of what it was obeys a limit of half of it.
+const OBEYED: f64 = 0.8;
 /// What rates vary by without any cause, as a logarithm.
 const RESOLUTION: f64 = 0.02;
 const SEED: u64 = 1;
@@ -253,7 +255,7 @@ impl Active {
             // A limit below the rate is a change of the rate itself: by how much, is measured.
             Kind::Lull => {
                 let (before, during) = (mean(&self.rates.0)?, mean(&self.rates.1)?);
-                Some(during / before).filter(|ratio| *ratio > 0.0 && *ratio < 0.8)?
+                Some(during / before).filter(|ratio| *ratio > 0.0 && *ratio < OBEYED)?
             }
             _ => self.probe.factor,
         };

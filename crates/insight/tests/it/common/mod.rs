@@ -1,5 +1,4 @@
 //! Observations that tests are made of.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,7 @@
 //! Probes on clusters that are a formula: what is found must be what the formula says, and whatever happens every
 //! change is put back.
 
-mod common;
-
-use common::{MB, case, settings};
+use crate::common::{MB, case, settings};
 use insight::diagnosis::probe::{Kind, Outcome, Prober, Reading, Step, apply, plan};
 use insight::diagnosis::{Class, Diagnosis, Series, diagnose};
 use record::observation::{Decision, Observation, WaitingCopy};

@@ -1,0 +1,90 @@
+//! The cores or the disk of a node that are busy: with the recovery, or with something else.
+
+use super::copying::{Copying, End};
+use super::finding::{Evidence, NODES_STATS};
+use super::threshold::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN};
+use crate::words;
+
+/// All cores of a node are busy.
+pub(crate) struct BusyCores {
+    /// Use of all cores, 0 to 1.
+    pub(crate) share: f64,
+    /// The part of it that is the node's own process, 0 to 1; none where that is not told.
+    pub(crate) own: Option<f64>,
+    field: &'static str,
+}
+
+impl BusyCores {
+    /// None where they are not busy.
+    pub(crate) fn of(end: &End<'_>) -> Option<BusyCores> {
+        let (share, field) = end.span.cpu().filter(|(share, _)| *share >= CPU_BUSY.value)?;
+        Some(BusyCores { share, own: end.span.process_cpu(), field })
+    }
+
+    /// Whether it is the node's own process that is busy; its machine may be busy with something else altogether.
+    pub(crate) fn is_own(&self) -> bool {
+        self.own.is_none_or(|own| own >= self.share * CPU_OWN.value)
+    }
+
+    pub(crate) fn sentence(&self, end: &End<'_>) -> String {
+        let (name, side) = (end.node(), end.side());
+        format!("the cores of {name} ({side}) are busy: {}", words::percent(self.share))
+    }
+
+    pub(crate) fn evidence(&self, recovery: &Copying<'_, '_>, end: &End<'_>) -> Vec<Evidence> {
+        let value = format!("{}: {}", end.node(), words::percent(self.share));
+        let mut evidence =
+            vec![recovery.rate_evidence(), Evidence::new(NODES_STATS, self.field, value)];
+        if let Some(own) = self.own {
+            let value = format!("{}: {} of all cores", end.node(), words::percent(own));
+            evidence.push(Evidence::new(NODES_STATS, "process.cpu.total_in_millis", value));
+        }
+        evidence
+    }
+}
+
+/// The disk of a node is busy.
+pub(crate) struct BusyDisk {
+    /// Share of the time, 0 to 1.
+    pub(crate) share: f64,
+    /// The part of its bytes that the recoveries move, 0 to 1; none where the device does not tell.
+    pub(crate) own: Option<f64>,
+}
+
+impl BusyDisk {
+    /// None where it is not busy.
+    pub(crate) fn of(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<BusyDisk> {
+        let share =
+            end.span.share(|node| node.io_time_ms).filter(|share| *share >= DISK_BUSY.value)?;
+        let read = end.span.bytes_per_s(|node| node.read_kib);
+        let written = end.span.bytes_per_s(|node| node.write_kib);
+        let is_told = read.is_some() || written.is_some();
+        let device = read.unwrap_or(0.0) + written.unwrap_or(0.0);
+        let moved = if device > 0.0 { (recovery.node_bytes_per_s / device).min(1.0) } else { 1.0 };
+        Some(BusyDisk { share, own: is_told.then_some(moved) })
+    }
+
+    /// Whether it is busy with the recoveries.
+    pub(crate) fn is_own(&self) -> bool {
+        self.own.is_none_or(|own| own >= DISK_OWN.value)
+    }
+
+    pub(crate) fn evidence(&self, recovery: &Copying<'_, '_>, end: &End<'_>) -> Vec<Evidence> {
+        let name = end.node();
+        let value = format!("{name}: {} of the time", words::percent(self.share));
+        let mut evidence = vec![
+            recovery.rate_evidence(),
+            Evidence::new(NODES_STATS, "fs.io_stats.total.io_time_in_millis", value),
+        ];
+        let (field, moved) = match end.is_source {
+            true => ("read_kilobytes", end.span.bytes_per_s(|node| node.read_kib)),
+            false => ("write_kilobytes", end.span.bytes_per_s(|node| node.write_kib)),
+        };
+        if let Some(moved) = moved {
+            let field = format!("fs.io_stats.total.{field}");
+            let value = format!("{name}: {}", words::rate(moved));
+            evidence.push(Evidence::new(NODES_STATS, &field, value));
+        }
+        evidence
+    }
+}

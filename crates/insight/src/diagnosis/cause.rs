@@ -1,0 +1,38 @@
+//! What a file in `causes/` declares: how its cause is recognised, and the function that recognises it.
+
+use record::observation::Remote;
+
+use super::copying::{Copying, End};
+use super::finding::Finding;
+use super::following::Following;
+use super::replaying::Replaying;
+use super::rule::Rule;
+use super::series::{NodeSpan, Series};
+use super::waiting::Waiting;
+
+/// A cause: its rule, and its judges.
+pub(crate) struct Cause {
+    pub(crate) rule: Rule,
+    /// Each looks at one kind of thing; none for what is left where no other cause answers.
+    pub(crate) judges: &'static [Judge],
+}
+
+/// A function that looks for a cause, by what it looks at. None means that the cause does not hold it.
+pub(crate) enum Judge {
+    /// A recovery that copies files. The strongest answer of all causes counts.
+    Copying(fn(&Copying<'_, '_>) -> Option<Finding>),
+    /// The source or the target of such a recovery. Its answers compete with those on the recovery.
+    End(fn(&Copying<'_, '_>, &End<'_>) -> Option<Finding>),
+    /// A recovery that replays operations. The first answer counts.
+    Replaying(fn(&Replaying<'_, '_>) -> Option<Finding>),
+    /// Copies that wait for the same thing.
+    Waiting(fn(&Waiting<'_, '_>) -> Option<Finding>),
+    /// A shard that follows another cluster's. The first answer counts.
+    Following(fn(&Following<'_, '_>) -> Option<Finding>),
+    /// Another cluster that this one knows.
+    Remote(fn(&Series<'_>, &Remote) -> Option<Finding>),
+    /// A node, whether something recovers there or not.
+    Node(fn(&NodeSpan<'_>) -> Option<Finding>),
+    /// The cluster as a whole.
+    Cluster(fn(&Series<'_>) -> Option<Finding>),
+}

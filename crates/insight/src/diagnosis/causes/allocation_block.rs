@@ -1,0 +1,82 @@
+//! No node may hold a copy, or a primary waits for something that comes by itself.
+
+use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::finding::{Finding, Lift};
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::threshold::{Threshold, at};
+use crate::diagnosis::waiting::{DECIDERS, Need, Waiting, explained, names};
+
+/// Data that cannot be reached comes before data that is slow.
+const STRENGTH_PRIMARY: Threshold = at("strength of a primary that no node may hold", 1.0);
+const STRENGTH_REPLICA: Threshold = at("strength of a replica", 0.95);
+const STRENGTH_TIME: Threshold = at("strength of a primary that comes by itself", 0.6);
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::AllocationBlock,
+        label: "allocation block",
+        signature: "copies wait, and deciders say NO on every node",
+        reads: "_cluster/allocation/explain node_allocation_decisions",
+        thresholds: &[STRENGTH_PRIMARY, STRENGTH_REPLICA, STRENGTH_TIME],
+        lift: "what the decider asks for: room on disks, filters, _cluster/reroute?retry_failed",
+        default: "",
+        probe: "_cluster/reroute?dry_run",
+    },
+    judges: &[Judge::Waiting(judge)],
+};
+
+fn judge(waiting: &Waiting<'_, '_>) -> Option<Finding> {
+    match &waiting.need {
+        Need::Slot => None,
+        Need::Decider(name) => Some(blocked(waiting, name)),
+        Need::Time(why) => primaries_wait(waiting, why),
+    }
+}
+
+fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
+    let copies = &waiting.copies;
+    let decider = DECIDERS.iter().find(|decider| decider.name == name);
+    let setting = decider.and_then(|decider| decider.setting);
+    let found = setting.and_then(|name| waiting.series.setting(name));
+    let action =
+        decider.map_or("read what the cluster says of each node", |decider| decider.action);
+    let others = if waiting.unassigned > copies.len() {
+        format!(" (of {} that wait)", waiting.unassigned)
+    } else {
+        String::new()
+    };
+    let by =
+        if name.is_empty() { "no decider is named".to_owned() } else { format!("decider {name}") };
+    let sentence = format!(
+        "no node may hold the {}{others}: {by}; it will not come by itself",
+        names(copies).join(", ")
+    );
+    let has_primary = copies.iter().any(|copy| copy.primary);
+    let strength = if has_primary { STRENGTH_PRIMARY } else { STRENGTH_REPLICA };
+    Finding {
+        subjects: names(copies),
+        evidence: explained(copies, decider.map(|decider| decider.name)),
+        lift: Some(Lift {
+            setting: setting.map(str::to_owned),
+            now: found.map(|found| found.value.clone()),
+            set_by: found.map(|found| found.scope),
+            ..Lift::action(action)
+        }),
+        next: Some("a recovery slot, then the recovery itself".to_owned()),
+        ..Finding::of(&CAUSE.rule, name, strength.value, sentence)
+    }
+}
+
+/// Waiting that ends by itself is no finding, unless data cannot be reached meanwhile.
+fn primaries_wait(waiting: &Waiting<'_, '_>, why: &str) -> Option<Finding> {
+    let primaries: Vec<_> = waiting.copies.iter().copied().filter(|copy| copy.primary).collect();
+    let subjects = names(&primaries);
+    let sentence = format!("{} waits: {why}", subjects.join(", "));
+    (!primaries.is_empty()).then(|| Finding {
+        subjects,
+        evidence: explained(&primaries, None),
+        lift: None,
+        ..Finding::of(&CAUSE.rule, "", STRENGTH_TIME.value, sentence)
+    })
+}

@@ -1,0 +1,83 @@
+//! Every recovery slot is taken.
+
+use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, RECOVERY};
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::threshold::{Threshold, at};
+use crate::diagnosis::waiting::{Need, Waiting, explained, names};
+
+const STRENGTH: Threshold = at("strength where recoveries leave room", 0.9);
+/// More slots would only share what holds the recoveries that have one.
+const STRENGTH_HELD: Threshold = at("strength where something else holds them", 0.3);
+/// Twice the slots are worth trying.
+const RAISE: Threshold = at("times the slots to try", 2.0);
+
+/// The setting for copies that recover from their primary, and the one for primaries; with their defaults.
+const SLOTS: (&str, &str) = ("cluster.routing.allocation.node_concurrent_recoveries", "2");
+const SLOTS_OF_PRIMARIES: (&str, &str) =
+    ("cluster.routing.allocation.node_initial_primaries_recoveries", "4");
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::AllocationSlots,
+        label: "allocation slots",
+        signature: "copies wait, the decider \"throttling\" says so, and what has a slot is not held elsewhere",
+        reads: "_cluster/allocation/explain deciders; _cat/shards",
+        thresholds: &[STRENGTH, STRENGTH_HELD, RAISE],
+        lift: SLOTS.0,
+        default: SLOTS.1,
+        probe: "one more slot: does the total rise?",
+    },
+    judges: &[Judge::Waiting(judge)],
+};
+
+fn judge(waiting: &Waiting<'_, '_>) -> Option<Finding> {
+    let copies = &waiting.copies;
+    let first = copies.first().filter(|_| waiting.need == Need::Slot)?;
+    let is_of_primaries = first
+        .decisions
+        .iter()
+        .any(|decision| decision.explanation.contains("node_initial_primaries_recoveries"));
+    let (name, default) = if is_of_primaries { SLOTS_OF_PRIMARIES } else { SLOTS };
+    let setting = waiting.series.setting_or_default(name, default);
+    let now: f64 = setting.value.parse().unwrap_or(RAISE.value);
+    let to = (now * RAISE.value).max(now + 1.0);
+    let throttled = first.decisions.iter().find(|decision| decision.decision == "THROTTLE");
+    let place = throttled.map_or("", |decision| &decision.node);
+    let last = waiting.series.last();
+    let active = last.map_or(0, |look| look.recoveries.iter().filter(|one| !one.ended).count());
+    let mut evidence = explained(copies, Some("throttling"));
+    evidence.push(Evidence::setting(name, &setting));
+    evidence.push(Evidence::new(RECOVERY, "active recoveries", active.to_string()));
+    let waits = match waiting.unassigned {
+        1 => "1 copy waits".to_owned(),
+        count => format!("{count} copies wait"),
+    };
+    let (strength, sentence) = match waiting.held_by {
+        None => (
+            STRENGTH,
+            format!("{waits} for a recovery slot, and the recoveries that have one leave room"),
+        ),
+        Some(other) => (
+            STRENGTH_HELD,
+            format!(
+                "{waits} for a recovery slot; more slots would share what {other} lets through, so lift that first"
+            ),
+        ),
+    };
+    let action = "give nodes more recoveries at once; look whether the total rises, and go back if it does not";
+    Some(Finding {
+        subjects: names(copies),
+        evidence,
+        lift: Some(Lift::setting(name, setting, Some(to.to_string()), action)),
+        gain: waiting.held_by.is_none().then(|| Gain {
+            factor: to / now.max(1.0),
+            formula: format!("{to} slots / {now}, while each recovery keeps its rate"),
+        }),
+        next: Some(
+            "the limiter of a node, its disks and its link, which its recoveries share".to_owned(),
+        ),
+        ..Finding::of(&CAUSE.rule, place, strength.value, sentence)
+    })
+}

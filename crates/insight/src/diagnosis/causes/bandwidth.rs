@@ -1,0 +1,143 @@
+//! The path between the nodes is full.
+
+use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::copying::Copying;
+use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS, RECOVERY};
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::threshold::{
+    FAST_BYTES_PER_S, IDLE, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, Threshold, at,
+};
+use crate::words;
+
+/// A path that is full carries a level rate: it varies by less than this.
+const LEVEL: Threshold = at("spread of the rate around its mean", 0.15);
+/// Fewer rates than this tell no spread.
+const RATES: Threshold = at("rates between looks, at least", 3.0);
+/// A fast and near path is full only where the rate is that of a usual card: this much below or above it, at most.
+const BELOW_CARD: Threshold = at("share below a card", 0.12);
+const ABOVE_CARD: Threshold = at("share above a card", 0.02);
+const CARDS_BYTES_PER_S: [Threshold; 4] = [
+    at("bytes a second of a card of 1 Gbit/s", 125e6),
+    at("of 10 Gbit/s", 1.25e9),
+    at("of 25 Gbit/s", 3.125e9),
+    at("of 100 Gbit/s", 12.5e9),
+];
+/// Nobody saw the path itself, so a cause that was seen comes before it.
+const STRENGTH: Threshold = at("strength", 0.6);
+
+const CONNECTIONS: &str = "transport.connections_per_node.recovery";
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::Bandwidth,
+        label: "bandwidth",
+        signature: "near nodes or chunks enough, no pauses, CPU and disk idle, and the rate is level",
+        reads: "_nodes/stats transport.{rx,tx}_size_in_bytes; _recovery bytes over time",
+        thresholds: &[
+            LEVEL,
+            RATES,
+            LITTLE_USED,
+            IDLE,
+            LIMIT_USED,
+            LIMIT_PAUSED,
+            NEAR_MS,
+            FAST_BYTES_PER_S,
+            BELOW_CARD,
+            ABOVE_CARD,
+            CARDS_BYTES_PER_S[0],
+            CARDS_BYTES_PER_S[1],
+            CARDS_BYTES_PER_S[2],
+            CARDS_BYTES_PER_S[3],
+            STRENGTH,
+        ],
+        lift: "the link; with a cap for each flow, transport.connections_per_node.recovery",
+        default: "2",
+        probe: "1 against 8 streams",
+    },
+    judges: &[Judge::Copying(judge)],
+};
+
+fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
+    if !recovery.is_idle() || is_limited(recovery) {
+        return None;
+    }
+    // Only a measured round trip tells a full path from a long one.
+    let rtt_ms = recovery.rtt_ms?;
+    let little = recovery.little_bytes_per_s();
+    if little.is_some_and(|little| recovery.rate_bytes_per_s >= little * LITTLE_USED.value) {
+        return None;
+    }
+    // Something always limits a fast recovery between near nodes; only a full card would be worth lifting.
+    let is_fast = recovery.node_bytes_per_s >= FAST_BYTES_PER_S.value;
+    if is_fast && rtt_ms < NEAR_MS.value && !is_a_cards(recovery.node_bytes_per_s) {
+        return None;
+    }
+    let spread = spread(&recovery.transfer.step_rates())?;
+    if spread > LEVEL.value || recovery.rate_bytes_per_s <= 0.0 {
+        return None;
+    }
+    let last = recovery.transfer.last();
+    let from = last.source.as_ref().or(last.repository.as_ref()).map_or("", String::as_str);
+    let place = format!("{from} to {}", last.target.as_deref().unwrap_or_default());
+    let sentence = format!(
+        "the path {place} carries {} and no more: the rate is level, {} of round trip would let more through, and no \
+         limiter, core or disk binds",
+        words::rate(recovery.node_bytes_per_s),
+        words::rtt(rtt_ms.round())
+    );
+    let action = "find out what the link and the cards carry; where there is a cap for each flow, open more connections \
+                  (a node setting)";
+    let doubt = "a cap for each flow and a full link look the same: compare 1 with 8 streams";
+    let found = recovery.series.setting_or_default(CONNECTIONS, CAUSE.rule.default);
+    Some(Finding {
+        subjects: vec![recovery.transfer.name()],
+        evidence: evidence(recovery, spread),
+        lift: Some(Lift { set_by: None, ..Lift::setting(CONNECTIONS, found, None, action) }),
+        next: little.map(|little| format!("latency at {} a shard", words::rate(little))),
+        doubt: Some(doubt.to_owned()),
+        ..Finding::of(&CAUSE.rule, place, STRENGTH.value, sentence)
+    })
+}
+
+/// Whether the limiter of the node could hold it.
+fn is_limited(recovery: &Copying<'_, '_>) -> bool {
+    let chunks = recovery.knobs.chunk_count(recovery.series).unwrap_or(1.0);
+    let paused = recovery.paused().unwrap_or(0.0) / chunks;
+    let is_used = |limit: f64| recovery.node_bytes_per_s >= limit * LIMIT_USED.value;
+    paused >= LIMIT_PAUSED.value || recovery.limit_bytes_per_s.is_some_and(is_used)
+}
+
+/// Whether a rate is what a usual network card carries.
+fn is_a_cards(bytes_per_s: f64) -> bool {
+    CARDS_BYTES_PER_S.iter().any(|card| {
+        let used = bytes_per_s / card.value;
+        used > 1.0 - BELOW_CARD.value && used <= 1.0 + ABOVE_CARD.value
+    })
+}
+
+fn evidence(recovery: &Copying<'_, '_>, spread: f64) -> Vec<Evidence> {
+    let mut evidence = vec![recovery.rate_evidence()];
+    evidence.extend(recovery.paused_evidence());
+    if let Some(end) = recovery.ends.first()
+        && let Some(sent) = end.span.per_s(|node| node.transport_tx_bytes)
+    {
+        let value = format!("{}: {}", end.node(), words::rate(sent));
+        evidence.push(Evidence::new(NODES_STATS, "transport.tx_size_in_bytes", value));
+    }
+    let value = format!("level: within {} of its mean", words::percent(spread));
+    evidence.push(Evidence::new(RECOVERY, "recovered_in_bytes between looks", value));
+    evidence.extend(recovery.idle_evidence());
+    evidence
+}
+
+/// Mean distance from the mean, over the mean; none for too few rates.
+fn spread(rates: &[f64]) -> Option<f64> {
+    let count = rates.len() as f64;
+    if count < RATES.value {
+        return None;
+    }
+    let mean = rates.iter().sum::<f64>() / count;
+    let off = rates.iter().map(|rate| (rate - mean).abs()).sum::<f64>() / count;
+    (mean > 0.0).then_some(off / mean)
+}

@@ -1,0 +1,51 @@
+//! The control group of a node keeps it from running.
+
+use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::copying::{Copying, End};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::threshold::{GIVEN_BACK, Threshold, at};
+use crate::words;
+
+/// The control group keeps the node from running for this share of the time.
+const THROTTLED: Threshold = at("cgroup time_throttled over wall time", 0.1);
+const STRENGTH: Threshold = at("strength, at least", 0.55);
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::CpuQuota,
+        label: "CPU quota",
+        signature: "the control group keeps the node from running",
+        reads: "_nodes/stats os.cgroup.cpu.stat.time_throttled_nanos",
+        thresholds: &[THROTTLED, STRENGTH, GIVEN_BACK],
+        lift: "the quota (cpu.max, limits.cpu)",
+        default: "",
+        probe: "raise the quota",
+    },
+    judges: &[Judge::End(judge)],
+};
+
+fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
+    let summed = end.span.cgroup_throttled().filter(|share| *share >= THROTTLED.value)?;
+    // A node with threads on several cores is kept from each of them.
+    let share = summed.min(1.0);
+    let (name, percent) = (end.node(), words::percent(share));
+    let sentence = format!(
+        "the control group of {name} ({}) kept it from running for {percent} of the time",
+        end.side()
+    );
+    let cores = if summed > 1.0 { ", summed over its cores" } else { "" };
+    let value = format!("{name}: rose by {} of the time{cores}", words::percent(summed));
+    Some(Finding {
+        evidence: vec![
+            recovery.rate_evidence(),
+            Evidence::new(NODES_STATS, "os.cgroup.cpu.stat.time_throttled_nanos", value),
+        ],
+        gain: Some(Gain {
+            factor: 1.0 / (1.0 - share.min(GIVEN_BACK.value)),
+            formula: format!("1 / (1 - {percent})"),
+        }),
+        ..recovery.finding_at(end, &CAUSE.rule, STRENGTH.up_to_one(share), sentence)
+    })
+}

@@ -1,0 +1,41 @@
+//! The disk of the source or of the target is busy with the recovery.
+
+use crate::diagnosis::busy::BusyDisk;
+use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::copying::{Copying, End};
+use crate::diagnosis::finding::Finding;
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::threshold::{DISK_BUSY, DISK_OWN, Threshold, at};
+use crate::words;
+
+const STRENGTH: Threshold = at("strength, at most", 0.9);
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::Disk,
+        label: "disk",
+        signature: "the disk is busy nearly all the time, mostly with the recovery's bytes",
+        reads: "_nodes/stats fs.io_stats.total.{io_time_in_millis,read_kilobytes,write_kilobytes}",
+        thresholds: &[DISK_BUSY, DISK_OWN, STRENGTH],
+        lift: "the device, its scheduler, its IOPS",
+        default: "",
+        probe: "chunks up gives nothing",
+    },
+    judges: &[Judge::End(judge)],
+};
+
+fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
+    let busy = BusyDisk::of(recovery, end).filter(BusyDisk::is_own)?;
+    let sentence = format!(
+        "the disk of {} ({}) is busy {} of the time with what it {} for the recovery",
+        end.node(),
+        end.side(),
+        words::percent(busy.share),
+        if end.is_source { "reads" } else { "writes" }
+    );
+    Some(Finding {
+        evidence: busy.evidence(recovery, end),
+        ..recovery.finding_at(end, &CAUSE.rule, STRENGTH.at_most(busy.share), sentence)
+    })
+}

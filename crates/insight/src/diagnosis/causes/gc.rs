@@ -1,0 +1,49 @@
+//! Garbage collections stop a node.
+
+use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::copying::{Copying, End};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::threshold::{GIVEN_BACK, Threshold, VERDICT, at};
+use crate::words;
+
+/// Collections take this share of the time.
+const COLLECTING: Threshold = at("GC time over wall time", 0.15);
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::Gc,
+        label: "garbage collection",
+        signature: "collections take much of the time",
+        reads: "_nodes/stats jvm.gc.collectors.*.collection_time_in_millis",
+        thresholds: &[COLLECTING, VERDICT, GIVEN_BACK],
+        lift: "heap; smaller chunks x fewer of them",
+        default: "",
+        probe: "dips align with pauses",
+    },
+    judges: &[Judge::End(judge)],
+};
+
+fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
+    let share = end.span.share(|node| node.gc_ms).filter(|share| *share >= COLLECTING.value)?;
+    let (name, percent) = (end.node(), words::percent(share));
+    let sentence = format!("garbage collections take {percent} of the time on {name}");
+    let mut evidence = vec![Evidence::new(
+        NODES_STATS,
+        "jvm.gc.collectors.*.collection_time_in_millis",
+        format!("{name}: {percent} of the time"),
+    )];
+    if let Some(heap) = end.span.mean(|node| node.heap_used_percent) {
+        let value = format!("{name}: {heap:.0} % on average");
+        evidence.push(Evidence::new(NODES_STATS, "jvm.mem.heap_used_percent", value));
+    }
+    Some(Finding {
+        evidence,
+        gain: Some(Gain {
+            factor: 1.0 / (1.0 - share.min(GIVEN_BACK.value)),
+            formula: format!("1 / (1 - {percent})"),
+        }),
+        ..recovery.finding_at(end, &CAUSE.rule, VERDICT.up_to_one(share), sentence)
+    })
+}

@@ -1,0 +1,170 @@
+//! Chunks travel, and nothing else could hold them: the round trip holds what is in flight.
+
+use record::units::show_size_setting;
+
+use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::copying::{Copying, alias_of};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS};
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::series::MS_PER_S;
+use crate::diagnosis::threshold::{IDLE, LITTLE_USED, NEAR_MS, Threshold, at};
+use crate::words;
+
+/// Where cores or disks are busy besides, only a rate that the round trip explains speaks for latency.
+const LITTLE_USED_BUSY: Threshold = at("the same beside busy cores or disks", 0.8);
+/// Without a measured round trip, chunks must take this long for latency to be a guess.
+const IMPLIED_MS: Threshold = at("chunk_size x chunks / rate, in ms", 10.0);
+/// A cause that is seen at work, such as a limiter's pauses, comes before latency.
+const STRENGTH: Threshold = at("strength, at most", 0.98);
+const GUESS_STRENGTH: Threshold = at("strength where the round trip is not known", 0.6);
+/// Where chunks in flight are at their most, these many times their size or the shards side by side are worth trying.
+const RAISE_CHUNK: Threshold = at("times the chunk size to try", 4.0);
+const RAISE_SHARDS: Threshold = at("times the shards side by side to try", 2.0);
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::Latency,
+        label: "latency",
+        signature: "no pauses that bind, CPU and disk idle, rate = chunk x chunks / round trip",
+        reads: "_recovery bytes over time; round trips measured through _nodes/stats; _cluster/settings",
+        thresholds: &[
+            LITTLE_USED,
+            LITTLE_USED_BUSY,
+            IMPLIED_MS,
+            IDLE,
+            NEAR_MS,
+            STRENGTH,
+            GUESS_STRENGTH,
+            RAISE_CHUNK,
+            RAISE_SHARDS,
+        ],
+        lift: "max_concurrent_file_chunks, then chunk_size",
+        default: "2 and 512kb; from remote 5 and 1mb",
+        probe: "chunks x2: rate x2",
+    },
+    judges: &[Judge::Copying(judge)],
+};
+
+fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
+    if recovery.rate_bytes_per_s <= 0.0 {
+        return None;
+    }
+    let implied_ms = recovery.in_flight_bytes? / recovery.rate_bytes_per_s * MS_PER_S;
+    let (strength, doubt) = strength(recovery, implied_ms)?;
+    let (lift, factor, formula) = more_in_flight(recovery)?;
+    let (next, reachable) = after_latency(recovery, factor);
+    let between = between(recovery);
+    let sentence = format!(
+        "the round trip between {between} holds: {} in flight, of which each takes {}, give {} (Little's law); {}",
+        recovery.in_flight().unwrap_or_default(),
+        words::rtt(implied_ms.round()),
+        words::rate(recovery.rate_bytes_per_s),
+        if recovery.is_idle() {
+            "no limiter binds, cores and disks are idle"
+        } else {
+            "no limiter binds, and that explains the rate although cores or disks are busy"
+        }
+    );
+    Some(Finding {
+        subjects: vec![recovery.transfer.name()],
+        evidence: evidence(recovery),
+        lift: Some(lift),
+        gain: Some(Gain {
+            factor: reachable,
+            formula: if reachable < factor {
+                format!("{formula}, up to the next limit")
+            } else {
+                formula
+            },
+        }),
+        next: Some(next),
+        doubt,
+        ..Finding::of(&CAUSE.rule, format!("between {between}"), strength, sentence)
+    })
+}
+
+/// How well the round trip explains the rate, and what else would; none where it does not.
+fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Option<(f64, Option<String>)> {
+    match (recovery.little_bytes_per_s(), recovery.rtt_ms) {
+        (Some(little), _) => {
+            let used = recovery.rate_bytes_per_s / little;
+            let least = if recovery.is_idle() { LITTLE_USED } else { LITTLE_USED_BUSY };
+            // A node that is kept from running answers as late as its chunks come: that is no round trip.
+            let runs = 1.0 - recovery.starved();
+            (used >= least.value).then(|| (STRENGTH.at_most(used) * runs, None))
+        }
+        // Near nodes: a round trip explains nothing.
+        (None, Some(_)) => None,
+        (None, None) => {
+            let doubt = "bandwidth looks the same while the round trip is not known: give the hosts of both nodes, or \
+                 compare a ping with the time a chunk takes";
+            (recovery.is_idle() && implied_ms >= IMPLIED_MS.value)
+                .then(|| (GUESS_STRENGTH.value, Some(doubt.to_owned())))
+        }
+    }
+}
+
+fn evidence(recovery: &Copying<'_, '_>) -> Vec<Evidence> {
+    let mut evidence = vec![recovery.rate_evidence()];
+    evidence.extend(recovery.paused_evidence());
+    if let Some(rtt_ms) = recovery.rtt_ms {
+        let value =
+            format!("{} shortest, against asking one node alone", words::rtt_tenths(rtt_ms));
+        evidence.push(Evidence::new(NODES_STATS, "time through another node", value));
+    }
+    let knobs = recovery.knobs;
+    evidence.push(recovery.setting_evidence(knobs.chunks.0, knobs.chunks.1));
+    if let Some(name) = knobs.chunk_setting(recovery.series) {
+        evidence.push(recovery.setting_evidence(name, knobs.chunk.1));
+    }
+    evidence.extend(recovery.idle_evidence());
+    evidence
+}
+
+/// `es-1 and es-2`, or the remote cluster and its target.
+fn between(recovery: &Copying<'_, '_>) -> String {
+    let last = recovery.transfer.last();
+    match (&last.source, &last.repository, &last.target) {
+        (Some(source), _, Some(target)) => format!("{source} and {target}"),
+        (None, Some(repository), Some(target)) => {
+            format!("{} and {target}", alias_of(repository).unwrap_or(repository))
+        }
+        _ => "the nodes".to_owned(),
+    }
+}
+
+/// What to raise so that more is in flight, by what factor, and how that is reckoned.
+fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
+    let (series, knobs) = (recovery.series, recovery.knobs);
+    let (name, default, most) = knobs.chunks;
+    let count = knobs.chunk_count(series)?;
+    if count < f64::from(most) {
+        let found = series.setting_or_default(name, default);
+        let lift = Lift::setting(name, found, Some(most.to_string()), "keep more chunks in flight");
+        return Some((lift, f64::from(most) / count, format!("{most} chunks / {count:.0}")));
+    }
+    let chunk_bytes = knobs.chunk_bytes(series)?;
+    let Some(name) = knobs.chunk.0 else {
+        let action = "chunks are at their most and their size is fixed: recover more shards side by side \
+                      (cluster.routing.allocation.node_concurrent_recoveries)";
+        let formula = "twice the shards side by side / 1".to_owned();
+        return Some((Lift::action(action), RAISE_SHARDS.value, formula));
+    };
+    let found = series.setting_or_default(name, knobs.chunk.1);
+    let to = show_size_setting((chunk_bytes * RAISE_CHUNK.value) as u64);
+    let formula = format!("{to} / {}", show_size_setting(chunk_bytes as u64));
+    let lift = Lift::setting(name, found, Some(to), "move larger chunks");
+    Some((lift, RAISE_CHUNK.value, formula))
+}
+
+/// What binds once latency does not, and the factor up to there.
+fn after_latency(recovery: &Copying<'_, '_>, factor: f64) -> (String, f64) {
+    let Some(limit) = recovery.limit_bytes_per_s else {
+        return ("the link, then disks and cores".to_owned(), factor);
+    };
+    let room = (limit / recovery.node_bytes_per_s).max(1.0);
+    let name = recovery.knobs.rate.map_or("", |(name, _)| name);
+    let text = format!("the limiter at {} a node ({name})", words::rate(limit));
+    (text, factor.min(room))
+}

@@ -1,0 +1,68 @@
+//! A bound on memory refuses work, whether something recovers or not.
+
+use record::observation::Node;
+
+use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::copying::{Copying, End};
+use crate::diagnosis::finding::{Evidence, Finding, NODES_STATS};
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::series::NodeSpan;
+use crate::diagnosis::threshold::{Threshold, at};
+
+const STRENGTH: Threshold = at("strength", 0.65);
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::Memory,
+        label: "memory",
+        signature: "breakers trip, or indexing pressure refuses requests",
+        reads: "_nodes/stats breakers.*.tripped, indexing_pressure.memory.total.*_rejections",
+        thresholds: &[STRENGTH],
+        lift: "indexing_pressure.memory.limit, heap",
+        default: "10%",
+        probe: "a lull in indexing",
+    },
+    judges: &[Judge::End(at_end), Judge::Node(judge)],
+};
+
+fn at_end(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
+    Some(Finding { subjects: vec![recovery.transfer.name()], ..judge(&end.span)? })
+}
+
+/// Breakers that tripped and requests that were refused while the node was looked at.
+fn judge(span: &NodeSpan<'_>) -> Option<Finding> {
+    let name = &span.last().name;
+    let tripped = tripped(span);
+    let rejected = span.rise(|node| node.pressure_rejections).filter(|count| *count > 0);
+    if tripped.is_empty() && rejected.is_none() {
+        return None;
+    }
+    let mut evidence = Vec::new();
+    if !tripped.is_empty() {
+        let value = format!("{name}: {}", tripped.join(", "));
+        evidence.push(Evidence::new(NODES_STATS, "breakers.*.tripped", value));
+    }
+    if let Some(count) = rejected {
+        let field = "indexing_pressure.memory.total.*_rejections";
+        evidence.push(Evidence::new(NODES_STATS, field, format!("{name}: +{count}")));
+    }
+    let sentence = format!("a bound on memory refuses work on {name}");
+    Some(Finding {
+        subjects: vec![format!("node {name}")],
+        evidence,
+        ..Finding::of(&CAUSE.rule, name, STRENGTH.value, sentence)
+    })
+}
+
+/// `parent +2` for each breaker that tripped.
+fn tripped<'a>(span: &NodeSpan<'a>) -> Vec<String> {
+    let breakers =
+        |node: &'a Node| Some(&node.breakers_tripped).filter(|breakers| !breakers.is_empty());
+    let Some((then, now)) = span.ends(breakers) else { return Vec::new() };
+    let rise = |(name, now): (&String, &u64)| {
+        let rise = now.checked_sub(*then.get(name)?)?;
+        (rise > 0).then(|| format!("{name} +{rise}"))
+    };
+    now.iter().filter_map(rise).collect()
+}

@@ -1,0 +1,69 @@
+//! The causes, one file for each. A new one is a file here with its rule and its judges, its `mod` line below, and a
+//! line in `table.rs`.
+
+mod allocation_block;
+mod allocation_slots;
+mod bandwidth;
+mod cpu;
+mod cpu_quota;
+mod disk;
+mod follower_reader;
+mod follower_stopped;
+mod follower_writer;
+mod gc;
+mod latency;
+mod memory;
+mod merge_throttle;
+mod noisy_neighbour;
+mod operation_replay;
+mod proxy;
+mod rate_limit;
+mod replica_routing;
+mod thread_cpu;
+pub(crate) mod unknown;
+
+use super::cause::{Cause, Judge};
+use super::class::Class;
+use super::rule::Rule;
+
+macro_rules! causes {
+    ($($class:ident: $file:ident,)*) => {
+        fn cause(class: Class) -> &'static Cause {
+            match class {
+                $(Class::$class => &$file::CAUSE,)*
+            }
+        }
+    };
+}
+
+super::table::table!(causes);
+
+impl Class {
+    /// How it is recognised and what lifts it.
+    pub fn rule(self) -> &'static Rule {
+        &cause(self).rule
+    }
+
+    /// The name for people.
+    pub fn label(self) -> &'static str {
+        self.rule().label
+    }
+}
+
+/// The judges of every cause, in the order of the table.
+pub(crate) fn judges() -> impl Iterator<Item = &'static Judge> {
+    Class::ALL.iter().flat_map(|class| cause(*class).judges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_stands_in_its_own_line_of_the_table_and_only_the_unknown_has_no_judge() {
+        for class in Class::ALL {
+            assert_eq!(class.rule().class, *class);
+            assert_eq!(cause(*class).judges.is_empty(), *class == Class::Unknown);
+        }
+    }
+}

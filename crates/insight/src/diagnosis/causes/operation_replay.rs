@@ -1,0 +1,66 @@
+//! Operations are replayed, one batch after another.
+
+use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::finding::{Finding, Gain, Lift};
+use crate::diagnosis::replaying::Replaying;
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::threshold::{STAGE, Threshold, at};
+use crate::words;
+
+/// Twice the batches are worth trying, up to the setting's maximum.
+const RAISE: Threshold = at("times the batches at once to try", 2.0);
+const BATCHES_MAX: Threshold = at("batches at once, at most", 4.0);
+
+const SETTING: &str = "indices.recovery.max_concurrent_operations";
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::OperationReplay,
+        label: "operation replay",
+        signature: "the stage is TRANSLOG most of the time",
+        reads: "_recovery stage, translog.{recovered,total}",
+        thresholds: &[STAGE, RAISE, BATCHES_MAX],
+        lift: SETTING,
+        default: "1",
+        probe: "operations 1 to 2",
+    },
+    judges: &[Judge::Replaying(judge)],
+};
+
+fn judge(recovery: &Replaying<'_, '_>) -> Option<Finding> {
+    let transfer = recovery.transfer;
+    let setting = recovery.series.setting_or_default(SETTING, CAUSE.rule.default);
+    let now: f64 = setting.value.parse().unwrap_or(1.0);
+    let to = (now * RAISE.value).clamp(RAISE.value, BATCHES_MAX.value);
+    let may_rise = now < BATCHES_MAX.value;
+    let rate = transfer
+        .ops_per_s()
+        .map_or_else(String::new, |rate| format!(" at {} a second", words::three_digits(rate)));
+    let sentence = format!(
+        "{} replays operations{rate}, {} batch{} at a time; the files are there",
+        transfer.name(),
+        setting.value,
+        if now > 1.0 { "es" } else { "" }
+    );
+    let action = if may_rise {
+        "replay more batches at once; fewer operations are retained where index.translog.retention and leases are \
+         short"
+    } else {
+        "it is at its maximum: let indexing pause, or let the copy start from files"
+    };
+    let target = transfer.last().target.as_deref().unwrap_or_default();
+    Some(Finding {
+        subjects: vec![transfer.name()],
+        evidence: recovery.evidence.clone(),
+        lift: Some(Lift::setting(SETTING, setting, may_rise.then(|| format!("{to:.0}")), action)),
+        gain: may_rise.then(|| Gain {
+            factor: to / now,
+            formula: format!(
+                "{to:.0} batches at once / {now:.0}, until the target's cores are busy"
+            ),
+        }),
+        next: Some("the target's cores or disk".to_owned()),
+        ..Finding::of(&CAUSE.rule, target, transfer.share_in("TRANSLOG"), sentence)
+    })
+}

@@ -1,0 +1,142 @@
+//! The limiter of a node holds its recoveries.
+
+use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::copying::Copying;
+use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS};
+use crate::diagnosis::knobs::show_whole_mib;
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::threshold::{LIMIT_PAUSED, LIMIT_USED, NEAR_MS, Threshold, VERDICT, at};
+use crate::words;
+
+/// Where a cluster tells no pauses, the rate alone must be this close to the limit.
+const USED_ALONE: Threshold = at("the same where pauses are not told", 0.9);
+/// Pauses over wall time and chunks in flight, where the limiter's rate does not tell.
+const PAUSED_ALONE: Threshold = at("throttle time over wall time x chunks in flight", 0.5);
+/// Pauses alone are weaker evidence than a rate that is the limiter's.
+const PAUSED_STRENGTH: Threshold = at("strength of pauses alone, at most", 0.9);
+/// The limit is raised up to the ceiling of latency where that is so much above it.
+const ROOM: Threshold = at("ceiling of latency over the limit, to raise it up to there", 1.05);
+/// Otherwise it is raised by what chunks pause, within these bounds.
+const RAISE_MIN: Threshold = at("times the limit to try, at least", 2.0);
+const RAISE_MAX: Threshold = at("times the limit to try, at most", 8.0);
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::RateLimit,
+        label: "rate limit",
+        signature: "pauses rise, and the node moves as much as its limiter lets through",
+        reads: "_recovery index.{source,target}_throttle_time_in_millis; _nodes/stats \
+                indices.recovery.throttle_time_in_millis; _cluster/settings",
+        thresholds: &[
+            LIMIT_USED,
+            USED_ALONE,
+            LIMIT_PAUSED,
+            PAUSED_ALONE,
+            PAUSED_STRENGTH,
+            VERDICT,
+            NEAR_MS,
+            ROOM,
+            RAISE_MIN,
+            RAISE_MAX,
+        ],
+        lift: "indices.recovery.max_bytes_per_sec (ccr.indices.recovery.max_bytes_per_sec from remote)",
+        default: "40mb",
+        probe: "limit -20 %: rate -20 %",
+    },
+    judges: &[Judge::Copying(judge)],
+};
+
+fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
+    let (name, default) = recovery.knobs.rate?;
+    let limit = recovery.limit_bytes_per_s?;
+    let used = recovery.node_bytes_per_s / limit;
+    let paused = recovery.paused();
+    let sleepers = recovery.knobs.chunk_count(recovery.series).unwrap_or(1.0);
+    // Pauses are summed over the chunks in flight: this is the share of the time that each of them paused.
+    let each_paused = paused.map_or(0.0, |paused| paused / sleepers);
+    let strength = match paused {
+        Some(paused) if used >= LIMIT_USED.value && paused >= LIMIT_PAUSED.value => used.min(1.0),
+        None if used >= USED_ALONE.value => VERDICT.value,
+        // The limiter may also serve recoveries that are not seen from here.
+        Some(_) if each_paused >= PAUSED_ALONE.value => PAUSED_STRENGTH.at_most(each_paused),
+        _ => return None,
+    };
+    let setting = recovery.series.setting_or_default(name, default);
+    let ceiling = recovery
+        .little_bytes_per_s()
+        .map(|one| one * recovery.node_bytes_per_s / recovery.rate_bytes_per_s);
+    let to = raised(limit, ceiling, each_paused);
+    // Where the recoveries that are seen use less than the limit, others use the rest: these have the whole limit to
+    // gain, and no more.
+    let today_bytes_per_s =
+        if used >= LIMIT_USED.value { recovery.node_bytes_per_s } else { limit };
+    let to_text = show_whole_mib(to);
+    let mut evidence = vec![recovery.rate_evidence()];
+    evidence.extend(recovery.paused_evidence());
+    evidence.extend(node_pauses(recovery));
+    evidence.push(Evidence::setting(name, &setting));
+    let sentence = if used >= LIMIT_USED.value {
+        format!(
+            "the limiter of {} holds: {} of the {} that {name} = {} lets through",
+            recovery.node,
+            words::rate(recovery.node_bytes_per_s),
+            words::rate(limit),
+            setting.value
+        )
+    } else {
+        format!(
+            "the limiter of {} holds ({name} = {}): chunks pause {} of their time",
+            recovery.node,
+            setting.value,
+            words::percent(each_paused.min(1.0))
+        )
+    };
+    let formula = match ceiling {
+        Some(_) => format!("{to_text} / {}", words::rate(today_bytes_per_s)),
+        None => format!(
+            "{to_text} / {}: chunks pause {} of their time; if nothing else binds first",
+            words::rate(today_bytes_per_s),
+            words::percent(each_paused.min(1.0))
+        ),
+    };
+    let action = "raise the limit while searches and indexing have room";
+    Some(Finding {
+        subjects: vec![recovery.transfer.name()],
+        evidence,
+        lift: Some(Lift::setting(name, setting, Some(to_text), action)),
+        gain: Some(Gain { factor: (to / today_bytes_per_s).max(1.0), formula }),
+        next: Some(next_limit(recovery, ceiling)),
+        ..Finding::of(&CAUSE.rule, &recovery.node, strength, sentence)
+    })
+}
+
+/// The limit to try: up to where latency holds, or by what chunks would be faster without their pauses.
+fn raised(limit: f64, ceiling: Option<f64>, each_paused: f64) -> f64 {
+    let paused_max = 1.0 - 1.0 / RAISE_MAX.value;
+    let unpaused = (1.0 / (1.0 - each_paused.min(paused_max))).max(RAISE_MIN.value);
+    let ceiling = ceiling.filter(|ceiling| *ceiling > limit * ROOM.value);
+    ceiling.unwrap_or(limit * unpaused).min(limit * RAISE_MAX.value)
+}
+
+fn node_pauses(recovery: &Copying<'_, '_>) -> Option<Evidence> {
+    let end = recovery.ends.iter().find(|end| end.node() == recovery.node)?;
+    let ms = end.span.rise(|node| node.throttle_ms)?;
+    let value = format!("{}: rose by {ms} ms", recovery.node);
+    Some(Evidence::new(NODES_STATS, "indices.recovery.throttle_time_in_millis", value))
+}
+
+fn next_limit(recovery: &Copying<'_, '_>, ceiling: Option<f64>) -> String {
+    match (ceiling, recovery.rtt_ms) {
+        (Some(ceiling), rtt_ms) => format!(
+            "latency at {} ({} over {})",
+            words::rate(ceiling),
+            recovery.in_flight().unwrap_or_default(),
+            words::rtt(rtt_ms.unwrap_or_default())
+        ),
+        (None, Some(rtt_ms)) if rtt_ms < NEAR_MS.value => {
+            "disks, cores or the network: the nodes are near each other".to_owned()
+        }
+        (None, _) => "latency, disks, cores or the network; the round trip is not known".to_owned(),
+    }
+}

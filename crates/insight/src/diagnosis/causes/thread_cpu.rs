@@ -1,0 +1,78 @@
+//! One thread of a node is busy, where several could be.
+
+use record::observation::HotThreads;
+
+use crate::diagnosis::busy::BusyCores;
+use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::class::Class;
+use crate::diagnosis::copying::{Copying, End};
+use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS};
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::series::Series;
+use crate::diagnosis::threshold::{CPU_BUSY, Threshold, at};
+use crate::words;
+
+/// Stacks in TLS or compression are better evidence than the use of one core alone.
+const STRENGTH_BY_STACKS: Threshold = at("strength where stacks show it", 0.75);
+const STRENGTH: Threshold = at("strength where they do not", 0.55);
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::ThreadCpu,
+        label: "thread CPU",
+        signature: "one thread in TLS, compression or the event loop, while other cores are free",
+        reads: "_nodes/hot_threads frames; _nodes/stats os.cpu.percent, process.cpu.total_in_millis",
+        thresholds: &[CPU_BUSY, STRENGTH_BY_STACKS, STRENGTH],
+        lift: "max_concurrent_file_chunks, transport.compress",
+        default: "2",
+        probe: "chunks up gains at low latency",
+    },
+    judges: &[Judge::End(judge)],
+};
+
+fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
+    if end.span.cpu().is_none() || BusyCores::of(end).is_some() {
+        return None;
+    }
+    let name = end.node();
+    let threads = hot_threads(recovery.series, name);
+    // One core's worth of work in a process that has more, where stacks or the embedded engine's single loop say why.
+    let has_one_loop = recovery.series.flavour() == "narrows";
+    let cores = end.span.share(|node| node.process_cpu_ms)?;
+    if cores < CPU_BUSY.value || !(has_one_loop || threads > 0) {
+        return None;
+    }
+    let shown = words::three_digits(cores);
+    let sentence = format!(
+        "{name} ({}) uses {shown} cores, and what it does stands in line on few threads",
+        end.side()
+    );
+    let value = format!("{name}: {shown} cores");
+    let mut evidence = vec![
+        recovery.rate_evidence(),
+        Evidence::new(NODES_STATS, "process.cpu.total_in_millis", value),
+    ];
+    if threads > 0 {
+        let value = format!("{name}: {threads} threads in TLS or compression");
+        evidence.push(Evidence::new("_nodes/hot_threads", "stacks", value));
+    }
+    let (setting, default, most) = recovery.knobs.chunks;
+    let found = recovery.series.setting_or_default(setting, default);
+    let to = (found.value != most.to_string()).then(|| most.to_string());
+    let action = "spread the work over more threads; look at transport.compress";
+    let strength = if threads > 0 { STRENGTH_BY_STACKS } else { STRENGTH };
+    Some(Finding {
+        evidence,
+        lift: Some(Lift::setting(setting, found, to, action)),
+        ..recovery.finding_at(end, &CAUSE.rule, strength.value, sentence)
+    })
+}
+
+/// Threads of a node whose stacks are in TLS or in compression, in the look that shows most.
+fn hot_threads(series: &Series<'_>, node: &str) -> u32 {
+    let looks = series.looks().iter().flat_map(|(_, look)| &look.hot_threads);
+    let count = |hot: &HotThreads| -> u32 {
+        ["tls", "compression"].iter().filter_map(|kind| hot.threads.get(*kind)).sum()
+    };
+    looks.filter(|hot| hot.node == node).map(count).max().unwrap_or(0)
+}

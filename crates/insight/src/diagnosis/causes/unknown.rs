@@ -1,0 +1,61 @@
+//! Nothing that can be seen is near a limit.
+
+use crate::diagnosis::cause::Cause;
+use crate::diagnosis::class::Class;
+use crate::diagnosis::finding::{Evidence, Finding};
+use crate::diagnosis::following::Following;
+use crate::diagnosis::rule::Rule;
+use crate::diagnosis::series::Transfer;
+use crate::diagnosis::threshold::{
+    FAST_BYTES_PER_S, JUDGED_MS, SAME_RATE, SHORT_S, Threshold, VERDICT, at,
+};
+use crate::words;
+
+const STRENGTH: Threshold = at("strength", 0.0);
+
+pub(super) static CAUSE: Cause = Cause {
+    rule: Rule {
+        class: Class::Unknown,
+        label: "unknown",
+        signature: "slow, and nothing that REST shows is near a limit",
+        reads: "all of the above",
+        thresholds: &[VERDICT, SHORT_S, JUDGED_MS, SAME_RATE, FAST_BYTES_PER_S, STRENGTH],
+        lift: "look longer, or from the other cluster too; --probe where the cluster may be changed",
+        default: "",
+        probe: "brake each limit by 20 %",
+    },
+    judges: &[],
+};
+
+/// A recovery that no cause explains; `why` not, in words.
+pub(crate) fn recovery(transfer: &Transfer<'_>, why: &str, evidence: Vec<Evidence>) -> Finding {
+    let (last, name) = (transfer.last(), transfer.name());
+    let rate = transfer
+        .bytes_per_s()
+        .map_or_else(String::new, |rate| format!(" at {}", words::rate(rate)));
+    let sentence = if last.ended {
+        format!("{name} came{rate}, and what held it is unknown: {why}")
+    } else {
+        format!("{name} is in {}{rate}, and what holds it is unknown: {why}", last.stage)
+    };
+    let place = last.target.as_deref().unwrap_or_default();
+    Finding {
+        subjects: vec![name],
+        evidence,
+        ..Finding::of(&CAUSE.rule, place, STRENGTH.value, sentence)
+    }
+}
+
+/// A follower that lags and that no cause explains; none where it does not lag.
+pub(crate) fn follower(following: &Following<'_, '_>) -> Option<Finding> {
+    let lagging = following.lagging()?;
+    let name = following.now.shard_name();
+    let sentence = format!(
+        "{name} is {} operations behind and does not catch up; why is unknown",
+        lagging.ops
+    );
+    Some(Finding {
+        evidence: vec![lagging.evidence],
+        ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
+    })
+}

@@ -1,0 +1,215 @@
+//! A recovery that copies files: all that is known of it, for the judges of its causes.
+
+use record::observation::Recovery;
+use record::units::{show_seconds, show_size_setting};
+
+use super::finding::{Evidence, Finding, NODES_STATS, RECOVERY};
+use super::knobs::Knobs;
+use super::rule::Rule;
+use super::series::{MS_PER_S, NodeSpan, Series, Transfer};
+use super::threshold::{IDLE, NEAR_MS, SAME_RATE};
+use crate::words;
+
+/// A recovery that copies files.
+pub(crate) struct Copying<'s, 'a> {
+    pub(crate) series: &'s Series<'a>,
+    pub(crate) transfer: &'s Transfer<'a>,
+    pub(crate) knobs: Knobs,
+    pub(crate) rate_bytes_per_s: f64,
+    /// Rate of all recoveries under the same limiter, of the busier end, and that end's name.
+    pub(crate) node_bytes_per_s: f64,
+    pub(crate) node: String,
+    pub(crate) limit_bytes_per_s: Option<f64>,
+    pub(crate) in_flight_bytes: Option<f64>,
+    pub(crate) rtt_ms: Option<f64>,
+    /// Source and target, as far as their nodes were seen.
+    pub(crate) ends: Vec<End<'a>>,
+}
+
+/// The source or the target of a recovery, and what its node did meanwhile.
+pub(crate) struct End<'a> {
+    pub(crate) is_source: bool,
+    pub(crate) span: NodeSpan<'a>,
+}
+
+impl<'a> End<'a> {
+    /// Name of the node.
+    pub(crate) fn node(&self) -> &'a str {
+        &self.span.last().name
+    }
+
+    /// `source` or `target`.
+    pub(crate) fn side(&self) -> &'static str {
+        if self.is_source { "source" } else { "target" }
+    }
+}
+
+impl<'s, 'a> Copying<'s, 'a> {
+    pub(crate) fn of(
+        series: &'s Series<'a>,
+        transfer: &'s Transfer<'a>,
+        all: &[Transfer<'a>],
+    ) -> Option<Self> {
+        let last = transfer.last();
+        let knobs = Knobs::of(last, series.flavour());
+        let rate_bytes_per_s = transfer.bytes_per_s()?;
+        // One limiter a node serves every recovery of the kind, whichever shard trips it.
+        let shared = |end: Option<&str>, of: fn(&Recovery) -> Option<&str>| -> f64 {
+            let same = all.iter().filter(|other| {
+                let other = other.last();
+                end.is_some() && of(other) == end && Knobs::of(other, series.flavour()) == knobs
+            });
+            // A recovery that went on before or after this one used nothing of the limiter meanwhile.
+            same.filter_map(|one| Some(one.bytes_per_s()? * transfer.overlap(one))).sum()
+        };
+        let from = shared(last.source.as_deref(), |r| r.source.as_deref());
+        let onto = shared(last.target.as_deref(), |r| r.target.as_deref());
+        let paused = |name: &Option<String>| {
+            let span = series.node(name.as_deref()?)?;
+            span.rise(|node| node.throttle_ms)
+        };
+        // Of two ends that move the same, the one that pauses more holds the other.
+        let at_source = from > onto * (1.0 + SAME_RATE.value)
+            || (from >= onto * (1.0 - SAME_RATE.value)
+                && paused(&last.source) > paused(&last.target));
+        let (node, node_bytes_per_s) = match (&last.source, &last.target) {
+            (Some(source), _) if at_source => (source.clone(), from),
+            (_, Some(target)) => (target.clone(), onto.max(rate_bytes_per_s)),
+            (Some(source), None) => (source.clone(), from),
+            (None, None) => (String::new(), rate_bytes_per_s),
+        };
+        let end = |is_source, name: &Option<String>| {
+            Some(End { is_source, span: series.node(name.as_deref()?)? })
+        };
+        let ends = [end(true, &last.source), end(false, &last.target)];
+        let alias = last.repository.as_deref().and_then(alias_of);
+        let rtt_ms = match (alias, &last.source, &last.target) {
+            (Some(alias), ..) => series.remote_rtt_ms(alias),
+            (None, Some(source), Some(target)) => series.rtt_ms(source, target),
+            _ => None,
+        };
+        Some(Copying {
+            limit_bytes_per_s: knobs.rate_bytes_per_s(series),
+            in_flight_bytes: knobs.in_flight_bytes(series),
+            series,
+            transfer,
+            knobs,
+            rate_bytes_per_s,
+            node_bytes_per_s,
+            node,
+            rtt_ms,
+            ends: ends.into_iter().flatten().collect(),
+        })
+    }
+
+    /// Pauses over wall time.
+    pub(crate) fn paused(&self) -> Option<f64> {
+        Some(self.transfer.paused_ms()? as f64 / self.transfer.wall_ms())
+    }
+
+    /// The rate that chunks in flight allow over the round trip (Little's law); none where the round trip is not
+    /// known or too short to tell.
+    pub(crate) fn little_bytes_per_s(&self) -> Option<f64> {
+        let rtt_ms = self.rtt_ms.filter(|rtt| *rtt >= NEAR_MS.value)?;
+        Some(self.in_flight_bytes? / (rtt_ms / MS_PER_S))
+    }
+
+    /// Highest use of a resource over both ends; none where neither tells.
+    pub(crate) fn busiest(&self, of: impl Fn(&NodeSpan<'_>) -> Option<f64>) -> Option<f64> {
+        self.ends.iter().filter_map(|end| of(&end.span)).reduce(f64::max)
+    }
+
+    /// Share of the time that a control group keeps either end from running, 0 to 1.
+    pub(crate) fn starved(&self) -> f64 {
+        self.busiest(|span| span.cgroup_throttled()).unwrap_or(0.0).min(1.0)
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        let cpu = self.busiest(|span| span.cpu().map(|(share, _)| share)).unwrap_or(0.0);
+        let disk = self.busiest(|span| span.share(|node| node.io_time_ms)).unwrap_or(0.0);
+        cpu < IDLE.value && disk < IDLE.value
+    }
+
+    pub(crate) fn in_flight(&self) -> Option<String> {
+        let chunk = self.knobs.chunk_bytes(self.series)? as u64;
+        let count = self.knobs.chunk_count(self.series)?;
+        Some(format!("{count:.0} chunks of {}", show_size_setting(chunk)))
+    }
+
+    pub(crate) fn rate_evidence(&self) -> Evidence {
+        let (own, of_node) =
+            (words::rate(self.rate_bytes_per_s), words::rate(self.node_bytes_per_s));
+        let value = format!("{own}, {of_node} on {}", self.node);
+        Evidence::new(RECOVERY, "index.size.recovered_in_bytes", value)
+    }
+
+    pub(crate) fn paused_evidence(&self) -> Option<Evidence> {
+        let wall = show_seconds(self.transfer.wall_ms() / MS_PER_S);
+        Some(Evidence::new(
+            RECOVERY,
+            "index.source_throttle_time_in_millis + target_throttle_time_in_millis",
+            format!("rose by {} ms in {wall}", self.transfer.paused_ms()?),
+        ))
+    }
+
+    pub(crate) fn setting_evidence(&self, name: &str, default: &str) -> Evidence {
+        Evidence::setting(name, &self.series.setting_or_default(name, default))
+    }
+
+    pub(crate) fn idle_evidence(&self) -> Vec<Evidence> {
+        let mut all = Vec::new();
+        for end in &self.ends {
+            let whose = format!("{} ({})", end.node(), end.side());
+            if let Some((share, field)) = end.span.cpu() {
+                let value = format!("{whose}: {}", words::percent(share));
+                all.push(Evidence::new(NODES_STATS, field, value));
+            }
+            if let Some(share) = end.span.share(|node| node.io_time_ms) {
+                let value = format!("{whose}: busy {} of the time", words::percent(share));
+                all.push(Evidence::new(NODES_STATS, "fs.io_stats.total.io_time_in_millis", value));
+            }
+        }
+        all
+    }
+
+    /// A finding on the node at one end.
+    pub(crate) fn finding_at(
+        &self,
+        end: &End<'_>,
+        rule: &Rule,
+        strength: f64,
+        sentence: String,
+    ) -> Finding {
+        Finding {
+            subjects: vec![self.transfer.name()],
+            ..Finding::of(rule, end.node(), strength, sentence)
+        }
+    }
+
+    /// What the embedded engine charged the time to: it knows, where REST alone has to infer.
+    pub(crate) fn own_accounting(&self) -> Option<Evidence> {
+        let charged = |limit| {
+            let of = |recovery: &Recovery| recovery.charged_ns.get(&limit).copied();
+            // A limit that it was not charged to at first is not there.
+            of(self.transfer.last())?;
+            self.transfer.rise(|recovery| Some(of(recovery).unwrap_or(0)))
+        };
+        let rises: Vec<(record::Limit, u64)> = record::Limit::ALL
+            .into_iter()
+            .filter_map(|limit| Some((limit, charged(limit)?)))
+            .collect();
+        let total: u64 = rises.iter().map(|(_, ns)| ns).sum();
+        let (limit, most) = rises.into_iter().max_by_key(|(_, ns)| *ns)?;
+        (total > 0).then(|| {
+            let share = most as f64 / total as f64;
+            let value =
+                format!("{} of the time charged to {}", words::percent(share), limit.label());
+            Evidence::new(RECOVERY, "narrows.charged_ns", value)
+        })
+    }
+}
+
+/// The remote cluster behind a repository.
+pub(crate) fn alias_of(repository: &str) -> Option<&str> {
+    repository.strip_prefix("_ccr_").or_else(|| repository.strip_prefix("replication-remote-repo-"))
+}

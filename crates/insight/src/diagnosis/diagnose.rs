@@ -1,0 +1,192 @@
+//! Everything that a series of looks shows, judged.
+
+use record::observation::Recovery;
+use record::{Line, RunDir};
+use serde::Serialize;
+
+use super::cause::Judge;
+use super::causes::{judges, unknown};
+use super::class::Class;
+use super::finding::Finding;
+use super::following::followings;
+use super::probe::outcome::Outcome;
+use super::recovery::{self, Judged};
+use super::series::Series;
+use super::waiting::waiting;
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// How long was looked, in milliseconds.
+    pub looked_ms: f64,
+    /// How often.
+    pub looks: usize,
+    /// Everything that holds something, strongest first; unknown causes come last.
+    pub findings: Vec<Finding>,
+    /// What was looked at and is well, a sentence each.
+    pub healthy: Vec<String>,
+    /// What could not be asked, and what is lost without it.
+    pub gaps: Vec<String>,
+    /// The whole in one sentence.
+    pub headline: String,
+    /// What was tried; empty where looking was all.
+    pub probes: Vec<Outcome>,
+}
+
+/// The looks that a run recorded; empty where it measured instead.
+pub fn recorded(run: &RunDir) -> Series<'_> {
+    Series::new(run.lines.iter().filter_map(|line| match line {
+        Line::Observation { t_ms, observation } => Some((*t_ms, &**observation)),
+        _ => None,
+    }))
+}
+
+/// Judges everything that a series of looks shows.
+pub fn diagnose(series: &Series<'_>) -> Diagnosis {
+    let (recovering, healthy) = of_recoveries(series);
+    let mut findings = merged(recovering);
+    // More slots help only where the recoveries that have one leave room.
+    let held_by = findings
+        .iter()
+        .find(|f| !matches!(f.class, Class::Unknown | Class::Latency | Class::OperationReplay))
+        .map(|finding| finding.class.label());
+    findings.extend(of_waiting(series, held_by));
+    findings.extend(merged(of_followers(series)));
+    findings.extend(of_cluster(series));
+    let nodes = of_nodes(series, &findings);
+    findings.extend(nodes);
+    sort(&mut findings);
+    let gaps = series.last().map(|look| &look.gaps).into_iter().flatten();
+    let mut diagnosis = Diagnosis {
+        looked_ms: series.span_ms(),
+        looks: series.looks().len(),
+        findings,
+        healthy,
+        gaps: gaps
+            .map(|gap| {
+                format!("{}: {}; without it one cannot tell {}", gap.path, gap.found, gap.lost)
+            })
+            .collect(),
+        headline: String::new(),
+        probes: Vec::new(),
+    };
+    diagnosis.headline = headline(&diagnosis, series);
+    diagnosis
+}
+
+/// What holds recoveries, and sentences on those that nothing holds.
+fn of_recoveries(series: &Series<'_>) -> (Vec<Finding>, Vec<String>) {
+    let transfers = series.transfers();
+    let queue = series.last().is_some_and(|look| {
+        look.waiting.iter().any(|copy| copy.can_allocate.as_deref() == Some("throttled"))
+    });
+    let (mut findings, mut healthy) = (Vec::new(), Vec::new());
+    for one in transfers.iter().filter(|transfer| transfer.last().copies_files()) {
+        match recovery::judge(series, one, &transfers, queue) {
+            Judged::Held(finding) => findings.push(*finding),
+            Judged::Healthy(sentence) => healthy.push(sentence),
+        }
+    }
+    if findings.is_empty() && healthy.is_empty() {
+        findings.extend(recovery::just_begun(series));
+    }
+    (findings, healthy)
+}
+
+fn of_waiting(series: &Series<'_>, held_by: Option<&str>) -> Vec<Finding> {
+    let first = |waiting| {
+        judges().find_map(|judge| match judge {
+            Judge::Waiting(judge) => judge(&waiting),
+            _ => None,
+        })
+    };
+    waiting(series, held_by).into_iter().filter_map(first).collect()
+}
+
+fn of_followers(series: &Series<'_>) -> Vec<Finding> {
+    let first = |following| {
+        let known = judges().find_map(|judge| match judge {
+            Judge::Following(judge) => judge(&following),
+            _ => None,
+        });
+        known.or_else(|| unknown::follower(&following))
+    };
+    followings(series).into_iter().filter_map(first).collect()
+}
+
+/// What slows a cluster besides, recoveries or not.
+fn of_cluster(series: &Series<'_>) -> Vec<Finding> {
+    let remotes = series.remotes();
+    let of_remote = judges().flat_map(|judge| match judge {
+        Judge::Remote(judge) => remotes.iter().filter_map(|one| judge(series, one)).collect(),
+        _ => Vec::new(),
+    });
+    let of_all = judges().filter_map(|judge| match judge {
+        Judge::Cluster(judge) => judge(series),
+        _ => None,
+    });
+    of_remote.chain(of_all).collect()
+}
+
+/// What holds nodes where nothing recovers: causes that are not `known` there already.
+fn of_nodes(series: &Series<'_>, known: &[Finding]) -> Vec<Finding> {
+    let spans: Vec<_> =
+        series.node_names().into_iter().filter_map(|name| series.node(name)).collect();
+    let all = judges().flat_map(|judge| match judge {
+        Judge::Node(judge) => spans.iter().filter_map(judge).collect(),
+        _ => Vec::new(),
+    });
+    all.filter(|one| !known.iter().any(|other| one.is_twin_of(other))).collect()
+}
+
+/// Strongest first; unknown causes come last.
+pub(super) fn sort(findings: &mut [Finding]) {
+    let rank = |finding: &Finding| (finding.class == Class::Unknown, -finding.strength);
+    findings.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
+}
+
+/// Findings of one cause in one place become one: a limiter is a node's, whichever shards it holds.
+fn merged(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut merged: Vec<Finding> = Vec::new();
+    for finding in findings {
+        match merged.iter_mut().find(|other| finding.is_twin_of(other)) {
+            Some(twin) => {
+                twin.subjects.extend(finding.subjects.iter().cloned());
+                if finding.strength > twin.strength {
+                    *twin = Finding { subjects: std::mem::take(&mut twin.subjects), ..finding };
+                }
+            }
+            None => merged.push(finding),
+        }
+    }
+    merged
+}
+
+pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
+    if diagnosis.looks < 2 {
+        return "one look is not enough: counters say something only by how they change".to_owned();
+    }
+    let known = diagnosis.findings.iter().find(|finding| finding.class != Class::Unknown);
+    if let Some(first) = known.or(diagnosis.findings.first()) {
+        let others = match diagnosis.findings.len() - 1 {
+            0 => String::new(),
+            1 => "; 1 more finding".to_owned(),
+            n => format!("; {n} more findings"),
+        };
+        return format!("{}: {}{others}", first.class.label(), first.sentence);
+    }
+    let last = series.last();
+    let goes_on = |recovery: &&Recovery| !recovery.ended && recovery.copies_files();
+    let recovering = last.map_or(0, |look| look.recoveries.iter().filter(goes_on).count());
+    let status = last
+        .and_then(|look| look.health.as_ref())
+        .map_or("unknown", |health| health.status.as_str());
+    match recovering {
+        0 if diagnosis.healthy.is_empty() => {
+            format!("healthy: nothing recovers or waits (health {status})")
+        }
+        0 => format!("healthy: what recovered is done (health {status})"),
+        1 => "healthy: 1 recovery goes on and nothing holds it".to_owned(),
+        n => format!("healthy: {n} recoveries go on and nothing holds them"),
+    }
+}

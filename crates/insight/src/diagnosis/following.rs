@@ -1,0 +1,66 @@
+//! A shard that follows another cluster's, for the judges of its causes.
+
+use record::observation::Follower;
+
+use super::finding::{Evidence, Finding};
+use super::rule::Rule;
+use super::series::Series;
+use super::threshold::{CATCHES_UP, LAG_OPS};
+
+/// The API that tells of followers.
+pub(crate) const CCR_STATS: &str = "_ccr/stats";
+
+/// A shard that follows, in the first look and in the last.
+pub(crate) struct Following<'s, 'a> {
+    pub(crate) series: &'s Series<'a>,
+    pub(crate) now: &'a Follower,
+    /// None where it did not follow yet.
+    then: Option<&'a Follower>,
+}
+
+/// A follower that is behind its leader and does not catch up.
+pub(crate) struct Lagging<'a> {
+    pub(crate) then: &'a Follower,
+    /// Operations that it lacks.
+    pub(crate) ops: u64,
+    pub(crate) evidence: Evidence,
+}
+
+/// Every shard that follows in the last look.
+pub(crate) fn followings<'s, 'a>(series: &'s Series<'a>) -> Vec<Following<'s, 'a>> {
+    let (Some((_, first)), Some(last)) = (series.looks().first(), series.last()) else {
+        return Vec::new();
+    };
+    let one = |now: &'a Follower| {
+        let is_same = |then: &&Follower| (&then.index, then.shard) == (&now.index, now.shard);
+        Following { series, now, then: first.followers.iter().find(is_same) }
+    };
+    last.followers.iter().map(one).collect()
+}
+
+impl<'a> Following<'_, 'a> {
+    /// How it lags; none where it stopped, lacks little, or catches up.
+    pub(crate) fn lagging(&self) -> Option<Lagging<'a>> {
+        if self.now.fatal.is_some() {
+            return None;
+        }
+        let ops = self.now.lag_ops().filter(|ops| *ops as f64 >= LAG_OPS.value)?;
+        let then = self.then?;
+        let was = then.lag_ops()?;
+        if (ops as f64) < was as f64 * CATCHES_UP.value {
+            return None;
+        }
+        let field = "leader_global_checkpoint - follower_global_checkpoint";
+        let evidence = Evidence::new(CCR_STATS, field, format!("{was} then, {ops} now"));
+        Some(Lagging { then, ops, evidence })
+    }
+
+    /// A finding on this shard.
+    pub(crate) fn finding(&self, rule: &Rule, strength: f64, sentence: String) -> Finding {
+        let place = self.now.remote.clone().unwrap_or_default();
+        Finding {
+            subjects: vec![self.now.shard_name()],
+            ..Finding::of(rule, place, strength, sentence)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Which cause holds one recovery: the judges answer, and the strongest answer counts.
+
+use record::units::show_seconds;
+
+use super::cause::Judge;
+use super::causes::{judges, unknown};
+use super::copying::Copying;
+use super::finding::Finding;
+use super::replaying::Replaying;
+use super::series::{MS_PER_S, Series, Transfer};
+use super::threshold::{FAST_BYTES_PER_S, JUDGED_MS, SHORT_S, STAGE, VERDICT};
+use crate::words;
+
+/// What is made of one recovery.
+#[derive(Clone, Debug)]
+pub(crate) enum Judged {
+    /// Nothing that a setting would lift; why, in a sentence.
+    Healthy(String),
+    /// What holds it.
+    Held(Box<Finding>),
+}
+
+/// Judges one recovery among all.
+///
+/// `queue` says whether copies wait for a slot: then the short ones count too, for they are many.
+pub(crate) fn judge(
+    series: &Series<'_>,
+    transfer: &Transfer<'_>,
+    all: &[Transfer<'_>],
+    queue: bool,
+) -> Judged {
+    let is_too_short = !queue || transfer.wall_ms() < JUDGED_MS.value;
+    if let Some(why) = is_short(transfer).filter(|_| is_too_short) {
+        return Judged::Healthy(why);
+    }
+    if transfer.share_in("TRANSLOG") >= STAGE.value {
+        let replaying = Replaying::of(series, transfer);
+        let first = judges().find_map(|judge| match judge {
+            Judge::Replaying(judge) => judge(&replaying),
+            _ => None,
+        });
+        let unknown = || unknown::recovery(transfer, "nothing slows the replay", Vec::new());
+        return Judged::Held(Box::new(first.unwrap_or_else(unknown)));
+    }
+    match Copying::of(series, transfer, all) {
+        Some(copying) => copying_held(&copying),
+        None => {
+            let finding = unknown::recovery(transfer, "its bytes are not told", Vec::new());
+            Judged::Held(Box::new(finding))
+        }
+    }
+}
+
+fn copying_held(copying: &Copying<'_, '_>) -> Judged {
+    let mut strong = strong_candidates(copying).into_iter();
+    if let Some(mut first) = strong.next() {
+        if first.next.is_none() {
+            first.next = strong
+                .next()
+                .filter(|second| second.class != first.class)
+                .map(|second| format!("{} ({})", second.class.label(), second.sentence));
+        }
+        first.evidence.extend(copying.own_accounting());
+        return Judged::Held(Box::new(first));
+    }
+    if copying.node_bytes_per_s >= FAST_BYTES_PER_S.value {
+        return Judged::Healthy(format!(
+            "{} goes at {} and nothing visible holds it",
+            copying.transfer.name(),
+            words::rate(copying.rate_bytes_per_s)
+        ));
+    }
+    let mut evidence = vec![copying.rate_evidence()];
+    evidence.extend(copying.paused_evidence());
+    evidence.extend(copying.idle_evidence());
+    evidence.extend(copying.own_accounting());
+    let why = "nothing that REST shows is near a limit";
+    Judged::Held(Box::new(unknown::recovery(copying.transfer, why, evidence)))
+}
+
+/// What the judges answer that is strong enough for a verdict, strongest first; of equals the first of the table.
+fn strong_candidates(copying: &Copying<'_, '_>) -> Vec<Finding> {
+    let of_recovery = judges().filter_map(|judge| match judge {
+        Judge::Copying(judge) => judge(copying),
+        _ => None,
+    });
+    let of_end = |end| {
+        judges().filter_map(move |judge| match judge {
+            Judge::End(judge) => judge(copying, end),
+            _ => None,
+        })
+    };
+    let mut all: Vec<Finding> = of_recovery.chain(copying.ends.iter().flat_map(of_end)).collect();
+    all.retain(|finding| finding.strength >= VERDICT.value);
+    all.sort_by(|a, b| b.strength.total_cmp(&a.strength));
+    all
+}
+
+/// A sentence, if the whole recovery is too short to be worth judging.
+fn is_short(transfer: &Transfer<'_>) -> Option<String> {
+    let last = transfer.last();
+    let taken_s = last.total_ms? as f64 / MS_PER_S;
+    if last.ended {
+        return (taken_s < SHORT_S.value)
+            .then(|| format!("{} took {} in all", transfer.name(), show_seconds(taken_s)));
+    }
+    let left =
+        last.total_bytes?.checked_sub(last.recovered_bytes? + last.reused_bytes.unwrap_or(0))?;
+    let rate = transfer.bytes_per_s().filter(|rate| *rate > 0.0)?;
+    let whole_s = taken_s + left as f64 / rate;
+    (last.stage == "INDEX" && left > 0 && whole_s < SHORT_S.value)
+        .then(|| format!("{} will have taken {} in all", transfer.name(), show_seconds(whole_s)))
+}
+
+/// What goes on and was not seen for long enough to be judged; none where one look is all there is.
+pub(crate) fn just_begun(series: &Series<'_>) -> Option<Finding> {
+    let last = series.last().filter(|_| series.looks().len() > 1)?;
+    let recovery = last.recoveries.iter().find(|one| !one.ended && one.copies_files())?;
+    let transfer = Transfer::since_its_beginning(series.span_ms(), recovery);
+    let why = "it was seen for too short a time; look longer";
+    Some(unknown::recovery(&transfer, why, Vec::new()))
+}

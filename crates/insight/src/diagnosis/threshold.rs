@@ -1,0 +1,72 @@
+//! The numbers that judges compare with, and those that several judges share.
+//!
+//! A judge holds no number of its own: each is a [`Threshold`], declared in the file of its cause or here, and stands
+//! in the rule of every cause that compares with it, which `narrows explain --rules` prints. A test reads the sources
+//! of the judges and fails on a number that is not in their rule (`tests/it/thresholds.rs`).
+
+/// A number that a judge compares with, or that a strength or a gain is reckoned from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// What the number is, in words.
+    pub what: &'static str,
+    /// The number.
+    pub value: f64,
+}
+
+pub(crate) const fn at(what: &'static str, value: f64) -> Threshold {
+    Threshold { what, value }
+}
+
+impl Threshold {
+    /// A strength between this one and 1, for a share of 0 to 1.
+    pub(crate) fn up_to_one(self, share: f64) -> f64 {
+        self.value + share.min(1.0) * (1.0 - self.value)
+    }
+
+    /// A strength between 0 and this one, for a share of 0 to 1.
+    pub(crate) fn at_most(self, share: f64) -> f64 {
+        share.min(1.0) * self.value
+    }
+}
+
+/// A verdict needs this strength; below it, the answer is unknown.
+pub(crate) const VERDICT: Threshold = at("strength of a verdict", 0.5);
+/// A recovery that takes less than this in all is not worth a finding.
+pub(crate) const SHORT_S: Threshold = at("seconds that a recovery takes in all", 3.0);
+/// A recovery that was seen for less than this is not judged, even where copies wait for a slot.
+pub(crate) const JUDGED_MS: Threshold = at("milliseconds for which it was seen", 300.0);
+/// From this rate on, a recovery that nothing visible holds is healthy rather than unknown: it is past the default
+/// throttle.
+pub(crate) const FAST_BYTES_PER_S: Threshold = at("bytes a second of a node that is fast", 45e6);
+/// Source and target move the same where their rates differ by no more than this share.
+pub(crate) const SAME_RATE: Threshold = at("share by which the rates of both ends differ", 0.05);
+/// Two nodes are near each other below this round trip: it explains no rate then.
+pub(crate) const NEAR_MS: Threshold = at("round trip of near nodes, in ms", 1.0);
+/// A node is idle while its cores and its disk are used less than this.
+pub(crate) const IDLE: Threshold = at("CPU or disk use of an idle node", 0.7);
+/// A recovery replays operations where at least this share of the looks found it in that stage.
+pub(crate) const STAGE: Threshold = at("share of looks in the stage", 0.5);
+
+/// The limiter of a node holds its recoveries where they use this much of its rate.
+pub(crate) const LIMIT_USED: Threshold = at("rate over max_bytes_per_sec", 0.7);
+/// Pauses take at least this share of the time where the limiter holds.
+pub(crate) const LIMIT_PAUSED: Threshold =
+    at("throttle time over wall time, source and target summed", 0.03);
+/// Latency holds where the rate reaches this much of chunk size x chunks / round trip.
+pub(crate) const LITTLE_USED: Threshold = at("rate over chunk_size x chunks / round trip", 0.6);
+
+/// A core, or all of them, are busy from here on.
+pub(crate) const CPU_BUSY: Threshold = at("CPU use", 0.9);
+/// The work is the node's own where its process uses this much of what its machine does.
+pub(crate) const CPU_OWN: Threshold = at("CPU of the process over CPU of its machine", 0.33);
+/// A disk is busy from here on.
+pub(crate) const DISK_BUSY: Threshold = at("fs.io_stats io_time over wall time", 0.8);
+/// The disk is busy with the recovery where the recovery's bytes are this much of the device's.
+pub(crate) const DISK_OWN: Threshold = at("recovery bytes over device bytes", 0.33);
+/// A node that is held for a share of the time is reckoned to be held for no more than this, so that a gain is finite.
+pub(crate) const GIVEN_BACK: Threshold = at("share of the time that a gain counts at most", 0.9);
+
+/// Operations that a follower may lack without being called slow.
+pub(crate) const LAG_OPS: Threshold = at("operations behind the leader", 1000.0);
+/// A follower whose lag fell below this share of what it was catches up, and needs no help.
+pub(crate) const CATCHES_UP: Threshold = at("lag over the lag at first", 0.9);

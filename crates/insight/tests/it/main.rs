@@ -1,0 +1,7 @@
+//! Tests of what runs and live clusters are found to be, from records and observations made here.
+
+mod common;
+mod diagnosis;
+mod probe;
+mod summary;
+mod thresholds;
