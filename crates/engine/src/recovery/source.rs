@@ -332,9 +332,19 @@ pub(crate) async fn read_ops(
 ) -> Result<Response, Failure> {
     let session = node.sessions.get(node, session)?;
     let store = session.shard.store()?;
+    // Another cluster gets what every copy in sync has: what is above may never have been, once the primary is lost.
+    let last = || match session.kind {
+        SessionKind::Peer { .. } => Some(u64::MAX),
+        SessionKind::Remote { .. } => store.global_checkpoint(),
+    };
     let give_up = node.env.now() + OPS_PATIENCE;
     loop {
-        let ops = store.ops_since(from, max_ops, max_bytes as usize).await?;
+        let ops = match last() {
+            Some(last) if from <= last => {
+                store.ops_between(from..=last, max_ops, max_bytes as usize).await?
+            }
+            _ => Vec::new(),
+        };
         let expected = store.max_seq_no().is_some_and(|max| from <= max);
         if !ops.is_empty() || !expected || node.env.now() >= give_up {
             return Ok(Response::Ops(ops));

@@ -150,7 +150,7 @@ fn replay() {
 }
 
 /// Cases that failed once, and why.
-const FAILED_ONCE: [(&str, &str); 10] = [
+const FAILED_ONCE: [(&str, &str); 11] = [
     (
         "5/none/2",
         "stats kept the checkpoint of the last write where writes do not wait for the disk",
@@ -170,6 +170,10 @@ const FAILED_ONCE: [(&str, &str); 10] = [
     ("28289/0.2.3.4/16", "copies stayed different where a primary was lost before following ended"),
     ("29408", "a commit of the virtual world did not keep the log behind it"),
     ("40620", "nobody asked a copy for what it has after a write that it had not answered"),
+    (
+        "5048875/2.3/16",
+        "a follower that recovered from remote was sent operations above the global checkpoint",
+    ),
 ];
 
 #[test]
