@@ -26,6 +26,12 @@ impl IdSource {
         IdSource { node, counter: 0 }
     }
 
+    /// Where a node's counts begin that others know by number: a count of its next life has other numbers, so that who
+    /// still holds one of these finds nothing, and never what is somebody else's.
+    pub fn first_number(&self) -> u64 {
+        u64::from_be_bytes(self.node[..8].try_into().expect("8 bytes"))
+    }
+
     /// The next id.
     pub fn next_id(&mut self) -> String {
         let mut bytes = [0; NODE_BYTES + COUNTER_BYTES];

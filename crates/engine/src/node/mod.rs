@@ -140,15 +140,16 @@ impl Node {
         let state = Arc::new(ClusterState::new(&config.cluster, [], || env.random_u64()));
         let settings = Settings::resolve(&[&config.settings]);
         let rotation_seed = config.rotation_seed.unwrap_or_else(|| env.random_u64());
+        let ids = IdSource::new(|| env.random_u64());
         let inner = Rc::new(Inner {
             env: env.clone(),
             row,
             disk,
             pool: Pool::new(env.clone()),
             manager,
-            sessions: Sessions::default(),
+            sessions: Sessions::new(ids.first_number()),
             recovering: RefCell::default(),
-            search: SearchSide::new(&settings, cores(env), rotation_seed),
+            search: SearchSide::new(&settings, cores(env), rotation_seed, ids.first_number()),
             read_ahead: Arc::new(Semaphore::new(read_ahead_kib(&settings) as usize)),
             shards: RefCell::default(),
             state_changed: Notify::new(),
@@ -171,7 +172,7 @@ impl Node {
             settings: RefCell::new(settings),
             foreground: RefCell::new(ForegroundDetector::new()),
             compression: compression::Paths::default(),
-            ids: RefCell::new(IdSource::new(|| env.random_u64())),
+            ids: RefCell::new(ids),
             reconcile: Notify::new(),
             reconciles_all: Cell::new(false),
             stopping: Cell::new(false),

@@ -26,7 +26,6 @@ const OPENING_PATIENCE: Duration = Duration::from_secs(30);
 const OPS_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The sessions that are open on a node.
-#[derive(Default)]
 pub(crate) struct Sessions {
     next_id: Cell<u64>,
     open: RefCell<BTreeMap<u64, Rc<Session>>>,
@@ -55,6 +54,16 @@ impl Drop for Session {
 }
 
 impl Sessions {
+    /// None yet; ids are counted from `first` on.
+    pub(crate) fn new(first: u64) -> Self {
+        Sessions {
+            next_id: Cell::new(first),
+            open: RefCell::default(),
+            opened: Notify::new(),
+            reading: Cell::new(0),
+        }
+    }
+
     pub(crate) fn clear(&self) {
         let open = std::mem::take(&mut *self.open.borrow_mut());
         drop(open);
@@ -140,8 +149,8 @@ pub(crate) async fn open_session(
         // What an earlier try of this copy had come to no longer counts: nothing waits for it.
         shard.copies.borrow_mut().remove(allocation_id);
     }
-    let id = node.sessions.next_id.get() + 1;
-    node.sessions.next_id.set(id);
+    let id = node.sessions.next_id.get();
+    node.sessions.next_id.set(id.wrapping_add(1));
     let lease = format!("recovery/{id}");
     let ops_from = match &kind {
         SessionKind::Peer { has: Some((history, from)), .. } => {

@@ -24,6 +24,9 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 /// The longest between two measurements: a path that stays as it is, is asked less and less often.
 const PING_EVERY_MAX: Duration = Duration::from_secs(64);
 
+/// Chunks that may come damaged one after another before the session is opened anew.
+const DAMAGED_IN_A_ROW: u32 = 50;
+
 /// Why a transfer ended before its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TransferError {
@@ -156,6 +159,8 @@ struct Transfer {
     /// Checks of whole files that run beside the chunks.
     checks: Vec<Task<()>>,
     checking: usize,
+    /// Chunks that came damaged since one came whole.
+    damaged_in_a_row: u32,
     tell: mpsc::UnboundedSender<Told>,
     next_connection: u32,
 }
@@ -191,6 +196,7 @@ pub(crate) async fn fetch_files(
         tasks: BTreeMap::new(),
         checks: Vec::new(),
         checking: 0,
+        damaged_in_a_row: 0,
         tell,
         next_connection: 0,
     };
@@ -326,13 +332,18 @@ impl Transfer {
                     ChunkError::Damaged => {
                         let count = self.progress.refetched_chunks.get() + 1;
                         self.progress.refetched_chunks.set(count);
-                        Ok(())
+                        self.damaged_in_a_row += 1;
+                        match self.damaged_in_a_row {
+                            DAMAGED_IN_A_ROW.. => Err(CallError::Failed(always_damaged()).into()),
+                            _ => Ok(()),
+                        }
                     }
                     ChunkError::Call(error) => Err(error.into()),
                     ChunkError::Store(error) => Err(error.into()),
                 };
             }
         };
+        self.damaged_in_a_row = 0;
         self.account(now, &outcome.requested_at, request, &arrived);
         let file = request.file as usize;
         self.missing[file] -= u64::from(request.len);
@@ -485,6 +496,11 @@ async fn store_chunk(
         throttle: wire.phases.throttle,
     };
     Ok(Arrived { at, source, target, pressure: wire.pressure })
+}
+
+fn always_damaged() -> Failure {
+    let reason = format!("{DAMAGED_IN_A_ROW} chunks came damaged, one after another");
+    Failure::new(503, "recovery_failed_exception", reason)
 }
 
 /// The limit that a transfer of operations is charged to while it waits for an answer.

@@ -16,7 +16,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(60);
 const MAX_OPEN: usize = 5000;
 
 /// The views that are held.
-#[derive(Default)]
 pub(crate) struct Contexts {
     next: Cell<u64>,
     open: RefCell<BTreeMap<u64, Held>>,
@@ -30,6 +29,11 @@ struct Held {
 }
 
 impl Contexts {
+    /// None yet; numbers are counted from `first` on.
+    pub(super) fn new(first: u64) -> Self {
+        Contexts { next: Cell::new(first), open: RefCell::default() }
+    }
+
     /// Holds a view; answers with its number.
     pub(super) fn hold(
         &self,
@@ -42,8 +46,8 @@ impl Contexts {
                 format!("[{MAX_OPEN}] searches wait for their fetch on this node; try again");
             return Err(Failure::new(429, "es_rejected_execution_exception", reason));
         }
-        let number = self.next.get() + 1;
-        self.next.set(number);
+        let number = self.next.get();
+        self.next.set(number.wrapping_add(1));
         self.open.borrow_mut().insert(number, Held { shard, view, until: now + KEEP_ALIVE });
         Ok(number)
     }

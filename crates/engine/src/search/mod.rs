@@ -57,14 +57,14 @@ pub(crate) struct SearchSide {
 }
 
 impl SearchSide {
-    pub(crate) fn new(settings: &Settings, cores: usize, seed: u64) -> Self {
+    pub(crate) fn new(settings: &Settings, cores: usize, seed: u64, first_context: u64) -> Self {
         let asked = settings.thread_pool_search_size();
         let size = if asked == 0 { threads_of(cores) } else { asked as usize };
         SearchSide {
             selector: RefCell::new(Selector::new(seed)),
             pool: ThreadPool::new(size, settings.thread_pool_search_queue_size() as usize),
             served: RefCell::default(),
-            contexts: Contexts::default(),
+            contexts: Contexts::new(first_context),
             counters: Counters::default(),
             fails: Cell::new(false),
             by_cores: asked == 0,

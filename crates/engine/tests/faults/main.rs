@@ -150,7 +150,7 @@ fn replay() {
 }
 
 /// Cases that failed once, and why.
-const FAILED_ONCE: [(&str, &str); 11] = [
+const FAILED_ONCE: [(&str, &str); 12] = [
     (
         "5/none/2",
         "stats kept the checkpoint of the last write where writes do not wait for the disk",
@@ -173,6 +173,10 @@ const FAILED_ONCE: [(&str, &str); 11] = [
     (
         "5048875/2.3/16",
         "a follower that recovered from remote was sent operations above the global checkpoint",
+    ),
+    (
+        "7059376/0.2.3.5.9/8",
+        "a leader's node counted its sessions from 1 again after a restart, and a recovery read another's files",
     ),
 ];
 
