@@ -1,6 +1,10 @@
 //! Why a shard copy could not be written, read, opened or received.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+use tantivy::TantivyError;
+use tantivy::directory::error::OpenWriteError;
 
 /// What every fallible call of this crate returns.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -17,6 +21,15 @@ pub enum Error {
         path: PathBuf,
         /// What was found.
         source: std::io::Error,
+    },
+    /// The disk has no room for what was being written. What was there before is there still; whoever makes room can
+    /// try again, or open the copy again where it says [`Error::Failed`].
+    #[error("{what} {path}: No space left on device; make room on the disk, then try again")]
+    DiskFull {
+        /// What was tried.
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
     },
     /// The index library said no.
     #[error("{what} in {path}: {reason}; look at the disk and its space, then open the copy again")]
@@ -184,5 +197,60 @@ pub(crate) fn io<'a>(
     what: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(std::io::Error) -> Error + 'a {
-    move |source| Error::Io { what, path: path.to_owned(), source }
+    move |source| match means_full_disk(&source) {
+        true => Error::DiskFull { what, path: path.to_owned() },
+        false => Error::Io { what, path: path.to_owned(), source },
+    }
+}
+
+/// For `map_err`: an error of the index library in the copy at `dir`.
+pub(crate) fn index<'a>(
+    what: &'static str,
+    dir: &'a Path,
+) -> impl FnOnce(TantivyError) -> Error + 'a {
+    move |error| {
+        let path = dir.to_owned();
+        match &error {
+            TantivyError::IoError(source)
+            | TantivyError::OpenWriteError(OpenWriteError::IoError { io_error: source, .. })
+                if means_full_disk(source) =>
+            {
+                Error::DiskFull { what, path }
+            }
+            error => Error::Index { what, path, reason: error.to_string() },
+        }
+    }
+}
+
+/// No room on the disk, or none that this user may take.
+fn means_full_disk(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_a_kind_of_its_own_wherever_it_shows() {
+        const ENOSPC: i32 = 28;
+        const EIO: i32 = 5;
+        let path = Path::new("copy");
+        for (number, full) in [(ENOSPC, true), (EIO, false)] {
+            let source = || io::Error::from_raw_os_error(number);
+            let all = [
+                super::io("append to", path)(source()),
+                index("refresh", path)(TantivyError::IoError(Arc::new(source()))),
+                index("refresh", path)(
+                    OpenWriteError::wrap_io_error(source(), path.to_owned()).into(),
+                ),
+            ];
+            for error in all {
+                assert_eq!(matches!(error, Error::DiskFull { .. }), full, "{error}");
+            }
+        }
+    }
 }

@@ -98,7 +98,7 @@ impl Bucket {
                     Ok(()) => return Ok(locations),
                     Err(error) => error,
                 },
-                Err(error @ store::Error::Io { .. }) => {
+                Err(error @ (store::Error::Io { .. } | store::Error::DiskFull { .. })) => {
                     *self.0.failed.borrow_mut() = Some(error.to_string());
                     self.0.persisted.notify_waiters();
                     self.0.env.sleep(RETRY).await;

@@ -77,7 +77,7 @@ pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Resu
     let settings =
         IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
     let index = Index::create(directory, schema::schema(mapping), settings);
-    let index = index.map_err(|e| index_error("create the index", copy, e))?;
+    let index = index.map_err(crate::error::index("create the index", copy))?;
     link_index(copy, &index, 1)?;
     let mut commit =
         Commit { generation: 1, history_uuid: history_uuid.to_owned(), ..Commit::default() };

@@ -89,10 +89,7 @@ fn open_writer(index: &Index) -> tantivy::Result<IndexWriter<Queued>> {
 impl Handles {
     /// Opens the index in `work_dir`, after fields that only the mapping has were added to its schema.
     fn open(dir: &Path, work_dir: &Path, mapping: &Mapping) -> Result<Self> {
-        let refused = |what: &'static str| {
-            let path = dir.to_owned();
-            move |error: TantivyError| Error::Index { what, path, reason: error.to_string() }
-        };
+        let refused = |what: &'static str| crate::error::index(what, dir);
         commits::extend_schema(dir, work_dir, mapping)?;
         let index = Index::open_in_dir(work_dir).map_err(refused("open the index"))?;
         index.tokenizers().register(STANDARD, TextAnalyzer::from(StandardAnalyzer::default()));
@@ -176,8 +173,7 @@ impl Core {
 
     /// An error of the index library, which ends its writer; the copy cannot go on.
     pub(super) fn index_error(&self, what: &'static str, error: TantivyError) -> Error {
-        let reason = error.to_string();
-        self.fail(Error::Index { what, path: self.dir.clone(), reason })
+        self.fail(crate::error::index(what, &self.dir)(error))
     }
 
     pub(super) fn handles(&self) -> Arc<Handles> {
@@ -294,11 +290,8 @@ impl Core {
             Ok(_) => Ok(Merge::Again),
             // Some of them are being merged already, or were just now.
             Err(TantivyError::InvalidArgument(_)) => Ok(Merge::Busy),
-            Err(error) => {
-                // The segments stay as they were, and so does the copy.
-                let reason = error.to_string();
-                Err(Error::Index { what: "merge segments", path: self.dir.clone(), reason })
-            }
+            // The segments stay as they were, and so does the copy.
+            Err(error) => Err(crate::error::index("merge segments", &self.dir)(error)),
         }
     }
 

@@ -118,7 +118,8 @@ impl Core {
         };
         execution.run(searcher).map_err(|failed| match failed {
             SearchFailed::Search(error) => Error::Search(error),
-            SearchFailed::Index(error) => self.unreadable("search", &error),
+            // A view that cannot be read says nothing about the writer: the copy goes on.
+            SearchFailed::Index(error) => crate::error::index("search", &self.dir)(error),
         })
     }
 
@@ -130,12 +131,7 @@ impl Core {
         wants_source: bool,
     ) -> Result<Vec<FetchedHit>> {
         let found = search::fetch(searcher, hits, wants_source);
-        found.map_err(|error| self.unreadable("fetch documents", &error))
-    }
-
-    /// A view that cannot be read says nothing about the writer: the copy goes on.
-    fn unreadable(&self, what: &'static str, error: &TantivyError) -> Error {
-        Error::Index { what, path: self.dir.clone(), reason: error.to_string() }
+        found.map_err(crate::error::index("fetch documents", &self.dir))
     }
 
     /// Live documents with a value in the column of a field; none if the field has no column.
