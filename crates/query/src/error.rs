@@ -1,6 +1,13 @@
 //! Why a search or a mapping is refused.
 
-use super::json::Spot;
+/// Where something stands in a request's body; both count from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spot {
+    /// Line.
+    pub line: u32,
+    /// Column, in bytes.
+    pub column: u32,
+}
 
 /// Why a search was refused, in the field's terms.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,16 +2,7 @@
 
 use serde_json::Number;
 
-use super::error::{SearchError, parsing};
-
-/// Where something stands in a request's body; both count from 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spot {
-    /// Line.
-    pub line: u32,
-    /// Column, in bytes.
-    pub column: u32,
-}
+use super::error::{SearchError, Spot, parsing};
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]

@@ -27,8 +27,7 @@ mod result;
 mod source;
 
 pub use date::{CalendarUnit, DateFormat};
-pub use error::{MappingError, SearchError, SearchErrorKind, illegal, unfit};
-pub use json::Spot;
+pub use error::{MappingError, SearchError, SearchErrorKind, Spot, illegal, unfit};
 pub use mapping::{Field, FieldType, Mapping};
 pub use parse::{parse_count, parse_search, parse_sort, parse_track_total_hits};
 pub use query::{BoolQuery, Literal, MinimumShouldMatch, Query, QueryKind, RangeEnd};

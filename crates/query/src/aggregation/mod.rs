@@ -25,8 +25,7 @@ use super::{DateFormat, Literal};
 pub use digest::Digest;
 pub use distinct::Distinct;
 pub use partial::{Bucket, Buckets, Key, Partial, Stats, ValueKind, merge_all};
-pub use render::render;
-pub use render::{order_metric, show_ip, stats_number, too_many};
+pub use render::{nothing, render, show_ip, sort, too_many};
 
 /// `search.max_buckets` where nothing else is said.
 pub const DEFAULT_MAX_BUCKETS: usize = 65_536;
@@ -57,6 +56,25 @@ pub enum AggregationKind {
     Range(Ranges),
     /// `min`, `max`, `avg`, `sum`, `stats`, `value_count`, `cardinality`, `percentiles`
     Metric(Metric),
+}
+
+impl AggregationKind {
+    /// The field that it reads, and the value of documents without the field.
+    pub fn field(&self) -> (&str, Option<Literal>) {
+        match self {
+            AggregationKind::Terms(of) => (&of.field, of.missing.clone()),
+            AggregationKind::Histogram(of) => (&of.field, of.missing.map(Literal::Float)),
+            AggregationKind::DateHistogram(of) => (&of.field, of.missing.clone()),
+            AggregationKind::Range(of) => (&of.field, None),
+            AggregationKind::Metric(of) => (&of.field, of.missing.clone()),
+        }
+    }
+
+    /// Whether buckets with the most documents come first, and nothing else counts but their keys.
+    pub fn is_by_count(&self) -> bool {
+        let AggregationKind::Terms(terms) = self else { return false };
+        matches!(terms.order.as_slice(), [BucketOrder { by: OrderBy::Count, descending: true }])
+    }
 }
 
 /// By what buckets are sorted.
@@ -258,5 +276,10 @@ impl MetricKind {
     /// Whether it counts values of any type, not only numbers.
     pub fn takes_any_type(&self) -> bool {
         matches!(self, MetricKind::ValueCount | MetricKind::Cardinality { .. })
+    }
+
+    /// Whether count, sum, least and greatest of numbers are all that it is made of.
+    pub fn is_of_stats(&self) -> bool {
+        !matches!(self, MetricKind::Cardinality { .. } | MetricKind::Percentiles { .. })
     }
 }

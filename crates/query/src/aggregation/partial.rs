@@ -93,6 +93,25 @@ impl Stats {
         self.max = self.max.max(value);
     }
 
+    /// Adds whole numbers at once. False, with nothing added, where they are so large that their sum might not be exact.
+    pub fn add_longs(&mut self, values: impl ExactSizeIterator<Item = i64>) -> bool {
+        const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+        let count = values.len() as u64;
+        let (mut sum, mut min, mut max) = (0i64, i64::MAX, i64::MIN);
+        for value in values {
+            (sum, min, max) = (sum.wrapping_add(value), min.min(value), max.max(value));
+        }
+        let most = min.unsigned_abs().max(max.unsigned_abs());
+        if count == 0 || most.checked_mul(count).is_none_or(|most| most > EXACT) {
+            return count == 0;
+        }
+        self.count += count;
+        self.plus(sum as f64);
+        self.min = self.min.min(min as f64);
+        self.max = self.max.max(max as f64);
+        true
+    }
+
     fn plus(&mut self, value: f64) {
         let sum = self.sum + value;
         self.lost += if self.sum.abs() >= value.abs() {

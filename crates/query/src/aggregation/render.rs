@@ -36,7 +36,7 @@ struct Renderer<'a> {
 }
 
 /// What a shard would have found without documents.
-fn nothing(aggregation: &Aggregation) -> Partial {
+pub fn nothing(aggregation: &Aggregation) -> Partial {
     match &aggregation.kind {
         AggregationKind::Metric(Metric { kind, .. }) => match kind {
             MetricKind::Cardinality { threshold } => {
@@ -61,8 +61,8 @@ pub fn too_many(max_buckets: usize) -> SearchError {
     }
 }
 
-/// A bucket that is about to be shown.
-type Shown = (Key, Bucket);
+/// A bucket with its key.
+pub type Shown = (Key, Bucket);
 
 impl Renderer<'_> {
     /// Writes members of an object: one for each aggregation.
@@ -336,56 +336,35 @@ fn fill(shown: Vec<Shown>, keys: impl Iterator<Item = Key>, subs: &[Aggregation]
     filled
 }
 
-/// Sorts buckets that come by their keys; the sort is stable, so that ties stay so.
-fn sort(shown: &mut [Shown], order: &[BucketOrder], subs: &[Aggregation]) {
-    if matches!(order, [BucketOrder { by: OrderBy::Key, descending: false }]) {
-        return;
-    }
-    let mut keys: Vec<(usize, Vec<f64>)> = Vec::new();
-    let by_metric = order.iter().any(|order| matches!(order.by, OrderBy::Metric(..)));
-    if by_metric {
-        let value = |bucket: &Bucket, order: &BucketOrder| match &order.by {
-            OrderBy::Metric(name, part) => metric_value(bucket, subs, name, part.as_deref()),
-            _ => 0.0,
-        };
-        let values = |bucket: &Bucket| order.iter().map(|order| value(bucket, order)).collect();
-        keys = shown.iter().map(|(_, bucket)| values(bucket)).enumerate().collect();
-    }
-    let compare = |a: usize, b: usize, shown: &[Shown], keys: &[(usize, Vec<f64>)]| {
-        order
-            .iter()
-            .enumerate()
-            .map(|(at, order)| {
-                let ordering = match &order.by {
-                    OrderBy::Count => shown[a].1.doc_count.cmp(&shown[b].1.doc_count),
-                    OrderBy::Key => shown[a].0.cmp(&shown[b].0),
-                    OrderBy::Metric(..) => {
-                        return order_metric(keys[a].1[at], keys[b].1[at], order.descending);
-                    }
-                };
-                if order.descending { ordering.reverse() } else { ordering }
-            })
-            .find(|ordering| ordering.is_ne())
-            .unwrap_or(Ordering::Equal)
+/// Sorts buckets as an order says, ties by their keys.
+pub fn sort(shown: &mut Vec<Shown>, order: &[BucketOrder], subs: &[Aggregation]) {
+    let metrics = |bucket: &Bucket| -> Vec<f64> {
+        let of = order.iter().filter_map(|order| match &order.by {
+            OrderBy::Metric(name, part) => Some(metric_value(bucket, subs, name, part.as_deref())),
+            OrderBy::Count | OrderBy::Key => None,
+        });
+        of.collect()
     };
-    let mut places: Vec<usize> = (0..shown.len()).collect();
-    places.sort_by(|a, b| compare(*a, *b, shown, &keys));
-    let mut sorted: Vec<Option<Shown>> = shown
-        .iter_mut()
-        .map(|slot| {
-            let taken = (Key::Long(0), Bucket { doc_count: 0, subs: Vec::new() });
-            Some(std::mem::replace(slot, taken))
-        })
-        .collect();
-    for (slot, place) in shown.iter_mut().zip(places) {
-        if let Some(bucket) = sorted[place].take() {
-            *slot = bucket;
-        }
-    }
+    let mut all: Vec<(Vec<f64>, Shown)> =
+        shown.drain(..).map(|one| (metrics(&one.1), one)).collect();
+    all.sort_by(|(a_metrics, a), (b_metrics, b)| {
+        let mut metrics = a_metrics.iter().zip(b_metrics);
+        let by = order.iter().map(|order| match order.by {
+            OrderBy::Metric(..) => {
+                metrics.next().map_or(Ordering::Equal, |(a, b)| by_metric(*a, *b, order.descending))
+            }
+            OrderBy::Count if order.descending => b.1.doc_count.cmp(&a.1.doc_count),
+            OrderBy::Count => a.1.doc_count.cmp(&b.1.doc_count),
+            OrderBy::Key if order.descending => b.0.cmp(&a.0),
+            OrderBy::Key => a.0.cmp(&b.0),
+        });
+        by.reduce(Ordering::then).unwrap_or(Ordering::Equal).then_with(|| a.0.cmp(&b.0))
+    });
+    shown.extend(all.into_iter().map(|(_, one)| one));
 }
 
 /// Buckets without a value come last, whichever way.
-pub fn order_metric(a: f64, b: f64, descending: bool) -> Ordering {
+fn by_metric(a: f64, b: f64, descending: bool) -> Ordering {
     match (a.is_nan(), b.is_nan()) {
         (true, true) => Ordering::Equal,
         (true, false) => Ordering::Greater,
@@ -406,7 +385,7 @@ fn metric_value(bucket: &Bucket, subs: &[Aggregation], name: &str, part: Option<
 
 impl Partial {
     /// The one number of a metric that buckets can be sorted by; NaN for none.
-    pub fn number(&self, kind: &MetricKind, part: Option<&str>) -> f64 {
+    fn number(&self, kind: &MetricKind, part: Option<&str>) -> f64 {
         match self {
             Partial::Stats(stats, _) => stats_number(kind, stats, part),
             Partial::Distinct(distinct) => distinct.count() as f64,
@@ -420,7 +399,7 @@ impl Partial {
 }
 
 /// A metric's number, or the named `part` of its statistics; NaN where no value was seen.
-pub fn stats_number(kind: &MetricKind, stats: &Stats, part: Option<&str>) -> f64 {
+fn stats_number(kind: &MetricKind, stats: &Stats, part: Option<&str>) -> f64 {
     let of_nothing = |value: f64| if stats.count == 0 { f64::NAN } else { value };
     match (kind, part) {
         (MetricKind::Min, _) | (MetricKind::Stats, Some("min")) => of_nothing(stats.min),

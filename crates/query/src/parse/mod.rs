@@ -201,10 +201,10 @@ fn cost(node: &Node) -> Result<Option<DeclaredCost>> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::json::Spot;
     use super::super::query::{QueryKind, RangeEnd};
     use super::super::{Literal, SearchErrorKind};
     use super::*;
+    use crate::Spot;
 
     fn said(body: &str) -> (String, Option<Spot>) {
         let error = parse_search(body.as_bytes()).unwrap_err();

@@ -16,7 +16,7 @@ use super::schema::{SEQ_NO, VERSION};
 use super::stored::Stored;
 use crate::digest::document_hash;
 use crate::plan::Located;
-use crate::tantivy_arm::search::{self, Execution, SearchFailed};
+use crate::tantivy_arm::search::{self, Execution, Failed};
 use crate::{Digest, Error, GetResult, ListedDocument, Result};
 
 /// Blocks of stored documents kept unpacked while one segment is read.
@@ -117,9 +117,9 @@ impl Core {
             stop: &limits.stop,
         };
         execution.run(searcher).map_err(|failed| match failed {
-            SearchFailed::Search(error) => Error::Search(error),
+            Failed::Search(error) => Error::Search(error),
             // A view that cannot be read says nothing about the writer: the copy goes on.
-            SearchFailed::Index(error) => crate::error::index("search", &self.dir)(error),
+            Failed::Index(error) => crate::error::index("search", &self.dir)(error),
         })
     }
 

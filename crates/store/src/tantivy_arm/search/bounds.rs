@@ -5,53 +5,70 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tantivy::DocId;
+use tantivy::{DocId, Searcher, SegmentReader};
 
-use super::by_segment::{BySegment, Here};
-use super::singles::Singles;
-use query::FieldType;
+use super::by_segment::BySegment;
+use super::column::Column;
+use super::statistics::CountsCache;
 
 /// Documents of a block.
 pub(super) const BLOCK: u32 = 64;
 /// Where documents lie in more blocks than this, their bounds are not worth asking for.
 const BLOCKS_AT_ONCE: u32 = 4;
 
-/// The bounds of a column in one segment, in the bits of [`Singles::bits`].
+/// The documents of a block in a segment of `max_doc` documents, deleted ones among them.
+pub(super) fn docs_of(block: u32, max_doc: u32) -> Range<DocId> {
+    block * BLOCK..max_doc.min((block + 1) * BLOCK)
+}
+
+/// The bounds of a column in one segment, in the bits of [`Column::block_bits`].
 #[derive(Debug)]
 pub(super) struct Bounds {
     ends: Vec<(u64, u64)>,
     max_doc: DocId,
 }
 
-/// Bounds of columns by segment.
-pub(super) type BoundsCache = BySegment<String, Arc<Bounds>>;
+/// All findings about the segments of a copy.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(super) counts: CountsCache,
+    bounds: BySegment<String, Arc<Bounds>>,
+}
+
+/// A segment that is being searched, and what is known of it.
+#[derive(Clone, Copy)]
+pub(super) struct Here<'a> {
+    pub(super) searcher: &'a Searcher,
+    pub(super) segment: &'a SegmentReader,
+    pub(super) findings: &'a Findings,
+}
+
+impl Here<'_> {
+    /// The bounds of a column; none where documents may have no value or several.
+    pub(super) fn bounds(
+        self,
+        path: &str,
+        column: &Column,
+    ) -> tantivy::Result<Option<Arc<Bounds>>> {
+        if !column.is_single() {
+            return Ok(None);
+        }
+        let key = (self.segment.segment_id(), path.to_owned());
+        let find = || Ok(Arc::new(Bounds::of(column, self.segment.max_doc())));
+        self.findings.bounds.get_or_find(self.searcher, key, find).map(Some)
+    }
+}
 
 impl Bounds {
-    /// The bounds of a column, and its values; none where documents may have no value or several.
-    pub(super) fn open(
-        here: Here<'_>,
-        path: &str,
-        kind: FieldType,
-    ) -> tantivy::Result<Option<(Arc<Bounds>, Singles)>> {
-        let Here { searcher, segment, findings } = here;
-        let Some(mut singles) = Singles::open(segment, path, kind)? else { return Ok(None) };
-        let key = (segment.segment_id(), path.to_owned());
-        let find = || Ok(Arc::new(Bounds::of(&mut singles, segment.max_doc())));
-        let bounds = findings.bounds.get_or_find(searcher, key, find)?;
-        Ok(Some((bounds, singles)))
-    }
-
-    fn of(singles: &mut Singles, max_doc: DocId) -> Self {
-        let mut bounds = Bounds { ends: Vec::new(), max_doc };
-        let mut docs = Vec::with_capacity(BLOCK as usize);
-        for block in 0..max_doc.div_ceil(BLOCK) {
+    fn of(column: &Column, max_doc: DocId) -> Self {
+        let (mut docs, mut bits) = (Vec::with_capacity(BLOCK as usize), Vec::new());
+        let ends = (0..max_doc.div_ceil(BLOCK)).map(|block| {
             docs.clear();
-            docs.extend(bounds.docs(block));
-            let values = singles.bits(&docs);
-            let ends = |ends: (u64, u64), v: &u64| (ends.0.min(*v), ends.1.max(*v));
-            bounds.ends.push(values.iter().fold((u64::MAX, 0), ends));
-        }
-        bounds
+            docs.extend(docs_of(block, max_doc));
+            column.block_bits(&docs, &mut bits);
+            bits.iter().fold((u64::MAX, 0), |ends, v| (ends.0.min(*v), ends.1.max(*v)))
+        });
+        Bounds { ends: ends.collect(), max_doc }
     }
 
     pub(super) fn blocks(&self) -> u32 {
@@ -60,7 +77,7 @@ impl Bounds {
 
     /// The documents of a block, deleted ones among them.
     pub(super) fn docs(&self, block: u32) -> Range<DocId> {
-        block * BLOCK..self.max_doc.min((block + 1) * BLOCK)
+        docs_of(block, self.max_doc)
     }
 
     /// The least and the greatest value of a block.

@@ -2,71 +2,52 @@
 
 use std::sync::atomic::Ordering;
 
+use tantivy::collector::{Collector, TopDocs};
 use tantivy::query::{ConstScoreQuery, Weight};
-use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
+use tantivy::{DocSet, SegmentReader, TERMINATED};
 
 use query::{ShardHit, ShardHits, TrackTotalHits};
 
-use super::{Asked, Execution, Result};
-
-/// The best of a segment, the worst last; short, so that shifting costs less than a heap.
-struct Best {
-    wanted: usize,
-    kept: Vec<(Score, DocId)>,
-    /// Once there are as many as are wanted, only better ones are.
-    threshold: Score,
-}
-
-impl Best {
-    fn new(wanted: usize) -> Self {
-        Best { wanted, kept: Vec::with_capacity(wanted.min(1024) + 1), threshold: Score::MIN }
-    }
-
-    /// Looks at a hit; documents come in their order.
-    fn see(&mut self, doc: DocId, score: Score) {
-        if score <= self.threshold {
-            return;
-        }
-        let at = self.kept.partition_point(|(other, _)| *other >= score);
-        self.kept.insert(at, (score, doc));
-        self.kept.truncate(self.wanted);
-        if self.kept.len() == self.wanted {
-            self.threshold = self.kept.last().map_or(Score::MIN, |(worst, _)| *worst);
-        }
-    }
-}
+use super::failed::Result;
+use super::{Asked, Execution};
 
 impl Execution<'_> {
-    /// The best: passes over what cannot be among them, and counts apart; in one pass where all hits count anyway.
-    pub(super) fn best(&self, asked: &Asked<'_>) -> Result<ShardHits> {
-        let (scored, unscored) = (asked.weight(true)?, asked.weight(false)?);
+    /// The best: passes over what cannot be among them, and counts apart. None where the hits are so few that all of
+    /// them have to be looked at anyway, to be counted.
+    pub(super) fn best(&self, asked: &Asked<'_>) -> Result<Option<ShardHits>> {
+        let scored = asked.weight(true)?;
         // Where all score the same the first are the best.
         let is_constant = asked.query.is::<ConstScoreQuery>();
-        let (mut total, mut all) = (0, Vec::new());
-        for (segment, reader) in (0..).zip(asked.searcher.segment_readers()) {
-            let (left, wants_hits) = (self.left_to_count(total), self.wanted() > 0);
-            let at_once = wants_hits && !is_constant && left > 0;
-            if at_once && u64::from(scored.scorer(reader, 1.0)?.size_hint()) < left {
-                let mut best = Best::new(self.wanted());
-                self.each_scored(scored.as_ref(), reader, &mut |doc, score| {
-                    total += 1;
-                    best.see(doc, score);
-                })?;
-                all.extend(self.hits(segment, best));
-                continue;
+        if self.wanted() > 0 && !is_constant {
+            let mut most = 0;
+            for segment in asked.searcher.segment_readers() {
+                most += u64::from(scored.scorer(segment, 1.0)?.size_hint());
             }
-            total += self.count_in(asked, unscored.as_ref(), reader, left)?;
-            if wants_hits {
-                all.extend(match is_constant {
-                    true => self.first_of(scored.as_ref(), segment, reader, all.len())?,
-                    false => self.best_of(scored.as_ref(), segment, reader)?,
-                });
+            if most < self.left_to_count(0) {
+                return Ok(None);
             }
         }
+        let unscored = asked.weight(false)?;
+        let top = TopDocs::with_limit(self.wanted().max(1)).order_by_score();
+        let (mut total, mut all, mut best) = (0, Vec::new(), Vec::new());
+        for (segment, reader) in (0..).zip(asked.searcher.segment_readers()) {
+            total += self.count_in(asked, unscored.as_ref(), reader, self.left_to_count(total))?;
+            match is_constant {
+                _ if self.wanted() == 0 => {}
+                true => all.extend(self.first_of(scored.as_ref(), segment, reader, all.len())?),
+                false => best.push(top.collect_segment(scored.as_ref(), segment, reader)?),
+            }
+        }
+        all.extend(top.merge_fruits(best)?.into_iter().map(|(score, place)| ShardHit {
+            segment: place.segment_ord,
+            doc: place.doc_id,
+            score: Some(score),
+            sort: self.shown_sort(score),
+        }));
         let hits = self.merge(all);
         let max_score = hits.first().and_then(|hit| hit.score);
         let (total, more) = self.counted(total, self.stop.load(Ordering::Relaxed));
-        Ok(ShardHits { total, more, max_score, hits, ..ShardHits::default() })
+        Ok(Some(ShardHits { total, more, max_score, hits, ..ShardHits::default() }))
     }
 
     /// Live documents that match; not all of them where nobody asks for so many.
@@ -99,7 +80,7 @@ impl Execution<'_> {
             return Ok(0);
         }
         Ok(match asked.within(self.here(asked, segment))? {
-            Some(mut within) => within.count_up_to(segment, limit),
+            Some(within) => within.count_up_to(segment, limit),
             None if limit == u64::MAX => u64::from(weight.count(segment)?),
             None => count_up_to(weight, segment, limit)?,
         })
@@ -126,33 +107,6 @@ impl Execution<'_> {
             doc = scorer.advance();
         }
         Ok(hits)
-    }
-
-    fn best_of(
-        &self,
-        weight: &dyn Weight,
-        segment: u32,
-        reader: &SegmentReader,
-    ) -> Result<Vec<ShardHit>> {
-        let mut best = Best::new(self.wanted());
-        let alive = reader.alive_bitset();
-        weight.for_each_pruning(best.threshold, reader, &mut |doc, score| {
-            if alive.is_none_or(|alive| alive.is_alive(doc)) {
-                best.see(doc, score);
-            }
-            best.threshold
-        })?;
-        Ok(self.hits(segment, best))
-    }
-
-    fn hits(&self, segment: u32, best: Best) -> Vec<ShardHit> {
-        let hit = |(score, doc)| ShardHit {
-            segment,
-            doc,
-            score: Some(score),
-            sort: self.shown_sort(score),
-        };
-        best.kept.into_iter().map(hit).collect()
     }
 }
 

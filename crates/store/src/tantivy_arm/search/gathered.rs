@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use tantivy::DocId;
 use tantivy::columnar::StrColumn;
 
-use super::values::{Values, double_bits, double_of, long_bits, long_of, text_of};
+use super::column::{Column, double_bits, double_of, long_bits, long_of, text_of};
 use query::FieldType;
 use query::aggregation::{AggregationKind, DateHistogram, Interval, Key};
 
@@ -45,15 +45,21 @@ const UNKNOWN: u32 = u32::MAX;
 
 impl Gathered {
     /// Turns to the next segment.
-    pub(super) fn enter(&mut self, values: &Values) {
+    pub(super) fn enter(&mut self, column: &Column) {
         self.of_ord.clear();
-        if let Values::Text(texts, _) = values {
+        if let Some(texts) = column.texts() {
             self.of_ord.resize(texts.num_terms(), UNKNOWN);
         }
     }
 
-    /// The number of a bucket; none once there are too many.
-    pub(super) fn number(&mut self, parent: u32, key: u128) -> Option<u32> {
+    /// Counts documents in a bucket; answers its number, or none once there are too many.
+    pub(super) fn count(&mut self, parent: u32, key: u128, documents: u64) -> Option<u32> {
+        let number = self.number(parent, key)?;
+        self.buckets[number as usize].2 += documents;
+        Some(number)
+    }
+
+    fn number(&mut self, parent: u32, key: u128) -> Option<u32> {
         if let Some((last, number)) = self.last
             && last == (parent, key)
         {
@@ -74,23 +80,22 @@ impl Gathered {
     }
 
     /// The one key of each document of a block, from the bits of its one value.
-    pub(super) fn keys_of_block(&mut self, of: &AggregationKind, values: &Values, bits: &[u64]) {
+    pub(super) fn keys_of_block(&mut self, of: &AggregationKind, column: &Column, bits: &[u64]) {
         let mut keys = std::mem::take(&mut self.keys);
         keys.clear();
-        match (of, values) {
-            (AggregationKind::Terms(_), Values::Text(texts, _)) => {
+        let is_double = matches!(column.kind(), FieldType::Double | FieldType::Float);
+        match (of, column.texts()) {
+            (AggregationKind::Terms(_), Some(texts)) => {
                 keys.extend(bits.iter().map(|ord| u128::from(self.number_of_ord(texts, *ord))));
             }
             (AggregationKind::DateHistogram(histogram), _) => {
                 let start = |bits: &u64| self.spans.start(histogram, long_of(*bits));
                 keys.extend(bits.iter().map(start).map(|start| u128::from(long_bits(start))));
             }
-            (AggregationKind::Histogram(_), Values::Double(_)) => {
-                bits.iter().for_each(|bits| number_keys(of, double_of(*bits), &mut keys));
-            }
-            (AggregationKind::Histogram(_), _) => {
-                bits.iter().for_each(|bits| number_keys(of, long_of(*bits) as f64, &mut keys));
-            }
+            (AggregationKind::Histogram(_), _) => bits.iter().for_each(|bits| {
+                let number = if is_double { double_of(*bits) } else { long_of(*bits) as f64 };
+                number_keys(of, number, &mut keys);
+            }),
             _ => keys.extend(bits.iter().map(|bits| u128::from(*bits))),
         }
         self.keys = keys;
@@ -100,13 +105,16 @@ impl Gathered {
     pub(super) fn key_of_all(
         &mut self,
         of: &AggregationKind,
-        values: &Values,
+        column: &Column,
         ends: (u64, u64),
     ) -> Option<u128> {
-        if ends.0 != ends.1 && matches!(of, AggregationKind::Terms(_)) {
-            return None;
+        match of {
+            AggregationKind::Terms(_) if ends.0 != ends.1 => return None,
+            // Ranges may overlap.
+            AggregationKind::Range(_) => return None,
+            _ => {}
         }
-        self.keys_of_block(of, values, &[ends.0, ends.1]);
+        self.keys_of_block(of, column, &[ends.0, ends.1]);
         (self.keys[0] == self.keys[1]).then_some(self.keys[0])
     }
 
@@ -114,8 +122,7 @@ impl Gathered {
     pub(super) fn count_all(&mut self, docs: &[DocId], parent: u32, key: u128, keeps: bool) {
         self.within.0.clear();
         self.within.1.clear();
-        let Some(number) = self.number(parent, key) else { return };
-        self.buckets[number as usize].2 += docs.len() as u64;
+        let Some(number) = self.count(parent, key, docs.len() as u64) else { return };
         if keeps {
             self.within.0.extend_from_slice(docs);
             self.within.1.resize(docs.len(), number);
@@ -127,8 +134,7 @@ impl Gathered {
         self.within.0.clear();
         self.within.1.clear();
         for (at, doc) in docs.iter().enumerate() {
-            let Some(number) = self.number(parents[at], self.keys[at]) else { continue };
-            self.buckets[number as usize].2 += 1;
+            let Some(number) = self.count(parents[at], self.keys[at], 1) else { continue };
             if keeps {
                 self.within.0.push(*doc);
                 self.within.1.push(number);
@@ -163,18 +169,16 @@ impl Gathered {
     pub(super) fn keys_of(
         &mut self,
         of: &AggregationKind,
-        values: &Values,
+        column: &Column,
         doc: DocId,
         keys: &mut Vec<u128>,
     ) {
-        match (of, values) {
-            (AggregationKind::Terms(_), Values::Text(texts, ords)) => {
-                for ord in ords.values_for_doc(doc) {
-                    keys.push(self.number_of_ord(texts, ord).into());
-                }
-            }
-            (AggregationKind::Terms(_), values) => values.each_bits(doc, |bits| keys.push(bits)),
-            (of, values) => values.each_number(doc, |value| number_keys(of, value, keys)),
+        match (of, column.texts()) {
+            (AggregationKind::Terms(_), Some(texts)) => column.each_bits(doc, |ord| {
+                keys.push(self.number_of_ord(texts, ord as u64).into());
+            }),
+            (AggregationKind::Terms(_), None) => column.each_bits(doc, |bits| keys.push(bits)),
+            (of, _) => column.each_number(doc, |value| number_keys(of, value, keys)),
         }
     }
 
@@ -205,14 +209,6 @@ impl Gathered {
             (AggregationKind::Terms(_), Some(FieldType::Double | FieldType::Float))
             | (AggregationKind::Histogram(_), _) => Key::Double(double_of(bits as u64)),
             _ => Key::Long(long_of(bits as u64)),
-        }
-    }
-
-    /// What sorts as the key does, without making it.
-    pub(super) fn sort_key(&self, kind: Option<FieldType>, bits: u128) -> (u128, &str) {
-        match kind {
-            Some(FieldType::Keyword) => (0, &self.texts[bits as usize]),
-            _ => (bits, ""),
         }
     }
 }

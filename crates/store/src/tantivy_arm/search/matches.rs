@@ -1,89 +1,139 @@
-//! The documents that match, a block at a time.
+//! The documents that match, a block at a time or some at once.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tantivy::query::{Scorer, Weight};
 use tantivy::{DocId, DocSet, SegmentReader};
 
-use super::bounds::{BLOCK, Bounds};
-use super::by_segment::Here;
-use super::singles::Singles;
+use super::bounds::{Bounds, Here};
+use super::column::Column;
 use query::FieldType;
+
+/// Blocks whose values have to be read are read so many at once.
+const READ_BLOCKS: u32 = 16;
+
+/// Documents that match.
+pub(super) enum Batch<'a> {
+    /// All documents of this block.
+    Block(u32, Range<DocId>),
+    /// These, in their order.
+    Docs(&'a [DocId]),
+}
+
+impl Batch<'_> {
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Batch::Block(_, docs) => docs.len() as u64,
+            Batch::Docs(docs) => docs.len() as u64,
+        }
+    }
+
+    /// Puts those that are `wanted` into `list`.
+    pub(super) fn list(&self, list: &mut Vec<DocId>, wanted: impl Fn(DocId) -> bool) {
+        list.clear();
+        match self {
+            Batch::Block(_, docs) => list.extend(docs.clone().filter(|doc| wanted(*doc))),
+            Batch::Docs(docs) => list.extend(docs.iter().copied().filter(|doc| wanted(*doc))),
+        }
+    }
+}
 
 /// A query that asks of each document that one value lies between two.
 pub(super) struct Interval {
     pub(super) path: String,
     pub(super) kind: FieldType,
-    /// The least and the greatest, in the bits of [`Singles::bits`].
+    /// The least and the greatest, in the bits of [`Column::block_bits`].
     pub(super) ends: (u64, u64),
 }
 
 impl Interval {
     /// In one segment; none where documents may have no value or several.
     pub(super) fn within(&self, here: Here<'_>) -> tantivy::Result<Option<Within>> {
-        let opened = Bounds::open(here, &self.path, self.kind)?;
-        Ok(opened.map(|(bounds, singles)| Within { bounds, singles, ends: self.ends }))
+        let column = Column::open(here.segment, &self.path, self.kind)?;
+        let bounds = here.bounds(&self.path, &column)?;
+        Ok(bounds.map(|bounds| Within { bounds, column, ends: self.ends }))
     }
 }
 
 /// An interval in one segment.
 pub(super) struct Within {
     bounds: Arc<Bounds>,
-    singles: Singles,
+    column: Column,
     ends: (u64, u64),
 }
 
+/// How many documents of a block match, as far as its bounds tell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    None,
+    Some,
+    All,
+}
+
 impl Within {
-    pub(super) fn blocks(&self) -> u32 {
-        self.bounds.blocks()
+    fn fit(&self, block: u32) -> Fit {
+        let ((low, high), (least, greatest)) = (self.ends, self.bounds.of_block(block));
+        match () {
+            () if greatest < low || least > high => Fit::None,
+            () if low <= least && greatest <= high => Fit::All,
+            () => Fit::Some,
+        }
+    }
+
+    /// Calls with all documents that match, deleted ones among them, in their order, until it answers false.
+    pub(super) fn each(&self, see: &mut dyn FnMut(Batch<'_>) -> bool) {
+        let (mut found, mut block) = (Vec::new(), 0);
+        while block < self.bounds.blocks() {
+            let goes_on = match self.fit(block) {
+                Fit::None => true,
+                Fit::All => see(Batch::Block(block, self.bounds.docs(block))),
+                Fit::Some => {
+                    let most = self.bounds.blocks().min(block + READ_BLOCKS);
+                    let read = (block + 1..most).take_while(|next| self.fit(*next) == Fit::Some);
+                    let (first, last) = (block, read.last().unwrap_or(block));
+                    let docs = self.bounds.docs(first).start..self.bounds.docs(last).end;
+                    self.column.find(docs, self.ends, &mut found);
+                    block = last;
+                    found.is_empty() || see(Batch::Docs(&found))
+                }
+            };
+            if !goes_on {
+                return;
+            }
+            block += 1;
+        }
     }
 
     /// Live documents that match, counted until there are `limit` or some more.
-    pub(super) fn count_up_to(&mut self, segment: &SegmentReader, limit: u64) -> u64 {
+    pub(super) fn count_up_to(&self, segment: &SegmentReader, limit: u64) -> u64 {
         let alive = segment.alive_bitset();
-        let (mut count, mut docs) = (0, Vec::with_capacity(BLOCK as usize));
-        for block in 0..self.blocks() {
-            if count >= limit {
-                break;
-            }
-            self.of_block(block, &mut docs);
+        let (mut count, mut living) = (0, Vec::new());
+        self.each(&mut |batch| {
             count += match alive {
-                None => docs.len() as u64,
-                Some(alive) => docs.iter().filter(|doc| alive.is_alive(**doc)).count() as u64,
+                None => batch.len(),
+                Some(alive) => {
+                    batch.list(&mut living, |doc| alive.is_alive(doc));
+                    living.len() as u64
+                }
             };
-        }
+            count < limit
+        });
         count
     }
 
-    /// Puts the documents of a block that match into `docs`: all or none of them without a look at their values where the
-    /// bounds say so.
-    pub(super) fn of_block(&mut self, block: u32, docs: &mut Vec<DocId>) {
-        let ((low, high), (least, greatest)) = (self.ends, self.bounds.of_block(block));
+    /// Puts the documents of a block that match into `docs`.
+    fn of_block(&self, block: u32, docs: &mut Vec<DocId>) {
         docs.clear();
-        if greatest < low || least > high {
-            return;
+        match self.fit(block) {
+            Fit::None => {}
+            Fit::Some => self.column.find(self.bounds.docs(block), self.ends, docs),
+            Fit::All => docs.extend(self.bounds.docs(block)),
         }
-        let all = self.bounds.docs(block);
-        let fits_all = low <= least && greatest <= high;
-        if !fits_all && self.singles.find(all.clone(), self.ends, docs) {
-            return;
-        }
-        docs.extend(all);
-        if fits_all {
-            return;
-        }
-        let values = self.singles.bits(docs);
-        let mut kept = 0;
-        for (at, value) in values.iter().enumerate() {
-            // Without a branch: whether a value fits is what cannot be foretold here.
-            docs[kept] = docs[at];
-            kept += usize::from(low <= *value && *value <= high);
-        }
-        docs.truncate(kept);
     }
 }
 
-/// The documents that match in one segment.
+/// The documents that match in one segment, for whoever asks for some blocks alone.
 pub(super) enum Matches {
     Within(Within),
     /// Blocks can only be asked for in their order.

@@ -2,48 +2,49 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `mod.rs` | the way of a search: resolve, collect, merge the segments; and fetching |
+//! | `mod.rs` | what a search does: resolve, collect, merge the segments; and fetching |
 //! | `resolve.rs`, `value.rs` | queries, in the types of their fields |
 //! | `excluded.rs` | clauses that exclude |
 //! | `statistics.rs` | what BM25 needs to know of a field |
-//! | `values.rs` | the columns of a segment |
-//! | `singles.rs` | columns of which many values are read at once |
-//! | `bounds.rs`, `by_segment.rs` | the least and greatest values of blocks of them; what is kept of a segment |
-//! | `by_score.rs` | the best by score alone, and how many there are |
+//! | `column.rs` | the values of a field in a segment |
+//! | `bounds.rs`, `by_segment.rs` | the least and greatest values of blocks of them; what is known of a segment |
 //! | `matches.rs` | the documents that match, block by block |
+//! | `by_score.rs` | the best by score alone, and how many there are |
 //! | `top.rs` | the best hits of a segment |
 //! | `aggregate.rs`, `gathered.rs` | aggregations, and the buckets that they meet |
+//! | `failed.rs` | why a search failed |
 
 mod aggregate;
 mod bounds;
 mod by_score;
 mod by_segment;
+mod column;
 mod excluded;
+mod failed;
 mod gathered;
 mod matches;
 mod resolve;
-mod singles;
 mod statistics;
 mod top;
 mod value;
-mod values;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tantivy::query::{EnableScoring, Query as Library, Weight};
+use tantivy::query::{AllQuery, EnableScoring, Query as Library, Weight};
 use tantivy::{DocId, Score, Searcher, SegmentReader};
 
 use query::{
-    FetchedHit, Mapping, SearchError, SearchRequest, ShardHit, ShardHits, SortKey, SortMissing,
-    SortMode, SortTarget, SortValue, compare_hits,
+    FetchedHit, Mapping, SearchRequest, ShardHit, ShardHits, SortKey, SortMissing, SortMode,
+    SortTarget, SortValue, compare_hits,
 };
 
 use self::aggregate::Collector;
-use self::bounds::{BLOCK, Bounds};
-pub(crate) use self::by_segment::Findings;
-use self::by_segment::Here;
-use self::matches::{Interval, Matches, Within};
-use self::resolve::{Failed, Resolver};
+pub(crate) use self::bounds::Findings;
+use self::bounds::{BLOCK, Bounds, Here, docs_of};
+pub(crate) use self::failed::Failed;
+use self::failed::Result;
+use self::matches::{Batch, Interval, Matches, Within};
+use self::resolve::Resolver;
 use self::top::{Order, Top};
 use crate::tantivy_arm::{SEQ_NO, STORE_CACHE_BLOCKS, Stored, VERSION};
 
@@ -62,29 +63,6 @@ pub(crate) struct Execution<'a> {
     /// Set from outside when time has run out.
     pub(crate) stop: &'a AtomicBool,
 }
-
-/// Why a search failed: it does not fit, or the index failed.
-pub(crate) enum SearchFailed {
-    Search(SearchError),
-    Index(tantivy::TantivyError),
-}
-
-impl From<Failed> for SearchFailed {
-    fn from(failed: Failed) -> Self {
-        match failed {
-            Failed::Search(error) => SearchFailed::Search(error),
-            Failed::Index(error) => SearchFailed::Index(error),
-        }
-    }
-}
-
-impl From<tantivy::TantivyError> for SearchFailed {
-    fn from(error: tantivy::TantivyError) -> Self {
-        SearchFailed::Index(error)
-    }
-}
-
-type Result<T> = std::result::Result<T, SearchFailed>;
 
 /// Blocks that are looked at first where only the best hits in some order are wanted, and how many times more in each
 /// round after it.
@@ -142,10 +120,8 @@ impl Execution<'_> {
             return Ok(self.first_of_all(searcher));
         }
         let asked = Asked { searcher, query: query.as_ref(), interval };
-        let mut hits = match plain {
-            true => self.best(&asked)?,
-            false => self.every(&asked)?,
-        };
+        let best = if plain { self.best(&asked)? } else { None };
+        let mut hits = best.map_or_else(|| self.every(&asked), Ok)?;
         hits.timed_out = self.stop.load(Ordering::Relaxed);
         Ok(hits)
     }
@@ -224,15 +200,18 @@ impl Execution<'_> {
                     if wants_hits {
                         top.collect(doc, score);
                     }
-                    collectors.iter_mut().for_each(|collector| collector.collect(&[doc]));
+                    let batch = Batch::Docs(&[doc]);
+                    collectors.iter_mut().for_each(|collector| collector.collect(&batch));
                 })?;
             } else {
-                self.each_block(asked, weight.as_ref(), here, &mut |docs| {
-                    total += docs.len() as u64;
+                let mut list = Vec::new();
+                self.each_batch(asked, weight.as_ref(), here, &mut |batch| {
+                    total += batch.len();
                     if wants_hits {
-                        top.collect_block(docs);
+                        batch.list(&mut list, |_| true);
+                        top.collect_block(&list);
                     }
-                    collectors.iter_mut().for_each(|collector| collector.collect(docs));
+                    collectors.iter_mut().for_each(|collector| collector.collect(&batch));
                 })?;
             }
             all.extend(top.hits(segment));
@@ -304,36 +283,36 @@ impl Execution<'_> {
     }
 
     /// Calls with all live documents that match, some at once and in their order, until time runs out.
-    fn each_block(
+    fn each_batch(
         &self,
         asked: &Asked<'_>,
         weight: &dyn Weight,
         here: Here<'_>,
-        see: &mut dyn FnMut(&[DocId]),
+        see: &mut dyn FnMut(Batch<'_>),
     ) -> tantivy::Result<()> {
-        let alive = here.segment.alive_bitset();
+        let (alive, max_doc) = (here.segment.alive_bitset(), here.segment.max_doc());
         let mut living = Vec::new();
-        let mut see = |docs: &[DocId]| {
-            // The library does not let itself be stopped, but it can be left idle.
-            if docs.is_empty() || self.stop.load(Ordering::Relaxed) {
-                return;
+        let mut see = |batch: Batch<'_>| {
+            if self.stop.load(Ordering::Relaxed) {
+                return false;
             }
             match alive {
-                None => see(docs),
+                None => see(batch),
                 Some(alive) => {
-                    living.clear();
-                    living.extend(docs.iter().filter(|doc| alive.is_alive(**doc)));
-                    see(&living);
+                    batch.list(&mut living, |doc| alive.is_alive(doc));
+                    see(Batch::Docs(&living));
                 }
             }
+            true
         };
-        let Some(mut within) = asked.within(here)? else {
-            return weight.for_each_no_score(here.segment, &mut see);
-        };
-        let mut docs = Vec::with_capacity(BLOCK as usize);
-        for block in 0..within.blocks() {
-            within.of_block(block, &mut docs);
-            see(&docs);
+        if asked.query.is::<AllQuery>() {
+            let mut blocks = 0..max_doc.div_ceil(BLOCK);
+            blocks.all(|block| see(Batch::Block(block, docs_of(block, max_doc))));
+        } else if let Some(within) = asked.within(here)? {
+            within.each(&mut see);
+        } else {
+            // The library does not let itself be stopped, but it can be left idle.
+            weight.for_each_no_score(here.segment, &mut |docs| _ = see(Batch::Docs(docs)))?;
         }
         Ok(())
     }

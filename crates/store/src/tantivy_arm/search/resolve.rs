@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use tantivy::query::doc_predicate_query::{DocPredicateQuery, FunctionPredicate};
 use tantivy::query::{
@@ -13,38 +14,20 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, Searcher, SegmentReader, Term};
 
 use query::{
-    BoolQuery, FieldType, Literal, Mapping, MinimumShouldMatch, Query, QueryKind, SearchError, geo,
-    mapping, unfit,
+    BoolQuery, FieldType, Literal, Mapping, MinimumShouldMatch, Query, QueryKind, geo, mapping,
+    unfit,
 };
 
-use super::by_segment::Findings;
+use super::bounds::Findings;
+use super::column::Column;
 use super::excluded::Excluded;
+use super::failed::{Failed, Result};
 use super::matches::Interval;
 use super::statistics::Scored;
 use super::value::{Value, exact, range};
-use super::values::Values;
 
 /// A resolved query.
 type Resolved = Box<dyn Library>;
-type Result<T> = std::result::Result<T, Failed>;
-
-/// Why a query could not be resolved: it does not fit, or the index failed.
-pub(super) enum Failed {
-    Search(SearchError),
-    Index(tantivy::TantivyError),
-}
-
-impl From<SearchError> for Failed {
-    fn from(error: SearchError) -> Self {
-        Failed::Search(error)
-    }
-}
-
-impl From<tantivy::TantivyError> for Failed {
-    fn from(error: tantivy::TantivyError) -> Self {
-        Failed::Index(error)
-    }
-}
 
 /// Resolves queries against one view of a shard.
 pub(super) struct Resolver<'a> {
@@ -256,16 +239,7 @@ impl Resolver<'_> {
             }
         }
         if !points.is_empty() {
-            let (path, kind) = (place.path.to_owned(), place.mapped.kind);
-            let one_of = predicate(move |segment| {
-                let values = Values::open(segment, &path, kind)?;
-                let points = points.clone();
-                Ok(move |doc| {
-                    let mut found = false;
-                    values.each_bits(doc, |bits| found |= points.contains(&bits));
-                    found
-                })
-            });
+            let one_of = any_value(&place, move |bits| points.contains(&bits));
             ranges.push((Occur::Should, one_of));
         }
         Ok(if ranges.is_empty() { nothing() } else { Box::new(BooleanQuery::new(ranges)) })
@@ -443,10 +417,17 @@ fn set(terms: impl Iterator<Item = Term>) -> Resolved {
     if terms.is_empty() { nothing() } else { Box::new(TermSetQuery::new(terms)) }
 }
 
-fn between(place: &Place, (low, high): (Bound<Value>, Bound<Value>)) -> Resolved {
+fn between(place: &Place, bounds: (Bound<Value>, Bound<Value>)) -> Resolved {
+    // The library has no ranges of booleans.
     if place.mapped.kind == FieldType::Boolean {
-        return booleans_between(place.path.to_owned(), &low, &high);
+        return match ends_of(FieldType::Boolean, &bounds) {
+            Some((low, high)) => {
+                any_value(place, move |bits| (low.into()..=high.into()).contains(&bits))
+            }
+            None => nothing(),
+        };
     }
+    let (low, high) = bounds;
     let field = place.field;
     let term = move |bound: Bound<Value>| match bound {
         Bound::Included(value) => Bound::Included(value.term(field)),
@@ -480,28 +461,15 @@ fn ends_of(kind: FieldType, (low, high): &(Bound<Value>, Bound<Value>)) -> Optio
     (low <= high).then_some((low, high))
 }
 
-/// The library has no ranges of booleans.
-fn booleans_between(path: String, low: &Bound<Value>, high: &Bound<Value>) -> Resolved {
-    let within = [false, true].map(|yes| {
-        let bits = Value::Boolean(yes).bits();
-        let above = match low {
-            Bound::Included(low) => bits >= low.bits(),
-            Bound::Excluded(low) => bits > low.bits(),
-            Bound::Unbounded => true,
-        };
-        let below = match high {
-            Bound::Included(high) => bits <= high.bits(),
-            Bound::Excluded(high) => bits < high.bits(),
-            Bound::Unbounded => true,
-        };
-        above && below
-    });
+/// Documents with a value whose bits fit.
+fn any_value(place: &Place, fits: impl Fn(u128) -> bool + Send + Sync + 'static) -> Resolved {
+    let (path, kind, fits) = (place.path.to_owned(), place.mapped.kind, Arc::new(fits));
     predicate(move |segment| {
-        let column = segment.fast_fields().column_opt::<bool>(&path)?;
+        let (column, fits) = (Column::open(segment, &path, kind)?, fits.clone());
         Ok(move |doc| {
-            column.as_ref().is_some_and(|column| {
-                column.values_for_doc(doc).any(|yes| within[usize::from(yes)])
-            })
+            let mut found = false;
+            column.each_bits(doc, |bits| found |= fits(bits));
+            found
         })
     })
 }

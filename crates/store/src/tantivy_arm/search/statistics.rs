@@ -8,7 +8,7 @@ use tantivy::schema::Field;
 use tantivy::{Searcher, SegmentReader, Term};
 
 use super::by_segment::BySegment;
-use super::values::Values;
+use super::column::Column;
 use query::FieldType;
 
 /// Documents that have a field, and words of it in all of them.
@@ -48,7 +48,7 @@ fn count(
     kind: FieldType,
 ) -> tantivy::Result<FieldCounts> {
     if kind != FieldType::Text {
-        let (documents, words) = Values::open(segment, path, kind)?.counts(segment.max_doc());
+        let (documents, words) = Column::open(segment, path, kind)?.counts(segment.max_doc());
         return Ok(FieldCounts { documents, words });
     }
     let words = segment.inverted_index(field)?.total_num_tokens();

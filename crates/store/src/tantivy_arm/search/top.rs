@@ -7,20 +7,16 @@ use std::sync::Arc;
 use tantivy::columnar::TermOrdHit;
 use tantivy::{DocId, SegmentReader};
 
+use query::aggregation::show_ip;
 use query::{
-    FieldType, Literal, Mapping, SearchError, ShardHit, SortKey, SortMissing, SortMode, SortTarget,
-    SortValue, illegal, unfit,
+    FieldType, Literal, Mapping, ShardHit, SortKey, SortMissing, SortMode, SortTarget, SortValue,
+    unfit,
 };
 
-use super::bounds::Bounds;
-use super::by_segment::Here;
-use super::resolve::Failed;
-use super::singles::Singles;
-use super::value::{self, Value};
-use super::values::{Values, double_bits, double_of, long_bits, long_of, text_of};
-use query::aggregation::show_ip;
-
-type Result<T> = std::result::Result<T, Failed>;
+use super::bounds::{Bounds, Here};
+use super::column::{Column, double_bits, double_of, long_bits, long_of, text_of};
+use super::failed::{Failed, Result};
+use super::value::{self, Value, check_sortable};
 
 /// Less is better. Above the 64 bits of a value stands whether there is one; an address fills all bits.
 type Bits = u128;
@@ -31,7 +27,7 @@ const THERE: Bits = 1 << RANK_SHIFT;
 const LAST: Bits = Bits::MAX;
 
 /// A key of the order in one segment.
-struct Column<'a> {
+struct Key<'a> {
     key: &'a SortKey,
     source: Source,
     /// Of documents without a value.
@@ -42,7 +38,7 @@ enum Source {
     Score,
     /// The number of the first document of the segment among all of the view.
     Doc(u64),
-    Field(FieldType, Values),
+    Field(Column),
 }
 
 /// A hit that is kept. The order is that of the heap: the worst is on top.
@@ -80,12 +76,13 @@ impl Eq for Kept {}
 /// Keeps the best hits of a segment.
 pub(super) struct Top<'a> {
     limit: usize,
-    columns: Vec<Column<'a>>,
+    keys: Vec<Key<'a>>,
     /// Of the first key, where many of its values can be read at once.
-    singles: Option<Singles>,
     bounds: Option<Arc<Bounds>>,
+    /// Space for those.
+    values: Vec<u64>,
     after: Option<Vec<Bits>>,
-    kept: BinaryHeap<Kept>,
+    best: BinaryHeap<Kept>,
     shows_values: bool,
     shows_scores: bool,
 }
@@ -110,34 +107,34 @@ impl<'a> Top<'a> {
         here: Here<'_>,
         base: u64,
     ) -> Result<Self> {
-        let mut columns = Vec::with_capacity(order.keys.len());
-        for key in order.keys {
-            columns.push(column(key, mapping, here.segment, base, order.now_ms)?);
-        }
-        let after = match order.after {
-            None => None,
-            Some(values) => {
-                let pairs = columns.iter().zip(values);
-                let bits =
-                    pairs.map(|(column, value)| column.bits_after(value, mapping, order.now_ms));
-                Some(bits.collect::<Result<Vec<Bits>>>()?)
-            }
-        };
-        let opened = match columns.first().map(|column| (column.key, &column.source)) {
-            Some((SortKey { target: SortTarget::Field(path), .. }, Source::Field(kind, _))) => {
-                Bounds::open(here, path, *kind)?
-            }
+        let keys: Vec<Key<'a>> = order
+            .keys
+            .iter()
+            .map(|of| key(of, mapping, here.segment, base, order.now_ms))
+            .collect::<Result<_>>()?;
+        let after = order.after.map(|values| {
+            let pairs = keys.iter().zip(values);
+            pairs.map(|(key, value)| key.bits_after(value, mapping, order.now_ms)).collect()
+        });
+        let bounds = match keys.first().map(|first| (&first.key.target, &first.source)) {
+            Some((SortTarget::Field(path), Source::Field(column))) => here.bounds(path, column)?,
             _ => None,
         };
-        let (bounds, singles) = opened.unzip();
-        let Order { shows_values, shows_scores, .. } = *order;
-        let kept = BinaryHeap::new();
-        Ok(Top { limit, columns, singles, bounds, after, kept, shows_values, shows_scores })
+        Ok(Top {
+            limit,
+            keys,
+            bounds,
+            values: Vec::new(),
+            after: after.transpose()?,
+            best: BinaryHeap::new(),
+            shows_values: order.shows_values,
+            shows_scores: order.shows_scores,
+        })
     }
 
     /// Looks at a document that matched.
     pub(super) fn collect(&mut self, doc: DocId, score: f32) {
-        if let Some(first) = self.columns.first().map(|column| column.bits(doc, score))
+        if let Some(first) = self.keys.first().map(|key| key.bits(doc, score))
             && self.may_keep(first)
         {
             self.keep(first, doc, score);
@@ -146,18 +143,21 @@ impl<'a> Top<'a> {
 
     /// Looks at documents that matched, in their order; scores do not count.
     pub(super) fn collect_block(&mut self, docs: &[DocId]) {
-        let Some(mut singles) = self.singles.take() else {
+        let (Some(Key { source: Source::Field(column), .. }), Some(_)) =
+            (self.keys.first(), &self.bounds)
+        else {
             return docs.iter().for_each(|doc| self.collect(*doc, 0.0));
         };
-        let values = singles.bits(docs);
+        let mut values = std::mem::take(&mut self.values);
+        column.block_bits(docs, &mut values);
         // The last first: where values rise with the documents, as in a log, each would be better than those before.
-        for (doc, value) in docs.iter().zip(values).rev() {
-            let first = self.columns[0].of_value(*value);
+        for (doc, value) in docs.iter().zip(&values).rev() {
+            let first = self.keys[0].of_value(*value);
             if self.may_keep(first) {
                 self.keep(first, *doc, 0.0);
             }
         }
-        self.singles = Some(singles);
+        self.values = values;
     }
 
     /// The bounds of the first key, where it has any: then [`Top::promise`] and [`Top::may_hold`] may be asked.
@@ -168,7 +168,7 @@ impl<'a> Top<'a> {
     /// What no hit of a block comes before, and what none comes behind.
     fn of_block(&self, bounds: &Bounds, block: u32) -> (Bits, Bits) {
         let (least, greatest) = bounds.of_block(block);
-        let ends = (self.columns[0].of_value(least), self.columns[0].of_value(greatest));
+        let ends = (self.keys[0].of_value(least), self.keys[0].of_value(greatest));
         (ends.0.min(ends.1), ends.0.max(ends.1))
     }
 
@@ -183,30 +183,29 @@ impl<'a> Top<'a> {
         if self.after.as_ref().is_some_and(|after| worst < after[0]) {
             return false;
         }
-        let Some(last) = self.kept.peek().filter(|_| self.kept.len() >= self.limit) else {
+        let Some(last) = self.best.peek().filter(|_| self.best.len() >= self.limit) else {
             return self.limit > 0;
         };
         // Of equal hits the first document is kept, unless there is another key.
-        let before = self.columns.len() > 1 || bounds.docs(block).start < last.doc;
+        let before = self.keys.len() > 1 || bounds.docs(block).start < last.doc;
         best < last.first || (best == last.first && before)
     }
 
     fn may_keep(&self, first: Bits) -> bool {
-        self.kept.len() < self.limit || self.kept.peek().is_some_and(|worst| first <= worst.first)
+        self.best.len() < self.limit || self.best.peek().is_some_and(|worst| first <= worst.first)
     }
 
     fn keep(&mut self, first: Bits, doc: DocId, score: f32) {
-        let rest: Vec<Bits> =
-            self.columns[1..].iter().map(|column| column.bits(doc, score)).collect();
+        let rest: Vec<Bits> = self.keys[1..].iter().map(|key| key.bits(doc, score)).collect();
         if let Some(after) = &self.after
             && (first, &rest[..]) <= (after[0], &after[1..])
         {
             return;
         }
         let hit = Kept { first, rest, doc, score };
-        if self.kept.len() < self.limit {
-            self.kept.push(hit);
-        } else if let Some(mut worst) = self.kept.peek_mut()
+        if self.best.len() < self.limit {
+            self.best.push(hit);
+        } else if let Some(mut worst) = self.best.peek_mut()
             && hit < *worst
         {
             *worst = hit;
@@ -215,7 +214,7 @@ impl<'a> Top<'a> {
 
     /// The hits, best first.
     pub(super) fn hits(self, segment: u32) -> Vec<ShardHit> {
-        let Top { columns, kept, shows_values, shows_scores, .. } = self;
+        let Top { keys, best, shows_values, shows_scores, .. } = self;
         let hit = |kept: Kept| ShardHit {
             segment,
             doc: kept.doc,
@@ -223,62 +222,50 @@ impl<'a> Top<'a> {
             sort: match shows_values {
                 true => {
                     let bits = std::iter::once(&kept.first).chain(&kept.rest);
-                    columns.iter().zip(bits).map(|(column, bits)| column.value(*bits)).collect()
+                    keys.iter().zip(bits).map(|(key, bits)| key.value(*bits)).collect()
                 }
                 false => Vec::new(),
             },
         };
-        kept.into_sorted_vec().into_iter().map(hit).collect()
+        best.into_sorted_vec().into_iter().map(hit).collect()
     }
 }
 
-fn column<'a>(
+fn key<'a>(
     key: &'a SortKey,
     mapping: &Mapping,
     segment: &SegmentReader,
     base: u64,
     now_ms: i64,
-) -> Result<Column<'a>> {
+) -> Result<Key<'a>> {
     let at_end = match key.missing {
         SortMissing::First => FIRST,
         _ => LAST,
     };
     let path = match &key.target {
-        SortTarget::Score => return Ok(Column { key, source: Source::Score, missing: LAST }),
-        SortTarget::Doc => return Ok(Column { key, source: Source::Doc(base), missing: LAST }),
+        SortTarget::Score => return Ok(Key { key, source: Source::Score, missing: LAST }),
+        SortTarget::Doc => return Ok(Key { key, source: Source::Doc(base), missing: LAST }),
         SortTarget::Field(path) => path,
     };
-    let Some(mapped) = mapping.field(path) else {
-        if key.may_be_unmapped {
-            let source = Source::Field(FieldType::Keyword, Values::Absent);
-            return Ok(Column { key, source, missing: at_end });
+    let column = match mapping.field(path) {
+        Some(mapped) => {
+            check_sortable(path, mapped.kind)?;
+            Column::open(segment, path, mapped.kind)?
         }
-        return Err(unfit(format!("No mapping found for [{path}] in order to sort on")).into());
+        None if key.may_be_unmapped => Column::absent(FieldType::Keyword),
+        None => {
+            let reason = format!("No mapping found for [{path}] in order to sort on");
+            return Err(unfit(reason).into());
+        }
     };
-    check_sortable(path, mapped.kind)?;
-    let values = Values::open(segment, path, mapped.kind)?;
-    let mut column = Column { key, source: Source::Field(mapped.kind, values), missing: at_end };
-    if let SortMissing::Value(literal) = &key.missing {
-        column.missing = column.bits_of(literal, path, mapping, now_ms)?;
+    let mut key = Key { key, source: Source::Field(column), missing: at_end };
+    if let SortMissing::Value(literal) = &key.key.missing {
+        key.missing = key.bits_of(literal, path, mapping, now_ms)?;
     }
-    Ok(column)
+    Ok(key)
 }
 
-/// Texts have no columns, points no order.
-pub(super) fn check_sortable(path: &str, kind: FieldType) -> std::result::Result<(), SearchError> {
-    match kind {
-        FieldType::Text => Err(illegal(format!(
-            "Text fields are not optimised for operations that require per-document field data like aggregations \
-             and sorting, so these operations are disabled by default. Please use a keyword field instead of [{path}]."
-        ))),
-        FieldType::GeoPoint => {
-            Err(illegal(format!("can't sort or aggregate on geo_point field [{path}]")))
-        }
-        _ => Ok(()),
-    }
-}
-
-impl Column<'_> {
+impl Key<'_> {
     fn directed(&self, value: u64) -> Bits {
         THERE | Bits::from(if self.key.descending { !value } else { value })
     }
@@ -287,37 +274,36 @@ impl Column<'_> {
     fn of_value(&self, value: u64) -> Bits {
         match &self.source {
             // Between two ordinals there is room for a text that the segment does not have.
-            Source::Field(_, Values::Text(..)) => self.directed(2 * value + 1),
+            Source::Field(column) if column.texts().is_some() => self.directed(2 * value + 1),
             _ => self.directed(value),
         }
     }
 
     fn bits(&self, doc: DocId, score: f32) -> Bits {
-        let values = match &self.source {
+        let column = match &self.source {
             Source::Score => return self.directed(double_bits(f64::from(score))),
             Source::Doc(base) => return self.directed(base + u64::from(doc)),
-            Source::Field(_, values) => values,
+            Source::Field(column) => column,
         };
         let mut found: Option<Bits> = None;
         let takes_max = self.key.mode == SortMode::Max;
-        values.each_bits(doc, |bits| {
+        column.each_bits(doc, |bits| {
             found = Some(match found {
                 Some(other) if takes_max => other.max(bits),
                 Some(other) => other.min(bits),
                 None => bits,
             });
         });
-        match (found, values) {
-            (None, _) => self.missing,
-            (Some(bits), Values::Ip(_)) => {
-                if self.key.descending {
-                    !bits
-                } else {
-                    bits
-                }
-            }
-            (Some(bits), _) => self.of_value(bits as u64),
+        match found {
+            None => self.missing,
+            Some(bits) if column.kind() == FieldType::Ip => self.address(bits),
+            Some(bits) => self.of_value(bits as u64),
         }
+    }
+
+    /// Of an address; the same way back.
+    fn address(&self, bits: Bits) -> Bits {
+        if self.key.descending { !bits } else { bits }
     }
 
     /// The bits of a value that was given in a request.
@@ -328,21 +314,18 @@ impl Column<'_> {
         mapping: &Mapping,
         now_ms: i64,
     ) -> Result<Bits> {
-        let (Source::Field(_, values), Some(mapped)) = (&self.source, mapping.field(path)) else {
+        let (Source::Field(column), Some(mapped)) = (&self.source, mapping.field(path)) else {
             return Ok(self.missing);
         };
         if mapped.kind == FieldType::Keyword {
-            return Ok(self.directed(text_bits(values, &literal.text())?));
+            return Ok(self.directed(text_bits(column, &literal.text())?));
         }
         let exact = value::exact(path, mapped, literal, now_ms)?;
         let Some((value, _)) = exact else {
             return Err(unfit(format!("[{}] is no value of [{path}]", literal.text())).into());
         };
         Ok(match value {
-            Value::Ip(address) => {
-                let bits = address.to_bits();
-                if self.key.descending { !bits } else { bits }
-            }
+            Value::Ip(address) => self.address(address.to_bits()),
             value => self.directed(value.bits() as u64),
         })
     }
@@ -382,15 +365,18 @@ impl Column<'_> {
     }
 
     fn is_whole(&self) -> bool {
-        let Source::Field(kind, _) = &self.source else { return false };
-        !matches!(kind, FieldType::Keyword | FieldType::Ip | FieldType::Double | FieldType::Float)
+        let Source::Field(column) = &self.source else { return false };
+        !matches!(
+            column.kind(),
+            FieldType::Keyword | FieldType::Ip | FieldType::Double | FieldType::Float
+        )
     }
 
     /// What a hit shows where it has no value.
     fn stands_for_missing(&self) -> SortValue {
         let greatest = (self.key.missing == SortMissing::First) == self.key.descending;
-        let Source::Field(kind, _) = &self.source else { return SortValue::Null };
-        match kind {
+        let Source::Field(column) = &self.source else { return SortValue::Null };
+        match column.kind() {
             FieldType::Keyword | FieldType::Ip => SortValue::Null,
             FieldType::Double | FieldType::Float if greatest => SortValue::Double(f64::INFINITY),
             FieldType::Double | FieldType::Float => SortValue::Double(f64::NEG_INFINITY),
@@ -401,16 +387,16 @@ impl Column<'_> {
     fn value(&self, bits: Bits) -> SortValue {
         let undirected =
             |bits: Bits| if self.key.descending { !(bits as u64) } else { bits as u64 };
-        let (kind, values) = match &self.source {
+        let column = match &self.source {
             Source::Score => return SortValue::Double(double_of(undirected(bits))),
             Source::Doc(_) => return SortValue::Long(undirected(bits) as i64),
-            Source::Field(kind, values) => (*kind, values),
+            Source::Field(column) => column,
         };
         if bits == self.missing && !matches!(self.key.missing, SortMissing::Value(_)) {
             return self.stands_for_missing();
         }
-        match (kind, values) {
-            (FieldType::Keyword, Values::Text(texts, _)) => {
+        match (column.kind(), column.texts()) {
+            (FieldType::Keyword, Some(texts)) => {
                 let place = undirected(bits);
                 match (place % 2, &self.key.missing) {
                     // An even place lies between ordinals: it is the text given for those that are missing.
@@ -423,8 +409,7 @@ impl Column<'_> {
                 _ => SortValue::Null,
             },
             (FieldType::Ip, _) => {
-                let bits = if self.key.descending { !bits } else { bits };
-                SortValue::Text(show_ip(&std::net::Ipv6Addr::from_bits(bits)))
+                SortValue::Text(show_ip(&std::net::Ipv6Addr::from_bits(self.address(bits))))
             }
             (FieldType::Double | FieldType::Float, _) => {
                 SortValue::Double(double_of(undirected(bits)))
@@ -435,8 +420,8 @@ impl Column<'_> {
 }
 
 /// Where a text stands among those of a segment: odd at its own ordinal, even between two.
-fn text_bits(values: &Values, text: &str) -> Result<u64> {
-    let Values::Text(texts, _) = values else { return Ok(0) };
+fn text_bits(column: &Column, text: &str) -> Result<u64> {
+    let Some(texts) = column.texts() else { return Ok(0) };
     let hit = texts.dictionary().term_ord_or_next(text.as_bytes());
     Ok(match hit.map_err(|error| Failed::Index(error.into()))? {
         TermOrdHit::Exact(ord) => 2 * ord + 1,

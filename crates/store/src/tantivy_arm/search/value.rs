@@ -6,9 +6,9 @@ use std::ops::Bound;
 use tantivy::schema::Field as IndexField;
 use tantivy::{DateTime, Term};
 
-use query::{Field, FieldType, Literal, RangeEnd, SearchError, unfit};
+use query::{Field, FieldType, Literal, RangeEnd, SearchError, illegal, unfit};
 
-use super::values::{double_bits, long_bits};
+use super::column::{double_bits, long_bits};
 use query::date::{DateContext, DateFormat};
 use query::mapping::value::ip;
 
@@ -43,7 +43,7 @@ impl Value {
         }
     }
 
-    /// The bits that [`super::values::Values::each_bits`] gives for it. Texts have none.
+    /// The bits that [`super::column::Column::each_bits`] gives for it. Texts have none.
     pub(super) fn bits(&self) -> u128 {
         match self {
             Value::Long(number) | Value::Date(number) => long_bits(*number).into(),
@@ -62,6 +62,20 @@ impl Value {
             Value::Boolean(yes) => Some(f64::from(*yes)),
             Value::Ip(_) | Value::Text(_) => None,
         }
+    }
+}
+
+/// Texts have no columns, points no order.
+pub(super) fn check_sortable(path: &str, kind: FieldType) -> Result<(), SearchError> {
+    match kind {
+        FieldType::Text => Err(illegal(format!(
+            "Text fields are not optimised for operations that require per-document field data like aggregations \
+             and sorting, so these operations are disabled by default. Please use a keyword field instead of [{path}]."
+        ))),
+        FieldType::GeoPoint => {
+            Err(illegal(format!("can't sort or aggregate on geo_point field [{path}]")))
+        }
+        _ => Ok(()),
     }
 }
 
