@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use crate::url_cluster::UrlCluster;
+use crate::changes::LiveCluster;
 use crate::{Answer, Error, RestClient};
 
 /// Asks a cluster's nodes in turn, whether they are up or not, each request once. Borrows nothing: somebody who writes
@@ -21,7 +21,7 @@ enum Arm {
         turn: Cell<usize>,
     },
     /// It writes down what is changed, and knows which host to ask.
-    Live(Rc<UrlCluster>),
+    Live(Rc<LiveCluster>),
 }
 
 impl Asker {
@@ -30,7 +30,7 @@ impl Asker {
         Asker { arm: Arm::Nodes { client, addresses, turn: Cell::default() } }
     }
 
-    pub(crate) fn of_live(cluster: Rc<UrlCluster>) -> Asker {
+    pub(crate) fn of_live(cluster: Rc<LiveCluster>) -> Asker {
         Asker { arm: Arm::Live(cluster) }
     }
 

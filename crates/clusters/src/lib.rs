@@ -25,44 +25,32 @@
 //! process that holds it is killed.
 
 mod asker;
+mod changes;
+mod clusters;
 mod credentials;
-mod embedded;
 mod error;
-mod fault;
 mod http;
-mod journal;
-mod kept;
-mod link_thread;
+mod link;
 pub mod live;
-mod members;
-mod opensearch;
-mod process;
-mod rest;
-mod settings_there;
-mod site_link;
-mod small_disk;
-mod target;
-mod temporary;
-mod url_cluster;
-mod url_target;
-mod virtual_target;
-pub mod wire;
+mod nodes;
+mod targets;
 
 pub use asker::Asker;
-pub use credentials::Credentials;
-pub use embedded::EmbeddedTarget;
-pub use error::Error;
-pub use journal::{Change, Head, Journal, SettingValue, SettingsBack};
-pub use link_thread::{LinkThread, measure_ceiling, standalone_link};
-pub use opensearch::{DEFAULT_HEAP, OpenSearchTarget, Release};
-pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, Order, STOP, end_process_on_panic};
-pub use rest::{Answer, RestClient};
-pub use settings_there::Borrowed;
-pub use target::{
+pub use changes::{
+    Borrowed, Change, ClusterIdentity, Head, Journal, LiveCluster, SettingValue, SettingsBack,
+    check_follows, restore,
+};
+pub use clusters::{
     ClusterSpec, LinkControl, Load, NodeHandle, Repository, Target, TopologySpec,
     check_cluster_name,
 };
-pub use temporary::TemporaryUse;
-pub use url_cluster::{ClusterIdentity, UrlCluster, check_follows, restore};
-pub use url_target::UrlTarget;
-pub use virtual_target::VirtualTarget;
+pub use credentials::Credentials;
+pub use error::Error;
+pub use http::{Answer, RestClient, wire};
+pub use link::{LinkThread, measure_ceiling, standalone_link};
+pub use nodes::{
+    ADDRESS_TAKEN, NodeReady, NodeStart, Order, STOP, TemporaryUse, end_process_on_panic,
+};
+pub use targets::{
+    DEFAULT_HEAP, EmbeddedTarget, OpenSearchTarget, Release, UrlTarget, VirtualTarget,
+};

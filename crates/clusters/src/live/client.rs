@@ -9,10 +9,9 @@ use rustls::CertificateError;
 use serde_json::Value;
 use world::Env;
 
-use super::{Address, TlsOptions};
-use crate::http::HttpClient;
-use crate::kept::{Failure, is_idempotent};
-use crate::rest::words_of;
+use crate::http::words_of;
+use crate::http::{Address, HttpClient, LiveOptions, TlsOptions};
+use crate::http::{Failure, is_idempotent};
 use crate::{Answer, Credentials, Error};
 
 /// An answer of a live cluster that is larger than this is refused.
@@ -24,19 +23,6 @@ const CERTIFICATE_WANTED: &str =
     "asks for a client certificate that it knows; give it with --cert FILE and --key FILE";
 /// How much of something that is no JSON is shown.
 const SHOWN_CHARS: usize = 60;
-
-/// How to reach a cluster.
-#[derive(Clone, Debug)]
-pub struct LiveOptions {
-    /// Its hosts; any of them may answer.
-    pub addresses: Vec<Address>,
-    /// Who we are.
-    pub credentials: Credentials,
-    /// How TLS is spoken.
-    pub tls: TlsOptions,
-    /// How long one answer may take.
-    pub timeout: Duration,
-}
 
 /// Asks a live cluster.
 pub struct LiveClient {

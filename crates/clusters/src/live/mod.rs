@@ -12,19 +12,16 @@
 //!
 //! The one rule: what is here only reads.
 
-mod address;
 mod client;
 mod pacing;
 mod parse;
 mod questions;
 mod round_trips;
 mod sampler;
-mod tls;
 mod version;
 
 pub(crate) use version::{ask_version, check_version};
 
-pub use address::Address;
-pub use client::{LiveClient, LiveOptions};
+pub use crate::http::{Address, LiveOptions, TlsOptions};
+pub use client::LiveClient;
 pub use sampler::{Depth, Sampler};
-pub use tls::TlsOptions;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use clusters::live::LiveClient;
 use clusters::{
-    ClusterIdentity, EmbeddedTarget, NodeHandle, Target, UrlCluster, UrlTarget, VirtualTarget,
+    ClusterIdentity, EmbeddedTarget, LiveCluster, NodeHandle, Target, UrlTarget, VirtualTarget,
     check_follows,
 };
 use lab::plan::{Plan, Resolved, Step, Variant, models_in_use};
@@ -420,7 +420,7 @@ fn on_url(
         let mut clusters = Vec::new();
         for ((hosts, (client, identity)), name) in found.into_iter().rev().zip(names) {
             let journal = restore::journal(&dir.join(name), &identity.uuid, hosts)?;
-            clusters.insert(0, UrlCluster::new(client, identity, journal));
+            clusters.insert(0, LiveCluster::new(client, identity, journal));
         }
         let mut target = UrlTarget::new(clusters);
         let progress = Progress::new();

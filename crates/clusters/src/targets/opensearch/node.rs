@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -12,7 +11,7 @@ use world::Env;
 use super::installation::Installation;
 use super::release::Dialect;
 use crate::Error;
-use crate::process::NodeProcess;
+use crate::nodes::NodeProcess;
 
 /// What a node is started with. A restart takes the same.
 #[derive(Clone, Debug)]
@@ -96,18 +95,6 @@ impl NodePlan {
     }
 }
 
-/// Ports of this machine that nobody listens on, each another one. They may be taken before they are used:
-/// whoever finds that asks for others.
-pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>, Error> {
-    let io = |source| Error::Io { what: "find a free port on", path: "127.0.0.1".into(), source };
-    let held: Result<Vec<TcpListener>, _> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect();
-    held.map_err(io)?
-        .iter()
-        .map(|listener| listener.local_addr().map(|address| address.port()).map_err(io))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::release::Release;
@@ -143,13 +130,5 @@ mod tests {
         assert!(!member["node.roles"].contains("manager"));
         assert_eq!(member["discovery.seed_hosts"], "127.0.0.1:9301");
         assert_eq!(member["path.home"], "/opt/opensearch");
-    }
-
-    #[test]
-    fn free_ports_differ() {
-        let mut ports = free_ports(20).unwrap();
-        ports.sort_unstable();
-        ports.dedup();
-        assert_eq!(ports.len(), 20);
     }
 }

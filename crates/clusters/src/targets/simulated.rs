@@ -11,8 +11,8 @@ use futures_util::future::try_join_all;
 use world::model::{CoreCosts, Disk, Host, split_mix};
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
-use crate::members::{self, Members, Place};
-use crate::target::{ClusterSpec, LinkControl, Load, NodeHandle, Target, TopologySpec};
+use crate::clusters::{ClusterSpec, LinkControl, Load, NodeHandle, Target, TopologySpec};
+use crate::nodes::{self, Members, Place};
 use crate::{Answer, Asker, Error, RestClient};
 
 /// Where a node keeps its data on its host's disk.
@@ -104,7 +104,7 @@ impl VirtualTarget {
     }
 
     async fn start_cluster(&mut self, cluster: &ClusterSpec) -> Result<(), Error> {
-        let configs = members::configs(cluster, |_, name| {
+        let configs = nodes::configs(cluster, |_, name| {
             let any = self.env.host(name).any_address();
             Place { transport: any.clone(), http: any, data: DATA.into() }
         });
@@ -131,13 +131,13 @@ impl VirtualTarget {
     async fn start_sites(&mut self, sites: &[ClusterSpec]) -> Result<(), Error> {
         let mut configs = Vec::new();
         for site in sites {
-            configs.extend(members::configs(site, |_, name| Place {
+            configs.extend(nodes::configs(site, |_, name| Place {
                 transport: format!("{name}:{SITE_PORT}"),
                 http: self.env.host(name).any_address(),
                 data: DATA.into(),
             }));
         }
-        members::join_sites(&mut configs);
+        nodes::join_sites(&mut configs);
         let mut manager = None;
         for (mut config, site) in configs.into_iter().zip(sites) {
             if let Some(link) = &self.link {

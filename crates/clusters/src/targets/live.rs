@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::target::{LinkControl, NodeHandle, Target, TopologySpec};
-use crate::url_cluster::UrlCluster;
+use crate::changes::LiveCluster;
+use crate::clusters::{LinkControl, NodeHandle, Target, TopologySpec};
 use crate::{Answer, Asker, Error};
 
 /// A site of a topology, and what takes its place.
@@ -23,7 +23,7 @@ struct Site {
 
 /// Live clusters as a target. Whoever makes one has been allowed to change them.
 pub struct UrlTarget {
-    clusters: Vec<Rc<UrlCluster>>,
+    clusters: Vec<Rc<LiveCluster>>,
     sites: Vec<Site>,
     /// What could not be put back, and what was left.
     ended: Option<Result<Vec<String>, Error>>,
@@ -31,7 +31,7 @@ pub struct UrlTarget {
 
 impl UrlTarget {
     /// A target of one cluster, or of two: the one that has the data, and the one that follows.
-    pub fn new(clusters: Vec<UrlCluster>) -> Self {
+    pub fn new(clusters: Vec<LiveCluster>) -> Self {
         let clusters = clusters.into_iter().map(Rc::new).collect();
         UrlTarget { clusters, sites: Vec::new(), ended: None }
     }
@@ -72,14 +72,14 @@ impl UrlTarget {
         self.sites.iter().find(|site| site.name == name)
     }
 
-    fn cluster(&self, site: &str) -> Result<&Rc<UrlCluster>, Error> {
+    fn cluster(&self, site: &str) -> Result<&Rc<LiveCluster>, Error> {
         let unknown = || Error::Unknown { what: "site", name: site.to_owned() };
         self.site(site).map(|site| &self.clusters[site.cluster]).ok_or_else(unknown)
     }
 }
 
 /// The data nodes of a cluster by name.
-async fn data_nodes(cluster: &UrlCluster) -> Result<Vec<NodeHandle>, Error> {
+async fn data_nodes(cluster: &LiveCluster) -> Result<Vec<NodeHandle>, Error> {
     const NODES: &str = "/_nodes?filter_path=nodes.*.name,nodes.*.roles,nodes.*.transport_address";
     let answer = cluster.client.get(NODES).await?;
     let is_data = |node: &&Value| {

@@ -8,8 +8,8 @@ use engine::rest::{RestMessage, RestRequest};
 use serde_json::Value;
 use world::{Connection, Env};
 
-use crate::http::HttpClient;
-use crate::kept::{Failure, Kept};
+use super::HttpClient;
+use super::{ConnectionPool, Failure};
 use crate::{Credentials, Error};
 
 /// How long an answer may take: longer than anything that a cluster waits for by itself.
@@ -53,14 +53,14 @@ pub struct RestClient {
 
 enum Arm {
     Http(HttpClient),
-    Messages(Kept<Connection<RestMessage>>),
+    Messages(ConnectionPool<Connection<RestMessage>>),
 }
 
 impl RestClient {
     /// A client of this world. An answer may take five minutes.
     pub fn new(env: &Env) -> Self {
         let arm = if env.is_virtual() {
-            Arm::Messages(Kept::default())
+            Arm::Messages(ConnectionPool::default())
         } else {
             Arm::Http(HttpClient::new(env.clone()))
         };
@@ -79,7 +79,7 @@ impl RestClient {
     pub(crate) fn another(&self) -> RestClient {
         let arm = match &self.arm {
             Arm::Http(client) => Arm::Http(client.another()),
-            Arm::Messages(_) => Arm::Messages(Kept::default()),
+            Arm::Messages(_) => Arm::Messages(ConnectionPool::default()),
         };
         RestClient { env: self.env.clone(), arm, limit: self.limit }
     }
@@ -136,7 +136,7 @@ impl RestClient {
 
     async fn exchange(
         &self,
-        kept: &Kept<Connection<RestMessage>>,
+        kept: &ConnectionPool<Connection<RestMessage>>,
         address: &str,
         request: RestRequest,
     ) -> Result<(u16, Bytes), Failure> {
@@ -156,7 +156,7 @@ impl RestClient {
 }
 
 async fn ask(
-    kept: &Kept<Connection<RestMessage>>,
+    kept: &ConnectionPool<Connection<RestMessage>>,
     mut connection: Connection<RestMessage>,
     address: &str,
     request: RestRequest,

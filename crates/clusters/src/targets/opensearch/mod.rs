@@ -28,19 +28,16 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use world::{Env, LinkConfig};
 
-use crate::link_thread::LinkThread;
-use crate::members::Members;
-use crate::process::{NodeProcess, first_ended};
-use crate::site_link::SiteLink;
-use crate::target::{
+use crate::clusters::{
     ClusterSpec, LinkControl, NodeHandle, Repository, Target, TopologySpec, remove_copies,
 };
+use crate::link::{LinkThread, SiteLink};
+use crate::nodes::{Members, NodeProcess, first_ended, free_ports};
 use crate::{Answer, Asker, Error, RestClient};
 use file_server::FileServer;
 use installation::Installation;
 use node::NodePlan;
 
-pub(crate) use node::free_ports;
 pub use release::Release;
 
 /// The heap of a node where none is asked for.

@@ -4,21 +4,21 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Kept connections of one address.
+/// ConnectionPool connections of one address.
 const KEPT_MAX: usize = 32;
 
 /// Open connections by address, of which none is in use.
-pub(crate) struct Kept<C> {
+pub(crate) struct ConnectionPool<C> {
     open: RefCell<BTreeMap<String, Vec<C>>>,
 }
 
-impl<C> Default for Kept<C> {
+impl<C> Default for ConnectionPool<C> {
     fn default() -> Self {
-        Kept { open: RefCell::default() }
+        ConnectionPool { open: RefCell::default() }
     }
 }
 
-impl<C> Kept<C> {
+impl<C> ConnectionPool<C> {
     /// The connection to an address that was used last: the likeliest to be still open.
     pub(crate) fn take(&self, address: &str) -> Option<C> {
         self.open.borrow_mut().get_mut(address)?.pop()
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_last_one_used_comes_first_and_all_go_together() {
-        let kept = Kept::default();
+        let kept = ConnectionPool::default();
         for connection in 0..40 {
             kept.put("a", connection);
         }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc as channel;
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
 use crate::Error;
-use crate::target::LinkControl;
+use crate::clusters::LinkControl;
 
 /// How often the figures are brought up to date: often beside the samples taken of them, some 100 ms apart.
 const FRESH: Duration = Duration::from_millis(2);

@@ -20,8 +20,8 @@ use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::sync::Notify;
 use world::{Env, Task};
 
-use crate::fault::Fault;
-use crate::members::Members;
+use super::Members;
+use super::process_fault::Fault;
 use crate::{Error, credentials};
 
 /// How long a node may take to listen and to join.
@@ -504,7 +504,7 @@ mod tests {
                 env.sleep(Duration::from_secs(3600)).await;
             });
         }
-        let name = "process::tests::a_panic_in_a_task_ends_the_process";
+        let name = "nodes::process::tests::a_panic_in_a_task_ends_the_process";
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());
         let output =
             again.args(["--exact", name, "--nocapture"]).env(VARIABLE, "1").output().unwrap();

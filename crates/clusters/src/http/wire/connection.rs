@@ -14,7 +14,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::answer::AnswerReader;
 use crate::Error;
-use crate::live::LiveOptions;
+use crate::http::LiveOptions;
 
 /// What is read at once, at most.
 const READ_BYTES: usize = 16 << 10;
@@ -43,7 +43,7 @@ impl WireHost {
         let config = secure.then(|| options.tls.config()).transpose()?;
         let authorization = options.credentials.header();
         let authorization = authorization.map(|value| format!("Authorization: {value}\r\n"));
-        let host = |address: &crate::live::Address| {
+        let host = |address: &crate::http::Address| {
             let authority = address.authority();
             let tls = config.as_ref().filter(|_| address.tls).map(|config| {
                 let name = ServerName::try_from(address.host.clone())
@@ -298,7 +298,7 @@ mod tests {
         world::real_world::run(1, async |env| {
             let (plain, _server) = server(&env, &["{asked}"]).await;
             let options = LiveOptions {
-                addresses: crate::live::Address::parse_all([format!(
+                addresses: crate::http::Address::parse_all([format!(
                     "http://{}/behind",
                     plain.address()
                 )

@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use world::{Env, Task};
 
+use super::{ConnectionPool, Failure};
 use crate::Credentials;
-use crate::kept::{Failure, Kept};
 
 /// An answer larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
@@ -29,7 +29,7 @@ struct Open {
 /// The client.
 pub(crate) struct HttpClient {
     env: Env,
-    kept: Kept<Open>,
+    kept: ConnectionPool<Open>,
     tls: Option<Arc<ClientConfig>>,
     authorization: Option<HeaderValue>,
     answer_bytes_max: usize,
@@ -39,7 +39,7 @@ impl HttpClient {
     pub(crate) fn new(env: Env) -> Self {
         HttpClient {
             env,
-            kept: Kept::default(),
+            kept: ConnectionPool::default(),
             tls: None,
             authorization: None,
             answer_bytes_max: ANSWER_BYTES_MAX,

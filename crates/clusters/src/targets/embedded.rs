@@ -13,13 +13,12 @@ use engine::rest::BasicAuth;
 use tokio::sync::Notify;
 use world::Env;
 
-use crate::members::{self, Members, Place};
-use crate::opensearch::free_ports;
-use crate::process::{NodeProcess, NodeReady, NodeStart, Order, first_ended};
-use crate::site_link::SiteLink;
-use crate::small_disk::SmallDisks;
-use crate::target::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec, remove_copies};
-use crate::temporary::TemporaryDir;
+use crate::clusters::{ClusterSpec, LinkControl, NodeHandle, Target, TopologySpec, remove_copies};
+use crate::link::SiteLink;
+use crate::nodes::{
+    self, Members, NodeProcess, NodeReady, NodeStart, Order, Place, SmallDisks, TemporaryDir,
+    first_ended, free_ports,
+};
 use crate::{Answer, Asker, Credentials, Error, RestClient};
 
 /// Transport ports lie so far above the HTTP ports.
@@ -119,7 +118,7 @@ impl EmbeddedTarget {
             let port = port.map_or(0, |port| port.saturating_add(above + (first + n) as u16));
             SocketAddr::new(ip, port).to_string()
         };
-        let mut configs = members::configs(cluster, |n, name| Place {
+        let mut configs = nodes::configs(cluster, |n, name| Place {
             transport: address(Ipv4Addr::LOCALHOST.into(), TRANSPORT_ABOVE, n),
             http: address(self.http_ip, 0, n),
             data: data.join(name),
@@ -153,7 +152,7 @@ impl EmbeddedTarget {
             }
             configs.append(&mut of_site);
         }
-        members::join_sites(&mut configs);
+        nodes::join_sites(&mut configs);
         Ok(configs)
     }
 

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use record::observation::{Identity, Scope};
 use serde_json::{Value, json};
 
-use crate::journal::{Change, INDEX_PREFIX, Journal, SettingValue};
+use super::journal::{Change, INDEX_PREFIX, Journal, SettingValue};
+use super::settings::{SETTINGS, SettingsThere, put_back, text};
 use crate::live::{LiveClient, ask_version, check_version};
-use crate::settings_there::{SETTINGS, SettingsThere, put_back, text};
 use crate::{Answer, Error};
 
 /// Where the addresses of other clusters are set. Those that someone set are used by someone.
@@ -60,16 +60,16 @@ impl ClusterIdentity {
 }
 
 /// A live cluster that may be changed.
-pub struct UrlCluster {
+pub struct LiveCluster {
     pub(crate) client: LiveClient,
     pub(crate) identity: ClusterIdentity,
     journal: RefCell<Option<Journal>>,
 }
 
-impl UrlCluster {
+impl LiveCluster {
     /// A cluster whose changes are written to `journal`, which is about this very cluster.
     pub fn new(client: LiveClient, identity: ClusterIdentity, journal: Journal) -> Self {
-        UrlCluster { client, identity, journal: RefCell::new(Some(journal)) }
+        LiveCluster { client, identity, journal: RefCell::new(Some(journal)) }
     }
 
     /// Asks, and writes down first what that changes.

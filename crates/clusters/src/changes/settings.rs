@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use record::observation::{Scope, Setting};
 use serde_json::{Value, json};
 
+use super::journal::{Change, Journal};
 use crate::Error;
-use crate::journal::{Change, Journal};
 use crate::live::LiveClient;
 
 pub(crate) const SETTINGS: &str = "/_cluster/settings";

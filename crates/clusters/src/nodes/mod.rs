@@ -1,6 +1,12 @@
 //! The nodes of a target: where they are, which of them run, and which is asked next. A node belongs to a site: its
 //! cluster, or a part of a cluster that spans a link.
 
+mod ports;
+mod process;
+mod process_fault;
+mod small_disk;
+mod temporary;
+
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,11 +14,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::NodeConfig;
 
-use crate::fault::Fault;
-use crate::kept::is_idempotent;
-use crate::process::{NodeProcess, Order};
-use crate::target::{ClusterSpec, NodeHandle};
+use crate::clusters::{ClusterSpec, NodeHandle};
+use crate::http::is_idempotent;
 use crate::{Answer, Asker, Error, RestClient};
+use process_fault::Fault;
+
+pub(crate) use ports::free_ports;
+pub(crate) use process::{NodeProcess, first_ended};
+pub(crate) use small_disk::SmallDisks;
+pub(crate) use temporary::TemporaryDir;
+
+pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, Order, STOP, end_process_on_panic};
+pub use temporary::TemporaryUse;
 
 /// Where a node is to listen and to keep its data.
 pub(crate) struct Place {

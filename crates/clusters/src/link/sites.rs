@@ -7,9 +7,9 @@
 
 use world::{Direction, LinkConfig, LinkStats};
 
+use super::LinkThread;
 use crate::Error;
-use crate::link_thread::LinkThread;
-use crate::target::LinkControl;
+use crate::clusters::LinkControl;
 
 /// The link seen from the near site.
 pub(crate) struct SiteLink {

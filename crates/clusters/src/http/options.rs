@@ -1,0 +1,19 @@
+//! How a cluster is reached.
+
+use std::time::Duration;
+
+use super::{Address, TlsOptions};
+use crate::Credentials;
+
+/// How to reach a cluster.
+#[derive(Clone, Debug)]
+pub struct LiveOptions {
+    /// Its hosts; any of them may answer.
+    pub addresses: Vec<Address>,
+    /// Who we are.
+    pub credentials: Credentials,
+    /// How TLS is spoken.
+    pub tls: TlsOptions,
+    /// How long one answer may take.
+    pub timeout: Duration,
+}
