@@ -29,28 +29,29 @@ mod changes;
 mod clusters;
 mod credentials;
 mod error;
+mod fault;
 mod http;
 mod link;
 pub mod live;
 mod nodes;
 mod targets;
+mod topology;
 
 pub use asker::Asker;
 pub use changes::{
     Borrowed, Change, ClusterIdentity, Head, Journal, LiveCluster, SettingValue, SettingsBack,
     check_follows, restore,
 };
-pub use clusters::{
-    ClusterSpec, LinkControl, Load, NodeHandle, Repository, Target, TopologySpec,
-    check_cluster_name,
-};
+pub use clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
 pub use credentials::Credentials;
 pub use error::Error;
+pub use fault::FaultKind;
 pub use http::{Answer, RestClient, wire};
 pub use link::{LinkThread, measure_ceiling, standalone_link};
 pub use nodes::{
     ADDRESS_TAKEN, NodeReady, NodeStart, Order, STOP, TemporaryUse, end_process_on_panic,
 };
 pub use targets::{
-    DEFAULT_HEAP, EmbeddedTarget, OpenSearchTarget, Release, UrlTarget, VirtualTarget,
+    DEFAULT_HEAP, EmbeddedClusters, LiveClusters, OpenSearchClusters, Release, VirtualClusters,
 };
+pub use topology::{ClusterSpec, NodeHandle, Repository, TopologySpec, check_cluster_name};

@@ -4,25 +4,25 @@ mod common;
 
 use std::time::Duration;
 
-use clusters::{Error, Target, VirtualTarget};
+use clusters::{Clusters, Error, FaultKind, Faults, VirtualClusters};
 use common::{ask, connect_follower, count, follower_is_connected, index_some, topology};
 use world::Direction;
 
 #[test]
 fn a_killed_node_is_asked_no_more_and_comes_back_with_its_data() {
     world::virtual_world::run(3, async |env| {
-        let mut target = VirtualTarget::new(&env);
+        let mut target = VirtualClusters::new(&env);
         target.start(&topology(3)).await.unwrap();
         let before = target.nodes("leader");
         let names: Vec<&str> = before.iter().map(|node| node.name.as_str()).collect();
         assert_eq!(names, ["leader-0", "leader-1", "leader-2"]);
         index_some(&target).await;
-        target.kill_node("leader-2").await.unwrap();
+        target.begin("leader-2", FaultKind::Kill).await.unwrap();
         assert_eq!(target.nodes("leader").len(), 2);
         for _ in 0..6 {
             ask(&target, "GET", "/_cluster/health", "").await.unwrap();
         }
-        target.start_node("leader-2").await.unwrap();
+        target.end("leader-2", FaultKind::Kill).await.unwrap();
         assert_eq!(target.nodes("leader"), before);
         let path = "/_cluster/health/a?wait_for_nodes=3&wait_for_status=green&timeout=60s";
         let health = ask(&target, "GET", path, "").await.unwrap().json().unwrap();
@@ -35,7 +35,7 @@ fn a_killed_node_is_asked_no_more_and_comes_back_with_its_data() {
 #[test]
 fn the_other_cluster_is_seen_through_the_link() {
     world::virtual_world::run(3, async |env| {
-        let mut target = VirtualTarget::new(&env);
+        let mut target = VirtualClusters::new(&env);
         target.start(&topology(3)).await.unwrap();
         let seeds = target.seeds_through_link("leader");
         assert_eq!(seeds.len(), 3);
@@ -57,7 +57,7 @@ fn the_other_cluster_is_seen_through_the_link() {
 #[test]
 fn nothing_is_left_after_a_stop() {
     world::virtual_world::run(3, async |env| {
-        let mut target = VirtualTarget::new(&env);
+        let mut target = VirtualClusters::new(&env);
         for _ in 0..2 {
             target.start(&topology(3)).await.unwrap();
             let missing = ask(&target, "GET", "/a/_count", "").await;
@@ -67,7 +67,7 @@ fn nothing_is_left_after_a_stop() {
             let none = ask(&target, "GET", "/", "").await;
             assert!(matches!(none, Err(Error::NoNode { .. })), "{none:?}");
         }
-        let unknown = target.kill_node("leader-0").await;
+        let unknown = target.begin("leader-0", FaultKind::Kill).await;
         assert!(matches!(unknown, Err(Error::Unknown { .. })), "{unknown:?}");
     });
 }
@@ -75,7 +75,7 @@ fn nothing_is_left_after_a_stop() {
 #[test]
 fn nodes_that_do_not_come_are_told() {
     world::virtual_world::run(3, async |env| {
-        let mut target = VirtualTarget::new(&env);
+        let mut target = VirtualClusters::new(&env);
         target.start(&topology(3)).await.unwrap();
         let path = "/_cluster/health?wait_for_nodes=4&timeout=2s";
         let health = ask(&target, "GET", path, "").await.unwrap();
@@ -87,7 +87,7 @@ fn nodes_that_do_not_come_are_told() {
 #[test]
 fn a_start_that_fails_leaves_nothing_behind() {
     world::virtual_world::run(3, async |env| {
-        let mut target = VirtualTarget::new(&env);
+        let mut target = VirtualClusters::new(&env);
         let mut wrong = topology(2);
         wrong.clusters[1].name = "../follower".to_owned();
         let refused = target.start(&wrong).await.unwrap_err();

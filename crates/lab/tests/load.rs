@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::{ClusterSpec, Target, TopologySpec, VirtualTarget};
+use clusters::{ClusterSpec, Clusters, TopologySpec, VirtualClusters};
 use engine::rest::{RestMessage, RestResponse};
 use lab::load::{Arrival, Extent, Live, Load, Operation, in_virtual_time};
 use record::LoadFigures;
@@ -163,7 +163,7 @@ fn a_load_that_is_stopped_tells_what_it_has() {
 fn nodes_in_virtual_time_answer_and_the_same_seed_gives_the_same_figures() {
     let once = || {
         world::virtual_world::run_traced(3, async |env| {
-            let mut target = VirtualTarget::new(&env);
+            let mut target = VirtualClusters::new(&env);
             let cluster =
                 ClusterSpec { name: "leader".into(), nodes: 3, settings: BTreeMap::new() };
             let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };

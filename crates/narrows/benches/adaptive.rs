@@ -9,7 +9,7 @@ mod common;
 
 use std::time::Duration;
 
-use clusters::{EmbeddedTarget, Target};
+use clusters::{Clusters, EmbeddedClusters};
 use lab::corpus::Corpus;
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
@@ -98,7 +98,7 @@ struct Recovered {
 
 /// Recovers once.
 async fn recover(
-    target: &EmbeddedTarget,
+    target: &EmbeddedClusters,
     env: &Env,
     scheduler: &str,
     chunk: &str,

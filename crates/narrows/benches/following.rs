@@ -15,7 +15,7 @@ mod common;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use clusters::{EmbeddedTarget, Target};
+use clusters::{Clusters, EmbeddedClusters};
 use lab::corpus::Corpus;
 use serde_json::{Value, json};
 use world::{Direction, Env, LinkConfig};
@@ -85,7 +85,7 @@ struct Bench {
 }
 
 impl Bench {
-    async fn start(&self) -> EmbeddedTarget {
+    async fn start(&self) -> EmbeddedClusters {
         let link = LinkConfig {
             rtt: RTT,
             rate_bytes_per_s: Some(RATE_BYTES_PER_S),
@@ -186,12 +186,12 @@ impl Bench {
         target.stop().await;
     }
 
-    async fn index(&self, target: &EmbeddedTarget, cluster: &str, documents: u64) -> Duration {
+    async fn index(&self, target: &EmbeddedClusters, cluster: &str, documents: u64) -> Duration {
         common::index(target, cluster, self.corpus, documents, CLIENTS, self.bulk).await
     }
 
     /// Makes an index on the leader and has the follower follow it from its first operation on.
-    async fn follow(&self, target: &EmbeddedTarget) {
+    async fn follow(&self, target: &EmbeddedClusters) {
         common::create(target, "leader", self.corpus, SHARDS).await;
         let seeds = target.seeds_through_link("leader").join(",");
         let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
@@ -206,18 +206,18 @@ impl Bench {
         common::ask(target, "follower", "PUT", path, body).await;
     }
 
-    async fn wait_for(&self, target: &EmbeddedTarget, operations: u64) {
+    async fn wait_for(&self, target: &EmbeddedClusters, operations: u64) {
         while has(&stats(target).await) < operations {
             self.env.sleep(LOOK_EVERY).await;
         }
     }
 }
 
-fn carried(target: &EmbeddedTarget) -> u64 {
+fn carried(target: &EmbeddedClusters) -> u64 {
     target.link().expect("there is one").stats(Direction::Back).bytes
 }
 
-async fn stats(target: &EmbeddedTarget) -> Value {
+async fn stats(target: &EmbeddedClusters) -> Value {
     common::ask(target, "follower", "GET", "/a/_ccr/stats", Value::Null).await
 }
 
@@ -236,19 +236,19 @@ fn has(stats: &Value) -> u64 {
 }
 
 /// Memory of a cluster's node that is no file's: mapped segments are the page cache, which gives way.
-async fn anonymous(target: &EmbeddedTarget, cluster: &str) -> u64 {
+async fn anonymous(target: &EmbeddedClusters, cluster: &str) -> u64 {
     let stats = common::ask(target, cluster, "GET", "/_nodes/stats/process", Value::Null).await;
     let nodes = stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
     nodes.filter_map(|node| node["process"]["mem"]["anonymous_in_bytes"].as_u64()).sum()
 }
 
 /// Waits until the follower has indexed what it was given.
-async fn make_searchable(target: &EmbeddedTarget) {
+async fn make_searchable(target: &EmbeddedClusters) {
     common::ask(target, "follower", "POST", "/a/_refresh", Value::Null).await;
 }
 
 /// Core time of a cluster's node so far.
-async fn core_ms(target: &EmbeddedTarget, cluster: &str) -> f64 {
+async fn core_ms(target: &EmbeddedClusters, cluster: &str) -> f64 {
     let stats = common::ask(target, cluster, "GET", "/_nodes/stats/process", Value::Null).await;
     let nodes = stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
     nodes.filter_map(|node| node["process"]["cpu"]["total_in_millis"].as_f64()).sum()

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::{EmbeddedTarget, Target};
+use clusters::{Clusters, EmbeddedClusters};
 use futures_util::future::join_all;
 use lab::corpus::{BulkBodies, Corpus, Source, portions};
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ impl Run {
         target.stop().await;
     }
 
-    async fn set(&self, target: &EmbeddedTarget, kind: Kind, scheduler: &str) {
+    async fn set(&self, target: &EmbeddedClusters, kind: Kind, scheduler: &str) {
         let mut settings = json!({
             "indices.recovery.max_bytes_per_sec": "-1",
             "indices.recovery.chunk_size": "1mb",
@@ -125,7 +125,7 @@ impl Run {
     }
 
     /// Clients at a steady rate; answers their latencies.
-    async fn clients(&self, target: &EmbeddedTarget, during: Duration) -> Latencies {
+    async fn clients(&self, target: &EmbeddedClusters, during: Duration) -> Latencies {
         let latencies = Rc::new(Latencies::default());
         let source = Source::Generated(Corpus::Geopoint);
         let rounds = during.as_millis() as u64 / BULK_EVERY.as_millis() as u64;
@@ -175,7 +175,7 @@ impl Run {
     /// One recovery after another until told to stop; the last is waited for.
     async fn recoveries(
         &self,
-        target: &EmbeddedTarget,
+        target: &EmbeddedClusters,
         kind: Kind,
         moved: &Moved,
         stop: &Cell<bool>,
@@ -208,7 +208,7 @@ impl Run {
         }
     }
 
-    async fn begin(&self, target: &EmbeddedTarget, kind: Kind) {
+    async fn begin(&self, target: &EmbeddedClusters, kind: Kind) {
         match kind {
             Kind::Peer => self.replicas(target, 1).await,
             Kind::Remote => {
@@ -219,7 +219,7 @@ impl Run {
         }
     }
 
-    async fn replicas(&self, target: &EmbeddedTarget, replicas: u32) {
+    async fn replicas(&self, target: &EmbeddedClusters, replicas: u32) {
         let body = json!({ "index.number_of_replicas": replicas });
         common::ask(target, "leader", "PUT", "/a/_settings", body).await;
     }

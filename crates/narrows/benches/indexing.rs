@@ -7,7 +7,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Instant;
 
-use clusters::Target;
+use clusters::Clusters;
 use lab::corpus::Corpus;
 use query::Mapping;
 use store::{Options, Shard, WriteRequest};

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use clusters::{EmbeddedTarget, Target};
+use clusters::{Clusters, EmbeddedClusters};
 use lab::corpus::Corpus;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn main() {
     });
 }
 
-async fn recover(target: &EmbeddedTarget, env: &world::Env, name: &str, socket: f64) {
+async fn recover(target: &EmbeddedClusters, env: &world::Env, name: &str, socket: f64) {
     let before = anonymous(target).await;
     let replicas = |n: u32| json!({ "index.number_of_replicas": n });
     common::ask(target, "c", "PUT", "/a/_settings", replicas(1)).await;
@@ -78,7 +78,7 @@ async fn recover(target: &EmbeddedTarget, env: &world::Env, name: &str, socket: 
 }
 
 /// The larger of the two nodes' memory that is no file's.
-async fn anonymous(target: &EmbeddedTarget) -> u64 {
+async fn anonymous(target: &EmbeddedClusters) -> u64 {
     let stats = common::ask(target, "c", "GET", "/_nodes/stats", Value::Null).await;
     let nodes = stats["nodes"].as_object().expect("nodes");
     let of = |node: &Value| node["process"]["mem"]["anonymous_in_bytes"].as_u64().unwrap_or(0);

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::wire::WireHost;
-use clusters::{ClusterSpec, EmbeddedTarget, OpenSearchTarget, Target, TopologySpec};
+use clusters::{ClusterSpec, Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
 use insight::stats::median;
 use lab::corpus::{Corpus, Source};
 use lab::load::{Content, Draw, Extent, Live, Load, Operation};
@@ -125,7 +125,7 @@ fn topology() -> TopologySpec {
     TopologySpec { clusters: vec![cluster], link: None, joined: false }
 }
 
-async fn ask(target: &impl Target, method: &str, path: &str, body: Value) -> Value {
+async fn ask(target: &impl Clusters, method: &str, path: &str, body: Value) -> Value {
     let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
     let answer = target.request(CLUSTER, method, path, body).await;
     answer
@@ -134,7 +134,7 @@ async fn ask(target: &impl Target, method: &str, path: &str, body: Value) -> Val
 }
 
 /// Makes the index anew, which is called as its corpus.
-async fn create(target: &impl Target, corpus: Corpus) {
+async fn create(target: &impl Clusters, corpus: Corpus) {
     let index = corpus.name();
     let gone = target.request(CLUSTER, "DELETE", &format!("/{index}"), Bytes::new()).await;
     drop(gone);
@@ -148,7 +148,7 @@ async fn create(target: &impl Target, corpus: Corpus) {
     ask(target, "GET", &health, Value::Null).await;
 }
 
-async fn run(target: &impl Target, operation: &Operation, load: Load) -> LoadFigures {
+async fn run(target: &impl Clusters, operation: &Operation, load: Load) -> LoadFigures {
     let host = target.nodes(CLUSTER).swap_remove(0).http;
     let load = Load { hosts: vec![host.clone()], ..load };
     let (hosts, live) = ([WireHost::plain(&host)], Arc::new(Live::default()));
@@ -159,7 +159,7 @@ async fn run(target: &impl Target, operation: &Operation, load: Load) -> LoadFig
 }
 
 /// Documents a second, and the 99th percentile of a bulk request in milliseconds.
-async fn index(target: &impl Target, corpus: Corpus, documents: u64, clients: u32) -> (f64, f64) {
+async fn index(target: &impl Clusters, corpus: Corpus, documents: u64, clients: u32) -> (f64, f64) {
     create(target, corpus).await;
     let source = Source::Generated(corpus);
     // Bulk requests of some megabytes at most.
@@ -173,7 +173,7 @@ async fn index(target: &impl Target, corpus: Corpus, documents: u64, clients: u3
 }
 
 /// One segment, searchable.
-async fn settle(target: &impl Target, corpus: Corpus, documents: u64) {
+async fn settle(target: &impl Clusters, corpus: Corpus, documents: u64) {
     let index = corpus.name();
     let merge = format!("/{index}/_forcemerge?max_num_segments=1");
     ask(target, "POST", &merge, Value::Null).await;
@@ -199,8 +199,8 @@ fn essence(answer: &Value, scored: bool) -> Value {
 
 /// How many of the answers are the same on both.
 async fn same(
-    embedded: &impl Target,
-    opensearch: &impl Target,
+    embedded: &impl Clusters,
+    opensearch: &impl Clusters,
     operation: &Operation,
     scored: bool,
 ) -> usize {
@@ -251,9 +251,9 @@ fn line(name: &str, embedded: &Laps, opensearch: &Laps, same: &str) -> String {
 
 async fn bench(env: &Env) {
     let heap = format!("{}m", common::sized("NARROWS_BENCH_HEAP_MB", 2048));
-    let mut embedded = EmbeddedTarget::new(env, env!("CARGO_BIN_EXE_narrows").into());
+    let mut embedded = EmbeddedClusters::new(env, env!("CARGO_BIN_EXE_narrows").into());
     embedded.start(&topology()).await.expect("the embedded engine starts");
-    let mut opensearch = OpenSearchTarget::new(env).with_heap(&heap);
+    let mut opensearch = OpenSearchClusters::new(env).with_heap(&heap);
     if let Some(home) = std::env::var_os("NARROWS_OPENSEARCH_HOME") {
         opensearch = opensearch.with_home(home.as_ref());
     }
@@ -284,7 +284,12 @@ fn clients() -> u32 {
     common::sized("NARROWS_BENCH_CLIENTS", 8) as u32
 }
 
-async fn fill(embedded: &impl Target, opensearch: &impl Target, corpus: Corpus, documents: u64) {
+async fn fill(
+    embedded: &impl Clusters,
+    opensearch: &impl Clusters,
+    corpus: Corpus,
+    documents: u64,
+) {
     let (mut ours, mut theirs) = (Laps::default(), Laps::default());
     // The first time is for the compiler of the JVM.
     for lap in 0..=laps() {
@@ -303,8 +308,8 @@ async fn fill(embedded: &impl Target, opensearch: &impl Target, corpus: Corpus, 
 }
 
 async fn measure(
-    embedded: &impl Target,
-    opensearch: &impl Target,
+    embedded: &impl Clusters,
+    opensearch: &impl Clusters,
     search: &Search,
     documents: u64,
 ) {

@@ -8,7 +8,9 @@ mod common;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use clusters::{ClusterSpec, Load, Target, TopologySpec, VirtualTarget};
+use clusters::{
+    ClusterSpec, Clusters, SyntheticIndex, TopologySpec, VirtualClusters, VirtualControls,
+};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -81,7 +83,7 @@ fn run(case: &'static Case) {
 }
 
 async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
-    let mut target = VirtualTarget::new(env);
+    let mut target = VirtualClusters::new(env);
     let cluster =
         ClusterSpec { name: "c".to_owned(), nodes: case.nodes, settings: Default::default() };
     target
@@ -99,9 +101,14 @@ async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
     ask(&target, "PUT", "/a", body).await;
     ask(&target, "GET", "/_cluster/health/a?wait_for_status=green", Value::Null).await;
     let segments = 24 * case.shards;
-    let load =
-        Load { index: "a".to_owned(), documents: bytes / 100, bytes, segments, segment_ratio: 0.5 };
-    target.load("c", &load).await.expect("it loads");
+    let index = SyntheticIndex {
+        name: "a".to_owned(),
+        documents: bytes / 100,
+        bytes,
+        segments,
+        segment_ratio: 0.5,
+    };
+    target.load_index("c", &index).await.expect("it loads");
     let began = env.now();
     let replicas = json!({ "index.number_of_replicas": 1 });
     ask(&target, "PUT", "/a/_settings", replicas).await;
@@ -117,7 +124,7 @@ async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
     took
 }
 
-async fn ask(target: &VirtualTarget, method: &str, path: &str, body: Value) -> Value {
+async fn ask(target: &VirtualClusters, method: &str, path: &str, body: Value) -> Value {
     let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
     let answer = target.request("c", method, path, body).await;
     answer.and_then(|answer| answer.json()).unwrap_or_else(|error| panic!("{error}"))

@@ -18,7 +18,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
-use clusters::{ClusterSpec, Credentials, EmbeddedTarget, OpenSearchTarget, Target, TopologySpec};
+use clusters::{
+    ClusterSpec, Clusters, Credentials, EmbeddedClusters, OpenSearchClusters, TopologySpec,
+};
 use common::{noise, noise_index};
 use insight::stats::{mean, median, median_interval};
 use serde_json::json;
@@ -40,17 +42,17 @@ fn main() {
     let recovers = arguments.get(3).is_some_and(|word| word == "recovering");
     world::real_world::run(1, async |env| match arguments.first().map(String::as_str) {
         Some("opensearch") => {
-            let target = OpenSearchTarget::new(&env);
+            let target = OpenSearchClusters::new(&env);
             measure(&env, target, pairs, seconds, recovers).await;
         }
         _ => {
-            let target = EmbeddedTarget::new(&env, PathBuf::from(env!("CARGO_BIN_EXE_narrows")));
+            let target = EmbeddedClusters::new(&env, PathBuf::from(env!("CARGO_BIN_EXE_narrows")));
             measure(&env, target, pairs, seconds, recovers).await;
         }
     });
 }
 
-async fn measure<T: Target>(env: &Env, mut target: T, pairs: u64, seconds: u64, recovers: bool) {
+async fn measure<T: Clusters>(env: &Env, mut target: T, pairs: u64, seconds: u64, recovers: bool) {
     let settings = Default::default();
     let cluster = ClusterSpec { name: "c".to_owned(), nodes: NODES, settings };
     let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
@@ -59,7 +61,7 @@ async fn measure<T: Target>(env: &Env, mut target: T, pairs: u64, seconds: u64, 
         begin_recovery(&target).await;
     }
     let nodes = target.nodes("c");
-    let pids: Vec<u32> = nodes.iter().filter_map(|node| target.process_of(&node.name)).collect();
+    let pids: Vec<u32> = nodes.iter().filter_map(|node| target.process_id(&node.name)).collect();
     assert_eq!(pids.len(), NODES);
     let urls: Vec<&str> = nodes.iter().map(|node| node.http.as_str()).collect();
     let options = LiveOptions {
@@ -121,7 +123,7 @@ async fn measure<T: Target>(env: &Env, mut target: T, pairs: u64, seconds: u64, 
 }
 
 /// A replica that takes hours to come.
-async fn begin_recovery<T: Target>(target: &T) {
+async fn begin_recovery<T: Clusters>(target: &T) {
     let ask = async |method: &str, path: &str, body: String| {
         target.request("c", method, path, body.into()).await.unwrap()
     };

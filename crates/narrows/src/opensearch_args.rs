@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clusters::{DEFAULT_HEAP, OpenSearchTarget, Release};
+use clusters::{DEFAULT_HEAP, OpenSearchClusters, Release};
 use world::Env;
 
 /// Options of every command that starts OpenSearch.
@@ -32,9 +32,9 @@ impl Default for OpenSearchArgs {
 
 impl OpenSearchArgs {
     /// A target that starts such nodes.
-    pub(crate) fn target(&self, env: &Env) -> anyhow::Result<OpenSearchTarget> {
+    pub(crate) fn target(&self, env: &Env) -> anyhow::Result<OpenSearchClusters> {
         let release = Release::named(&self.opensearch_version)?;
-        let target = OpenSearchTarget::new(env).with_heap(&self.heap).with_release(release);
+        let target = OpenSearchClusters::new(env).with_heap(&self.heap).with_release(release);
         Ok(self.opensearch_home.iter().fold(target, |target, home| target.with_home(home)))
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::task::Poll;
 use std::time::Duration;
 
-use clusters::{EmbeddedTarget, Error, Target};
+use clusters::{Clusters, EmbeddedClusters, Error, FaultKind, Faults};
 use common::{ask, connect_follower, count, follower_is_connected, index_some, topology};
 use world::{Direction, Env};
 
@@ -37,14 +37,14 @@ fn data_of(pid: u32) -> PathBuf {
     above.find(is_ours).expect("a node holds its data directory")
 }
 
-async fn kills_and_starts_again(target: &mut EmbeddedTarget) {
+async fn kills_and_starts_again(target: &mut EmbeddedClusters) {
     let before = target.nodes("leader");
     index_some(target).await;
-    target.kill_node("leader-1").await.unwrap();
+    target.begin("leader-1", FaultKind::Kill).await.unwrap();
     for _ in 0..4 {
         ask(target, "GET", "/_cluster/health", "").await.unwrap();
     }
-    target.start_node("leader-1").await.unwrap();
+    target.end("leader-1", FaultKind::Kill).await.unwrap();
     assert_eq!(target.nodes("leader"), before);
     let green = "/_cluster/health/a?wait_for_nodes=2&wait_for_status=green&timeout=60s";
     assert_eq!(ask(target, "GET", green, "").await.unwrap().status, 200);
@@ -55,20 +55,20 @@ async fn kills_and_starts_again(target: &mut EmbeddedTarget) {
 }
 
 /// The system may give the port of a node that is down to another process, mostly for a moment.
-async fn waits_for_a_taken_port(env: &Env, target: &mut EmbeddedTarget) {
+async fn waits_for_a_taken_port(env: &Env, target: &mut EmbeddedClusters) {
     let before = target.nodes("leader");
-    target.kill_node("leader-1").await.unwrap();
+    target.begin("leader-1", FaultKind::Kill).await.unwrap();
     let taken = TcpListener::bind(&before[1].http).unwrap();
     let given_up = async {
         env.sleep(Duration::from_millis(400)).await;
         drop(taken);
     };
-    let (started, ()) = tokio::join!(target.start_node("leader-1"), given_up);
+    let (started, ()) = tokio::join!(target.end("leader-1", FaultKind::Kill), given_up);
     started.unwrap();
     assert_eq!(target.nodes("leader"), before);
 }
 
-async fn sees_the_leader_through_the_link(env: &Env, target: &EmbeddedTarget) {
+async fn sees_the_leader_through_the_link(env: &Env, target: &EmbeddedClusters) {
     assert!(connect_follower(target).await);
     let link = target.link().unwrap();
     while link.stats(Direction::Back).bytes == 0 || link.stats(Direction::Out).bytes == 0 {
@@ -84,21 +84,21 @@ async fn a_start_that_fails_leaves_no_node(env: &Env) {
     // The third node finds its port taken.
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let mut target = EmbeddedTarget::new(env, PathBuf::from(BINARY)).with_port(port - 2);
+    let mut target = EmbeddedClusters::new(env, PathBuf::from(BINARY)).with_port(port - 2);
     let failed = target.start(&topology(3)).await.unwrap_err();
     assert!(matches!(&failed, Error::AddressTaken { node, .. } if node == "leader-2"), "{failed}");
     assert_eq!(children().len(), 0);
     assert!(target.nodes("leader").is_empty());
 }
 
-async fn a_node_that_ends_by_itself_is_told(env: &Env, target: &mut EmbeddedTarget) {
-    assert!(target.first_ended().await.is_none());
+async fn a_node_that_ends_by_itself_is_told(env: &Env, target: &mut EmbeddedClusters) {
+    assert!(target.failed_node().await.is_none());
     let ended = target.node_ended();
     let victim = children().last().copied().unwrap();
     let kill = std::process::Command::new("kill").args(["-9", &victim.to_string()]).status();
     assert!(kill.unwrap().success());
     env.timeout(Duration::from_secs(30), ended).await.unwrap();
-    let told = target.first_ended().await.unwrap().to_string();
+    let told = target.failed_node().await.unwrap().to_string();
     assert!(told.contains("ended by itself (signal: 9"), "{told}");
 }
 
@@ -106,7 +106,7 @@ async fn a_node_that_ends_by_itself_is_told(env: &Env, target: &mut EmbeddedTarg
 #[test]
 fn clusters_of_processes_from_start_to_end() {
     world::real_world::run(1, async |env| {
-        let mut target = EmbeddedTarget::new(&env, PathBuf::from(BINARY));
+        let mut target = EmbeddedClusters::new(&env, PathBuf::from(BINARY));
         target.start(&topology(2)).await.unwrap();
         assert_eq!(children().len(), 3);
         let data = data_of(*children().first().unwrap());
@@ -128,7 +128,7 @@ fn clusters_of_processes_from_start_to_end() {
         a_start_that_fails_leaves_no_node(&env).await;
 
         // A start that is given up half-way.
-        let mut target = EmbeddedTarget::new(&env, PathBuf::from(BINARY));
+        let mut target = EmbeddedClusters::new(&env, PathBuf::from(BINARY));
         let begun =
             poll_fn(|_| if children().is_empty() { Poll::Pending } else { Poll::Ready(()) });
         let topology = topology(2);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::{ClusterSpec, EmbeddedTarget, Target, TopologySpec};
+use clusters::{ClusterSpec, Clusters, EmbeddedClusters, FaultKind, Faults, TopologySpec};
 use common::{BINARY, assert_no_secret, narrows, noise, noise_index, said};
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
@@ -34,7 +34,7 @@ fn topology() -> TopologySpec {
 
 struct Lab {
     env: Env,
-    target: EmbeddedTarget,
+    target: EmbeddedClusters,
 }
 
 impl Lab {
@@ -165,9 +165,9 @@ async fn a_node_goes_and_returns(lab: &mut Lab) {
     command.args(["watch", &urls.join(","), "--json", "--interval", "200ms", "--for", "9s"]);
     let watching = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     lab.env.sleep(Duration::from_secs(2)).await;
-    lab.target.kill_node("leader-1").await.unwrap();
+    lab.target.begin("leader-1", FaultKind::Kill).await.unwrap();
     lab.env.sleep(Duration::from_secs(2)).await;
-    lab.target.start_node("leader-1").await.unwrap();
+    lab.target.end("leader-1", FaultKind::Kill).await.unwrap();
     let output = watching.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let lines: Vec<Value> = String::from_utf8(output.stdout)
@@ -236,7 +236,7 @@ async fn a_long_way(lab: &Lab) {
 #[test]
 fn each_cause_gets_its_verdict() {
     world::real_world::run(1, async |env| {
-        let mut target = EmbeddedTarget::new(&env, PathBuf::from(BINARY));
+        let mut target = EmbeddedClusters::new(&env, PathBuf::from(BINARY));
         target.start(&topology()).await.unwrap();
         let mut lab = Lab { env, target };
         lab.index("a", 1, 2400).await;

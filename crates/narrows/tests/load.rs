@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 
-use clusters::{ClusterSpec, EmbeddedTarget, OpenSearchTarget, Target, TopologySpec};
+use clusters::{ClusterSpec, Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
 use common::tls::{authority, guarded_end};
 use common::{BINARY, said};
 use serde_json::Value;
@@ -40,7 +40,7 @@ fn figures(output: &Output) -> Value {
 }
 
 /// Fills it, searches it within its means, and beyond.
-async fn narrow_node(target: &mut impl Target) {
+async fn narrow_node(target: &mut impl Clusters) {
     target.start(&topology()).await.unwrap();
     let plain = target.nodes("load").remove(0).http;
     let (ours, others) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -92,7 +92,7 @@ async fn narrow_node(target: &mut impl Target) {
 #[test]
 fn the_embedded_engine_behind_tls() {
     world::real_world::run(1, async |env| {
-        narrow_node(&mut EmbeddedTarget::new(&env, BINARY.into())).await;
+        narrow_node(&mut EmbeddedClusters::new(&env, BINARY.into())).await;
     });
 }
 
@@ -101,5 +101,5 @@ fn opensearch_behind_tls() {
     if !common::has_opensearch() {
         return;
     }
-    world::real_world::run(1, async |env| narrow_node(&mut OpenSearchTarget::new(&env)).await);
+    world::real_world::run(1, async |env| narrow_node(&mut OpenSearchClusters::new(&env)).await);
 }

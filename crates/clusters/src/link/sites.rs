@@ -10,6 +10,7 @@ use world::{Direction, LinkConfig, LinkStats};
 use super::LinkThread;
 use crate::Error;
 use crate::clusters::LinkControl;
+use crate::topology::TopologySpec;
 
 /// The link seen from the near site.
 pub(crate) struct SiteLink {
@@ -20,11 +21,13 @@ pub(crate) struct SiteLink {
 }
 
 impl SiteLink {
-    /// Opens it between the site called `near` and all others. `joined` where they are one cluster.
-    pub(crate) fn open(config: LinkConfig, near: &str, joined: bool) -> Result<SiteLink, Error> {
+    /// Opens the link that a topology asks for, between its first cluster and all others.
+    pub(crate) fn of(topology: &TopologySpec) -> Result<Option<SiteLink>, Error> {
+        let Some(config) = &topology.link else { return Ok(None) };
+        let near = topology.clusters.first().map(|cluster| cluster.name.clone());
         let to_near = LinkThread::open(config.clone())?;
-        let to_far = joined.then(|| LinkThread::open(config)).transpose()?;
-        Ok(SiteLink { near: near.to_owned(), to_near, to_far })
+        let to_far = topology.joined.then(|| LinkThread::open(config.clone())).transpose()?;
+        Ok(Some(SiteLink { near: near.unwrap_or_default(), to_near, to_far }))
     }
 
     /// An address that leads to `address`, a node of `site`, through the link.
@@ -56,10 +59,6 @@ impl LinkControl for SiteLink {
 
     fn heal(&self) {
         self.each().for_each(LinkThread::heal);
-    }
-
-    fn damage_next(&self, chunks: u32) {
-        self.to_near.damage_next(chunks);
     }
 
     fn configure(&self, config: LinkConfig) -> std::io::Result<()> {

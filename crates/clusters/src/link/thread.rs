@@ -20,7 +20,6 @@ enum Command {
     Route(String, String, mpsc::Sender<io::Result<String>>),
     Cut,
     Heal,
-    Damage(u32),
     Configure(LinkConfig),
 }
 
@@ -88,10 +87,6 @@ impl LinkControl for LinkThread {
         self.tell(Command::Heal);
     }
 
-    fn damage_next(&self, chunks: u32) {
-        self.tell(Command::Damage(chunks));
-    }
-
     fn configure(&self, config: LinkConfig) -> io::Result<()> {
         config.check_real()?;
         self.tell(Command::Configure(config));
@@ -123,7 +118,6 @@ async fn serve(
             }
             Some(Command::Cut) => link.cut(),
             Some(Command::Heal) => link.heal(),
-            Some(Command::Damage(chunks)) => link.damage_next(chunks),
             Some(Command::Configure(config)) => {
                 // It was checked before it came here.
                 let _ = link.configure(config);

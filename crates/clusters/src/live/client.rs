@@ -12,7 +12,7 @@ use world::Env;
 use crate::http::words_of;
 use crate::http::{Address, HttpClient, LiveOptions, TlsOptions};
 use crate::http::{Failure, is_idempotent};
-use crate::{Answer, Credentials, Error};
+use crate::{Answer, Error};
 
 /// An answer of a live cluster that is larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 64 << 20;

@@ -7,7 +7,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::rc::Rc;
@@ -20,8 +19,9 @@ use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::sync::Notify;
 use world::{Env, Task};
 
-use super::Members;
-use super::process_fault::Fault;
+use super::list::RunningNode;
+use super::order::{Order, STOP};
+use super::process_fault::ProcessFault;
 use crate::{Error, credentials};
 
 /// How long a node may take to listen and to join.
@@ -33,8 +33,6 @@ const KILL_PATIENCE: Duration = Duration::from_secs(2);
 /// Lines of standard error that are kept.
 const STDERR_LINES: usize = 20;
 
-/// The line on standard input that announces an end in order.
-pub const STOP: &str = "stop";
 /// Exit code of a node whose address another process has taken: it may be free again soon (`EX_TEMPFAIL` of
 /// `sysexits.h`).
 pub const ADDRESS_TAKEN: u8 = 75;
@@ -48,43 +46,6 @@ pub struct NodeStart {
     pub config: NodeConfig,
     /// A directory of the runner's above its data, that goes with the last process that uses it.
     pub temporary: Option<PathBuf>,
-}
-
-/// What a node of the embedded engine is told while it runs: a line on its standard input.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Order {
-    /// `cut`, `heal`: whether it is cut off from nodes and clients.
-    CutOff(bool),
-    /// `fail`, `mend`: whether all its searches fail at once.
-    FailSearches(bool),
-    /// `slow 4`: all that it computes takes so many times as long.
-    Slow(f64),
-}
-
-impl Order {
-    /// The order that a line is; none if it is none.
-    pub fn of(line: &str) -> Option<Order> {
-        match line.split_once(' ') {
-            None if line == "cut" => Some(Order::CutOff(true)),
-            None if line == "heal" => Some(Order::CutOff(false)),
-            None if line == "fail" => Some(Order::FailSearches(true)),
-            None if line == "mend" => Some(Order::FailSearches(false)),
-            Some(("slow", factor)) => factor.parse().ok().map(Order::Slow),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Order::CutOff(true) => f.write_str("cut"),
-            Order::CutOff(false) => f.write_str("heal"),
-            Order::FailSearches(true) => f.write_str("fail"),
-            Order::FailSearches(false) => f.write_str("mend"),
-            Order::Slow(factor) => write!(f, "slow {factor}"),
-        }
-    }
 }
 
 /// What a node prints, as a line of JSON, when it is ready.
@@ -120,8 +81,8 @@ pub(crate) struct NodeProcess {
     watched: Rc<Cell<bool>>,
     ends: Rc<Notify>,
     /// Faults that last: standing still, and having but a share of the cores.
-    paused: Option<Fault>,
-    slowed: Option<Fault>,
+    paused: Option<ProcessFault>,
+    slowed: Option<ProcessFault>,
 }
 
 impl NodeProcess {
@@ -209,11 +170,6 @@ impl NodeProcess {
         }
     }
 
-    /// The system's id of it, while it has not been waited for.
-    pub(crate) fn id(&self) -> Option<u32> {
-        self.child.id()
-    }
-
     /// Its end is news from now on, unless it is told to end.
     pub(crate) fn watch(&self) {
         self.watched.set(true);
@@ -238,38 +194,26 @@ impl NodeProcess {
         Error::Node { node: self.name.clone(), what: what.to_owned(), stderr }
     }
 
-    /// Whether it has ended by itself; if so, what it said.
-    pub(crate) async fn ended(&mut self) -> Option<Error> {
-        if self.reader.is_finished() {
-            // It has closed its standard error, and so is about to end.
-            let _ = self.env.timeout(Duration::from_secs(1), self.child.wait()).await;
-        }
-        match self.child.try_wait() {
-            Ok(Some(status)) => Some(self.failed(&format!("ended by itself ({status})")).await),
-            _ => None,
-        }
-    }
-
     /// Has it stand still, or go on. The error is a sentence.
     pub(crate) fn pause(&mut self, pauses: bool) -> Result<(), String> {
         self.paused = None;
         if let Some(pid) = self.child.id().filter(|_| pauses) {
-            self.paused = Some(Fault::pause(pid)?);
+            self.paused = Some(ProcessFault::pause(pid)?);
         }
         Ok(())
     }
 
-    /// Gives it so many cores, which it shares with so many processes of `stress-ng`; or all that there are. The error is
-    /// a sentence.
-    pub(crate) fn slow(&mut self, held: Option<(f64, u32)>) -> Result<(), String> {
+    /// Limits it to a number of cores, which it shares with a number of processes of `stress-ng`; without `share` it has
+    /// all cores again. The error is a sentence.
+    pub(crate) fn limit_cores(&mut self, share: Option<(f64, u32)>) -> Result<(), String> {
         self.slowed = None;
-        if let (Some(pid), Some((cores, company))) = (self.child.id(), held) {
-            self.slowed = Some(Fault::slow(pid, cores, company)?);
+        if let (Some(pid), Some((cores, competitors))) = (self.child.id(), share) {
+            self.slowed = Some(ProcessFault::limit_cores(pid, cores, competitors)?);
         }
         Ok(())
     }
 
-    /// Tells it something.
+    /// Writes an order to its standard input. The error is a sentence.
     pub(crate) async fn order(&mut self, order: Order) -> Result<(), String> {
         let gone = || "its standard input is closed".to_owned();
         let stdin = self.stdin.as_mut().ok_or_else(gone)?;
@@ -284,13 +228,6 @@ impl NodeProcess {
         let _ = self.child.kill().await;
     }
 
-    /// Asks it to end, and waits; ends it where that takes too long.
-    pub(crate) async fn stop(mut self) {
-        if self.end_in_order().await.is_none() {
-            self.kill().await;
-        }
-    }
-
     /// Ends its input, and waits for what it makes of that; none where that takes too long.
     async fn end_in_order(&mut self) -> Option<ExitStatus> {
         (self.paused, self.slowed) = (None, None);
@@ -303,16 +240,28 @@ impl NodeProcess {
     }
 }
 
-/// The first of several nodes that has ended by itself, and what it said last.
-pub(crate) async fn first_ended<C>(nodes: &mut Members<NodeProcess, C>) -> Option<Error> {
-    for node in nodes.iter_mut() {
-        if let Some(process) = &mut node.running
-            && let Some(error) = process.ended().await
-        {
-            return Some(error);
+impl RunningNode for NodeProcess {
+    /// Asks it to end, and waits; kills it where that takes too long.
+    async fn stop(mut self) {
+        if self.end_in_order().await.is_none() {
+            self.kill().await;
         }
     }
-    None
+
+    fn process_id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    async fn failure(&mut self) -> Option<Error> {
+        if self.reader.is_finished() {
+            // It has closed its standard error, and so is about to end.
+            let _ = self.env.timeout(Duration::from_secs(1), self.child.wait()).await;
+        }
+        match self.child.try_wait() {
+            Ok(Some(status)) => Some(self.failed(&format!("ended by itself ({status})")).await),
+            _ => None,
+        }
+    }
 }
 
 async fn keep_last_lines(errors: ChildStderr, kept: Rc<RefCell<VecDeque<String>>>) {
@@ -347,17 +296,6 @@ impl Drop for NodeProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn orders_are_lines() {
-        let switches = [true, false].map(|on| [Order::CutOff(on), Order::FailSearches(on)]);
-        for order in switches.into_iter().flatten().chain([Order::Slow(2.5)]) {
-            assert_eq!(Order::of(&order.to_string()), Some(order));
-        }
-        for line in ["", "cut off", "slow", "slow down", "stop"] {
-            assert_eq!(Order::of(line), None, "{line}");
-        }
-    }
 
     /// What the fake node does depends on its name.
     fn config(name: &str) -> NodeStart {
@@ -476,10 +414,10 @@ mod tests {
             start_noting(&env, "broken", &ends).await.err().unwrap();
             assert!(env.timeout(Duration::from_millis(50), ends.notified()).await.is_err());
             let (mut process, _) = start_noting(&env, "good", &ends).await.unwrap();
-            assert!(process.ended().await.is_none());
+            assert!(process.failure().await.is_none());
             process.child.start_kill().unwrap();
             ends.notified().await;
-            let error = process.ended().await.unwrap().to_string();
+            let error = process.failure().await.unwrap().to_string();
             assert!(error.contains("ended by itself (signal: 9"), "{error}");
         });
     }

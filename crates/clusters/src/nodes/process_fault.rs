@@ -37,28 +37,35 @@ else
 fi
 if [ "$4" -gt 0 ]; then
   sh -c 'echo $$ > "$1/cgroup.procs" && exec stress-ng --quiet --cpu "$2"' sh "$group" "$4" > /dev/null 2>&1 &
-  company=$!
+  competitors=$!
 fi
 echo "$1" > "$group/cgroup.procs" && echo done
 cat > /dev/null
-[ -n "$company" ] && kill "$company" 2> /dev/null && wait "$company"
+[ -n "$competitors" ] && kill "$competitors" 2> /dev/null && wait "$competitors"
 echo "$1" > "$root$own/cgroup.procs" 2> /dev/null
 for n in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" 2> /dev/null && exit 0; sleep 0.05; done"#;
 
 /// A fault that lasts as long as this does.
-pub(crate) struct Fault(Child);
+pub(crate) struct ProcessFault(Child);
 
-impl Fault {
+impl ProcessFault {
     /// Stops a process.
-    pub(crate) fn pause(pid: u32) -> Result<Fault, String> {
-        Fault::begin(PAUSE, &[pid.to_string()])
+    pub(crate) fn pause(pid: u32) -> Result<ProcessFault, String> {
+        ProcessFault::begin(PAUSE, &[pid.to_string()])
     }
 
-    /// Lets a process run so much of the time, in cores. It shares that with so many processes of `stress-ng`.
-    pub(crate) fn slow(pid: u32, cores: f64, company: u32) -> Result<Fault, String> {
+    /// Limits a process to a number of cores, which it shares with a number of processes of `stress-ng`.
+    pub(crate) fn limit_cores(
+        pid: u32,
+        cores: f64,
+        competitors: u32,
+    ) -> Result<ProcessFault, String> {
         // The kernel takes no less than a millisecond.
         let quota = ((PERIOD_US as f64 * cores) as u64).max(1000);
-        Fault::begin(SLOW, &[pid.into(), PERIOD_US, quota, company.into()].map(|n| n.to_string()))
+        ProcessFault::begin(
+            SLOW,
+            &[pid.into(), PERIOD_US, quota, competitors.into()].map(|n| n.to_string()),
+        )
     }
 
     /// Whether `stress-ng` is installed.
@@ -67,7 +74,7 @@ impl Fault {
         std::env::split_paths(&paths).any(|dir| dir.join("stress-ng").is_file())
     }
 
-    fn begin(script: &str, arguments: &[String]) -> Result<Fault, String> {
+    fn begin(script: &str, arguments: &[String]) -> Result<ProcessFault, String> {
         use std::os::unix::process::CommandExt;
         let mut child = Command::new("sh")
             .args(["-c", script, "sh"])
@@ -84,7 +91,7 @@ impl Fault {
         // Its end is an answer, too.
         let _ = BufReader::new(stdout).read_line(&mut said);
         if said.trim() == "done" {
-            return Ok(Fault(child));
+            return Ok(ProcessFault(child));
         }
         drop(child.stdin.take());
         let mut why = String::new();
@@ -96,7 +103,7 @@ impl Fault {
     }
 }
 
-impl Drop for Fault {
+impl Drop for ProcessFault {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
         let _ = self.0.wait();
@@ -115,13 +122,13 @@ mod tests {
     #[test]
     fn a_process_stands_still_as_long_as_the_fault_lasts() {
         let mut sleeper = Command::new("sleep").arg("3600").spawn().unwrap();
-        let fault = Fault::pause(sleeper.id()).unwrap();
+        let fault = ProcessFault::pause(sleeper.id()).unwrap();
         assert_eq!(state(sleeper.id()), 'T');
         drop(fault);
         assert_ne!(state(sleeper.id()), 'T');
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
-        assert!(Fault::pause(4_194_305).err().unwrap().contains("No such process"));
+        assert!(ProcessFault::pause(4_194_305).err().unwrap().contains("No such process"));
     }
 
     /// Where control groups cannot be made there is an error that says so, and nothing is left either way.
@@ -130,7 +137,7 @@ mod tests {
         let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let group = |pid| std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
         let before = group(busy.id());
-        match Fault::slow(busy.id(), 0.1, 0) {
+        match ProcessFault::limit_cores(busy.id(), 0.1, 0) {
             Ok(fault) => {
                 assert!(group(busy.id()).contains(&format!("narrows-{}", busy.id())));
                 drop(fault);
@@ -166,7 +173,9 @@ mod tests {
                 text.lines().map(|pid| pid.parse::<u32>().unwrap()).collect()
             })
         };
-        if let (true, Ok(fault)) = (Fault::has_stress(), Fault::slow(busy.id(), 0.5, 3)) {
+        if let (true, Ok(fault)) =
+            (ProcessFault::has_stress(), ProcessFault::limit_cores(busy.id(), 0.5, 3))
+        {
             let give_up = std::time::Instant::now() + std::time::Duration::from_secs(30);
             let others = |pids: Vec<u32>| -> Vec<u32> {
                 pids.into_iter().filter(|pid| *pid != busy.id()).collect()

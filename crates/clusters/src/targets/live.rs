@@ -6,12 +6,15 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::changes::LiveCluster;
-use crate::clusters::{LinkControl, NodeHandle, Target, TopologySpec};
-use crate::{Answer, Asker, Error};
+use crate::clusters::Clusters;
+use crate::http::Answer;
+use crate::topology::{NodeHandle, TopologySpec};
+use crate::{Asker, Error};
 
 /// A site of a topology, and what takes its place.
 struct Site {
@@ -22,21 +25,21 @@ struct Site {
 }
 
 /// Live clusters as a target. Whoever makes one has been allowed to change them.
-pub struct UrlTarget {
+pub struct LiveClusters {
     clusters: Vec<Rc<LiveCluster>>,
     sites: Vec<Site>,
     /// What could not be put back, and what was left.
     ended: Option<Result<Vec<String>, Error>>,
 }
 
-impl UrlTarget {
+impl LiveClusters {
     /// A target of one cluster, or of two: the one that has the data, and the one that follows.
     pub fn new(clusters: Vec<LiveCluster>) -> Self {
         let clusters = clusters.into_iter().map(Rc::new).collect();
-        UrlTarget { clusters, sites: Vec::new(), ended: None }
+        LiveClusters { clusters, sites: Vec::new(), ended: None }
     }
 
-    /// How [`Target::stop`] went: what was left as it is, a sentence each, or why nothing could be put back. The
+    /// How [`Clusters::stop`] went: what was left as it is, a sentence each, or why nothing could be put back. The
     /// journal is still there in that case.
     pub fn ended(&mut self) -> Option<Result<Vec<String>, Error>> {
         self.ended.take()
@@ -101,7 +104,8 @@ async fn data_nodes(cluster: &LiveCluster) -> Result<Vec<NodeHandle>, Error> {
     Ok(nodes)
 }
 
-impl Target for UrlTarget {
+#[async_trait(?Send)]
+impl Clusters for LiveClusters {
     fn name(&self) -> &'static str {
         "url"
     }
@@ -133,28 +137,8 @@ impl Target for UrlTarget {
         addresses.filter(|address| !address.is_empty()).collect()
     }
 
-    fn link(&self) -> Option<&dyn LinkControl> {
-        None
-    }
-
-    fn places_by_setting(&self) -> bool {
+    fn has_allocation_filters(&self) -> bool {
         self.clusters.iter().any(|cluster| !cluster.identity.embedded)
-    }
-
-    async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
-        Err(Error::NotOurs { method: "kill".to_owned(), path: node.to_owned() })
-    }
-
-    async fn stop_node(&mut self, node: &str) -> Result<(), Error> {
-        Err(Error::NotOurs { method: "stop".to_owned(), path: node.to_owned() })
-    }
-
-    async fn start_node(&mut self, node: &str) -> Result<(), Error> {
-        Err(Error::NotOurs { method: "start".to_owned(), path: node.to_owned() })
-    }
-
-    async fn wipe_node(&mut self, node: &str) -> Result<(), Error> {
-        Err(Error::NotOurs { method: "wipe".to_owned(), path: node.to_owned() })
     }
 
     async fn stop(&mut self) {

@@ -1,19 +1,24 @@
-//! The embedded engine in virtual time: the same nodes, on simulated hosts.
+//! Clusters of the embedded engine in virtual time: the same nodes, on simulated hosts.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bytes::Bytes;
+use async_trait::async_trait;
 use engine::transport::Failure;
 use engine::{Node, NodeConfig, Segments};
 use futures_util::future::try_join_all;
 use world::model::{CoreCosts, Disk, Host, split_mix};
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
-use crate::clusters::{ClusterSpec, LinkControl, Load, NodeHandle, Target, TopologySpec};
-use crate::nodes::{self, Members, Place};
-use crate::{Answer, Asker, Error, RestClient};
+use super::engine_start::{self, EngineClusters, Place};
+use super::started::StartedHere;
+use crate::Error;
+use crate::clusters::{Faults, LinkControl, SyntheticIndex, VirtualControls};
+use crate::fault::FaultKind;
+use crate::http::RestClient;
+use crate::nodes::{Nodes, RunningNode};
+use crate::topology::{NodeHandle, TopologySpec};
 
 /// Where a node keeps its data on its host's disk.
 const DATA: &str = "/data";
@@ -40,27 +45,25 @@ impl CopyOnNode {
     }
 }
 
-/// Embedded clusters on a virtual world.
-pub struct VirtualTarget {
+/// Embedded clusters in the virtual world: `--on virtual`.
+pub struct VirtualClusters {
     env: Env,
-    client: RestClient,
-    nodes: Members<Node>,
+    nodes: Nodes<Node, NodeConfig>,
     link: Option<Link>,
     /// What the hosts of each cluster are like; the world's default where none is given.
     models: RefCell<BTreeMap<String, Host>>,
-    /// What makes each host another one of its kind, by the node's name, and decides where its rotations of copies
-    /// begin. A node that starts again has the host that it had.
+    /// A random number for each node, by its name: its host is drawn from the cluster's model with it, and the node's
+    /// rotations of copies begin where it says. A node that starts again has the host that it had.
     draws: RefCell<BTreeMap<String, u64>>,
 }
 
-impl VirtualTarget {
-    /// A target on the world of `env`.
+impl VirtualClusters {
+    /// Clusters in the world of `env`.
     pub fn new(env: &Env) -> Self {
         let client = RestClient::new(env).with_limit(PATIENCE);
-        VirtualTarget {
+        VirtualClusters {
             env: env.clone(),
-            client,
-            nodes: Members::default(),
+            nodes: Nodes::new("virtual", client),
             link: None,
             models: RefCell::default(),
             draws: RefCell::default(),
@@ -69,92 +72,28 @@ impl VirtualTarget {
 
     /// Draws the host of a node anew.
     fn draw_host(&self, node: &str) {
-        // Of the host's own chance, which that of others does not disturb.
+        // From random numbers of the host's own, so that other hosts do not change what is drawn for this one.
         let draw = self.env.host(&format!("{node}, its kind")).random_u64();
         self.draws.borrow_mut().insert(node.to_owned(), draw);
     }
 
-    /// The host of a node, of a kind.
-    fn drawn(&self, node: &str, kind: &Host) -> Host {
+    /// The host that is drawn for a node from a model.
+    fn drawn(&self, node: &str, model: &Host) -> Host {
         let mut random = self.draws.borrow().get(node).copied().unwrap_or_default();
-        kind.drawn(|| split_mix(&mut random))
+        model.drawn(|| split_mix(&mut random))
     }
 
-    /// The host of a node as it is when nothing befalls it.
-    fn own_host(&mut self, node: &str) -> Result<Host, Error> {
-        let site = self.nodes.find(node)?.site().to_owned();
-        let kind = self.models.borrow().get(&site).cloned().unwrap_or_default();
-        Ok(self.drawn(node, &kind))
+    /// What the host of a node is like without a fault.
+    fn healthy_host(&mut self, node: &str) -> Result<Host, Error> {
+        let site = &self.nodes.find(node)?.site;
+        let model = self.models.borrow().get(site).cloned().unwrap_or_default();
+        Ok(self.drawn(node, &model))
     }
 
-    fn running(&mut self, node: &str) -> Result<&Node, Error> {
-        let gone = || Error::Unknown { what: "running node", name: node.to_owned() };
-        self.nodes.find(node)?.running.as_ref().ok_or_else(gone)
-    }
-
-    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
-        self.link = topology.link.clone().map(|config| Link::open(&self.env, config));
-        if topology.joined {
-            return self.start_sites(&topology.clusters).await;
-        }
-        for cluster in &topology.clusters {
-            self.start_cluster(cluster).await?;
-        }
-        Ok(())
-    }
-
-    async fn start_cluster(&mut self, cluster: &ClusterSpec) -> Result<(), Error> {
-        let configs = nodes::configs(cluster, |_, name| {
-            let any = self.env.host(name).any_address();
-            Place { transport: any.clone(), http: any, data: DATA.into() }
-        });
-        let mut manager = None;
-        for mut config in configs {
-            config.manager = manager.clone();
-            let node = self.start_host(&config).await?;
-            manager.get_or_insert_with(|| node.transport_address().to_owned());
-            let handle = NodeHandle {
-                name: node.name().to_owned(),
-                http: node.http_address().to_owned(),
-                transport: node.transport_address().to_owned(),
-            };
-            let through_link = match &self.link {
-                Some(link) => Some(link.route(&handle.transport).await.map_err(Error::Link)?),
-                None => None,
-            };
-            self.nodes.add_started(&cluster.name, config, handle, through_link, node);
-        }
-        Ok(())
-    }
-
-    /// One cluster on several sites: every node tells the others the link's address of itself.
-    async fn start_sites(&mut self, sites: &[ClusterSpec]) -> Result<(), Error> {
-        let mut configs = Vec::new();
-        for site in sites {
-            configs.extend(nodes::configs(site, |_, name| Place {
-                transport: format!("{name}:{SITE_PORT}"),
-                http: self.env.host(name).any_address(),
-                data: DATA.into(),
-            }));
-        }
-        nodes::join_sites(&mut configs);
-        let mut manager = None;
-        for (mut config, site) in configs.into_iter().zip(sites) {
-            if let Some(link) = &self.link {
-                config.publish = Some(link.route(&config.transport).await.map_err(Error::Link)?);
-            }
-            config.manager = manager.clone();
-            let node = self.start_host(&config).await?;
-            manager.get_or_insert_with(|| node.transport_address().to_owned());
-            let handle = NodeHandle {
-                name: config.name.clone(),
-                http: node.http_address().to_owned(),
-                transport: config.transport.clone(),
-            };
-            let through_link = config.publish.clone();
-            self.nodes.add_started(&site.name, config, handle, through_link, node);
-        }
-        Ok(())
+    /// The world of a node's host.
+    fn env_of(&mut self, node: &str) -> Result<Env, Error> {
+        self.nodes.find(node)?;
+        Ok(self.env.host(node))
     }
 
     fn give_hosts(&self, cluster: &str, host: &Host) {
@@ -172,7 +111,7 @@ impl VirtualTarget {
         act: impl Fn(CopyOnNode) -> F,
     ) -> Result<(), Error> {
         let mut acts = Vec::new();
-        for node in self.nodes.of(cluster).filter_map(|member| member.running.as_ref()) {
+        for node in self.nodes.of(cluster).filter_map(|node| node.running.as_ref()) {
             let state = node.state();
             let shards = state.indices.get(index).map_or(0, |meta| meta.shards);
             for (_, shard, _) in state.copies_on(node.name()).filter(|copy| copy.0 == index) {
@@ -199,7 +138,7 @@ impl VirtualTarget {
         if !self.draws.borrow().contains_key(&config.name) {
             self.draw_host(&config.name);
         }
-        // As the host, so where its rotations begin: variants meet the same.
+        // As the host is the same for all variants, so is where rotations of copies begin.
         let rotation_seed = self.draws.borrow().get(&config.name).copied();
         let started = NodeConfig { rotation_seed, ..config.clone() };
         let started = Node::start(&self.env.host(&config.name), started).await;
@@ -225,148 +164,156 @@ fn instant() -> Host {
     Host { costs, disk, ..Host::default() }
 }
 
-impl Drop for VirtualTarget {
+impl Drop for VirtualClusters {
     fn drop(&mut self) {
-        for node in self.nodes.iter_mut() {
+        for node in self.nodes.iter() {
             self.env.kill_host(&node.handle.name);
         }
     }
 }
 
-impl Target for VirtualTarget {
-    fn name(&self) -> &'static str {
-        "virtual"
+impl StartedHere for VirtualClusters {
+    type Node = Node;
+    type Config = NodeConfig;
+
+    fn nodes(&self) -> &Nodes<Node, NodeConfig> {
+        &self.nodes
     }
 
-    async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
-        topology.check()?;
-        let started = self.start_all(topology).await;
-        if started.is_err() {
-            self.stop().await;
-        }
-        started
-    }
-
-    async fn request(
-        &self,
-        cluster: &str,
-        method: &str,
-        path: &str,
-        body: Bytes,
-    ) -> Result<Answer, Error> {
-        self.nodes.ask(&self.client, cluster, (method, path, body)).await
-    }
-
-    fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error> {
-        self.nodes.asker(&self.client, cluster, limit)
-    }
-
-    fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {
-        self.nodes.running(cluster)
-    }
-
-    fn seeds_through_link(&self, cluster: &str) -> Vec<String> {
-        self.nodes.seeds(cluster)
+    fn nodes_mut(&mut self) -> &mut Nodes<Node, NodeConfig> {
+        &mut self.nodes
     }
 
     fn link(&self) -> Option<&dyn LinkControl> {
         self.link.as_ref().map(|link| link as &dyn LinkControl)
     }
 
-    async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
-        let gone = self.nodes.find(node)?.running.take();
+    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+        self.link = topology.link.clone().map(|config| Link::open(&self.env, config));
+        engine_start::start_all(self, topology).await
+    }
+
+    async fn start_again(&mut self, config: &NodeConfig) -> Result<Node, Error> {
+        self.start_host(config).await
+    }
+
+    /// Nothing of it is left for whoever starts a host of that name next.
+    fn clear_node(&mut self, node: &str) {
         self.env.kill_host(node);
-        drop(gone);
-        Ok(())
-    }
-
-    async fn stop_node(&mut self, node: &str) -> Result<(), Error> {
-        if let Some(running) = self.nodes.find(node)?.running.take() {
-            running.stop().await;
+        if let Some(disk) = self.env.host(node).virtual_disk() {
+            disk.remove_under(DATA);
         }
-        // Its tasks are gone; what was durable stays.
-        self.env.kill_host(node);
-        Ok(())
     }
 
-    async fn pause_node(&mut self, node: &str) -> Result<(), Error> {
-        self.nodes.find(node)?;
-        self.env.pause_host(node, true);
-        Ok(())
+    fn clear(&mut self) {
+        self.link = None;
     }
 
-    async fn resume_node(&mut self, node: &str) -> Result<(), Error> {
-        self.nodes.find(node)?;
-        self.env.pause_host(node, false);
-        Ok(())
+    fn virtual_controls(&self) -> Option<&dyn VirtualControls> {
+        Some(self)
+    }
+}
+
+impl EngineClusters for VirtualClusters {
+    fn place(&mut self, _number: usize, name: &str, is_fixed: bool) -> Result<Place, Error> {
+        let any = self.env.host(name).any_address();
+        let transport = if is_fixed { format!("{name}:{SITE_PORT}") } else { any.clone() };
+        Ok(Place { transport, http: any, data: DATA.into() })
     }
 
-    async fn cut_node(&mut self, node: &str) -> Result<(), Error> {
-        self.running(node)?.cut_off(true);
-        Ok(())
+    async fn start_new(&mut self, config: &NodeConfig) -> Result<(Node, NodeHandle), Error> {
+        let node = self.start_host(config).await?;
+        let handle = NodeHandle {
+            name: node.name().to_owned(),
+            http: node.http_address().to_owned(),
+            transport: node.transport_address().to_owned(),
+        };
+        Ok((node, handle))
     }
 
-    async fn heal_node(&mut self, node: &str) -> Result<(), Error> {
-        self.running(node)?.cut_off(false);
-        Ok(())
+    async fn route(&self, _site: &str, address: &str) -> Result<Option<String>, Error> {
+        match &self.link {
+            Some(link) => link.route(address).await.map(Some).map_err(Error::Link),
+            None => Ok(None),
+        }
     }
+}
 
-    async fn fail_searches(&mut self, node: &str, fails: bool) -> Result<(), Error> {
-        self.running(node)?.fail_searches(fails);
-        Ok(())
+impl RunningNode for Node {
+    async fn stop(self) {
+        Node::stop(self).await;
     }
+}
 
-    async fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
-        let mut host = self.own_host(node)?;
-        host.costs = host.costs.slowed(factor);
-        self.env.host(node).set_host_model(host);
-        Ok(())
-    }
-
-    async fn load_node(&mut self, node: &str, processes: u32, _factor: f64) -> Result<(), Error> {
-        let mut host = self.own_host(node)?;
-        host.competitors += processes;
-        self.env.host(node).set_host_model(host);
-        Ok(())
-    }
-
-    fn limit_disk(&mut self, node: &str, free_bytes: Option<u64>) -> Result<(), Error> {
-        self.nodes.find(node)?;
-        store::set_disk_free_bytes(&self.env.host(node), free_bytes);
-        Ok(())
-    }
-
-    fn move_clock(&mut self, node: &str, by_ms: i64) -> Result<(), Error> {
-        self.nodes.find(node)?;
-        self.env.host(node).move_clock(by_ms);
-        Ok(())
-    }
-
-    async fn start_node(&mut self, node: &str) -> Result<(), Error> {
-        let member = self.nodes.find(node)?;
-        if member.running.is_none() {
-            let config = member.config.clone();
-            let started = self.start_host(&config).await?;
-            self.nodes.find(node)?.running = Some(started);
+#[async_trait(?Send)]
+impl Faults for VirtualClusters {
+    async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+        match fault {
+            FaultKind::Slow { factor } => {
+                let mut host = self.healthy_host(node)?;
+                host.costs = host.costs.slowed(factor);
+                self.env.host(node).set_host_model(host);
+            }
+            FaultKind::Load { processes, .. } => {
+                let mut host = self.healthy_host(node)?;
+                host.competitors += processes;
+                self.env.host(node).set_host_model(host);
+            }
+            FaultKind::Pause => self.env_of(node)?.pause_host(node, true),
+            FaultKind::Cut => self.nodes.find_running(node)?.cut_off(true),
+            FaultKind::Fail => self.nodes.find_running(node)?.fail_searches(true),
+            FaultKind::Stop => {
+                self.nodes.stop(node).await?;
+                // Its tasks are gone; what was durable stays.
+                self.env.kill_host(node);
+            }
+            FaultKind::Kill => {
+                let gone = self.nodes.find(node)?.running.take();
+                self.env.kill_host(node);
+                drop(gone);
+            }
+            FaultKind::FullDisk { free_bytes } => {
+                store::set_disk_free_bytes(&self.env_of(node)?, Some(free_bytes));
+            }
+            FaultKind::Clock { by_ms } => {
+                self.env_of(node)?.move_clock(by_ms);
+            }
         }
         Ok(())
     }
 
-    async fn wipe_node(&mut self, node: &str) -> Result<(), Error> {
-        if self.nodes.find(node)?.running.is_some() {
-            return Err(Error::Unknown { what: "killed node", name: node.to_owned() });
+    async fn end(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+        match fault {
+            FaultKind::Slow { .. } | FaultKind::Load { .. } => {
+                let host = self.healthy_host(node)?;
+                self.env.host(node).set_host_model(host);
+            }
+            FaultKind::Pause => self.env_of(node)?.pause_host(node, false),
+            FaultKind::Cut => self.nodes.find_running(node)?.cut_off(false),
+            FaultKind::Fail => self.nodes.find_running(node)?.fail_searches(false),
+            FaultKind::Stop | FaultKind::Kill => self.restart(node).await?,
+            FaultKind::FullDisk { .. } => {
+                store::set_disk_free_bytes(&self.env_of(node)?, None);
+            }
+            FaultKind::Clock { by_ms } => {
+                self.env_of(node)?.move_clock(-by_ms);
+            }
         }
+        Ok(())
+    }
+
+    fn wipe(&mut self, node: &str) -> Result<(), Error> {
+        self.nodes.find_down(node)?;
         if let Some(disk) = self.env.host(node).virtual_disk() {
             disk.remove_under(&format!("{DATA}/indices/"));
         }
         Ok(())
     }
+}
 
-    fn is_virtual(&self) -> bool {
-        true
-    }
-
-    fn renew_hosts(&mut self) {
+#[async_trait(?Send)]
+impl VirtualControls for VirtualClusters {
+    fn renew_hosts(&self) {
         let known: Vec<String> = self.draws.borrow().keys().cloned().collect();
         known.iter().for_each(|node| self.draw_host(node));
         for (cluster, host) in &*self.models.borrow() {
@@ -374,40 +321,25 @@ impl Target for VirtualTarget {
         }
     }
 
-    fn set_hosts(&self, cluster: &str, host: &Host) -> Result<(), Error> {
+    fn set_hosts(&self, cluster: &str, host: &Host) {
         self.models.borrow_mut().insert(cluster.to_owned(), host.clone());
         self.give_hosts(cluster, host);
-        Ok(())
     }
 
-    async fn load(&self, cluster: &str, load: &Load) -> Result<(), Error> {
+    async fn load_index(&self, cluster: &str, index: &SyntheticIndex) -> Result<(), Error> {
         let fill = |copy: CopyOnNode| {
-            let (documents, bytes) = (copy.part(load.documents), copy.part(load.bytes));
-            let count = (load.segments / copy.shards).max(1);
-            let segments = Segments { count, ratio: load.segment_ratio };
+            let (documents, bytes) = (copy.part(index.documents), copy.part(index.bytes));
+            let count = (index.segments / copy.shards).max(1);
+            let segments = Segments { count, ratio: index.segment_ratio };
             async move {
-                copy.node.synthesize(&load.index, copy.shard, documents, bytes, segments).await
+                copy.node.synthesize(&index.name, copy.shard, documents, bytes, segments).await
             }
         };
         self.give_hosts(cluster, &instant());
-        let loaded = self.on_copies(cluster, &load.index, fill).await;
+        let loaded = self.on_copies(cluster, &index.name, fill).await;
         let model = self.models.borrow().get(cluster).cloned().unwrap_or_default();
         self.give_hosts(cluster, &model);
         loaded
-    }
-
-    async fn stop(&mut self) {
-        while let Some(member) = self.nodes.pop() {
-            if let Some(node) = member.running {
-                node.stop().await;
-            }
-            // Nothing of it is left for who starts a host of that name next.
-            self.env.kill_host(&member.handle.name);
-            if let Some(disk) = self.env.host(&member.handle.name).virtual_disk() {
-                disk.remove_under(DATA);
-            }
-        }
-        self.link = None;
     }
 }
 
@@ -422,10 +354,6 @@ impl LinkControl for Link {
 
     fn heal(&self) {
         Link::heal(self);
-    }
-
-    fn damage_next(&self, chunks: u32) {
-        Link::damage_next(self, chunks);
     }
 
     fn configure(&self, config: LinkConfig) -> std::io::Result<()> {

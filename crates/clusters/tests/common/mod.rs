@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::{Answer, ClusterSpec, Error, Target, TopologySpec};
+use clusters::{Answer, ClusterSpec, Clusters, Error, TopologySpec};
 use world::LinkConfig;
 
 /// A leader of so many nodes and a follower of one, behind a link of 50 ms and 10 MB/s.
@@ -28,7 +28,7 @@ pub fn topology(leader_nodes: usize) -> TopologySpec {
 
 /// Asks the leader.
 pub async fn ask(
-    target: &impl Target,
+    target: &impl Clusters,
     method: &str,
     path: &str,
     body: &str,
@@ -37,7 +37,7 @@ pub async fn ask(
 }
 
 /// Makes an index of two shards with a replica each, and indexes 200 documents.
-pub async fn index_some(target: &impl Target) {
+pub async fn index_some(target: &impl Clusters) {
     let settings = r#"{"settings":{"number_of_shards":2,"number_of_replicas":1}}"#;
     ask(target, "PUT", "/a", settings).await.unwrap();
     let green = "/_cluster/health/a?wait_for_status=green&timeout=60s";
@@ -48,14 +48,14 @@ pub async fn index_some(target: &impl Target) {
 }
 
 /// What a search counts after a refresh.
-pub async fn count(target: &impl Target) -> u64 {
+pub async fn count(target: &impl Clusters) -> u64 {
     ask(target, "POST", "/a/_refresh", "").await.unwrap();
     let answer = ask(target, "GET", "/a/_count", "").await.unwrap();
     answer.json().unwrap()["count"].as_u64().unwrap()
 }
 
 /// Tells the follower where the leader is on the other side of the link; answers whether it sees it.
-pub async fn connect_follower(target: &impl Target) -> bool {
+pub async fn connect_follower(target: &impl Clusters) -> bool {
     let seeds = target.seeds_through_link("leader").join(",");
     let body = format!(r#"{{"persistent":{{"cluster.remote.leader.seeds":"{seeds}"}}}}"#);
     target.request("follower", "PUT", "/_cluster/settings", Bytes::from(body)).await.unwrap();
@@ -63,7 +63,7 @@ pub async fn connect_follower(target: &impl Target) -> bool {
 }
 
 /// Whether the follower sees the leader.
-pub async fn follower_is_connected(target: &impl Target) -> bool {
+pub async fn follower_is_connected(target: &impl Clusters) -> bool {
     let info = target.request("follower", "GET", "/_remote/info", Bytes::new()).await.unwrap();
     info.json().unwrap()["leader"]["connected"] == true
 }

@@ -29,8 +29,8 @@ pub use background::{Background, Runs};
 pub(crate) use bundled::names;
 pub use bundled::{Bundled, bundled};
 pub use diagnostic::Diagnostic;
+pub use fault::Fault;
 pub(crate) use fault::LINK;
-pub use fault::{Fault, FaultKind};
 pub use models::{ModelInUse, models, models_in_use};
 pub use resolved::{
     BucketUse, Cluster, CorpusUse, Full, FullLoad, Index, Link, LoadUse, Parameter, Peers,

@@ -1,9 +1,11 @@
 //! Plans that follow, by name and by pattern, as they are resolved.
 
+use clusters::FaultKind;
+
 use super::*;
 use crate::plan::{
-    Action, Background, Fault, FaultKind, Lasts, Pattern, RandomRestarts, Rollover, RolloverRule,
-    Runs, Written,
+    Action, Background, Fault, Lasts, Pattern, RandomRestarts, Rollover, RolloverRule, Runs,
+    Written,
 };
 
 /// The test plan, following: `steps` stand between `follow` and `verify`.

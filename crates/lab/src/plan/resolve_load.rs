@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use clusters::FaultKind;
 use record::units::{parse_duration, parse_size};
 use serde_json::json;
 use toml::{Spanned, Value};
 
 use super::Plan;
 use super::document::{CostTable, FaultTable, LoadTable, OperationTable};
-use super::fault::{Fault, FaultKind, LINK};
+use super::fault::{Fault, LINK};
 use super::resolve::LAPS;
 use super::resolved::{FullLoad, LoadUse};
 use crate::Error;

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
+use clusters::FaultKind;
+
 use super::action::Action;
 use super::background::Background;
-use super::fault::{Fault, FaultKind, LINK};
+use super::fault::{Fault, LINK};
 use super::rollover::Rollover;
 use crate::Error;
 use crate::corpus::Source;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use clusters::Target;
 use record::ShardDigest;
 use record::ledger::{RunSum, Sums};
 use world::Time;
@@ -38,7 +37,7 @@ impl Beside {
     }
 }
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     /// A driver that writes to the leader.
     pub(super) async fn driver(&self, entries: Entries) -> Result<Rc<Driver>, Error> {
         let sizes: Vec<u64> = self.plan.indices.iter().map(|index| self.size(index)).collect();

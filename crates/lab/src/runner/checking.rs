@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::{RestClient, Target};
+use clusters::RestClient;
 use record::ledger::{Copy, Violation};
 
 use super::books::Books;
@@ -33,7 +33,7 @@ impl Found {
     }
 }
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     /// Reads every copy of both clusters and compares them with the books. Nobody writes any more.
     pub(super) async fn check(&self, books: &Books) -> Result<Found, Error> {
         books.close();

@@ -1,12 +1,12 @@
 //! What befalls nodes and the link, and its end.
 
-use clusters::Target;
+use clusters::FaultKind;
 
 use super::{FOLLOWER, LEADER, Runner};
 use crate::Error;
-use crate::plan::{Fault, FaultKind, LINK, Variant};
+use crate::plan::{Fault, LINK, Variant};
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     /// Has a fault begin, or ends it; of a cluster on all of its nodes, the manager last down and first up.
     pub(super) async fn befall(
         &mut self,
@@ -46,34 +46,13 @@ impl<T: Target> Runner<'_, T> {
         kind: FaultKind,
         begins: bool,
     ) -> Result<(), Error> {
-        let target = &mut *self.target;
-        match (kind, begins) {
-            (FaultKind::Slow { factor }, true) => target.slow_node(node, factor).await?,
-            (FaultKind::Load { processes, factor }, true) => {
-                target.load_node(node, processes, factor).await?;
-            }
-            (FaultKind::Slow { .. } | FaultKind::Load { .. }, false) => {
-                target.slow_node(node, 1.0).await?;
-            }
-            (FaultKind::Pause, true) => target.pause_node(node).await?,
-            (FaultKind::Pause, false) => target.resume_node(node).await?,
-            (FaultKind::Stop, true) => target.stop_node(node).await?,
-            (FaultKind::Kill, true) => target.kill_node(node).await?,
-            (FaultKind::Stop | FaultKind::Kill, false) => {
-                Box::pin(target.start_node(node)).await?;
-            }
-            (FaultKind::FullDisk { free_bytes }, true) => {
-                target.limit_disk(node, Some(free_bytes))?;
-            }
-            (FaultKind::FullDisk { .. }, false) => {
-                target.limit_disk(node, None)?;
-                self.retry_failed(node).await?;
-            }
-            (FaultKind::Clock { by_ms }, true) => target.move_clock(node, by_ms)?,
-            (FaultKind::Clock { by_ms }, false) => target.move_clock(node, -by_ms)?,
-            (FaultKind::Cut, true) => target.cut_node(node).await?,
-            (FaultKind::Cut, false) => target.heal_node(node).await?,
-            (FaultKind::Fail, begins) => target.fail_searches(node, begins).await?,
+        let faults = self.target.faults()?;
+        if begins {
+            return Ok(faults.begin(node, kind).await?);
+        }
+        faults.end(node, kind).await?;
+        if let FaultKind::FullDisk { .. } = kind {
+            self.retry_failed(node).await?;
         }
         Ok(())
     }

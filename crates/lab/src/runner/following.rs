@@ -4,7 +4,6 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use clusters::Target;
 use record::units::show_seconds;
 use record::{CatchUp, FollowFigures, FollowSample, Line, Row};
 use serde_json::{Value, json};
@@ -39,7 +38,7 @@ fn pace_of(passed_s: f64, written: u64, wanted: u64) -> Duration {
     Duration::from_secs_f64((whole_s / SAMPLES).min(WRITING_PATIENCE.as_secs_f64() / 3.0))
 }
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     pub(super) async fn follow(&mut self, variant: &Variant, lap: u32) -> Result<Row, Error> {
         let name = variant.name.as_str();
         let waits_for_pattern = matches!(self.plan.actions.first(), Some(Action::AutoFollow(_)));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::{Load, Target};
+use clusters::SyntheticIndex;
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::plan::{Action, Index, Pattern, Variant};
 /// How long the copies of an index may take to start, however they get on.
 const GREEN_PATIENCE: Duration = Duration::from_secs(3600);
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     /// Whether the indices are loaded by their sizes.
     pub(super) fn loads(&self) -> bool {
         self.target.is_virtual() && self.plan.full_bytes().is_some()
@@ -36,16 +36,16 @@ impl<T: Target> Runner<'_, T> {
             self.create(index, variant).await?;
         }
         for index in &self.plan.indices {
-            match index.full.filter(|_| self.loads()) {
-                Some(full) => {
-                    let load = Load {
-                        index: index.name.clone(),
+            match self.target.virtual_controls().zip(index.full.filter(|_| self.loads())) {
+                Some((controls, full)) => {
+                    let synthetic = SyntheticIndex {
+                        name: index.name.clone(),
                         documents: full.documents,
                         bytes: full.bytes,
                         segments: full.segments,
                         segment_ratio: full.segment_ratio,
                     };
-                    self.target.load(LEADER, &load).await?;
+                    controls.load_index(LEADER, &synthetic).await?;
                 }
                 None => self.bulk(index, &done).await?,
             }
@@ -80,7 +80,7 @@ impl<T: Target> Runner<'_, T> {
         for (name, value) in &index.settings {
             settings[name] = json!(value);
         }
-        if self.plan.joined && self.target.places_by_setting() {
+        if self.plan.joined && self.target.has_allocation_filters() {
             // A copy can only cross the link later if none is on the other side now.
             settings[PLACE] = json!(self.target.nodes(LEADER).first().map(|node| &node.name));
         }

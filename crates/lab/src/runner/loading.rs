@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clusters::Target;
+use clusters::FaultKind;
 use clusters::wire::WireHost;
 use record::{LoadFigures, Row};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use super::sampling::Before;
 use super::{LEADER, Runner};
 use crate::Error;
 use crate::load::{self, Live, Load, Operation};
-use crate::plan::{Fault, FaultKind, LoadUse, Variant};
+use crate::plan::{Fault, LoadUse, Variant};
 
 /// Sample so often at least: what is shown of the progress.
 const SHOW_EVERY: Duration = Duration::from_millis(500);
@@ -35,7 +35,7 @@ struct Watched<'a> {
     live: Arc<Live>,
 }
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     pub(super) async fn load(&mut self, variant: &Variant, lap: u32) -> Result<Row, Error> {
         let mut plan = variant.load.clone().expect("a plan with the step has a load");
         if self.loads() {

@@ -45,7 +45,7 @@ mod watch;
 mod writing;
 
 use bytes::Bytes;
-use clusters::{ClusterSpec, Target, TopologySpec};
+use clusters::{ClusterSpec, Clusters, TopologySpec};
 use record::{Line, Row, ShardDigest, Writer};
 use serde_json::Value;
 use world::{Env, LinkConfig};
@@ -84,20 +84,20 @@ fn link(plan: &Resolved) -> Option<LinkConfig> {
 }
 
 /// A plan being run on a target.
-pub struct Runner<'a, T> {
+pub struct Runner<'a> {
     env: Env,
     plan: &'a Resolved,
-    target: &'a mut T,
+    target: &'a mut dyn Clusters,
     journal: Journal<'a>,
     watch: &'a dyn Watch,
 }
 
-impl<'a, T: Target> Runner<'a, T> {
+impl<'a> Runner<'a> {
     /// A runner on a target that is started already (see [`topology`]).
     pub fn new(
         env: &Env,
         plan: &'a Resolved,
-        target: &'a mut T,
+        target: &'a mut dyn Clusters,
         writer: &'a mut Writer,
         watch: &'a dyn Watch,
     ) -> Self {
@@ -140,7 +140,9 @@ impl<'a, T: Target> Runner<'a, T> {
         for lap in 1..=plan.laps {
             // Variants are compared on the same hosts; those of the next lap are others of their kind.
             if lap > 1 {
-                self.target.renew_hosts();
+                if let Some(controls) = self.target.virtual_controls() {
+                    controls.renew_hosts();
+                }
             }
             for variant in &plan.variants {
                 if self.loads() && !rows.is_empty() {

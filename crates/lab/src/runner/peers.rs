@@ -1,6 +1,6 @@
 //! One variant: copies of a cluster recover from copies of the same cluster.
 
-use clusters::Target;
+use clusters::FaultKind;
 use record::Row;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::plan::{Peers, Variant};
 /// What stops copies from being placed while a node is away.
 const ENABLE: &str = "cluster.routing.allocation.enable";
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     pub(super) async fn recover_peers(
         &mut self,
         variant: &Variant,
@@ -64,7 +64,7 @@ impl<T: Target> Runner<'_, T> {
         for index in &self.plan.indices {
             let replicas = index.replicas + more;
             let mut body = json!({ "index.number_of_replicas": replicas });
-            if more > 0 && self.plan.joined && self.target.places_by_setting() {
+            if more > 0 && self.plan.joined && self.target.has_allocation_filters() {
                 // The primaries were kept on the first site while they were filled.
                 let nodes = [LEADER, FOLLOWER].into_iter().flat_map(|site| self.target.nodes(site));
                 let names: Vec<String> = nodes.map(|node| node.name).collect();
@@ -109,9 +109,10 @@ impl<T: Target> Runner<'_, T> {
     /// lack a place now.
     async fn restart(&mut self, node: &str) -> Result<u32, Error> {
         self.set_allocation(json!("none")).await?;
-        self.target.kill_node(node).await?;
-        self.target.wipe_node(node).await?;
-        self.target.start_node(node).await?;
+        let faults = self.target.faults()?;
+        faults.begin(node, FaultKind::Kill).await?;
+        faults.wipe(node)?;
+        faults.end(node, FaultKind::Kill).await?;
         let nodes = self.plan.leader.nodes;
         let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=60s");
         let health = self.ask(LEADER, "GET", &path, None).await?;

@@ -4,7 +4,6 @@
 //! The hash of a document is that of `_id` and of `_source` with its keys in order, so it compares copies, not
 //! engines.
 
-use clusters::Target;
 use record::ShardDigest;
 use serde_json::{Value, json};
 
@@ -24,7 +23,7 @@ struct Place {
     node: String,
 }
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     /// Reads every document of the copies that are meant, index by index.
     pub(super) async fn read_copies(
         &self,

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use clusters::Target;
 use futures_util::future::try_join_all;
 use record::{Limit, LimitShare, Line, Row};
 use serde_json::{Value, json};
@@ -40,7 +39,7 @@ pub(super) struct Watched<'a> {
     pub(super) beside: Option<&'a Beside>,
 }
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     /// What is indexed `beside` begins once the follower has listed the files of every shard: what it copies is then what
     /// the leader held before, and can be compared.
     pub(super) async fn recover(
@@ -144,7 +143,7 @@ impl<T: Target> Runner<'_, T> {
     }
 
     pub(super) fn set_models(&self, variant: &Variant) -> Result<(), Error> {
-        if !self.target.is_virtual() {
+        let Some(controls) = self.target.virtual_controls() else {
             if !variant.own_parameters.is_empty() {
                 let (what, target) = (variant.own_parameters.join(", "), self.target.name());
                 let text = format!(
@@ -154,10 +153,10 @@ impl<T: Target> Runner<'_, T> {
                 self.note(Some(variant), &text)?;
             }
             return Ok(());
-        }
-        self.target.set_hosts(LEADER, &models(variant, Scope::Leader).host)?;
+        };
+        controls.set_hosts(LEADER, &models(variant, Scope::Leader).host);
         if self.plan.follower.is_some() {
-            self.target.set_hosts(FOLLOWER, &models(variant, Scope::Follower).host)?;
+            controls.set_hosts(FOLLOWER, &models(variant, Scope::Follower).host);
         }
         if let (Some(link), Some(config)) = (self.target.link(), super::link(self.plan)) {
             let config = models(variant, Scope::Everywhere).link.apply(config);
@@ -169,7 +168,7 @@ impl<T: Target> Runner<'_, T> {
     async fn wait_for_remote(&self) -> Result<(), Error> {
         // A cluster that is already there has as many nodes as it has.
         let there = u32::try_from(self.target.nodes(LEADER).len()).unwrap_or(u32::MAX);
-        let most = if self.target.places_by_setting() { SNIFFED_MAX } else { u32::MAX };
+        let most = if self.target.has_allocation_filters() { SNIFFED_MAX } else { u32::MAX };
         let nodes = self.plan.leader.nodes.min(there).min(most);
         let give_up = self.env.now() + CONNECT_PATIENCE;
         loop {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use clusters::Target;
 use record::Row;
 use serde_json::Value;
 
@@ -19,7 +18,7 @@ const MERGE_PATIENCE: Duration = Duration::from_secs(120);
 /// How long a node may take to remove a copy that it holds no longer. OpenSearch asks the other nodes first.
 const REMOVAL: Duration = Duration::from_secs(2);
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     pub(super) async fn add_replica(&self, variant: &Variant, lap: u32) -> Result<Row, Error> {
         self.set_up(variant).await?;
         self.journal.phase("recover", true, Some(&variant.name), lap)?;

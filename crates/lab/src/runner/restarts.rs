@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use clusters::FaultKind;
 use world::Time;
 
 use crate::corpus::Random;
-use crate::plan::{Fault, FaultKind, RandomRestarts};
+use crate::plan::{Fault, RandomRestarts};
 
 /// The family of random numbers of restarts.
 const FAMILY: u64 = 0x72_6573_7461_7274;

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use clusters::Target;
 use record::Row;
 use serde_json::{Value, json};
 
@@ -23,7 +22,7 @@ const SNAPSHOT: &str = "all";
 /// Settings of a repository, in a plan.
 const OF_REPOSITORY: &str = "repository.";
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     /// The leader's snapshot of the index as it is now, in place of one of before: of one variant, or for all.
     pub(super) async fn take_snapshot(&self, variant: Option<&Variant>) -> Result<(), Error> {
         let Some(repository) = self.target.repository(LEADER) else {

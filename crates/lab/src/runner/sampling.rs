@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clusters::Target;
 use record::{Limit, Line, LinkSample, NodeSample, RecoverySample};
 use serde_json::Value;
 use world::{Direction, Time};
@@ -19,7 +18,7 @@ pub(super) struct Before {
     link: RefCell<Option<(Time, Duration)>>,
 }
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     /// One sample of every node and of the link.
     pub(super) async fn sample_nodes(
         &self,

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use clusters::Target;
 use record::{Line, Row, ShardDigest};
 use serde_json::Value;
 
@@ -35,7 +34,7 @@ impl Copies {
     }
 }
 
-impl<T: Target> Runner<'_, T> {
+impl Runner<'_> {
     /// What the leader's primaries hold.
     pub(super) async fn digest_leader(
         &self,

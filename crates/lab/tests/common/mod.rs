@@ -1,6 +1,6 @@
 //! What tests of runs share.
 
-use clusters::{Target, VirtualTarget};
+use clusters::{Clusters, VirtualClusters};
 use lab::plan::{Plan, Resolved};
 use lab::runner::{Quiet, Runner, topology};
 use record::{FORMAT, Manifest, Row, RunDir, Status, Writer};
@@ -48,7 +48,7 @@ pub fn run(plan: Resolved, planted: Option<&'static str>) -> Ran {
         world::virtual_world::run_traced(5, async move |env| {
             planted.into_iter().for_each(|fault| env.plant(fault));
             let mut writer = Writer::create(&to, &manifest()).unwrap();
-            let mut target = VirtualTarget::new(&env);
+            let mut target = VirtualClusters::new(&env);
             target.start(&topology(&plan)).await.unwrap();
             let rows = Runner::new(&env, &plan, &mut target, &mut writer, &Quiet).run().await;
             target.stop().await;

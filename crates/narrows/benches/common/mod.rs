@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use clusters::{ClusterSpec, EmbeddedTarget, Target, TopologySpec};
+use clusters::{ClusterSpec, Clusters, EmbeddedClusters, TopologySpec};
 use futures_util::future::join_all;
 use lab::corpus::{BulkBodies, Corpus, Source, portions};
 use serde_json::{Value, json};
@@ -15,8 +15,8 @@ pub async fn start(
     env: &Env,
     clusters: &[(&str, usize)],
     link: Option<LinkConfig>,
-) -> EmbeddedTarget {
-    let mut target = EmbeddedTarget::new(env, env!("CARGO_BIN_EXE_narrows").into());
+) -> EmbeddedClusters {
+    let mut target = EmbeddedClusters::new(env, env!("CARGO_BIN_EXE_narrows").into());
     let clusters = clusters.iter().map(|(name, nodes)| ClusterSpec {
         name: (*name).to_owned(),
         nodes: *nodes,
@@ -29,7 +29,7 @@ pub async fn start(
 
 /// Asks, and expects it to go well.
 pub async fn ask(
-    target: &EmbeddedTarget,
+    target: &EmbeddedClusters,
     cluster: &str,
     method: &str,
     path: &str,
@@ -41,7 +41,7 @@ pub async fn ask(
 }
 
 /// Makes an index for a corpus and waits until it is there.
-pub async fn create(target: &EmbeddedTarget, cluster: &str, corpus: Corpus, shards: u32) {
+pub async fn create(target: &EmbeddedClusters, cluster: &str, corpus: Corpus, shards: u32) {
     let body = json!({
         "settings": { "number_of_shards": shards, "number_of_replicas": 0 },
         "mappings": corpus.mapping(),
@@ -52,7 +52,7 @@ pub async fn create(target: &EmbeddedTarget, cluster: &str, corpus: Corpus, shar
 
 /// Indexes documents; answers how long it took until the last was acknowledged.
 pub async fn index(
-    target: &EmbeddedTarget,
+    target: &EmbeddedClusters,
     cluster: &str,
     corpus: Corpus,
     documents: u64,
@@ -78,7 +78,7 @@ pub async fn index(
 }
 
 /// Merges to a few segments, so that no merge runs beside what is measured, and commits what came of it.
-pub async fn settle(target: &EmbeddedTarget, cluster: &str) {
+pub async fn settle(target: &EmbeddedClusters, cluster: &str) {
     for path in ["/a/_forcemerge?max_num_segments=5", "/a/_flush"] {
         ask(target, cluster, "POST", path, Value::Null).await;
     }

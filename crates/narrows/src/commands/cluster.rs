@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clusters::{ClusterSpec, Credentials, EmbeddedTarget, Target, TopologySpec};
+use clusters::{ClusterSpec, Clusters, Credentials, EmbeddedClusters, TopologySpec};
 
 use crate::exit::Usage;
 
@@ -70,7 +70,7 @@ fn credentials(args: &Args) -> anyhow::Result<Credentials> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let credentials = credentials(args)?;
     world::real_world::run(0, async |env| {
-        let mut target = EmbeddedTarget::new(&env, std::env::current_exe()?)
+        let mut target = EmbeddedClusters::new(&env, std::env::current_exe()?)
             .with_http_ip(args.http_host)
             .with_credentials(&credentials)?;
         if args.port != 0 {
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 async fn serve(
-    target: &mut EmbeddedTarget,
+    target: &mut EmbeddedClusters,
     topology: &TopologySpec,
     args: &Args,
     credentials: &Credentials,
@@ -121,7 +121,7 @@ async fn serve(
     eprintln!("ready; Ctrl-C stops it");
     loop {
         target.node_ended().await;
-        if let Some(gone) = target.first_ended().await {
+        if let Some(gone) = target.failed_node().await {
             return Err(gone.into());
         }
     }

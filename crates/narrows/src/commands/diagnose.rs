@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use clusters::{EmbeddedTarget, Target};
+use clusters::{Clusters, EmbeddedClusters};
 use insight::diagnosis::{Diagnosis, diagnose};
 use report::diagnosed::{Diagnosed, Judged, Row};
 use world::Env;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let rows = world::real_world::run(SEED, async |env| match on {
             On::OpenSearch => work(&env, args.opensearch.target(&env)?, &cases, args).await,
             On::Embedded => {
-                let target = EmbeddedTarget::new(&env, std::env::current_exe()?);
+                let target = EmbeddedClusters::new(&env, std::env::current_exe()?);
                 work(&env, target, &cases, args).await
             }
             On::Virtual | On::Url(_) => {
@@ -99,7 +99,7 @@ fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static Case>> {
 }
 
 /// Every case on one target. Whatever the end, the nodes are stopped.
-async fn work<T: Target>(
+async fn work<T: Clusters>(
     env: &Env,
     target: T,
     cases: &[&Case],
@@ -133,7 +133,12 @@ async fn work<T: Target>(
     }
 }
 
-async fn one<T: Target>(env: &Env, bed: &Bed<T>, case: &Case, args: &Args) -> anyhow::Result<Row> {
+async fn one<T: Clusters>(
+    env: &Env,
+    bed: &Bed<T>,
+    case: &Case,
+    args: &Args,
+) -> anyhow::Result<Row> {
     let injected = bed.inject(case).await?;
     let looked = {
         let feed = bed.feed(&injected);

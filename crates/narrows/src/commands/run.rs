@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use clusters::live::LiveClient;
 use clusters::{
-    ClusterIdentity, EmbeddedTarget, LiveCluster, NodeHandle, Target, UrlTarget, VirtualTarget,
-    check_follows,
+    ClusterIdentity, Clusters, EmbeddedClusters, LiveCluster, LiveClusters, NodeHandle,
+    VirtualClusters, check_follows,
 };
 use lab::plan::{Plan, Resolved, Step, Variant, models_in_use};
 use lab::runner::{self, Runner, Watch};
@@ -150,7 +150,7 @@ fn execute(args: &Args) -> anyhow::Result<Executed> {
         on if resolved.bucket.is_some() => run_buckets::run(&resolved, on, writer),
         On::Url(hosts) => on_url(args, hosts, &dir, &resolved, &mut writer, &mut manifest),
         On::Embedded => on_real(&resolved, &mut writer, &mut manifest, |env| {
-            let target = EmbeddedTarget::new(env, std::env::current_exe()?);
+            let target = EmbeddedClusters::new(env, std::env::current_exe()?);
             Ok(target.with_small_disks(resolved.full_disks()))
         }),
         On::OpenSearch => on_real(&resolved, &mut writer, &mut manifest, |env| {
@@ -361,7 +361,7 @@ fn models(on: &On, variant: &Variant) -> Vec<ModelInfo> {
     models_in_use(variant).into_iter().map(info).collect()
 }
 
-fn on_real<T: Target>(
+fn on_real<T: Clusters>(
     plan: &Resolved,
     writer: &mut Writer,
     manifest: &mut Manifest,
@@ -385,7 +385,7 @@ fn on_real<T: Target>(
         progress.clear();
         // What failed may be no more than a node's end as others saw it.
         let ended = match ended {
-            Err(error) => Err(target.first_ended().await.map_or(error, Into::into)),
+            Err(error) => Err(target.failed_node().await.map_or(error, Into::into)),
             ended => ended,
         };
         target.stop().await;
@@ -422,7 +422,7 @@ fn on_url(
             let journal = restore::journal(&dir.join(name), &identity.uuid, hosts)?;
             clusters.insert(0, LiveCluster::new(client, identity, journal));
         }
-        let mut target = UrlTarget::new(clusters);
+        let mut target = LiveClusters::new(clusters);
         let progress = Progress::new();
         let ended = until_told(work(&env, plan, &mut target, writer, &progress)).await;
         progress.clear();
@@ -462,7 +462,7 @@ fn on_virtual(plan: &Resolved, writer: Writer) -> anyhow::Result<Ended> {
     let seed = plan.seed;
     let (result, _trace) = world::virtual_world::run_traced(seed, async move |env: Env| {
         let mut writer = writer;
-        let mut target = VirtualTarget::new(&env);
+        let mut target = VirtualClusters::new(&env);
         let progress = Progress::new();
         let result = work(&env, &plan, &mut target, &mut writer, &progress).await;
         progress.clear();
@@ -472,10 +472,10 @@ fn on_virtual(plan: &Resolved, writer: Writer) -> anyhow::Result<Ended> {
     result.map(|()| Ended::Complete)
 }
 
-async fn work<T: Target>(
+async fn work(
     env: &Env,
     plan: &Resolved,
-    target: &mut T,
+    target: &mut dyn Clusters,
     writer: &mut Writer,
     progress: &Progress,
 ) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use bytes::Bytes;
-use clusters::{ClusterSpec, Target, TopologySpec};
+use clusters::{ClusterSpec, Clusters, TopologySpec};
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
 
@@ -41,7 +41,7 @@ pub(crate) struct Injected {
     _quota: Option<Quota>,
 }
 
-impl<T: Target> Bed<T> {
+impl<T: Clusters> Bed<T> {
     /// Starts the nodes, and indexes what is recovered.
     pub(crate) async fn start(env: &Env, target: T) -> anyhow::Result<Self> {
         let site = |name: &str| ClusterSpec {
@@ -56,7 +56,7 @@ impl<T: Target> Bed<T> {
         };
         let mut bed = Bed { env: env.clone(), target };
         bed.target.start(&topology).await.context("start two nodes")?;
-        if bed.target.places_by_setting() {
+        if bed.target.has_allocation_filters() {
             // What was placed stays there: shards that move by themselves are recoveries, too.
             bed.set(json!({ "cluster.routing.rebalance.enable": "none" })).await?;
         }
@@ -87,7 +87,7 @@ impl<T: Target> Bed<T> {
             Kind::Cpu => {
                 self.set(json!({ LIMIT: "-1" })).await?;
                 let node = self.target.nodes(FAR).into_iter().next().map(|node| node.name);
-                let pid = node.and_then(|node| self.target.process_of(&node));
+                let pid = node.and_then(|node| self.target.process_id(&node));
                 let pid = pid.context("the far node is no process of ours")?;
                 let none = "this machine lets us make no control group";
                 let quota = Quota::of(pid, QUOTA_SHARE_MAX).context(none)?;
@@ -103,8 +103,8 @@ impl<T: Target> Bed<T> {
             Kind::Block => {
                 injected.goes_on = false;
                 // Where no filter can keep it from every node, one copy more than there are nodes is.
-                let replicas = if self.target.places_by_setting() { 1 } else { 2 };
-                if self.target.places_by_setting() {
+                let replicas = if self.target.has_allocation_filters() { 1 } else { 2 };
+                if self.target.has_allocation_filters() {
                     let name = "index.routing.allocation.require._name";
                     self.update(WHOLE[0], json!({ name: "no-such-node" })).await?;
                 }
@@ -163,7 +163,7 @@ impl<T: Target> Bed<T> {
         self.round_trip(Duration::ZERO)?;
         let slots = "cluster.routing.allocation.node_concurrent_recoveries";
         self.set(json!({ LIMIT: null, slots: null })).await?;
-        if self.target.places_by_setting() {
+        if self.target.has_allocation_filters() {
             let name = "index.routing.allocation.require._name";
             self.update(WHOLE[0], json!({ name: null })).await?;
         }
@@ -216,7 +216,7 @@ impl<T: Target> Bed<T> {
             "number_of_replicas": 0,
             "refresh_interval": "-1",
         });
-        if self.target.places_by_setting() {
+        if self.target.has_allocation_filters() {
             settings["index.routing.allocation.include._name"] = json!(format!("{NEAR}-0"));
         }
         let field = json!({"type": "keyword", "index": false, "doc_values": false});
@@ -239,7 +239,7 @@ impl<T: Target> Bed<T> {
             }
         }
         self.ask("POST", &format!("/{name}/_flush"), Value::Null).await?;
-        if self.target.places_by_setting() {
+        if self.target.has_allocation_filters() {
             let name_setting = "index.routing.allocation.include._name";
             self.update(name, json!({ name_setting: null })).await?;
         }

@@ -11,7 +11,7 @@
 //! Two clusters see each other through the link where one is given the other's seeds. One cluster on two
 //! sites ([`TopologySpec::joined`]) is put on the link by `transport.publish_port`: every node tells the others the
 //! port of the link that leads to it. The same way a node that is to be cut off gets a door of its own
-//! ([`OpenSearchTarget::with_doors`]).
+//! ([`OpenSearchClusters::with_doors`]).
 
 mod file_server;
 mod installation;
@@ -20,23 +20,24 @@ mod release;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::rc::Rc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
-use tokio::sync::Notify;
 use world::{Env, LinkConfig};
 
-use crate::clusters::{
-    ClusterSpec, LinkControl, NodeHandle, Repository, Target, TopologySpec, remove_copies,
-};
+use super::remove_copies;
+use super::started::StartedHere;
+use crate::Error;
+use crate::clusters::{Faults, LinkControl};
+use crate::fault::FaultKind;
+use crate::http::RestClient;
 use crate::link::{LinkThread, SiteLink};
-use crate::nodes::{Members, NodeProcess, first_ended, free_ports};
-use crate::{Answer, Asker, Error, RestClient};
+use crate::nodes::{NodeProcess, Nodes, StartedNode, free_ports};
+use crate::topology::{ClusterSpec, NodeHandle, Repository, TopologySpec};
 use file_server::FileServer;
 use installation::Installation;
-use node::NodePlan;
+use node::NodeSpec;
 
 pub use release::Release;
 
@@ -48,16 +49,13 @@ const JOIN_PATIENCE: Duration = Duration::from_secs(30);
 const STARTS_MAX: u32 = 3;
 
 /// OpenSearch nodes as processes.
-pub struct OpenSearchTarget {
+pub struct OpenSearchClusters {
     env: Env,
-    client: RestClient,
     heap: String,
     release: &'static Release,
     home: Option<PathBuf>,
     installation: Option<Installation>,
-    nodes: Members<NodeProcess, NodePlan>,
-    /// Told when a node ends by itself.
-    ends: Rc<Notify>,
+    nodes: Nodes<NodeProcess, NodeSpec>,
     link: Option<SiteLink>,
     /// What leads to each node where nodes can be cut off; none where they cannot.
     doors: Option<BTreeMap<String, LinkThread>>,
@@ -67,18 +65,18 @@ pub struct OpenSearchTarget {
     root: Option<tempfile::TempDir>,
 }
 
-impl OpenSearchTarget {
-    /// A target that starts nodes with a heap of [`DEFAULT_HEAP`], from Maven Central.
+impl OpenSearchClusters {
+    const NAME: &str = "opensearch";
+
+    /// Clusters that start nodes with a heap of [`DEFAULT_HEAP`], from Maven Central.
     pub fn new(env: &Env) -> Self {
-        OpenSearchTarget {
+        OpenSearchClusters {
             env: env.clone(),
-            client: RestClient::new(env),
             heap: DEFAULT_HEAP.to_owned(),
             release: Release::standard(),
             home: None,
             installation: None,
-            nodes: Members::default(),
-            ends: Rc::default(),
+            nodes: Nodes::new(Self::NAME, RestClient::new(env)),
             link: None,
             doors: None,
             repositories: BTreeMap::new(),
@@ -112,7 +110,7 @@ impl OpenSearchTarget {
         self
     }
 
-    /// Fetches or finds the software. [`Target::start`] does it, too; here it can be waited for apart, as
+    /// Fetches or finds the software. [`Clusters::start`](crate::Clusters::start) does it, too; here it can be waited for apart, as
     /// the first time takes a while.
     pub async fn install(&mut self) -> Result<(), Error> {
         if self.installation.is_none() {
@@ -120,37 +118,6 @@ impl OpenSearchTarget {
                 Some(home) => Installation::from_home(home).await?,
                 None => Installation::from_maven(self.release).await?,
             });
-        }
-        Ok(())
-    }
-
-    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
-        self.install().await?;
-        let root = tempfile::Builder::new().prefix("narrows-opensearch-").tempdir();
-        let path = std::env::temp_dir();
-        let io = |source| Error::Io { what: "make a directory in", path, source };
-        self.root = Some(root.map_err(io)?);
-        if let Some(config) = &topology.link {
-            let near = topology.clusters.first().map_or("", |cluster| &cluster.name);
-            self.link = Some(SiteLink::open(config.clone(), near, topology.joined)?);
-        }
-        if !topology.joined {
-            self.serve_repositories(&topology.clusters)?;
-        }
-        let mut manager: Option<NodePlan> = None;
-        for cluster in &topology.clusters {
-            if !topology.joined {
-                manager = None;
-            }
-            for n in 0..cluster.nodes {
-                let started = self.start_one(cluster, n, manager.as_ref(), topology.joined).await?;
-                manager.get_or_insert(started);
-            }
-        }
-        let joined_nodes = topology.clusters.iter().map(|cluster| cluster.nodes).sum();
-        for cluster in &topology.clusters {
-            let nodes = if topology.joined { joined_nodes } else { cluster.nodes };
-            self.wait_for_nodes(&cluster.name, nodes).await?;
         }
         Ok(())
     }
@@ -181,24 +148,25 @@ impl OpenSearchTarget {
         &mut self,
         cluster: &ClusterSpec,
         n: usize,
-        manager: Option<&NodePlan>,
+        manager: Option<&NodeSpec>,
         joined: bool,
-    ) -> Result<NodePlan, Error> {
+    ) -> Result<NodeSpec, Error> {
         let mut tries = 1;
         loop {
-            let (plan, through_link) = self.plan(cluster, n, manager, joined)?;
+            let (spec, through_link) = self.spec(cluster, n, manager, joined)?;
             let installation = self.installation.as_ref().expect("it is installed");
-            match plan.start(&self.env, installation, &self.ends).await {
+            match spec.start(&self.env, installation, &self.nodes.ends).await {
                 Ok(process) => {
                     let address = |port: u16| format!("127.0.0.1:{port}");
                     let handle = NodeHandle {
-                        name: plan.name.clone(),
-                        http: address(plan.http_port),
-                        transport: address(plan.transport_port),
+                        name: spec.name.clone(),
+                        http: address(spec.http_port),
+                        transport: address(spec.transport_port),
                     };
-                    let (site, kept) = (&cluster.name, plan.clone());
-                    self.nodes.add(site, plan, handle, through_link, process);
-                    return Ok(kept);
+                    let (site, running) = (cluster.name.clone(), Some(process));
+                    let config = spec.clone();
+                    self.nodes.add(StartedNode { site, handle, through_link, config, running });
+                    return Ok(spec);
                 }
                 Err(error) if is_port_taken(&error) && tries < STARTS_MAX => tries += 1,
                 Err(error) => return Err(error),
@@ -209,19 +177,19 @@ impl OpenSearchTarget {
     fn door(&self, node: &str) -> Result<&LinkThread, Error> {
         let none = || {
             let why = "its nodes were started without doors".to_owned();
-            Error::NoFault { target: self.name(), what: format!("cut off {node}"), why }
+            Error::NoFault { target: Self::NAME, what: format!("cut off {node}"), why }
         };
         self.doors.as_ref().and_then(|doors| doors.get(node)).ok_or_else(none)
     }
 
     /// What node `n` is started with, and the address that leads to it through the link.
-    fn plan(
+    fn spec(
         &mut self,
         cluster: &ClusterSpec,
         n: usize,
-        manager: Option<&NodePlan>,
+        manager: Option<&NodeSpec>,
         joined: bool,
-    ) -> Result<(NodePlan, Option<String>), Error> {
+    ) -> Result<(NodeSpec, Option<String>), Error> {
         let ports = free_ports(2)?;
         let name = format!("{}-{n}", cluster.name);
         let root = self.root.as_ref().expect("it was made").path();
@@ -243,7 +211,7 @@ impl OpenSearchTarget {
         let allowed =
             self.repositories.values().map(|(repository, _)| repository.url.clone() + "*");
         let manager_name = manager.map_or(&name, |manager| &manager.name);
-        let plan = NodePlan {
+        let spec = NodeSpec {
             cluster: manager.map_or(&cluster.name, |manager| &manager.cluster).clone(),
             manager: manager_name.clone(),
             seed: manager.map_or(published, |manager| &manager.seed).clone(),
@@ -257,7 +225,7 @@ impl OpenSearchTarget {
             settings: cluster.settings.clone(),
             name,
         };
-        Ok((plan, through_link))
+        Ok((spec, through_link))
     }
 
     async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<(), Error> {
@@ -266,7 +234,7 @@ impl OpenSearchTarget {
         let mut joined = 0;
         while self.env.now() < give_up {
             // Before a manager is elected the answer is an error.
-            if let Ok(answer) = self.request(cluster, "GET", &path, Bytes::new()).await {
+            if let Ok(answer) = self.nodes.ask(cluster, "GET", &path, Bytes::new()).await {
                 let health = answer.json()?;
                 joined = health["number_of_nodes"].as_u64().unwrap_or(0);
                 if joined >= nodes as u64 {
@@ -284,131 +252,88 @@ fn is_port_taken(error: &Error) -> bool {
     stderr.iter().any(|line| line.contains("BindException") || line.contains("BindHttpException"))
 }
 
-impl Target for OpenSearchTarget {
-    fn name(&self) -> &'static str {
-        "opensearch"
+impl StartedHere for OpenSearchClusters {
+    type Node = NodeProcess;
+    type Config = NodeSpec;
+    const HAS_ALLOCATION_FILTERS: bool = true;
+
+    fn nodes(&self) -> &Nodes<NodeProcess, NodeSpec> {
+        &self.nodes
     }
 
-    async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
-        topology.check()?;
-        let started = self.start_all(topology).await;
-        if started.is_err() {
-            self.stop().await;
-        }
-        started
-    }
-
-    async fn request(
-        &self,
-        cluster: &str,
-        method: &str,
-        path: &str,
-        body: Bytes,
-    ) -> Result<Answer, Error> {
-        self.nodes.ask(&self.client, cluster, (method, path, body)).await
-    }
-
-    fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error> {
-        self.nodes.asker(&self.client, cluster, limit)
-    }
-
-    fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {
-        self.nodes.running(cluster)
-    }
-
-    fn seeds_through_link(&self, cluster: &str) -> Vec<String> {
-        self.nodes.seeds(cluster)
+    fn nodes_mut(&mut self) -> &mut Nodes<NodeProcess, NodeSpec> {
+        &mut self.nodes
     }
 
     fn link(&self) -> Option<&dyn LinkControl> {
         self.link.as_ref().map(|link| link as &dyn LinkControl)
     }
 
-    fn repository(&self, cluster: &str) -> Option<Repository> {
-        self.repositories.get(cluster).map(|(repository, _)| repository.clone())
-    }
-
-    fn places_by_setting(&self) -> bool {
-        true
-    }
-
-    fn process_of(&self, node: &str) -> Option<u32> {
-        self.nodes.process(node)?.id()
-    }
-
-    async fn kill_node(&mut self, node: &str) -> Result<(), Error> {
-        self.nodes.kill(node).await
-    }
-
-    async fn stop_node(&mut self, node: &str) -> Result<(), Error> {
-        self.nodes.stop(node).await
-    }
-
-    async fn pause_node(&mut self, node: &str) -> Result<(), Error> {
-        self.nodes.pause(self.name(), node, true)
-    }
-
-    async fn resume_node(&mut self, node: &str) -> Result<(), Error> {
-        self.nodes.pause(self.name(), node, false)
-    }
-
-    async fn cut_node(&mut self, node: &str) -> Result<(), Error> {
-        self.door(node)?.cut();
-        Ok(())
-    }
-
-    async fn heal_node(&mut self, node: &str) -> Result<(), Error> {
-        self.door(node)?.heal();
-        Ok(())
-    }
-
-    async fn slow_node(&mut self, node: &str, factor: f64) -> Result<(), Error> {
-        self.nodes.slow(self.name(), node, factor)
-    }
-
-    async fn load_node(&mut self, node: &str, _processes: u32, factor: f64) -> Result<(), Error> {
-        self.nodes.load(self.name(), node, factor)
-    }
-
-    async fn start_node(&mut self, node: &str) -> Result<(), Error> {
-        let member = self.nodes.find(node)?;
-        if member.running.is_none()
-            && let Some(installation) = &self.installation
-        {
-            member.running = Some(member.config.start(&self.env, installation, &self.ends).await?);
+    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+        self.install().await?;
+        let root = tempfile::Builder::new().prefix("narrows-opensearch-").tempdir();
+        let path = std::env::temp_dir();
+        let io = |source| Error::Io { what: "make a directory in", path, source };
+        self.root = Some(root.map_err(io)?);
+        self.link = SiteLink::of(topology)?;
+        if !topology.joined {
+            self.serve_repositories(&topology.clusters)?;
         }
-        Ok(())
-    }
-
-    async fn wipe_node(&mut self, node: &str) -> Result<(), Error> {
-        let member = self.nodes.find(node)?;
-        if member.running.is_some() {
-            return Err(Error::Unknown { what: "killed node", name: node.to_owned() });
-        }
-        remove_copies(member.config.dir.join("data/nodes/0/indices"))
-    }
-
-    fn node_ended(&self) -> Pin<Box<dyn Future<Output = ()>>> {
-        let ends = self.ends.clone();
-        Box::pin(async move { ends.notified().await })
-    }
-
-    async fn first_ended(&mut self) -> Option<Error> {
-        first_ended(&mut self.nodes).await
-    }
-
-    async fn stop(&mut self) {
-        // The manager, which comes first, goes last.
-        while let Some(node) = self.nodes.pop() {
-            if let Some(process) = node.running {
-                process.stop().await;
+        let mut manager: Option<NodeSpec> = None;
+        for cluster in &topology.clusters {
+            if !topology.joined {
+                manager = None;
+            }
+            for n in 0..cluster.nodes {
+                let started = self.start_one(cluster, n, manager.as_ref(), topology.joined).await?;
+                manager.get_or_insert(started);
             }
         }
+        let joined_nodes = topology.clusters.iter().map(|cluster| cluster.nodes).sum();
+        for cluster in &topology.clusters {
+            let nodes = if topology.joined { joined_nodes } else { cluster.nodes };
+            self.wait_for_nodes(&cluster.name, nodes).await?;
+        }
+        Ok(())
+    }
+
+    async fn start_again(&mut self, spec: &NodeSpec) -> Result<NodeProcess, Error> {
+        let installation = self.installation.as_ref().expect("it is installed");
+        spec.start(&self.env, installation, &self.nodes.ends).await
+    }
+
+    fn clear(&mut self) {
         self.repositories.clear();
         self.link = None;
         if let Some(doors) = &mut self.doors {
             doors.clear();
         }
         self.root = None;
+    }
+
+    fn repository(&self, cluster: &str) -> Option<Repository> {
+        self.repositories.get(cluster).map(|(repository, _)| repository.clone())
+    }
+}
+
+#[async_trait(?Send)]
+impl Faults for OpenSearchClusters {
+    async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+        match fault {
+            FaultKind::Cut => self.door(node).map(LinkControl::cut),
+            _ => self.nodes.begin(node, fault).await,
+        }
+    }
+
+    async fn end(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+        match fault {
+            FaultKind::Stop | FaultKind::Kill => self.restart(node).await,
+            FaultKind::Cut => self.door(node).map(LinkControl::heal),
+            _ => self.nodes.end(node, fault),
+        }
+    }
+
+    fn wipe(&mut self, node: &str) -> Result<(), Error> {
+        remove_copies(self.nodes.find_down(node)?.dir.join("data/nodes/0/indices"))
     }
 }

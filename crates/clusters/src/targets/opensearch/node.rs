@@ -15,7 +15,7 @@ use crate::nodes::NodeProcess;
 
 /// What a node is started with. A restart takes the same.
 #[derive(Clone, Debug)]
-pub(super) struct NodePlan {
+pub(crate) struct NodeSpec {
     pub(super) name: String,
     /// `cluster.name`.
     pub(super) cluster: String,
@@ -38,7 +38,7 @@ pub(super) struct NodePlan {
     pub(super) settings: BTreeMap<String, String>,
 }
 
-impl NodePlan {
+impl NodeSpec {
     /// Its settings by their names.
     fn settings(&self, home: Option<&Path>, dialect: Dialect) -> BTreeMap<String, String> {
         let mut settings = self.settings.clone();
@@ -100,8 +100,8 @@ mod tests {
     use super::super::release::Release;
     use super::*;
 
-    fn plan(name: &str) -> NodePlan {
-        NodePlan {
+    fn plan(name: &str) -> NodeSpec {
+        NodeSpec {
             name: name.to_owned(),
             cluster: "c".to_owned(),
             manager: "c-0".to_owned(),

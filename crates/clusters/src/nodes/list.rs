@@ -1,0 +1,196 @@
+//! The nodes that were started here: which there are, which of them run, and which is asked next.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use crate::fault::FaultKind;
+use crate::http::{Answer, RestClient, is_idempotent};
+use crate::topology::NodeHandle;
+use crate::{Asker, Error};
+
+/// What runs a node.
+pub(crate) trait RunningNode: Sized {
+    /// Ends it in order, and waits for that.
+    async fn stop(self);
+
+    /// Its process, by its id; none where it is no process.
+    fn process_id(&self) -> Option<u32> {
+        None
+    }
+
+    /// The error that it is where the node has ended by itself.
+    async fn failure(&mut self) -> Option<Error> {
+        None
+    }
+}
+
+/// A node that was started here. `P` is what runs it, `C` what it is started with.
+pub(crate) struct StartedNode<P, C> {
+    /// The name that requests to it are addressed to: its cluster, or its site of a cluster that spans a link.
+    pub(crate) site: String,
+    pub(crate) handle: NodeHandle,
+    /// The address that leads to its transport through the link.
+    pub(crate) through_link: Option<String>,
+    /// What it is started with again. Its addresses stay the same, because other nodes know them by now.
+    pub(crate) config: C,
+    /// None while it is down.
+    pub(crate) running: Option<P>,
+}
+
+/// The nodes of a target, in the order in which they were started.
+pub(crate) struct Nodes<P, C> {
+    /// The target's name, for messages.
+    target: &'static str,
+    client: RestClient,
+    list: Vec<StartedNode<P, C>>,
+    next: Cell<usize>,
+    /// Notified when a node has ended by itself.
+    pub(crate) ends: Rc<Notify>,
+}
+
+impl<P, C> Nodes<P, C> {
+    /// None yet; those that come are asked through `client`.
+    pub(crate) fn new(target: &'static str, client: RestClient) -> Self {
+        let (list, next, ends) = (Vec::new(), Cell::default(), Rc::default());
+        Nodes { target, client, list, next, ends }
+    }
+
+    /// Asks through another client from now on.
+    pub(crate) fn set_client(&mut self, client: RestClient) {
+        self.client = client;
+    }
+
+    /// The target's name.
+    pub(crate) fn target(&self) -> &'static str {
+        self.target
+    }
+
+    pub(crate) fn add(&mut self, node: StartedNode<P, C>) {
+        self.list.push(node);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &StartedNode<P, C>> {
+        self.list.iter()
+    }
+
+    /// Removes the node that was started last. The manager of a cluster is started first, so it goes last.
+    pub(crate) fn pop(&mut self) -> Option<StartedNode<P, C>> {
+        self.list.pop()
+    }
+
+    pub(crate) fn find(&mut self, name: &str) -> Result<&mut StartedNode<P, C>, Error> {
+        let found = self.list.iter_mut().find(|node| node.handle.name == name);
+        found.ok_or_else(|| Error::Unknown { what: "node", name: name.to_owned() })
+    }
+
+    /// What runs a node that is up.
+    pub(crate) fn find_running(&mut self, name: &str) -> Result<&mut P, Error> {
+        let down = || Error::Unknown { what: "running node", name: name.to_owned() };
+        self.find(name)?.running.as_mut().ok_or_else(down)
+    }
+
+    /// What a node that is down was started with.
+    pub(crate) fn find_down(&mut self, name: &str) -> Result<&C, Error> {
+        let node = self.find(name)?;
+        match node.running.is_some() {
+            true => Err(Error::Unknown { what: "killed node", name: name.to_owned() }),
+            false => Ok(&node.config),
+        }
+    }
+
+    /// The nodes of a cluster, or of a site.
+    pub(crate) fn of<'a>(&'a self, site: &'a str) -> impl Iterator<Item = &'a StartedNode<P, C>> {
+        self.list.iter().filter(move |node| node.site == site)
+    }
+
+    /// The nodes of a cluster that run.
+    pub(crate) fn running(&self, cluster: &str) -> Vec<NodeHandle> {
+        let running = self.of(cluster).filter(|node| node.running.is_some());
+        running.map(|node| node.handle.clone()).collect()
+    }
+
+    /// Transport addresses of a cluster's nodes as the other side of the link sees them.
+    pub(crate) fn seeds(&self, cluster: &str) -> Vec<String> {
+        let nodes = self.of(cluster);
+        nodes
+            .map(|node| node.through_link.as_ref().unwrap_or(&node.handle.transport).clone())
+            .collect()
+    }
+
+    /// A client that asks the nodes that run now, of which there must be one.
+    pub(crate) fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error> {
+        let addresses: Vec<String> =
+            self.running(cluster).into_iter().map(|node| node.http).collect();
+        match addresses.is_empty() {
+            true => Err(Error::NoNode { cluster: cluster.to_owned() }),
+            false => Ok(Asker::of_nodes(self.client.another().with_limit(limit), addresses)),
+        }
+    }
+
+    /// Asks the next node in turn; the others where it does not answer.
+    pub(crate) async fn ask(
+        &self,
+        cluster: &str,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answer, Error> {
+        let nodes = self.running(cluster);
+        let first = self.next.get();
+        self.next.set(first.wrapping_add(1));
+        let mut failure = Error::NoNode { cluster: cluster.to_owned() };
+        for n in 0..nodes.len() {
+            let node = &nodes[first.wrapping_add(n) % nodes.len()];
+            match self.client.send(&node.http, method, path, body.clone()).await {
+                Err(error @ Error::Connection { .. }) => failure = error,
+                // Another node may be asked the same only if doing it twice does no harm: a bulk request
+                // would index its documents twice.
+                Err(error @ Error::Broken { .. }) if is_idempotent(method) => failure = error,
+                other => return other,
+            }
+        }
+        Err(failure)
+    }
+
+    /// The refusal of a fault that this target does not have.
+    pub(crate) fn refused(&self, node: &str, fault: FaultKind) -> Error {
+        let what = format!("have {node} {fault}");
+        Error::NoFault { target: self.target, what, why: String::new() }
+    }
+}
+
+impl<P: RunningNode, C> Nodes<P, C> {
+    /// Ends a node in order; nothing where it is down.
+    pub(crate) async fn stop(&mut self, name: &str) -> Result<(), Error> {
+        if let Some(running) = self.find(name)?.running.take() {
+            running.stop().await;
+        }
+        Ok(())
+    }
+
+    /// The process of a node that runs.
+    pub(crate) fn process_id(&self, name: &str) -> Option<u32> {
+        let node = self.list.iter().find(|node| node.handle.name == name)?;
+        node.running.as_ref()?.process_id()
+    }
+
+    /// The first node that has ended by itself, as the error that it is.
+    pub(crate) async fn failed(&mut self) -> Option<Error> {
+        for node in &mut self.list {
+            if let Some(running) = &mut node.running
+                && let Some(error) = running.failure().await
+            {
+                return Some(error);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,107 @@
+//! How clusters of the embedded engine are started, in either world.
+
+use std::path::PathBuf;
+
+use engine::NodeConfig;
+
+use super::started::StartedHere;
+use crate::Error;
+use crate::nodes::StartedNode;
+use crate::topology::{ClusterSpec, NodeHandle, TopologySpec};
+
+/// Where a node listens, and where it keeps its data.
+pub(crate) struct Place {
+    pub(crate) transport: String,
+    pub(crate) http: String,
+    pub(crate) data: PathBuf,
+}
+
+/// Clusters of the embedded engine, in some world.
+pub(crate) trait EngineClusters: StartedHere<Config = NodeConfig> {
+    /// Where the node of this number, counted over the whole topology, goes. `is_fixed` if its transport address must be
+    /// known before it listens there.
+    fn place(&mut self, number: usize, name: &str, is_fixed: bool) -> Result<Place, Error>;
+
+    /// Starts a node for the first time.
+    async fn start_new(&mut self, config: &NodeConfig) -> Result<(Self::Node, NodeHandle), Error>;
+
+    /// An address that leads to `address`, a node of `site`, through the link; none without a link.
+    async fn route(&self, site: &str, address: &str) -> Result<Option<String>, Error>;
+
+    /// Waits until the nodes of a cluster have joined, where they may not have done so when they are started.
+    async fn wait_for_nodes(&self, _cluster: &str, _nodes: usize) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Starts one cluster after another; sites that are joined are one cluster.
+pub(crate) async fn start_all<T: EngineClusters>(
+    target: &mut T,
+    topology: &TopologySpec,
+) -> Result<(), Error> {
+    let sites_of_a_cluster = if topology.joined { topology.clusters.len().max(1) } else { 1 };
+    for sites in topology.clusters.chunks(sites_of_a_cluster) {
+        start_cluster(target, sites, topology.joined).await?;
+    }
+    Ok(())
+}
+
+/// Starts the nodes of a cluster one after another, on one site or on several. Where sites are joined, every node tells
+/// the others the link's address of itself.
+async fn start_cluster<T: EngineClusters>(
+    target: &mut T,
+    sites: &[ClusterSpec],
+    joined: bool,
+) -> Result<(), Error> {
+    let configs = configs(target, sites, joined)?;
+    let nodes = configs.len();
+    let mut manager = None;
+    for (site, mut config) in configs {
+        if joined {
+            config.publish = target.route(site, &config.transport).await?;
+        }
+        config.manager.clone_from(&manager);
+        let (running, mut handle) = target.start_new(&config).await?;
+        manager.get_or_insert_with(|| handle.transport.clone());
+        let through_link = if joined {
+            handle.transport.clone_from(&config.transport);
+            config.publish.clone()
+        } else {
+            target.route(site, &handle.transport).await?
+        };
+        (config.transport, config.http) = (handle.transport.clone(), handle.http.clone());
+        let (site, running) = (site.to_owned(), Some(running));
+        target.nodes_mut().add(StartedNode { site, handle, through_link, config, running });
+    }
+    target.wait_for_nodes(&sites[0].name, nodes).await
+}
+
+/// What each node is started with, and its site. Who the manager is comes later: it is known when the first has started.
+fn configs<'a, T: EngineClusters>(
+    target: &mut T,
+    sites: &'a [ClusterSpec],
+    joined: bool,
+) -> Result<Vec<(&'a str, NodeConfig)>, Error> {
+    let first = target.nodes().len();
+    let name = |site: &ClusterSpec, n: usize| format!("{}-{n}", site.name);
+    let nodes = sites.iter().flat_map(|site| (0..site.nodes).map(move |n| (site, name(site, n))));
+    let members: Vec<String> = nodes.clone().map(|(_, name)| name).collect();
+    let config = |(n, (site, name)): (usize, (&'a ClusterSpec, String))| {
+        let Place { transport, http, data } = target.place(first + n, &name, joined)?;
+        let config = NodeConfig {
+            name,
+            cluster: sites[0].name.clone(),
+            members: members.clone(),
+            manager: None,
+            transport,
+            http,
+            credentials: None,
+            publish: None,
+            data,
+            settings: site.settings.clone(),
+            rotation_seed: None,
+        };
+        Ok((site.name.as_str(), config))
+    };
+    nodes.enumerate().map(config).collect()
+}
