@@ -139,10 +139,10 @@ impl<'a> Runner<'a> {
         let mut left_out = None;
         for lap in 1..=plan.laps {
             // Variants are compared on the same hosts; those of the next lap are others of their kind.
-            if lap > 1 {
-                if let Some(controls) = self.target.virtual_controls() {
-                    controls.renew_hosts();
-                }
+            if lap > 1
+                && let Some(controls) = self.target.virtual_controls()
+            {
+                controls.renew_hosts();
             }
             for variant in &plan.variants {
                 if self.loads() && !rows.is_empty() {
