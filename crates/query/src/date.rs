@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::mapping::value::{DateUnit, date_millis, days_from_civil};
+use crate::mapping::value::{DateUnit, civil_date, date_millis, days_to_month};
 
 /// Milliseconds of a day.
 pub const DAY_MS: i64 = 86_400_000;
@@ -92,10 +92,10 @@ impl CalendarUnit {
             }
             Some(unit) => ms.div_euclid(unit) * unit,
             None => {
-                let (year, month, _) = civil_from_days(ms.div_euclid(DAY_MS));
+                let (year, month, _) = civil_date(ms.div_euclid(DAY_MS));
                 let months = year * 12 + month - 1;
                 let months = months.div_euclid(self.months()) * self.months();
-                days_from_civil(months.div_euclid(12), months.rem_euclid(12) + 1, 1) * DAY_MS
+                days_to_month(months.div_euclid(12), months.rem_euclid(12) + 1) * DAY_MS
             }
         }
     }
@@ -105,32 +105,18 @@ impl CalendarUnit {
         if let Some(unit) = self.fixed_ms() {
             return ms.saturating_add(unit.saturating_mul(count));
         }
-        let (year, month, day) = civil_from_days(ms.div_euclid(DAY_MS));
+        let (year, month, day) = civil_date(ms.div_euclid(DAY_MS));
         let step = self.months().saturating_mul(count.clamp(-1_000_000, 1_000_000));
         let months = year * 12 + month - 1 + step;
         let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
         let day = day.min(days_in_month(year, month));
-        days_from_civil(year, month, day) * DAY_MS + ms.rem_euclid(DAY_MS)
+        (days_to_month(year, month) + day - 1) * DAY_MS + ms.rem_euclid(DAY_MS)
     }
 }
 
 fn days_in_month(year: i64, month: i64) -> i64 {
     let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-    days_from_civil(next_year, next_month, 1) - days_from_civil(year, month, 1)
-}
-
-/// Year, month and day of a day since 1970-01-01.
-/// Formula: H. Hinnant, "chrono-compatible low-level date algorithms", `civil_from_days`.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+    days_to_month(next_year, next_month) - days_to_month(year, month)
 }
 
 /// Milliseconds of a fixed interval: `90m`, `1.5h` is not one.
@@ -319,7 +305,7 @@ fn digits<const N: usize>(mut value: i64) -> [char; N] {
 }
 
 fn show_pattern(pattern: &str, ms: i64) -> String {
-    let (year, month, day) = civil_from_days(ms.div_euclid(DAY_MS));
+    let (year, month, day) = civil_date(ms.div_euclid(DAY_MS));
     let of_day = ms.rem_euclid(DAY_MS);
     let mut text = String::with_capacity(24);
     for piece in pieces(pattern).unwrap_or_default() {
@@ -393,7 +379,7 @@ fn read_pattern(pattern: &str, text: &str) -> Option<(i64, i64)> {
         && (1..=12).contains(&month)
         && (1..=days_in_month(year, month.clamp(1, 12))).contains(&day)
         && of_day < DAY_MS + 1000;
-    fits.then(|| (days_from_civil(year, month, day) * DAY_MS + of_day, open))
+    fits.then(|| ((days_to_month(year, month) + day - 1) * DAY_MS + of_day, open))
 }
 
 /// What a date of a query is read with.
@@ -547,8 +533,8 @@ mod tests {
     proptest! {
         #[test]
         fn days_and_dates_are_one_to_one(days in -1_000_000i64..1_000_000) {
-            let (year, month, day) = civil_from_days(days);
-            prop_assert_eq!(days_from_civil(year, month, day), days);
+            let (year, month, day) = civil_date(days);
+            prop_assert_eq!(days_to_month(year, month) + day - 1, days);
             prop_assert!((1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day));
         }
 

@@ -1,5 +1,7 @@
 //! What is asked, and what is lost without an answer.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 /// What is sent of a recovery.
 pub(super) const RECOVERY_FILTER: &str = "*.shards.id,*.shards.type,*.shards.stage,*.shards.primary,\
     *.shards.start_time_in_millis,*.shards.total_time_in_millis,*.shards.source.name,\
@@ -23,12 +25,9 @@ pub(super) const LOST: [(&str, &str); 7] = [
     ("/_nodes/hot_threads", "what threads do"),
 ];
 
-/// The name of an index in a path. Names of the field hold no slash; dates in brackets hold `<`.
+/// The name of an index in a path. Names of indices hold no slash, but the field's date math in names holds `<`.
 pub(super) fn escape(name: &str) -> String {
-    name.bytes()
-        .map(|b| match b {
-            b if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) => char::from(b).to_string(),
-            b => format!("%{b:02X}"),
-        })
-        .collect()
+    const UNRESERVED: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    utf8_percent_encode(name, UNRESERVED).to_string()
 }

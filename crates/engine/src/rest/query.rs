@@ -1,9 +1,11 @@
 //! The parameters of a request: `?pretty&timeout=30s`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use record::{names, units};
 
 use super::error::bad_request;
@@ -91,26 +93,16 @@ impl Query {
     }
 }
 
-/// Decodes `%20` and its like.
+/// Decodes `%20` and its like. A `%` without two hexadecimal digits is an error, as in Elasticsearch.
 pub(super) fn percent_decode(text: &str) -> Result<String, Failure> {
-    if !text.contains('%') {
-        return Ok(text.to_owned());
-    }
-    let bad = || bad_request(format!("[{text}] is not percent-encoded UTF-8"));
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        if *first != b'%' {
-            bytes.push(*first);
-            rest = after;
-            continue;
-        }
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let digits = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        bytes.push(digits.and_then(|d| u8::from_str_radix(d, 16).ok()).ok_or_else(bad)?);
-        rest = &after[2..];
-    }
-    String::from_utf8(bytes).map_err(|_| bad())
+    let is_escape = |rest: &str| {
+        rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let decoded = percent_decode_str(text).decode_utf8().ok();
+    decoded
+        .filter(|_| text.split('%').skip(1).all(is_escape))
+        .map(Cow::into_owned)
+        .ok_or_else(|| bad_request(format!("[{text}] is not percent-encoded UTF-8")))
 }
 
 #[cfg(test)]

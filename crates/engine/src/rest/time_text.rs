@@ -1,25 +1,21 @@
 //! Moments and times as the field writes them.
 
+use time::UtcDateTime;
+
 /// A moment as `2020-01-01T00:00:00.000Z`, from milliseconds since 1970.
-///
-/// The date is Howard Hinnant's `civil_from_days` for days since 1970 that are not negative.
 pub(super) fn moment(epoch_ms: u64) -> String {
-    let days = epoch_ms / 86_400_000 + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{}.{:03}Z", clock(epoch_ms), epoch_ms % 1000)
+    format!("{}T{}.{:03}Z", utc(epoch_ms).date(), clock(epoch_ms), epoch_ms % 1000)
 }
 
 /// The time of day of a moment, `13:05:59`, in UTC.
 pub(super) fn clock(epoch_ms: u64) -> String {
-    let seconds = epoch_ms / 1000 % 86_400;
-    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    let (hour, minute, second) = utc(epoch_ms).as_hms();
+    format!("{hour:02}:{minute:02}:{second:02}")
+}
+
+/// A clock that shows a year beyond 9999 is taken to show the last moment of that year.
+fn utc(epoch_ms: u64) -> UtcDateTime {
+    UtcDateTime::from_unix_timestamp((epoch_ms / 1000) as i64).unwrap_or(UtcDateTime::MAX)
 }
 
 /// A time for people: `740ms`, `12.3s`, `1.5h`; `0s` for none.

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::date::Date;
+use super::date;
 use super::number::{write_padded, write_u64};
 use super::random::Random;
 use super::site::{Page, Site};
@@ -96,7 +96,7 @@ pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
     let agent = AGENTS[(random.below(8) * random.below(8) / 8) as usize];
 
     out.extend_from_slice(b"{\"@timestamp\":\"");
-    Date::from_epoch_s(epoch_ms / 1000).write_digits(out, b'T');
+    date::write_digits(date::utc(epoch_ms / 1000), b'T', out);
     out.push(b'.');
     write_padded::<3>(out, epoch_ms % 1000);
     out.extend_from_slice(b"Z\",\"source\":\"/var/log/nginx/access.log\",\"offset\":");

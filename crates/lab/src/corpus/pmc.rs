@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::date::Date;
+use super::date::{month_name, utc, write_digits};
 use super::number::write_u64;
 use super::random::Random;
 use super::words::WORDS;
@@ -67,7 +67,8 @@ pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
     let epoch_s = FIRST_EPOCH_S
         + u64::from(random.below(SPAN_DAYS)) * 86_400
         + u64::from(random.below(86_400));
-    let date = Date::from_epoch_s(epoch_s);
+    let moment = utc(epoch_s);
+    let (year, month, day) = (moment.year(), month_name(moment), moment.day());
     let volume = format!("{}({})", 1 + random.below(40), 1 + random.below(24));
     let first_page = 1 + random.below(4_000);
     let issue = format!("{first_page}-{}", first_page + 3 + random.below(20));
@@ -76,8 +77,8 @@ pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
     for c in journal.bytes() {
         out.push(if c == b' ' { b'_' } else { c });
     }
-    let day = format!("_{}_{}_{}_", date.year, date.month_name(), date.day);
-    for part in [&day, &volume, "_", &issue] {
+    let date = format!("_{year}_{month}_{day}_");
+    for part in [&date, &volume, "_", &issue] {
         out.extend_from_slice(part.as_bytes());
     }
     for (key, value) in [("journal", journal), ("volume", &volume), ("issue", &issue)] {
@@ -86,11 +87,11 @@ pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(b"\", \"date\": \"");
-    date.write_words(out);
+    out.extend_from_slice(format!("{year} {month} {day}").as_bytes());
     out.extend_from_slice(b"\", \"accession\": \"PMC");
     write_u64(out, 1_000_000 + n);
     out.extend_from_slice(b"\", \"timestamp\": \"");
-    date.write_digits(out, b' ');
+    write_digits(moment, b' ', out);
     out.extend_from_slice(b"\", \"pmid\": ");
     write_u64(out, 12_000_000 + u64::from(random.below(16_000_000)));
     out.extend_from_slice(b", \"body\": \"\\n==== Front\\n");

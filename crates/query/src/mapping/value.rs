@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use time::{Date, Month, UtcDateTime};
+
 /// What a bare number in a date field counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DateUnit {
@@ -27,15 +29,27 @@ impl DateUnit {
     }
 }
 
-/// Days from 1970-01-01 in the proleptic Gregorian calendar.
-/// Formula: H. Hinnant, "chrono-compatible low-level date algorithms", `days_from_civil`.
-pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
+/// The calendar repeats itself after 400 years. With it, dates reach as far as milliseconds do; those of `time` end
+/// with the year 9999.
+const CYCLE_YEARS: i64 = 400;
+const CYCLE_DAYS: i64 = 146_097;
+
+/// Days from 1970-01-01 to the first of a month (1 to 12), in the proleptic Gregorian calendar.
+pub fn days_to_month(year: i64, month: i64) -> i64 {
+    let month = Month::try_from(month as u8).expect("a month is 1 to 12");
+    let within_cycle = Date::from_calendar_date(year.rem_euclid(CYCLE_YEARS) as i32, month, 1)
+        .expect("the first of a month exists");
+    let days = within_cycle.to_julian_day() - UtcDateTime::UNIX_EPOCH.to_julian_day();
+    i64::from(days) + year.div_euclid(CYCLE_YEARS) * CYCLE_DAYS
+}
+
+/// Year, month and day, so many days after 1970-01-01.
+pub fn civil_date(days: i64) -> (i64, i64, i64) {
+    let within_cycle = days.rem_euclid(CYCLE_DAYS) as i32;
+    let date = Date::from_julian_day(UtcDateTime::UNIX_EPOCH.to_julian_day() + within_cycle)
+        .expect("400 years from 1970 on are dates");
+    let year = i64::from(date.year()) + days.div_euclid(CYCLE_DAYS) * CYCLE_YEARS;
+    (year, u8::from(date.month()).into(), date.day().into())
 }
 
 /// A reader over the text's bytes.
@@ -87,7 +101,7 @@ pub fn date_millis(text: &str, unit: DateUnit) -> Option<i64> {
         }
     }
     let fits = rest.0.is_empty() && (1..=12).contains(&month) && (1..=31).contains(&day);
-    fits.then(|| days_from_civil(year, month, day) * 86_400_000 + of_day)
+    fits.then(|| (days_to_month(year, month) + day - 1) * 86_400_000 + of_day)
 }
 
 fn time_millis(rest: &mut Digits) -> Option<i64> {
