@@ -1,6 +1,6 @@
 //! A node's view of its world.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::io;
@@ -8,40 +8,25 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::model;
+use crate::counters::NetBytes;
 use crate::net::{Connection, Listener};
+use crate::simulation::VirtualDisk;
 use crate::task::Task;
-use crate::{Message, Time, VirtualDisk, Work, real_world, virtual_world};
+use crate::{Message, Time, Work, machine, model, simulation};
 
 /// A limit of time ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no answer within {0:?}")]
 pub struct Elapsed(pub Duration);
 
-/// Bytes that a host's connections carried since it started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NetBytes {
-    /// Received.
-    pub rx_bytes: u64,
-    /// Sent.
-    pub tx_bytes: u64,
-}
-
-/// What the code of a virtual world is to do wrong.
+/// The bugs that the code of a virtual world is to have.
 #[derive(Default)]
 struct Planted(RefCell<BTreeSet<&'static str>>);
 
-/// Counters of one host, shared by its connections.
-#[derive(Debug, Default)]
-pub(crate) struct NetCounters {
-    pub(crate) rx: Cell<u64>,
-    pub(crate) tx: Cell<u64>,
-}
-
 #[derive(Clone)]
 pub(crate) enum Arm {
-    Real(Rc<real_world::Host>),
-    Virtual(virtual_world::Host),
+    Real(Rc<machine::Host>),
+    Virtual(simulation::Host),
 }
 
 /// Time, tasks, network, disk, cores and chance, as one node has them. Cheap to clone; stays on its thread.
@@ -51,6 +36,14 @@ pub struct Env {
 }
 
 impl Env {
+    pub(crate) fn real(host: Rc<machine::Host>) -> Env {
+        Env { arm: Arm::Real(host) }
+    }
+
+    pub(crate) fn simulated(host: simulation::Host) -> Env {
+        Env { arm: Arm::Virtual(host) }
+    }
+
     /// The time.
     pub fn now(&self) -> Time {
         match &self.arm {
@@ -120,14 +113,10 @@ impl Env {
         name: &'static str,
         future: impl Future<Output = T> + 'static,
     ) -> Task<T> {
-        let (joint, finisher) = Task::joint();
-        // In its box at once: a future may be large, and each move copies it.
-        let whole = Box::pin(async move { finisher.finish(future.await) });
-        let abort = match &self.arm {
-            Arm::Real(_) => real_world::spawn(whole),
-            Arm::Virtual(host) => host.spawn(name, whole),
-        };
-        Task::new(joint, abort)
+        Task::start(future, |body| match &self.arm {
+            Arm::Real(_) => machine::spawn(body),
+            Arm::Virtual(host) => host.spawn(name, body),
+        })
     }
 
     /// Does work that occupies this host's disk or one of its cores.
@@ -142,8 +131,8 @@ impl Env {
         match &self.arm {
             Arm::Real(host) => {
                 let began = host.now();
-                let value = real_world::work(work, f).await;
-                host.drag(began).await;
+                let value = machine::work(work, f).await;
+                host.lengthen(began).await;
                 value
             }
             Arm::Virtual(host) => {
@@ -174,7 +163,7 @@ impl Env {
     /// Listens for connections. Port 0 takes a free one; [`Listener::address`] says which.
     pub async fn listen<M: Message>(&self, address: &str) -> io::Result<Listener<M>> {
         match &self.arm {
-            Arm::Real(host) => real_world::listen(host, address).await.map(Listener::real),
+            Arm::Real(host) => machine::listen(host, address).await.map(Listener::real),
             Arm::Virtual(host) => host.listen(address).map(Listener::simulated),
         }
     }
@@ -182,8 +171,8 @@ impl Env {
     /// Connects to a listener.
     pub async fn connect<M: Message>(&self, address: &str) -> io::Result<Connection<M>> {
         match &self.arm {
-            Arm::Real(host) => real_world::connect(host, address).await,
-            Arm::Virtual(host) => host.connect(address).await,
+            Arm::Real(host) => machine::connect(host, address).await.map(Connection::real),
+            Arm::Virtual(host) => host.connect(address).await.map(Connection::simulated),
         }
     }
 
@@ -198,8 +187,8 @@ impl Env {
     /// Another host of the same world. In the real world it shares this process.
     pub fn host(&self, name: &str) -> Env {
         match &self.arm {
-            Arm::Real(host) => Env { arm: Arm::Real(Rc::new(host.sibling(name))) },
-            Arm::Virtual(host) => Env { arm: Arm::Virtual(host.sibling(name)) },
+            Arm::Real(host) => Env::real(Rc::new(host.sibling(name))),
+            Arm::Virtual(host) => Env::simulated(host.sibling(name)),
         }
     }
 
@@ -276,7 +265,7 @@ impl Env {
     /// Core seconds used by this host so far: of the process in the real world, modelled in the virtual one.
     pub fn cpu_time(&self) -> Duration {
         match &self.arm {
-            Arm::Real(_) => real_world::process_cpu_time(),
+            Arm::Real(_) => machine::process_cpu_time(),
             Arm::Virtual(host) => host.cpu_time(),
         }
     }
@@ -287,6 +276,6 @@ impl Env {
             Arm::Real(host) => host.counters(),
             Arm::Virtual(host) => host.counters(),
         };
-        NetBytes { rx_bytes: counters.rx.get(), tx_bytes: counters.tx.get() }
+        counters.bytes()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{Message, real_world, virtual_world};
+use crate::{Message, machine, simulation};
 
 /// Both ends of one side of a connection.
 pub struct Connection<M> {
@@ -12,12 +12,24 @@ pub struct Connection<M> {
     pub receiver: Receiver<M>,
 }
 
+impl<M> Connection<M> {
+    pub(crate) fn real((sender, receiver): (machine::Sender<M>, machine::Receiver)) -> Self {
+        Connection { sender: Sender::Real(sender), receiver: Receiver::Real(receiver) }
+    }
+
+    pub(crate) fn simulated(
+        (sender, receiver): (simulation::Sender<M>, simulation::Receiver<M>),
+    ) -> Self {
+        Connection { sender: Sender::Virtual(sender), receiver: Receiver::Virtual(receiver) }
+    }
+}
+
 /// Sends messages in order. Clones share the connection; it closes when the last is dropped.
 pub enum Sender<M> {
     #[doc(hidden)]
-    Real(real_world::Sender<M>),
+    Real(machine::Sender<M>),
     #[doc(hidden)]
-    Virtual(virtual_world::Sender<M>),
+    Virtual(simulation::Sender<M>),
 }
 
 impl<M> Clone for Sender<M> {
@@ -43,9 +55,9 @@ impl<M: Message> Sender<M> {
 /// Receives messages in order.
 pub enum Receiver<M> {
     #[doc(hidden)]
-    Real(real_world::Receiver),
+    Real(machine::Receiver),
     #[doc(hidden)]
-    Virtual(virtual_world::Receiver<M>),
+    Virtual(simulation::Receiver<M>),
 }
 
 impl<M: Message> Receiver<M> {
@@ -63,16 +75,16 @@ impl<M: Message> Receiver<M> {
 pub struct Listener<M>(Arm<M>);
 
 enum Arm<M> {
-    Real(real_world::Listener),
-    Virtual(virtual_world::Listener<M>),
+    Real(machine::Listener),
+    Virtual(simulation::Listener<M>),
 }
 
 impl<M: Message> Listener<M> {
-    pub(crate) fn real(listener: real_world::Listener) -> Self {
+    pub(crate) fn real(listener: machine::Listener) -> Self {
         Listener(Arm::Real(listener))
     }
 
-    pub(crate) fn simulated(listener: virtual_world::Listener<M>) -> Self {
+    pub(crate) fn simulated(listener: simulation::Listener<M>) -> Self {
         Listener(Arm::Virtual(listener))
     }
 
@@ -87,8 +99,8 @@ impl<M: Message> Listener<M> {
     /// The next connection.
     pub async fn accept(&mut self) -> io::Result<Connection<M>> {
         match &mut self.0 {
-            Arm::Real(listener) => listener.accept().await,
-            Arm::Virtual(listener) => listener.accept().await,
+            Arm::Real(listener) => listener.accept().await.map(Connection::real),
+            Arm::Virtual(listener) => listener.accept().await.map(Connection::simulated),
         }
     }
 }

@@ -16,26 +16,30 @@ pub(crate) trait Abort {
     fn abort(&self);
 }
 
-pub(crate) struct Joint<T> {
+/// A task's future, its output taken care of.
+pub(crate) type Body = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What the task leaves for its handle.
+struct Output<T> {
     result: Option<Result<T, Cancelled>>,
     waiter: Option<Waker>,
 }
 
-/// Set by the task when it ends, or by its destruction when it is cancelled.
-pub(crate) struct Finisher<T>(Rc<RefCell<Joint<T>>>);
+/// The task's end of its [`Output`]: dropped without a value, it says that the task was cancelled.
+struct Finisher<T>(Rc<RefCell<Output<T>>>);
 
 impl<T> Finisher<T> {
-    pub(crate) fn finish(self, value: T) {
+    fn finish(self, value: T) {
         self.set(Ok(value));
     }
 
     fn set(&self, result: Result<T, Cancelled>) {
         let waiter = {
-            let mut joint = self.0.borrow_mut();
-            if joint.result.is_none() {
-                joint.result = Some(result);
+            let mut output = self.0.borrow_mut();
+            if output.result.is_none() {
+                output.result = Some(result);
             }
-            joint.waiter.take()
+            output.waiter.take()
         };
         if let Some(waiter) = waiter {
             waiter.wake();
@@ -52,18 +56,21 @@ impl<T> Drop for Finisher<T> {
 /// A running task. Dropping the handle ends the task; [`Task::detach`] lets it run on.
 /// Awaiting it gives its output.
 pub struct Task<T> {
-    joint: Rc<RefCell<Joint<T>>>,
+    output: Rc<RefCell<Output<T>>>,
     abort: Option<Box<dyn Abort>>,
 }
 
 impl<T: 'static> Task<T> {
-    pub(crate) fn joint() -> (Rc<RefCell<Joint<T>>>, Finisher<T>) {
-        let joint = Rc::new(RefCell::new(Joint { result: None, waiter: None }));
-        (joint.clone(), Finisher(joint))
-    }
-
-    pub(crate) fn new(joint: Rc<RefCell<Joint<T>>>, abort: Box<dyn Abort>) -> Self {
-        Task { joint, abort: Some(abort) }
+    /// Makes a future a task; `start` gives its body to an executor.
+    pub(crate) fn start(
+        future: impl Future<Output = T> + 'static,
+        start: impl FnOnce(Body) -> Box<dyn Abort>,
+    ) -> Self {
+        let output = Rc::new(RefCell::new(Output { result: None, waiter: None }));
+        let finisher = Finisher(output.clone());
+        // Boxed at once: a future may be large, and each move copies it.
+        let abort = start(Box::pin(async move { finisher.finish(future.await) }));
+        Task { output, abort: Some(abort) }
     }
 
     /// Lets the task run on by itself, until its end or its host's.
@@ -81,13 +88,13 @@ impl<T: 'static> Task<T> {
     /// Ends the task and waits until it is gone, with all that it held. Not for a task to call on itself.
     pub async fn cancel(mut self) {
         self.abort();
-        // Its output, or that it was cancelled: it has ended either way.
+        // It has ended, whether with its output or by being cancelled.
         let _ = (&mut self).await;
     }
 
     /// Whether it has ended.
     pub fn is_finished(&self) -> bool {
-        self.joint.borrow().result.is_some()
+        self.output.borrow().result.is_some()
     }
 }
 
@@ -103,11 +110,11 @@ impl<T> Future for Task<T> {
     type Output = Result<T, Cancelled>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut joint = self.joint.borrow_mut();
-        match joint.result.take() {
+        let mut output = self.output.borrow_mut();
+        match output.result.take() {
             Some(result) => Poll::Ready(result),
             None => {
-                joint.waiter = Some(cx.waker().clone());
+                output.waiter = Some(cx.waker().clone());
                 Poll::Pending
             }
         }

@@ -1,81 +1,143 @@
-use std::cell::Cell;
-use std::time::Duration;
+//! The virtual world: nodes run in simulated time, on one thread. The same seed gives the same trace, to the byte.
 
-use super::*;
-use crate::Time;
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
-#[test]
-fn sleeps_end_in_the_order_of_time() {
-    let order = run(1, async |env| {
-        let order = Rc::new(RefCell::new(Vec::new()));
-        let sleeper = |ms: u64| {
-            let (env2, order) = (env.clone(), order.clone());
-            env.spawn("sleeper", async move {
-                env2.sleep(Duration::from_millis(ms)).await;
-                order.borrow_mut().push((ms, env2.now()));
-            })
-        };
-        let tasks = [sleeper(30), sleeper(10), sleeper(20)];
-        for task in tasks {
-            task.await.unwrap();
+pub use crate::simulation::{Deadlock, Trace, VirtualDisk};
+use crate::simulation::{Host, World};
+use crate::{Env, Task};
+
+/// Runs `main` on a fresh world until it ends.
+///
+/// # Panics
+/// If it can never end: the message says what every task waits for.
+pub fn run<T: 'static, F: Future<Output = T> + 'static>(
+    seed: u64,
+    main: impl FnOnce(Env) -> F,
+) -> T {
+    run_traced(seed, main).map(|(value, _)| value).unwrap_or_else(|deadlock| panic!("{deadlock}"))
+}
+
+/// As [`run`], with the [`Trace`] of every event that happened; a [`Deadlock`] is an error.
+pub fn run_traced<T: 'static, F: Future<Output = T> + 'static>(
+    seed: u64,
+    main: impl FnOnce(Env) -> F,
+) -> Result<(T, Trace), Deadlock> {
+    let world = Rc::new(World::new(seed));
+    let env = Env::simulated(Host::get(&world, "main"));
+    let task = env.spawn("main", main(env.clone()));
+    drop(env);
+    let ended = run_until_finished(&world, &task);
+    let trace = world.trace();
+    let output = ended.map(|()| take_output(task));
+    world.clear();
+    output.map(|value| (value, trace))
+}
+
+fn run_until_finished<T: 'static>(world: &World, main: &Task<T>) -> Result<(), Deadlock> {
+    loop {
+        world.run_ready();
+        if main.is_finished() {
+            return Ok(());
         }
-        order.take()
-    });
-    let at = |ms: u64| (ms, Time(ms * 1_000_000));
-    assert_eq!(order, [at(10), at(20), at(30)]);
+        if !world.step() {
+            return Err(world.deadlock());
+        }
+    }
 }
 
-#[test]
-fn a_hang_says_what_waits() {
-    let ended = run_traced(1, async |env| {
-        let (_keep, never) = tokio::sync::oneshot::channel::<()>();
-        let task = env.spawn("waits for an answer", async move { never.await.is_ok() });
-        task.await
-    });
-    let said = ended.unwrap_err().to_string();
-    assert!(said.contains("waits for an answer @ main: something of its own x 1"), "{said}");
+fn take_output<T: 'static>(task: Task<T>) -> T {
+    match pin!(task).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(value)) => value,
+        _ => panic!("the main task was cancelled: its own host was killed"),
+    }
 }
 
-#[test]
-fn a_dropped_timeout_leaves_no_alarm() {
-    run(1, async |env| {
-        let quick = env.timeout(Duration::from_secs(3600), env.sleep(Duration::from_secs(1))).await;
-        assert_eq!(quick, Ok(()));
-        let slow = env.timeout(Duration::from_secs(1), env.sleep(Duration::from_secs(60))).await;
-        assert!(slow.is_err());
-        assert_eq!(env.now(), Time(2_000_000_000));
-    });
-}
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::time::Duration;
 
-#[test]
-fn a_task_ends_with_its_handle() {
-    run(1, async |env| {
-        let flag = Rc::new(Cell::new(false));
-        let (env2, flag2) = (env.clone(), flag.clone());
-        let task = env.spawn("never", async move {
-            env2.sleep(Duration::from_millis(5)).await;
-            flag2.set(true);
-        });
-        drop(task);
-        env.sleep(Duration::from_millis(10)).await;
-        assert!(!flag.get());
-    });
-}
+    use super::*;
+    use crate::Time;
 
-#[test]
-fn durable_storage_survives_a_kill_and_tasks_do_not() {
-    run(1, async |env| {
-        let node = env.host("node");
-        let running = node.spawn("node", {
-            let node = node.clone();
-            async move {
-                node.virtual_disk().unwrap().get::<u64>("a").replace(7);
-                node.sleep(Duration::from_secs(9)).await;
+    #[test]
+    fn sleeps_end_in_the_order_of_time() {
+        let order = run(1, async |env| {
+            let order = Rc::new(RefCell::new(Vec::new()));
+            let sleeper = |ms: u64| {
+                let (env2, order) = (env.clone(), order.clone());
+                env.spawn("sleeper", async move {
+                    env2.sleep(Duration::from_millis(ms)).await;
+                    order.borrow_mut().push((ms, env2.now()));
+                })
+            };
+            let tasks = [sleeper(30), sleeper(10), sleeper(20)];
+            for task in tasks {
+                task.await.unwrap();
             }
+            order.take()
         });
-        env.sleep(Duration::from_millis(1)).await;
-        assert!(env.kill_host("node"));
-        assert!(running.await.is_err());
-        assert_eq!(*env.host("node").virtual_disk().unwrap().get::<u64>("a").borrow(), 7);
-    });
+        let at = |ms: u64| (ms, Time(ms * 1_000_000));
+        assert_eq!(order, [at(10), at(20), at(30)]);
+    }
+
+    #[test]
+    fn a_hang_says_what_waits() {
+        let ended = run_traced(1, async |env| {
+            let (_keep, never) = tokio::sync::oneshot::channel::<()>();
+            let task = env.spawn("waits for an answer", async move { never.await.is_ok() });
+            task.await
+        });
+        let said = ended.unwrap_err().to_string();
+        assert!(said.contains("waits for an answer @ main: something of its own x 1"), "{said}");
+    }
+
+    #[test]
+    fn a_dropped_timeout_leaves_no_alarm() {
+        run(1, async |env| {
+            let quick =
+                env.timeout(Duration::from_secs(3600), env.sleep(Duration::from_secs(1))).await;
+            assert_eq!(quick, Ok(()));
+            let slow =
+                env.timeout(Duration::from_secs(1), env.sleep(Duration::from_secs(60))).await;
+            assert!(slow.is_err());
+            assert_eq!(env.now(), Time(2_000_000_000));
+        });
+    }
+
+    #[test]
+    fn a_task_ends_with_its_handle() {
+        run(1, async |env| {
+            let flag = Rc::new(Cell::new(false));
+            let (env2, flag2) = (env.clone(), flag.clone());
+            let task = env.spawn("never", async move {
+                env2.sleep(Duration::from_millis(5)).await;
+                flag2.set(true);
+            });
+            drop(task);
+            env.sleep(Duration::from_millis(10)).await;
+            assert!(!flag.get());
+        });
+    }
+
+    #[test]
+    fn durable_storage_survives_a_kill_and_tasks_do_not() {
+        run(1, async |env| {
+            let node = env.host("node");
+            let running = node.spawn("node", {
+                let node = node.clone();
+                async move {
+                    node.virtual_disk().unwrap().get::<u64>("a").replace(7);
+                    node.sleep(Duration::from_secs(9)).await;
+                }
+            });
+            env.sleep(Duration::from_millis(1)).await;
+            assert!(env.kill_host("node"));
+            assert!(running.await.is_err());
+            assert_eq!(*env.host("node").virtual_disk().unwrap().get::<u64>("a").borrow(), 7);
+        });
+    }
 }

@@ -15,11 +15,12 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
+use super::host::{Host, spawn};
 use super::net::tried;
-use crate::cut::Cut;
-use crate::link::{Direction, LinkConfig, LinkStats};
+use crate::faults::LinkFaults;
+use crate::model::{Direction, LinkConfig, LinkStats};
 use crate::queue::RateQueue;
-use crate::{Env, Task, Time};
+use crate::{Task, Time};
 
 /// Read at once; also the piece that the rate is shared in.
 const PIECE_BYTES: usize = 64 << 10;
@@ -35,11 +36,11 @@ struct Lane {
 }
 
 struct Shared {
-    env: Env,
+    host: Rc<Host>,
     config: RefCell<LinkConfig>,
     out: Lane,
     back: Lane,
-    cut: Cut,
+    faults: LinkFaults,
     tasks: RefCell<Vec<Task<()>>>,
 }
 
@@ -72,13 +73,13 @@ impl Drop for Emulator {
 }
 
 impl Emulator {
-    pub(crate) fn new(env: Env, config: LinkConfig) -> Self {
+    pub(crate) fn new(host: Rc<Host>, config: LinkConfig) -> Self {
         let shared = Shared {
-            env,
+            host,
             config: RefCell::new(config),
             out: Lane::default(),
             back: Lane::default(),
-            cut: Cut::default(),
+            faults: LinkFaults::default(),
             tasks: RefCell::default(),
         };
         Emulator { shared: Rc::new(shared) }
@@ -88,13 +89,13 @@ impl Emulator {
         *self.shared.config.borrow_mut() = config;
     }
 
-    pub(crate) fn cut_state(&self) -> &Cut {
-        &self.shared.cut
+    pub(crate) fn faults(&self) -> &LinkFaults {
+        &self.shared.faults
     }
 
     pub(crate) fn stats(&self, direction: Direction) -> LinkStats {
         let lane = self.shared.lane(direction);
-        let busy = lane.queue.borrow().busy(self.shared.env.now());
+        let busy = lane.queue.borrow().busy(self.shared.host.now());
         LinkStats { bytes: lane.bytes.get(), busy }
     }
 
@@ -104,7 +105,7 @@ impl Emulator {
             TcpListener::bind(listen).await.map_err(|e| tried("listen on", listen, &e))?;
         let address = listener.local_addr()?.to_string();
         let (shared, to) = (self.shared.clone(), to.to_owned());
-        let task = self.shared.env.spawn("link", accept(shared, listener, to));
+        let task = Task::start(accept(shared, listener, to), spawn);
         self.shared.keep(task);
         Ok(address)
     }
@@ -114,19 +115,19 @@ async fn accept(shared: Rc<Shared>, listener: TcpListener, to: String) {
     loop {
         let Ok((near, _)) = listener.accept().await else {
             // Out of file handles, most likely: try again when some may have closed.
-            shared.env.sleep(Duration::from_millis(50)).await;
+            shared.host.sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let task = shared.env.spawn("link connection", carry(shared.clone(), near, to.clone()));
+        let task = Task::start(carry(shared.clone(), near, to.clone()), spawn);
         shared.keep(task);
     }
 }
 
 async fn carry(shared: Rc<Shared>, near: TcpStream, to: String) {
-    shared.cut.whole().await;
+    shared.faults.until_healed().await;
     // The handshake crosses the line and comes back before either side can send.
     let rtt = shared.config.borrow().rtt;
-    shared.env.sleep(rtt).await;
+    shared.host.sleep(rtt).await;
     let Ok(far) = TcpStream::connect(&to).await else { return };
     if near.set_nodelay(true).and(far.set_nodelay(true)).is_err() {
         return;
@@ -171,13 +172,13 @@ async fn enter(shared: &Shared, direction: Direction, line: &OnTheLine, mut from
         buffer.reserve(PIECE_BYTES);
         let limit = (&mut from).take(PIECE_BYTES as u64).read_buf(&mut buffer).await;
         let Ok(read @ 1..) = limit else { break };
-        shared.cut.whole().await;
+        shared.faults.until_healed().await;
         let piece = damaged(shared, direction, buffer.split().freeze());
         let (service, delay) = {
             let config = shared.config.borrow();
             (config.service(read as u64), config.one_way())
         };
-        let now = shared.env.now();
+        let now = shared.host.now();
         let leaves = shared.lane(direction).queue.borrow_mut().reserve(now, service);
         line.held_bytes.set(line.held_bytes.get() + read as u64);
         line.unacked_bytes.set(line.unacked_bytes.get() + read as u64);
@@ -194,7 +195,7 @@ async fn room(shared: &Shared, direction: Direction, line: &OnTheLine) {
         if line.broken.get() {
             return;
         }
-        let now = shared.env.now();
+        let now = shared.host.now();
         while line.acks.borrow().front().is_some_and(|(at, _)| *at <= now) {
             let (_, bytes) = line.acks.borrow_mut().pop_front().expect("it was there");
             line.unacked_bytes.set(line.unacked_bytes.get() - bytes);
@@ -203,11 +204,11 @@ async fn room(shared: &Shared, direction: Direction, line: &OnTheLine) {
         let backlog = shared.lane(direction).queue.borrow().backlog(now);
         let limited = shared.config.borrow().rate_bytes_per_s.is_some();
         if backlog > QUEUE {
-            shared.env.sleep(backlog - QUEUE).await;
+            shared.host.sleep(backlog - QUEUE).await;
         } else if line.unacked_bytes.get() >= window {
             let next_ack = line.acks.borrow().front().map(|(at, _)| *at);
             match next_ack {
-                Some(at) => shared.env.sleep_until(at).await,
+                Some(at) => shared.host.sleep_until(at).await,
                 None => line.moved.notified().await,
             }
         } else if !limited && line.held_bytes.get() >= HELD_BYTES_MAX {
@@ -228,8 +229,8 @@ async fn leave(shared: &Shared, direction: Direction, line: &OnTheLine, mut to: 
             line.came.notified().await;
             continue;
         };
-        shared.env.sleep_until(at).await;
-        shared.cut.whole().await;
+        shared.host.sleep_until(at).await;
+        shared.faults.until_healed().await;
         if to.write_all(&piece).await.is_err() {
             line.broken.set(true);
             line.moved.notify_one();
@@ -239,7 +240,7 @@ async fn leave(shared: &Shared, direction: Direction, line: &OnTheLine, mut to: 
         let lane = shared.lane(direction);
         lane.bytes.set(lane.bytes.get() + bytes);
         line.held_bytes.set(line.held_bytes.get() - bytes);
-        let acked = shared.env.now() + shared.config.borrow().one_way();
+        let acked = shared.host.now() + shared.config.borrow().one_way();
         line.acks.borrow_mut().push_back((acked, bytes));
         line.moved.notify_one();
     }
@@ -248,7 +249,8 @@ async fn leave(shared: &Shared, direction: Direction, line: &OnTheLine, mut to: 
 }
 
 fn damaged(shared: &Shared, direction: Direction, piece: Bytes) -> Bytes {
-    if direction == Direction::Out || piece.len() < PIECE_BYTES / 4 || !shared.cut.take_damage() {
+    if direction == Direction::Out || piece.len() < PIECE_BYTES / 4 || !shared.faults.take_damage()
+    {
         return piece;
     }
     let mut copy = piece.to_vec();

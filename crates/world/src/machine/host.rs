@@ -1,12 +1,6 @@
-//! Sockets, files and threads: one event loop for each process, blocking work beside it.
-
-mod emulator;
-mod net;
-mod timer;
-mod work;
+//! A host of the real world: its clock, its random numbers, its counters.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -14,14 +8,10 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-pub(crate) use emulator::Emulator;
-pub use net::{Listener, Receiver, Sender};
-pub(crate) use net::{connect, listen};
-pub(crate) use work::work;
-
-use crate::env::{Arm, NetCounters};
-use crate::task::Abort;
-use crate::{Env, Time};
+use super::timer;
+use crate::Time;
+use crate::counters::NetCounters;
+use crate::task::{Abort, Body};
 
 /// A host of the real world: this process, or a part of it that has a name.
 #[derive(Debug)]
@@ -30,12 +20,12 @@ pub(crate) struct Host {
     seed: u64,
     random: RefCell<Xoshiro256PlusPlus>,
     counters: Rc<NetCounters>,
-    /// Work takes so many times as long as it would.
+    /// How many times as long work takes.
     slowness: Cell<f64>,
 }
 
 impl Host {
-    fn new(began: Instant, seed: u64, name: &str) -> Self {
+    pub(crate) fn new(began: Instant, seed: u64, name: &str) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(name.as_bytes(), seed));
         let (random, slowness) = (RefCell::new(random), Cell::new(1.0));
         Host { began, seed, random, counters: Rc::default(), slowness }
@@ -53,12 +43,18 @@ impl Host {
         timer::sleep_until(self.began + Duration::from_nanos(when.0)).await;
     }
 
+    pub(crate) async fn sleep(&self, duration: Duration) {
+        if !duration.is_zero() {
+            self.sleep_until(self.now() + duration).await;
+        }
+    }
+
     pub(crate) fn slow_down(&self, factor: f64) {
         self.slowness.set(factor.max(1.0));
     }
 
-    /// What slowness adds to work that began at that moment and has just ended.
-    pub(crate) async fn drag(&self, began: Time) {
+    /// Waits for what slowness adds to work that began at that moment and has just ended.
+    pub(crate) async fn lengthen(&self, began: Time) {
         let more = self.slowness.get() - 1.0;
         if more > 0.0 {
             let now = self.now();
@@ -75,23 +71,6 @@ impl Host {
     }
 }
 
-/// Runs a node's code on this thread until its future ends. `seed` decides what is random in it.
-///
-/// Tasks that are still running then are ended.
-///
-/// # Panics
-/// If the operating system gives no event loop (no file handles left).
-pub fn run<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Env) -> F) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .max_blocking_threads(16)
-        .build()
-        .expect("an event loop needs a few file handles; raise the limit of open files");
-    let local = tokio::task::LocalSet::new();
-    let host = Rc::new(Host::new(Instant::now(), seed, "main"));
-    local.block_on(&runtime, main(Env { arm: Arm::Real(host) }))
-}
-
 struct AbortTask(tokio::task::AbortHandle);
 
 impl Abort for AbortTask {
@@ -100,8 +79,8 @@ impl Abort for AbortTask {
     }
 }
 
-pub(crate) fn spawn(future: impl Future<Output = ()> + 'static) -> Box<dyn Abort> {
-    Box::new(AbortTask(tokio::task::spawn_local(future).abort_handle()))
+pub(crate) fn spawn(body: Body) -> Box<dyn Abort> {
+    Box::new(AbortTask(tokio::task::spawn_local(body).abort_handle()))
 }
 
 /// Core seconds that this process has used, in user and kernel mode, ended threads included. Zero where

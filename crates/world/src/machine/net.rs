@@ -20,11 +20,10 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use super::Host;
-use crate::env::NetCounters;
+use super::host::Host;
+use crate::Message;
+use crate::counters::NetCounters;
 use crate::message::{Frame, MAX_HEAD_BYTES, MAX_TAIL_BYTES};
-use crate::net::Connection;
-use crate::{Message, net};
 
 const MAGIC: [u8; 4] = *b"NRW1";
 const PREFIX_BYTES: usize = 16;
@@ -98,7 +97,7 @@ async fn put_frame(
     gathered.extend_from_slice(&prefix);
     gathered.extend_from_slice(&frame.head);
     let total = PREFIX_BYTES + frame.head.len() + frame.tail.len();
-    counters.tx.set(counters.tx.get() + total as u64);
+    counters.sent(total as u64);
     if frame.tail.len() <= GATHER_BYTES / 4 {
         gathered.extend_from_slice(&frame.tail);
         return Ok(());
@@ -135,7 +134,7 @@ impl Receiver {
         }
         let tail = self.read_bytes(tail_len).await?;
         let total = PREFIX_BYTES + head_len + tail_len;
-        self.counters.rx.set(self.counters.rx.get() + total as u64);
+        self.counters.received(total as u64);
         M::decode(&head, tail).map(Some)
     }
 
@@ -159,7 +158,7 @@ fn bad(text: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-fn framed<M: Message>(stream: TcpStream, host: &Host) -> io::Result<Connection<M>> {
+fn framed<M: Message>(stream: TcpStream, host: &Host) -> io::Result<(Sender<M>, Receiver)> {
     stream.set_nodelay(true)?;
     let (read, write) = stream.into_split();
     let (frames, queue) = mpsc::channel(QUEUED_MESSAGES);
@@ -168,10 +167,7 @@ fn framed<M: Message>(stream: TcpStream, host: &Host) -> io::Result<Connection<M
     // sees the break too.
     tokio::task::spawn_local(write_frames(write, queue, counters.clone()));
     let stream = BufReader::with_capacity(16 << 10, read);
-    Ok(Connection {
-        sender: net::Sender::Real(Sender { frames, message: PhantomData }),
-        receiver: net::Receiver::Real(Receiver { stream, counters }),
-    })
+    Ok((Sender { frames, message: PhantomData }, Receiver { stream, counters }))
 }
 
 /// Accepts TCP connections.
@@ -186,7 +182,7 @@ impl Listener {
         &self.address
     }
 
-    pub(crate) async fn accept<M: Message>(&mut self) -> io::Result<Connection<M>> {
+    pub(crate) async fn accept<M: Message>(&mut self) -> io::Result<(Sender<M>, Receiver)> {
         let (stream, _) = self.listener.accept().await?;
         framed(stream, &self.host)
     }
@@ -201,7 +197,7 @@ pub(crate) async fn listen(host: &Rc<Host>, address: &str) -> io::Result<Listene
 pub(crate) async fn connect<M: Message>(
     host: &Rc<Host>,
     address: &str,
-) -> io::Result<Connection<M>> {
+) -> io::Result<(Sender<M>, Receiver)> {
     let stream = TcpStream::connect(address).await.map_err(|e| tried("connect to", address, &e))?;
     framed(stream, host)
 }

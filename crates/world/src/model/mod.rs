@@ -3,43 +3,20 @@
 
 mod disk;
 mod host;
+mod link;
 mod parameter;
 mod spread;
+mod table;
 mod tcp;
 
 pub use disk::{Disk, DiskScheduler};
 pub(crate) use host::at_rate;
 pub use host::{CoreCosts, Host, PacketCosts};
-pub use parameter::{ModelError, Parameter, parameters};
+pub use link::{Direction, LinkConfig, LinkModel, LinkStats};
+pub use parameter::{ModelError, Parameter};
 pub use spread::{gamma_factor, split_mix};
+pub use table::parameters;
 pub use tcp::{CongestionControl, Tcp};
-
-use crate::LinkConfig;
-
-/// What a link's connections and its queue are like, besides its round trip and rate.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LinkModel {
-    /// Whether connections begin slowly and shrink after a loss, as [`LinkModel::tcp`] says.
-    pub tcp_modelled: bool,
-    /// How they do.
-    pub tcp: Tcp,
-    /// Rate in each direction, where it is the test bed's and not the plan's to say. Who opens the link applies it.
-    pub rate_bytes_per_s: Option<u64>,
-    /// The receiver's window; none leaves what the link says.
-    pub max_window_bytes: Option<u64>,
-    /// Bytes that wait in front of the line; what comes on top is lost. None is without bound.
-    pub queue_bytes: Option<u64>,
-}
-
-impl LinkModel {
-    /// A link with this behaviour.
-    pub fn apply(&self, mut link: LinkConfig) -> LinkConfig {
-        link.window_bytes = self.max_window_bytes.or(link.window_bytes);
-        link.queue_bytes = self.queue_bytes;
-        link.tcp = self.tcp_modelled.then(|| self.tcp.clone());
-        link
-    }
-}
 
 /// All that can be said of a test bed.
 #[derive(Clone, Debug, Default, PartialEq)]

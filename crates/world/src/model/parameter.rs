@@ -1,10 +1,7 @@
-//! Model parameters: what a text may say, and what a value is written as. The one table of them all is `table.rs`.
-
-mod table;
+//! A model parameter: what text it accepts, and what text its value is written as. `table.rs` holds them all.
 
 use std::time::Duration;
 
-use record::names::did_you_mean;
 use record::units::{parse_duration, parse_rate, parse_size, show_size_setting};
 
 use super::{CongestionControl, DiskScheduler, Models};
@@ -48,8 +45,8 @@ pub enum ModelError {
     },
 }
 
-/// A parameter's place in [`Models`], by the kind of its value.
-enum Field<'a> {
+/// The field of [`Models`] that a parameter sets, by the kind of its value.
+pub(super) enum Field<'a> {
     Count(&'a mut u32),
     Bytes(&'a mut u64),
     Segment(&'a mut u32),
@@ -63,7 +60,7 @@ enum Field<'a> {
     Control(&'a mut CongestionControl),
 }
 
-/// What a text says, before it is known to be in range.
+/// A value as text gave it, before its range is checked.
 enum Value {
     Number(f64),
     Unlimited,
@@ -83,10 +80,10 @@ pub struct Parameter {
     /// Where the default comes from.
     pub source: &'static str,
     /// Least and greatest, in bytes, bytes a second, seconds or plain numbers.
-    range: (f64, f64),
-    /// The field of [`Models`] that it sets, as its path.
-    path: &'static str,
-    field: for<'a> fn(&'a mut Models) -> Field<'a>,
+    pub(super) range: (f64, f64),
+    /// The path of the field of [`Models`] that it sets.
+    pub(super) path: &'static str,
+    pub(super) field: for<'a> fn(&'a mut Models) -> Field<'a>,
 }
 
 const SCHEDULERS: [(&str, DiskScheduler); 2] =
@@ -94,11 +91,6 @@ const SCHEDULERS: [(&str, DiskScheduler); 2] =
 const CONTROLS: [(&str, CongestionControl); 2] =
     [("cubic", CongestionControl::Cubic), ("reno", CongestionControl::Reno)];
 const UNLIMITED: &str = "unlimited";
-
-/// All parameters, in the order of link, disk, cores, card.
-pub fn parameters() -> &'static [Parameter] {
-    &table::TABLE
-}
 
 impl Parameter {
     /// The default, as plans write it.
@@ -186,6 +178,25 @@ impl Parameter {
         }
     }
 
+    /// Sets the parameter from text. Nothing changes on an error.
+    pub(super) fn set(&self, models: &mut Models, text: &str) -> Result<(), ModelError> {
+        let (name, meaning) = (self.name, self.meaning);
+        let value = self.parse(text).ok_or_else(|| ModelError::NotAValue {
+            name,
+            text: text.to_owned(),
+            meaning,
+            example: self.example(),
+            bounds: self.bounds(),
+        })?;
+        let (min, max) = self.range;
+        if matches!(value, Value::Number(n) if !(min..=max).contains(&n)) {
+            let (text, bounds) = (text.to_owned(), self.bounds());
+            return Err(ModelError::OutOfRange { name, text, meaning, bounds });
+        }
+        self.put(models, value);
+        Ok(())
+    }
+
     fn put(&self, models: &mut Models, value: Value) {
         match ((self.field)(models), value) {
             (Field::Count(place) | Field::Segment(place), Value::Number(n)) => *place = n as u32,
@@ -201,36 +212,6 @@ impl Parameter {
             (Field::Control(place), Value::Control(c)) => *place = c,
             _ => unreachable!("a value of the kind that parse() made for this field"),
         }
-    }
-}
-
-impl Models {
-    /// Sets a parameter from text. Nothing changes on an error.
-    ///
-    /// # Errors
-    /// An unknown name, a text that is no such value, a value out of range; the message says what is accepted.
-    pub fn set(&mut self, name: &str, text: &str) -> Result<(), ModelError> {
-        let found = parameters().iter().find(|parameter| parameter.name == name);
-        let row = found.ok_or_else(|| ModelError::Unknown {
-            name: name.to_owned(),
-            hint: did_you_mean(name, parameters().iter().map(|parameter| parameter.name)),
-        })?;
-        let (name, meaning, bounds) = (row.name, row.meaning, || row.bounds());
-        let value = row.parse(text).ok_or_else(|| ModelError::NotAValue {
-            name,
-            text: text.to_owned(),
-            meaning,
-            example: row.example(),
-            bounds: bounds(),
-        })?;
-        let (min, max) = row.range;
-        if matches!(value, Value::Number(n) if !(min..=max).contains(&n)) {
-            let text = text.to_owned();
-            return Err(ModelError::OutOfRange { name, text, meaning, bounds: bounds() });
-        }
-        row.put(self, value);
-        self.link.tcp_modelled |= row.path.starts_with("link.tcp.");
-        Ok(())
     }
 }
 
@@ -270,108 +251,4 @@ fn show_time(time: Duration) -> String {
         }
     }
     format!("{nanos}ns")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_value_reads_back_as_it_is_shown() {
-        let mut models = Models::default();
-        for parameter in parameters() {
-            let shown = parameter.text(&models);
-            models.set(parameter.name, &shown).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(parameter.text(&models), shown, "{}", parameter.name);
-        }
-        assert!(models.link.tcp_modelled, "naming a parameter of TCP turns it on");
-        models.set("link.tcp", "off").unwrap();
-        assert_eq!(models, Models::default());
-    }
-
-    #[test]
-    fn every_parameter_has_a_place_of_its_own() {
-        for parameter in parameters() {
-            let bounds = parameter.bounds();
-            let other = match parameter.text(&Models::default()).as_str() {
-                "on" => "off".to_owned(),
-                "off" => "on".to_owned(),
-                _ => bounds
-                    .split(" or ")
-                    .next()
-                    .unwrap()
-                    .split(" to ")
-                    .nth(usize::from(bounds.contains(" to ")))
-                    .unwrap_or("")
-                    .trim_end_matches(',')
-                    .to_owned(),
-            };
-            let other = if parameter.name == "disk.scheduler" { "cfq".to_owned() } else { other };
-            let other =
-                if parameter.name == "link.congestion_control" { "reno".to_owned() } else { other };
-            let mut models = Models::default();
-            models.set(parameter.name, &other).unwrap_or_else(|error| panic!("{error}"));
-            let changed = |p: &&Parameter| p.text(&models) != p.default_text();
-            let names: Vec<&str> = parameters().iter().filter(changed).map(|p| p.name).collect();
-            // TCP's parameters turn it on besides.
-            let expected: &[&str] = if names.contains(&"link.tcp") && names.len() > 1 {
-                &["link.tcp", parameter.name]
-            } else {
-                &[parameter.name]
-            };
-            assert_eq!(names, expected, "{} = {other}", parameter.name);
-        }
-    }
-
-    #[test]
-    fn takes_what_the_field_writes() {
-        let mut models = Models::default();
-        for (name, text) in [
-            ("link.initial_window_segments", "4"),
-            ("link.max_window_bytes", "14480"),
-            ("link.loss", "0.1%"),
-            ("disk.seek", "8ms"),
-            ("disk.read_bytes_per_s", "66mb"),
-            ("card.bytes_per_s", "10gbit"),
-            ("disk.scheduler", "cfq"),
-            ("cores.send_bytes_per_s", "unlimited"),
-        ] {
-            models.set(name, text).unwrap_or_else(|error| panic!("{error}"));
-        }
-        assert_eq!(models.link.tcp.initial_window_segments, 4);
-        assert!(models.link.tcp_modelled);
-        assert_eq!(models.link.max_window_bytes, Some(14480));
-        assert!((models.link.tcp.loss - 0.001).abs() < 1e-12);
-        assert_eq!(models.host.disk.seek, Duration::from_millis(8));
-        assert_eq!(models.host.disk.read_bytes_per_s, 66 << 20);
-        assert_eq!(models.host.card_bytes_per_s, 1_250_000_000);
-        assert_eq!(models.host.disk.scheduler, DiskScheduler::Cfq);
-        assert_eq!(models.host.costs.send_bytes_per_s, None);
-    }
-
-    #[test]
-    fn refuses_with_meaning_and_bounds() {
-        let mut models = Models::default();
-        let mut said = |name, text| models.set(name, text).unwrap_err().to_string();
-        assert_eq!(
-            said("link.loss", "0.5"),
-            "link.loss = \"0.5\" is out of range: Share of the segments that the line loses, besides what \
-             overflows its queue. It is 0 to 0.1"
-        );
-        assert_eq!(
-            said("disk.seek", "soon"),
-            "disk.seek = \"soon\": What a request costs before its first byte. Write a time, for example \
-             8ms or 20us; 0s to 1s"
-        );
-        assert!(said("disk.schedular", "cfq").starts_with(
-            "there is no model parameter \"disk.schedular\"; did you mean \"disk.scheduler\""
-        ));
-        assert!(said("disk.scheduler", "bfq").ends_with("noop or cfq"));
-        assert!(said("cores.count", "0").contains("1 to 4096"));
-        assert!(said("cores.count", "2.5").contains("a whole number"));
-        for nonsense in ["NaN", "inf", "", "-1"] {
-            assert!(models.set("link.loss", nonsense).is_err(), "{nonsense}");
-        }
-        assert_eq!(models, Models::default());
-    }
 }

@@ -1,6 +1,32 @@
-//! The one table of model parameters: names, units, meanings, bounds, defaults and their sources.
+//! The one table of model parameters: names, units, meanings, bounds, defaults and their sources. A new parameter is a
+//! field of its model and a row here.
 
-use super::{Field, Parameter};
+use record::names::did_you_mean;
+
+use super::Models;
+use super::parameter::{Field, ModelError, Parameter};
+
+/// All parameters, in the order of link, disk, cores, packets, card.
+pub fn parameters() -> &'static [Parameter] {
+    &TABLE
+}
+
+impl Models {
+    /// Sets a parameter from text. Nothing changes on an error.
+    ///
+    /// # Errors
+    /// An unknown name, a text that is no such value, a value out of range; the message says what is accepted.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), ModelError> {
+        let found = parameters().iter().find(|parameter| parameter.name == name);
+        let parameter = found.ok_or_else(|| ModelError::Unknown {
+            name: name.to_owned(),
+            hint: did_you_mean(name, parameters().iter().map(|parameter| parameter.name)),
+        })?;
+        parameter.set(self, text)?;
+        self.link.tcp_modelled |= parameter.path.starts_with("link.tcp.");
+        Ok(())
+    }
+}
 
 /// Rates from 1 kB/s to 1 TB/s: below, a run would not end; above, say "unlimited".
 const RATES: (f64, f64) = (1e3, 1e12);
@@ -23,7 +49,7 @@ macro_rules! row {
     };
 }
 
-pub(super) static TABLE: [Parameter; 44] = [
+static TABLE: [Parameter; 44] = [
     row!(
         "link.tcp",
         "on or off",
@@ -370,3 +396,110 @@ pub(super) static TABLE: [Parameter; 44] = [
         "Delay through a card and half the switch behind it; a round trip within a site has four."
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::DiskScheduler;
+
+    #[test]
+    fn every_value_reads_back_as_it_is_shown() {
+        let mut models = Models::default();
+        for parameter in parameters() {
+            let shown = parameter.text(&models);
+            models.set(parameter.name, &shown).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(parameter.text(&models), shown, "{}", parameter.name);
+        }
+        assert!(models.link.tcp_modelled, "naming a parameter of TCP turns it on");
+        models.set("link.tcp", "off").unwrap();
+        assert_eq!(models, Models::default());
+    }
+
+    #[test]
+    fn every_parameter_has_a_place_of_its_own() {
+        for parameter in parameters() {
+            let bounds = parameter.bounds();
+            let other = match parameter.text(&Models::default()).as_str() {
+                "on" => "off".to_owned(),
+                "off" => "on".to_owned(),
+                _ => bounds
+                    .split(" or ")
+                    .next()
+                    .unwrap()
+                    .split(" to ")
+                    .nth(usize::from(bounds.contains(" to ")))
+                    .unwrap_or("")
+                    .trim_end_matches(',')
+                    .to_owned(),
+            };
+            let other = if parameter.name == "disk.scheduler" { "cfq".to_owned() } else { other };
+            let other =
+                if parameter.name == "link.congestion_control" { "reno".to_owned() } else { other };
+            let mut models = Models::default();
+            models.set(parameter.name, &other).unwrap_or_else(|error| panic!("{error}"));
+            let changed = |p: &&Parameter| p.text(&models) != p.default_text();
+            let names: Vec<&str> = parameters().iter().filter(changed).map(|p| p.name).collect();
+            // TCP's parameters turn it on besides.
+            let expected: &[&str] = if names.contains(&"link.tcp") && names.len() > 1 {
+                &["link.tcp", parameter.name]
+            } else {
+                &[parameter.name]
+            };
+            assert_eq!(names, expected, "{} = {other}", parameter.name);
+        }
+    }
+
+    #[test]
+    fn takes_what_the_field_writes() {
+        let mut models = Models::default();
+        for (name, text) in [
+            ("link.initial_window_segments", "4"),
+            ("link.max_window_bytes", "14480"),
+            ("link.loss", "0.1%"),
+            ("disk.seek", "8ms"),
+            ("disk.read_bytes_per_s", "66mb"),
+            ("card.bytes_per_s", "10gbit"),
+            ("disk.scheduler", "cfq"),
+            ("cores.send_bytes_per_s", "unlimited"),
+        ] {
+            models.set(name, text).unwrap_or_else(|error| panic!("{error}"));
+        }
+        assert_eq!(models.link.tcp.initial_window_segments, 4);
+        assert!(models.link.tcp_modelled);
+        assert_eq!(models.link.max_window_bytes, Some(14480));
+        assert!((models.link.tcp.loss - 0.001).abs() < 1e-12);
+        assert_eq!(models.host.disk.seek, Duration::from_millis(8));
+        assert_eq!(models.host.disk.read_bytes_per_s, 66 << 20);
+        assert_eq!(models.host.card_bytes_per_s, 1_250_000_000);
+        assert_eq!(models.host.disk.scheduler, DiskScheduler::Cfq);
+        assert_eq!(models.host.costs.send_bytes_per_s, None);
+    }
+
+    #[test]
+    fn refuses_with_meaning_and_bounds() {
+        let mut models = Models::default();
+        let mut said = |name, text| models.set(name, text).unwrap_err().to_string();
+        assert_eq!(
+            said("link.loss", "0.5"),
+            "link.loss = \"0.5\" is out of range: Share of the segments that the line loses, besides what \
+             overflows its queue. It is 0 to 0.1"
+        );
+        assert_eq!(
+            said("disk.seek", "soon"),
+            "disk.seek = \"soon\": What a request costs before its first byte. Write a time, for example \
+             8ms or 20us; 0s to 1s"
+        );
+        assert!(said("disk.schedular", "cfq").starts_with(
+            "there is no model parameter \"disk.schedular\"; did you mean \"disk.scheduler\""
+        ));
+        assert!(said("disk.scheduler", "bfq").ends_with("noop or cfq"));
+        assert!(said("cores.count", "0").contains("1 to 4096"));
+        assert!(said("cores.count", "2.5").contains("a whole number"));
+        for nonsense in ["NaN", "inf", "", "-1"] {
+            assert!(models.set("link.loss", nonsense).is_err(), "{nonsense}");
+        }
+        assert_eq!(models, Models::default());
+    }
+}

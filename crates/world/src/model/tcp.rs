@@ -43,10 +43,3 @@ impl Default for Tcp {
         }
     }
 }
-
-impl Tcp {
-    /// The window of a new connection, in bytes.
-    pub fn initial_window_bytes(&self) -> u64 {
-        u64::from(self.segment_bytes) * u64::from(self.initial_window_segments)
-    }
-}

@@ -1,4 +1,4 @@
-//! What happens next, in the order of time; at the same moment, in the order in which it was made.
+//! The queue of events: by time, and those of one moment in the order in which they were added.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::{Ordering, Reverse};
@@ -6,38 +6,24 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 use std::task::Waker;
 
-use super::World;
-use super::flow::{Flow, Message, Piece};
 use super::host::HostState;
-use super::trace::Kind;
 use crate::Time;
 
-/// Something that is to happen.
-pub(super) enum Happening {
+/// Something that is to happen. `N` is what can happen in the network: the queue moves it and looks at its time alone.
+pub(super) enum Event<N> {
     /// A task of this host has slept enough.
     Wake(Rc<HostState>, Waker),
-    /// A piece of a message comes to the next pipe on its way.
-    Piece(Piece),
-    /// The last bytes of a message are at its receiver.
-    Delivered(Rc<Flow>, u64, Message),
-    /// A core has prepared a message for sending.
-    Prepared(Rc<Flow>),
-    /// A core has received a message.
-    Received(Rc<Flow>),
-    /// A thread takes a message up.
-    Dispatched(Rc<Flow>),
-    /// A flow waits for its window to open.
-    Look(Rc<Flow>),
+    Network(N),
 }
 
-/// What a happening is known by until it happens.
+/// The name of an event until it happens.
 #[derive(Clone, Copy)]
 pub(super) struct Alarm {
     slot: u32,
     number: u64,
 }
 
-/// A place in the order of time. Taken-back happenings leave theirs behind.
+/// An event in the order of time. A cancelled event leaves its entry behind.
 struct Entry {
     at: Time,
     alarm: Alarm,
@@ -60,124 +46,156 @@ impl Ord for Entry {
     }
 }
 
-struct Slot {
+struct Slot<N> {
     number: u64,
-    what: Option<Happening>,
+    event: Option<Event<N>>,
 }
 
-/// Nanoseconds of a stretch of time, as a power of two: about a second.
-const STRETCH_BITS: u32 = 30;
+/// Nanoseconds of a bucket of the queue, as a power of two: about a second.
+const BUCKET_BITS: u32 = 30;
 
-/// Most that is set is a limit of seconds, and is taken back long before. So only what happens in this stretch of time
-/// is kept in order; the rest waits by its stretch, and what was taken back meanwhile never is put in order.
-#[derive(Default)]
-struct Queue {
-    /// Up to the end of this stretch.
-    order: BinaryHeap<Reverse<Entry>>,
-    stretch: u64,
+/// Events by time. Most are time limits of seconds, and are cancelled long before they pass. So only the events of the
+/// current bucket of time are sorted; later ones wait unsorted in their buckets, and those that are cancelled meanwhile
+/// never get sorted.
+struct Queue<N> {
+    /// Up to the end of the current bucket.
+    sorted: BinaryHeap<Reverse<Entry>>,
+    bucket: u64,
     later: BTreeMap<u64, Vec<Reverse<Entry>>>,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-    /// Entries, and those of them whose happening was taken back.
+    slots: Vec<Slot<N>>,
+    free_slots: Vec<u32>,
+    /// Entries, and those of them whose event was cancelled.
     entries: usize,
-    dead: usize,
+    cancelled: usize,
     last_number: u64,
 }
 
-impl Queue {
+// Derived, it would ask the same of `N`.
+impl<N> Default for Queue<N> {
+    fn default() -> Self {
+        Queue {
+            sorted: BinaryHeap::new(),
+            bucket: 0,
+            later: BTreeMap::new(),
+            slots: Vec::new(),
+            free_slots: Vec::new(),
+            entries: 0,
+            cancelled: 0,
+            last_number: 0,
+        }
+    }
+}
+
+impl<N> Queue<N> {
     fn push(&mut self, entry: Entry) {
-        let stretch = entry.at.0 >> STRETCH_BITS;
+        let bucket = entry.at.0 >> BUCKET_BITS;
         self.entries += 1;
-        if stretch <= self.stretch {
-            self.order.push(Reverse(entry));
+        if bucket <= self.bucket {
+            self.sorted.push(Reverse(entry));
         } else {
-            self.later.entry(stretch).or_default().push(Reverse(entry));
+            self.later.entry(bucket).or_default().push(Reverse(entry));
         }
     }
 
-    /// The next that happens, with its time.
-    fn pop(&mut self) -> Option<(Time, Happening)> {
+    /// The next event, with its time.
+    #[inline]
+    fn pop(&mut self) -> Option<(Time, Event<N>)> {
         loop {
-            let Some(Reverse(entry)) = self.order.pop() else {
-                let (stretch, mut entries) = self.later.pop_first()?;
-                self.stretch = stretch;
+            let Some(Reverse(entry)) = self.sorted.pop() else {
+                let (bucket, mut entries) = self.later.pop_first()?;
+                self.bucket = bucket;
                 let all = entries.len();
                 entries.retain(|Reverse(entry)| is_set(&self.slots, entry.alarm));
                 self.forget(all - entries.len());
-                self.order = entries.into();
+                self.sorted = entries.into();
                 continue;
             };
             match self.take(entry.alarm) {
-                Some(what) => {
+                Some(event) => {
                     self.entries -= 1;
-                    return Some((entry.at, what));
+                    return Some((entry.at, event));
                 }
                 None => self.forget(1),
             }
         }
     }
 
-    /// What is set under an alarm, if it has neither happened nor been taken back.
-    fn slot(&mut self, alarm: Alarm) -> Option<&mut Slot> {
+    /// The slot of an event that has neither happened nor been cancelled.
+    fn slot(&mut self, alarm: Alarm) -> Option<&mut Slot<N>> {
         is_set(&self.slots, alarm).then(|| &mut self.slots[alarm.slot as usize])
     }
 
-    fn take(&mut self, alarm: Alarm) -> Option<Happening> {
-        let what = self.slot(alarm)?.what.take();
-        self.free.push(alarm.slot);
-        what
+    fn take(&mut self, alarm: Alarm) -> Option<Event<N>> {
+        let event = self.slot(alarm)?.event.take();
+        self.free_slots.push(alarm.slot);
+        event
     }
 
-    /// Drops entries without happenings once they are the most.
-    fn tidy(&mut self) {
-        if self.dead > 1024 && self.dead * 2 > self.entries {
+    /// Drops cancelled entries once they are the majority.
+    fn drop_cancelled(&mut self) {
+        if self.cancelled > 1024 && self.cancelled * 2 > self.entries {
             let slots = &self.slots;
-            self.order.retain(|Reverse(entry)| is_set(slots, entry.alarm));
+            self.sorted.retain(|Reverse(entry)| is_set(slots, entry.alarm));
             self.later.retain(|_, entries| {
                 entries.retain(|Reverse(entry)| is_set(slots, entry.alarm));
                 !entries.is_empty()
             });
-            self.forget(self.dead);
+            self.forget(self.cancelled);
         }
     }
 
-    /// Dead entries are out.
-    fn forget(&mut self, dead: usize) {
-        self.entries -= dead;
-        self.dead -= dead;
+    /// So many cancelled entries are no longer in the queue.
+    fn forget(&mut self, cancelled: usize) {
+        self.entries -= cancelled;
+        self.cancelled -= cancelled;
     }
 }
 
-fn is_set(slots: &[Slot], alarm: Alarm) -> bool {
+fn is_set<N>(slots: &[Slot<N>], alarm: Alarm) -> bool {
     let slot = slots.get(alarm.slot as usize);
-    slot.is_some_and(|slot| slot.number == alarm.number && slot.what.is_some())
+    slot.is_some_and(|slot| slot.number == alarm.number && slot.event.is_some())
 }
 
-#[derive(Default)]
-pub(super) struct Events {
+/// The events of a world, and its time: that of the event that happens now.
+pub(super) struct EventQueue<N> {
     now: Cell<Time>,
-    queue: RefCell<Queue>,
+    queue: RefCell<Queue<N>>,
 }
 
-impl Events {
+impl<N> Default for EventQueue<N> {
+    fn default() -> Self {
+        EventQueue { now: Cell::default(), queue: RefCell::default() }
+    }
+}
+
+impl<N> EventQueue<N> {
     pub(super) fn now(&self) -> Time {
         self.now.get()
     }
 
-    /// Has something happen at a time, or now if that has passed.
-    pub(super) fn add(&self, at: Time, what: Happening) -> Alarm {
+    /// Has something happen in the network at a time, or now if that has passed.
+    pub(super) fn add(&self, at: Time, event: N) {
+        self.push(at, Event::Network(event));
+    }
+
+    /// Wakes a task at a time.
+    pub(super) fn add_alarm(&self, at: Time, host: Rc<HostState>, waker: Waker) -> Alarm {
+        self.push(at, Event::Wake(host, waker))
+    }
+
+    fn push(&self, at: Time, event: Event<N>) -> Alarm {
         let mut queue = self.queue.borrow_mut();
         queue.last_number += 1;
         let number = queue.last_number;
-        let slot = Slot { number, what: Some(what) };
-        let place = match queue.free.pop() {
+        let slot = Slot { number, event: Some(event) };
+        let place = match queue.free_slots.pop() {
             Some(place) => {
                 queue.slots[place as usize] = slot;
                 place
             }
             None => {
                 queue.slots.push(slot);
-                u32::try_from(queue.slots.len() - 1).expect("fewer than 2^32 happenings at a time")
+                u32::try_from(queue.slots.len() - 1).expect("fewer than 2^32 events at a time")
             }
         };
         let alarm = Alarm { slot: place, number };
@@ -186,7 +204,7 @@ impl Events {
     }
 
     pub(super) fn change_alarm(&self, alarm: Alarm, waker: &Waker) {
-        if let Some(Slot { what: Some(Happening::Wake(_, set)), .. }) =
+        if let Some(Slot { event: Some(Event::Wake(_, set)), .. }) =
             self.queue.borrow_mut().slot(alarm)
         {
             set.clone_from(waker);
@@ -197,49 +215,20 @@ impl Events {
         let taken = {
             let mut queue = self.queue.borrow_mut();
             let taken = queue.take(alarm);
-            queue.dead += usize::from(taken.is_some());
-            queue.tidy();
+            queue.cancelled += usize::from(taken.is_some());
+            queue.drop_cancelled();
             taken
         };
         drop(taken);
     }
 
-    /// Moves to the next event and lets it happen; answers whether there was one.
-    pub(super) fn step(&self, world: &Rc<World>) -> bool {
-        let Some((now, next)) = self.queue.borrow_mut().pop() else { return false };
-        debug_assert!(now >= self.now(), "time never goes back");
-        self.now.set(now);
-        match next {
-            Happening::Wake(host, waker) => {
-                host.trace.note(now, Kind::Wake, 0);
-                waker.wake();
-            }
-            Happening::Piece(piece) => {
-                piece.to().trace.note(now, Kind::Piece, piece.bytes());
-                piece.arrive(world);
-            }
-            Happening::Delivered(flow, bytes, message) => {
-                flow.to.trace.note(now, Kind::Delivered, bytes);
-                flow.delivered(world, bytes, message);
-            }
-            Happening::Prepared(flow) => {
-                flow.from.trace.note(now, Kind::Prepared, 0);
-                flow.prepared(world);
-            }
-            Happening::Received(flow) => {
-                flow.to.trace.note(now, Kind::Received, 0);
-                flow.received(world);
-            }
-            Happening::Dispatched(flow) => {
-                flow.to.trace.note(now, Kind::Dispatched, 0);
-                flow.dispatched();
-            }
-            Happening::Look(flow) => {
-                flow.from.trace.note(now, Kind::Look, 0);
-                flow.look(world);
-            }
-        }
-        true
+    /// Moves time to the next event and gives it out; none is left where nothing is to happen any more.
+    #[inline]
+    pub(super) fn next(&self) -> Option<Event<N>> {
+        let (at, event) = self.queue.borrow_mut().pop()?;
+        debug_assert!(at >= self.now(), "time never goes back");
+        self.now.set(at);
+        Some(event)
     }
 
     pub(super) fn clear(&self) {

@@ -1,19 +1,17 @@
 //! Runs the tasks of all hosts on one thread, in the order in which they were woken.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 
-pub(crate) type Body = Pin<Box<dyn Future<Output = ()>>>;
+use crate::task::Body;
 
-/// A task's place, and which of the tasks that have been there it is.
+/// The slot of a task, and how many tasks had that slot before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TaskId {
-    place: u32,
+    slot: u32,
     generation: u32,
 }
 
@@ -21,7 +19,7 @@ pub(super) struct TaskId {
 #[derive(Default)]
 struct Ready {
     tasks: Mutex<Vec<TaskId>>,
-    /// Whether there are any: asked for after every event, and a lock is dear.
+    /// Whether there are any: this is asked after every event, and a lock costs more.
     any: AtomicBool,
 }
 
@@ -44,7 +42,7 @@ impl Ready {
 
 struct WakeTask {
     id: TaskId,
-    /// Whether it is in the list already.
+    /// Whether it is among the ready tasks already.
     woken: AtomicBool,
     ready: Arc<Ready>,
 }
@@ -61,7 +59,7 @@ impl Wake for WakeTask {
     }
 }
 
-/// What is out of its place while it is polled.
+/// The part of a task that is out of its slot while it is polled.
 struct Running {
     body: Body,
     wake: Arc<WakeTask>,
@@ -75,29 +73,29 @@ struct Entry {
 }
 
 #[derive(Default)]
-struct Place {
+struct Slot {
     generation: u32,
     entry: Option<Entry>,
 }
 
 #[derive(Default)]
 struct Tasks {
-    places: Vec<Place>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
 }
 
 impl Tasks {
     fn entry(&mut self, id: TaskId) -> Option<&mut Entry> {
-        let place = self.places.get_mut(id.place as usize)?;
-        if place.generation == id.generation { place.entry.as_mut() } else { None }
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        if slot.generation == id.generation { slot.entry.as_mut() } else { None }
     }
 
     fn remove(&mut self, id: TaskId) -> Option<Entry> {
         self.entry(id)?;
-        let place = &mut self.places[id.place as usize];
-        place.generation = place.generation.wrapping_add(1);
-        self.free.push(id.place);
-        place.entry.take()
+        let slot = &mut self.slots[id.slot as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(id.slot);
+        slot.entry.take()
     }
 }
 
@@ -105,12 +103,14 @@ impl Tasks {
 pub(super) struct Executor {
     ready: Arc<Ready>,
     tasks: RefCell<Tasks>,
-    /// Tasks that were woken on hosts that stand still, by host.
+    /// The list that [`Executor::run_ready`] works on, kept for its memory.
+    woken: Cell<Vec<TaskId>>,
+    /// Tasks that were woken on paused hosts, by host.
     paused: RefCell<BTreeMap<String, Vec<TaskId>>>,
 }
 
 impl Executor {
-    /// Has a host's tasks wait until it goes on; then they run in the order in which they were woken.
+    /// Pauses a host's tasks, or has them go on: then they run in the order in which they were woken.
     pub(super) fn pause_host(&self, host: &str, pauses: bool) {
         let mut paused = self.paused.borrow_mut();
         if pauses {
@@ -120,8 +120,8 @@ impl Executor {
         }
     }
 
-    /// Keeps a task for later if its host stands still.
-    fn is_kept(&self, id: TaskId) -> bool {
+    /// Keeps a task for later if its host is paused.
+    fn keep_if_paused(&self, id: TaskId) -> bool {
         let mut paused = self.paused.borrow_mut();
         if paused.is_empty() {
             return false;
@@ -133,16 +133,16 @@ impl Executor {
 
     pub(super) fn spawn(&self, name: &'static str, host: Arc<str>, body: Body) -> TaskId {
         let mut tasks = self.tasks.borrow_mut();
-        let place = tasks.free.pop().unwrap_or_else(|| {
-            tasks.places.push(Place::default());
-            u32::try_from(tasks.places.len() - 1).expect("fewer than 2^32 tasks at a time")
+        let slot = tasks.free.pop().unwrap_or_else(|| {
+            tasks.slots.push(Slot::default());
+            u32::try_from(tasks.slots.len() - 1).expect("fewer than 2^32 tasks at a time")
         });
-        let id = TaskId { place, generation: tasks.places[place as usize].generation };
+        let id = TaskId { slot, generation: tasks.slots[slot as usize].generation };
         let wake =
             Arc::new(WakeTask { id, woken: AtomicBool::new(true), ready: self.ready.clone() });
         let waker = Waker::from(wake.clone());
         let running = Some(Running { body, wake, waker });
-        tasks.places[place as usize].entry = Some(Entry { name, host, running });
+        tasks.slots[slot as usize].entry = Some(Entry { name, host, running });
         self.ready.push(id);
         id
     }
@@ -155,27 +155,29 @@ impl Executor {
 
     pub(super) fn abort_host(&self, host: &str) {
         let mut tasks = self.tasks.borrow_mut();
-        let of_host = |(place, known): (usize, &Place)| {
+        let of_host = |(slot, known): (usize, &Slot)| {
             let here = known.entry.as_ref().is_some_and(|entry| &*entry.host == host);
-            here.then_some(TaskId { place: place as u32, generation: known.generation })
+            here.then_some(TaskId { slot: slot as u32, generation: known.generation })
         };
-        let ids: Vec<TaskId> = tasks.places.iter().enumerate().filter_map(of_host).collect();
+        let ids: Vec<TaskId> = tasks.slots.iter().enumerate().filter_map(of_host).collect();
         let entries: Vec<Entry> = ids.iter().filter_map(|id| tasks.remove(*id)).collect();
         drop(tasks);
         drop(entries);
     }
 
     /// Polls until no task is awake.
-    pub(super) fn run_ready(&self, woken: &mut Vec<TaskId>) {
-        while self.ready.take(woken) {
+    pub(super) fn run_ready(&self) {
+        let mut woken = self.woken.take();
+        while self.ready.take(&mut woken) {
             for id in woken.drain(..) {
                 self.poll(id);
             }
         }
+        self.woken.set(woken);
     }
 
     fn poll(&self, id: TaskId) {
-        if self.is_kept(id) {
+        if self.keep_if_paused(id) {
             return;
         }
         let running = self.tasks.borrow_mut().entry(id).and_then(|entry| entry.running.take());
@@ -198,17 +200,17 @@ impl Executor {
 
     /// Shows every task: its name, its host, and its waker.
     pub(super) fn each(&self, mut show: impl FnMut(&'static str, &str, Option<&Waker>)) {
-        for entry in self.tasks.borrow().places.iter().filter_map(|place| place.entry.as_ref()) {
+        for entry in self.tasks.borrow().slots.iter().filter_map(|slot| slot.entry.as_ref()) {
             let waker = entry.running.as_ref().map(|running| &running.waker);
             show(entry.name, &entry.host, waker);
         }
     }
 
     pub(super) fn clear(&self) {
-        // A task's end may spawn or end others.
+        // Dropping a task may spawn or abort others.
         loop {
             let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
-            if tasks.places.iter().all(|place| place.entry.is_none()) {
+            if tasks.slots.iter().all(|slot| slot.entry.is_none()) {
                 return;
             }
             drop(tasks);

@@ -1,12 +1,12 @@
-//! What happened, as hashes: of each host by itself, and of all.
+//! The trace of a run: hashes of the events of each host, and of all hosts.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use crate::Time;
 
-/// What happened in a run. It depends on what happens on each host alone: not on the order in which the world holds
-/// what is to come, nor on hosts that have nothing to do with it.
+/// A hash of all events of a run. It covers each host by itself: neither the order of events in the world's queue nor
+/// hosts that exchange no messages with it change a host's hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// Over all hosts.
@@ -23,8 +23,8 @@ impl Trace {
         for (name, host) in hosts {
             trace.events += host.events.get();
             trace.hosts.insert(name.to_owned(), host.hash.get());
-            let named = name.bytes().fold(trace.hash, |hash, byte| mix(hash, u64::from(byte)));
-            trace.hash = mix(named, host.hash.get());
+            let with_name = name.bytes().fold(trace.hash, |hash, byte| mix(hash, u64::from(byte)));
+            trace.hash = mix(with_name, host.hash.get());
         }
         trace
     }
@@ -39,7 +39,7 @@ pub(super) enum Kind {
     Prepared,
     Received,
     Dispatched,
-    Look,
+    WindowCheck,
 }
 
 /// The trace of one host so far.
@@ -50,7 +50,7 @@ pub(super) struct HostTrace {
 }
 
 impl HostTrace {
-    pub(super) fn note(&self, now: Time, kind: Kind, bytes: u64) {
+    pub(super) fn record(&self, now: Time, kind: Kind, bytes: u64) {
         self.events.set(self.events.get() + 1);
         let event = now.0 ^ ((kind as u64) << 60) ^ bytes.rotate_left(32);
         self.hash.set(mix(self.hash.get(), event));

@@ -1,10 +1,10 @@
-//! Tasks that wait for something of the world.
+//! Tasks that wait for something in the world.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-/// Those who wait, in the order in which they came.
+/// Waiting tasks, in the order in which they came.
 #[derive(Default)]
 pub(super) struct Waiters(RefCell<Vec<Waker>>);
 
@@ -32,14 +32,13 @@ impl Waiters {
         if self.0.borrow().is_empty() {
             return;
         }
-        // Woken tasks run later, so nobody comes back while these are gone through.
+        // Woken tasks run later, so none is added during the loop.
         let mut waiting = self.0.borrow_mut();
         for waker in waiting.drain(..) {
             waker.wake();
         }
     }
 
-    /// Shows each who waits.
     pub(super) fn each(&self, mut show: impl FnMut(&Waker)) {
         self.0.borrow().iter().for_each(&mut show);
     }

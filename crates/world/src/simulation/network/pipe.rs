@@ -1,146 +1,154 @@
 //! A queue with a rate and a delay behind it: a network card's direction, a link's direction, the loopback.
 //!
-//! A piece of a message is cut through: its first byte goes on before its last has come. What a piece occupies of
-//! the rate is its own bytes' time, also where it comes slower than that.
+//! Pieces of messages are cut through, as by a switch: the first byte leaves before the last has arrived. A piece
+//! occupies the pipe for the time that its bytes take at the pipe's rate, even if it arrives more slowly than that.
+//!
+//! Bytes are lost here and nowhere else: what overflows the queue of a link, and what its line loses at random.
+//! [`Pipe::pass`] says how many; the rest of a lost segment's way is told in `network/mod.rs`.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::World;
-use super::flow::Piece;
-use crate::cut::Cut;
-use crate::model::at_rate;
+use crate::Time;
+use crate::faults::LinkFaults;
+use crate::model::{LinkConfig, at_rate};
 use crate::queue::RateQueue;
-use crate::{LinkConfig, Time};
 
-/// What is no larger goes ahead of bulk in a card, as Linux's default queue (fq_codel) lets sparse flows.
+/// Pieces up to this size go ahead of larger ones in a card, as sparse flows do in Linux's default queue (fq_codel).
 const SMALL_BYTES: u64 = 16 << 10;
 
-/// What segments are lost on a line.
-struct Losses {
+/// Random loss of segments on a line.
+struct RandomLoss {
     segment_bytes: u64,
     /// A random number below this loses a segment.
-    below: u64,
+    threshold: u64,
     random: Xoshiro256PlusPlus,
 }
 
-impl Losses {
-    /// How many of these bytes are lost.
-    fn of(&mut self, bytes: u64) -> u64 {
-        if self.below == 0 {
+impl RandomLoss {
+    /// Draws how many of these bytes are lost.
+    fn draw(&mut self, bytes: u64) -> u64 {
+        if self.threshold == 0 {
             return 0;
         }
         let segments = bytes.div_ceil(self.segment_bytes);
-        let lost = (0..segments).filter(|_| self.random.next_u64() < self.below).count() as u64;
+        let lost = (0..segments).filter(|_| self.random.next_u64() < self.threshold).count() as u64;
         (lost * self.segment_bytes).min(bytes)
     }
 }
 
-/// How a piece came through.
-pub(super) struct Passed {
-    /// When its first byte is at the other end.
+/// A piece at the far end of a pipe.
+pub(in crate::simulation) struct Passed {
+    /// When its first byte arrives there.
     pub(super) head: Time,
-    /// How much later its last is.
+    /// How much later its last byte does.
     pub(super) spread: Duration,
-    /// Bytes of its end that do not come.
+    /// Bytes lost from its end.
     pub(super) lost_bytes: u64,
 }
 
-pub(super) struct Pipe {
+/// What continues when a cut heals.
+type Continue = Box<dyn FnOnce()>;
+
+pub(in crate::simulation) struct Pipe {
     rate_bytes_per_s: Cell<Option<u64>>,
     delay: Cell<Duration>,
     queue_bytes: Cell<Option<u64>>,
-    losses: RefCell<Option<Losses>>,
+    random_loss: RefCell<Option<RandomLoss>>,
     queue: RefCell<RateQueue>,
-    /// Where small pieces go ahead, when the last of them is through.
+    /// When the last small piece has passed, in a pipe where they go ahead.
     small_until: Option<Cell<Time>>,
     bytes: Cell<u64>,
-    cut: Cut,
-    stalled: RefCell<VecDeque<Piece>>,
+    faults: LinkFaults,
+    stalled: RefCell<Vec<Continue>>,
 }
 
 impl Pipe {
-    /// Of a host: small pieces go ahead of bulk.
-    pub(super) fn of_host(rate_bytes_per_s: u64, delay: Duration) -> Rc<Pipe> {
-        let pipe = Pipe::new(Cut::default(), Some(Cell::new(Time(0))));
+    /// A pipe of a host: small pieces go ahead of large ones.
+    pub(in crate::simulation) fn of_host(rate_bytes_per_s: u64, delay: Duration) -> Rc<Pipe> {
+        let pipe = Pipe::new(LinkFaults::default(), Some(Cell::new(Time(0))));
         pipe.set_rate(Some(rate_bytes_per_s), delay);
         Rc::new(pipe)
     }
 
-    /// Of a link: first come, first served, as routers do.
-    pub(super) fn of_link(config: &LinkConfig, cut: Cut, random: Xoshiro256PlusPlus) -> Rc<Pipe> {
-        let pipe = Pipe::new(cut, None);
-        *pipe.losses.borrow_mut() = Some(Losses { segment_bytes: 1448, below: 0, random });
+    /// A direction of a link: first come, first served, as routers do.
+    pub(in crate::simulation) fn of_link(
+        config: &LinkConfig,
+        faults: LinkFaults,
+        random: Xoshiro256PlusPlus,
+    ) -> Rc<Pipe> {
+        let pipe = Pipe::new(faults, None);
+        let loss = RandomLoss { segment_bytes: 1448, threshold: 0, random };
+        *pipe.random_loss.borrow_mut() = Some(loss);
         pipe.configure(config);
         Rc::new(pipe)
     }
 
-    fn new(cut: Cut, small_until: Option<Cell<Time>>) -> Pipe {
+    fn new(faults: LinkFaults, small_until: Option<Cell<Time>>) -> Pipe {
         Pipe {
             rate_bytes_per_s: Cell::new(None),
             delay: Cell::new(Duration::ZERO),
             queue_bytes: Cell::new(None),
-            losses: RefCell::new(None),
+            random_loss: RefCell::new(None),
             queue: RefCell::default(),
             small_until,
             bytes: Cell::new(0),
-            cut,
+            faults,
             stalled: RefCell::default(),
         }
     }
 
-    pub(super) fn set_rate(&self, rate_bytes_per_s: Option<u64>, delay: Duration) {
+    pub(in crate::simulation) fn set_rate(&self, rate_bytes_per_s: Option<u64>, delay: Duration) {
         self.rate_bytes_per_s.set(rate_bytes_per_s);
         self.delay.set(delay);
     }
 
-    pub(super) fn configure(&self, config: &LinkConfig) {
+    pub(in crate::simulation) fn configure(&self, config: &LinkConfig) {
         self.set_rate(config.rate_bytes_per_s, config.one_way());
         self.queue_bytes.set(config.queue_bytes);
-        if let Some(losses) = &mut *self.losses.borrow_mut() {
+        if let Some(random_loss) = &mut *self.random_loss.borrow_mut() {
             let (loss, segment) = match &config.tcp {
                 Some(tcp) => (tcp.loss, u64::from(tcp.segment_bytes)),
-                None => (0.0, losses.segment_bytes),
+                None => (0.0, random_loss.segment_bytes),
             };
-            losses.below = (loss * u64::MAX as f64) as u64;
-            losses.segment_bytes = segment.max(1);
+            random_loss.threshold = (loss * u64::MAX as f64) as u64;
+            random_loss.segment_bytes = segment.max(1);
         }
     }
 
-    pub(super) fn delay(&self) -> Duration {
+    pub(in crate::simulation) fn delay(&self) -> Duration {
         self.delay.get()
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::simulation) fn bytes(&self) -> u64 {
         self.bytes.get()
     }
 
-    pub(super) fn busy(&self, now: Time) -> Duration {
+    pub(in crate::simulation) fn busy(&self, now: Time) -> Duration {
         self.queue.borrow().busy(now)
     }
 
-    pub(super) fn is_cut(&self) -> bool {
-        self.cut.is_cut()
+    pub(in crate::simulation) fn is_cut(&self) -> bool {
+        self.faults.is_cut()
     }
 
-    /// Keeps a piece until the cut heals.
-    pub(super) fn stall(&self, piece: Piece) {
-        self.stalled.borrow_mut().push_back(piece);
+    /// Keeps what arrived at a pipe that is cut, until it heals.
+    pub(in crate::simulation) fn stall(&self, until_healed: Continue) {
+        self.stalled.borrow_mut().push(until_healed);
     }
 
-    /// A piece whose first byte is here now, and whose last comes `spread` later.
-    pub(super) fn pass(&self, now: Time, spread: Duration, bytes: u64) -> Passed {
+    /// Passes a piece on whose first byte arrives now and whose last byte arrives `spread` later.
+    pub(in crate::simulation) fn pass(&self, now: Time, spread: Duration, bytes: u64) -> Passed {
         let rate = self.rate_bytes_per_s.get();
         let delay = self.delay.get();
         let mut queue = self.queue.borrow_mut();
         let overflow_bytes = match (self.queue_bytes.get(), rate) {
             (Some(room), Some(rate)) => {
-                // What waits when the last byte comes is what the queue must hold by then.
+                // The queue must hold what still waits when the last byte has arrived.
                 let waits = (queue.backlog(now) + at_rate(bytes, rate)).saturating_sub(spread);
                 let waiting = (waits.as_nanos() * u128::from(rate) / 1_000_000_000) as u64;
                 waiting.saturating_sub(room).min(bytes)
@@ -148,7 +156,8 @@ impl Pipe {
             _ => 0,
         };
         let sent_bytes = bytes - overflow_bytes;
-        let lost_bytes = self.losses.borrow_mut().as_mut().map_or(0, |l| l.of(sent_bytes));
+        let lost_bytes =
+            self.random_loss.borrow_mut().as_mut().map_or(0, |loss| loss.draw(sent_bytes));
         let service = rate.map_or(Duration::ZERO, |rate| at_rate(sent_bytes, rate));
         self.bytes.set(self.bytes.get() + sent_bytes);
         let mut done = queue.reserve(now, service);
@@ -161,11 +170,10 @@ impl Pipe {
         Passed { head: begins + delay, spread, lost_bytes: overflow_bytes + lost_bytes }
     }
 
-    /// Lets go what waited for the cut to heal.
-    pub(super) fn healed(&self, world: &Rc<World>) {
-        let stalled = std::mem::take(&mut *self.stalled.borrow_mut());
-        for piece in stalled {
-            piece.arrive(world);
+    /// The cut is healed: what stalled continues, in the order in which it arrived.
+    pub(in crate::simulation) fn healed(&self) {
+        for go_on in self.stalled.take() {
+            go_on();
         }
     }
 }
@@ -179,7 +187,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     fn line(config: LinkConfig) -> Rc<Pipe> {
-        Pipe::of_link(&config, Cut::default(), Xoshiro256PlusPlus::seed_from_u64(1))
+        Pipe::of_link(&config, LinkFaults::default(), Xoshiro256PlusPlus::seed_from_u64(1))
     }
 
     fn ten_ms_and_a_megabyte_a_second() -> LinkConfig {

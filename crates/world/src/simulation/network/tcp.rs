@@ -1,4 +1,4 @@
-//! How many bytes a connection may have under way: TCP's congestion window, as a pure state machine.
+//! TCP's congestion window: how many bytes a connection may have in flight. A pure state machine.
 //!
 //! | modelled | after |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | restart after idle | Linux `tcp_cwnd_restart` |
 //!
 //! Not modelled: HyStart, pacing, proportional rate reduction, `tcp_cwnd_application_limited`, backing off of
-//! repeated timeouts. A receiver's window is the flow's affair.
+//! repeated timeouts. The receiver's window is in `flow/sending.rs`.
 
 use std::time::Duration;
 
@@ -24,22 +24,22 @@ const CUBIC_C: f64 = 0.4;
 const CUBIC_BETA: f64 = 0.7;
 /// RFC 5681, 3.1: the same for Reno.
 const RENO_BETA: f64 = 0.5;
-/// No window is smaller than this many segments, but after a timeout.
+/// The least window in segments, except after a timeout.
 const MIN_SEGMENTS: f64 = 2.0;
 
-/// What CUBIC remembers of the last loss. In segments and seconds.
+/// CUBIC's congestion avoidance since the last loss. In segments and seconds.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     began: Time,
     window_max: f64,
     plateau_s: f64,
-    /// What Reno would have by now.
+    /// The window that Reno would have by now.
     reno: f64,
 }
 
 /// The congestion window of one direction of one connection.
 #[derive(Debug)]
-pub(super) struct TcpWindow {
+pub(in crate::simulation) struct TcpWindow {
     model: Tcp,
     /// In segments, as the formulas are.
     window: f64,
@@ -47,11 +47,11 @@ pub(super) struct TcpWindow {
     window_max: f64,
     epoch: Option<Epoch>,
     in_flight_bytes: u64,
-    /// The most under way in this round trip and in the last one.
+    /// The most bytes in flight in this round trip and in the last one.
     most_in_flight_bytes: (u64, u64),
     round_ends: Time,
     last_sent: Time,
-    /// What was sent before this belongs to a window that was already reduced.
+    /// When the window was last reduced. Bytes sent before that were lost from a window that has been reduced already.
     reduced_at: Option<Time>,
     round_trip: Option<RoundTrip>,
 }
@@ -88,7 +88,7 @@ impl TcpWindow {
         u64::from(self.model.segment_bytes)
     }
 
-    /// Bytes that may be sent now. A connection that was idle begins anew here.
+    /// Bytes that may be sent now. A connection that was idle restarts here.
     pub(super) fn room(&mut self, now: Time) -> u64 {
         if self.model.slow_start_after_idle && self.in_flight_bytes == 0 {
             self.restart_after_idle(now);
@@ -96,8 +96,8 @@ impl TcpWindow {
         self.window().saturating_sub(self.in_flight_bytes)
     }
 
-    /// `tcp_cwnd_restart`: half for every timeout that passed, not below the initial window; the threshold
-    /// of slow start keeps three quarters of what the window was.
+    /// `tcp_cwnd_restart`: the window halves for every timeout that passed, but not below the initial window; the slow
+    /// start threshold keeps three quarters of the window as it was.
     fn restart_after_idle(&mut self, now: Time) {
         let idle = now - self.last_sent;
         let rto = self.rto();
@@ -112,7 +112,7 @@ impl TcpWindow {
             left = left.saturating_sub(rto);
         }
         self.epoch = None;
-        // Once for one idle time.
+        // One idle time counts once.
         self.last_sent = now;
     }
 
@@ -157,7 +157,7 @@ impl TcpWindow {
         }
     }
 
-    /// All that was under way is lost, and nothing tells but the time.
+    /// `bytes` are taken for lost because the retransmission timeout passed: nothing else was in flight.
     pub(super) fn on_timeout(&mut self, now: Time, bytes: u64) {
         self.in_flight_bytes = self.in_flight_bytes.saturating_sub(bytes);
         self.reduce(now);
@@ -169,7 +169,7 @@ impl TcpWindow {
             CongestionControl::Cubic => CUBIC_BETA,
             CongestionControl::Reno => RENO_BETA,
         };
-        // Fast convergence: a window that lost before it came back leaves room to others.
+        // Fast convergence: a window that lost before it was back at its maximum leaves room to other flows.
         let converges = self.window < self.window_max;
         self.window_max = if converges { self.window * (1.0 + beta) / 2.0 } else { self.window };
         self.slow_start_below = (self.window * beta).max(MIN_SEGMENTS);
@@ -218,7 +218,7 @@ impl TcpWindow {
         self.round_trip.map_or(Duration::ZERO, |round_trip| round_trip.smoothed)
     }
 
-    /// Time without an acknowledgement after which all is taken for lost; a second before the first sample.
+    /// Retransmission timeout; one second before the first sample of the round trip.
     pub(super) fn rto(&self) -> Duration {
         match self.round_trip {
             None => Duration::from_secs(1),
@@ -237,7 +237,7 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(100);
 
-    /// Sends `bytes` over a line that is only long; answers the round trips that it took.
+    /// Sends `bytes` over a line with a delay and no rate; answers the round trips that it took.
     fn rounds(tcp: &mut TcpWindow, now: &mut Time, mut bytes: u64) -> u32 {
         let mut rounds = 0;
         while bytes > 0 {

@@ -1,40 +1,21 @@
-//! The receiver's side of a flow.
+//! The receiver of a flow: it puts messages in order, has a core take them in, and keeps them until they are taken.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use super::{Ack, End, Flow, News, Piece, Range};
+use super::stream::{Ack, End, Fate, Incoming, Range};
+use super::{Events, Flow, MessageEnd, NetworkEvent, Piece};
 use crate::Time;
-use crate::virtual_world::World;
-use crate::virtual_world::events::Happening;
-
-#[derive(Default)]
-pub(super) struct Incoming {
-    pub(super) last_arrival: Time,
-    /// Ranges that were lost and have not come again, in order.
-    pub(super) gaps: Vec<(u64, u64)>,
-    /// Ends of messages behind a gap, by where they are.
-    pub(super) behind: BTreeMap<u64, (End, u64)>,
-    /// Messages whose last byte has come, with the bytes that they hold of the window.
-    pub(super) receiving: VecDeque<(End, u64)>,
-    pub(super) busy: bool,
-    /// Received, and waiting for a thread of their host, in order.
-    pub(super) waiting: VecDeque<(End, u64)>,
-    /// Bytes that whole messages hold of the window until they are taken.
-    pub(super) arrived: VecDeque<u64>,
-    pub(super) ended: bool,
-}
 
 impl Flow {
-    pub(in crate::virtual_world) fn has_ended(&self) -> bool {
+    pub(in crate::simulation) fn has_ended(&self) -> bool {
         self.incoming.borrow().ended
     }
 
-    /// A piece is at its receiver: its first byte at `head`, its last when its spread has passed.
-    pub(super) fn reach(self: &Rc<Self>, world: &Rc<World>, piece: &Piece, head: Time) {
+    /// A piece arrives at its receiver: its first byte at `head`, its last after its spread.
+    pub(super) fn reach(self: &Rc<Self>, events: &Rc<Events>, piece: &Piece, head: Time) {
         let tail = {
             let mut incoming = self.incoming.borrow_mut();
-            // A path that becomes shorter does not let later pieces overtake earlier ones.
+            // Later pieces do not overtake earlier ones, even if the delay of the path became shorter.
             let tail = (head + piece.spread).max(incoming.last_arrival);
             incoming.last_arrival = tail;
             tail
@@ -44,88 +25,83 @@ impl Flow {
             spread: piece.spread,
             bytes: piece.range.bytes,
             sent_at: piece.sent_at,
-            news: News::Arrived { held: piece.range.end.is_some_and(|end| !end.fin) },
+            fate: Fate::Arrived { held: piece.range.end.is_some_and(|end| !end.fin) },
         };
-        self.acknowledge(world, ack);
+        self.acknowledge(events, ack);
         let mut incoming = self.incoming.borrow_mut();
         let Range { from, bytes, end } = piece.range;
-        if piece.again {
-            incoming.fill(from, from + bytes);
+        if piece.retransmit {
+            incoming.fill_gap(from, from + bytes);
         }
         if let Some(end) = end {
-            if incoming.gaps.is_empty() && incoming.behind.is_empty() {
-                world.events.add(tail, Happening::Delivered(self.clone(), bytes, Message(end)));
+            if incoming.gaps.is_empty() && incoming.behind_gap.is_empty() {
+                events.add(tail, NetworkEvent::Delivered(self.clone(), bytes, MessageEnd(end)));
                 return;
             }
-            incoming.behind.insert(from + bytes, (end, bytes));
+            incoming.behind_gap.insert(from + bytes, (end, bytes));
         }
-        while let Some((end, bytes)) = incoming.whole() {
-            world.events.add(tail, Happening::Delivered(self.clone(), bytes, Message(end)));
+        while let Some((end, bytes)) = incoming.next_whole() {
+            events.add(tail, NetworkEvent::Delivered(self.clone(), bytes, MessageEnd(end)));
         }
     }
 
-    /// The last byte of a message is there: a core takes it in.
-    pub(in crate::virtual_world) fn delivered(
-        self: &Rc<Self>,
-        world: &Rc<World>,
-        bytes: u64,
-        message: Message,
-    ) {
+    /// The last byte of a message has arrived: a core takes it in.
+    pub(super) fn delivered(self: &Rc<Self>, events: &Rc<Events>, bytes: u64, end: End) {
         if self.broken.get() {
             return;
         }
         let mut incoming = self.incoming.borrow_mut();
-        incoming.receiving.push_back((message.0, bytes));
+        incoming.receiving.push_back((end, bytes));
         if !incoming.busy {
             drop(incoming);
-            self.receive(world);
+            self.receive(events);
         }
     }
 
-    fn receive(self: &Rc<Self>, world: &Rc<World>) {
+    fn receive(self: &Rc<Self>, events: &Rc<Events>) {
         loop {
             let mut incoming = self.incoming.borrow_mut();
             let Some((end, _)) = incoming.receiving.front() else { return };
-            let now = world.events.now();
+            let now = events.now();
             let done = match end.fin {
                 true => now,
-                false => self.to.receive_cost(now, end.message_bytes),
+                false => self.to.received_at(now, end.message_bytes),
             };
             if done > now {
                 incoming.busy = true;
-                world.events.add(done, Happening::Received(self.clone()));
+                events.add(done, NetworkEvent::Received(self.clone()));
                 return;
             }
-            self.pass_on(world, &mut incoming);
+            self.dispatch(events, &mut incoming);
         }
     }
 
     /// A core has taken a message in.
-    pub(in crate::virtual_world) fn received(self: &Rc<Self>, world: &Rc<World>) {
+    pub(in crate::simulation) fn received(self: &Rc<Self>, events: &Rc<Events>) {
         {
             let mut incoming = self.incoming.borrow_mut();
             incoming.busy = false;
-            self.pass_on(world, &mut incoming);
+            self.dispatch(events, &mut incoming);
         }
-        self.receive(world);
+        self.receive(events);
     }
 
-    /// A message waits for a thread of its host, which handles others meanwhile.
-    fn pass_on(self: &Rc<Self>, world: &Rc<World>, incoming: &mut Incoming) {
+    /// Has a message wait for a thread of its host; the core that received it goes on meanwhile.
+    fn dispatch(self: &Rc<Self>, events: &Rc<Events>, incoming: &mut Incoming) {
         let Some((end, bytes)) = incoming.receiving.pop_front() else { return };
         let dispatch = self.to.dispatch();
-        if dispatch.is_zero() && incoming.waiting.is_empty() {
+        if dispatch.is_zero() && incoming.dispatching.is_empty() {
             self.hand_over(incoming, end, bytes);
         } else {
-            incoming.waiting.push_back((end, bytes));
-            world.events.add(world.events.now() + dispatch, Happening::Dispatched(self.clone()));
+            incoming.dispatching.push_back((end, bytes));
+            events.add(events.now() + dispatch, NetworkEvent::Dispatched(self.clone()));
         }
     }
 
-    /// The message that waited longest has its thread.
-    pub(in crate::virtual_world) fn dispatched(&self) {
+    /// The message that waited longest for a thread has it.
+    pub(in crate::simulation) fn dispatched(&self) {
         let mut incoming = self.incoming.borrow_mut();
-        if let Some((end, bytes)) = incoming.waiting.pop_front() {
+        if let Some((end, bytes)) = incoming.dispatching.pop_front() {
             self.hand_over(&mut incoming, end, bytes);
         }
     }
@@ -136,41 +112,18 @@ impl Flow {
         } else {
             incoming.arrived.push_back(bytes);
         }
-        self.came.wake();
+        self.readable.wake();
     }
 
-    /// Takes one message that has arrived; answers whether there was one. What is not taken holds the
-    /// window closed, as a full receive buffer does.
-    pub(in crate::virtual_world) fn take(self: &Rc<Self>, world: &Rc<World>) -> bool {
+    /// Takes one message that has arrived; answers whether there was one. Messages that nobody takes keep the window
+    /// closed, as a full receive buffer does.
+    pub(in crate::simulation) fn take(self: &Rc<Self>, events: &Rc<Events>) -> bool {
         let Some(bytes) = self.incoming.borrow_mut().arrived.pop_front() else { return false };
         let mut out = self.outgoing.borrow_mut();
-        let at = world.events.now() + self.delay();
+        let at = events.now() + self.delay();
         let at = out.taken.back().map_or(at, |(last, _)| at.max(*last));
         out.taken.push_back((at, bytes));
-        self.set_look(world, &mut out);
+        self.schedule_window_check(events, &mut out);
         true
-    }
-}
-
-/// What a delivery hands on.
-#[derive(Clone, Copy)]
-pub(in crate::virtual_world) struct Message(End);
-
-impl Incoming {
-    /// A range has come again.
-    fn fill(&mut self, from: u64, to: u64) {
-        let gaps = std::mem::take(&mut self.gaps);
-        for (gap_from, gap_to) in gaps {
-            let left = (gap_from, gap_to.min(from));
-            let right = (gap_from.max(to), gap_to);
-            self.gaps.extend([left, right].into_iter().filter(|(from, to)| from < to));
-        }
-    }
-
-    /// The next message that has come whole, with all before it.
-    fn whole(&mut self) -> Option<(End, u64)> {
-        let first = self.behind.first_entry()?;
-        let blocked = self.gaps.iter().any(|(from, _)| from < first.key());
-        (!blocked).then(|| first.remove())
     }
 }

@@ -1,35 +1,28 @@
 //! Connections of the virtual world: messages are moved, and their sizes travel.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use super::World;
-use super::flow::{Ends, Flow};
-use super::host::{Host, HostState};
-use super::link::LinkState;
-use super::pipe::Pipe;
-use super::waiters::Waiters;
-use crate::cut::Cut;
-use crate::net::Connection;
-use crate::{Message, net};
+use super::handle::Host;
+use super::host::HostState;
+use super::network::{Ends, Flow, LinkState, Pipe};
+use super::world::{Listening, World};
+use crate::Message;
+use crate::faults::LinkFaults;
 
-/// Connections that wait to be accepted at an address.
-#[derive(Default)]
-pub(super) struct Listening {
-    waiting: RefCell<VecDeque<Box<dyn Any>>>,
-    pub(super) came: Waiters,
-}
+/// One side of a connection.
+type Side<M> = (Sender<M>, Receiver<M>);
 
-/// The messages of a flow, in order.
+/// The messages of a flow that nobody has received yet, in order.
 struct Channel<M> {
     world: Weak<World>,
     flow: Rc<Flow>,
     messages: RefCell<VecDeque<M>>,
-    damage: Option<Cut>,
+    /// The faults of the link, where they damage this direction.
+    damage: Option<LinkFaults>,
 }
 
 /// The sending end; the flow ends when the last is dropped.
@@ -44,7 +37,7 @@ struct SendEnd<M> {
 impl<M> Drop for SendEnd<M> {
     fn drop(&mut self) {
         if let Some(world) = self.channel.world.upgrade() {
-            self.channel.flow.push(&world, 1, true);
+            self.channel.flow.push(&world.events, 1, true);
         }
     }
 }
@@ -67,16 +60,15 @@ impl<M: Message> Sender<M> {
             true => Some(Err(reset())),
             false => flow.has_room().then_some(Ok(())),
         };
-        flow.room.until(open).await?;
+        flow.writable.until(open).await?;
         let bytes = message.wire_bytes();
-        if bytes > 16 << 10 && channel.damage.as_ref().is_some_and(Cut::take_damage) {
+        if bytes > 16 << 10 && channel.damage.as_ref().is_some_and(LinkFaults::take_damage) {
             message.damage();
         }
         let world = channel.world.upgrade().ok_or_else(reset)?;
-        let sent = &flow.from.counters().tx;
-        sent.set(sent.get() + bytes);
+        flow.from.counters.sent(bytes);
         channel.messages.borrow_mut().push_back(message);
-        channel.flow.push(&world, bytes, false);
+        channel.flow.push(&world.events, bytes, false);
         Ok(())
     }
 }
@@ -98,7 +90,7 @@ impl<M: Message> Receiver<M> {
         let flow = &channel.flow;
         let next = || {
             let Some(world) = channel.world.upgrade() else { return Some(Err(reset())) };
-            if flow.take(&world) {
+            if flow.take(&world.events) {
                 return Some(Ok(true));
             }
             match flow.is_broken() {
@@ -106,24 +98,18 @@ impl<M: Message> Receiver<M> {
                 false => flow.has_ended().then_some(Ok(false)),
             }
         };
-        if !flow.came.until(next).await? {
+        if !flow.readable.until(next).await? {
             return Ok(None);
         }
         let message = channel.messages.borrow_mut().pop_front();
         let message = message.expect("a message for each that arrived");
-        let received = &flow.to.counters().rx;
-        received.set(received.get() + message.wire_bytes());
+        flow.to.counters.received(message.wire_bytes());
         Ok(Some(message))
     }
 }
 
-fn channel<M: Message>(
-    world: &Rc<World>,
-    flow: Rc<Flow>,
-    damage: Option<Cut>,
-) -> (net::Sender<M>, net::Receiver<M>) {
-    flow.from.keep(&flow);
-    flow.to.keep(&flow);
+fn channel<M: Message>(world: &Rc<World>, flow: Rc<Flow>, damage: Option<LinkFaults>) -> Side<M> {
+    world.keep(&flow);
     let channel = Rc::new(Channel {
         world: Rc::downgrade(world),
         flow,
@@ -131,7 +117,7 @@ fn channel<M: Message>(
         damage,
     });
     let end = Rc::new(SendEnd { channel: channel.clone() });
-    (net::Sender::Virtual(Sender { end }), net::Receiver::Virtual(Receiver { channel }))
+    (Sender { end }, Receiver { channel })
 }
 
 /// Accepts connections at an address.
@@ -159,13 +145,13 @@ impl<M: Message> Listener<M> {
         &self.address
     }
 
-    pub(crate) async fn accept(&mut self) -> io::Result<Connection<M>> {
+    pub(crate) async fn accept(&mut self) -> io::Result<Side<M>> {
         loop {
             let next = || self.listening.waiting.borrow_mut().pop_front();
             let next = self.listening.came.until(next).await;
-            // Who speaks another protocol is turned away, as a bad frame would be.
-            if let Ok(connection) = next.downcast::<Connection<M>>() {
-                return Ok(*connection);
+            // A connection of another message type is dropped, as one that sends bad frames would be.
+            if let Ok(side) = next.downcast::<Side<M>>() {
+                return Ok(*side);
             }
         }
     }
@@ -193,21 +179,21 @@ impl Host {
     }
 
     /// Connects to `host:port`, or to an address through a link, as [`crate::Link::route`] writes it.
-    pub(crate) async fn connect<M: Message>(&self, address: &str) -> io::Result<Connection<M>> {
+    pub(crate) async fn connect<M: Message>(&self, address: &str) -> io::Result<Side<M>> {
         let world = self.world();
         let (link, plain) = world.through(address);
-        let far = Host::get(&world, split(plain)?.0).state;
+        let far = world.host(split(plain)?.0);
         let (out, back) = paths(&self.state, &far, link.as_deref());
         let round_trip: Duration = out.iter().chain(&back).map(|pipe| pipe.delay()).sum();
         if let Some(link) = &link {
-            link.healed.until(|| (!link.cut.is_cut()).then_some(())).await;
+            link.healed.until(|| (!link.faults.is_cut()).then_some(())).await;
         }
         self.sleep_until(self.now() + round_trip).await;
         let listening = world.listening.borrow().get(plain).cloned().ok_or_else(|| {
             let text = format!("connect to {address}: nobody listens there");
             io::Error::new(io::ErrorKind::ConnectionRefused, text)
         })?;
-        let damage = link.as_ref().map(|link| link.cut.clone());
+        let damage = link.as_ref().map(|link| link.faults.clone());
         let near = &self.state;
         let there = Ends { from: self.name().into(), to: plain.into() };
         let here = Ends { from: plain.into(), to: self.name().into() };
@@ -215,14 +201,14 @@ impl Host {
         let back = Flow::new(&far, near, here, back, link);
         let (sender, far_receiver) = channel::<M>(&world, out, None);
         let (far_sender, receiver) = channel::<M>(&world, back, damage);
-        let other_side = Connection { sender: far_sender, receiver: far_receiver };
-        listening.waiting.borrow_mut().push_back(Box::new(other_side));
+        let far_side: Side<M> = (far_sender, far_receiver);
+        listening.waiting.borrow_mut().push_back(Box::new(far_side));
         listening.came.wake();
-        Ok(Connection { sender, receiver })
+        Ok((sender, receiver))
     }
 }
 
-/// The pipes there and back.
+/// The pipes of both directions.
 fn paths(
     near: &HostState,
     far: &HostState,

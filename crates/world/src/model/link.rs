@@ -1,0 +1,94 @@
+//! What a link is like, and what it carried.
+
+use std::io;
+use std::time::Duration;
+
+use super::Tcp;
+use super::host::at_rate;
+
+/// What a link is like.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkConfig {
+    /// Round-trip time; half of it each way.
+    pub rtt: Duration,
+    /// Rate in each direction, shared by all connections; none is unlimited.
+    pub rate_bytes_per_s: Option<u64>,
+    /// Bytes that one connection may have sent and not yet acknowledged; none is unlimited.
+    pub window_bytes: Option<u64>,
+    /// Bytes that wait in front of the line, in the virtual world; what comes on top is lost. None is without
+    /// bound.
+    pub queue_bytes: Option<u64>,
+    /// TCP of its connections, in the virtual world; none sends as fast as the window and the rate let it.
+    pub tcp: Option<Tcp>,
+}
+
+impl LinkConfig {
+    /// How long the link takes to send `bytes`.
+    pub fn service(&self, bytes: u64) -> Duration {
+        match self.rate_bytes_per_s {
+            Some(rate) => at_rate(bytes, rate),
+            None => Duration::ZERO,
+        }
+    }
+
+    /// Refuses what only the virtual world has.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`], naming it.
+    pub fn check_real(&self) -> io::Result<()> {
+        let set = [("tcp", self.tcp.is_some()), ("queue_bytes", self.queue_bytes.is_some())];
+        let Some((name, _)) = set.into_iter().find(|(_, set)| *set) else { return Ok(()) };
+        let text = format!(
+            "the link's {name} is modelled in virtual time alone: the kernel's own TCP runs in the real world"
+        );
+        Err(io::Error::new(io::ErrorKind::Unsupported, text))
+    }
+
+    /// Half a round trip.
+    pub fn one_way(&self) -> Duration {
+        self.rtt / 2
+    }
+}
+
+/// A direction of a link, seen from the side that connects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// From the side that connects to the side that listens.
+    Out,
+    /// Back.
+    Back,
+}
+
+/// What a link carried in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Bytes that left the link's queue.
+    pub bytes: u64,
+    /// Time in which it was sending.
+    pub busy: Duration,
+}
+
+/// What a link's connections and its queue are like, besides its round trip and rate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkModel {
+    /// Whether connections begin slowly and shrink after a loss, as [`LinkModel::tcp`] says.
+    pub tcp_modelled: bool,
+    /// How they do.
+    pub tcp: Tcp,
+    /// Rate in each direction, where it is the test bed's and not the plan's to say. Who opens the link applies it.
+    pub rate_bytes_per_s: Option<u64>,
+    /// The receiver's window; none leaves what the link says.
+    pub max_window_bytes: Option<u64>,
+    /// Bytes that wait in front of the line; what comes on top is lost. None is without bound.
+    pub queue_bytes: Option<u64>,
+}
+
+impl LinkModel {
+    /// A link with this behaviour.
+    pub fn apply(&self, mut link: LinkConfig) -> LinkConfig {
+        link.window_bytes = self.max_window_bytes.or(link.window_bytes);
+        link.queue_bytes = self.queue_bytes;
+        link.tcp = self.tcp_modelled.then(|| self.tcp.clone());
+        link
+    }
+}
