@@ -109,3 +109,10 @@ pub enum Error {
     #[error("{0}")]
     Settings(String),
 }
+
+impl Error {
+    /// `what` was tried with `address`: "connect to".
+    pub(crate) fn io(what: &'static str, address: &str, source: io::Error) -> Error {
+        Error::Io { what, address: address.to_owned(), source }
+    }
+}

@@ -227,11 +227,11 @@ impl Bucket {
             ClientWrite::TryAgain => self.count(|stats| stats.tmp_failures += 1),
             ClientWrite::NoMemory => {
                 self.count(|stats| stats.no_memory += 1);
-                self.relieve();
+                self.free_memory();
                 return Err(Status::NoMemory);
             }
         }
-        self.relieve();
+        self.free_memory();
         Err(Status::TemporaryFailure)
     }
 
@@ -251,7 +251,7 @@ impl Bucket {
             Ok(written)
         })?;
         self.dirty(vb);
-        self.relieve_if_over();
+        self.free_memory_if_over();
         Ok(written)
     }
 }

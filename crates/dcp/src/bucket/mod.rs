@@ -2,30 +2,36 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `mod.rs` | [`Bucket`]: opening, states, what is known of vbuckets |
-//! | `documents.rs` | clients' reads and writes |
-//! | `streams.rs` | what producers and consumers of streams need |
-//! | `flusher.rs` | writing to disk, cleaning up files, keeping within memory |
-//! | `replay.rs` | reading the log when the bucket is opened |
-//! | `vbucket.rs`, `table.rs`, `checkpoint.rs`, `index.rs` | a vbucket and its parts |
 //! | `item.rs`, `record.rs` | a version of a document, in memory and in the log |
+//! | `table.rs`, `checkpoint.rs`, `seqno_index.rs` | the parts of a vbucket: documents by key, recent history, versions on disk |
+//! | `vbucket.rs` | a vbucket |
+//! | `settings.rs`, `files.rs` | what a bucket is like; how much of each log file is needed |
+//! | `mod.rs` | [`Bucket`]: states, and what is known of vbuckets |
+//! | `memory.rs` | keeping within memory |
+//! | `documents.rs` | clients' reads and writes |
+//! | `streams.rs` | what producers and consumers of streams need; rollback |
+//! | `flusher.rs` | writing to disk, compacting log files |
+//! | `replay.rs`, `open.rs` | reading the log when the bucket is opened; opening and closing |
 //!
 //! The one rule: a sequence number that was said to be persisted survives a `kill -9`.
 
 mod checkpoint;
 mod documents;
+mod files;
 mod flusher;
-mod index;
 mod item;
+mod memory;
+mod open;
 mod record;
 mod replay;
+mod seqno_index;
+mod settings;
 mod streams;
 mod table;
 mod vbucket;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -37,17 +43,14 @@ use world::{Env, Task, Time};
 pub use checkpoint::{Bounds, CheckpointLimits, CursorId, Take, Taken};
 pub use documents::{Condition, Document, Written};
 pub use item::{Item, ItemData, ItemKind};
+pub use settings::{BucketSettings, MAX_VBUCKETS};
 pub use streams::{BackfillGuard, BackfillPart, StreamOpen};
 
 use crate::codec::{FailoverEntry, Status, VbucketState};
-use crate::policy::MemorySettings;
-use crate::{Error, Result};
-use flusher::FileUse;
+use files::LogFiles;
 use record::DiskRecord;
 use vbucket::Vbucket;
 
-/// Vbuckets that a bucket can have.
-pub const MAX_VBUCKETS: u16 = 1024;
 /// The largest value of a document.
 pub const MAX_VALUE_BYTES: usize = 20 << 20;
 /// The longest key.
@@ -58,49 +61,6 @@ pub fn vbucket_of(key: &[u8], vbuckets: u16) -> u16 {
     let mut crc = flate2::Crc::new();
     crc.update(key);
     ((crc.sum() >> 16) as u16 & 0x7fff) % vbuckets.max(1)
-}
-
-/// What a bucket is like.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BucketSettings {
-    /// Its name.
-    pub name: String,
-    /// How many vbuckets.
-    pub vbuckets: u16,
-    /// Its memory.
-    pub memory: MemorySettings,
-    /// When checkpoints are closed.
-    pub checkpoints: CheckpointLimits,
-    /// `dcp_takeover_max_time`: a takeover that has not drained by then has clients wait, with TMPFAIL.
-    pub takeover_max_time: Duration,
-}
-
-impl BucketSettings {
-    /// As servers have it today, but for the number of vbuckets and the quota.
-    pub fn new(name: &str, vbuckets: u16, quota_bytes: u64) -> BucketSettings {
-        BucketSettings {
-            name: name.to_owned(),
-            vbuckets,
-            memory: crate::policy::memory_of_today(quota_bytes),
-            checkpoints: CheckpointLimits::default(),
-            takeover_max_time: Duration::from_secs(60),
-        }
-    }
-
-    fn check(&self) -> Result<()> {
-        let valid = |c: char| c.is_ascii_alphanumeric() || "_-.%".contains(c);
-        if self.name.is_empty() || self.name.len() > 100 || !self.name.chars().all(valid) {
-            return Err(Error::Settings(format!(
-                "\"{}\" is no name of a bucket: 1 to 100 letters, digits and _ - . %",
-                self.name
-            )));
-        }
-        if !(1..=MAX_VBUCKETS).contains(&self.vbuckets) {
-            let text = format!("{} vbuckets: give 1 to {MAX_VBUCKETS}", self.vbuckets);
-            return Err(Error::Settings(text));
-        }
-        Ok(())
-    }
 }
 
 /// What a bucket did.
@@ -146,87 +106,24 @@ struct Inner {
     dirty: RefCell<BTreeSet<u16>>,
     flush: Rc<Notify>,
     persisted: Notify,
-    /// Who has it writes the log.
-    turn: tokio::sync::Mutex<()>,
-    files: RefCell<BTreeMap<u32, FileUse>>,
-    /// Backfills under way: files are not cleaned up meanwhile.
+    /// Held while the log is written.
+    log_lock: tokio::sync::Mutex<()>,
+    files: RefCell<LogFiles>,
+    /// Running backfills: files are not compacted meanwhile.
     backfills: Rc<Cell<usize>>,
-    /// Where relief begins the next time.
-    relief_at: Cell<usize>,
-    /// Before this, checkpoints are not removed again, where items are not expelled.
+    /// The vbucket at which freeing memory begins the next time.
+    next_to_free: Cell<usize>,
+    /// When checkpoints are removed next, in a bucket that does not expel items.
     remover_due: Cell<Time>,
-    /// Values are looked for that can be ejected from so many bytes on: below, none were found lately.
+    /// Memory use from which on the search for values to eject is worth it: below, none were found lately.
     eject_from_bytes: Cell<u64>,
     stats: Cell<BucketStats>,
+    /// Why nothing is written to disk any more.
     failed: RefCell<Option<String>>,
     flusher: RefCell<Option<Task<()>>>,
 }
 
 impl Bucket {
-    /// Opens a bucket in a directory, which is made where it is missing. A new one has all its vbuckets active; one that
-    /// was there is as it was left, with a new history where it did not end in order.
-    ///
-    /// # Errors
-    /// If the settings are not right or the log cannot be read.
-    pub async fn open(env: &Env, settings: BucketSettings, dir: &Path) -> Result<Bucket> {
-        settings.check()?;
-        let mut replay = replay::Replay::default();
-        let opened =
-            RecordLog::open(env, dir, |location, record| replay.record(location, record)).await;
-        let (log, _) = opened?;
-        let used = Rc::<Cell<u64>>::default();
-        let fresh = || env.random_u64();
-        let (vbuckets, files) = replay.finish(&settings, &used, fresh)?;
-        let dirty = vbuckets.iter().enumerate().filter(|(_, v)| v.is_some());
-        let dirty = dirty.map(|(vb, _)| vb as u16).collect();
-        let inner = Inner {
-            env: env.clone(),
-            settings,
-            uuid: env.random_u64(),
-            log,
-            vbuckets: RefCell::new(vbuckets),
-            used,
-            dirty: RefCell::new(dirty),
-            flush: Rc::default(),
-            persisted: Notify::new(),
-            turn: tokio::sync::Mutex::new(()),
-            files: RefCell::new(files),
-            backfills: Rc::default(),
-            relief_at: Cell::new(0),
-            remover_due: Cell::new(env.now()),
-            eject_from_bytes: Cell::default(),
-            stats: Cell::default(),
-            failed: RefCell::default(),
-            flusher: RefCell::default(),
-        };
-        let bucket = Bucket(Rc::new(inner));
-        // A history that others are told of is on disk before.
-        while bucket.flush_once().await? {}
-        let task = env.spawn(
-            "flushes a bucket",
-            flusher::run(Rc::downgrade(&bucket.0), bucket.0.flush.clone()),
-        );
-        *bucket.0.flusher.borrow_mut() = Some(task);
-        Ok(bucket)
-    }
-
-    /// Writes what is in memory and closes the bucket, so that its histories go on.
-    ///
-    /// # Errors
-    /// If the disk does not let us.
-    pub async fn close(self) -> Result<()> {
-        let task = self.0.flusher.borrow_mut().take();
-        // In its own time: a flush that is under way is not broken off.
-        let turn = self.0.turn.lock().await;
-        if let Some(mut task) = task {
-            task.abort();
-        }
-        drop(turn);
-        while self.flush_once().await? {}
-        self.0.log.append(vec![DiskRecord::Closed]).await?;
-        Ok(self.0.log.sync().await?)
-    }
-
     /// What the bucket is like.
     pub fn settings(&self) -> &BucketSettings {
         &self.0.settings

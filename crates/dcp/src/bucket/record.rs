@@ -1,7 +1,7 @@
 //! What a bucket writes to its log.
 //!
-//! One log serves all vbuckets of a bucket. A file each, as Couchbase has, would cost a sync for each of up to 1024
-//! vbuckets in every round of the flusher; one log costs one. What is read back is found by an index in memory.
+//! One log serves all vbuckets of a bucket. With a file for each, as in Couchbase, every round of the flusher would cost up
+//! to 1024 syncs; one log costs one. An index in memory finds the versions that are read back.
 
 use bytes::Bytes;
 use store::Record;
@@ -15,13 +15,13 @@ const EXPIRATION: u8 = 3;
 const STATE: u8 = 4;
 const ROLLBACK: u8 = 5;
 const CLOSED: u8 = 6;
-const CLEANED: u8 = 7;
+const ROLLBACK_FLOOR: u8 = 7;
 /// kind, vbucket, by_seqno, rev_seqno, cas, flags, time, datatype, length of the key.
 const ITEM_BYTES: usize = 1 + 2 + 8 + 8 + 8 + 4 + 4 + 1 + 2;
 /// kind, vbucket, state, snapshot's start and end, entries of the failover table.
 const STATE_BYTES: usize = 1 + 2 + 1 + 8 + 8 + 1;
 
-/// The state of a vbucket and what it is part of.
+/// The state of a vbucket, the snapshot that it is in, and its failover table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StateRecord {
     pub state: VbucketState,
@@ -33,15 +33,15 @@ pub(super) struct StateRecord {
 /// One record of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DiskRecord {
-    /// A version of a document. It may be there twice: it was moved when its file was cleaned up.
+    /// A version of a document. One that a compaction moved is in the log twice.
     Item(u16, ItemData),
     /// The vbucket is in this state.
     State(u16, StateRecord),
-    /// What the vbucket has after this sequence number is forgotten.
+    /// The vbucket was rolled back to this sequence number.
     Rollback(u16, u64),
-    /// Versions were cleaned up that this one or an earlier replaced.
-    Cleaned(u16, u64),
-    /// The bucket was closed in order: nothing was in memory that is not in the log.
+    /// No rollback leads before this sequence number: versions were removed that it or an earlier one replaced.
+    RollbackFloor(u16, u64),
+    /// The bucket was closed: nothing was in memory that is not in the log.
     Closed,
 }
 
@@ -50,7 +50,7 @@ impl Record for DiskRecord {
         match self {
             DiskRecord::Item(_, item) => ITEM_BYTES + item.key.len() + item.value.len(),
             DiskRecord::State(_, state) => STATE_BYTES + 16 * state.failover.len(),
-            DiskRecord::Rollback(..) | DiskRecord::Cleaned(..) => 11,
+            DiskRecord::Rollback(..) | DiskRecord::RollbackFloor(..) => 11,
             DiskRecord::Closed => 1,
         }
     }
@@ -86,9 +86,9 @@ impl Record for DiskRecord {
                     buffer.extend_from_slice(&entry.seqno.to_le_bytes());
                 }
             }
-            DiskRecord::Rollback(vb, seqno) | DiskRecord::Cleaned(vb, seqno) => {
+            DiskRecord::Rollback(vb, seqno) | DiskRecord::RollbackFloor(vb, seqno) => {
                 let rollback = matches!(self, DiskRecord::Rollback(..));
-                buffer.push(if rollback { ROLLBACK } else { CLEANED });
+                buffer.push(if rollback { ROLLBACK } else { ROLLBACK_FLOOR });
                 buffer.extend_from_slice(&vb.to_le_bytes());
                 buffer.extend_from_slice(&seqno.to_le_bytes());
             }
@@ -101,13 +101,13 @@ impl Record for DiskRecord {
         match *kind {
             MUTATION | DELETION | EXPIRATION => decode_item(*kind, rest),
             STATE => decode_state(rest),
-            ROLLBACK | CLEANED => {
+            ROLLBACK | ROLLBACK_FLOOR => {
                 let (vb, rest) = take::<2>(rest)?;
                 let (seqno, rest) = take::<8>(rest)?;
                 let (vb, seqno) = (u16::from_le_bytes(vb), u64::from_le_bytes(seqno));
                 let record = match *kind {
                     ROLLBACK => DiskRecord::Rollback(vb, seqno),
-                    _ => DiskRecord::Cleaned(vb, seqno),
+                    _ => DiskRecord::RollbackFloor(vb, seqno),
                 };
                 rest.is_empty().then_some(record)
             }
@@ -117,7 +117,7 @@ impl Record for DiskRecord {
     }
 
     fn plausible(payload: &[u8]) -> bool {
-        payload.first().is_some_and(|kind| (MUTATION..=CLEANED).contains(kind))
+        payload.first().is_some_and(|kind| (MUTATION..=ROLLBACK_FLOOR).contains(kind))
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
             DiskRecord::Item(1023, item),
             DiskRecord::State(5, state),
             DiskRecord::Rollback(7, 99),
-            DiskRecord::Cleaned(7, 99),
+            DiskRecord::RollbackFloor(7, 99),
             DiskRecord::Closed,
         ];
         for record in records {

@@ -6,33 +6,30 @@ use std::rc::Rc;
 
 use store::Location;
 
-use super::flusher::{FileUse, enter, release};
+use super::files::LogFiles;
 use super::item::{Item, ItemData};
 use super::record::{DiskRecord, StateRecord};
+use super::settings::{BucketSettings, MAX_VBUCKETS};
 use super::vbucket::Vbucket;
-use super::{BucketSettings, MAX_VBUCKETS};
 use crate::codec::VbucketState;
 use crate::policy::{FailoverTable, SnapshotCursor};
 use crate::{Error, Result};
-
-/// What is needed of each file.
-type Files = BTreeMap<u32, FileUse>;
 
 /// What the log says of one vbucket.
 #[derive(Default)]
 struct History {
     versions: BTreeMap<u64, (ItemData, Location)>,
     state: Option<StateRecord>,
-    cleaned_to: u64,
+    rollback_floor_seqno: u64,
 }
 
-/// Takes in the log, record by record.
+/// Reads the log, record by record.
 #[derive(Default)]
 pub(super) struct Replay {
     histories: BTreeMap<u16, History>,
-    files: Files,
+    files: LogFiles,
     anything: bool,
-    /// The last record says that the bucket was closed in order.
+    /// Whether the last record says that the bucket was closed.
     closed: bool,
 }
 
@@ -43,11 +40,11 @@ impl Replay {
         match record {
             DiskRecord::Item(vb, item) => {
                 let history = self.histories.entry(vb).or_default();
-                enter(&mut self.files, location);
+                self.files.add_needed(location);
                 let seqno = item.by_seqno;
                 let before = history.versions.insert(seqno, (item.without_value(), location));
-                // It was moved.
-                before.into_iter().for_each(|(_, location)| release(&mut self.files, location));
+                // A version that is there twice was moved by a compaction.
+                before.into_iter().for_each(|(_, location)| self.files.release(location));
                 return;
             }
             DiskRecord::State(vb, state) => {
@@ -57,19 +54,19 @@ impl Replay {
                 let history = self.histories.entry(vb).or_default();
                 let gone = history.versions.split_off(&(seqno + 1));
                 for (_, location) in gone.into_values() {
-                    release(&mut self.files, location);
+                    self.files.release(location);
                 }
                 if seqno == 0 {
-                    history.cleaned_to = 0;
+                    history.rollback_floor_seqno = 0;
                 }
             }
-            DiskRecord::Cleaned(vb, seqno) => {
+            DiskRecord::RollbackFloor(vb, seqno) => {
                 let history = self.histories.entry(vb).or_default();
-                history.cleaned_to = history.cleaned_to.max(seqno);
+                history.rollback_floor_seqno = history.rollback_floor_seqno.max(seqno);
             }
             DiskRecord::Closed => {}
         }
-        self.files.entry(location.generation).or_default().total_bytes += u64::from(location.bytes);
+        self.files.add(location);
     }
 
     /// The vbuckets, and what is needed of each file.
@@ -78,7 +75,7 @@ impl Replay {
         settings: &BucketSettings,
         used: &Rc<Cell<u64>>,
         fresh: impl Fn() -> u64,
-    ) -> Result<(Vec<Option<Vbucket>>, Files)> {
+    ) -> Result<(Vec<Option<Vbucket>>, LogFiles)> {
         let fresh = || (fresh() & 0xffff_ffff_ffff).max(1);
         let highest = self.histories.keys().next_back().copied().unwrap_or(0);
         if highest >= settings.vbuckets.min(MAX_VBUCKETS) {
@@ -105,12 +102,12 @@ impl Replay {
     }
 }
 
-/// A vbucket as its history has it. `fresh` begins another one, where the last did not end in order.
+/// The vbucket of a history. `fresh` is the id of a new history, if the bucket was not closed.
 fn restore(
     history: History,
     settings: &BucketSettings,
     used: &Rc<Cell<u64>>,
-    files: &mut Files,
+    files: &mut LogFiles,
     fresh: Option<u64>,
 ) -> Vbucket {
     let state = history.state.as_ref().map_or(VbucketState::Dead, |state| state.state);
@@ -120,14 +117,14 @@ fn restore(
         vbucket.max_cas = vbucket.max_cas.max(data.cas);
         vbucket.high_seqno = seqno;
         let before = vbucket.table.get(&data.key).map(|slot| slot.on_disk);
-        if let Some(location) = before.and_then(|before| vbucket.index.replace(before, seqno)) {
-            release(files, location);
+        if let Some(location) = before.and_then(|before| vbucket.index.supersede(before, seqno)) {
+            files.release(location);
         }
         vbucket.table.restore(Item::new(data, used), seqno);
     }
     let high = vbucket.high_seqno;
     vbucket.persisted_seqno = high;
-    vbucket.index.set_cleaned_to(history.cleaned_to);
+    vbucket.index.raise_rollback_floor(history.rollback_floor_seqno);
     vbucket.checkpoints.reset(high);
     vbucket.snapshot = SnapshotCursor::new(high, high, high);
     vbucket.written_snapshot = (high, high);
@@ -140,7 +137,7 @@ fn restore(
             vbucket.written_snapshot = (stored.snap_start, stored.snap_end);
         }
     }
-    // What was acknowledged and not yet on disk is lost: others may have it.
+    // Versions that were acknowledged and not yet on disk are lost here, and others may have them: a new history begins.
     if let Some(uuid) = fresh
         && state == VbucketState::Active
     {

@@ -9,6 +9,7 @@ use super::Bucket;
 use super::checkpoint::{CursorId, Take};
 use super::item::{Item, ItemData};
 use super::record::DiskRecord;
+use super::seqno_index::Entry;
 use crate::codec::{FailoverEntry, Marker, Status, VbucketState};
 use crate::policy::{FailoverTable, OutOfOrder, StartDecision, StreamStart};
 use crate::{Error, Result, planted};
@@ -92,11 +93,6 @@ impl Bucket {
     /// Counts rollbacks; none if the vbucket is not here.
     pub fn epoch(&self, vb: u16) -> Option<u64> {
         self.with(vb, |vbucket| vbucket.epoch)
-    }
-
-    /// Versions on disk from `from` to `to`, about: replaced ones count.
-    pub fn backfill_items(&self, vb: u16, from: u64, to: u64) -> usize {
-        self.with(vb, |vbucket| vbucket.index.count(from, to)).unwrap_or(0)
     }
 
     /// A backfill begins: files stay as they are while the answer lives, so that its view does.
@@ -188,7 +184,7 @@ impl Bucket {
         });
         done.unwrap_or(Err(Error::NotHere { vbucket: vb }))?;
         self.dirty(vb);
-        self.relieve_if_over();
+        self.free_memory_if_over();
         Ok(())
     }
 
@@ -209,8 +205,8 @@ impl Bucket {
     /// # Errors
     /// If the disk does not let us.
     pub async fn roll_back(&self, vb: u16, seqno: u64) -> Result<u64> {
-        let _turn = self.0.turn.lock().await;
-        self.flush_all_in_turn().await?;
+        let _lock = self.0.log_lock.lock().await;
+        self.flush_all_locked().await?;
         let reached = self.with(vb, |vbucket| {
             let to = if vbucket.index.can_roll_back(seqno) { seqno } else { 0 };
             let (gone, back) = vbucket.index.truncate(to);
@@ -219,7 +215,7 @@ impl Bucket {
         let (to, gone, back) = reached.ok_or(Error::NotHere { vbucket: vb })?;
         self.0.log.append(vec![DiskRecord::Rollback(vb, to)]).await?;
         self.0.log.sync().await?;
-        let read = async |entries: &[super::index::Entry]| -> Result<Vec<ItemData>> {
+        let read = async |entries: &[Entry]| -> Result<Vec<ItemData>> {
             let mut items = Vec::new();
             for part in entries.chunks(BACKFILL_ITEMS) {
                 let places = part.iter().map(|entry| entry.location).collect();
@@ -239,15 +235,12 @@ impl Bucket {
         let back: Vec<_> = back.collect();
         {
             let mut files = self.0.files.borrow_mut();
-            for entry in gone.iter().filter(|entry| entry.replaced_by == 0) {
-                super::flusher::release(&mut files, entry.location);
+            for entry in gone.iter().filter(|entry| entry.superseded_by == 0) {
+                files.release(entry.location);
             }
             for (_, seqno) in &back {
                 let location = self.with(vb, |v| v.index.get(*seqno).map(|e| e.location)).flatten();
-                if let Some(location) = location {
-                    let file = files.entry(location.generation).or_default();
-                    file.needed_bytes += u64::from(location.bytes);
-                }
+                location.into_iter().for_each(|location| files.need(location));
             }
         }
         self.count(|stats| {
@@ -266,11 +259,6 @@ impl Bucket {
     /// Whether streams are to be held up, because memory is short.
     pub fn throttles_replication(&self) -> bool {
         self.0.settings.memory.throttles_replication(self.used_bytes())
-    }
-
-    /// Frees what can be freed now.
-    pub fn free_memory(&self) {
-        self.relieve();
     }
 }
 

@@ -5,9 +5,9 @@ use std::rc::{Rc, Weak};
 use tokio::sync::Notify;
 
 use super::checkpoint::{Bounds, CheckpointLimits, Checkpoints};
-use super::index::DiskIndex;
 use super::item::{Item, ItemData};
 use super::record::StateRecord;
+use super::seqno_index::SeqnoIndex;
 use super::table::Table;
 use crate::codec::{Marker, SNAPSHOT_CHECKPOINT, SNAPSHOT_DISK, VbucketState};
 use crate::policy::{FailoverTable, OutOfOrder, SnapshotCursor, StreamStart};
@@ -19,7 +19,7 @@ pub(super) struct Vbucket {
     pub failover: FailoverTable,
     pub table: Table,
     pub checkpoints: Checkpoints,
-    pub index: DiskIndex,
+    pub index: SeqnoIndex,
     /// Where it is in its producer's stream; where clients write, all is whole always.
     pub snapshot: SnapshotCursor,
     pub high_seqno: u64,
@@ -45,7 +45,7 @@ impl Vbucket {
             failover: FailoverTable::new(uuid),
             table: Table::default(),
             checkpoints: Checkpoints::new(0, limits),
-            index: DiskIndex::default(),
+            index: SeqnoIndex::default(),
             snapshot: SnapshotCursor::new(0, 0, 0),
             high_seqno: 0,
             persisted_seqno: 0,

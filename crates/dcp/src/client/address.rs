@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use crate::drain::DATA_PORTS;
 use crate::{Error, Result};
+
+/// Ports of data nodes, without and with TLS.
+const DATA_PORTS: [u16; 2] = [11210, 11207];
 
 /// A bucket on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]

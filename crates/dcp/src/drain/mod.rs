@@ -15,7 +15,6 @@ use crate::codec::{EndReason, STREAM_ACTIVE_ONLY, STREAM_TO_LATEST};
 use crate::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, Sink};
 use crate::{Error, Result};
 
-pub use nodes::DATA_PORTS;
 pub use report::{ConnectionReport, DrainReport, VbucketReport};
 
 /// How to drain.

@@ -8,9 +8,6 @@ use crate::client::{Client, ClientOptions};
 use crate::codec::{Answer, Body, Status};
 use crate::wire::host_of;
 
-/// Ports of data nodes, without and with TLS.
-pub const DATA_PORTS: [u16; 2] = [11210, 11207];
-
 /// The addresses of all nodes with data; that of the node asked alone, where it tells of none.
 pub(super) async fn nodes(env: &Env, options: &ClientOptions) -> Result<Vec<String>> {
     let mut client = Client::connect(env, options).await?;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Shared;
+use super::shared::Shared;
 use crate::bucket::Bucket;
 use crate::wire::host_of;
 

@@ -1,4 +1,4 @@
-//! One connection: what comes, what goes, and what time brings.
+//! One connection: packets in, packets out, timers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use world::{Time, Work};
 
 use super::session::Session;
-use super::{Named, Shared, Side, Told};
+use super::shared::{ConnectionReport, NamedConnection, Shared, Side};
 use crate::codec::{DecodeError, Kind, Packet, Response, Status};
 use crate::consumer::Consumer;
 use crate::policy::Liveness;
@@ -16,11 +16,11 @@ use crate::producer::Producer;
 use crate::wire::{Incoming, Outgoing, Wire};
 use crate::{Error, Result};
 
-/// Packets that are taken before it is the streams' turn.
+/// Packets that are handled before the streams have their turn.
 const BATCH_PACKETS: usize = 1024;
-/// How long a neighbour may leave what is sent to it unread.
+/// How long a peer may leave sent bytes unread.
 const SEND_PATIENCE: Duration = Duration::from_secs(360);
-/// Answers gather up to this before they are sent.
+/// Answers are sent at the latest when so many bytes of them have gathered.
 const GATHER_BYTES: usize = 256 << 10;
 
 /// What a connection is used for, beside requests.
@@ -41,8 +41,7 @@ pub(super) struct Connection {
     /// Wakes it: there is more to send, or it has to close.
     pub notify: Rc<Notify>,
     pub close: Rc<Notify>,
-    /// What others are told of it.
-    pub told: Rc<RefCell<Told>>,
+    pub report: Rc<RefCell<ConnectionReport>>,
     pub out: Outgoing,
 }
 
@@ -62,7 +61,7 @@ pub(super) async fn serve(shared: Rc<Shared>, id: u64, wire: Wire) {
         name: None,
         notify: Rc::default(),
         close: Rc::default(),
-        told: Rc::default(),
+        report: Rc::default(),
         out: outgoing,
         shared: shared.clone(),
         id,
@@ -77,7 +76,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let Some(name) = &self.name else { return };
         let mut named = self.shared.named.borrow_mut();
-        if named.get(name).is_some_and(|Named { id, .. }| *id == self.id) {
+        if named.get(name).is_some_and(|NamedConnection { id, .. }| *id == self.id) {
             named.remove(name);
         }
     }
@@ -87,12 +86,12 @@ impl Connection {
     async fn run(mut self, mut incoming: Incoming) -> Result<()> {
         let mut more = false;
         loop {
-            let until = self.look().await?;
+            let until = self.timers().await?;
             self.flush().await?;
             let woken = match more {
                 true => match incoming.buffered() {
                     Ok(Some(packet)) => Ok(Woken::Packet(Some(packet))),
-                    Ok(None) => self.glance(&mut incoming).await,
+                    Ok(None) => self.poll(&mut incoming).await,
                     Err(error) => Err(error),
                 },
                 false => self.wait(&mut incoming, until).await,
@@ -110,7 +109,7 @@ impl Connection {
                 Dcp::Producer(producer) => producer.pump(&mut self.out)?,
                 _ => false,
             };
-            self.describe();
+            self.update_report();
         }
     }
 
@@ -133,8 +132,8 @@ impl Connection {
         }
     }
 
-    /// Looks whether something has come, and does not wait.
-    async fn glance(&mut self, incoming: &mut Incoming) -> Result<Woken> {
+    /// As [`Connection::wait`], but without waiting.
+    async fn poll(&mut self, incoming: &mut Incoming) -> Result<Woken> {
         let close = self.close.clone();
         tokio::select! {
             biased;
@@ -144,7 +143,7 @@ impl Connection {
         }
     }
 
-    /// Sends what has gathered; whoever leaves it unread for too long is gone.
+    /// Sends what has gathered; a peer that leaves it unread for too long counts as gone.
     async fn flush(&mut self) -> Result<()> {
         if self.out.gathered_bytes() == 0 {
             return Ok(());
@@ -158,8 +157,8 @@ impl Connection {
         flushed.unwrap_or(Err(Error::Silent { address, silent_s: SEND_PATIENCE.as_secs() }))
     }
 
-    /// What time brings; answers when to look again.
-    async fn look(&mut self) -> Result<Option<Time>> {
+    /// Does what is due, and answers when to come back.
+    async fn timers(&mut self) -> Result<Option<Time>> {
         match &mut self.dcp {
             Dcp::None => Ok(None),
             Dcp::Consumer(consumer) => consumer.look(&mut self.out).await.map(Some),
@@ -182,7 +181,7 @@ impl Connection {
         }
     }
 
-    /// Handles a packet and those that have come with it.
+    /// Handles a packet and those that arrived with it.
     async fn packets(&mut self, first: Packet, incoming: &mut Incoming) -> Result<()> {
         let mut next = Some(first);
         let mut streamed = Vec::new();
@@ -214,7 +213,7 @@ impl Connection {
         }
     }
 
-    /// Whether a packet is for the consumer: answers to it, and what its producer sends.
+    /// Whether a packet is for the consumer: an answer to it, or what its producer sends.
     fn is_streamed(&self, packet: &Packet) -> bool {
         use crate::codec::Opcode as Op;
         let sent = matches!(
@@ -238,7 +237,7 @@ impl Connection {
             return Ok(());
         }
         consumer.take(std::mem::take(packets), &mut self.out).await?;
-        // Nobody here waits for what happens to streams; whoever asked for them is answered.
+        // Events of streams are not needed here: the client that asked for the streams has its answers.
         while consumer.event().is_some() {}
         Ok(())
     }
@@ -247,7 +246,7 @@ impl Connection {
         if packet.kind == Kind::Response {
             return match (&mut self.dcp, Response::parse(packet)) {
                 (Dcp::Producer(producer), Ok(response)) => producer.answered(&response),
-                // An answer to what was not asked.
+                // An answer to nothing that was asked.
                 (_, Ok(_)) => Ok(()),
                 (_, Err(source)) => {
                     Err(Error::Protocol { address: self.out.address().to_owned(), source })
@@ -257,7 +256,7 @@ impl Connection {
         self.request(packet).await
     }
 
-    /// The neighbour sent what is not right: it is told where the protocol has a word for it, and the connection ends.
+    /// The connection ends with an error. After a malformed packet the peer gets a status first, if the protocol has one.
     async fn refuse(&mut self, error: Error) -> Result<()> {
         if let Error::Protocol { source, .. } = &error {
             let status = match source {
@@ -267,28 +266,28 @@ impl Connection {
             let mut packet = Packet::new(Kind::Response, 0);
             packet.vbucket_or_status = status.number();
             self.out.put(packet)?;
-            // The neighbour may be gone; the error that is told is the first.
+            // The peer may be gone; the first error is the one to report.
             let _ = self.flush().await;
         }
         Err(error)
     }
 
-    /// Tells others what this connection does.
-    fn describe(&mut self) {
-        let mut told = self.told.borrow_mut();
+    /// Updates the report of this connection.
+    fn update_report(&mut self) {
+        let mut report = self.report.borrow_mut();
         match &mut self.dcp {
             Dcp::None => {}
             Dcp::Producer(producer) => {
-                told.side = Side::Producer(producer.stats(), *producer.window());
+                report.side = Side::Producer(producer.stats(), *producer.window());
                 for (vb, read_to) in producer.moved() {
                     match read_to {
-                        Some(read_to) => told.streams.insert(vb, read_to),
-                        None => told.streams.remove(&vb),
+                        Some(read_to) => report.streams.insert(vb, read_to),
+                        None => report.streams.remove(&vb),
                     };
                 }
             }
             Dcp::Consumer(consumer) => {
-                told.side = Side::Consumer(consumer.stats(), consumer.streams().count());
+                report.side = Side::Consumer(consumer.stats(), consumer.streams().count());
             }
         }
     }

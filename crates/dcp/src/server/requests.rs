@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::connection::{Connection, Dcp};
-use super::{Named, cluster_config, stats};
+use super::shared::NamedConnection;
+use super::{cluster_config, stats};
 use crate::Result;
 use crate::bucket::{Bucket, Condition, Written};
 use crate::codec::{
@@ -256,7 +257,7 @@ impl Connection {
             self.dcp = Dcp::Consumer(Box::new(consumer));
         }
         let key = (of, text.to_owned());
-        let named = Named { id: self.id, close: self.close.clone(), told: self.told.clone() };
+        let named = NamedConnection { id: self.id, close: self.close.clone(), report: self.report.clone() };
         if let Some(before) = self.shared.named.borrow_mut().insert(key.clone(), named) {
             before.close.notify_one();
         }

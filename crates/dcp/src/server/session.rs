@@ -1,10 +1,10 @@
-//! Who a client is, what was agreed with it, and which bucket it uses.
+//! The session of a connection: its user, the features agreed on, its bucket.
 
 use std::collections::BTreeMap;
 
 use ring::hmac;
 
-use super::Shared;
+use super::shared::Shared;
 use crate::auth::{
     Credentials, Hash, Mechanism, ScramServer, escaped, is_same, nonce, parse_plain, salted,
 };
@@ -17,16 +17,16 @@ const XERROR: u16 = 0x07;
 const SELECT_BUCKET: u16 = 0x08;
 /// HELLO: documents may be marked as JSON.
 const JSON: u16 = 0x0b;
-/// What is granted to those who ask for it. Compression and collections are not: values and keys stay as they come.
+/// Features that are granted on request. Compression and collections are not: values and keys stay as they are sent.
 const GRANTED: [u16; 3] = [XERROR, SELECT_BUCKET, JSON];
 
-/// What is known of a client.
+/// The session of one connection.
 #[derive(Default)]
 pub(super) struct Session {
     user: Option<String>,
     scram: Option<ScramServer>,
     bucket: Option<Bucket>,
-    /// It said that it leaves.
+    /// The client sent QUIT.
     pub leaves: bool,
 }
 
@@ -39,7 +39,7 @@ impl Session {
         }
     }
 
-    /// Whether somebody may ask this before it is known who he is.
+    /// Whether the request is allowed: before authentication, only a few are.
     pub fn admits(&self, body: &Body) -> bool {
         let open = matches!(
             body,
@@ -55,7 +55,7 @@ impl Session {
         open || self.user.is_some()
     }
 
-    /// Answers what is about the session; none if the request is about something else.
+    /// Answers requests about the session; none if the request is about something else.
     pub fn answer(&mut self, shared: &Shared, body: &Body) -> Option<(Status, Answer)> {
         let answer = match body {
             Body::Hello { features, .. } => {
@@ -87,7 +87,7 @@ impl Session {
                     return (Status::Invalid, Answer::Empty);
                 };
                 let is_his = |known: &&Credentials| {
-                    // Both are compared, so that the time tells nothing of which was wrong.
+                    // Both are always compared, so that timing reveals nothing of which was wrong.
                     is_same(known.user.as_bytes(), user)
                         & is_same(known.password.as_bytes(), password)
                 };
@@ -131,25 +131,25 @@ impl Session {
                 self.bucket = Some(bucket.clone());
                 Status::Success
             }
-            // As servers have it: nobody learns which buckets there are.
+            // As servers do: nobody learns which buckets exist.
             None => Status::Access,
         }
     }
 }
 
-/// The part of a client's first message that is its name, as it is there.
+/// The name in a client's first message, still escaped.
 fn name_in(data: &[u8]) -> &[u8] {
     let mut parts = data.split(|byte| *byte == b',');
     parts.find_map(|part| part.strip_prefix(b"n=")).unwrap_or_default()
 }
 
-/// The same for a user each time, whether he exists or not.
+/// The salt of a user: always the same, whether the user exists or not.
 fn salt_of(secret: &hmac::Key, escaped_name: &[u8]) -> [u8; 16] {
     let tag = hmac::sign(secret, escaped_name);
     tag.as_ref().first_chunk().copied().unwrap_or_default()
 }
 
-/// Every user's password as SCRAM needs it, by hash and name.
+/// The salted passwords of all users, by hash and name.
 pub(super) fn salted_passwords(
     secret: &hmac::Key,
     users: &[Credentials],

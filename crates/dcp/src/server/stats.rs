@@ -1,6 +1,6 @@
 //! STAT: what is told of a bucket and its connections, by the names that servers have for it.
 
-use super::{Shared, Side, Told};
+use super::shared::{ConnectionReport, Shared, Side};
 use crate::bucket::Bucket;
 use crate::codec::Status;
 
@@ -113,16 +113,16 @@ fn dcp(shared: &Shared, bucket: &Bucket) -> Lines {
     let mut count = 0;
     for ((_, name), connection) in of_bucket {
         count += 1;
-        let told = connection.told.borrow();
-        let known = of_connection(&told);
+        let report = connection.report.borrow();
+        let known = of_connection(&report);
         lines.extend(known.into_iter().map(|(of, value)| (format!("{name}:{of}"), value)));
     }
     lines.push(line("ep_dcp_count", count));
     lines
 }
 
-fn of_connection(told: &Told) -> Lines {
-    match &told.side {
+fn of_connection(report: &ConnectionReport) -> Lines {
+    match &report.side {
         Side::None => Vec::new(),
         Side::Producer(stats, window) => vec![
             line("type", "producer"),
@@ -130,7 +130,7 @@ fn of_connection(told: &Told) -> Lines {
             line("total_bytes_sent", stats.bytes),
             line("unacked_bytes", window.outstanding_bytes()),
             line("max_buffer_bytes", window.size_bytes()),
-            line("num_streams", told.streams.len()),
+            line("num_streams", report.streams.len()),
             line("paused_count", stats.window_full),
         ],
         Side::Consumer(stats, streams) => vec![
@@ -151,7 +151,7 @@ fn takeover(shared: &Shared, bucket: &Bucket, vb: u16, name: &str) -> Result<Lin
     let high = bucket.high_seqno(vb).ok_or(Status::NotMyVbucket)?;
     let named = shared.named.borrow();
     let connection = named.get(&(bucket.settings().name.clone(), name.to_owned()));
-    let read_to = connection.and_then(|named| named.told.borrow().streams.get(&vb).copied());
+    let read_to = connection.and_then(|named| named.report.borrow().streams.get(&vb).copied());
     let left = match read_to {
         Some(at) => high.saturating_sub(at),
         None => bucket.documents_of(vb).unwrap_or(0),

@@ -9,7 +9,6 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio_rustls::client::TlsStream;
 
-use super::io_error;
 use super::message::Packets;
 use crate::codec::{MAX_BODY_BYTES, Packet};
 use crate::{Error, Result};
@@ -112,7 +111,7 @@ impl Incoming {
 
     /// Reads once; false once the neighbour has closed.
     async fn read(&mut self) -> Result<bool> {
-        let broken = |address: &str, error| io_error("read from", address, error);
+        let broken = |address: &str, error| Error::io("read from", address, error);
         if let Arm::Messages(receiver) = &mut self.arm {
             let received = receiver.recv().await.map_err(|e| broken(&self.address, e))?;
             self.reads += 1;

@@ -40,17 +40,13 @@ enum Arm {
     Messages(world::Listener<Packets>),
 }
 
-pub(crate) fn io_error(what: &'static str, address: &str, source: std::io::Error) -> Error {
-    Error::Io { what, address: address.to_owned(), source }
-}
-
 impl PacketListener {
     /// Listens on `host:port`; port 0 takes a free one.
     ///
     /// # Errors
     /// If the address is taken or not this host's.
     pub async fn bind(env: &Env, address: &str) -> Result<PacketListener> {
-        let tried = |error| io_error("listen on", address, error);
+        let tried = |error| Error::io("listen on", address, error);
         if env.is_virtual() {
             return Ok(PacketListener(Arm::Messages(env.listen(address).await.map_err(tried)?)));
         }
@@ -75,13 +71,13 @@ impl PacketListener {
         match &mut self.0 {
             Arm::Socket { listener, address } => {
                 let accepted = listener.accept().await;
-                let (stream, peer) = accepted.map_err(|e| io_error("accept on", address, e))?;
+                let (stream, peer) = accepted.map_err(|e| Error::io("accept on", address, e))?;
                 Wire::socket(stream, &peer.to_string())
             }
             Arm::Messages(listener) => {
                 let address = listener.address().to_owned();
                 let accepted = listener.accept().await;
-                let connection = accepted.map_err(|e| io_error("accept on", &address, e))?;
+                let connection = accepted.map_err(|e| Error::io("accept on", &address, e))?;
                 Ok(Wire::messages(connection, "a neighbour"))
             }
         }
@@ -94,7 +90,7 @@ impl Wire {
     /// # Errors
     /// If nobody answers, or the certificate is not right.
     pub async fn connect(env: &Env, address: &str, tls: Option<Arc<ClientConfig>>) -> Result<Wire> {
-        let tried = |error| io_error("connect to", address, error);
+        let tried = |error| Error::io("connect to", address, error);
         if env.is_virtual() {
             let connection = env.connect::<Packets>(address).await.map_err(tried)?;
             return Ok(Wire::messages(connection, address));
@@ -107,13 +103,13 @@ impl Wire {
             Error::Settings(format!("\"{host}\" is no name that a certificate could have"))
         })?;
         let stream = TlsConnector::from(config).connect(name, stream).await;
-        let stream = stream.map_err(|error| io_error("speak TLS with", address, error))?;
+        let stream = stream.map_err(|error| Error::io("speak TLS with", address, error))?;
         let (read, write) = tokio::io::split(stream);
         Ok(Wire { incoming: Incoming::tls(read, address), outgoing: Outgoing::tls(write, address) })
     }
 
     fn socket(stream: TcpStream, address: &str) -> Result<Wire> {
-        stream.set_nodelay(true).map_err(|error| io_error("connect to", address, error))?;
+        stream.set_nodelay(true).map_err(|error| Error::io("connect to", address, error))?;
         let (read, write) = stream.into_split();
         Ok(Wire {
             incoming: Incoming::socket(read, address),

@@ -8,7 +8,6 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio_rustls::client::TlsStream;
 
-use super::io_error;
 use super::message::Packets;
 use crate::codec::Packet;
 use crate::{Error, Result};
@@ -102,6 +101,6 @@ impl Outgoing {
         };
         self.gathered.clear();
         self.packet_bytes = 0;
-        sent.map_err(|error| io_error("send to", &self.address, error))
+        sent.map_err(|error| Error::io("send to", &self.address, error))
     }
 }
