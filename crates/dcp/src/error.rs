@@ -24,36 +24,36 @@ pub enum Error {
         /// What was found.
         source: io::Error,
     },
-    /// The neighbour does not speak the protocol.
+    /// The peer violated the protocol.
     #[error("{address} sent what is not right: {source}")]
     Protocol {
-        /// The neighbour.
+        /// The peer.
         address: String,
         /// What was wrong.
         source: DecodeError,
     },
-    /// The neighbour closed the connection.
+    /// The peer closed the connection.
     #[error("{address} closed the connection {when}")]
     Closed {
-        /// The neighbour.
+        /// The peer.
         address: String,
         /// In the middle of what.
         when: &'static str,
     },
-    /// The neighbour answered what was not asked.
+    /// The peer answered what was not asked.
     #[error("{address} answered {what} with something else: {found}")]
     Unexpected {
-        /// The neighbour.
+        /// The peer.
         address: String,
         /// What was asked.
         what: &'static str,
         /// What came.
         found: String,
     },
-    /// The neighbour refused.
+    /// The peer refused.
     #[error("{address} refused {what}: {status}{}", .hint.map(|hint| format!("; {hint}")).unwrap_or_default())]
     Status {
-        /// The neighbour.
+        /// The peer.
         address: String,
         /// What was asked.
         what: String,
@@ -62,10 +62,10 @@ pub enum Error {
         /// What may help.
         hint: Option<&'static str>,
     },
-    /// Nothing was heard for too long.
+    /// The peer was silent for too long.
     #[error("nothing came from {address} for {silent_s} s; it is taken for gone")]
     Silent {
-        /// The neighbour.
+        /// The peer.
         address: String,
         /// For how long.
         silent_s: u64,
@@ -75,7 +75,7 @@ pub enum Error {
         "{address} did not prove that it knows the password ({reason}); nothing more is sent to it"
     )]
     Imposter {
-        /// The neighbour.
+        /// The peer.
         address: String,
         /// What was wrong.
         reason: &'static str,
@@ -83,7 +83,7 @@ pub enum Error {
     /// A consumer acknowledged too much.
     #[error(transparent)]
     OverAcknowledged(#[from] OverAcknowledged),
-    /// A stream's message does not fit.
+    /// A message does not fit its stream.
     #[error("vbucket {vbucket}: {source}")]
     Stream {
         /// The vbucket.
@@ -97,7 +97,7 @@ pub enum Error {
         /// The vbucket.
         vbucket: u16,
     },
-    /// The vbucket is in a state in which it does not do this.
+    /// The state of the vbucket does not allow this.
     #[error("vbucket {vbucket} refused: {}", .status.name())]
     Refused {
         /// The vbucket.
@@ -105,7 +105,7 @@ pub enum Error {
         /// Why.
         status: Status,
     },
-    /// A setting that is not right.
+    /// A wrong setting.
     #[error("{0}")]
     Settings(String),
 }

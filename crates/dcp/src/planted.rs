@@ -1,8 +1,8 @@
-//! Faults that tests put into the virtual world, to see whether checkers find them ([`world::Env::plant`]).
+//! Bugs that tests plant in the virtual world, to see whether the checkers find them ([`world::Env::plant`]).
 
-/// The flusher says that versions are on disk, and nothing is durable.
+/// The flusher reports versions as persisted before they are.
 pub const LOG_NOT_SYNCED: &str = "dcp: the log is not synced";
-/// A version that comes while a vbucket is pending, in a takeover, is not kept.
+/// A version that arrives while a vbucket is pending, in a takeover, is dropped.
 pub const PENDING_VERSION_LOST: &str = "dcp: a version is lost in a takeover";
-/// A replica that is rolled back keeps the documents that it had: it only says that it is where it was told to go.
+/// A replica that is rolled back keeps its documents and only reports the new sequence number.
 pub const ROLLED_BACK_DOCUMENTS_STAY: &str = "dcp: documents outlive a rollback";

@@ -1,7 +1,7 @@
-//! Who a client is: SASL PLAIN, and SCRAM with SHA-1, SHA-256 and SHA-512, both sides.
+//! Authentication: SASL PLAIN, and SCRAM with SHA-1, SHA-256 and SHA-512, both sides.
 //!
-//! Pure: nonces come in from outside, messages go out. With SCRAM neither side shows the password: the client proves that
-//! it knows it, and so does the server.
+//! Pure: nonces come from the caller. With SCRAM neither side sends the password: the client proves that it knows it, and
+//! so does the server.
 
 mod nonce;
 mod scram;
@@ -14,12 +14,12 @@ pub(crate) use nonce::nonce;
 pub(crate) use scram::escaped;
 pub use scram::{ScramClient, ScramServer, salted};
 
-/// A user and his password. [`fmt::Debug`] hides the password.
+/// A user and their password. [`fmt::Debug`] hides the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The user's name.
     pub user: String,
-    /// What only he knows.
+    /// The password.
     pub password: String,
 }
 
@@ -61,12 +61,12 @@ impl Hash {
     }
 }
 
-/// How a client shows who it is.
+/// A mechanism of SASL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mechanism {
-    /// The password as it is.
+    /// The password in plain text.
     Plain,
-    /// A proof that it is known.
+    /// A proof that the client knows it.
     Scram(Hash),
 }
 
@@ -89,7 +89,7 @@ impl Mechanism {
         }
     }
 
-    /// The one of this name; none if it is not known here.
+    /// The mechanism of this name; none if it is unknown.
     pub fn of(name: &[u8]) -> Option<Mechanism> {
         Mechanism::ALL.into_iter().find(|mechanism| mechanism.name().as_bytes() == name)
     }
@@ -100,14 +100,14 @@ pub fn plain(credentials: &Credentials) -> Vec<u8> {
     format!("\0{}\0{}", credentials.user, credentials.password).into_bytes()
 }
 
-/// User and password out of the client's message of PLAIN; none if it is not right.
+/// User and password from the client's message of PLAIN; none if it is malformed.
 pub fn parse_plain(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut parts = message.split(|byte| *byte == 0);
     let (_, user, password) = (parts.next()?, parts.next()?, parts.next()?);
     parts.next().is_none().then_some((user, password))
 }
 
-/// Compares in a time that tells nothing of where they differ.
+/// Compares in constant time.
 pub(crate) fn is_same(expected: &[u8], given: &[u8]) -> bool {
     // Tags under the same key are equal where the texts are, and ring compares tags in constant time.
     let key = hmac::Key::new(hmac::HMAC_SHA256, b"compare");

@@ -1,12 +1,12 @@
-//! Text that nobody can guess.
+//! Nonces.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::rand::{SecureRandom, SystemRandom};
 use world::Env;
 
-/// 18 random bytes in base64: of the system in the real world, where a world's own numbers could be guessed from its
-/// seed; of the world in the virtual one.
+/// 18 random bytes in base64. In the real world they come from the system, because a world's numbers could be guessed from
+/// its seed; in the virtual world they come from the world.
 pub(crate) fn nonce(env: &Env) -> String {
     let mut bytes = [0; 18];
     if env.is_virtual() || SystemRandom::new().fill(&mut bytes).is_err() {

@@ -11,7 +11,7 @@ use super::{Credentials, Hash};
 
 /// Rounds of PBKDF2, as RFC 7677 has them at least.
 const ITERATIONS: NonZeroU32 = NonZeroU32::new(4096).expect("it is more than zero");
-/// A server that asks for more wants to keep its client busy.
+/// A server that asks for more rounds wants to keep its client busy.
 const MAX_ITERATIONS: u32 = 10_000_000;
 /// `n,,` in base64: no channel binding.
 const NO_BINDING: &str = "biws";
@@ -29,11 +29,11 @@ fn digest_of(hash: Hash, bytes: &[u8]) -> Vec<u8> {
     digest::digest(algorithm, bytes).as_ref().to_vec()
 }
 
-/// Passwords that a thread's clients remember as salted: who connects a second time need not count to 4096 again
-/// (RFC 5802, section 3, allows it).
+/// Salted passwords that a thread's clients remember: a second connection saves the 4096 rounds (RFC 5802, section 3,
+/// allows it).
 const REMEMBERED: usize = 16;
 
-/// What a salted password is made of.
+/// The inputs of a salted password.
 #[derive(Clone, PartialEq, Eq)]
 struct Salting {
     hash: Hash,
@@ -71,13 +71,13 @@ fn salted_bytes(hash: Hash) -> usize {
     hash.hmac().digest_algorithm().output_len()
 }
 
-/// A password as a server keeps it, so that a client that comes costs it little.
+/// A salted password, which the server computes once.
 pub fn salted(hash: Hash, password: &str, salt: &[u8]) -> Vec<u8> {
     let (password, salt) = (password.to_owned(), salt.to_owned());
     Salting { hash, password, salt, iterations: ITERATIONS }.salted()
 }
 
-/// Client's proof and server's signature over the messages.
+/// The client's proof and the server's signature over the messages.
 fn prove(hash: Hash, salted: &[u8], messages: &str) -> (Vec<u8>, Vec<u8>) {
     let client_key = sign(hash, salted, b"Client Key");
     let signature = sign(hash, &digest_of(hash, &client_key), messages.as_bytes());
@@ -95,7 +95,7 @@ fn attribute<'a>(message: &'a str, name: &str) -> Option<&'a str> {
     attributes(message).find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
-/// A user's name as messages have it.
+/// A user's name as SCRAM escapes it.
 pub(crate) fn escaped(user: &str) -> String {
     user.replace('=', "=3D").replace(',', "=2C")
 }
@@ -106,7 +106,7 @@ pub struct ScramClient {
     hash: Hash,
     credentials: Credentials,
     nonce: String,
-    /// What the server has to prove itself with.
+    /// The signature that the server has to send.
     expected: Option<Vec<u8>>,
 }
 
@@ -182,9 +182,8 @@ pub struct ScramServer {
 }
 
 impl ScramServer {
-    /// Reads the client's first message. `salted_of` knows the users and their [`salted`] passwords; one that is not
-    /// known is found out only at the end, and nothing takes longer with one than with the other, so that nobody learns
-    /// who is. None if the message is not right.
+    /// Reads the client's first message. `salted_of` gives the [`salted`] passwords of users. Unknown users fail only in
+    /// [`ScramServer::finish`], after equal work, so that timing reveals nothing. None if the message is malformed.
     pub fn begin(
         hash: Hash,
         client_first: &[u8],
@@ -212,8 +211,8 @@ impl ScramServer {
         &self.challenge
     }
 
-    /// Checks the client's last message. Answers the user and the server's last message; none if it does not know the
-    /// password.
+    /// Checks the client's last message. Answers the user and the server's last message; none if the client does not know
+    /// the password.
     pub fn finish(self, client_final: &[u8]) -> Option<(String, String)> {
         let client_final = std::str::from_utf8(client_final).ok()?;
         let (bare, proof) = client_final.rsplit_once(",p=")?;

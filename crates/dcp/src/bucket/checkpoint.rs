@@ -1,7 +1,7 @@
 //! Checkpoints: the recent history of a vbucket in memory, and the cursors that read it.
 //!
-//! Within the open checkpoint a document is once: a newer version takes the older's place at the end. So a cursor takes
-//! what is left of a checkpoint at once, as one snapshot; half of it would not be consistent.
+//! The open checkpoint holds each document once: a newer version removes the older one and goes to the end. So a cursor
+//! takes the rest of a checkpoint at once, as one snapshot; a part of it would not be consistent.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::item::Item;
 
-/// Bytes counted for a place in a checkpoint.
+/// Bytes counted for an item's place in a checkpoint.
 const PLACE_BYTES: u64 = 48;
 
 /// When a checkpoint is closed and another begins.
@@ -32,22 +32,22 @@ impl Default for CheckpointLimits {
 #[derive(Debug)]
 struct Place {
     seqno: u64,
-    /// None: a newer version of the document is further on.
+    /// None if a newer version of the document follows.
     item: Option<Rc<Item>>,
 }
 
 #[derive(Debug)]
 struct Checkpoint {
     places: VecDeque<Place>,
-    /// Where each document is; of the open checkpoint alone.
+    /// The sequence number of each document, in the open checkpoint alone.
     keys: FxHashMap<Bytes, u64>,
-    /// The snapshot that a producer said this is; none where clients write.
+    /// The snapshot that the producer declared; none in an active vbucket.
     bounds: Option<Bounds>,
     items: usize,
     bytes: u64,
 }
 
-/// A snapshot as its producer gave it.
+/// A snapshot as its producer declared it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// First sequence number.
@@ -90,10 +90,10 @@ impl Checkpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CursorId(u64);
 
-/// The cursor of the flusher; it is always there.
+/// The cursor of the flusher, which always exists.
 pub(super) const PERSISTENCE: CursorId = CursorId(0);
 
-/// What a cursor takes: what is left of a checkpoint.
+/// What a cursor takes: the rest of a checkpoint.
 #[derive(Debug)]
 pub struct Taken {
     /// Items, ascending.
@@ -102,9 +102,9 @@ pub struct Taken {
     pub start: u64,
     /// Last one.
     pub end: u64,
-    /// Whether the checkpoint begins with it.
+    /// Whether these are the checkpoint's first items.
     pub begins: bool,
-    /// The snapshot as its producer gave it; none where clients write.
+    /// The snapshot as its producer declared it; none in an active vbucket.
     pub bounds: Option<Bounds>,
 }
 
@@ -115,7 +115,7 @@ pub enum Take {
     Some(Taken),
     /// Nothing new.
     Nothing,
-    /// The cursor was dropped to free memory: what it has not read has to come from disk.
+    /// The cursor was dropped to free memory: the rest has to come from disk.
     Dropped,
 }
 
@@ -123,17 +123,17 @@ pub enum Take {
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     checkpoints: VecDeque<Checkpoint>,
-    /// The last sequence number that each has read.
+    /// The last sequence number that each cursor has read.
     cursors: BTreeMap<CursorId, u64>,
     next_cursor: u64,
-    /// All up to here is not here any more.
+    /// Items up to this sequence number are no longer in memory.
     floor: u64,
     limits: CheckpointLimits,
     bytes: u64,
 }
 
 impl Checkpoints {
-    /// Empty ones, of a vbucket whose history up to `seqno` is on disk.
+    /// Empty checkpoints of a vbucket whose history up to `seqno` is on disk.
     pub(super) fn new(seqno: u64, limits: CheckpointLimits) -> Checkpoints {
         Checkpoints {
             checkpoints: VecDeque::from([Checkpoint::new(None)]),
@@ -145,23 +145,23 @@ impl Checkpoints {
         }
     }
 
-    /// Bytes of the items in them, and of their places.
+    /// Bytes of items and of their places.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Items in them.
+    /// Items in all checkpoints.
     pub(super) fn items(&self) -> usize {
         self.checkpoints.iter().map(|checkpoint| checkpoint.items).sum()
     }
 
-    /// All up to here is not here any more.
+    /// Items up to this sequence number are no longer in memory.
     #[cfg(test)]
     fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// Checkpoints, the open one too.
+    /// Checkpoints, including the open one.
     pub(super) fn len(&self) -> usize {
         self.checkpoints.len()
     }
@@ -190,7 +190,7 @@ impl Checkpoints {
         self.bytes = self.bytes + bytes + PLACE_BYTES - freed;
     }
 
-    /// Begins another checkpoint; with bounds where a producer gave a snapshot.
+    /// Begins another checkpoint; with bounds for a producer's snapshot.
     pub(super) fn begin(&mut self, bounds: Option<Bounds>) {
         let open = self.open();
         if open.places.is_empty() {
@@ -201,8 +201,8 @@ impl Checkpoints {
         self.checkpoints.push_back(Checkpoint::new(bounds));
     }
 
-    /// A producer's next snapshot from memory: it goes into the open checkpoint where that came from memory, too, and
-    /// nobody has been told of its end yet; else it begins another.
+    /// A producer's next snapshot from memory. It extends the open checkpoint if that one came from memory, too, and no
+    /// cursor has read its end yet; else it begins another.
     pub(super) fn begin_or_extend(&mut self, bounds: Bounds) {
         let limits = self.limits;
         let newest_read = self.cursors.values().copied().max().unwrap_or(0);
@@ -216,8 +216,8 @@ impl Checkpoints {
         }
     }
 
-    /// A cursor that has read all up to `seqno`; what is not here any more it has to have from disk: the answer says
-    /// up to where.
+    /// Registers a cursor that has read all up to `seqno`. Also returns up to where items are no longer in memory and have
+    /// to come from disk.
     pub(super) fn register(&mut self, seqno: u64) -> (CursorId, u64) {
         let id = CursorId(self.next_cursor);
         self.next_cursor += 1;
@@ -232,20 +232,20 @@ impl Checkpoints {
         }
     }
 
-    /// A cursor has had all up to `seqno` from elsewhere.
+    /// A cursor has got all up to `seqno` from disk.
     pub(super) fn advance(&mut self, id: CursorId, seqno: u64) {
         if let Some(at) = self.cursors.get_mut(&id) {
             *at = (*at).max(seqno);
         }
     }
 
-    /// Whether there is something for a cursor.
+    /// Whether a cursor has something to read.
     pub(super) fn has_more(&self, id: CursorId) -> bool {
         let newest = self.checkpoints.iter().rev().find_map(Checkpoint::last);
         self.cursors.get(&id).is_none_or(|at| newest.is_some_and(|newest| newest > *at))
     }
 
-    /// What is left of the next checkpoint for a cursor.
+    /// The rest of the next checkpoint for a cursor.
     pub(super) fn take(&mut self, id: CursorId) -> Take {
         let Some(at) = self.cursors.get_mut(&id) else { return Take::Dropped };
         let next = self.checkpoints.iter().find(|c| c.last().is_some_and(|last| last > *at));
@@ -265,7 +265,7 @@ impl Checkpoints {
         Take::Some(Taken { items, start, end, begins, bounds })
     }
 
-    /// Lets go of what every cursor has read, until `want` bytes are freed; answers how many were.
+    /// Expels items that every cursor has read, until `want` bytes are freed; answers how many were.
     pub(super) fn expel(&mut self, want: u64) -> u64 {
         let read = self.cursors.values().copied().min().unwrap_or(0);
         let (mut freed, mut left) = (0, self.checkpoints.len());
@@ -279,7 +279,7 @@ impl Checkpoints {
                     if let Some(item) = &place.item {
                         first.items -= 1;
                         first.bytes -= bytes;
-                        // A newer version must not look for this one.
+                        // A newer version must not find this one.
                         if first.keys.get(&item.key) == Some(&place.seqno) {
                             first.keys.remove(&item.key);
                         }
@@ -299,8 +299,8 @@ impl Checkpoints {
         freed
     }
 
-    /// Lets go of whole checkpoints that every cursor has read, until `want` bytes are freed; answers how many were. An open
-    /// one that everybody has read is closed first, and its snapshot goes on in the next.
+    /// Removes whole checkpoints that every cursor has read, until `want` bytes are freed; answers how many were. An open
+    /// one that every cursor has read is closed first, and its snapshot continues in the next.
     pub(super) fn remove_read(&mut self, want: u64) -> u64 {
         let read = self.cursors.values().copied().min().unwrap_or(0);
         let open = self.checkpoints.back();
@@ -323,7 +323,7 @@ impl Checkpoints {
         freed
     }
 
-    /// Drops the cursor that has read least, if that would let go of something; never the flusher's.
+    /// Drops the cursor that has read least, if that frees something; never the flusher's.
     pub(super) fn drop_slowest(&mut self) -> Option<CursorId> {
         let others = self.cursors.iter().filter(|(id, _)| **id != PERSISTENCE);
         let (id, at) = others.min_by_key(|(_, at)| **at).map(|(id, at)| (*id, *at))?;

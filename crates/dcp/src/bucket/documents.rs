@@ -1,4 +1,4 @@
-//! Clients' reads and writes.
+//! Reads and writes of clients.
 
 use bytes::Bytes;
 
@@ -11,14 +11,14 @@ use crate::policy::ClientWrite;
 /// Expiry times up to this are from now on, as memcached has it.
 const RELATIVE_EXPIRY_S: u32 = 30 * 24 * 3600;
 
-/// When a write is taken.
+/// When a write is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// Always: SET.
     Always,
-    /// If the document is not there: ADD.
+    /// If the document does not exist: ADD.
     Absent,
-    /// If it is there: REPLACE.
+    /// If it exists: REPLACE.
     Present,
 }
 
@@ -35,12 +35,12 @@ pub struct Document {
     pub datatype: u8,
 }
 
-/// What became of a write.
+/// An accepted write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Version.
     pub cas: u64,
-    /// Place in the vbucket's history.
+    /// Its sequence number.
     pub seqno: u64,
     /// The vbucket's history.
     pub uuid: u64,
@@ -73,7 +73,7 @@ impl Bucket {
         let location = self.active(vb, |vbucket| {
             let slot = vbucket.table.get(key).filter(|slot| !slot.item.is_deleted());
             let slot = slot.ok_or(Status::NotFound)?;
-            if is_over(&slot.item, self.now_s()) {
+            if is_expired(&slot.item, self.now_s()) {
                 return Ok(Err(None));
             }
             if slot.resident {
@@ -102,7 +102,7 @@ impl Bucket {
         }
     }
 
-    /// Looks at a vbucket that clients may use.
+    /// Runs `look` on a vbucket that clients may use.
     fn active<T>(
         &self,
         vb: u16,
@@ -119,7 +119,7 @@ impl Bucket {
     ///
     /// # Errors
     /// The status for the client: [`Status::Exists`] where the version is another, [`Status::TemporaryFailure`] and
-    /// [`Status::NoMemory`] as the memory is.
+    /// [`Status::NoMemory`] if memory is short.
     pub fn write(
         &self,
         vb: u16,
@@ -148,7 +148,7 @@ impl Bucket {
             relative if relative <= RELATIVE_EXPIRY_S => self.now_s().saturating_add(relative),
             absolute => absolute,
         };
-        let (key, value) = self.own(write.key, write.value);
+        let (key, value) = self.detach(write.key, write.value);
         let data = ItemData {
             kind: ItemKind::Mutation,
             key,
@@ -158,7 +158,7 @@ impl Bucket {
             cas: 0,
             flags: write.flags,
             time_s,
-            // Whether a value is JSON is not looked at.
+            // Values are not parsed, so none is known to be JSON.
             datatype: datatype & !DATATYPE_JSON,
         };
         self.append(vb, data)
@@ -189,7 +189,7 @@ impl Bucket {
         }
     }
 
-    /// The newest version; a document whose time is over is deleted first.
+    /// The newest version; an expired document is deleted first.
     fn before(&self, vb: u16, key: &[u8]) -> Result<Option<Before>, Status> {
         let now_s = self.now_s();
         let look = || {
@@ -198,7 +198,7 @@ impl Bucket {
                 Ok(item.map(|item| {
                     let deleted = item.is_deleted();
                     let before = Before { cas: item.cas, rev_seqno: item.rev_seqno, deleted };
-                    (before, is_over(&item, now_s))
+                    (before, is_expired(&item, now_s))
                 }))
             })
         };
@@ -235,9 +235,9 @@ impl Bucket {
         Err(Status::TemporaryFailure)
     }
 
-    /// Gives a version its place in the history and takes it in.
+    /// Gives a version its sequence number and its CAS, and stores it.
     fn append(&self, vb: u16, mut data: ItemData) -> Result<Written, Status> {
-        // Versions are times in nanoseconds, whose lowest 16 bits count what happens at once.
+        // A CAS is a time in nanoseconds whose lowest 16 bits count what happens at the same time.
         let now_cas = (self.0.env.epoch_ms() * 1_000_000) & !0xffff;
         let used = self.0.used.clone();
         let written = self.active(vb, |vbucket| {
@@ -250,13 +250,13 @@ impl Bucket {
             vbucket.take(Item::new(data, &used));
             Ok(written)
         })?;
-        self.dirty(vb);
+        self.mark_dirty(vb);
         self.free_memory_if_over();
         Ok(written)
     }
 }
 
-fn is_over(item: &ItemData, now_s: u32) -> bool {
+fn is_expired(item: &ItemData, now_s: u32) -> bool {
     !item.is_deleted() && item.time_s != 0 && item.time_s <= now_s
 }
 

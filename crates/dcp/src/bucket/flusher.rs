@@ -158,7 +158,8 @@ impl Bucket {
                     files.add_needed(location);
                     vbucket.index.put(item.by_seqno, location);
                     let before = vbucket.table.persisted(&item.key, item.by_seqno);
-                    let free = before.and_then(|seqno| vbucket.index.supersede(seqno, item.by_seqno));
+                    let free =
+                        before.and_then(|seqno| vbucket.index.supersede(seqno, item.by_seqno));
                     free.into_iter().for_each(|location| files.release(location));
                 }
                 vbucket.persisted_seqno = vbucket.persisted_seqno.max(portion.end);
@@ -180,7 +181,8 @@ impl Bucket {
         let oldest = {
             let files = self.0.files.borrow();
             let (total, needed) = files.bytes();
-            let worth = total >= COMPACT_FROM_BYTES && (needed as f64) < total as f64 * NEEDED_SHARE;
+            let worth =
+                total >= COMPACT_FROM_BYTES && (needed as f64) < total as f64 * NEEDED_SHARE;
             files.oldest().filter(|_| worth && self.0.backfills.get() == 0)
         };
         let Some(oldest) = oldest.filter(|oldest| *oldest != self.0.log.newest()) else {

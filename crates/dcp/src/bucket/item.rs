@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-/// Bytes counted for an item beside its key and value, with its place among the documents.
+/// Bytes counted for an item besides its key and value, including its slot among the documents.
 const ITEM_OVERHEAD_BYTES: usize = 192;
 
 /// What a version does.
@@ -15,7 +15,7 @@ pub enum ItemKind {
     Mutation,
     /// Deletes it.
     Deletion,
-    /// Deletes it because its time came.
+    /// Deletes it because it expired.
     Expiration,
 }
 
@@ -28,15 +28,15 @@ pub struct ItemData {
     pub key: Bytes,
     /// Value.
     pub value: Bytes,
-    /// Its place in the vbucket's history.
+    /// Its sequence number in the vbucket.
     pub by_seqno: u64,
     /// How often the document was changed.
     pub rev_seqno: u64,
-    /// Version for clients.
+    /// The version that clients compare with.
     pub cas: u64,
     /// The client's own flags.
     pub flags: u32,
-    /// A document: when it expires, seconds since 1970, 0 never. A deletion: when it was.
+    /// When the document expires, or was deleted: seconds since 1970; 0 never.
     pub time_s: u32,
     /// How the value is encoded.
     pub datatype: u8,
@@ -59,7 +59,7 @@ impl ItemData {
     }
 }
 
-/// Bytes that are counted while this lives.
+/// Bytes that count as used memory until this is dropped.
 #[derive(Debug)]
 struct Charge {
     bytes: u64,
@@ -72,7 +72,7 @@ impl Drop for Charge {
     }
 }
 
-/// A version of a document in memory. Whoever holds it shares it; its bytes count until the last lets go.
+/// A version of a document in memory, shared by its holders. Its bytes count as used until the last drops it.
 #[derive(Debug)]
 pub struct Item {
     data: ItemData,

@@ -13,7 +13,7 @@
 //! | `flusher.rs` | writing to disk, compacting log files |
 //! | `replay.rs`, `open.rs` | reading the log when the bucket is opened; opening and closing |
 //!
-//! The one rule: a sequence number that was said to be persisted survives a `kill -9`.
+//! The one rule: a sequence number that was reported as persisted survives a `kill -9`.
 
 mod checkpoint;
 mod documents;
@@ -56,7 +56,7 @@ pub const MAX_VALUE_BYTES: usize = 20 << 20;
 /// The longest key.
 pub const MAX_KEY_BYTES: usize = 250;
 
-/// The vbucket of a key, as clients find it: CRC-32 of the key, of that the upper half without its first bit.
+/// The vbucket of a key, as clients compute it: the upper half of the key's CRC-32, without its highest bit.
 pub fn vbucket_of(key: &[u8], vbuckets: u16) -> u16 {
     let mut crc = flate2::Crc::new();
     crc.update(key);
@@ -86,11 +86,11 @@ pub struct BucketStats {
     pub fetched: u64,
     /// Times that a vbucket was rolled back.
     pub rollbacks: u64,
-    /// Versions that were forgotten by that.
+    /// Versions that rollbacks removed.
     pub rolled_back_items: u64,
 }
 
-/// A bucket that is open. Cheap to clone; stays on its thread.
+/// An open bucket. Cheap to clone; stays on its thread.
 #[derive(Clone)]
 pub struct Bucket(Rc<Inner>);
 
@@ -100,7 +100,7 @@ struct Inner {
     uuid: u64,
     log: RecordLog<DiskRecord>,
     vbuckets: RefCell<Vec<Option<Vbucket>>>,
-    /// Bytes of items.
+    /// Bytes of memory used by items.
     used: Rc<Cell<u64>>,
     /// Vbuckets with something to write.
     dirty: RefCell<BTreeSet<u16>>,
@@ -161,22 +161,22 @@ impl Bucket {
         self.0.failed.borrow().clone()
     }
 
-    /// Looks at a vbucket that is here.
+    /// Runs `look` on a vbucket; none if it is not here.
     fn with<T>(&self, vb: u16, look: impl FnOnce(&mut Vbucket) -> T) -> Option<T> {
         let mut vbuckets = self.0.vbuckets.borrow_mut();
         vbuckets.get_mut(usize::from(vb)).and_then(Option::as_mut).map(look)
     }
 
-    /// A vbucket has something for the disk.
-    fn dirty(&self, vb: u16) {
+    /// A vbucket has something to write.
+    fn mark_dirty(&self, vb: u16) {
         if self.0.dirty.borrow_mut().insert(vb) {
             self.0.flush.notify_one();
         }
     }
 
-    /// Bytes that are to stay. In the real world they are cut out of a larger buffer and copied, so that they do not keep
-    /// all of it.
-    fn own(&self, key: Bytes, value: Bytes) -> (Bytes, Bytes) {
+    /// Key and value to keep. In the real world they are slices of a larger receive buffer, and copying frees the rest of
+    /// that buffer.
+    fn detach(&self, key: Bytes, value: Bytes) -> (Bytes, Bytes) {
         if self.0.env.is_virtual() {
             return (key, value);
         }
@@ -205,12 +205,12 @@ impl Bucket {
             None => *slot = Some(Vbucket::new(state, uuid, limits)),
         }
         drop(vbuckets);
-        self.dirty(vb);
+        self.mark_dirty(vb);
         Ok(())
     }
 
     fn fresh_uuid(&self) -> u64 {
-        // Servers keep to 48 bits, and some clients to what JSON numbers can say.
+        // Servers use 48 bits, and some clients read the number from JSON.
         (self.0.env.random_u64() & 0xffff_ffff_ffff).max(1)
     }
 
@@ -250,7 +250,7 @@ impl Bucket {
     ) -> std::result::Result<(), Status> {
         let waiting = async {
             loop {
-                // Registered before the look, so that no wake-up is lost in between.
+                // Registered before the check, so that no wake-up is lost in between.
                 let next = self.0.persisted.notified();
                 match self.persisted_seqno(vb) {
                     None => return Err(Status::NotMyVbucket),
@@ -289,17 +289,17 @@ impl Bucket {
         })
     }
 
-    /// A number that stays the bucket's own while it is open.
+    /// A random number that identifies the open bucket.
     pub fn uuid(&self) -> u64 {
         self.0.uuid
     }
 
-    /// Documents of a vbucket that are there; none if it is not here.
+    /// Documents of a vbucket, without deletions; none if it is not here.
     pub fn documents_of(&self, vb: u16) -> Option<u64> {
         self.with(vb, |vbucket| vbucket.table.documents())
     }
 
-    /// Documents that are there.
+    /// Documents in all vbuckets, without deletions.
     pub fn documents(&self) -> u64 {
         self.0.vbuckets.borrow().iter().flatten().map(|v| v.table.documents()).sum()
     }

@@ -15,7 +15,7 @@ use crate::codec::VbucketState;
 use crate::policy::{FailoverTable, SnapshotCursor};
 use crate::{Error, Result};
 
-/// What the log says of one vbucket.
+/// One vbucket as the log has it.
 #[derive(Default)]
 struct History {
     versions: BTreeMap<u64, (ItemData, Location)>,
@@ -69,7 +69,7 @@ impl Replay {
         self.files.add(location);
     }
 
-    /// The vbuckets, and what is needed of each file.
+    /// The vbuckets, and how much of each file is needed.
     pub(super) fn finish(
         mut self,
         settings: &BucketSettings,

@@ -19,12 +19,12 @@ const BACKFILL_ITEMS: usize = 1024;
 /// Bytes that it reads at once, about.
 const BACKFILL_BYTES: u64 = 1 << 20;
 
-/// A place in a vbucket's history, for a stream.
+/// Where a stream reads a vbucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamOpen {
     /// Reads from memory.
     pub cursor: CursorId,
-    /// What has to come from disk first: all up to here.
+    /// Items up to this one have to come from disk first.
     pub from_disk: Option<u64>,
     /// Changes when the vbucket is rolled back.
     pub epoch: u64,
@@ -35,11 +35,11 @@ pub struct StreamOpen {
 pub struct BackfillPart {
     /// Versions, ascending.
     pub items: Vec<ItemData>,
-    /// All up to here was read.
+    /// The last sequence number that was covered.
     pub read_to: u64,
 }
 
-/// Keeps files from being cleaned up while it lives.
+/// Keeps files from being compacted until it is dropped.
 #[derive(Debug)]
 pub struct BackfillGuard(Rc<Cell<usize>>);
 
@@ -60,7 +60,7 @@ impl Bucket {
         self.with(vb, |vbucket| vbucket.high_seqno)
     }
 
-    /// A cursor that goes on after `start`, and wakes `notify` when there is more.
+    /// Opens a cursor that continues after `start`; `notify` is woken when there is more.
     pub fn open_stream(&self, vb: u16, start: u64, notify: &Rc<Notify>) -> Option<StreamOpen> {
         self.with(vb, |vbucket| {
             vbucket.listen(notify);
@@ -75,17 +75,17 @@ impl Bucket {
         self.with(vb, |vbucket| vbucket.checkpoints.remove(cursor));
     }
 
-    /// A stream has had all up to `seqno`.
+    /// A stream has got all up to `seqno`.
     pub fn advance(&self, vb: u16, cursor: CursorId, seqno: u64) {
         self.with(vb, |vbucket| vbucket.checkpoints.advance(cursor, seqno));
     }
 
-    /// What is next for a stream in memory; none if the vbucket is not here.
+    /// The next items in memory for a stream; none if the vbucket is not here.
     pub fn take(&self, vb: u16, cursor: CursorId) -> Option<Take> {
         self.with(vb, |vbucket| vbucket.checkpoints.take(cursor))
     }
 
-    /// Has clients of a vbucket wait, because its takeover cannot keep up with them, or lets them go on.
+    /// Refuses writes to a vbucket with TMPFAIL because its takeover cannot keep up, or accepts them again.
     pub fn hold_writes(&self, vb: u16, holds: bool) {
         self.with(vb, |vbucket| vbucket.backed_up = holds);
     }
@@ -95,14 +95,14 @@ impl Bucket {
         self.with(vb, |vbucket| vbucket.epoch)
     }
 
-    /// A backfill begins: files stay as they are while the answer lives, so that its view does.
+    /// Begins a backfill: files are not compacted until the answer is dropped, so that its view stays whole.
     pub fn begin_backfill(&self) -> BackfillGuard {
         let count = self.0.backfills.clone();
         count.set(count.get() + 1);
         BackfillGuard(count)
     }
 
-    /// Reads on from disk after `from`, as the vbucket was at `to`.
+    /// Reads from disk after `from`, from the view at `to`.
     ///
     /// # Errors
     /// If the disk cannot be read.
@@ -148,7 +148,7 @@ impl Bucket {
         done.unwrap_or(Err(Error::NotHere { vbucket: vb }))
     }
 
-    /// Takes a version in as the producer gave it.
+    /// Applies a version from the producer.
     ///
     /// # Errors
     /// As [`Bucket::begin_snapshot`].
@@ -156,10 +156,10 @@ impl Bucket {
         self.apply_all(vb, vec![data])
     }
 
-    /// Takes versions in as the producer gave them, in their order, and looks at the memory once.
+    /// Applies versions from the producer in their order, and checks the memory once.
     ///
     /// # Errors
-    /// As [`Bucket::begin_snapshot`]; what came before the version that does not fit is taken.
+    /// As [`Bucket::begin_snapshot`]; versions before the one that does not fit are applied.
     pub fn apply_all(&self, vb: u16, versions: Vec<ItemData>) -> Result<()> {
         let used = &self.0.used;
         let done = self.with(vb, |vbucket| {
@@ -176,34 +176,34 @@ impl Bucket {
                 {
                     continue;
                 }
-                (data.key, data.value) = self.own(data.key, data.value);
+                (data.key, data.value) = self.detach(data.key, data.value);
                 vbucket.take_quietly(Item::new(data, used));
             }
             vbucket.wake();
             took
         });
         done.unwrap_or(Err(Error::NotHere { vbucket: vb }))?;
-        self.dirty(vb);
+        self.mark_dirty(vb);
         self.free_memory_if_over();
         Ok(())
     }
 
-    /// Takes the producer's failover log over; false if it is none, or the vbucket is not here.
+    /// Adopts the producer's failover log; false if it is malformed, or the vbucket is not here.
     pub fn adopt_failover(&self, vb: u16, entries: Vec<FailoverEntry>) -> bool {
         let Some(table) = FailoverTable::adopt(entries) else { return false };
         let done = self.with(vb, |vbucket| {
             vbucket.failover = table;
             vbucket.state_dirty = true;
         });
-        self.dirty(vb);
+        self.mark_dirty(vb);
         done.is_some()
     }
 
-    /// Forgets what a replica has after `seqno`. Where versions that were the newest then are gone for good it forgets
-    /// everything; the answer says where it is.
+    /// Rolls a replica back to `seqno`; to 0 if versions that were the newest then have been removed from disk. Answers the
+    /// sequence number that was reached.
     ///
     /// # Errors
-    /// If the disk does not let us.
+    /// If the disk fails.
     pub async fn roll_back(&self, vb: u16, seqno: u64) -> Result<u64> {
         let _lock = self.0.log_lock.lock().await;
         self.flush_all_locked().await?;
@@ -252,11 +252,11 @@ impl Bucket {
         } else {
             self.with(vb, |vbucket| vbucket.roll_back(to, &gone_items, back));
         }
-        self.dirty(vb);
+        self.mark_dirty(vb);
         Ok(to)
     }
 
-    /// Whether streams are to be held up, because memory is short.
+    /// Whether streams have to wait because memory is short.
     pub fn throttles_replication(&self) -> bool {
         self.0.settings.memory.throttles_replication(self.used_bytes())
     }

@@ -11,7 +11,7 @@ use super::item::Item;
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     pub item: Rc<Item>,
-    /// Whether the item has its value; else it is on disk.
+    /// Whether the item's value is in memory; else it is on disk.
     pub resident: bool,
     /// The version of the document that is on disk; 0 for none.
     pub on_disk: u64,
@@ -29,7 +29,7 @@ impl Slot {
     }
 }
 
-/// What a slot counts for.
+/// What a slot adds to the table's counts.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     documents: u64,
@@ -47,7 +47,8 @@ impl Counts {
     }
 }
 
-/// Documents by key. They are also walked in the order in which they came, so that nothing depends on hashes.
+/// Documents by key. The search for values to eject walks them in their order of arrival, so that it does not depend on
+/// hashes.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     places: FxHashMap<Bytes, u32>,
@@ -55,8 +56,9 @@ pub(super) struct Table {
     free: Vec<u32>,
     documents: u64,
     resident: u64,
-    /// Documents whose value can be taken out of memory: nobody looks for them in vain.
+    /// Documents whose value can be ejected: without any, no search begins.
     ejectable: u64,
+    /// Where the search for values to eject stopped.
     hand: usize,
 }
 
@@ -65,7 +67,7 @@ impl Table {
         self.places.get(key).and_then(|place| self.slots[*place as usize].as_ref())
     }
 
-    /// Changes a slot, and counts again what it counts for.
+    /// Changes a slot, and updates the counts.
     fn change<T>(&mut self, key: &[u8], change: impl FnOnce(&mut Slot) -> T) -> Option<T> {
         let place = self.places.get(key)?;
         let slot = self.slots[*place as usize].as_mut()?;
@@ -82,7 +84,7 @@ impl Table {
         self.ejectable = self.ejectable + after.ejectable - before.ejectable;
     }
 
-    /// The newest version of a document; which one is on disk is not changed by it.
+    /// Stores the newest version of a document; the version on disk stays what it is.
     pub fn put(&mut self, item: Rc<Item>) {
         let replaced = self.change(&item.key, |slot| {
             *slot = Slot { item: item.clone(), resident: true, on_disk: slot.on_disk };
@@ -100,24 +102,24 @@ impl Table {
         }
     }
 
-    /// As it is read from disk at the start: the item has no value there.
+    /// Stores a version that was found in the log at start; the item has no value in memory.
     pub fn restore(&mut self, item: Rc<Item>, on_disk: u64) {
         let key = item.key.clone();
         self.put(item);
         self.change(&key, |slot| {
             slot.on_disk = on_disk;
-            // A deletion has no value that could be elsewhere.
+            // A deletion has no value.
             slot.resident = slot.item.is_deleted();
         });
     }
 
-    /// A version is on disk; answers the one that was before.
+    /// A version is on disk; answers which one was before.
     pub fn persisted(&mut self, key: &[u8], seqno: u64) -> Option<u64> {
         let before = self.change(key, |slot| std::mem::replace(&mut slot.on_disk, seqno))?;
         (before != 0).then_some(before)
     }
 
-    /// A value was read from disk; it stays, if no newer version came meanwhile.
+    /// A value was read from disk; it is kept if no newer version arrived meanwhile.
     pub fn fetched(&mut self, item: Rc<Item>) {
         let key = item.key.clone();
         self.change(&key, |slot| {
@@ -136,8 +138,7 @@ impl Table {
         }
     }
 
-    /// Takes values out of memory that are on disk, until `want` bytes are freed or there are no more; `bare` makes an item
-    /// without its value.
+    /// Ejects values that are on disk, until `want` bytes are freed or none is left; `bare` makes an item without its value.
     pub fn eject(&mut self, want: u64, bare: impl Fn(&Item) -> Rc<Item>) -> u64 {
         let mut freed = 0;
         while freed < want && self.ejectable > 0 {
@@ -154,12 +155,12 @@ impl Table {
         freed
     }
 
-    /// Documents that are there, without deletions.
+    /// Documents, without deletions.
     pub fn documents(&self) -> u64 {
         self.documents
     }
 
-    /// Versions whose value is in memory, deletions too.
+    /// Versions whose value is in memory, including deletions.
     pub fn resident(&self) -> u64 {
         self.resident
     }

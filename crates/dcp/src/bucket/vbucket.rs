@@ -20,21 +20,21 @@ pub(super) struct Vbucket {
     pub table: Table,
     pub checkpoints: Checkpoints,
     pub index: SeqnoIndex,
-    /// Where it is in its producer's stream; where clients write, all is whole always.
+    /// The position in its producer's stream; always whole in an active vbucket.
     pub snapshot: SnapshotCursor,
     pub high_seqno: u64,
     pub persisted_seqno: u64,
     pub purge_seqno: u64,
     pub max_cas: u64,
-    /// Bounds of the snapshot that the version written last is in; equal where it was whole.
+    /// Bounds of the snapshot of the version that was persisted last; equal if that snapshot is whole.
     pub written_snapshot: (u64, u64),
-    /// The log has to be told of the state.
+    /// Whether the state has changed since it was written to the log.
     pub state_dirty: bool,
-    /// A takeover cannot keep up with clients: they wait.
+    /// Whether writes are refused because a takeover cannot keep up.
     pub backed_up: bool,
-    /// Counts rollbacks: a stream that began before one ends.
+    /// Number of rollbacks: a stream that began before one of them ends.
     pub epoch: u64,
-    /// Who waits for items.
+    /// Streams that wait for items.
     listeners: Vec<Weak<Notify>>,
 }
 
@@ -67,20 +67,20 @@ impl Vbucket {
         }
     }
 
-    /// Wakes who waits for items or for a change of state.
+    /// Wakes streams that wait for items or for a change of state.
     pub fn wake(&self) {
         for listener in self.listeners.iter().filter_map(Weak::upgrade) {
             listener.notify_one();
         }
     }
 
-    /// Takes a version in: it is the newest of its document and of the vbucket.
+    /// Stores a version: the newest of its document and of the vbucket.
     pub fn take(&mut self, item: Rc<Item>) {
         self.take_quietly(item);
         self.wake();
     }
 
-    /// The same; nobody is woken yet.
+    /// As [`Vbucket::take`], without waking streams.
     pub fn take_quietly(&mut self, item: Rc<Item>) {
         self.high_seqno = item.by_seqno;
         self.max_cas = self.max_cas.max(item.cas);
@@ -88,7 +88,7 @@ impl Vbucket {
         self.checkpoints.push(item);
     }
 
-    /// A marker came from the producer.
+    /// The producer sent a snapshot marker.
     pub fn marker(&mut self, marker: Marker) -> Result<(), OutOfOrder> {
         self.snapshot.marker(marker)?;
         let bounds = Bounds {
@@ -96,7 +96,7 @@ impl Vbucket {
             end: marker.end,
             disk: marker.flags & SNAPSHOT_DISK != 0,
         };
-        // Items of two snapshots may share a checkpoint only where a document can be in it once more.
+        // Snapshots from memory may share a checkpoint; a disk snapshot and one that begins a checkpoint may not.
         if marker.flags & (SNAPSHOT_CHECKPOINT | SNAPSHOT_DISK) != 0 {
             self.checkpoints.begin(Some(bounds));
         } else {
@@ -105,7 +105,7 @@ impl Vbucket {
         Ok(())
     }
 
-    /// Where the vbucket is, to ask a producer for what follows.
+    /// From where to ask a producer for more.
     pub fn resume(&self) -> StreamStart {
         self.snapshot.resume(self.failover.uuid())
     }
@@ -116,12 +116,12 @@ impl Vbucket {
         StateRecord { state: self.state, snap_start, snap_end, failover: self.failover.entries() }
     }
 
-    /// The next version of a document of a client.
+    /// Sequence number and CAS of a client's next version.
     pub fn next(&mut self, now_cas: u64) -> (u64, u64) {
         (self.high_seqno + 1, now_cas.max(self.max_cas + 1))
     }
 
-    /// Changes the state; one that becomes active begins a history.
+    /// Changes the state; a vbucket that becomes active begins a new history.
     pub fn set_state(&mut self, state: VbucketState, fresh_uuid: u64) {
         if state == self.state {
             return;
@@ -131,7 +131,7 @@ impl Vbucket {
             self.checkpoints.begin(None);
         }
         if self.state == VbucketState::Active {
-            // From now on snapshots come from a producer; what is here is whole.
+            // From now on snapshots come from a producer; what the vbucket has is whole.
             self.snapshot = SnapshotCursor::new(self.high_seqno, self.high_seqno, self.high_seqno);
         }
         self.state = state;
@@ -140,7 +140,7 @@ impl Vbucket {
         self.wake();
     }
 
-    /// Forgets what came after `seqno`; what has become the newest version again is given with its data.
+    /// Rolls back to `seqno`: `gone` are the versions after it, `back` those that are the newest of their document again.
     pub fn roll_back(&mut self, seqno: u64, gone: &[ItemData], back: Vec<(Rc<Item>, u64)>) {
         for item in gone {
             self.table.remove(&item.key);

@@ -1,4 +1,4 @@
-//! Addresses of buckets, as people write them: `couchbase://HOST[:PORT]/BUCKET`.
+//! Addresses of buckets: `couchbase://HOST[:PORT]/BUCKET`.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ const DATA_PORTS: [u16; 2] = [11210, 11207];
 /// A bucket on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketAddress {
-    /// Whether TLS is spoken.
+    /// Whether to use TLS.
     pub tls: bool,
     /// Name or address of the host, without brackets.
     pub host: String,

@@ -1,4 +1,4 @@
-//! Reaching a server: who we are, which bucket, and what it answers.
+//! A client of a server: authentication, the bucket, requests and answers.
 
 mod address;
 
@@ -30,17 +30,17 @@ pub struct ClientOptions {
     pub address: String,
     /// The bucket.
     pub bucket: String,
-    /// Who we are.
+    /// User and password.
     pub credentials: Credentials,
-    /// Whom we trust; plain without.
+    /// TLS, with the certificates to trust; none is without TLS.
     pub tls: Option<Arc<ClientConfig>>,
     /// How long one answer may take.
     pub timeout: Duration,
-    /// What we call ourselves.
+    /// Our name in HELLO.
     pub agent: String,
 }
 
-/// A connection that is authenticated and has a bucket. One request is under way at a time.
+/// An authenticated connection with a bucket. It has one request at a time.
 pub struct Client {
     env: Env,
     incoming: Incoming,
@@ -51,11 +51,11 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects, authenticates with the strongest mechanism that the server has, and chooses the bucket. The password is
-    /// never sent as it is over a plain connection, but to this machine.
+    /// Connects, authenticates with the server's strongest mechanism, and selects the bucket. The password itself is never
+    /// sent over a connection without TLS, except to this machine.
     ///
     /// # Errors
-    /// If the server cannot be reached, does not know us, or cannot prove that it does; or has no such bucket.
+    /// If the server cannot be reached, refuses us, cannot prove that it knows the password, or has no such bucket.
     pub async fn connect(env: &Env, options: &ClientOptions) -> Result<Client> {
         let connecting = Wire::connect(env, &options.address, options.tls.clone());
         let silent = || Error::Silent {
@@ -78,7 +78,7 @@ impl Client {
         Ok(client)
     }
 
-    /// A client over a connection on which nothing was said yet.
+    /// A client over a fresh connection.
     pub fn over(env: &Env, wire: Wire, timeout: Duration) -> Client {
         Client {
             env: env.clone(),
@@ -105,10 +105,10 @@ impl Client {
         Wire { incoming: self.incoming, outgoing: self.outgoing }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// If there is none in time, or it is not right. A status that refuses is no error here.
+    /// If no valid answer arrives in time. A status that refuses is no error here.
     pub async fn ask(&mut self, vb: u16, body: Body) -> Result<Response> {
         self.next_opaque += 1;
         let request = Request::new(self.next_opaque, vb, body);
@@ -116,7 +116,7 @@ impl Client {
         self.response(self.next_opaque).await
     }
 
-    /// Sends a request; its answer is to be waited for.
+    /// Sends a request, whose answer the caller waits for.
     ///
     /// # Errors
     /// If the connection breaks.
@@ -133,7 +133,7 @@ impl Client {
         let waiting = async {
             loop {
                 let packet = incoming.expect("before it answered").await?;
-                // A server may ask, too; who asks here has no time for it.
+                // Servers may send requests, too; this client ignores them.
                 if packet.kind == Kind::Response {
                     let wrong = |source| Error::Protocol { address: address.clone(), source };
                     let response = Response::parse(packet).map_err(wrong)?;
@@ -306,7 +306,7 @@ impl Client {
         }
     }
 
-    /// Asks for what must be done.
+    /// As [`Client::ask`], but a refusal is an error.
     ///
     /// # Errors
     /// As [`Client::ask`], and if the server refuses.

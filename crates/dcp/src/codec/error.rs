@@ -45,7 +45,7 @@ pub enum DecodeError {
         /// Bytes accepted.
         limit: usize,
     },
-    /// Extras and key do not fit into the body.
+    /// Extras and key are longer than the body.
     #[error("a packet claims {parts} bytes of extras and key in a body of {body}")]
     PartsExceedBody {
         /// Bytes of extras and key.
@@ -87,7 +87,7 @@ pub enum DecodeError {
         /// Its bytes.
         found: usize,
     },
-    /// A number that stands for nothing.
+    /// A number without a meaning.
     #[error("opcode {opcode:#04x}: {field} {found} is not known")]
     Number {
         /// The opcode.

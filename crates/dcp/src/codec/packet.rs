@@ -55,7 +55,7 @@ pub struct Packet {
     pub datatype: u8,
     /// The vbucket of a request, the status of a response.
     pub vbucket_or_status: u16,
-    /// Chosen by who asks, repeated by who answers.
+    /// Chosen in the request, repeated in the response.
     pub opaque: u32,
     /// Version of the document.
     pub cas: u64,
@@ -129,8 +129,7 @@ impl Packet {
     /// bytes that have not come: the parts share the buffer.
     ///
     /// # Errors
-    /// If the header is not right. The buffer cannot be used any more then: nobody knows where the next packet
-    /// begins.
+    /// If the header is malformed. The buffer cannot be used any more then: where the next packet begins is unknown.
     pub fn take(
         buffer: &mut BytesMut,
         max_body_bytes: usize,

@@ -7,7 +7,7 @@ use super::fields::{Fields, Writer, u16s};
 use super::opcode::{Opcode, wire_numbers};
 use super::packet::{Kind, Packet};
 
-/// Flag of OPEN: who opens wants to be sent, so the server is the producer.
+/// Flag of OPEN: the server is the producer.
 pub const OPEN_PRODUCER: u32 = 1;
 /// Flag of OPEN: values come with their extended attributes.
 pub const OPEN_XATTRS: u32 = 4;
@@ -20,14 +20,14 @@ pub const OPEN_DELETE_TIMES: u32 = 0x20;
 pub const STREAM_TAKEOVER: u32 = 1;
 /// Flag of a stream: only what is on disk.
 pub const STREAM_DISK_ONLY: u32 = 2;
-/// Flag of a stream: its end is what is the highest number now.
+/// Flag of a stream: it ends at the vbucket's highest sequence number of now.
 pub const STREAM_TO_LATEST: u32 = 4;
 /// Flag of a stream: only if the vbucket is active.
 pub const STREAM_ACTIVE_ONLY: u32 = 0x10;
 
 /// Flag of a snapshot: it comes from memory.
 pub const SNAPSHOT_MEMORY: u32 = 1;
-/// Flag of a snapshot: it comes from disk; a document is in it once.
+/// Flag of a snapshot: it comes from disk and holds each document once.
 pub const SNAPSHOT_DISK: u32 = 2;
 /// Flag of a snapshot: the consumer begins a checkpoint.
 pub const SNAPSHOT_CHECKPOINT: u32 = 4;
@@ -42,11 +42,11 @@ wire_numbers! {
     VbucketState: u8 {
         /// Takes writes, and streams to others.
         Active = 1,
-        /// Follows another.
+        /// Follows an active copy.
         Replica = 2,
         /// Is about to become active.
         Pending = 3,
-        /// Is not here any more.
+        /// Is no longer in use.
         Dead = 4,
     }
 }

@@ -1,4 +1,4 @@
-//! What a consumer that keeps nothing counts.
+//! The counts of a consumer that keeps nothing.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::codec::FailoverEntry;
 use crate::policy::{SnapshotCursor, StreamStart};
 
-/// What came of one vbucket.
+/// What one vbucket sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
     /// Mutations.
@@ -16,7 +16,7 @@ pub struct Count {
     pub deletions: u64,
     /// Bytes of all messages, headers too.
     pub bytes: u64,
-    /// Where the stream is.
+    /// The position of the stream.
     pub at: SnapshotCursor,
     /// The producer's failover log, newest first.
     pub failover: Vec<FailoverEntry>,
@@ -40,7 +40,7 @@ impl Count {
         self.mutations + self.deletions
     }
 
-    /// How to ask for what follows.
+    /// How to ask for more.
     pub fn resume(&self) -> StreamStart {
         self.at.resume(self.failover.first().map_or(0, |newest| newest.uuid))
     }
@@ -51,22 +51,22 @@ impl Count {
 pub struct Counts(Rc<RefCell<BTreeMap<u16, Count>>>);
 
 impl Counts {
-    /// What came of a vbucket.
+    /// The counts of a vbucket.
     pub fn of(&self, vb: u16) -> Count {
         self.0.borrow().get(&vb).cloned().unwrap_or_default()
     }
 
-    /// All of them.
+    /// The counts of all vbuckets.
     pub fn all(&self) -> BTreeMap<u16, Count> {
         self.0.borrow().clone()
     }
 
-    /// Changes what is known of a vbucket.
+    /// Changes the counts of a vbucket.
     pub(crate) fn change<T>(&self, vb: u16, change: impl FnOnce(&mut Count) -> T) -> T {
         change(self.0.borrow_mut().entry(vb).or_default())
     }
 
-    /// A vbucket is read from here on.
+    /// A vbucket is read from this position on.
     pub fn begin_at(&self, vb: u16, seqno: u64, failover: Vec<FailoverEntry>) {
         self.change(vb, |count| {
             count.at = SnapshotCursor::new(seqno, seqno, seqno);

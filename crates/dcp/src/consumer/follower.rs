@@ -10,18 +10,18 @@ use crate::codec::{Body, OPEN_PRODUCER, Packet, Request, Status};
 use crate::wire::{Incoming, Outgoing};
 use crate::{Error, Result};
 
-/// Packets that are taken together at most.
+/// The most packets that are handled together.
 const BATCH_PACKETS: usize = 1024;
 
-/// A rate that is not passed: what came before its time is waited for.
+/// A rate limit: packets that arrive too early are followed by a wait.
 #[derive(Clone, Copy, Debug)]
 struct Cap {
     rate_bytes_per_s: f64,
-    /// When what has come so far would have come at the rate.
+    /// When the bytes received so far would have arrived at the rate.
     due: Time,
 }
 
-/// A connection that was opened for streams.
+/// A connection for streams.
 pub struct Follower {
     env: Env,
     consumer: Consumer,
@@ -31,10 +31,10 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Opens a connection under a name and says how much may be under way; 0 is without flow control.
+    /// Opens a connection under a name, with a window for flow control; 0 is without.
     ///
     /// # Errors
-    /// If the producer refuses, or does not take the window: more would come than is asked for.
+    /// If the producer refuses the connection or the window: without one it would send too much.
     pub async fn open(
         env: &Env,
         mut client: Client,
@@ -63,7 +63,7 @@ impl Follower {
         Ok(Follower { env: env.clone(), consumer, incoming, out, cap: None })
     }
 
-    /// Takes no more than this from now on.
+    /// Limits the rate from now on.
     pub fn cap(&mut self, rate_bytes_per_s: f64) {
         self.cap = Some(Cap { rate_bytes_per_s, due: self.env.now() });
     }
@@ -73,12 +73,12 @@ impl Follower {
         &self.consumer
     }
 
-    /// What happened and was not told yet.
+    /// The next event.
     pub fn event(&mut self) -> Option<Event> {
         self.consumer.event()
     }
 
-    /// Asks for a stream of a vbucket, from where it is on.
+    /// Requests a stream of a vbucket, from its position on.
     ///
     /// # Errors
     /// If there is one, or the vbucket takes none.
@@ -101,11 +101,11 @@ impl Follower {
         }
     }
 
-    /// Sends what is to be sent, and takes in what comes next; answers what happened. Not to be dropped while it waits,
-    /// but at the connection's end.
+    /// Sends what is due and handles the next packets; answers the events. Dropping the future while it waits is allowed
+    /// only if the connection is dropped, too.
     ///
     /// # Errors
-    /// If the connection breaks or the producer sends what is not right.
+    /// If the connection breaks or the producer violates the protocol.
     pub async fn step(&mut self) -> Result<Option<Event>> {
         if let Some(event) = self.consumer.event() {
             return Ok(Some(event));
@@ -141,7 +141,7 @@ impl Follower {
             packets.push(packet);
         }
         if let Some(cap) = &mut self.cap {
-            // No credit is saved up while nothing comes.
+            // Idle time gives no credit.
             let takes = Duration::from_secs_f64(bytes as f64 / cap.rate_bytes_per_s);
             cap.due = cap.due.max(self.env.now()) + takes;
             let due = cap.due;

@@ -2,9 +2,9 @@
 //!
 //! | kind | does |
 //! | --- | --- |
-//! | [`ConsumerKind::Mainstream`] | takes message by message into the bucket, as `kv_engine` does |
-//! | [`ConsumerKind::Batching`] | takes what has come together, vbucket by vbucket |
-//! | [`ConsumerKind::Fast`] | a measuring device: counts mutations and says that they were persisted. Nothing is kept |
+//! | [`ConsumerKind::Mainstream`] | applies message by message, as `kv_engine` does |
+//! | [`ConsumerKind::Batching`] | applies the messages of one read together, vbucket by vbucket |
+//! | [`ConsumerKind::Fast`] | a measuring device: counts mutations, reports them as persisted, and keeps nothing |
 
 mod counts;
 mod follower;
@@ -26,9 +26,9 @@ pub use counts::{Count, Counts};
 pub use follower::Follower;
 use stream::{Stream, item_of};
 
-/// How often a consumer looks whether its bucket has memory again.
+/// How often a consumer checks whether its bucket has memory again.
 const MEMORY_LOOK: Duration = Duration::from_millis(10);
-/// The interval of NOOPs that it asks for.
+/// The interval of NOOPs that a consumer asks for.
 pub const NOOP_INTERVAL: Duration = Duration::from_secs(20);
 
 /// How a consumer works.
@@ -37,48 +37,48 @@ pub enum ConsumerKind {
     /// Message by message.
     #[default]
     Mainstream,
-    /// What came together, together.
+    /// The messages of one read together.
     Batching,
     /// Counts only: a measuring device.
     Fast,
 }
 
-/// Where a consumer puts what comes.
+/// Where a consumer puts items.
 #[derive(Clone)]
 pub enum Sink {
     /// Into a bucket.
     Bucket(Bucket),
-    /// Nowhere; it is counted.
+    /// Nowhere; they are counted.
     Count(Counts),
 }
 
-/// Something that whoever drives a consumer may want to know.
+/// Something that the caller of a consumer may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A stream was granted, after so many rollbacks.
     Opened {
         /// The vbucket.
         vb: u16,
-        /// How often the consumer had to go back first.
+        /// How often the consumer had to roll back first.
         rollbacks: u32,
     },
     /// A stream was refused.
     Refused {
         /// The vbucket.
         vb: u16,
-        /// With what.
+        /// The status.
         status: String,
     },
     /// A stream ended.
     Ended {
         /// The vbucket.
         vb: u16,
-        /// Why; none if the number is not known.
+        /// Why; none if the reason's number is unknown.
         reason: EndReason,
     },
 }
 
-/// What a consumer took in.
+/// What a consumer received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConsumerStats {
     /// Mutations, deletions and expirations.
@@ -87,20 +87,20 @@ pub struct ConsumerStats {
     pub bytes: u64,
     /// Bytes acknowledged.
     pub acknowledged_bytes: u64,
-    /// Messages that wait because memory is short.
+    /// Messages that are buffered because memory is short.
     pub buffered_items: u64,
     /// Times that it had to wait for memory.
     pub stops: u64,
-    /// How long it waited for memory, stops that are over.
+    /// How long it waited for memory, without a stop that still lasts.
     pub stopped: Duration,
-    /// The longest of them.
+    /// The longest stop.
     pub longest_stop: Duration,
     /// Rollbacks.
     pub rollbacks: u64,
 }
 
 impl ConsumerStats {
-    /// Both together; of the longest stops the longer.
+    /// The sum of both; the longest stop is the longer of the two.
     #[must_use]
     pub fn and(self, other: &ConsumerStats) -> ConsumerStats {
         ConsumerStats {
@@ -126,11 +126,11 @@ pub struct Consumer {
     streams: BTreeMap<u16, Stream>,
     by_opaque: BTreeMap<u32, u16>,
     next_opaque: u32,
-    /// Messages that came while memory was short.
+    /// Messages that arrived while memory was short.
     buffered: VecDeque<Request>,
     /// Bytes that were applied while memory was short.
     withheld_bytes: usize,
-    /// Items that were put into the bucket and have cost no core time yet.
+    /// Applied items whose core time has not been charged yet.
     unpaid_items: u64,
     /// Since when it waits for memory.
     stopped: Option<Time>,
@@ -159,7 +159,7 @@ impl Consumer {
         }
     }
 
-    /// What it took in.
+    /// What it received.
     pub fn stats(&self) -> ConsumerStats {
         ConsumerStats { buffered_items: self.buffered.len() as u64, ..self.stats }
     }
@@ -169,7 +169,7 @@ impl Consumer {
         self.streams.keys().copied()
     }
 
-    /// What happened.
+    /// The next event.
     pub fn event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -179,7 +179,7 @@ impl Consumer {
         self.next_opaque
     }
 
-    /// The settings that it asks its producer for.
+    /// The settings that it sends to its producer.
     pub fn controls(&mut self, window_bytes: u32) -> Vec<Request> {
         self.liveness = Some(ConsumerLiveness::new(self.env.now(), NOOP_INTERVAL));
         let window = window_bytes.to_string();
@@ -197,18 +197,18 @@ impl Consumer {
         settings.into()
     }
 
-    /// Takes packets in that have come together; answers go to `out`.
+    /// Handles the packets of one read; answers go to `out`.
     ///
     /// # Errors
-    /// If the producer sent what is not right: the connection cannot go on.
+    /// If the producer violated the protocol: the connection has to end.
     pub async fn take(&mut self, packets: Vec<Packet>, out: &mut Outgoing) -> Result<()> {
         if let Some(liveness) = &mut self.liveness {
             liveness.heard(self.env.now());
         }
-        // Whoever calls has read the connection once.
+        // The caller has read the connection once.
         let work = Work::ReceivePackets { reads: 1, packets: packets.len() as u64 };
         self.env.work(work, || ()).await;
-        // Items that have come together for one vbucket.
+        // Consecutive items of one vbucket.
         let mut batch: (u16, Vec<ItemData>) = (0, Vec::new());
         for packet in packets {
             if packet.kind == Kind::Response {
@@ -231,7 +231,7 @@ impl Consumer {
         self.acknowledge(out)
     }
 
-    /// The core time of the items that were put into the bucket passes.
+    /// Charges the core time of applied items.
     async fn pay(&mut self) {
         let items = std::mem::take(&mut self.unpaid_items);
         if items > 0 {
@@ -263,7 +263,7 @@ impl Consumer {
         }
     }
 
-    /// What memory that is short asks of this consumer; none where there is enough.
+    /// What the consumer has to do because memory is short; none if there is enough.
     fn throttled(&mut self) -> Option<ReplicationPressure> {
         let Sink::Bucket(bucket) = &self.sink else { return None };
         let short = bucket.throttles_replication() || !self.buffered.is_empty();
@@ -287,7 +287,7 @@ impl Consumer {
         self.throttled() == Some(ReplicationPressure::Buffer)
     }
 
-    /// Whether `request` belongs to a stream that is open.
+    /// Whether `request` belongs to an open stream.
     fn is_current(&self, request: &Request) -> bool {
         let stream = self.streams.get(&request.vbucket);
         stream.is_some_and(|stream| stream.opaque() == request.opaque)
@@ -304,7 +304,7 @@ impl Consumer {
             return out
                 .put(Response::new(Opcode::Noop, opaque, Status::Success, Answer::Empty).packet());
         }
-        // What a stream that was closed had on its way is dropped.
+        // Messages of a closed stream that were still on their way are dropped.
         if !self.is_current(&request) {
             return match request.body {
                 Body::SetVbucketState { .. } => {
@@ -385,7 +385,7 @@ impl Consumer {
         }
     }
 
-    /// An item came; says whether its snapshot is whole with it.
+    /// An item arrived; answers whether it completes its snapshot.
     fn arrived(&mut self, vb: u16, seqno: u64) -> Result<bool> {
         let wrong = |source| Error::Stream { vbucket: vb, source };
         if let Sink::Count(counts) = &self.sink {
@@ -397,7 +397,7 @@ impl Consumer {
         }
     }
 
-    /// Answers a marker that asked for it, once its snapshot is whole.
+    /// Answers a marker that asked for an answer, once its snapshot is whole.
     fn answer_marker(&mut self, vb: u16, out: &mut Outgoing) -> Result<()> {
         let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
         if !stream.owes_answer() {
@@ -418,7 +418,7 @@ impl Consumer {
         }
     }
 
-    /// Acknowledges what it is time for.
+    /// Acknowledges bytes if that is due.
     fn acknowledge(&mut self, out: &mut Outgoing) -> Result<()> {
         if self.withheld_bytes > 0 && self.throttled().is_none() {
             self.acks.processed(std::mem::take(&mut self.withheld_bytes));
@@ -431,7 +431,7 @@ impl Consumer {
         Ok(())
     }
 
-    /// What time brings: buffered messages, acknowledgements. Answers when to look again.
+    /// Does what is due: buffered messages, acknowledgements. Answers when to come back.
     ///
     /// # Errors
     /// If the producer is gone.

@@ -1,4 +1,4 @@
-//! Asking for streams, and what the producer answers.
+//! Requests for streams, and the producer's answers.
 
 use super::stream::Stream;
 use super::{Consumer, Event, Sink};
@@ -10,7 +10,7 @@ use crate::wire::Outgoing;
 use crate::{Error, Result};
 
 impl Consumer {
-    /// Asks for a stream of a vbucket, from where it is on. `asked` is the opaque of the ADD_STREAM that wants it.
+    /// Requests a stream of a vbucket, from its position on. `asked` is the opaque of the ADD_STREAM that wants it.
     ///
     /// # Errors
     /// [`Status::Exists`] if there is one, [`Status::NotMyVbucket`] if the vbucket takes no streams.
@@ -44,13 +44,13 @@ impl Consumer {
             stream.flags()
         });
         let StreamStart { start, uuid, snap_start, snap_end } = at;
-        // Who has nothing has no history.
+        // An empty vbucket has no history.
         let uuid = if start == 0 { 0 } else { uuid };
         let request = StreamRequest { flags, start, end: u64::MAX, uuid, snap_start, snap_end };
         Request::new(opaque, vb, Body::StreamRequest(request))
     }
 
-    /// Forgets a stream: whoever asked for it does not want it any more.
+    /// Closes a stream that is no longer wanted.
     pub fn close_stream(&mut self, vb: u16) -> Option<Request> {
         let stream = self.streams.remove(&vb)?;
         self.by_opaque.remove(&stream.opaque());
@@ -60,7 +60,7 @@ impl Consumer {
     /// A response of the producer.
     pub(super) async fn answered(&mut self, response: Response, out: &mut Outgoing) -> Result<()> {
         if response.opcode != Opcode::StreamRequest {
-            // Settings that a producer does not know are its own loss.
+            // A producer may refuse settings that it does not know.
             return Ok(());
         }
         let Some(vb) = self.by_opaque.get(&response.opaque).copied() else { return Ok(()) };

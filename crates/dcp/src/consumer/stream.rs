@@ -4,10 +4,10 @@ use crate::bucket::{ItemData, ItemKind};
 use crate::codec::{Body, Marker, Request, SNAPSHOT_ACK};
 use crate::policy::{OutOfOrder, SnapshotCursor, StreamStart};
 
-/// A producer that sends its consumer back more often than this without an end is not right.
+/// A producer that demands more rollbacks than this in a row is broken.
 const ROLLBACKS_MAX: u32 = 8;
 
-/// A stream that was asked for.
+/// A requested stream.
 #[derive(Debug)]
 pub(super) struct Stream {
     opaque: u32,
@@ -25,7 +25,7 @@ impl Stream {
         Stream { opaque: 0, flags, asked, at, owes: false, rollbacks: 0 }
     }
 
-    /// It is asked for, from here on.
+    /// Requested, from this position.
     pub fn begin(&mut self, opaque: u32, at: StreamStart) {
         self.opaque = opaque;
         self.at = SnapshotCursor::new(at.start, at.snap_start, at.snap_end);
@@ -48,7 +48,7 @@ impl Stream {
         self.rollbacks
     }
 
-    /// The producer sent it back; says whether it is worth asking again.
+    /// The producer demanded a rollback; answers whether to ask again.
     pub fn rolled_back(&mut self) -> bool {
         self.rollbacks += 1;
         self.rollbacks <= ROLLBACKS_MAX
@@ -60,7 +60,7 @@ impl Stream {
         Ok(())
     }
 
-    /// An item came; says whether its snapshot is whole with it.
+    /// An item arrived; answers whether it completes its snapshot.
     pub fn item(&mut self, seqno: u64) -> Result<bool, OutOfOrder> {
         self.at.item(seqno)?;
         Ok(self.at.is_whole())

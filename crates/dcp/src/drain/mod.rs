@@ -1,6 +1,6 @@
-//! Reading a bucket's changes and keeping nothing: how fast can its producers send?
+//! Reads a bucket's changes and discards them: how fast can its producers send?
 //!
-//! Read-only: it opens connections, asks for streams and acknowledges what came. Flow control is always on.
+//! Read-only: it opens connections, requests streams and acknowledges what it received. Flow control is always on.
 
 mod nodes;
 mod report;
@@ -24,17 +24,17 @@ pub struct DrainSettings {
     pub window_bytes: u32,
     /// Connections to each node.
     pub connections: u16,
-    /// All connections together take no more than this.
+    /// The most that all connections together receive.
     pub rate_bytes_per_s: Option<f64>,
     /// The vbuckets to read; none for all that are active.
     pub vbuckets: Option<Vec<u16>>,
-    /// Begins with what is written from now on, and has no end.
+    /// Begins with what is written from now on, and does not end.
     pub follow: bool,
-    /// What connections are called; a number follows.
+    /// The names of the connections, before their number.
     pub name: String,
 }
 
-/// A drain under way.
+/// A running drain.
 pub struct Drain {
     env: Env,
     began: Time,
@@ -55,9 +55,9 @@ struct Draining {
     _task: Task<()>,
 }
 
-/// What a connection tells.
+/// What a connection reports.
 enum Told {
-    /// A vbucket's stream ended, otherwise than it should.
+    /// The stream of a vbucket ended before all was sent.
     Ended(u16, String),
     /// All its streams have ended, or it broke.
     Done(usize, Time, Option<Error>),
@@ -67,7 +67,7 @@ impl Drain {
     /// Connects to every node that has vbuckets, and begins.
     ///
     /// # Errors
-    /// If a node cannot be reached, refuses us, or does not keep to flow control; or has none of the vbuckets.
+    /// If a node cannot be reached, refuses us or flow control, or has none of the vbuckets.
     pub async fn start(
         env: &Env,
         options: &ClientOptions,
@@ -118,7 +118,7 @@ impl Drain {
         Ok(Drain { env: env.clone(), began: all_began, reports, connections, ended: 0, ends })
     }
 
-    /// Waits until all has come.
+    /// Waits until all streams have ended.
     ///
     /// # Errors
     /// If a connection breaks.
@@ -141,10 +141,10 @@ impl Drain {
         Ok(())
     }
 
-    /// What has come so far.
+    /// The report so far.
     pub fn report(&self) -> DrainReport {
         let now = self.env.now();
-        // Of a drain that is done the time is that of its last connection.
+        // A finished drain took as long as its last connection.
         let last = self.connections.iter().map(|connection| connection.ended.unwrap_or(now)).max();
         let seconds = (last.unwrap_or(now) - self.began).as_secs_f64();
         let connections = self.connections.iter().map(|connection| ConnectionReport {
@@ -188,7 +188,7 @@ async fn open(
             counts.begin_at(*vb, *seqno, log);
         }
     }
-    // Without a window a producer sends without end.
+    // Without a window the producer would send without bound.
     let window = settings.window_bytes.max(1);
     let consumer = Consumer::new(env, ConsumerKind::Fast, Sink::Count(counts.clone()), window);
     let mut follower = Follower::open(env, client, name, consumer, window).await?;
@@ -220,7 +220,7 @@ async fn drain(env: Env, place: usize, mut follower: Follower, told: mpsc::Unbou
             }
             _ => continue,
         };
-        // Whoever is told may have gone.
+        // The drain may have been dropped.
         let _ = told.send(Told::Ended(ended.0, ended.1));
     }
     let _ = told.send(Told::Done(place, env.now(), failure));

@@ -1,4 +1,4 @@
-//! Which nodes a bucket has, out of the configuration that one of them gives.
+//! The nodes of a bucket, from the cluster configuration that one of them sends.
 
 use serde_json::Value;
 use world::Env;
@@ -8,7 +8,7 @@ use crate::client::{Client, ClientOptions};
 use crate::codec::{Answer, Body, Status};
 use crate::wire::host_of;
 
-/// The addresses of all nodes with data; that of the node asked alone, where it tells of none.
+/// The addresses of all data nodes; if the configuration has none, that of the node asked.
 pub(super) async fn nodes(env: &Env, options: &ClientOptions) -> Result<Vec<String>> {
     let mut client = Client::connect(env, options).await?;
     let response = client.ask(0, Body::GetClusterConfig).await?;
@@ -20,7 +20,7 @@ pub(super) async fn nodes(env: &Env, options: &ClientOptions) -> Result<Vec<Stri
     Ok(if found.is_empty() { vec![options.address.clone()] } else { found })
 }
 
-/// Nodes with a data service. `host` is that of the node asked: entries without one mean it.
+/// Nodes with a data service. `host` is the node asked: entries without a host mean that node.
 fn of_config(config: &Value, host: &str, tls: bool) -> Vec<String> {
     let service = if tls { "kvSSL" } else { "kv" };
     let nodes = config["nodesExt"].as_array().map(Vec::as_slice).unwrap_or_default();

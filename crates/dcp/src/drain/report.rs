@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// What came of one vbucket.
+/// What one vbucket sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VbucketReport {
     /// Mutations, deletions and expirations.
@@ -13,11 +13,11 @@ pub struct VbucketReport {
     pub bytes: u64,
     /// The last sequence number.
     pub seqno: u64,
-    /// Why its stream ended, where not because all was sent.
+    /// Why its stream ended, if not because all was sent.
     pub end: Option<String>,
 }
 
-/// What came over one connection.
+/// What one connection received.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionReport {
     /// Its name at the producer.
@@ -30,7 +30,7 @@ pub struct ConnectionReport {
     pub vbuckets: BTreeMap<u16, VbucketReport>,
 }
 
-/// What came in all.
+/// What all connections received.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrainReport {
     /// How long it has taken so far.
@@ -46,12 +46,12 @@ fn rates(bytes: u64, items: u64, seconds: f64) -> (f64, f64) {
 }
 
 impl ConnectionReport {
-    /// Items that came.
+    /// Items received.
     pub fn items(&self) -> u64 {
         self.vbuckets.values().map(|vb| vb.items).sum()
     }
 
-    /// Bytes that came.
+    /// Bytes received.
     pub fn bytes(&self) -> u64 {
         self.vbuckets.values().map(|vb| vb.bytes).sum()
     }
@@ -63,12 +63,12 @@ impl ConnectionReport {
 }
 
 impl DrainReport {
-    /// Items that came.
+    /// Items received.
     pub fn items(&self) -> u64 {
         self.connections.iter().map(ConnectionReport::items).sum()
     }
 
-    /// Bytes that came.
+    /// Bytes received.
     pub fn bytes(&self) -> u64 {
         self.connections.iter().map(ConnectionReport::bytes).sum()
     }
@@ -78,7 +78,7 @@ impl DrainReport {
         rates(self.bytes(), self.items(), self.seconds)
     }
 
-    /// Vbuckets whose stream ended otherwise than it should, and why.
+    /// Vbuckets whose stream ended before all was sent, and why.
     pub fn broken(&self) -> impl Iterator<Item = (u16, &str)> {
         let all = self.connections.iter().flat_map(|connection| &connection.vbuckets);
         all.filter_map(|(vb, report)| report.end.as_deref().map(|end| (*vb, end)))

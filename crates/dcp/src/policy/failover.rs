@@ -1,4 +1,4 @@
-//! The failover table of a vbucket, and whether a consumer can go on where it is.
+//! The failover table of a vbucket, and whether a consumer can continue from its position.
 //!
 //! The rules and their order are those of the protocol's documentation (`rebalance.md` and `rollback` in
 //! `kv_engine/docs/dcp`): the first that applies decides.
@@ -7,35 +7,35 @@ use std::collections::VecDeque;
 
 use crate::codec::FailoverEntry;
 
-/// Entries that a table keeps; the oldest go.
+/// The most entries of a table; the oldest are dropped.
 pub const MAX_ENTRIES: usize = 25;
 
 /// The histories of a vbucket, newest first. A history begins after a sequence number, when the vbucket becomes
-/// active or its node comes back from an unclean end.
+/// active or its node restarts after a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailoverTable {
     entries: VecDeque<FailoverEntry>,
 }
 
-/// Where a consumer says that it is.
+/// The position of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamStart {
     /// The last sequence number that it has.
     pub start: u64,
-    /// Its newest history.
+    /// The newest history that it has.
     pub uuid: u64,
-    /// Where the snapshot begins that `start` is in.
+    /// First sequence number of the snapshot that `start` is in.
     pub snap_start: u64,
-    /// Where it ends.
+    /// Last sequence number of that snapshot.
     pub snap_end: u64,
 }
 
-/// Whether a stream can begin where the consumer says that it is.
+/// Whether a stream can begin at a consumer's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartDecision {
     /// It can.
     Go,
-    /// The consumer has to forget what it has after this sequence number first.
+    /// The consumer has to roll back to this sequence number first.
     Rollback(u64),
 }
 
@@ -63,8 +63,7 @@ impl FailoverTable {
         self.entries.iter().copied().collect()
     }
 
-    /// A new history begins after `high`. Histories that would have begun after it never counted and are
-    /// forgotten.
+    /// A new history begins after `high`. Histories that began after it are dropped.
     pub fn begin(&mut self, uuid: u64, high: u64) {
         self.roll_back(high);
         self.entries.push_front(FailoverEntry { uuid, seqno: high });
@@ -78,8 +77,8 @@ impl FailoverTable {
         }
     }
 
-    /// Whether a consumer can go on; `high` is the vbucket's highest sequence number, `purge` the highest whose
-    /// deletion was forgotten.
+    /// Whether a consumer can continue; `high` is the vbucket's highest sequence number, `purge` the highest of a deletion
+    /// that was purged.
     pub fn decide(&self, at: StreamStart, high: u64, purge: u64) -> StartDecision {
         if at.start == 0 {
             return StartDecision::Go;

@@ -10,7 +10,7 @@ use world::Time;
 
 /// The consumer acknowledges once this share of its window was processed: one part in five.
 const ACK_PARTS: u32 = 5;
-/// It acknowledges what little there is after this time.
+/// After this time it acknowledges less, too.
 const ACK_AFTER: Duration = Duration::from_secs(5);
 /// The consumers of a bucket share this part of its quota: one in twenty.
 const QUOTA_PARTS: u64 = 20;
@@ -41,7 +41,7 @@ impl Window {
         Window { size_bytes, outstanding_bytes: 0 }
     }
 
-    /// Changes the size; what is outstanding stays so. Where there was no window nothing was counted.
+    /// Changes the size; outstanding bytes stay outstanding. Without a window none were counted.
     pub fn resize(&mut self, size_bytes: u32) {
         self.size_bytes = size_bytes;
         if size_bytes == 0 {
@@ -61,7 +61,7 @@ impl Window {
         }
     }
 
-    /// The consumer processed bytes. Without a window acknowledgements mean nothing and are taken.
+    /// The consumer acknowledged bytes. Without a window acknowledgements have no effect.
     ///
     /// # Errors
     /// If it acknowledges more than is outstanding: the connection ends.
@@ -112,7 +112,7 @@ impl AckPolicy {
             return None;
         }
         let enough = self.pending_bytes >= u64::from((self.window_bytes / ACK_PARTS).max(1));
-        if !enough && now.since(self.last) < ACK_AFTER {
+        if !enough && now - self.last < ACK_AFTER {
             return None;
         }
         let bytes = u32::try_from(self.pending_bytes).unwrap_or(u32::MAX);
@@ -121,7 +121,7 @@ impl AckPolicy {
         Some(bytes)
     }
 
-    /// When the next look is worth it although nothing was processed.
+    /// When to call [`AckPolicy::due`] even if nothing more was processed.
     pub fn next_look(&self) -> Time {
         self.last + ACK_AFTER
     }

@@ -1,4 +1,4 @@
-//! Whether the other side is there: NOOPs of the producer, and how long their absence is borne.
+//! Whether the peer is alive: NOOPs of the producer, and how long silence is tolerated.
 //!
 //! The producer sends a NOOP every interval and ends the connection when one has no answer at the next. The consumer
 //! ends it when nothing came for two intervals (`kv_engine/docs/dcp/dead-connections.md`).
@@ -14,7 +14,7 @@ pub enum Liveness {
     Wait(Time),
     /// Send a NOOP.
     SendNoop,
-    /// The other side is gone: end the connection.
+    /// The peer is gone: end the connection.
     Gone,
 }
 
@@ -42,7 +42,7 @@ impl ProducerLiveness {
         self.waiting = false;
     }
 
-    /// What to do; a NOOP that is asked for counts as sent.
+    /// What to do now; a NOOP that this asks for counts as sent.
     pub fn look(&mut self, now: Time) -> Liveness {
         let due = self.last + self.interval;
         if now < due {
@@ -70,12 +70,12 @@ impl ConsumerLiveness {
         ConsumerLiveness { interval, last: now }
     }
 
-    /// Something came.
+    /// Something arrived.
     pub fn heard(&mut self, now: Time) {
         self.last = now;
     }
 
-    /// What to do; never [`Liveness::SendNoop`].
+    /// What to do now; never [`Liveness::SendNoop`].
     pub fn look(&self, now: Time) -> Liveness {
         let end = self.last + self.interval * 2;
         if now < end { Liveness::Wait(end) } else { Liveness::Gone }

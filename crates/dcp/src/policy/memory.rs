@@ -1,4 +1,4 @@
-//! How a bucket keeps within its memory: what it takes from clients and producers, and when it lets go of what.
+//! How a bucket keeps within its memory: which writes it accepts, and when it frees what.
 //!
 //! The thresholds are those of `kv_engine`: `configuration.json` and `docs/memory-management`.
 
@@ -7,9 +7,9 @@ use std::time::Duration;
 /// What happens to a stream's message while the bucket is over its replication threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplicationPressure {
-    /// It is buffered, not acknowledged, and applied in the background: until 7.6.
+    /// It is buffered, not acknowledged, and applied in the background: servers before 7.6.
     Buffer,
-    /// It is applied at once, and the acknowledgement is withheld: since 7.6.
+    /// It is applied at once, and its acknowledgement is withheld: servers since 7.6.
     WithholdAck,
 }
 
@@ -18,15 +18,15 @@ pub enum ReplicationPressure {
 pub struct MemorySettings {
     /// `ram_quota`: bytes that the bucket may use.
     pub quota_bytes: u64,
-    /// `mem_low_wat`: values are ejected down to here.
+    /// `mem_low_wat`: ejecting values stops at this share.
     pub mem_low_wat: f64,
-    /// `mem_high_wat`: values are ejected from here on.
+    /// `mem_high_wat`: ejecting values begins at this share.
     pub mem_high_wat: f64,
     /// `mutation_mem_ratio`: clients are told to try again above it.
     pub mutation_mem_ratio: f64,
-    /// `replication_throttle_threshold`: streams are held up above it. 0.99 in 2020, 0.93 since 2022.
+    /// `replication_throttle_threshold`: streams wait above it. 0.99 in 2020, 0.93 since 2022.
     pub replication_throttle_threshold: f64,
-    /// What becomes of a stream's messages above it.
+    /// What happens to a stream's messages above it.
     pub replication_pressure: ReplicationPressure,
     /// `checkpoint_memory_ratio`: what checkpoints may use.
     pub checkpoint_memory_ratio: f64,
@@ -41,7 +41,7 @@ pub struct MemorySettings {
     pub chk_remover_stime: Duration,
 }
 
-/// As servers have it today.
+/// The defaults of today's servers.
 pub fn memory_of_today(quota_bytes: u64) -> MemorySettings {
     MemorySettings {
         quota_bytes,
@@ -58,7 +58,7 @@ pub fn memory_of_today(quota_bytes: u64) -> MemorySettings {
     }
 }
 
-/// As servers had it when the rebalance throughput was measured, in 2020.
+/// The defaults of 2020, when the published rebalance throughput was measured.
 pub fn memory_of_2020(quota_bytes: u64) -> MemorySettings {
     MemorySettings {
         replication_throttle_threshold: 0.99,
@@ -67,10 +67,10 @@ pub fn memory_of_2020(quota_bytes: u64) -> MemorySettings {
     }
 }
 
-/// Whether a client's write is taken.
+/// Whether a client's write is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientWrite {
-    /// It is.
+    /// It is accepted.
     Take,
     /// Not now: TMPFAIL.
     TryAgain,
@@ -83,7 +83,7 @@ impl MemorySettings {
         (self.quota_bytes as f64 * of) as u64
     }
 
-    /// A client's write that would add so many bytes.
+    /// Decides about a client's write that would add so many bytes.
     pub fn client_write(&self, used_bytes: u64, adds_bytes: u64) -> ClientWrite {
         if used_bytes + adds_bytes > self.quota_bytes {
             ClientWrite::NoMemory
@@ -94,7 +94,7 @@ impl MemorySettings {
         }
     }
 
-    /// Whether streams are held up.
+    /// Whether streams have to wait.
     pub fn throttles_replication(&self, used_bytes: u64) -> bool {
         used_bytes > self.share(self.replication_throttle_threshold)
     }
@@ -105,7 +105,7 @@ impl MemorySettings {
         over.then(|| used_bytes.saturating_sub(self.share(self.mem_low_wat)))
     }
 
-    /// Bytes that checkpoints have to let go of; none below their upper mark.
+    /// Bytes that checkpoints have to free; none below their upper mark.
     pub fn to_recover(&self, checkpoint_bytes: u64) -> Option<u64> {
         let quota = self.quota_bytes as f64 * self.checkpoint_memory_ratio;
         let upper = (quota * self.checkpoint_memory_recovery_upper_mark) as u64;

@@ -1,12 +1,12 @@
-//! Where a consumer is in a stream: which snapshot, and which sequence number was the last.
+//! The position of a consumer in a stream: its snapshot, and the last sequence number.
 //!
 //! Sequence numbers rise strictly within the bounds of their snapshot. The consumer's view is consistent only at a
-//! snapshot's end; one that breaks off in the middle goes on with the same bounds.
+//! snapshot's end; a stream that breaks off in the middle continues with the same bounds.
 
 use crate::codec::Marker;
 use crate::policy::StreamStart;
 
-/// A message that does not fit where the stream is.
+/// A message that does not fit the position of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum OutOfOrder {
@@ -22,7 +22,7 @@ pub enum OutOfOrder {
     Reversed { start: u64, end: u64 },
 }
 
-/// A place in a stream.
+/// A position in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotCursor {
     last: u64,
@@ -32,22 +32,22 @@ pub struct SnapshotCursor {
 }
 
 impl SnapshotCursor {
-    /// Where a stream was asked to begin.
+    /// The position at which a stream was requested.
     pub fn new(start: u64, snap_start: u64, snap_end: u64) -> SnapshotCursor {
         SnapshotCursor { last: start, snap_start, snap_end, marker: None }
     }
 
-    /// A marker came.
+    /// A snapshot marker arrived.
     ///
     /// # Errors
-    /// If the snapshot lies before what came already. The cursor stays as it was.
+    /// If the snapshot lies before items that arrived already. The cursor stays as it was.
     pub fn marker(&mut self, marker: Marker) -> Result<(), OutOfOrder> {
         let Marker { start, end, .. } = marker;
         if end < start {
             return Err(OutOfOrder::Reversed { start, end });
         }
-        // A snapshot may begin at the number that the stream was asked to begin after, or before it where it is
-        // a snapshot of which a part came in an earlier stream.
+        // A snapshot may begin at the number after which the stream was requested, or before it if an earlier stream sent
+        // a part of the snapshot.
         if end < self.last
             || self.marker.is_some_and(|before| end <= before.end && end <= self.last)
         {
@@ -58,7 +58,7 @@ impl SnapshotCursor {
         Ok(())
     }
 
-    /// An item came.
+    /// An item arrived.
     ///
     /// # Errors
     /// If it does not fit. The cursor stays as it was.
@@ -76,25 +76,25 @@ impl SnapshotCursor {
         Ok(())
     }
 
-    /// The last sequence number that came.
+    /// The last sequence number.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// The snapshot that is under way or came last.
+    /// The current or the last snapshot.
     pub fn snapshot(&self) -> Option<Marker> {
         self.marker
     }
 
-    /// Whether the view is consistent: a snapshot has come whole, or none has begun.
+    /// Whether the view is consistent: the snapshot is complete, or none has begun.
     pub fn is_whole(&self) -> bool {
         self.last == self.snap_end || self.marker.is_none() && self.last == self.snap_start
     }
 
-    /// How to ask for the rest.
+    /// How to request the rest.
     pub fn resume(&self, uuid: u64) -> StreamStart {
         let last = self.last;
-        // A snapshot that came whole is one of a single number; so is one of which nothing came.
+        // A snapshot that is complete, or of which nothing arrived, counts as one of a single number.
         let (snap_start, snap_end) = if last == self.snap_end || last < self.snap_start {
             (last, last)
         } else {

@@ -1,4 +1,4 @@
-//! A vbucket moves: what the producer does after the items of a takeover stream are sent.
+//! Takeover: what the producer of a moving vbucket does after the items of the stream are sent.
 //!
 //! The order (`kv_engine/docs/dcp/rebalance.md`): drain with markers that ask for an answer; SET_VBUCKET_STATE(pending)
 //! and its answer; the own copy is dead from here on, so nothing new is written; drain what was written meanwhile;
@@ -6,7 +6,7 @@
 
 use crate::codec::VbucketState;
 
-/// How far a takeover is.
+/// The phase of a takeover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Items are sent; the own copy takes writes.
@@ -53,14 +53,14 @@ impl Takeover {
         self.unanswered_markers += 1;
     }
 
-    /// The consumer answered a marker; says whether one was waited for.
+    /// The consumer answered a marker; answers whether one was unanswered.
     pub fn marker_answered(&mut self) -> bool {
         let left = self.unanswered_markers.checked_sub(1);
         self.unanswered_markers = left.unwrap_or(0);
         left.is_some()
     }
 
-    /// What to do; `drained` says that every item was sent. A state that is asked for counts as sent.
+    /// The next step; `drained` says that every item was sent. A state that this asks for counts as sent.
     pub fn next(&mut self, drained: bool) -> TakeoverStep {
         let drained = drained && self.unanswered_markers == 0;
         match self.phase {
@@ -78,7 +78,8 @@ impl Takeover {
         }
     }
 
-    /// The consumer took the state. Answers the state that the own copy has to take now; none if no state was sent.
+    /// The consumer's vbucket took the state. Answers the state that the own copy has to take now; none if no state was
+    /// sent.
     pub fn state_answered(&mut self) -> Option<VbucketState> {
         match self.phase {
             Phase::Pending => {

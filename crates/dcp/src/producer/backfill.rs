@@ -1,4 +1,4 @@
-//! What a stream needs from disk, read ahead of it.
+//! Reading what a stream needs from disk, ahead of the stream.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::Result;
 use crate::bucket::{BackfillGuard, BackfillPart, Bucket};
 use crate::error::Error;
 
-/// How long what is in memory may take to get to disk, so that it can be read there.
+/// How long a backfill waits for versions in memory to be persisted, so that it can read them.
 const PERSIST_PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a backfill comes to.
+/// What a backfill delivers.
 pub(super) enum Progress {
-    /// It reads the view at this sequence number.
+    /// The backfill reads the view at this sequence number.
     Begins(u64),
-    /// Versions, and the right to hold them: as many parts are in memory as the connection has rights.
+    /// Versions, and the permit to hold them: a connection has as many parts in memory as it has permits.
     Part(BackfillPart, OwnedSemaphorePermit),
     /// The disk could not be read.
     Failed,
@@ -29,22 +29,22 @@ pub(super) enum Progress {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub vb: u16,
-    /// What came after this one.
+    /// Only versions after this one.
     pub from: u64,
-    /// At least up to here.
+    /// At least up to this one.
     pub floor: u64,
     /// No further than this; none for all that is on disk.
     pub to: Option<u64>,
 }
 
-/// A backfill under way.
+/// A running backfill.
 pub(super) struct Backfill {
     progress: mpsc::Receiver<Progress>,
     _task: Task<()>,
 }
 
 impl Backfill {
-    /// Begins to read; `notify` is told of each part.
+    /// Begins to read; every part wakes `notify`.
     pub fn start(
         bucket: &Bucket,
         span: Span,
@@ -52,13 +52,13 @@ impl Backfill {
         notify: Rc<Notify>,
     ) -> Backfill {
         let (sender, progress) = mpsc::channel(2);
-        // From here on nothing is cleaned up that the view needs.
+        // From here on no file that the view needs is compacted.
         let guard = bucket.begin_backfill();
         let bucket = bucket.clone();
         let env = bucket.env().clone();
         let reading = async move {
             if read(&bucket, span, &rights, &sender, &notify, guard).await.is_err() {
-                // Nobody is there to be told if the stream is gone.
+                // If the stream is gone, nobody receives this.
                 let _ = sender.send(Progress::Failed).await;
             }
             drop(sender);
@@ -67,7 +67,7 @@ impl Backfill {
         Backfill { progress, _task: env.spawn("reads a backfill", reading) }
     }
 
-    /// What comes next, where it has come; none once all was given.
+    /// The next part, if it has been read; none after the last.
     pub fn next(&mut self) -> Option<Option<Progress>> {
         match self.progress.try_recv() {
             Ok(progress) => Some(Some(progress)),
@@ -86,7 +86,7 @@ async fn read(
     _guard: BackfillGuard,
 ) -> Result<()> {
     let Span { vb, mut from, floor, to } = span;
-    // What was let go of in memory may still be on its way to disk.
+    // Versions that were expelled from memory may still be on their way to disk.
     let waited = bucket.wait_persisted(vb, floor, PERSIST_PATIENCE).await;
     waited.map_err(|status| Error::Refused { vbucket: vb, status })?;
     let to = to.or(bucket.persisted_seqno(vb)).unwrap_or(floor);

@@ -1,4 +1,4 @@
-//! The producer's side of a connection: its streams, taken in turn, and what its consumer has room for.
+//! The producer's side of a connection: its streams in rotation, within its consumer's window.
 
 mod backfill;
 mod stream;
@@ -22,13 +22,13 @@ use crate::wire::Outgoing;
 use crate::{Error, Result};
 use stream::{Context, Stream};
 
-/// Bytes that a connection gathers before it sends and looks at what came.
+/// Bytes that a connection gathers before it sends and reads again.
 const ROUND_BYTES: usize = 256 << 10;
-/// Bytes of one stream before it is the next one's turn.
+/// Bytes that a stream sends before the next stream has its turn.
 const TURN_BYTES: usize = 64 << 10;
 /// Parts of backfills that a connection may have in memory, of about a mebibyte each.
 const BACKFILL_PARTS: usize = 8;
-/// `set_noop_interval`, where the consumer says nothing.
+/// The default of `set_noop_interval`.
 const NOOP_INTERVAL: Duration = Duration::from_secs(180);
 
 /// What a producer sent.
@@ -56,7 +56,7 @@ pub(crate) struct Producer {
     next_opaque: u32,
     moved: BTreeMap<u16, Option<u64>>,
     stats: ProducerStats,
-    /// Packets that have cost no core time yet.
+    /// Packets whose core time has not been charged yet.
     unpaid_packets: u64,
 }
 
@@ -91,7 +91,7 @@ impl Producer {
         self.stats
     }
 
-    /// Packets since this was asked last: they are still to cost core time.
+    /// Packets since the last call: their core time is still to be charged.
     pub fn unpaid_packets(&mut self) -> u64 {
         std::mem::take(&mut self.unpaid_packets)
     }
@@ -101,7 +101,7 @@ impl Producer {
         &self.window
     }
 
-    /// Streams that were read on since this was asked last, and how far each was; none for those that ended.
+    /// Streams that advanced since the last call, and how far each was read; none for those that ended.
     pub fn moved(&mut self) -> BTreeMap<u16, Option<u64>> {
         std::mem::take(&mut self.moved)
     }
@@ -193,7 +193,7 @@ impl Producer {
             return refuse(Status::NotMyVbucket);
         };
         self.streams.insert(vb, stream);
-        // The stream has something to say: at least where it is at its end.
+        // Every stream sends something, at least STREAM_END.
         self.context.notify.notify_one();
         Ok(Answer::FailoverLog(log))
     }
@@ -221,10 +221,10 @@ impl Producer {
         Ok(self.window.acknowledged(bytes)?)
     }
 
-    /// The consumer answered something that was sent to it.
+    /// The consumer answered a message.
     ///
     /// # Errors
-    /// If it refused what it must not refuse.
+    /// If it refused a message that it must not refuse.
     pub fn answered(&mut self, response: &Response) -> Result<()> {
         if response.opcode == Opcode::Noop {
             if let Some(noops) = &mut self.noops {
@@ -253,7 +253,7 @@ impl Producer {
         Ok(())
     }
 
-    /// What is to be done for the consumer to be known alive; none where nobody asked for that.
+    /// What liveness demands now; none if the consumer did not ask for NOOPs.
     pub fn look(&mut self) -> Option<Liveness> {
         let now = self.env.now();
         self.noops.as_mut().map(|noops| noops.look(now))
@@ -270,7 +270,7 @@ impl Producer {
         self.noop_interval
     }
 
-    /// Gathers one round of messages; says whether there may be more at once.
+    /// Gathers one round of messages; answers whether more may be ready at once.
     pub fn pump(&mut self, out: &mut Outgoing) -> Result<bool> {
         let after = self.streams.range(self.hand.wrapping_add(1)..).map(|(vb, _)| *vb);
         let before = self.streams.range(..=self.hand).map(|(vb, _)| *vb);

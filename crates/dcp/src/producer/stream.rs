@@ -16,13 +16,13 @@ use crate::codec::{
 };
 use crate::policy::{Takeover, TakeoverStep};
 
-/// What a connection gives to its streams.
+/// What a connection hands to its streams.
 #[derive(Clone)]
 pub(super) struct Context {
     pub bucket: Bucket,
     /// Wakes the connection.
     pub notify: Rc<Notify>,
-    /// How many parts of backfills may be in memory.
+    /// Permits for parts of backfills in memory.
     pub rights: Arc<Semaphore>,
     /// Expirations are sent as such, not as deletions.
     pub expiry_opcode: bool,
@@ -48,9 +48,9 @@ pub(super) struct Stream {
     request: StreamRequest,
     cursor: CursorId,
     epoch: u64,
-    /// All up to here was taken from the bucket.
+    /// The last sequence number that was taken from the bucket.
     read_to: u64,
-    /// The end of the last snapshot that the consumer was told of.
+    /// The end of the last snapshot marker that was sent.
     promised: u64,
     first_snapshot: bool,
     ready: VecDeque<Ready>,
@@ -58,12 +58,12 @@ pub(super) struct Stream {
     permit: Option<OwnedSemaphorePermit>,
     takeover: Option<Takeover>,
     opened: Time,
-    /// Nothing comes after what is ready.
+    /// Nothing follows the messages that are ready.
     over: bool,
 }
 
 impl Stream {
-    /// A stream that was granted; `request.end` is the last number that is sent. None if the vbucket has gone.
+    /// A granted stream; `request.end` is the last sequence number to send. None if the vbucket is gone.
     pub fn open(context: &Context, vb: u16, opaque: u32, request: StreamRequest) -> Option<Stream> {
         let open = context.bucket.open_stream(vb, request.start, &context.notify)?;
         let mut stream = Stream {
@@ -86,22 +86,22 @@ impl Stream {
         Some(stream)
     }
 
-    /// The opaque that it was asked for with.
+    /// The opaque of its STREAM_REQ.
     pub fn opaque(&self) -> u32 {
         self.opaque
     }
 
-    /// Whether everything was sent, its end too.
+    /// Whether everything was sent, STREAM_END included.
     pub fn is_over(&self) -> bool {
         self.over && self.ready.is_empty()
     }
 
-    /// All up to here was taken from the bucket.
+    /// The last sequence number that was taken from the bucket.
     pub fn read_to(&self) -> u64 {
         self.read_to
     }
 
-    /// Leaves the bucket.
+    /// Removes its cursor from the bucket.
     pub fn close(&self, bucket: &Bucket) {
         if self.takeover.is_some() {
             bucket.hold_writes(self.vb, false);
@@ -109,7 +109,7 @@ impl Stream {
         bucket.close_stream(self.vb, self.cursor);
     }
 
-    /// Ends the stream after nothing more.
+    /// Ends the stream without sending more items.
     pub fn end(&mut self, reason: EndReason) {
         self.ready.clear();
         self.backfill = None;
@@ -124,10 +124,10 @@ impl Stream {
         }
     }
 
-    /// The consumer took a state; the own copy follows.
+    /// The consumer's vbucket changed its state; the own copy changes accordingly.
     pub fn state_answered(&mut self, bucket: &Bucket) {
         if let Some(state) = self.takeover.as_mut().and_then(Takeover::state_answered) {
-            // A vbucket that this bucket cannot have has no stream.
+            // A stream exists only for vbuckets that this bucket can have.
             let _ = bucket.set_state(self.vb, state);
         }
     }
@@ -160,11 +160,11 @@ impl Stream {
         }
     }
 
-    /// A snapshot begins, unless the consumer was told of one that holds it.
+    /// Begins a snapshot, unless the last marker covers it.
     fn snapshot(&mut self, start: u64, end: u64, flags: u32) {
         let (mut start, mut end) = (start, end.min(self.request.end));
         if std::mem::take(&mut self.first_snapshot) {
-            // A consumer that has a part of a snapshot is consistent only at the end of that one.
+            // A consumer that has a part of a snapshot is consistent only at that snapshot's end.
             start = start.min(self.request.snap_start);
             end = end.max(self.request.snap_end);
         } else if end <= self.promised {
@@ -181,7 +181,7 @@ impl Stream {
         self.ready.push_back(Ready::Marker(Marker { start, end, flags: flags | ack }));
     }
 
-    /// Makes something ready; false if there is nothing.
+    /// Makes messages ready; false if there is nothing to send.
     fn fill(&mut self, context: &Context) -> bool {
         let bucket = &context.bucket;
         let state = bucket.state(self.vb);
@@ -218,7 +218,7 @@ impl Stream {
                 true
             }
             Some(Take::Dropped) => {
-                // Memory was short: what the cursor has not read comes from disk now.
+                // The cursor was dropped to free memory: the rest comes from disk.
                 let Some(open) = bucket.open_stream(self.vb, self.read_to, &context.notify) else {
                     return false;
                 };
@@ -255,7 +255,7 @@ impl Stream {
 
     fn take_from_memory(&mut self, taken: Taken, active: bool) {
         let last = taken.items.last().map_or(taken.end, |item| item.by_seqno);
-        // Where clients write, a snapshot that a producer once promised ends where it broke off.
+        // In an active vbucket, a snapshot that an earlier producer left unfinished ends where it broke off.
         let snap_end = if active { last } else { taken.end };
         let from_disk = taken.bounds.is_some_and(|bounds| bounds.disk);
         let kind = if from_disk { SNAPSHOT_DISK } else { SNAPSHOT_MEMORY };
@@ -269,7 +269,7 @@ impl Stream {
         self.ready.extend(items.map(Ready::FromMemory));
     }
 
-    /// Nothing new is in the vbucket: a takeover goes on.
+    /// The vbucket has nothing new: the next step of a takeover.
     fn step(&mut self) -> bool {
         match self.takeover.as_mut().map(|takeover| takeover.next(true)) {
             Some(TakeoverStep::SendState(state)) => self.ready.push_back(Ready::State(state)),

@@ -18,15 +18,15 @@ use crate::wire::{Incoming, Outgoing, Wire};
 const SOCKET_BYTES: usize = 64 << 10;
 /// Bytes that the plain path passes on together.
 const FORWARD_BYTES: usize = 256 << 10;
-/// What the manager itself asks has opaques from here on; a consumer's own stay below.
+/// Requests of the manager itself have opaques from here on; those of consumers stay below.
 const OWN_OPAQUES: u32 = 0x7000_0000;
 
 /// How packets are passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
-    /// Every packet is decoded and passed on by itself, as `ns_server`'s proxy does: `rebalance`.
+    /// Every packet is decoded and passed on on its own, as by `ns_server`'s proxy: `rebalance`.
     Decoding,
-    /// What has come is passed on as it is: `data-copy`.
+    /// Bytes are passed on as they arrive: `data-copy`.
     Plain,
 }
 
@@ -45,7 +45,7 @@ struct Seen {
     stats: Cell<BridgeStats>,
     /// Streams that ended, and why.
     ended: RefCell<BTreeMap<u16, EndReason>>,
-    /// Answers to what the manager asked.
+    /// Answers to the manager's requests.
     answers: RefCell<BTreeMap<u32, Result<Status, u16>>>,
     failure: RefCell<Option<Error>>,
     changed: Notify,
@@ -99,7 +99,7 @@ impl Bridge {
         self.next_opaque += 1;
         let opaque = self.next_opaque;
         let what = body.opcode().name();
-        // The task that is told has a failure to show where it is gone.
+        // If the task is gone, its failure is the error to report.
         let _ = self.commands.send(Request::new(opaque, vb, body).packet());
         let status = self.until(|seen| seen.answers.borrow_mut().remove(&opaque)).await?;
         match status {
@@ -149,12 +149,12 @@ impl Seen {
         let failure = ended.err().unwrap_or_else(closed);
         self.failure.borrow_mut().get_or_insert(failure);
         self.changed.notify_waiters();
-        // Whoever looks for it later finds it, too.
+        // Later callers find it, too.
         self.changed.notify_one();
     }
 }
 
-/// From the producer to the consumer, with what the manager asks in between.
+/// From the producer to the consumer, with the manager's requests in between.
 async fn pass_items(
     env: Env,
     mut from: Incoming,
@@ -198,7 +198,7 @@ async fn pass_items(
     seen.fail(ended, "while it was streaming", &address);
 }
 
-/// One packet, its parts looked at, and passed on by itself.
+/// Decodes one packet and passes it on.
 async fn decode_and_pass(env: &Env, packet: Packet, to: &mut Outgoing, seen: &Seen) -> Result<()> {
     note(&packet, seen);
     let wrong = |source| Error::Protocol { address: "the producer".to_owned(), source };
@@ -226,7 +226,7 @@ fn note(packet: &Packet, seen: &Seen) {
     }
 }
 
-/// From the consumer to the producer, but for what answers the manager.
+/// From the consumer to the producer, except for answers to the manager.
 async fn pass_answers(mut from: Incoming, mut to: Outgoing, seen: Rc<Seen>) {
     let address = from.address().to_owned();
     let passing = async {

@@ -1,7 +1,7 @@
 //! Moving vbuckets from one server to another, as a cluster manager does.
 //!
-//! Of each vbucket (`ns_server`, `ns_single_vbucket_mover`): a replica is streamed; once few items are left, the manager
-//! waits until the replica is persisted, closes the stream, and lets a takeover stream finish the move. All goes through
+//! For each vbucket (`ns_server`, `ns_single_vbucket_mover`), a replica is streamed; once few items are left, the manager
+//! waits until the replica is persisted, closes the stream, and has a takeover stream finish the move. All bytes pass
 //! proxies of the manager, whose [`Path`] is what is measured.
 
 mod bridge;
@@ -28,14 +28,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 pub struct Rebalance {
     /// Where the vbuckets are.
     pub source: ClientOptions,
-    /// Where they go.
+    /// Where they move to.
     pub destination: ClientOptions,
     /// How packets are passed on.
     pub path: Path,
     /// Part of the connections' names.
     pub name: String,
-    /// What the manager does for each move beside streaming: other servers are told, and asked. Nothing is streamed
-    /// meanwhile.
+    /// The time that the manager needs for each move besides streaming, to inform and ask other servers. Nothing is
+    /// streamed meanwhile.
     pub move_overhead: Duration,
 }
 
@@ -73,8 +73,8 @@ impl Rebalance {
     /// Moves one vbucket.
     ///
     /// # Errors
-    /// If a server cannot be reached, refuses, or a stream ends before its time. A takeover that breaks off may leave the
-    /// vbucket active nowhere: the source has given it up, and the destination has not got all of it.
+    /// If a server cannot be reached or refuses, or a stream ends early. A takeover that breaks off may leave the vbucket
+    /// active nowhere: the source has given it up, and the destination does not have all of it.
     pub async fn move_vbucket(&self, env: &Env, vb: u16) -> Result<MoveStats> {
         env.sleep(self.move_overhead).await;
         let mut at_source = Client::connect(env, &self.source).await?;
@@ -111,7 +111,7 @@ impl Rebalance {
         Ok(MoveStats { vb, replica_s, persistence_s, takeover_s, passed })
     }
 
-    /// Begins to stream replicas of vbuckets over one connection, and goes on while the answer lives.
+    /// Streams replicas of vbuckets over one connection, for as long as the answer is kept.
     ///
     /// # Errors
     /// If a server cannot be reached, or refuses.
@@ -150,7 +150,7 @@ impl Rebalance {
         }
     }
 
-    /// Servers say TMPFAIL where it takes long; they are asked again.
+    /// A server that needs long answers TMPFAIL, and is asked again.
     async fn until_persisted(&self, destination: &mut Client, vb: u16, seqno: u64) -> Result<()> {
         loop {
             let answered = destination.ask(vb, Body::SeqnoPersistence { seqno }).await?;

@@ -12,7 +12,7 @@ pub(super) fn cluster_config(shared: &Shared, bucket: Option<&Bucket>) -> String
     let host = shared.settings.public_host.as_deref().unwrap_or(listens_on);
     let port: u16 = shared.address.rsplit(':').next().and_then(|p| p.parse().ok()).unwrap_or(0);
     let shown = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    // Clients want a port for management, too. Nobody speaks HTTP here; whoever tries is turned away.
+    // Clients want a port for management, too. Nothing answers HTTP on this one.
     let services = json!({ "kv": port, "mgmt": port });
     let mut config = json!({
         "rev": 1,

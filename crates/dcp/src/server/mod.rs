@@ -31,10 +31,10 @@ use crate::bucket::Bucket;
 use crate::consumer::{ConsumerStats, Counts};
 use crate::wire::PacketListener;
 use crate::{Error, Result};
-use shared::{Shared, Side};
 pub use shared::{ServerSettings, ServerStats};
+use shared::{Shared, Side};
 
-/// Pause after a connection could not be accepted: some may close.
+/// Pause after a connection could not be accepted; others may close meanwhile.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// A server that listens. It ends with the last clone.
@@ -92,12 +92,12 @@ impl Server {
         self.shared.stats.get()
     }
 
-    /// Why the last connection failed that did.
+    /// Why the last failed connection failed.
     pub fn last_error(&self) -> Option<String> {
         self.shared.last_error.borrow().clone()
     }
 
-    /// What the consumers of a bucket's connections did, those that are open: sums, and the longest stop.
+    /// What the consumers of a bucket's open connections did: sums, and the longest stop.
     pub fn consumer_stats(&self, bucket: &str) -> ConsumerStats {
         let named = self.shared.named.borrow();
         let of_bucket = named.iter().filter(|((of, _), _)| of == bucket);

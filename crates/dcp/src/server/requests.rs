@@ -1,4 +1,4 @@
-//! Requests: documents, vbuckets, and what begins with OPEN.
+//! Requests for documents, vbuckets, and DCP.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::consumer::{Consumer, Sink};
 use crate::policy::consumer_window_bytes;
 use crate::producer::Producer;
 
-/// How long SEQNO_PERSISTENCE waits before it says TMPFAIL.
+/// How long SEQNO_PERSISTENCE waits before it answers TMPFAIL.
 const PERSISTENCE_PATIENCE: Duration = Duration::from_secs(30);
 /// The longest name of a connection.
 const MAX_NAME_BYTES: usize = 200;
 
-/// What is answered.
+/// CAS, datatype and content of an answer, or why the request is refused.
 type Answered = std::result::Result<(u64, u8, Answer), Status>;
 
 fn done(answer: Answer) -> Answered {
@@ -34,7 +34,7 @@ impl Connection {
         let (opcode, opaque) = (packet.opcode, packet.opaque);
         let framed = !packet.framing.is_empty();
         let request = match Request::parse(packet) {
-            // Flexible framing was not agreed; what it asks for must not be passed over in silence.
+            // Flexible framing was not agreed on; its demands must not be ignored silently.
             Ok(_) if framed => return self.refuse_with(opcode, opaque, Status::Invalid),
             Ok(request) => request,
             Err(crate::codec::DecodeError::Opcode { .. }) => {
@@ -52,7 +52,7 @@ impl Connection {
         match &request.body {
             Body::BufferAck { bytes } => {
                 return match &mut self.dcp {
-                    // Well done is not answered.
+                    // Success has no answer.
                     Dcp::Producer(producer) => producer.acknowledged(*bytes),
                     _ => self.refuse_with(opcode, opaque, Status::Invalid),
                 };
@@ -81,7 +81,7 @@ impl Connection {
         self.out.put(packet)
     }
 
-    /// The answer; none where it has been given or comes later.
+    /// The answer; none if it has been sent or comes later.
     async fn answer(&mut self, request: Request) -> Result<Option<Answered>> {
         let Request { opaque, vbucket: vb, cas, datatype, body } = request;
         let answered = match body {
@@ -114,7 +114,7 @@ impl Connection {
         Ok(Some(answered))
     }
 
-    /// What concerns the documents and vbuckets of a bucket.
+    /// Answers requests for the documents and vbuckets of a bucket.
     async fn answer_of_bucket(
         &self,
         bucket: &Bucket,
@@ -154,7 +154,7 @@ impl Connection {
             }
             Body::SeqnoPersistence { seqno } => {
                 if let Some(counts) = self.shared.fast(&bucket.settings().name) {
-                    // A measuring device: nothing is persisted, and the mover is told that it is.
+                    // A measuring device: it answers that items are persisted, and persists nothing.
                     return match counts.of(vb).at.last() >= seqno {
                         true => done(Answer::Empty),
                         false => Err(Status::TemporaryFailure),
@@ -227,7 +227,7 @@ impl Connection {
         Ok(Some(answered))
     }
 
-    /// Opens the connection for DCP; answers what is asked of the neighbour at once. A connection of the same name ends.
+    /// Opens the connection for DCP, and sends the peer its settings. Another connection of the same name is closed.
     fn open(
         &mut self,
         bucket: &Bucket,
@@ -257,7 +257,8 @@ impl Connection {
             self.dcp = Dcp::Consumer(Box::new(consumer));
         }
         let key = (of, text.to_owned());
-        let named = NamedConnection { id: self.id, close: self.close.clone(), report: self.report.clone() };
+        let named =
+            NamedConnection { id: self.id, close: self.close.clone(), report: self.report.clone() };
         if let Some(before) = self.shared.named.borrow_mut().insert(key.clone(), named) {
             before.close.notify_one();
         }
@@ -283,5 +284,5 @@ impl Connection {
     }
 }
 
-/// What is said of the server's version. Some clients take the first number for Couchbase's and want five at least.
+/// The server's version. Some clients take its first number for Couchbase's and want at least five.
 const VERSION: &str = "7.6.0-narrows";

@@ -1,4 +1,4 @@
-//! STAT: what is told of a bucket and its connections, by the names that servers have for it.
+//! STAT: the statistics of a bucket and its connections, under the names that servers give them.
 
 use super::shared::{ConnectionReport, Shared, Side};
 use crate::bucket::Bucket;
@@ -10,7 +10,7 @@ fn line(name: impl Into<String>, value: impl ToString) -> (String, String) {
     (name.into(), value.to_string())
 }
 
-/// The statistics of a group, with what may stand behind its name.
+/// The statistics of a group; its name may have an argument behind it.
 pub(super) fn stats(shared: &Shared, bucket: &Bucket, group: &str) -> Result<Lines, Status> {
     let mut words = group.split_ascii_whitespace();
     let name = words.next().unwrap_or_default();
@@ -146,7 +146,7 @@ fn of_connection(report: &ConnectionReport) -> Lines {
     }
 }
 
-/// What is left to send of a vbucket over the connection of this name.
+/// Items of a vbucket that the connection of this name has still to send.
 fn takeover(shared: &Shared, bucket: &Bucket, vb: u16, name: &str) -> Result<Lines, Status> {
     let high = bucket.high_seqno(vb).ok_or(Status::NotMyVbucket)?;
     let named = shared.named.borrow();

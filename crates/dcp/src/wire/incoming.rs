@@ -1,4 +1,4 @@
-//! Packets from a neighbour.
+//! Packets from a peer.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,7 +13,7 @@ use super::message::Packets;
 use crate::codec::{MAX_BODY_BYTES, Packet};
 use crate::{Error, Result};
 
-/// Room that is made for each read. No more is allocated ahead of the bytes that come, whatever a header claims.
+/// Buffer space for each read. No more is allocated before bytes arrive, whatever a header claims.
 const READ_BYTES: usize = 256 << 10;
 
 enum Arm {
@@ -64,14 +64,14 @@ impl Incoming {
         Incoming::new(Arm::Messages(receiver), address)
     }
 
-    /// Reads no more than this at a time.
+    /// Limits the bytes of each read.
     #[must_use]
     pub fn with_read_bytes(mut self, bytes: usize) -> Incoming {
         self.read_bytes = bytes.max(1);
         self
     }
 
-    /// With whom.
+    /// The peer.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -81,10 +81,10 @@ impl Incoming {
         self.reads
     }
 
-    /// The next packet that has come already.
+    /// The next packet that has arrived already.
     ///
     /// # Errors
-    /// If the bytes are none: nobody knows where the next packet begins then.
+    /// If the bytes are no packet: where the next one begins is unknown then.
     pub fn buffered(&mut self) -> Result<Option<Packet>> {
         if let Arm::Messages(_) = self.arm {
             return Ok(self.packets.pop_front());
@@ -93,7 +93,7 @@ impl Incoming {
         taken.map_err(|source| Error::Protocol { address: self.address.clone(), source })
     }
 
-    /// The next packet; none once the neighbour has closed between two packets. May be dropped while it waits, and
+    /// The next packet; none once the peer has closed between two packets. The future may be dropped while it waits;
     /// nothing is lost.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Incoming {
         }
     }
 
-    /// Reads once; false once the neighbour has closed.
+    /// Reads once; false once the peer has closed.
     async fn read(&mut self) -> Result<bool> {
         let broken = |address: &str, error| Error::io("read from", address, error);
         if let Arm::Messages(receiver) = &mut self.arm {
@@ -137,10 +137,10 @@ impl Incoming {
         }
     }
 
-    /// The next packet, where there must be one.
+    /// The next packet, which must come.
     ///
     /// # Errors
-    /// As [`Incoming::next`], and if the neighbour closes.
+    /// As [`Incoming::next`], and if the peer closes.
     pub async fn expect(&mut self, when: &'static str) -> Result<Packet> {
         let next = self.next().await?;
         next.ok_or_else(|| Error::Closed { address: self.address.clone(), when })

@@ -1,7 +1,7 @@
 //! Connections that carry packets: bytes on sockets, plain or with TLS, in the real world; the packets themselves in the
 //! virtual one, where their encoded size travels.
 //!
-//! What one flush sends goes out together: one write on a socket, one message in the virtual world.
+//! One flush is one write on a socket, or one message in the virtual world.
 
 mod incoming;
 mod message;
@@ -26,9 +26,9 @@ use crate::{Error, Result};
 /// Both ends of one side of a connection.
 #[derive(Debug)]
 pub struct Wire {
-    /// From the neighbour.
+    /// From the peer.
     pub incoming: Incoming,
-    /// To the neighbour.
+    /// To the peer.
     pub outgoing: Outgoing,
 }
 
@@ -88,7 +88,7 @@ impl Wire {
     /// Connects to `host:port`; with TLS where a configuration is given.
     ///
     /// # Errors
-    /// If nobody answers, or the certificate is not right.
+    /// If the peer does not answer, or its certificate is not valid.
     pub async fn connect(env: &Env, address: &str, tls: Option<Arc<ClientConfig>>) -> Result<Wire> {
         let tried = |error| Error::io("connect to", address, error);
         if env.is_virtual() {

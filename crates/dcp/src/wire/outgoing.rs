@@ -1,4 +1,4 @@
-//! Packets to a neighbour.
+//! Packets to a peer.
 
 use std::fmt;
 
@@ -56,7 +56,7 @@ impl Outgoing {
         Outgoing::new(Arm::Messages(sender), address)
     }
 
-    /// With whom.
+    /// The peer.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -64,7 +64,7 @@ impl Outgoing {
     /// Adds a packet to what the next flush sends.
     ///
     /// # Errors
-    /// If a part of it is longer than its length field can say; nothing of it is sent.
+    /// If a part is longer than its length field allows; then nothing of it is sent.
     pub fn put(&mut self, packet: Packet) -> Result<()> {
         match self.arm {
             Arm::Messages(_) => {
@@ -83,7 +83,7 @@ impl Outgoing {
         self.gathered.len() + self.packet_bytes
     }
 
-    /// Sends what was gathered. Whoever drops this while it waits must not use the connection any more.
+    /// Sends what was gathered. After dropping the future while it waits, the connection must not be used any more.
     ///
     /// # Errors
     /// If the connection is broken.

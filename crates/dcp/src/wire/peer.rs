@@ -1,4 +1,4 @@
-//! `host:port`
+//! Parts of addresses.
 
 /// The host of an address, without the brackets of IPv6.
 pub(crate) fn host_of(address: &str) -> &str {

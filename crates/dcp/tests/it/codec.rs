@@ -1,6 +1,6 @@
 //! The codec: every message there and back, and any bytes.
 
-#[path = "../fuzz/body.rs"]
+#[path = "../../fuzz/body.rs"]
 mod body;
 
 use bytes::{Bytes, BytesMut};

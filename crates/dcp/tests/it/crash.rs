@@ -43,7 +43,7 @@ fn a_persisted_sequence_number_survives_kill_9() {
     let dir = tempfile::tempdir().unwrap();
     for round in 0..4 {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "child", "--nocapture"])
+            .args(["--ignored", "--exact", "crash::child", "--nocapture"])
             .env(DIR, dir.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

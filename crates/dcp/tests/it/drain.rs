@@ -1,11 +1,9 @@
 //! Draining a bucket, in both worlds: everything comes, nothing is kept, no rate is passed.
 
-mod common;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Bench, both_worlds, credentials, set, settings};
+use crate::common::{Bench, both_worlds, credentials, set, settings};
 use dcp::Error;
 use dcp::client::ClientOptions;
 use dcp::codec::VbucketState;

@@ -1,11 +1,9 @@
 //! Buckets and consumers whose memory is short, in both worlds.
 
-mod common;
-
 use std::time::Duration;
 
+use crate::common::{Bench, both_worlds, catch_up, follow, settings};
 use bytes::Bytes;
-use common::{Bench, both_worlds, catch_up, follow, settings};
 use dcp::bucket::{Bucket, BucketSettings};
 use dcp::codec::{Status, VbucketState};
 use dcp::consumer::{ConsumerKind, Sink};

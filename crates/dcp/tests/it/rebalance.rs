@@ -1,10 +1,8 @@
 //! Vbuckets move between servers while clients write, through both kinds of proxies, in both worlds.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Bench, both_worlds, settings};
+use crate::common::{Bench, both_worlds, settings};
 use dcp::bucket::BucketSettings;
 use dcp::codec::{Status, VbucketState};
 use dcp::consumer::ConsumerKind;

@@ -1,11 +1,9 @@
 //! The server over its protocol, in both worlds: who gets in, documents, streams, flow control, and what is refused.
 
-mod common;
-
 use std::time::Duration;
 
+use crate::common::{Bench, PASSWORD, USER, both_worlds, catch_up, credentials, follow, settings};
 use bytes::Bytes;
-use common::{Bench, PASSWORD, USER, both_worlds, catch_up, credentials, follow, settings};
 use dcp::Error;
 use dcp::auth::{Credentials, Hash, Mechanism};
 use dcp::bucket::{Bucket, CheckpointLimits};
@@ -274,10 +272,10 @@ async fn a_replica_with_another_history_rolls_back(env: Env) {
     drop(follower);
     // The replica was active for a while and took writes that nobody else has.
     bucket.set_state(0, VbucketState::Active).unwrap();
-    common::set(&bucket, 0, "key0", "mine").unwrap();
-    common::set(&bucket, 0, "mine", "mine").unwrap();
+    crate::common::set(&bucket, 0, "key0", "mine").unwrap();
+    crate::common::set(&bucket, 0, "mine", "mine").unwrap();
     bucket.set_state(0, VbucketState::Replica).unwrap();
-    common::set(&bench.bucket, 0, "key4", "theirs").unwrap();
+    crate::common::set(&bench.bucket, 0, "key4", "theirs").unwrap();
     let sink = Sink::Bucket(bucket.clone());
     let mut follower = follow(&env, &bench, "again", sink, ConsumerKind::Batching, 1 << 20).await;
     follower.add_stream(0, 0).unwrap();

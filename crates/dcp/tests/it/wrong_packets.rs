@@ -1,11 +1,9 @@
 //! Neighbours that do not speak the protocol: they are told what the protocol has a word for, their connection ends, and
 //! the server lives.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Bench, settings};
+use crate::common::{Bench, settings};
 use dcp::codec::{Body, HEADER_BYTES, Packet, Request, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

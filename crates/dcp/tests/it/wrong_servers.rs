@@ -1,12 +1,10 @@
 //! Servers that grant less than is asked for, or do not keep to the protocol: our side goes on with less, or ends with an
 //! error that names what was wrong.
 
-mod common;
-
 use std::time::Duration;
 
+use crate::common::credentials;
 use bytes::{Bytes, BytesMut};
-use common::credentials;
 use dcp::Error;
 use dcp::client::{Client, ClientOptions};
 use dcp::codec::{

@@ -1,18 +1,15 @@
 //! Independent clients against our server, and our consumer against a producer on somebody else's codec. Where a tool is
 //! not there a test says so and passes; with `NARROWS_REQUIRE_PEERS=1` a missing one is a failure.
 
-mod capture;
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use crate::capture::{self, Capture};
+use crate::common::{Bench, PASSWORD, USER, credentials, settings};
 use bytes::Bytes;
-use capture::Capture;
-use common::{Bench, PASSWORD, USER, credentials, settings};
 use dcp::bucket::{Bucket, Condition};
 use dcp::client::{Client, ClientOptions};
 use dcp::codec::{VbucketState, Write};

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use dcp::client::Client;
 use dcp::codec::{Body, Status};
 
-use crate::run::{KEYS, Shared, VBUCKETS, key};
+use super::run::{KEYS, Shared, VBUCKETS, key};
 
 /// A client of one vbucket, with one request at a time.
 pub async fn write(shared: Rc<Shared>, vb: u16) {

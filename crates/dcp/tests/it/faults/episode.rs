@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dcp::codec::VbucketState;
 
-use crate::run::{SETTLE, Shared, VBUCKETS};
+use super::run::{SETTLE, Shared, VBUCKETS};
 
 /// No link is cut for longer; what is on its way comes soon after.
 const CUT_MS: u64 = 300;

@@ -4,7 +4,7 @@
 //! A seed says everything. One that fails is printed with the command that runs it again:
 //!
 //! ```text
-//! NARROWS_FAULT_FIRST=17 NARROWS_FAULT_SEEDS=1 cargo test --release -p dcp --test faults nothing_is_lost -- --nocapture
+//! NARROWS_FAULT_FIRST=17 NARROWS_FAULT_SEEDS=1 cargo test --release -p dcp --test it faults::nothing_is_lost -- --nocapture
 //! ```
 
 mod clients;
@@ -50,7 +50,7 @@ fn nothing_is_lost() {
     assert!(
         failed.is_empty(),
         "seeds {failed:?} fail; run one again:\n  NARROWS_FAULT_FIRST={} NARROWS_FAULT_SEEDS=1 \
-         cargo test --release -p dcp --test faults nothing_is_lost -- --nocapture",
+         cargo test --release -p dcp --test it faults::nothing_is_lost -- --nocapture",
         failed[0]
     );
     if runs >= RUNS {

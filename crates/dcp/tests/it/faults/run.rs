@@ -16,8 +16,8 @@ use dcp::wire::PacketListener;
 use world::model::split_mix;
 use world::{Env, Link, LinkConfig, Task};
 
-use crate::clients::{replicate, write};
-use crate::ledger::{Content, Ledger};
+use super::clients::{replicate, write};
+use super::ledger::{Content, Ledger};
 
 pub const VBUCKETS: u16 = 3;
 pub const KEYS: u64 = 12;

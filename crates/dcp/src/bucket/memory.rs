@@ -1,0 +1,128 @@
+//! Keeping a bucket within its memory.
+
+use super::Bucket;
+use super::item::Item;
+use super::vbucket::Vbucket;
+
+/// After a search that found no values to eject, the next one waits until this part of the quota more is in use, or for a
+/// flush.
+const EJECT_STEPS_IN_QUOTA: u64 = 1000;
+
+impl Bucket {
+    /// Frees memory if a threshold is passed.
+    pub(super) fn free_memory_if_over(&self) {
+        let memory = &self.0.settings.memory;
+        if memory.to_eject(self.used_bytes()).is_some()
+            || memory.to_recover(self.used_bytes()).is_some()
+                && memory.to_recover(self.checkpoint_bytes()).is_some()
+        {
+            self.free_memory();
+        }
+    }
+
+    /// Frees memory: expels what all cursors have read, drops cursors that keep much in memory, ejects values.
+    pub fn free_memory(&self) {
+        let memory = self.0.settings.memory;
+        let looks = memory.item_expel || self.remover_is_due();
+        if looks && let Some(want) = memory.to_recover(self.checkpoint_bytes()) {
+            let freed = self.expel_read(want);
+            if freed < want {
+                self.drop_cursors(want - freed);
+            }
+        }
+        if let Some(want) = memory.to_eject(self.used_bytes()) {
+            let before = self.used_bytes();
+            let ejects = before >= self.0.eject_from_bytes.get();
+            if ejects {
+                self.eject(want);
+            }
+            let left = want.saturating_sub(before.saturating_sub(self.used_bytes()));
+            if left > 0 && looks {
+                // The memory of an ejected value is free once no checkpoint holds it any more.
+                self.expel_read(left);
+            }
+            // The search goes through every document. If it found too little, it is not repeated for each message.
+            if ejects && memory.to_eject(self.used_bytes()).is_some() {
+                let more = memory.quota_bytes / EJECT_STEPS_IN_QUOTA;
+                self.0.eject_from_bytes.set(self.used_bytes() + more.max(1));
+            }
+        }
+    }
+
+    /// Whether it is time to remove checkpoints; if so, sets the next time.
+    fn remover_is_due(&self) -> bool {
+        let now = self.0.env.now();
+        let due = now >= self.0.remover_due.get();
+        if due {
+            self.0.remover_due.set(now + self.0.settings.memory.chk_remover_stime);
+        }
+        due
+    }
+
+    /// All vbuckets, beginning with another one each time.
+    fn vbuckets_in_rotation(&self) -> Vec<u16> {
+        let mut all = self.vbuckets();
+        if !all.is_empty() {
+            let at = self.0.next_to_free.get() % all.len();
+            all.rotate_left(at);
+            self.0.next_to_free.set(at + 1);
+        }
+        all
+    }
+
+    fn expel_read(&self, want: u64) -> u64 {
+        let mut freed = 0;
+        for vb in self.vbuckets_in_rotation() {
+            if freed >= want {
+                break;
+            }
+            freed +=
+                self.with(vb, |vbucket| self.expel_read_in(vbucket, want - freed)).unwrap_or(0);
+        }
+        freed
+    }
+
+    fn expel_read_in(&self, vbucket: &mut Vbucket, want: u64) -> u64 {
+        if self.0.settings.memory.item_expel {
+            let freed = vbucket.checkpoints.expel(want);
+            self.count(|stats| stats.expelled_bytes += freed);
+            freed
+        } else {
+            let freed = vbucket.checkpoints.remove_read(want);
+            self.count(|stats| stats.removed_bytes += freed);
+            freed
+        }
+    }
+
+    fn drop_cursors(&self, want: u64) {
+        let mut freed = 0;
+        for vb in self.vbuckets_in_rotation() {
+            if freed >= want {
+                break;
+            }
+            let dropped = self.with(vb, |vbucket| {
+                let dropped = vbucket.checkpoints.drop_slowest().is_some();
+                if dropped {
+                    freed += self.expel_read_in(vbucket, want - freed);
+                    vbucket.wake();
+                }
+                dropped
+            });
+            if dropped == Some(true) {
+                self.count(|stats| stats.cursors_dropped += 1);
+            }
+        }
+    }
+
+    fn eject(&self, want: u64) {
+        let mut freed = 0;
+        for vb in self.vbuckets_in_rotation() {
+            if freed >= want {
+                break;
+            }
+            let bare = |item: &Item| Item::new(item.without_value(), &self.0.used);
+            freed += self.with(vb, |v| v.table.eject(want - freed, bare)).unwrap_or(0);
+        }
+        self.count(|stats| stats.ejected_bytes += freed);
+    }
+}

@@ -1,0 +1,13 @@
+//! Buckets, servers, streams and moves, in both worlds where the body allows it.
+
+mod bucket;
+mod codec;
+mod common;
+mod crash;
+mod drain;
+mod faults;
+mod memory;
+mod rebalance;
+mod server;
+mod wrong_packets;
+mod wrong_servers;
