@@ -1,12 +1,15 @@
 //! What charts draw: values over the time since a variant began, thinned to what can be seen.
 
-use record::{RecoverySample, Row, RunDir};
+use record::{FollowSample, RecoverySample, Row, RunDir};
 
-use crate::summary::{Outcome, Summary, Variant, has_time};
+use crate::summary::Summary;
 use crate::trace::{Trace, traces};
+use crate::variant::{Progress, Variant};
 
 /// Most points of a curve of recovered bytes.
 pub const RECOVERED_POINTS: usize = 600;
+/// Most points of a curve of the lag.
+const LAG_POINTS: usize = 600;
 /// Most points of a curve of the link's rate.
 pub const LINK_POINTS: usize = 300;
 /// Most points of a node's curve.
@@ -59,8 +62,8 @@ pub struct NodeCurve {
 pub fn curves(run: &RunDir, summary: &Summary<'_>) -> Vec<Curves> {
     let traces = traces(run);
     let one = |variant: &Variant| {
-        let lap = match &variant.outcome {
-            Outcome::Finished(figures) => figures.shown_lap,
+        let lap = match &variant.progress {
+            Progress::Finished(figures) => figures.shown_lap,
             _ => traces
                 .keys()
                 .filter(|(name, _)| *name == variant.name)
@@ -68,7 +71,7 @@ pub fn curves(run: &RunDir, summary: &Summary<'_>) -> Vec<Curves> {
                 .max()?,
         };
         let trace = traces.get(&(variant.name.as_str(), lap))?;
-        let of_lap = |row: &&Row| row.variant == variant.name && row.lap == lap && has_time(row);
+        let of_lap = |row: &&Row| row.variant == variant.name && row.lap == lap && row.took_time();
         let row = run.rows.iter().find(of_lap);
         of_trace(&variant.name, lap, trace, row.map(|row| (row.seconds, row.bytes)))
     };
@@ -104,10 +107,25 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         lap,
         seconds,
         recovered: recovered(&trace.recovery, within, end),
-        lag: crate::follow::lag(&trace.following, within),
+        lag: lag(&trace.following, within),
         link: thin_rates(&rates(&counted, seconds), LINK_POINTS),
         cpu,
     })
+}
+
+/// Operations that the follower lacked, over time. Of neighbours that are drawn as one the worst is kept.
+fn lag(samples: &[(f64, &FollowSample)], within: impl Fn(f64) -> Option<f64>) -> Vec<Point> {
+    let points: Vec<Point> = samples
+        .iter()
+        .filter_map(|(t_ms, sample)| {
+            Some(Point { t_s: within(*t_ms)?, value: sample.lag_operations as f64 })
+        })
+        .collect();
+    let group = points.len().div_ceil(LAG_POINTS).max(1);
+    let worst = |group: &[Point]| {
+        group.iter().copied().max_by(|a, b| a.value.total_cmp(&b.value)).expect("a chunk has one")
+    };
+    points.chunks(group).map(worst).collect()
 }
 
 /// Starts at nothing and ends with the row, which knows more exactly than the last sample.
@@ -229,5 +247,18 @@ mod tests {
         assert_eq!(points[0], Point { t_s: 0.0, value: 0.0 });
         assert_eq!(*points.last().unwrap(), Point { t_s: 500.05, value: 50_001.0 });
         assert!(points.windows(2).all(|pair| pair[0].value <= pair[1].value));
+    }
+
+    #[test]
+    fn a_thinned_lag_keeps_its_peak() {
+        let of = |n: u64| FollowSample {
+            lag_operations: if n == 4321 { 99 } else { 1 },
+            ..Default::default()
+        };
+        let samples: Vec<FollowSample> = (0..5000).map(of).collect();
+        let samples: Vec<(f64, &FollowSample)> =
+            samples.iter().enumerate().map(|(n, sample)| (n as f64, sample)).collect();
+        let points = lag(&samples, |t_ms| Some(t_ms / 1e3));
+        assert!(points.len() <= LAG_POINTS && points.iter().any(|point| point.value == 99.0));
     }
 }

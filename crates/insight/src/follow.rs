@@ -1,21 +1,9 @@
-//! What following was like, in words and in points of a chart.
+//! What following was like, in words.
 
-use record::{CatchUp, FollowFigures, FollowSample, units};
+use record::{CatchUp, FollowFigures, units};
 
-use crate::curves::Point;
+use crate::variant::VariantFollow;
 use crate::words;
-
-/// Most points of a curve of the lag.
-pub const LAG_POINTS: usize = 600;
-
-/// A variant of a plan that follows.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VariantFollow {
-    /// Name of the variant.
-    pub variant: String,
-    /// Each lap, in order.
-    pub laps: Vec<FollowFigures>,
-}
 
 /// What the first variant's waits came to, and whether anything was lost in any.
 pub(crate) fn headline(variants: &[VariantFollow]) -> String {
@@ -94,24 +82,6 @@ pub fn verified(figures: &FollowFigures) -> String {
     }
 }
 
-/// Operations that the follower lacked, over time. Of neighbours that are drawn as one the worst is kept.
-pub(crate) fn lag(
-    samples: &[(f64, &FollowSample)],
-    within: impl Fn(f64) -> Option<f64>,
-) -> Vec<Point> {
-    let points: Vec<Point> = samples
-        .iter()
-        .filter_map(|(t_ms, sample)| {
-            Some(Point { t_s: within(*t_ms)?, value: sample.lag_operations as f64 })
-        })
-        .collect();
-    let group = points.len().div_ceil(LAG_POINTS).max(1);
-    let worst = |group: &[Point]| {
-        group.iter().copied().max_by(|a, b| a.value.total_cmp(&b.value)).expect("a chunk has one")
-    };
-    points.chunks(group).map(worst).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,18 +152,5 @@ mod tests {
         let shown: Vec<&str> = waits(&lived).iter().map(|wait| wait.after.as_str()).collect();
         assert_eq!(shown.len(), 2 + RESTARTS_SHOWN);
         assert_eq!(shown[2..4], ["restart 7", "restart 6"]);
-    }
-
-    #[test]
-    fn a_thinned_lag_keeps_its_peak() {
-        let of = |n: u64| FollowSample {
-            lag_operations: if n == 4321 { 99 } else { 1 },
-            ..Default::default()
-        };
-        let samples: Vec<FollowSample> = (0..5000).map(of).collect();
-        let samples: Vec<(f64, &FollowSample)> =
-            samples.iter().enumerate().map(|(n, sample)| (n as f64, sample)).collect();
-        let points = lag(&samples, |t_ms| Some(t_ms / 1e3));
-        assert!(points.len() <= LAG_POINTS && points.iter().any(|point| point.value == 99.0));
     }
 }

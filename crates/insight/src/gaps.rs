@@ -2,8 +2,8 @@
 
 use record::{Line, RunDir, Status, units};
 
-use crate::summary::{Outcome, Variant};
 use crate::trace::Traces;
+use crate::variant::{Progress, Variant};
 use crate::words;
 
 /// A sentence for everything that is missing or wrong.
@@ -48,15 +48,15 @@ fn status(run: &RunDir, variants: &[Variant]) -> Option<String> {
 
 fn unfinished(variant: &Variant) -> Option<String> {
     let name = &variant.name;
-    match &variant.outcome {
-        Outcome::Finished(_) => None,
-        Outcome::NotRun => Some(format!("{name}: not run.")),
-        Outcome::Partial { seconds, recovered_bytes, total_bytes: 0 } => Some(format!(
+    match &variant.progress {
+        Progress::Finished(_) => None,
+        Progress::NotRun => Some(format!("{name}: not run.")),
+        Progress::Partial { seconds, recovered_bytes, total_bytes: 0 } => Some(format!(
             "{name}: stopped after {} with {} recovered.",
             units::show_seconds(*seconds),
             units::show_bytes(*recovered_bytes)
         )),
-        Outcome::Partial { seconds, recovered_bytes, total_bytes } => Some(format!(
+        Progress::Partial { seconds, recovered_bytes, total_bytes } => Some(format!(
             "{name}: stopped after {} at {} of {}.",
             units::show_seconds(*seconds),
             words::percent(*recovered_bytes as f64 / *total_bytes as f64),

@@ -17,12 +17,13 @@
 //! The one rule: everything is a pure function of a record or of observations, so that a report of an old run says
 //! today what it said then.
 
+mod accounted;
 mod bounds;
 mod curves;
 pub mod diagnosis;
-mod finding;
 pub mod follow;
 mod gaps;
+mod headline;
 mod inferred;
 pub mod load;
 pub mod published;
@@ -31,11 +32,12 @@ pub mod stats;
 mod summary;
 mod threads;
 mod trace;
+mod variant;
 mod verdict;
 pub mod words;
 
 pub use bounds::{Bounds, Ceiling};
 pub use curves::{CPU_POINTS, Curves, LINK_POINTS, NodeCurve, Point, RECOVERED_POINTS, curves};
-pub use follow::VariantFollow;
-pub use summary::{Finished, Outcome, Summary, Variant, VariantLoad};
+pub use summary::Summary;
+pub use variant::{Finished, Progress, Variant, VariantFollow, VariantLoad};
 pub use verdict::Verdict;

@@ -3,9 +3,9 @@
 
 use record::{LoadFigures, Percentiles};
 
-use crate::VariantLoad;
 use crate::ranks::rank_sum_p;
 use crate::stats::{self, Interval, median};
+use crate::variant::VariantLoad;
 
 /// A driver that uses so much of a core has no more to give.
 const SATURATED: f64 = 0.9;
@@ -263,10 +263,10 @@ pub fn headline(laps: &[LoadFigures]) -> String {
 
 /// Every load that is compared, after the one that it is compared with.
 pub(crate) fn pairs(loads: &[VariantLoad]) -> Vec<(&VariantLoad, &VariantLoad)> {
-    let says = loads.iter().any(|load| load.beside.is_some());
+    let says = loads.iter().any(|load| load.baseline.is_some());
     let base = |load: &VariantLoad| {
         let same = |other: &&VariantLoad| other.operation == load.operation;
-        match &load.beside {
+        match &load.baseline {
             Some(variant) => loads.iter().filter(same).find(|other| other.variant == *variant),
             None if says => None,
             None => loads.iter().find(same),
@@ -359,10 +359,10 @@ mod tests {
 
     #[test]
     fn loads_are_compared_with_what_the_plan_says_or_with_the_first() {
-        let load = |variant: &str, operation: &str, beside: Option<&str>| VariantLoad {
+        let load = |variant: &str, operation: &str, baseline: Option<&str>| VariantLoad {
             variant: variant.to_owned(),
             operation: operation.to_owned(),
-            beside: beside.map(str::to_owned),
+            baseline: baseline.map(str::to_owned),
             laps: vec![lap(10.0, 1.0)],
         };
         let names = |loads: &[VariantLoad]| -> Vec<(String, String)> {

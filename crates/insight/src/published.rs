@@ -4,7 +4,8 @@ use record::Limit;
 
 use crate::load::{Metric, change_of, figures};
 use crate::stats;
-use crate::summary::{Finished, Summary, Variant, VariantLoad};
+use crate::summary::Summary;
+use crate::variant::{Finished, Variant, VariantLoad};
 
 /// What kind of figure is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,11 +128,11 @@ fn of_loads(
         info(name)?.published.as_ref()?.load.get(metric.name).copied()
     };
     let load = |name: &str| summary.loads.iter().find(|load| load.variant == name);
-    let beside = info(variant).and_then(|info| info.beside.as_deref());
+    let baseline = info(variant).and_then(|info| info.baseline.as_deref());
     let mut rows = Vec::new();
     for metric in crate::load::compared() {
         let Some(own) = published(variant, metric) else { continue };
-        match beside.map(|base| (published(base, metric), load(base))) {
+        match baseline.map(|base| (published(base, metric), load(base))) {
             None => {
                 let ours = load(variant).and_then(|load| total(load, metric));
                 rows.push(comparison(Figure::Load(metric.name, metric.unit), own, ours));

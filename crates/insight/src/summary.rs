@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use record::{FollowFigures, Limit, LimitShare, LoadFigures, Manifest, Row, RunDir, StreamFigures};
+use record::{FollowFigures, Limit, LimitShare, Manifest, Row, RunDir};
 
 use crate::bounds::Bounds;
 use crate::diagnosis::{self, Diagnosis, diagnose};
-use crate::follow::VariantFollow;
-use crate::stats::{self, Interval};
 use crate::trace::{Trace, Traces, traces};
-use crate::verdict::{Verdict, verdict};
-use crate::{finding, follow, gaps, load, threads};
+use crate::variant::{Finished, Progress, Variant, VariantFollow, VariantLoad};
+use crate::{accounted, follow, gaps, headline, load, stats, threads};
 
 /// What a run amounts to.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,108 +31,6 @@ pub struct Summary<'a> {
     pub following: Vec<VariantFollow>,
     /// What a live cluster showed, where the run watched one instead of measuring.
     pub watched: Option<Diagnosis>,
-}
-
-/// An operation under one variant.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VariantLoad {
-    /// Name of the variant.
-    pub variant: String,
-    /// Name of the operation.
-    pub operation: String,
-    /// The variant that it is compared with, where the plan says it.
-    pub beside: Option<String>,
-    /// Each lap, in order.
-    pub laps: Vec<LoadFigures>,
-}
-
-/// One combination of settings.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Variant {
-    /// Its name.
-    pub name: String,
-    /// Its settings, as resolved.
-    pub settings: BTreeMap<String, String>,
-    /// Seconds that the source documents publish.
-    pub published_s: Option<f64>,
-    /// Bytes that the published figure moved.
-    pub published_bytes: Option<u64>,
-    /// Published seconds of the baseline over published seconds of this variant.
-    pub published_gain: Option<f64>,
-    /// How far it came.
-    pub outcome: Outcome,
-}
-
-/// How far a variant came.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// At least one lap finished.
-    Finished(Box<Finished>),
-    /// It began, but no lap finished.
-    Partial {
-        /// Time since its start, as far as samples go.
-        seconds: f64,
-        /// Bytes recovered at the last sample.
-        recovered_bytes: u64,
-        /// Bytes to recover, as known at the last sample.
-        total_bytes: u64,
-    },
-    /// It never began.
-    NotRun,
-}
-
-/// The figures of a variant; with several laps, medians over them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finished {
-    /// Seconds of each lap, in order.
-    pub laps_s: Vec<f64>,
-    /// The lap whose time is nearest the median: charts show it.
-    pub shown_lap: u32,
-    /// Seconds.
-    pub seconds: f64,
-    /// Interval of the seconds, from three laps on.
-    pub seconds_interval: Option<Interval>,
-    /// Bytes transferred.
-    pub bytes: u64,
-    /// Bytes a second.
-    pub bytes_per_s: f64,
-    /// Bytes a second of each node that received; none where that was not told apart.
-    pub node_bytes_per_s: Option<f64>,
-    /// Share of the link's rate, 0 to 1; none without a link.
-    pub link_share: Option<f64>,
-    /// Seconds of the baseline over seconds of this variant.
-    pub gain: Option<f64>,
-    /// Interval of the gain, from three laps of both on.
-    pub gain_interval: Option<Interval>,
-    /// Mean share of each limit, largest first.
-    pub limits: Vec<LimitShare>,
-    /// Whether both sides held the same documents in every lap.
-    pub verified: bool,
-    /// Live documents on the recovered side.
-    pub documents: u64,
-    /// Chunks that arrived damaged and were fetched again, over all laps.
-    pub refetched_chunks: u64,
-    /// Threads of its path and its consumer's memory, where documents were streamed; of the lap that is shown.
-    pub stream: Option<StreamFigures>,
-    /// What held it, and why.
-    pub verdict: Verdict,
-}
-
-impl Finished {
-    /// Whether nothing was kept of what came: its consumer measures alone.
-    pub fn measuring_device(&self) -> bool {
-        self.stream.as_ref().is_some_and(|stream| stream.measuring_device)
-    }
-}
-
-impl Variant {
-    /// The figures, if it finished.
-    pub fn finished(&self) -> Option<&Finished> {
-        match &self.outcome {
-            Outcome::Finished(finished) => Some(finished),
-            _ => None,
-        }
-    }
 }
 
 impl Summary<'_> {
@@ -166,9 +62,9 @@ impl<'a> Summary<'a> {
                 None if !loads.is_empty() => load::headline_of_variants(&loads),
                 None if !following.is_empty() => follow::headline(&following),
                 None => threads::headline(&variants)
-                    .unwrap_or_else(|| finding::headline(&run.manifest, &variants)),
+                    .unwrap_or_else(|| headline::of_recoveries(&run.manifest, &variants)),
             },
-            comparison: finding::comparison(&variants),
+            comparison: headline::comparison(&variants),
             gaps: match &watched {
                 Some(diagnosis) => diagnosis.gaps.clone(),
                 None => gaps::gaps(run, &traces, &variants),
@@ -188,15 +84,15 @@ impl<'a> Summary<'a> {
 
     /// The finished variants that took most and least time; the same one if only one finished.
     pub fn slowest_and_fastest(&self) -> Option<(&Variant, &Variant)> {
-        finding::slowest_and_fastest(&self.variants)
+        headline::slowest_and_fastest(&self.variants)
     }
 }
 
 fn loads(run: &RunDir, variants: &[Variant]) -> Vec<VariantLoad> {
     let mut loads: Vec<VariantLoad> = Vec::new();
-    let beside = |name: &str| {
+    let baseline = |name: &str| {
         let info = run.manifest.variants.iter().find(|info| info.name == name);
-        info.and_then(|info| info.beside.clone())
+        info.and_then(|info| info.baseline.clone())
     };
     for variant in variants {
         for row in run.rows.iter().filter(|row| row.variant == variant.name) {
@@ -209,7 +105,7 @@ fn loads(run: &RunDir, variants: &[Variant]) -> Vec<VariantLoad> {
                     None => loads.push(VariantLoad {
                         variant: variant.name.clone(),
                         operation: figures.operation.clone(),
-                        beside: beside(&variant.name),
+                        baseline: baseline(&variant.name),
                         laps: vec![figures.clone()],
                     }),
                 }
@@ -240,20 +136,15 @@ fn names(run: &RunDir) -> Vec<&str> {
     names
 }
 
-/// Whether a row took any time at all; others would divide by nothing.
-pub(crate) fn has_time(row: &Row) -> bool {
-    row.seconds.is_finite() && row.seconds > 0.0
-}
-
 fn variant(run: &RunDir, traces: &Traces<'_>, name: &str) -> Variant {
     let info = run.manifest.variants.iter().find(|variant| variant.name == name);
     let settings = info.map(|info| info.settings.clone()).unwrap_or_default();
     let rows: Vec<&Row> =
-        run.rows.iter().filter(|row| row.variant == name && has_time(row)).collect();
+        run.rows.iter().filter(|row| row.variant == name && row.took_time()).collect();
     let published_s = rows.iter().find_map(|row| row.published_s);
-    let outcome = match rows.as_slice() {
+    let progress = match rows.as_slice() {
         [] => unfinished(traces, name),
-        rows => Outcome::Finished(Box::new(finished(run, traces, &settings, rows))),
+        rows => Progress::Finished(Box::new(finished(run, traces, &settings, rows))),
     };
     Variant {
         name: name.to_owned(),
@@ -261,16 +152,16 @@ fn variant(run: &RunDir, traces: &Traces<'_>, name: &str) -> Variant {
         published_s: published_s.or_else(|| info.and_then(|info| info.published_s)),
         published_bytes: rows.iter().find_map(|row| row.published_bytes),
         published_gain: None,
-        outcome,
+        progress,
     }
 }
 
 /// How far the last lap came that has samples.
-fn unfinished(traces: &Traces<'_>, name: &str) -> Outcome {
+fn unfinished(traces: &Traces<'_>, name: &str) -> Progress {
     let last = traces.iter().rfind(|((variant, _), _)| *variant == name);
-    let Some((_, trace)) = last else { return Outcome::NotRun };
+    let Some((_, trace)) = last else { return Progress::NotRun };
     let sample = trace.recovery.last().map(|(_, sample)| *sample);
-    Outcome::Partial {
+    Progress::Partial {
         seconds: trace.span_ms().map_or(0.0, |(first, last)| (last - first) / 1000.0),
         recovered_bytes: sample.map_or(0, |sample| sample.recovered_bytes),
         total_bytes: sample.map_or(0, |sample| sample.total_bytes),
@@ -312,7 +203,7 @@ fn finished(
         gain_interval: None,
         verdict: match &shown.stream {
             Some(stream) => threads::verdict(stream, shown.bytes, shown.seconds),
-            None => verdict(&limits, &bounds, trace, bytes_per_s, link_share),
+            None => accounted::verdict(&limits, &bounds, trace, bytes_per_s, link_share),
         },
         stream: shown.stream.clone(),
         limits,
@@ -346,7 +237,7 @@ fn add_gains(variants: &mut [Variant], baseline: usize, seed: u64) {
             (Some(base), Some(own)) if own > 0.0 => Some(base / own),
             _ => None,
         };
-        if let Outcome::Finished(finished) = &mut variant.outcome {
+        if let Progress::Finished(finished) = &mut variant.progress {
             finished.gain = Some(base.seconds / finished.seconds);
             if index != baseline {
                 finished.gain_interval =

@@ -3,7 +3,7 @@
 use record::{Limit, StreamFigures, ThreadUse};
 
 use crate::bounds::Ceiling;
-use crate::summary::{Finished, Variant};
+use crate::variant::{Finished, Variant};
 use crate::verdict::Verdict;
 use crate::words::{self, percent};
 

@@ -27,15 +27,16 @@ pub fn three_digits(value: f64) -> String {
 
 /// A number of things for people: `5000`, `17,021,194,000`.
 pub fn count(count: u64) -> String {
+    if count < 10_000 { count.to_string() } else { grouped(count, ',') }
+}
+
+/// A number with its thousands apart.
+pub fn grouped(count: u64, separator: char) -> String {
     let digits = count.to_string();
-    if digits.len() < 5 {
-        return digits;
-    }
-    let from_the_end = |at: usize| digits.len() - at;
     let mut shown = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && from_the_end(at).is_multiple_of(3) {
-            shown.push(',');
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(separator);
         }
         shown.push(digit);
     }
@@ -123,6 +124,7 @@ mod tests {
     fn counts_are_parted_where_they_are_long() {
         let shown = [0, 5000, 10_000, 904_000, 17_021_194_000].map(count);
         assert_eq!(shown, ["0", "5000", "10,000", "904,000", "17,021,194,000"]);
+        assert_eq!([7, 60_844].map(|count| grouped(count, ' ')), ["7", "60 844"]);
     }
 
     #[test]

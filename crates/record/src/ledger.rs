@@ -6,68 +6,20 @@
 //! A driver has one write on a document under way at a time, and gives each write a content of its own. A write
 //! without an answer may have been done, may be done later, or never: only that, and no more, is granted.
 
+mod copy;
+mod fate;
 mod runs;
+mod violation;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+pub use copy::{Copy, Held, RunSum};
+pub use fate::{Action, Fate};
+pub use runs::Sums;
+pub use violation::{Rule, Violation};
 
-pub use runs::{RunSum, Sums};
-
-/// What a write asks for. `content` is a hash that tells every content from every other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Creates or replaces.
-    Index {
-        /// What it puts there.
-        content: u64,
-    },
-    /// Creates, unless there is one.
-    Create {
-        /// What it puts there.
-        content: u64,
-    },
-    /// Deletes.
-    Delete,
-}
-
-/// What became of a write, as far as its driver knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It was done, under this number.
-    Acknowledged {
-        /// Place in the shard's history.
-        seq_no: u64,
-        /// The document's version by it.
-        version: u64,
-    },
-    /// It was said not to have been done.
-    Rejected,
-    /// Nobody knows.
-    Unknown,
-}
-
-impl Fate {
-    /// What an item of a `_bulk` answer says. Refused for good is what was understood and not done; other failures say
-    /// nothing of what was done. A delete of what is not there is done, too.
-    pub fn of_bulk_item(item: &Value) -> Fate {
-        let item =
-            item.as_object().and_then(|object| object.values().next()).unwrap_or(&Value::Null);
-        let number = |name: &str| item[name].as_u64();
-        match number("status") {
-            Some(200..300 | 404) if item.get("error").is_none() => {
-                match (number("_seq_no"), number("_version")) {
-                    (Some(seq_no), Some(version)) => Fate::Acknowledged { seq_no, version },
-                    _ => Fate::Unknown,
-                }
-            }
-            Some(400..500) => Fate::Rejected,
-            _ => Fate::Unknown,
-        }
-    }
-}
+use violation::violation;
 
 /// A write in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,74 +48,6 @@ pub struct Ledger {
 struct Document {
     shard: u32,
     writes: Vec<Entry>,
-}
-
-/// A document as a copy holds it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
-    /// `_id`.
-    pub id: String,
-    /// `_seq_no`.
-    pub seq_no: u64,
-    /// `_version`.
-    pub version: u64,
-    /// Hash of its content.
-    pub content: u64,
-}
-
-/// A copy as it was read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Copy {
-    /// Where it is, for people.
-    pub name: String,
-    /// Its shard.
-    pub shard: u32,
-    /// Every live document.
-    pub documents: Vec<Held>,
-    /// Documents that exist only as a number, beside those.
-    #[serde(default)]
-    pub runs: RunSum,
-    /// Highest sequence number of its history; none before the first.
-    pub max_seq_no: Option<u64>,
-    /// Everything up to here is there; none while operation 0 is missing.
-    pub local_checkpoint: Option<u64>,
-}
-
-/// What a copy, or an answer, breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rule {
-    /// One number of a shard's history, one operation.
-    NumbersAreGivenOnce,
-    /// A write that began after another was acknowledged has the higher number; and the higher version, unless the
-    /// document was deleted meanwhile.
-    AcknowledgedInOrder,
-    /// What was acknowledged last is there, unless something newer without an answer is.
-    AcknowledgedIsThere,
-    /// What was deleted stays deleted.
-    DeletedStaysDeleted,
-    /// Only what was written and not rejected is there.
-    NothingElseIsThere,
-    /// Each document once.
-    OnceEach,
-    /// The history has no hole.
-    NoHoles,
-    /// Copies of a shard hold the same.
-    CopiesAreEqual,
-}
-
-/// A rule that is broken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// Which.
-    pub rule: Rule,
-    /// Where, and what was found.
-    pub found: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", self.rule, self.found)
-    }
 }
 
 impl Ledger {
@@ -373,10 +257,6 @@ impl Document {
         let text = format!("was acknowledged as operation {seq_no} and is not there");
         Some((Rule::AcknowledgedIsThere, text))
     }
-}
-
-fn violation(rule: Rule, found: String) -> Violation {
-    Violation { rule, found }
 }
 
 fn check_history(copy: &Copy, acknowledged: Option<u64>) -> Option<Violation> {

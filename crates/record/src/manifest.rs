@@ -66,8 +66,8 @@ pub struct VariantInfo {
     #[serde(default)]
     pub published: Option<PublishedInfo>,
     /// The variant that its loads are compared with, where the plan says it.
-    #[serde(default)]
-    pub beside: Option<String>,
+    #[serde(default, rename = "beside")]
+    pub baseline: Option<String>,
     /// What the virtual world was like; empty in the real one.
     #[serde(default)]
     pub models: Vec<ModelInfo>,

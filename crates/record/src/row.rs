@@ -146,6 +146,11 @@ impl Row {
         }
     }
 
+    /// Whether it took any time at all; of others there is no rate.
+    pub fn took_time(&self) -> bool {
+        self.seconds.is_finite() && self.seconds > 0.0
+    }
+
     /// The limit that held this row: the largest share.
     pub fn held_by(&self) -> Option<&LimitShare> {
         self.limits.first()

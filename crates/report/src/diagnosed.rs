@@ -1,6 +1,6 @@
 //! The table of injected causes and the verdicts on them: for terminals, as Markdown, as JSON.
 
-use insight::diagnosis::probe::Outcome;
+use insight::diagnosis::probe::ProbeResult;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ pub struct Row {
     /// With probes; none where nothing could be probed.
     pub probed: Option<Judged>,
     /// What the probes said.
-    pub probes: Vec<Outcome>,
+    pub probes: Vec<ProbeResult>,
 }
 
 /// All that `narrows diagnose` found.

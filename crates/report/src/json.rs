@@ -1,6 +1,6 @@
 //! A run as one JSON object, for scripts.
 
-use insight::{Finished, Outcome, Summary, Variant, stats::Interval};
+use insight::{Finished, Progress, Summary, Variant, stats::Interval};
 use serde_json::{Value, json};
 
 /// One object: `run`, `plan`, `target`, `status`, `headline`, `rows` (one for each variant that
@@ -74,10 +74,10 @@ fn interval(interval: Option<Interval>) -> Value {
 }
 
 fn unfinished(variant: &Variant) -> Option<Value> {
-    match &variant.outcome {
-        Outcome::Finished(_) => None,
-        Outcome::NotRun => Some(json!({ "variant": variant.name, "seconds": null })),
-        Outcome::Partial { seconds, recovered_bytes, total_bytes } => Some(json!({
+    match &variant.progress {
+        Progress::Finished(_) => None,
+        Progress::NotRun => Some(json!({ "variant": variant.name, "seconds": null })),
+        Progress::Partial { seconds, recovered_bytes, total_bytes } => Some(json!({
             "variant": variant.name,
             "seconds": seconds,
             "recovered_bytes": recovered_bytes,

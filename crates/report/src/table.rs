@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use insight::{Finished, Outcome, Summary, Variant, stats::Interval, words};
+use insight::{Finished, Progress, Summary, Variant, stats::Interval, words};
 use record::units;
 
 use crate::style::{Paint, Style, paragraph, plain};
@@ -79,14 +79,16 @@ fn gain(variant: &Variant) -> String {
 }
 
 fn held_by(variant: &Variant) -> String {
-    match &variant.outcome {
-        Outcome::Finished(f) => f.verdict.limit.map_or("unknown", |limit| limit.label()).to_owned(),
-        Outcome::NotRun => "not run".to_owned(),
-        Outcome::Partial { recovered_bytes, total_bytes, .. } if *total_bytes > 0 => {
+    match &variant.progress {
+        Progress::Finished(f) => {
+            f.verdict.limit.map_or("unknown", |limit| limit.label()).to_owned()
+        }
+        Progress::NotRun => "not run".to_owned(),
+        Progress::Partial { recovered_bytes, total_bytes, .. } if *total_bytes > 0 => {
             let share = *recovered_bytes as f64 / *total_bytes as f64;
             format!("stopped at {}", words::percent(share))
         }
-        Outcome::Partial { .. } => "stopped".to_owned(),
+        Progress::Partial { .. } => "stopped".to_owned(),
     }
 }
 

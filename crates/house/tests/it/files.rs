@@ -18,11 +18,8 @@ const NO_ORDER_YET: &[&str] =
 const IN_CIRCLES_YET: &[(&str, usize)] = &[
     ("clusters", 2),
     ("engine", 83),
-    ("insight", 17),
     ("lab", 16),
     ("narrows", 3),
-    ("record", 2),
-    ("report", 6),
     ("store", 20),
 ];
 

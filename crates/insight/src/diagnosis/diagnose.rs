@@ -9,7 +9,7 @@ use super::causes::{judges, unknown};
 use super::class::Class;
 use super::finding::Finding;
 use super::following::followings;
-use super::probe::outcome::Outcome;
+use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
 use super::series::Series;
 use super::waiting::waiting;
@@ -30,7 +30,7 @@ pub struct Diagnosis {
     /// The whole in one sentence.
     pub headline: String,
     /// What was tried; empty where looking was all.
-    pub probes: Vec<Outcome>,
+    pub probes: Vec<ProbeResult>,
 }
 
 /// The looks that a run recorded; empty where it measured instead.

@@ -2,7 +2,7 @@
 //! change is put back.
 
 use crate::common::{MB, case, settings};
-use insight::diagnosis::probe::{Kind, Outcome, Prober, Reading, Step, apply, plan};
+use insight::diagnosis::probe::{Kind, ProbeResult, Prober, Reading, Step, apply, plan};
 use insight::diagnosis::{Class, Diagnosis, Series, diagnose};
 use record::observation::{Decision, Observation, WaitingCopy};
 use record::units::parse_size;
@@ -118,7 +118,7 @@ impl Model {
                 Step::Done => {
                     assert!(before.is_none(), "the end comes after everything is put back");
                     let series = self.series();
-                    apply(&mut diagnosis, prober.into_outcomes(), &series);
+                    apply(&mut diagnosis, prober.into_results(), &series);
                     return diagnosis;
                 }
                 Step::Set(probe) => {
@@ -154,8 +154,8 @@ fn waiting() -> WaitingCopy {
 }
 
 #[track_caller]
-fn reading(diagnosis: &Diagnosis, kind: Kind) -> &Outcome {
-    let found = diagnosis.probes.iter().find(|outcome| outcome.probe.kind == kind);
+fn reading(diagnosis: &Diagnosis, kind: Kind) -> &ProbeResult {
+    let found = diagnosis.probes.iter().find(|result| result.probe.kind == kind);
     found.unwrap_or_else(|| panic!("{kind:?} was not tried: {diagnosis:#?}"))
 }
 
@@ -247,10 +247,10 @@ fn someone_else_at_work_ends_it_all() {
     prober.give_up("someone else changes it");
     assert_eq!(prober.next(now_ms + LOOK_MS, &model.series()), Step::Done);
     let before = diagnosis.findings.clone();
-    apply(&mut diagnosis, prober.into_outcomes(), &model.series());
+    apply(&mut diagnosis, prober.into_results(), &model.series());
     assert_eq!(diagnosis.findings, before, "what was not tried says nothing");
     let given_up =
-        |o: &Outcome| matches!(&o.reading, Reading::GivenUp(why) if why.contains("else"));
+        |o: &ProbeResult| matches!(&o.reading, Reading::GivenUp(why) if why.contains("else"));
     assert!(!diagnosis.probes.is_empty() && diagnosis.probes.iter().all(given_up));
 }
 
@@ -271,8 +271,8 @@ fn noise_is_never_taken_for_a_cause() {
         };
         let found = Model::new("narrows", rate).explain();
         let is_wrong = |kind| {
-            let outcome = found.probes.iter().find(|outcome| outcome.probe.kind == kind);
-            outcome.is_some_and(|outcome| outcome.reading == Reading::Follows)
+            let result = found.probes.iter().find(|result| result.probe.kind == kind);
+            result.is_some_and(|result| result.reading == Reading::Follows)
         };
         if is_wrong(Kind::Brake) || is_wrong(Kind::Chunks) {
             wrong.push(seed);

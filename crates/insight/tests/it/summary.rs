@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use insight::published::{comparisons, standing};
-use insight::{Outcome, Summary, curves};
+use insight::{Progress, Summary, curves};
 use record::{
     FORMAT, Limit, LimitShare, Line, LinkInfo, LoadFigures, Machine, Manifest, Percentiles, Phase,
     PublishedInfo, RecoverySample, Row, RunDir, Status, StreamFigures, ThreadUse, Throughput,
@@ -16,7 +16,7 @@ fn manifest(variants: &[&str], status: Status) -> Manifest {
         settings: BTreeMap::new(),
         published_s: None,
         published: None,
-        beside: None,
+        baseline: None,
         models: Vec::new(),
     };
     Manifest {
@@ -173,8 +173,8 @@ fn an_interrupted_run_says_how_far_it_came() {
     }
     let summary = Summary::of(&run);
     assert_eq!(
-        summary.variants[1].outcome,
-        Outcome::Partial { seconds: 0.4, recovered_bytes: 400, total_bytes: 1000 }
+        summary.variants[1].progress,
+        Progress::Partial { seconds: 0.4, recovered_bytes: 400, total_bytes: 1000 }
     );
     assert_eq!(
         summary.gaps,
@@ -197,7 +197,7 @@ fn an_empty_run_and_a_row_without_time_are_no_results() {
     assert_eq!(Summary::of(&failed).headline, "No variant began: the run failed");
     let zero = run(&["a"], Status::Complete, vec![row("a", 1, 0.0, Limit::Latency)]);
     let summary = Summary::of(&zero);
-    assert_eq!(summary.variants[0].outcome, Outcome::NotRun);
+    assert_eq!(summary.variants[0].progress, Progress::NotRun);
     assert_eq!(summary.baseline, None);
 }
 
@@ -235,7 +235,7 @@ fn published_loads_stand_beside_ours_as_figures_and_as_changes() {
     let mut run = run(&["none", "ars"], Status::Complete, rows.to_vec());
     run.manifest.variants[0].published = Some(published(50.0, 400.0, true));
     run.manifest.variants[1].published = Some(published(100.0, 900.0, false));
-    run.manifest.variants[1].beside = Some("none".into());
+    run.manifest.variants[1].baseline = Some("none".into());
     let summary = Summary::of(&run);
     let found = comparisons(&summary);
     let of = |name: &str| found.iter().find(|row| row.name() == name).unwrap();

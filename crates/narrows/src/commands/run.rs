@@ -318,7 +318,7 @@ fn describe(args: &Args, plan: &Plan, resolved: &Resolved, id: String) -> Manife
             load: published.load.clone(),
             calibrated: published.calibrated,
         }),
-        beside: variant.beside.clone(),
+        baseline: variant.beside.clone(),
         models: models(&args.on, variant),
     });
     Manifest {

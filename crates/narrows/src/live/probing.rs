@@ -56,15 +56,15 @@ pub(crate) async fn probe(
         )
     });
     restore::tell(&left?);
-    let outcomes = prober.into_outcomes();
-    for outcome in &outcomes {
-        recording.note(looking.series().span_ms(), &outcome.sentence())?;
+    let results = prober.into_results();
+    for result in &results {
+        recording.note(looking.series().span_ms(), &result.sentence())?;
     }
     recording.end(looking.series().span_ms())?;
     if matches!(ended?, Ended::Interrupted) {
         return Err(anyhow!("interrupted; every setting is as it was"));
     }
-    probe::apply(diagnosis, outcomes, &looking.series());
+    probe::apply(diagnosis, results, &looking.series());
     Ok(())
 }
 

@@ -58,7 +58,7 @@ impl Recording {
                 settings: set.map(|(name, s)| (name.clone(), s.value.clone())).collect(),
                 published_s: None,
                 published: None,
-                beside: None,
+                baseline: None,
                 models: Vec::new(),
             }],
         };

@@ -8,31 +8,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
-use super::{Copy, Fate, Rule, Violation, violation};
+use super::copy::{Copy, RunSum};
+use super::fate::Fate;
+use super::violation::{Rule, Violation, violation};
 
 /// Most sums without an answer of which every selection is tried: what a copy holds must be the sum of one.
 const UNANSWERED_MAX: usize = 16;
-
-/// Runs as a copy holds them, or one of them: their sum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunSum {
-    /// Documents.
-    pub documents: u64,
-    /// Wrapping sum of the hashes of the documents.
-    pub content: u64,
-}
-
-impl RunSum {
-    /// Both together.
-    pub fn plus(self, other: RunSum) -> RunSum {
-        RunSum {
-            documents: self.documents + other.documents,
-            content: self.content.wrapping_add(other.content),
-        }
-    }
-}
 
 /// What was added, as sums: what was acknowledged, and each that got no answer.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use insight::{Curves, Finished, NodeCurve, Summary, words};
 use maud::{Markup, html};
 use record::{Limit, units};
 
-use super::{class, legend};
+use super::limits::{class, legend};
 use crate::svg::axis::byte_unit;
 use crate::svg::bars::{Bar, BarChart, Part};
 use crate::svg::line::{Line, LineChart};

@@ -4,12 +4,15 @@ mod charts;
 mod details;
 mod findings;
 mod following;
+mod limits;
 mod loads;
 mod rows;
 
 use insight::{Summary, curves, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use record::{Limit, Manifest, RunDir};
+use record::{Manifest, RunDir};
+
+use limits::chip;
 
 const CSS: &str = include_str!("page.css");
 
@@ -127,36 +130,6 @@ fn verdicts(summary: &Summary<'_>) -> Markup {
                     }
                 }
             }
-        }
-    }
-}
-
-/// A square in the colour of a limit.
-fn chip(limit: Option<Limit>) -> Markup {
-    html! { span class={ "chip " (class(limit)) } aria-hidden="true" {} }
-}
-
-/// The class that gives a limit its colour, the same throughout the page.
-fn class(limit: Option<Limit>) -> &'static str {
-    match limit {
-        Some(Limit::Latency) => "latency",
-        Some(Limit::LinkRate) => "link-rate",
-        Some(Limit::Throttle) => "throttle",
-        Some(Limit::DiskRead) => "disk-read",
-        Some(Limit::DiskWrite) => "disk-write",
-        Some(Limit::Cpu) => "cpu",
-        Some(Limit::Slots) => "slots",
-        Some(Limit::Memory) => "memory",
-        Some(Limit::Proxy) => "proxy",
-        None => "neutral",
-    }
-}
-
-/// The names of limits with their colours.
-fn legend(limits: &[Limit]) -> Markup {
-    html! {
-        ul.legend {
-            @for limit in limits { li { (chip(Some(*limit))) (limit.label()) } }
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The table of the page.
 
-use insight::{Finished, Outcome, Summary, Variant, words};
+use insight::{Finished, Progress, Summary, Variant, words};
 use maud::{Markup, html};
 use record::units;
 
-use super::chip;
+use super::limits::chip;
 
 pub(super) fn table(summary: &Summary<'_>) -> Markup {
     let published = summary.variants.iter().any(|variant| variant.published_s.is_some());
@@ -89,13 +89,13 @@ fn theirs(variant: &Variant) -> Markup {
 }
 
 fn state(variant: &Variant) -> String {
-    match &variant.outcome {
-        Outcome::Partial { recovered_bytes, total_bytes, seconds } if *total_bytes > 0 => format!(
+    match &variant.progress {
+        Progress::Partial { recovered_bytes, total_bytes, seconds } if *total_bytes > 0 => format!(
             "stopped after {} at {}",
             units::show_seconds(*seconds),
             words::percent(*recovered_bytes as f64 / *total_bytes as f64)
         ),
-        Outcome::Partial { seconds, .. } => {
+        Progress::Partial { seconds, .. } => {
             format!("stopped after {}", units::show_seconds(*seconds))
         }
         _ => "not run".to_owned(),
@@ -121,35 +121,16 @@ fn remarks(summary: &Summary<'_>) -> Markup {
                 "One lap each, so small differences mean nothing. "
             }
             @if let (true, Some(documents)) = (verified, documents) {
-                "Every finished copy was checked against its source: " (grouped(documents)) " documents. "
+                "Every finished copy was checked against its source: " (spaced(documents)) " documents. "
             }
             @if refetched > 0 {
-                (grouped(refetched)) " damaged chunks were fetched again. "
+                (spaced(refetched)) " damaged chunks were fetched again. "
             }
         }
     }
 }
 
-/// A count with its thousands apart.
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_stand_apart() {
-        assert_eq!(grouped(7), "7");
-        assert_eq!(grouped(60_844_404).replace('\u{202f}', " "), "60 844 404");
-    }
+/// A count with narrow spaces between its thousands.
+fn spaced(count: u64) -> String {
+    words::grouped(count, '\u{202f}')
 }

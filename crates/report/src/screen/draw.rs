@@ -2,10 +2,11 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Table};
 
+use super::palette::Palette;
 use super::verdict;
 use super::view::{RecoveryCells, View, node_cells, recovery_cells};
 use crate::style::{plain, wrap};
@@ -63,38 +64,6 @@ fn block(title: String, paint: Palette) -> Block<'static> {
         .borders(Borders::TOP)
         .border_style(paint.dim())
         .title(Span::styled(title, Style::new().add_modifier(Modifier::BOLD)))
-}
-
-/// Colors, if there are any.
-#[derive(Clone, Copy)]
-pub(super) struct Palette {
-    color: bool,
-}
-
-impl Palette {
-    fn of(self, color: Color) -> Style {
-        if self.color { Style::new().fg(color) } else { Style::new() }
-    }
-
-    pub(super) fn good(self) -> Style {
-        self.of(Color::Green)
-    }
-
-    pub(super) fn warning(self) -> Style {
-        self.of(Color::Yellow)
-    }
-
-    fn health(self, status: &str) -> Style {
-        match status {
-            "green" => self.good(),
-            "red" => self.of(Color::Red),
-            _ => self.warning(),
-        }
-    }
-
-    pub(super) fn dim(self) -> Style {
-        Style::new().add_modifier(Modifier::DIM)
-    }
 }
 
 fn head(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: &str, paint: Palette) {

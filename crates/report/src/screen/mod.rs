@@ -5,11 +5,13 @@
 //! | `view` | what is shown, from a series of looks; nothing here knows where it is shown |
 //! | `draw` | a screen of it |
 //! | `verdict` | the part of the screen that says what holds and what lifts it |
+//! | `palette` | its colours |
 //! | `plain` | lines of it |
 //! | `findings` | a diagnosis in words |
 
 mod draw;
 mod findings;
+mod palette;
 mod plain;
 mod verdict;
 mod view;

@@ -3,7 +3,7 @@
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::draw::Palette;
+use super::palette::Palette;
 use super::view::View;
 use crate::style::{plain, wrap};
 

@@ -164,7 +164,7 @@ fn manifest() -> Manifest {
                 ]),
                 published_s: made.published_s,
                 published: None,
-                beside: None,
+                baseline: None,
                 models: Vec::new(),
             })
             .collect(),

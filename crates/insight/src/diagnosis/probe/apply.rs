@@ -1,6 +1,6 @@
-//! What the outcomes of probes make of a diagnosis that was made by looking alone.
+//! What the results of probes make of a diagnosis that was made by looking alone.
 
-use super::outcome::{Kind, Outcome, Reading};
+use super::result::{Kind, ProbeResult, Reading};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::diagnose::{Diagnosis, headline, sort};
 use crate::diagnosis::finding::{Evidence, Finding, Lift};
@@ -11,30 +11,30 @@ const CONFIRMED: f64 = 0.98;
 /// What waits for slots that would only be shared.
 const SHARED: f64 = 0.3;
 
-/// Confirms, corrects or takes back findings; every outcome becomes evidence where it speaks of one. `series` is what
+/// Confirms, corrects or takes back findings; every result becomes evidence where it speaks of one. `series` is what
 /// the diagnosis was made of.
-pub fn apply(diagnosis: &mut Diagnosis, outcomes: Vec<Outcome>, series: &Series<'_>) {
-    for outcome in &outcomes {
-        match (outcome.probe.kind, &outcome.reading) {
+pub fn apply(diagnosis: &mut Diagnosis, results: Vec<ProbeResult>, series: &Series<'_>) {
+    for result in &results {
+        match (result.probe.kind, &result.reading) {
             (_, Reading::Open(_) | Reading::GivenUp(_)) => {}
-            (Kind::Brake, reading) => brake(diagnosis, outcome, *reading == Reading::Follows),
-            (Kind::Lull, reading) => lull(diagnosis, outcome, *reading == Reading::Follows),
-            (Kind::Chunks, reading) => chunks(diagnosis, outcome, *reading == Reading::Follows),
-            (Kind::Slots, reading) => slots(diagnosis, outcome, *reading == Reading::Follows),
+            (Kind::Brake, reading) => brake(diagnosis, result, *reading == Reading::Follows),
+            (Kind::Lull, reading) => lull(diagnosis, result, *reading == Reading::Follows),
+            (Kind::Chunks, reading) => chunks(diagnosis, result, *reading == Reading::Follows),
+            (Kind::Slots, reading) => slots(diagnosis, result, *reading == Reading::Follows),
         }
     }
-    diagnosis.probes = outcomes;
+    diagnosis.probes = results;
     sort(&mut diagnosis.findings);
     diagnosis.headline = headline(diagnosis, series);
 }
 
-fn evidence(outcome: &Outcome) -> Evidence {
-    Evidence::new("probe", &outcome.probe.setting, outcome.sentence())
+fn evidence(result: &ProbeResult) -> Evidence {
+    Evidence::new("probe", &result.probe.setting, result.sentence())
 }
 
-fn confirm(finding: &mut Finding, outcome: &Outcome) {
+fn confirm(finding: &mut Finding, result: &ProbeResult) {
     finding.strength = finding.strength.max(CONFIRMED);
-    finding.evidence.push(evidence(outcome));
+    finding.evidence.push(evidence(result));
     finding.doubt = None;
 }
 
@@ -46,7 +46,7 @@ fn of_class<'d>(
 }
 
 /// Makes another class of a finding: its subjects and evidence stay, what lifts it is the class's.
-fn reclassify(finding: &mut Finding, class: Class, sentence: String, outcome: &Outcome) {
+fn reclassify(finding: &mut Finding, class: Class, sentence: String, result: &ProbeResult) {
     finding.lift = Some(Lift::action(class.rule().lift));
     finding.class = class;
     finding.sentence = sentence;
@@ -54,29 +54,29 @@ fn reclassify(finding: &mut Finding, class: Class, sentence: String, outcome: &O
     finding.gain = None;
     finding.next = None;
     finding.doubt = None;
-    finding.evidence.push(evidence(outcome));
+    finding.evidence.push(evidence(result));
 }
 
-fn brake(diagnosis: &mut Diagnosis, outcome: &Outcome, holds: bool) {
-    let setting = &outcome.probe.setting;
+fn brake(diagnosis: &mut Diagnosis, result: &ProbeResult, holds: bool) {
+    let setting = &result.probe.setting;
     if !holds {
         for finding in of_class(diagnosis, &[Class::RateLimit]) {
             let sentence = format!(
                 "{} pauses for its limiter, but a lower limit changes nothing, so what holds is unknown",
                 finding.subjects.join(", ")
             );
-            reclassify(finding, Class::Unknown, sentence, outcome);
+            reclassify(finding, Class::Unknown, sentence, result);
         }
         for finding in of_class(diagnosis, &[Class::Latency, Class::Bandwidth, Class::Unknown]) {
             if finding.evidence.last().is_none_or(|line| line.api != "probe") {
-                finding.evidence.push(evidence(outcome));
+                finding.evidence.push(evidence(result));
             }
         }
         return;
     }
     let mut any = false;
     for finding in of_class(diagnosis, &[Class::RateLimit]) {
-        confirm(finding, outcome);
+        confirm(finding, result);
         any = true;
     }
     if any {
@@ -92,23 +92,23 @@ fn brake(diagnosis: &mut Diagnosis, outcome: &Outcome, holds: bool) {
         Class::NoisyNeighbour,
     ];
     for finding in of_class(diagnosis, OTHERS) {
-        let sentence = format!("the limiter of {} holds: {setting}", outcome.probe.place);
-        reclassify(finding, Class::RateLimit, sentence, outcome);
-        lift_by(finding, outcome);
+        let sentence = format!("the limiter of {} holds: {setting}", result.probe.place);
+        reclassify(finding, Class::RateLimit, sentence, result);
+        lift_by(finding, result);
     }
 }
 
 /// The probe's own setting is what lifts it.
-fn lift_by(finding: &mut Finding, outcome: &Outcome) {
+fn lift_by(finding: &mut Finding, result: &ProbeResult) {
     let lift = finding.lift.get_or_insert_with(Default::default);
-    lift.setting = Some(outcome.probe.setting.clone());
-    lift.now = Some(outcome.probe.found.value.clone());
-    lift.set_by = Some(outcome.probe.found.scope);
-    lift.to = (outcome.probe.kind == Kind::Chunks).then(|| outcome.probe.to.clone());
+    lift.setting = Some(result.probe.setting.clone());
+    lift.now = Some(result.probe.found.value.clone());
+    lift.set_by = Some(result.probe.found.scope);
+    lift.to = (result.probe.kind == Kind::Chunks).then(|| result.probe.to.clone());
 }
 
-fn lull(diagnosis: &mut Diagnosis, outcome: &Outcome, own: bool) {
-    let place = &outcome.probe.place;
+fn lull(diagnosis: &mut Diagnosis, result: &ProbeResult, own: bool) {
+    let place = &result.probe.place;
     let busy = of_class(diagnosis, &[Class::Cpu, Class::Disk, Class::NoisyNeighbour]);
     for finding in busy.filter(|finding| finding.place == *place) {
         let disk = finding.evidence.iter().any(|line| line.field.starts_with("fs.io_stats"));
@@ -117,31 +117,31 @@ fn lull(diagnosis: &mut Diagnosis, outcome: &Outcome, own: bool) {
             (true, Class::NoisyNeighbour) => {
                 let class = if disk { Class::Disk } else { Class::Cpu };
                 let sentence = format!("the {part} of {place} are busy with the recovery itself");
-                reclassify(finding, class, sentence, outcome);
+                reclassify(finding, class, sentence, result);
             }
             (false, Class::Cpu | Class::Disk) => {
                 let sentence = format!("something else keeps the {part} of {place} busy");
-                reclassify(finding, Class::NoisyNeighbour, sentence, outcome);
+                reclassify(finding, Class::NoisyNeighbour, sentence, result);
             }
-            _ => confirm(finding, outcome),
+            _ => confirm(finding, result),
         }
     }
 }
 
-fn chunks(diagnosis: &mut Diagnosis, outcome: &Outcome, gains: bool) {
+fn chunks(diagnosis: &mut Diagnosis, result: &ProbeResult, gains: bool) {
     for finding in of_class(diagnosis, &[Class::Latency, Class::ThreadCpu]) {
         if gains {
-            confirm(finding, outcome);
+            confirm(finding, result);
         } else {
             let sentence = format!(
                 "{}: nothing is near a limit and more in flight brings nothing, so what holds is unknown",
                 finding.subjects.join(", ")
             );
-            reclassify(finding, Class::Unknown, sentence, outcome);
+            reclassify(finding, Class::Unknown, sentence, result);
         }
     }
     for finding in of_class(diagnosis, &[Class::Unknown, Class::Bandwidth]) {
-        if finding.evidence.last().is_some_and(|line| line.field == outcome.probe.setting) {
+        if finding.evidence.last().is_some_and(|line| line.field == result.probe.setting) {
             continue;
         }
         if gains {
@@ -149,24 +149,24 @@ fn chunks(diagnosis: &mut Diagnosis, outcome: &Outcome, gains: bool) {
                 "chunks that travel hold {}: with more in flight it is faster",
                 finding.subjects.join(", ")
             );
-            reclassify(finding, Class::Latency, sentence, outcome);
-            lift_by(finding, outcome);
+            reclassify(finding, Class::Latency, sentence, result);
+            lift_by(finding, result);
         } else if finding.class == Class::Bandwidth {
-            confirm(finding, outcome);
+            confirm(finding, result);
         } else {
-            finding.evidence.push(evidence(outcome));
+            finding.evidence.push(evidence(result));
         }
     }
 }
 
-fn slots(diagnosis: &mut Diagnosis, outcome: &Outcome, rises: bool) {
+fn slots(diagnosis: &mut Diagnosis, result: &ProbeResult, rises: bool) {
     for finding in of_class(diagnosis, &[Class::AllocationSlots]) {
         if rises {
-            confirm(finding, outcome);
+            confirm(finding, result);
         } else {
             finding.strength = SHARED;
             finding.gain = None;
-            finding.evidence.push(evidence(outcome));
+            finding.evidence.push(evidence(result));
             finding
                 .sentence
                 .push_str("; but with one more the sum stays: they share what holds them");

@@ -2,11 +2,11 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `outcome` | [`Probe`] and [`Outcome`]: what is tried, and what it says |
+//! | `result` | [`Probe`] and [`ProbeResult`]: what is tried, and what it says |
 //! | `plan` | which probes tell the classes apart that a diagnosis leaves possible |
 //! | `meter` | what is measured before, during and after |
 //! | `prober` | [`Prober`]: when to change, when to put back; a pure state machine over looks |
-//! | `apply` | what the outcomes make of the diagnosis |
+//! | `apply` | what the results make of the diagnosis |
 //!
 //! The measure is the elasticity: how much of a relative change of the limit the rate follows, `ln(rate ratio) /
 //! ln(limit ratio)`. About 1, the limit binds; about 0, it does not (the idea of causal profiling: change one speed
@@ -15,11 +15,11 @@
 
 mod apply;
 mod meter;
-pub(super) mod outcome;
 mod plan;
 mod prober;
+pub(super) mod result;
 
 pub use apply::apply;
-pub use outcome::{Elasticity, Kind, Outcome, Probe, Reading};
 pub use plan::plan;
 pub use prober::{Prober, Step};
+pub use result::{Elasticity, Kind, Probe, ProbeResult, Reading};

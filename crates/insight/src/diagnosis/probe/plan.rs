@@ -3,7 +3,7 @@
 use record::units::{parse_size, show_size_setting};
 
 use super::meter::Meter;
-use super::outcome::{Kind, Probe};
+use super::result::{Kind, Probe};
 use crate::diagnosis::busiest::{Busiest, busiest};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::diagnose::Diagnosis;

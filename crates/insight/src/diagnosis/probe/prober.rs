@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::meter::{Meter, Span};
-use super::outcome::{Elasticity, Kind, Outcome, Probe, Reading};
+use super::result::{Elasticity, Kind, Probe, ProbeResult, Reading};
 use crate::diagnosis::series::Series;
 use crate::stats::{MIN_LAPS, mean, mean_ratio_interval};
 
@@ -44,7 +44,7 @@ pub enum Step {
 pub struct Prober {
     waiting: VecDeque<Probe>,
     active: Option<Active>,
-    outcomes: Vec<Outcome>,
+    results: Vec<ProbeResult>,
     began_ms: f64,
 }
 
@@ -76,7 +76,7 @@ impl Prober {
     /// Will work through these; looks from `since_ms` on serve as the first probe's before.
     pub fn new(probes: Vec<Probe>, since_ms: f64) -> Prober {
         let waiting = probes.into();
-        let mut prober = Prober { waiting, active: None, outcomes: Vec::new(), began_ms: since_ms };
+        let mut prober = Prober { waiting, active: None, results: Vec::new(), began_ms: since_ms };
         prober.begin(since_ms, since_ms);
         prober
     }
@@ -88,13 +88,13 @@ impl Prober {
     }
 
     /// What is known so far.
-    pub fn outcomes(&self) -> &[Outcome] {
-        &self.outcomes
+    pub fn results(&self) -> &[ProbeResult] {
+        &self.results
     }
 
     /// What is known in the end.
-    pub fn into_outcomes(self) -> Vec<Outcome> {
-        self.outcomes
+    pub fn into_results(self) -> Vec<ProbeResult> {
+        self.results
     }
 
     /// What to do, now that the series has another look. `now_ms` is that look's time.
@@ -140,14 +140,15 @@ impl Prober {
         let active = self.active.take().map(|active| active.probe);
         for probe in active.into_iter().chain(std::mem::take(&mut self.waiting)) {
             let reading = Reading::GivenUp(why.to_owned());
-            let outcome = Outcome { probe, before: None, during: None, elasticity: None, reading };
-            self.outcomes.push(outcome);
+            let result =
+                ProbeResult { probe, before: None, during: None, elasticity: None, reading };
+            self.results.push(result);
         }
     }
 
     fn begin(&mut self, since_ms: f64, now_ms: f64) {
         let holds = self
-            .outcomes
+            .results
             .iter()
             .any(|o| o.probe.kind == Kind::Brake && o.reading == Reading::Follows);
         if holds {
@@ -169,8 +170,8 @@ impl Prober {
 
     fn finish(&mut self, now_ms: f64, why: Option<&str>) -> Step {
         let Some(active) = self.active.take() else { return Step::Done };
-        let outcome = active.outcome(why);
-        let again = matches!(outcome.reading, Reading::Open(_)) && outcome.elasticity.is_some();
+        let result = active.result(why);
+        let again = matches!(result.reading, Reading::Open(_)) && result.elasticity.is_some();
         if again && active.round < ROUNDS {
             let round = active.round + 1;
             // What was measured after is the next before.
@@ -181,7 +182,7 @@ impl Prober {
             return again;
         }
         let since_ms = if active.base.is_empty() { now_ms } else { active.since_ms };
-        self.outcomes.push(outcome);
+        self.results.push(result);
         self.begin(since_ms, now_ms);
         if self.active.is_some() { Step::Look } else { Step::Done }
     }
@@ -233,7 +234,7 @@ impl Active {
         if is_whole { Measured::Whole } else { Measured::Never }
     }
 
-    fn outcome(&self, why: Option<&str>) -> Outcome {
+    fn result(&self, why: Option<&str>) -> ProbeResult {
         let (before, during) = (mean(&self.base), mean(&self.during));
         let elasticity = self.elasticity();
         let reading = match elasticity {
@@ -247,7 +248,7 @@ impl Active {
             Some(found) if found.high < HALF => Reading::Stays,
             Some(_) => Reading::Open("the rate varies too much by itself".to_owned()),
         };
-        Outcome { probe: self.probe.clone(), before, during, elasticity, reading }
+        ProbeResult { probe: self.probe.clone(), before, during, elasticity, reading }
     }
 
     fn elasticity(&self) -> Option<Elasticity> {

@@ -1,8 +1,8 @@
-//! The finding of a run in one sentence.
+//! A run of recoveries in one sentence.
 
 use record::{Manifest, Status, units};
 
-use crate::summary::{Finished, Outcome, Variant};
+use crate::variant::{Finished, Progress, Variant};
 use crate::words;
 
 /// Differences below this are not worth a headline.
@@ -17,7 +17,7 @@ pub(crate) fn slowest_and_fastest(variants: &[Variant]) -> Option<(&Variant, &Va
     Some((slowest, finished().min_by(order)?))
 }
 
-pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> String {
+pub(crate) fn of_recoveries(manifest: &Manifest, variants: &[Variant]) -> String {
     let Some((slow, fast)) = slowest_and_fastest(variants) else {
         return nothing_finished(manifest, variants);
     };
@@ -66,7 +66,7 @@ fn overlap(slow: &Finished, fast: &Finished) -> bool {
 fn nothing_finished(manifest: &Manifest, variants: &[Variant]) -> String {
     let began = variants
         .iter()
-        .filter(|variant| matches!(variant.outcome, Outcome::Partial { .. }))
+        .filter(|variant| matches!(variant.progress, Progress::Partial { .. }))
         .count();
     let why = match manifest.status {
         Status::Running => "the run is still going on, or was killed",

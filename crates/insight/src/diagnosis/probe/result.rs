@@ -68,7 +68,7 @@ pub enum Reading {
 
 /// A probe that is over.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct ProbeResult {
     /// What was tried.
     #[serde(flatten)]
     pub probe: Probe,
@@ -82,8 +82,8 @@ pub struct Outcome {
     pub reading: Reading,
 }
 
-impl Outcome {
-    /// The outcome in a sentence.
+impl ProbeResult {
+    /// The result in a sentence.
     pub fn sentence(&self) -> String {
         let Probe { setting, found, to, kind, .. } = &self.probe;
         let change = format!("{setting} {} to {to}", found.value);

@@ -1,0 +1,53 @@
+//! A copy of a shard as it was read.
+
+use serde::{Deserialize, Serialize};
+
+/// Runs as a copy holds them, or one of them: their sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSum {
+    /// Documents.
+    pub documents: u64,
+    /// Wrapping sum of the hashes of the documents.
+    pub content: u64,
+}
+
+impl RunSum {
+    /// Both together.
+    pub fn plus(self, other: RunSum) -> RunSum {
+        RunSum {
+            documents: self.documents + other.documents,
+            content: self.content.wrapping_add(other.content),
+        }
+    }
+}
+
+/// A document as a copy holds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// `_id`.
+    pub id: String,
+    /// `_seq_no`.
+    pub seq_no: u64,
+    /// `_version`.
+    pub version: u64,
+    /// Hash of its content.
+    pub content: u64,
+}
+
+/// A copy as it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Copy {
+    /// Where it is, for people.
+    pub name: String,
+    /// Its shard.
+    pub shard: u32,
+    /// Every live document.
+    pub documents: Vec<Held>,
+    /// Documents that exist only as a number, beside those.
+    #[serde(default)]
+    pub runs: RunSum,
+    /// Highest sequence number of its history; none before the first.
+    pub max_seq_no: Option<u64>,
+    /// Everything up to here is there; none while operation 0 is missing.
+    pub local_checkpoint: Option<u64>,
+}
