@@ -34,10 +34,10 @@ pub(crate) fn fresh(runs: &Path, plan: &str) -> (String, PathBuf) {
 /// The directory of an earlier run: a path, an id below `runs`, or `last`.
 pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {
     let as_path = Path::new(given);
-    if as_path.join("manifest.json").is_file() {
+    if record::is_run(as_path) {
         return Ok(as_path.to_owned());
     }
-    if runs.join(given).join("manifest.json").is_file() {
+    if record::is_run(&runs.join(given)) {
         return Ok(runs.join(given));
     }
     let mut ids = list(runs)?;
@@ -62,7 +62,7 @@ fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
     let entries = std::fs::read_dir(runs).with_context(|| format!("read {}", runs.display()))?;
     let mut ids: Vec<String> = entries
         .filter_map(Result::ok)
-        .filter(|entry| entry.path().join("manifest.json").is_file())
+        .filter(|entry| record::is_run(&entry.path()))
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
     ids.sort();

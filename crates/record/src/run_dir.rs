@@ -1,13 +1,22 @@
 //! The directory of one run: written while it goes on, readable whatever happened.
+//!
+//! Every file says its format first: the manifest in a field, the other two in a line `{"format":4}` before all
+//! others. Files of formats 1 to 3 have no such line; they are read as they are.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use crate::{FORMAT, Line, Manifest, Row};
+use crate::line::Line;
+use crate::manifest::Manifest;
+use crate::row::Row;
+
+/// The version of the format that this build writes. Older ones still open. 2 added observations of live clusters, 3
+/// what following is like, 4 a first line with the version to `lines.jsonl` and `rows.jsonl`.
+pub const FORMAT: u32 = 4;
 
 const MANIFEST: &str = "manifest.json";
 const LINES: &str = "lines.jsonl";
@@ -39,7 +48,7 @@ pub enum Error {
     /// Written by a newer narrows.
     #[error("{path} has format {found}, this narrows reads up to {FORMAT}; use a newer one")]
     Newer {
-        /// The manifest.
+        /// The file.
         path: PathBuf,
         /// Its version.
         found: u32,
@@ -48,6 +57,27 @@ pub enum Error {
 
 fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Error + 'a {
     move |source| Error::Io { what, path: path.to_owned(), source }
+}
+
+/// What a file says of itself: a field of the manifest, and the first line of the others.
+#[derive(Serialize, Deserialize)]
+struct Version {
+    format: u32,
+}
+
+impl Version {
+    /// Refuses the file if it is newer than this build.
+    fn check(&self, path: &Path) -> Result<(), Error> {
+        if self.format <= FORMAT {
+            return Ok(());
+        }
+        Err(Error::Newer { path: path.to_owned(), found: self.format })
+    }
+}
+
+/// Whether a directory holds the record of a run.
+pub fn is_run(dir: &Path) -> bool {
+    dir.join(MANIFEST).is_file()
 }
 
 /// Appends to the record of a run in progress. Each line reaches the file system before the call
@@ -65,7 +95,9 @@ impl Writer {
         fs::create_dir_all(dir).map_err(io("create run directory", dir))?;
         let open = |name: &str| {
             let path = dir.join(name);
-            File::create(&path).map(BufWriter::new).map_err(io("create", &path))
+            let mut file = File::create(&path).map(BufWriter::new).map_err(io("create", &path))?;
+            append(&mut file, &Version { format: FORMAT }).map_err(io("append to", &path))?;
+            Ok(file)
         };
         let writer = Writer { dir: dir.to_owned(), lines: open(LINES)?, rows: open(ROWS)? };
         writer.manifest(manifest)?;
@@ -124,33 +156,71 @@ impl RunDir {
         let path = dir.join(MANIFEST);
         let text = fs::read_to_string(&path).map_err(io("read", &path))?;
         let damaged = |source| Error::Damaged { path: path.clone(), line: 1, source };
-        let any: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
-        let found = any["format"].as_u64().unwrap_or(0) as u32;
-        if found > FORMAT {
-            return Err(Error::Newer { path, found });
-        }
-        let manifest = serde_json::from_value(any).map_err(damaged)?;
+        // The version first: what else stands in a newer manifest is not known here.
+        serde_json::from_str::<Version>(&text).map_err(damaged)?.check(&path)?;
+        let manifest = serde_json::from_str(&text).map_err(damaged)?;
         Ok(RunDir { manifest, lines: read(&dir.join(LINES))?, rows: read(&dir.join(ROWS))? })
     }
 }
 
+/// Reads a file of lines, after the one with its version where it has one.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, Error> {
     let file = File::open(path).map_err(io("open", path))?;
     let mut reader = BufReader::new(file);
     let mut values = Vec::new();
     let mut text = String::new();
+    let mut number = 0;
     loop {
         text.clear();
+        number += 1;
         if reader.read_line(&mut text).map_err(io("read", path))? == 0 {
             return Ok(values);
+        }
+        if number == 1
+            && let Ok(version) = serde_json::from_str::<Version>(&text)
+        {
+            version.check(path)?;
+            continue;
         }
         match serde_json::from_str(&text) {
             Ok(value) => values.push(value),
             Err(_) if !text.ends_with('\n') => return Ok(values),
             Err(source) => {
-                let line = values.len() + 1;
-                return Err(Error::Damaged { path: path.to_owned(), line, source });
+                return Err(Error::Damaged { path: path.to_owned(), line: number, source });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(variant: &str) -> String {
+        serde_json::to_string(&Row::measured(variant, 1, 1.0, 1)).unwrap() + "\n"
+    }
+
+    fn rows(text: &str) -> Result<Vec<String>, Error> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(ROWS);
+        fs::write(&path, text).unwrap();
+        Ok(read::<Row>(&path)?.into_iter().map(|row| row.variant).collect())
+    }
+
+    #[test]
+    fn rows_are_read_after_the_version_or_without_one() {
+        let version = format!("{{\"format\":{FORMAT}}}\n");
+        assert_eq!(rows(&(version.clone() + &row("a"))).unwrap(), ["a"]);
+        assert_eq!(rows(&(row("a") + &row("b"))).unwrap(), ["a", "b"], "formats 1 to 3");
+        assert_eq!(rows(&version[..4]).unwrap(), [""; 0], "killed at its first line");
+        assert_eq!(rows(&(version + &row("a") + &row("b")[..9])).unwrap(), ["a"], "killed later");
+    }
+
+    #[test]
+    fn a_newer_file_is_refused_and_damage_is_told_with_its_line() {
+        let newer = rows(&format!("{{\"format\":{}}}\n", FORMAT + 1)).unwrap_err();
+        assert!(matches!(newer, Error::Newer { found, .. } if found == FORMAT + 1), "{newer}");
+        let damaged = rows(&format!("{{\"format\":{FORMAT}}}\n{}oops\n", row("a"))).unwrap_err();
+        assert!(matches!(damaged, Error::Damaged { line: 3, .. }), "{damaged}");
     }
 }

@@ -1,18 +1,4 @@
-//! What people see of a run: a table in the terminal, JSON, CSV and one self-contained HTML page.
-//!
-//! | module | makes |
-//! | --- | --- |
-//! | [`table`] | the table of the terminal, in a [`Style`] |
-//! | [`json`] | one object for scripts |
-//! | [`csv`] | one line a lap for spreadsheets |
-//! | [`html`] | the page: no scripts, nothing from outside, light and dark, for screen and paper |
-//! | [`diagnosed`] | injected causes, and the verdicts on them |
-//! | [`published`] | published figures beside ours, over several runs |
-//! | [`load`], [`load_json`] | a load by itself, of one lap or several |
-//! | [`screen`] | a live cluster, drawn or in lines; a diagnosis in words |
-//!
-//! The one rule: a report reads a [`record::RunDir`] or observations and asks nobody, so it can be rebuilt from
-//! the run's directory at any time, also from a run that was interrupted.
+#![doc = include_str!("../README.md")]
 
 mod csv;
 pub mod diagnosed;

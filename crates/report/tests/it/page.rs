@@ -1,11 +1,9 @@
 //! The page: well formed, complete, closed to the outside, and readable for runs that are not whole.
 
-mod common;
-
 use record::{Line, RunDir, Status};
 
 fn whole() -> RunDir {
-    common::made_up(100.0, false)
+    crate::common::made_up(100.0, false)
 }
 
 /// Checks that tags nest, and returns the names of all elements.
@@ -82,7 +80,7 @@ fn every_variant_is_in_the_table_and_in_every_chart() {
 
 #[test]
 fn a_long_run_gives_a_small_page() {
-    let long = report::html(&common::made_up(2.0, false));
+    let long = report::html(&crate::common::made_up(2.0, false));
     assert!(long.len() < 400_000, "{} bytes", long.len());
     check(&long);
 }
@@ -133,7 +131,7 @@ fn rows_without_samples_keep_the_table_and_the_accounting() {
 
 #[test]
 fn an_interrupted_run_shows_how_far_it_came() {
-    let run = common::interrupted();
+    let run = crate::common::interrupted();
     let page = report::html(&run);
     check(&page);
     assert!(page.contains("The run was interrupted: 2 of 5 variants finished."));

@@ -1,11 +1,11 @@
 //! Records of earlier formats still open. A stored fixture is never written again: a new format gets
 //! a new directory beside it.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
 use record::{RunDir, Status, Writer};
+
+use crate::common;
 
 fn stored(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -62,13 +62,27 @@ fn the_record_of_a_follower_opens_and_is_told() {
     assert!(page.contains(told) && page.contains("How far behind the follower was"));
 }
 
+/// The made-up run (format 4): every file begins with its version.
+#[test]
+fn every_file_of_the_record_says_its_format() {
+    let dir = stored("run-v4");
+    for name in ["lines.jsonl", "rows.jsonl"] {
+        let text = std::fs::read_to_string(dir.join(name)).unwrap();
+        assert_eq!(text.lines().next(), Some(r#"{"format":4}"#), "{name}");
+    }
+    let run = RunDir::open(&dir).unwrap();
+    assert_eq!((run.manifest.format, run.rows.len(), run.lines.len()), (4, 5, 672));
+    let summary = insight::Summary::of(&run);
+    assert_eq!(summary.headline, insight::Summary::of(&common::made_up(1000.0, true)).headline);
+}
+
 /// Run by hand with `--ignored` when the format has a new version; refuses to touch a stored one.
 #[test]
 #[ignore = "writes a fixture"]
 fn write_the_fixture_of_this_format() {
     let dir = stored(&format!("run-v{}", record::FORMAT));
     assert!(!dir.exists(), "{} is stored already and must stay as it is", dir.display());
-    let run = common::made_up(100.0, true);
+    let run = common::made_up(1000.0, true);
     let mut writer = Writer::create(&dir, &run.manifest).unwrap();
     run.lines.iter().for_each(|line| writer.line(line).unwrap());
     run.rows.iter().for_each(|row| writer.row(row).unwrap());

@@ -1,7 +1,5 @@
 //! The terminal's table, JSON and CSV.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -15,7 +13,7 @@ fn plain(width: u16) -> Style {
 }
 
 fn two_variants() -> RunDir {
-    let mut run = common::made_up(100.0, false);
+    let mut run = crate::common::made_up(100.0, false);
     for index in [3, 2, 1] {
         run.manifest.variants.remove(index);
         run.rows.remove(index);
@@ -38,7 +36,7 @@ fn sorted(value: Value) -> Value {
 
 #[test]
 fn the_table_of_a_whole_run() {
-    let run = common::made_up(100.0, false);
+    let run = crate::common::made_up(100.0, false);
     let page = Path::new("runs/r1/report.html");
     let table = report::table(&Summary::of(&run), plain(100), Some(page));
     insta::assert_snapshot!(table, @r#"
@@ -65,7 +63,7 @@ fn the_table_of_a_whole_run() {
 
 #[test]
 fn a_narrow_terminal_loses_columns_but_no_row_wraps() {
-    let run = common::made_up(100.0, false);
+    let run = crate::common::made_up(100.0, false);
     let summary = Summary::of(&run);
     for width in [40, 60, 70, 80, 90, 100, 200] {
         let table = report::table(&summary, plain(width), None);
@@ -78,7 +76,7 @@ fn a_narrow_terminal_loses_columns_but_no_row_wraps() {
 
 #[test]
 fn the_table_of_an_interrupted_run() {
-    let run = common::interrupted();
+    let run = crate::common::interrupted();
     let table = report::table(&Summary::of(&run), plain(100), None);
     insta::assert_snapshot!(table, @r#"
     1 MB x 1 is 14 times faster than 64 KB x 1; latency held both
@@ -107,7 +105,7 @@ fn the_table_of_an_interrupted_run() {
 
 #[test]
 fn a_run_in_which_nothing_finished_still_has_a_table() {
-    let mut run = common::made_up(100.0, false);
+    let mut run = crate::common::made_up(100.0, false);
     (run.rows, run.lines) = (vec![], vec![]);
     run.manifest.status = Status::Running;
     let table = report::table(&Summary::of(&run), plain(80), None);
@@ -123,7 +121,7 @@ fn a_run_in_which_nothing_finished_still_has_a_table() {
 
 #[test]
 fn colour_only_adds_escapes() {
-    let run = common::made_up(100.0, false);
+    let run = crate::common::made_up(100.0, false);
     let summary = Summary::of(&run);
     let page = Path::new("report.html");
     let colored = report::table(&summary, Style { color: true, width: 100 }, Some(page));
@@ -249,7 +247,7 @@ fn the_json_of_two_variants() {
 
 #[test]
 fn the_json_of_an_interrupted_run_keeps_finished_rows_apart() {
-    let run = common::interrupted();
+    let run = crate::common::interrupted();
     let json = report::json(&Summary::of(&run));
     assert_eq!(json["status"], "interrupted");
     assert_eq!(json["rows"].as_array().unwrap().len(), 2);

@@ -1,8 +1,6 @@
 //! A made-up run for tests and for looking at reports: five variants over an ocean, with samples of
 //! recoveries, link and nodes as a real run leaves them.
 
-#![allow(dead_code)]
-
 use std::collections::BTreeMap;
 
 use record::{

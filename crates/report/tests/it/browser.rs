@@ -1,8 +1,6 @@
 //! Opens the page in headless Chromium, if `chromium` is on the path. With
 //! `NARROWS_REQUIRE_CHROMIUM=1` a missing one is a failure.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -65,7 +63,7 @@ impl Browser {
 #[test]
 fn the_page_shows_its_charts() {
     let Some(browser) = Browser::find() else { return };
-    let run = common::made_up(100.0, false);
+    let run = crate::common::made_up(100.0, false);
     let page = browser.page(&report::html(&run));
     let dom = browser.run(&page, &["--dump-dom".to_owned()]).stdout;
     let dom = String::from_utf8(dom).unwrap();
@@ -85,7 +83,7 @@ fn the_page_shows_its_charts() {
 #[test]
 fn a_partial_run_opens_too() {
     let Some(browser) = Browser::find() else { return };
-    let page = browser.page(&report::html(&common::interrupted()));
+    let page = browser.page(&report::html(&crate::common::interrupted()));
     let dom = browser.run(&page, &["--dump-dom".to_owned()]).stdout;
     let dom = String::from_utf8(dom).unwrap();
     assert!(dom.contains("The run was interrupted: 2 of 5 variants finished."));
