@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Operation, Rejection, Run, WriteRequest};
+use store::{Operation, Rejection, SyntheticBatch, WriteRequest};
 use world::Task;
 
 use crate::node::{LocalShard, Node, Scope, unexpected};
@@ -57,14 +57,14 @@ pub async fn write_run(
     id: Option<&str>,
 ) -> Result<Vec<(u32, u64, Result<Written, Failure>)>, Failure> {
     let shards = number_of_shards(node, index)?;
-    let share = |whole: u64, shard: u32| Run::share(whole, shard, shards);
+    let share = |whole: u64, shard: u32| SyntheticBatch::share(whole, shard, shards);
     let mut groups = Groups::new();
     let mut parts = Vec::new();
     for shard in 0..shards {
         let (documents, bytes) = (share(documents, shard), share(source_bytes, shard));
         if documents > 0 {
-            let id = id.map_or_else(|| node.next_id(), |id| Run::id_of_shard(id, shard));
-            let (id, run) = (Arc::from(id), Run::new(documents, bytes));
+            let id = id.map_or_else(|| node.next_id(), |id| SyntheticBatch::id_of_shard(id, shard));
+            let (id, run) = (Arc::from(id), SyntheticBatch::new(documents, bytes));
             groups.insert(shard, (vec![parts.len()], vec![WriteRequest::Run { id, run }]));
             parts.push((shard, documents));
         }

@@ -1,18 +1,4 @@
-//! The search language as plain data: mappings, requests, and what shards answer.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | `json.rs` | JSON with the place of every value |
-//! | `mapping/` | which fields of a document are indexed, and how |
-//! | `parse/` | the body of `_search` and `_count` as plain data |
-//! | `request.rs`, `query.rs`, `aggregation/` | that data |
-//! | `date.rs`, `geo.rs` | date math, formats, units of calendars; distances |
-//! | `source.rs` | `_source` filtering |
-//! | `result.rs` | what a shard answers, and the order of hits |
-//! | `error.rs` | why a search or a mapping is refused |
-//!
-//! The one rule: nothing here reads an index, a clock or a file. Whoever receives a request parses it into a
-//! [`SearchRequest`] once; each shard resolves it against its own mapping and executes it; the parts are merged here.
+#![doc = include_str!("../README.md")]
 
 pub mod aggregation;
 pub mod date;

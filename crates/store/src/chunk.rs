@@ -1,10 +1,10 @@
-//! A piece of a segment file on its way: bytes, or in the virtual world their measure.
+//! A chunk of a segment file as it is sent: bytes, or in the virtual world their number.
 
 use std::rc::Rc;
 
 use bytes::Bytes;
 
-use crate::synthetic::FileContent;
+use crate::virtual_files::FileContent;
 
 /// What [`crate::Snapshot::read_chunk`] returns and [`crate::Incoming::write_chunk`] takes.
 #[derive(Clone, Debug)]

@@ -22,8 +22,8 @@ pub enum Error {
         /// What was found.
         source: std::io::Error,
     },
-    /// The disk has no room for what was being written. What was there before is there still; whoever makes room can
-    /// try again, or open the copy again where it says [`Error::Failed`].
+    /// The disk has no room for what was being written; what was written before is still there. Once there is room,
+    /// try again; or open the copy again where it answers [`Error::Failed`].
     #[error("{what} {path}: No space left on device; make room on the disk, then try again")]
     DiskFull {
         /// What was tried.

@@ -1,10 +1,10 @@
-//! Many waiters, one sync: whoever comes while a sync runs shares the next one.
+//! Many waiters, one sync: those that arrive while a sync runs share the next one.
 
 use std::cell::Cell;
 
 use tokio::sync::Notify;
 
-/// Positions in an append-only log, and who waits for which to be durable.
+/// Positions in an append-only log, and the waiters for each to be durable.
 #[derive(Debug, Default)]
 pub(crate) struct GroupCommit {
     appended: Cell<u64>,

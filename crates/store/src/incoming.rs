@@ -10,7 +10,7 @@ use query::Mapping;
 use crate::commit::safe_name;
 use crate::patience::patiently;
 use crate::synthetic::SyntheticIncoming;
-use crate::tantivy_arm::FileIncoming;
+use crate::tantivy_storage::FileIncoming;
 use crate::to_its_end::to_its_end;
 use crate::{Chunk, Commit, Error, Options, Result, Shard};
 
@@ -26,7 +26,7 @@ struct Inner {
     env: Env,
     dir: PathBuf,
     commit: Commit,
-    arm: Reception,
+    storage: Reception,
 }
 
 enum Reception {
@@ -34,12 +34,12 @@ enum Reception {
     Synthetic(SyntheticIncoming),
 }
 
-/// Calls the same method of whichever arm there is.
+/// Calls the same method of whichever storage there is.
 macro_rules! either {
-    ($self:expr, $arm:ident => $call:expr) => {
-        match &$self.inner.arm {
-            Reception::Files($arm) => $call,
-            Reception::Synthetic($arm) => $call,
+    ($self:expr, $storage:ident => $call:expr) => {
+        match &$self.inner.storage {
+            Reception::Files($storage) => $call,
+            Reception::Synthetic($storage) => $call,
         }
     };
 }
@@ -60,9 +60,9 @@ impl Incoming {
             }
             None => FileIncoming::begin(env, dir, &commit).await.map(Reception::Files),
         };
-        let arm = patiently(env, begin).await?;
+        let storage = patiently(env, begin).await?;
         let (env, dir) = (env.clone(), dir.to_owned());
-        Ok(Incoming { inner: Rc::new(Inner { env, dir, commit, arm }) })
+        Ok(Incoming { inner: Rc::new(Inner { env, dir, commit, storage }) })
     }
 
     /// The commit being received.
@@ -74,12 +74,12 @@ impl Incoming {
     /// counted into its hash.
     pub fn have(&self) -> Vec<(usize, u64)> {
         let files = 0..self.inner.commit.files.len();
-        files.map(|file| (file, either!(self, arm => arm.have(file)))).collect()
+        files.map(|file| (file, either!(self, storage => storage.have(file)))).collect()
     }
 
     /// Whether file number `file` is complete and checked.
     pub fn is_finished(&self, file: usize) -> bool {
-        either!(self, arm => arm.is_finished(file))
+        either!(self, storage => storage.is_finished(file))
     }
 
     /// Takes a chunk of file number `file`; those of one file may come in any order. The hash is computed as
@@ -92,10 +92,10 @@ impl Incoming {
         }
         let this = self.clone();
         let write = async move {
-            either!(this, arm => arm.write(file, offset, chunk).await)?;
-            if either!(this, arm => arm.is_sync_due(file)) {
+            either!(this, storage => storage.write(file, offset, chunk).await)?;
+            if either!(this, storage => storage.is_sync_due(file)) {
                 let sync = this.clone();
-                let sync = async move { either!(sync, arm => arm.sync_part(file).await) };
+                let sync = async move { either!(sync, storage => storage.sync_part(file).await) };
                 this.inner.env.spawn("syncs what came", sync).detach();
             }
             Ok(())
@@ -111,7 +111,7 @@ impl Incoming {
             return Err(Error::OutOfRange { dir: inner.dir.clone(), file, offset: 0, end: 0 });
         }
         let this = self.clone();
-        let finish = async move { either!(this, arm => arm.finish(file).await) };
+        let finish = async move { either!(this, storage => storage.finish(file).await) };
         to_its_end(&inner.env, &inner.dir, "finish a file", finish).await
     }
 
@@ -122,10 +122,10 @@ impl Incoming {
         let missing = (0..self.inner.commit.files.len()).find(|file| !self.is_finished(*file));
         if let Some(file) = missing {
             let meta = &self.inner.commit.files[file];
-            let have = either!(self, arm => arm.have(file));
+            let have = either!(self, storage => storage.have(file));
             return Err(Error::Incomplete { file: meta.name.clone(), have, len: meta.len });
         }
-        either!(self, arm => arm.install(&self.inner.commit).await)?;
+        either!(self, storage => storage.install(&self.inner.commit).await)?;
         let inner = &self.inner;
         Shard::open_with(&inner.env, &inner.dir, mapping, options, false).await
     }

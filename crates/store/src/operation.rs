@@ -39,13 +39,13 @@ pub enum OpKind {
     /// Does nothing, but takes a place in the history.
     NoOp,
     /// Creates documents that exist only as a number. Each takes a place in the history. In the virtual world alone.
-    Run(Run),
+    Run(SyntheticBatch),
 }
 
 /// A run of documents that exist only as a number, or a part of it. The operation's id is that of the whole run, and its
 /// place that of the part's first document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
+pub struct SyntheticBatch {
     /// Documents of the whole run.
     documents: u64,
     /// Bytes of their sources.
@@ -61,11 +61,11 @@ pub(crate) const RUNS_ARE_VIRTUAL: &str =
 /// Length of a generated id.
 pub(crate) const GENERATED_ID_BYTES: u64 = 20;
 
-impl Run {
+impl SyntheticBatch {
     /// A whole run, of one document at least.
     pub fn new(documents: u64, source_bytes: u64) -> Self {
         let documents = documents.max(1);
-        Run { documents, source_bytes, part: 0..documents }
+        SyntheticBatch { documents, source_bytes, part: 0..documents }
     }
 
     /// How many of `whole` go to a shard: an equal part to each of `shards`.
@@ -74,7 +74,7 @@ impl Run {
         below(shard + 1) - below(shard)
     }
 
-    /// What the part of a shard is called, where whoever sends a run calls the whole of it `id`.
+    /// The id of a shard's part of the batch that is called `id` as a whole.
     pub fn id_of_shard(id: &str, shard: u32) -> String {
         format!("{id}/{shard}")
     }
@@ -190,7 +190,7 @@ impl Operation {
     pub(crate) fn encode(&self, buffer: &mut Vec<u8>) {
         let numbers;
         let (kind, source): (u8, &[u8]) = match &self.kind {
-            OpKind::Run(Run { documents, source_bytes, part }) => {
+            OpKind::Run(SyntheticBatch { documents, source_bytes, part }) => {
                 let all = [*documents, *source_bytes, part.start, part.end];
                 numbers = all.map(u64::to_le_bytes).concat();
                 (RUN, &numbers)
@@ -229,7 +229,7 @@ impl Operation {
                 if !rest.is_empty() || start >= end || end > documents {
                     return None;
                 }
-                OpKind::Run(Run { documents, source_bytes, part: start..end })
+                OpKind::Run(SyntheticBatch { documents, source_bytes, part: start..end })
             }
             _ => return None,
         };
@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn run(seq_no: u64, documents: u64, source_bytes: u64) -> Operation {
-        let kind = OpKind::Run(Run::new(documents, source_bytes));
+        let kind = OpKind::Run(SyntheticBatch::new(documents, source_bytes));
         Operation { seq_no, version: 1, id: Arc::from("run-1"), kind }
     }
 

@@ -1,4 +1,4 @@
-//! Waiting for whoever held a directory before to let go of it.
+//! Waits until the previous holder of a directory releases its lock.
 
 use std::time::Duration;
 

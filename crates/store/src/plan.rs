@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn runs_are_applied_unless_the_files_hold_them() {
         let run = |seq_no| {
-            let kind = OpKind::Run(crate::Run::new(10, 100));
+            let kind = OpKind::Run(crate::SyntheticBatch::new(10, 100));
             Operation { seq_no, version: 1, id: Arc::from("run"), kind }
         };
         let ops = [run(20), run(30)];

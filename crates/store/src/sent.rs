@@ -1,4 +1,4 @@
-//! Operations on their way to another node: what they are, and behind it all their sources as one.
+//! Operations as they are sent to another node: their heads, then all their sources in one buffer.
 //!
 //! So whoever takes them in allocates once for all sources, and each operation has a part of that. A field takes this form
 //! with `#[serde(with = "store::sent")]`.
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::operation::Run;
+use crate::operation::SyntheticBatch;
 use crate::{OpKind, Operation};
 
 /// An operation without its source.
@@ -27,7 +27,7 @@ enum HeadKind {
     Index(usize, bool),
     Delete,
     NoOp,
-    Run(Run),
+    Run(SyntheticBatch),
 }
 
 /// Writes operations in this form.
@@ -100,7 +100,7 @@ mod tests {
         let kinds = [
             index(b"{\"n\":1}", true),
             OpKind::Delete,
-            OpKind::Run(Run::new(7, 700)),
+            OpKind::Run(SyntheticBatch::new(7, 700)),
             index(b"{}", false),
             OpKind::NoOp,
             index(b"", false),

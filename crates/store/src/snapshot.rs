@@ -6,10 +6,10 @@ use std::rc::Rc;
 use world::Env;
 
 use crate::synthetic::SyntheticPin;
-use crate::tantivy_arm::FilePin;
+use crate::tantivy_storage::FilePin;
 use crate::{Chunk, Commit, Error, Result};
 
-/// A held commit. Cheap to clone; the files are let go with the last clone.
+/// A held commit. Cheap to clone; its files are released with the last clone.
 #[derive(Clone)]
 pub struct Snapshot {
     inner: Rc<Inner>,

@@ -1,4 +1,4 @@
-//! Work that must not stop half way because its caller went away.
+//! Work that must run to its end even where its caller was dropped.
 
 use std::path::Path;
 

@@ -17,7 +17,7 @@ pub(super) const KNOWN: &[&str] =
 const MAX_DOCUMENTS: u64 = 10_000_000;
 
 /// `POST /{index}/_narrows/run?documents=N&source_bytes=B&id=X`: what was acknowledged, by shard. With an id each shard's
-/// part is called as [`store::Run::id_of_shard`] says, so that whoever sent it knows the sum that it makes.
+/// part is called as [`store::SyntheticBatch::id_of_shard`] says, so that whoever sent it knows the sum that it makes.
 pub(super) async fn index(call: Call) -> Result<Reply, Failure> {
     if !call.node.env.is_virtual() {
         let what = "writing documents that exist only as a number";

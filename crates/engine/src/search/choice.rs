@@ -1,10 +1,10 @@
-//! A shard's copies are put in order, the first of them is in flight, and probes go out beside it.
+//! Puts the copies of a shard in the order in which they are asked, counts the request to the first, and sends probes.
 
 use std::time::Duration;
 
 use world::Time;
 
-use super::How;
+use super::ReplicaSelection;
 use super::in_flight::InFlight;
 use super::oracle::Truth;
 use super::preference::Rule;
@@ -13,7 +13,7 @@ use crate::node::Node;
 use crate::transport::{Class, Request, Response};
 use policy::selection::{Choice, Question};
 
-/// An answer to a probe that takes longer is of no use to anybody.
+/// An answer to a probe that takes longer is out of date.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What was chosen.
@@ -24,19 +24,24 @@ pub(super) struct Chosen {
     pub(super) first: Option<InFlight>,
 }
 
-/// Nothing is to be sent before this moment.
+/// The rate control of the policy allows no request before this moment.
 pub(super) struct Later(pub(super) Time);
 
 /// Chooses for a shard.
-pub(super) fn choose(node: &Node, how: How, target: &Target, rule: &Rule) -> Result<Chosen, Later> {
+pub(super) fn choose(
+    node: &Node,
+    selection: ReplicaSelection,
+    target: &Target,
+    rule: &Rule,
+) -> Result<Chosen, Later> {
     let random = node.env.random_u64();
     let (index, shard) = (target.index.as_str(), target.shard);
-    let choice = target.order(rule, node.name(), |copies| match how {
-        How::Policy(policy) => {
+    let choice = target.order(rule, node.name(), |copies| match selection {
+        ReplicaSelection::Policy(policy) => {
             let question = Question { index, shard, copies, random };
             node.search.selector.borrow_mut().choose(policy, node.env.now(), question)
         }
-        How::Oracle => match node.env.virtual_shared::<Truth>() {
+        ReplicaSelection::Oracle => match node.env.virtual_shared::<Truth>() {
             Some(truth) => truth.order(&node.env, copies, node.search.pool.size(), random),
             // Refused before it comes here.
             None => Choice::Ask((0..copies.len()).collect()),
@@ -46,14 +51,14 @@ pub(super) fn choose(node: &Node, how: How, target: &Target, rule: &Rule) -> Res
         Choice::Ask(places) => places.into_iter().map(|at| target.nodes[at].clone()).collect(),
         Choice::WaitUntil(when) => return Err(Later(when)),
     };
-    probe(node, how, target);
+    probe(node, selection, target);
     let first = order.first().map(|name| InFlight::new(node, name));
     Ok(Chosen { order, first })
 }
 
-/// Probes some nodes of the shard's copies, where the policy wants that. Nobody waits for the answers.
-fn probe(node: &Node, how: How, target: &Target) {
-    let How::Policy(policy) = how else { return };
+/// Probes some nodes of the shard's copies, where the policy asks for it. The search does not wait for the answers.
+fn probe(node: &Node, selection: ReplicaSelection, target: &Target) {
+    let ReplicaSelection::Policy(policy) = selection else { return };
     let names: Vec<&str> = target.nodes.iter().map(String::as_str).collect();
     let servers = node.state().present.len();
     for at in node.search.selector.borrow().probes(policy, &names, || node.env.random_u64()) {

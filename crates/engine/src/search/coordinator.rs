@@ -1,4 +1,4 @@
-//! The node that was asked: every shard once, one copy each; then the documents of the best.
+//! The coordinating node: searches one copy of every shard, merges the hits, then fetches the documents of the best.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::choice::{Chosen, Later, choose};
 use super::in_flight::InFlight;
 use super::preference::{Preference, Rule};
 use super::targets::{Target, targets};
-use super::{How, SHARD_TIMEOUT};
+use super::{ReplicaSelection, SHARD_TIMEOUT};
 use crate::node::{Node, unexpected};
 use crate::transport::{Class, Failure, Request, Response, ShardSearch, ShardSearched};
 
@@ -37,7 +37,7 @@ pub(crate) struct Hit {
     pub(crate) primary_term: u64,
 }
 
-/// Why a shard has no part in the answer.
+/// Why the answer does not cover a shard.
 #[derive(Clone, Debug)]
 pub(crate) struct ShardFailure {
     pub(crate) index: String,
@@ -63,7 +63,7 @@ pub(crate) struct Outcome {
     pub(crate) aggregations: Vec<Partial>,
 }
 
-/// What a shard answered, and who.
+/// The answer of a shard, and the node that gave it.
 struct Answered {
     target: Target,
     node: String,
@@ -82,9 +82,9 @@ pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<S
         selector.retain(|name| state.present.contains(name));
         selector.retain_indices(state.routing.len(), |index| state.routing.contains_key(index));
     }
-    let how = How::of(&settings);
+    let selection = ReplicaSelection::of(&settings);
     let shards = targets.len();
-    if how == How::Oracle && !node.env.is_virtual() {
+    if selection == ReplicaSelection::Oracle && !node.env.is_virtual() {
         return Err(targets.into_iter().map(no_oracle).collect());
     }
     let ask = ShardSearch {
@@ -94,7 +94,7 @@ pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<S
         now_ms: i64::try_from(node.env.epoch_ms()).unwrap_or(i64::MAX),
         max_buckets: settings.search_max_buckets(),
         fresh: job.fresh,
-        // With one shard its hits are those wanted: query and fetch are one way there and back.
+        // The hits of a single shard are the hits of the search: it fetches them at once and saves a round trip.
         fetch: shards == 1,
     };
     let tasks: Vec<Task<_>> = targets
@@ -104,9 +104,9 @@ pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<S
                 ShardSearch { index: target.index.clone(), shard: target.shard, ..ask.clone() };
             let (node2, rule) = (node.clone(), job.preference.rule.clone());
             // In flight from now on, so that the choice for the next shard counts it.
-            let chosen = choose(node, how, &target, &rule);
+            let chosen = choose(node, selection, &target, &rule);
             node.env.spawn("searches a shard", async move {
-                ask_copies(&node2, target, (how, rule), chosen, ask).await
+                ask_copies(&node2, target, (selection, rule), chosen, ask).await
             })
         })
         .collect();
@@ -167,7 +167,7 @@ fn best_score<'a>(all: impl Iterator<Item = &'a ShardHits>) -> Option<f32> {
 async fn ask_copies(
     node: &Node,
     target: Target,
-    (how, rule): (How, Rule),
+    (selection, rule): (ReplicaSelection, Rule),
     mut chosen: Result<Chosen, Later>,
     ask: ShardSearch,
 ) -> Result<Answered, ShardFailure> {
@@ -176,7 +176,7 @@ async fn ask_copies(
             Ok(chosen) => break chosen,
             Err(Later(when)) => node.env.sleep_until(when).await,
         }
-        chosen = choose(node, how, &target, &rule);
+        chosen = choose(node, selection, &target, &rule);
     };
     let mut last = None;
     for name in order {
@@ -184,7 +184,7 @@ async fn ask_copies(
         match ask_copy(node, in_flight, &ask).await {
             Ok(searched) => return Ok(Answered { target, node: name, searched }),
             Err(failure) => {
-                // What does not fit the mapping fits no other copy either.
+                // A request that does not fit the mapping fails on every other copy, too.
                 let is_final = failure.status == 400;
                 last = Some((name, failure));
                 if is_final {
@@ -229,7 +229,7 @@ async fn ask_copy(
     let answer = tokio::select! {
         biased;
         answer = node.call(&address, Class::Search, request, limit) => answer,
-        // Who has left does not answer any more, and may not have closed its connections.
+        // A node that has left does not answer any more, and may not have closed its connections.
         () = node.has_left(name) => Err(left(name).into()),
     };
     match answer {
@@ -338,7 +338,7 @@ fn wanted(request: &SearchRequest, answers: &[Answered]) -> Vec<Wanted> {
     all.into_iter().skip(request.from).take(request.size).collect()
 }
 
-/// Lets go of the views that nothing is fetched from.
+/// Frees the search contexts from which nothing is fetched.
 fn free(node: &Node, answers: &[Answered], used: &BTreeMap<usize, Vec<usize>>) {
     for (at, answered) in answers.iter().enumerate() {
         let Some(context) = answered.searched.context.filter(|_| !used.contains_key(&at)) else {
@@ -347,7 +347,7 @@ fn free(node: &Node, answers: &[Answered], used: &BTreeMap<usize, Vec<usize>>) {
         let Some(address) = node.address_of(&answered.node) else { continue };
         let node2 = node.clone();
         let freeing = async move {
-            // A node that does not hear it lets the view go in time.
+            // A node that does not receive this frees the context when its keep-alive ends.
             let _ = node2
                 .call(&address, Class::Search, Request::FreeContext(context), SHARD_TIMEOUT)
                 .await;

@@ -84,20 +84,20 @@ fn threads_of(cores: usize) -> usize {
     cores * 3 / 2 + 1
 }
 
-/// Who chooses copies.
+/// How the copy of a shard that is asked first is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
-    /// A policy, of what it was told.
+pub(crate) enum ReplicaSelection {
+    /// A policy decides by what requests and answers showed.
     Policy(Policy),
-    /// Who knows everything.
+    /// Knows the state of every node; in the virtual world alone.
     Oracle,
 }
 
-impl How {
+impl ReplicaSelection {
     /// As the settings say.
-    pub(crate) fn of(settings: &Settings) -> How {
+    pub(crate) fn of(settings: &Settings) -> ReplicaSelection {
         let adaptive = settings.use_adaptive_replica_selection();
-        How::Policy(match settings.search_selection() {
+        ReplicaSelection::Policy(match settings.search_selection() {
             Selection::Field if adaptive => Policy::Ars(ArsForm::Corrected),
             Selection::Field | Selection::None => Policy::Rotation,
             Selection::Random => Policy::Random,
@@ -109,15 +109,15 @@ impl How {
             Selection::TwoChoices => Policy::TwoChoices,
             Selection::Prequal => Policy::Prequal,
             Selection::Narrows => Policy::Narrows,
-            Selection::Oracle => return How::Oracle,
+            Selection::Oracle => return ReplicaSelection::Oracle,
         })
     }
 }
 
 /// The part of `_nodes/stats` about the choice of copies: as the field has it, and the rank's form and numbers.
 pub(crate) fn adaptive_selection_json(node: &Node) -> Value {
-    let form = match How::of(&node.settings()) {
-        How::Policy(Policy::Ars(form)) => form,
+    let form = match ReplicaSelection::of(&node.settings()) {
+        ReplicaSelection::Policy(Policy::Ars(form)) => form,
         _ => ArsForm::Corrected,
     };
     let selector = node.search.selector.borrow();
@@ -137,5 +137,5 @@ pub(crate) fn adaptive_selection_json(node: &Node) -> Value {
     Value::Object(rows.collect::<Map<_, _>>())
 }
 
-/// How long a node waits for a shard's answer, where the request does not say.
+/// ReplicaSelection long a node waits for a shard's answer, where the request does not say.
 const SHARD_TIMEOUT: Duration = Duration::from_secs(120);

@@ -1,4 +1,4 @@
-//! The node that has the copy: the query, and the fetch from the same view.
+//! The node that holds the copy: the query phase, and the fetch phase from the same view.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ pub(crate) async fn query(node: &Node, ask: ShardSearch) -> Result<Response, Fai
     Ok(Response::Searched(Box::new(answer)))
 }
 
-/// Answers a probe, beside the pool: who probes wants to know how full it is, not to wait in it.
+/// Answers a probe without a slot of the pool: it asks how full the pool is, and must not wait in it.
 pub(crate) fn probe(node: &Node) -> Response {
     Response::Probed(node.search.served.borrow().answer(node.search.pool.in_flight()))
 }

@@ -12,7 +12,7 @@ use clusters::Asker;
 use policy::routing::shard_of;
 use record::ledger::{Action, Fate, RunSum};
 use serde_json::Value;
-use store::Run;
+use store::SyntheticBatch;
 use world::{Env, Task, Time};
 
 use super::books::{Books, Entries, Sent};
@@ -386,7 +386,7 @@ impl Driver {
         let answer = answer.unwrap_or_default();
         let parts = answer["shards"].as_array();
         for shard in 0..of.shards {
-            let documents = Run::share(documents, shard, of.shards);
+            let documents = SyntheticBatch::share(documents, shard, of.shards);
             let part = parts.and_then(|parts| parts.iter().find(|part| part["shard"] == shard));
             let fate = match part.map(|part| (part["seq_no"].as_u64(), part["status"].as_u64())) {
                 Some((Some(seq_no), _)) => Fate::Acknowledged { seq_no, version: 1 },
@@ -395,8 +395,9 @@ impl Driver {
                 None => otherwise,
             };
             if documents > 0 {
-                let bytes = Run::share(source_bytes, shard, of.shards);
-                let content = Run::new(documents, bytes).hash(&Run::id_of_shard(id, shard));
+                let bytes = SyntheticBatch::share(source_bytes, shard, of.shards);
+                let content = SyntheticBatch::new(documents, bytes)
+                    .hash(&SyntheticBatch::id_of_shard(id, shard));
                 let sent = Sent::Run { shard, run: RunSum { documents, content } };
                 self.books.enter(now, &sent_to, answer["index"].as_str(), sent, fate);
             }

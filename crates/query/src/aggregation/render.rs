@@ -363,7 +363,7 @@ pub fn sort(shown: &mut Vec<Shown>, order: &[BucketOrder], subs: &[Aggregation])
     shown.extend(all.into_iter().map(|(_, one)| one));
 }
 
-/// Buckets without a value come last, whichever way.
+/// Buckets without a value come last, in either direction.
 fn by_metric(a: f64, b: f64, descending: bool) -> Ordering {
     match (a.is_nan(), b.is_nan()) {
         (true, true) => Ordering::Equal,
@@ -419,7 +419,7 @@ fn show_double(value: f64) -> String {
     }
 }
 
-/// What is shown of a key beside itself.
+/// `key_as_string` of a key; none where there is none.
 fn as_string(key: &Key, values: &ValueKind) -> Option<String> {
     match (key, values) {
         (Key::Long(ms), ValueKind::Date(format)) => Some(format.show(*ms)),

@@ -72,7 +72,7 @@ impl Reader {
         Reader { root: object("", &mapping.properties, &mut fields), strict: mapping.is_strict() }
     }
 
-    /// Reads one document. The error is a sentence for whoever sent it.
+    /// Reads one document. The error is a sentence for the client that sent it.
     pub fn read(&self, source: &[u8], sink: &mut impl Sink) -> Result<(), String> {
         let mut json = serde_json::Deserializer::from_slice(source);
         let seed = ObjectSeed { object: &self.root, strict: self.strict, sink };

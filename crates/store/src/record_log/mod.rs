@@ -7,59 +7,31 @@
 //!
 //! One task appends at a time. Reading goes on beside it.
 
-mod files_arm;
-mod virtual_arm;
+mod log_files;
+mod record;
+mod virtual_log;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use world::{Env, Work};
 
 use crate::Result;
-use crate::frame::framed_bytes;
-use files_arm::FilesArm;
-use virtual_arm::VirtualArm;
-
-/// As the operation log's: `index.translog.generation_threshold_size`.
-const GENERATION_BYTES: u32 = 64 << 20;
-
-/// What a log holds.
-pub trait Record: Clone + Send + 'static {
-    /// Bytes of the encoding.
-    fn payload_bytes(&self) -> usize;
-    /// Appends the encoding; it is never empty.
-    fn encode(&self, buffer: &mut Vec<u8>);
-    /// Reads the encoding; none if `payload` is none.
-    fn decode(payload: &[u8]) -> Option<Self>;
-    /// Whether `payload` could be a record, judged by its first bytes: asked behind a damaged record.
-    fn plausible(payload: &[u8]) -> bool;
-}
-
-/// Where a record lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Location {
-    /// Its file.
-    pub generation: u32,
-    /// Its first byte there, or its number in the virtual world.
-    offset: u32,
-    /// Bytes that it takes.
-    pub bytes: u32,
-}
+use log_files::LogFiles;
+use record::{GENERATION_BYTES, bytes_of};
+pub use record::{Location, Record};
+use virtual_log::VirtualLog;
 
 /// A log that is open.
 pub struct RecordLog<R: Record> {
     env: Env,
-    arm: Arm<R>,
+    kind: Kind<R>,
 }
 
-enum Arm<R: Record> {
-    Files(Arc<FilesArm>),
-    Virtual(Rc<VirtualArm<R>>),
-}
-
-fn bytes_of<R: Record>(record: &R) -> u32 {
-    u32::try_from(framed_bytes(record.payload_bytes())).unwrap_or(u32::MAX)
+enum Kind<R: Record> {
+    Files(Arc<LogFiles>),
+    Virtual(Rc<VirtualLog<R>>),
 }
 
 impl<R: Record> RecordLog<R> {
@@ -74,16 +46,16 @@ impl<R: Record> RecordLog<R> {
         mut visit: impl FnMut(Location, R),
     ) -> Result<(RecordLog<R>, u64)> {
         if let Some(disk) = env.virtual_disk() {
-            let arm = VirtualArm::open(&disk, dir);
-            let bytes = arm.visit(&mut visit);
+            let kind = VirtualLog::open(&disk, dir);
+            let bytes = kind.visit(&mut visit);
             env.work(Work::DiskRead { bytes }, || ()).await;
-            return Ok((RecordLog { env: env.clone(), arm: Arm::Virtual(Rc::new(arm)) }, 0));
+            return Ok((RecordLog { env: env.clone(), kind: Kind::Virtual(Rc::new(kind)) }, 0));
         }
         let (dir, mut torn) = (dir.to_owned(), 0);
         let whole = u64::from(GENERATION_BYTES);
         let at = dir.clone();
         let (opening, generations) = env
-            .work(Work::DiskRead { bytes: whole }, move || files_arm::Opening::begin(&at))
+            .work(Work::DiskRead { bytes: whole }, move || log_files::Opening::begin(&at))
             .await?;
         let opening = Arc::new(opening);
         for generation in generations {
@@ -93,9 +65,9 @@ impl<R: Record> RecordLog<R> {
             torn += cut;
             records.into_iter().for_each(|(location, record)| visit(location, record));
         }
-        let finish = move || FilesArm::new(opening);
-        let arm = env.work(Work::DiskWrite { bytes: whole }, finish).await?;
-        Ok((RecordLog { env: env.clone(), arm: Arm::Files(Arc::new(arm)) }, torn))
+        let finish = move || LogFiles::new(opening);
+        let kind = env.work(Work::DiskWrite { bytes: whole }, finish).await?;
+        Ok((RecordLog { env: env.clone(), kind: Kind::Files(Arc::new(kind)) }, torn))
     }
 
     /// Appends records and answers where each lies. They are durable after the next [`RecordLog::sync`].
@@ -104,15 +76,15 @@ impl<R: Record> RecordLog<R> {
     /// If the disk does not let us. Nothing of them is in the log then.
     pub async fn append(&self, records: Vec<R>) -> Result<Vec<Location>> {
         let bytes = records.iter().map(|record| u64::from(bytes_of(record))).sum();
-        match &self.arm {
-            Arm::Files(arm) => {
-                let arm = arm.clone();
-                self.env.work(Work::DiskWrite { bytes }, move || arm.append(&records)).await
+        match &self.kind {
+            Kind::Files(kind) => {
+                let kind = kind.clone();
+                self.env.work(Work::DiskWrite { bytes }, move || kind.append(&records)).await
             }
-            Arm::Virtual(arm) => {
-                arm.take_space(bytes)?;
+            Kind::Virtual(kind) => {
+                kind.take_space(bytes)?;
                 self.env.work(Work::DiskWrite { bytes }, || ()).await;
-                Ok(arm.append(records))
+                Ok(kind.append(records))
             }
         }
     }
@@ -122,15 +94,15 @@ impl<R: Record> RecordLog<R> {
     /// # Errors
     /// If the disk does not let us: nothing more is accepted until the log is opened again.
     pub async fn sync(&self) -> Result<()> {
-        match &self.arm {
-            Arm::Files(arm) => {
-                let arm = arm.clone();
-                self.env.work(Work::DiskSync, move || arm.sync()).await
+        match &self.kind {
+            Kind::Files(kind) => {
+                let kind = kind.clone();
+                self.env.work(Work::DiskSync, move || kind.sync()).await
             }
-            Arm::Virtual(arm) => {
-                let appended = arm.appended();
+            Kind::Virtual(kind) => {
+                let appended = kind.appended();
                 self.env.work(Work::DiskSync, || ()).await;
-                arm.synced(appended);
+                kind.synced(appended);
                 Ok(())
             }
         }
@@ -142,13 +114,13 @@ impl<R: Record> RecordLog<R> {
     /// If one is damaged, or its file is gone.
     pub async fn read(&self, locations: Vec<Location>) -> Result<Vec<R>> {
         let bytes = locations.iter().map(|location| u64::from(location.bytes)).sum();
-        match &self.arm {
-            Arm::Files(arm) => {
-                let arm = arm.clone();
-                self.env.work(Work::DiskRead { bytes }, move || arm.read(&locations)).await
+        match &self.kind {
+            Kind::Files(kind) => {
+                let kind = kind.clone();
+                self.env.work(Work::DiskRead { bytes }, move || kind.read(&locations)).await
             }
-            Arm::Virtual(arm) => {
-                let records = arm.read(&locations)?;
+            Kind::Virtual(kind) => {
+                let records = kind.read(&locations)?;
                 self.env.work(Work::DiskRead { bytes }, || ()).await;
                 Ok(records)
             }
@@ -157,9 +129,9 @@ impl<R: Record> RecordLog<R> {
 
     /// The file that is written.
     pub fn newest(&self) -> u32 {
-        match &self.arm {
-            Arm::Files(arm) => arm.newest(),
-            Arm::Virtual(arm) => arm.newest(),
+        match &self.kind {
+            Kind::Files(kind) => kind.newest(),
+            Kind::Virtual(kind) => kind.newest(),
         }
     }
 
@@ -168,27 +140,15 @@ impl<R: Record> RecordLog<R> {
     /// # Errors
     /// If the disk does not let us.
     pub async fn remove(&self, generation: u32) -> Result<()> {
-        match &self.arm {
-            Arm::Files(arm) => {
-                let arm = arm.clone();
-                self.env.work(Work::DiskWrite { bytes: 1 }, move || arm.remove(generation)).await
+        match &self.kind {
+            Kind::Files(kind) => {
+                let kind = kind.clone();
+                self.env.work(Work::DiskWrite { bytes: 1 }, move || kind.remove(generation)).await
             }
-            Arm::Virtual(arm) => {
-                arm.remove(generation);
+            Kind::Virtual(kind) => {
+                kind.remove(generation);
                 Ok(())
             }
         }
     }
-}
-
-fn gone(dir: &Path, generation: u32) -> crate::Error {
-    crate::Error::LogDamaged {
-        path: path(dir, generation),
-        offset: 0,
-        reason: "a record was asked for of a file that is not there".to_owned(),
-    }
-}
-
-fn path(dir: &Path, generation: u32) -> PathBuf {
-    dir.join(format!("records-{generation}.log"))
 }

@@ -2,11 +2,12 @@
 
 use query::Mapping;
 
-use crate::arm::Arm;
 use crate::commit::{Commit, FORMAT, StoredCommit};
 use crate::snapshot::Snapshot;
-use crate::synthetic::{SyntheticArm, sources_for};
+use crate::storage::ShardStorage;
+use crate::synthetic::SyntheticStorage;
 use crate::to_its_end::to_its_end;
+use crate::virtual_files::sources_for;
 use crate::{Error, Result, Segments, planted};
 
 use super::{Inner, Shard};
@@ -20,9 +21,9 @@ impl Shard {
             .log
             .wait(async || {
                 // What was applied was logged before.
-                let covers = inner.book.borrow().tracker.checkpoint();
+                let covers = inner.seq_nos.borrow().tracker.checkpoint();
                 if !inner.env.is_planted(planted::LOG_NOT_SYNCED) {
-                    inner.arm.sync().await?;
+                    inner.storage.sync().await?;
                 }
                 inner.persisted(covers);
                 Ok(())
@@ -32,12 +33,12 @@ impl Shard {
 
     /// Makes what was applied searchable. Does nothing where nothing is new.
     pub async fn refresh(&self) -> Result<()> {
-        if !self.inner.book.borrow().unrefreshed {
+        if !self.inner.seq_nos.borrow().unrefreshed {
             return Ok(());
         }
         let _writes = self.inner.writes.lock().await;
         // Others may have waited for the same.
-        if !self.inner.book.borrow().unrefreshed {
+        if !self.inner.seq_nos.borrow().unrefreshed {
             return Ok(());
         }
         self.inner.refresh_locked().await
@@ -58,11 +59,11 @@ impl Shard {
             let _flushes = inner.flushes.lock().await;
             let _writes = inner.writes.lock().await;
             inner.refresh_locked().await?;
-            inner.arm.set_mapping(&mapping).await?;
+            inner.storage.set_mapping(&mapping).await?;
             *inner.mapping.borrow_mut() = mapping;
             Ok(())
         };
-        to_its_end(&inner.env, &inner.arm.dir(), "take over a mapping", change).await
+        to_its_end(&inner.env, &inner.storage.dir(), "take over a mapping", change).await
     }
 
     /// Commits: what was applied is durable in segment files, and the log is cut to what retention needs.
@@ -76,8 +77,8 @@ impl Shard {
     pub async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
         let _flushes = self.inner.flushes.lock().await;
         self.refresh().await?;
-        self.inner.arm.force_merge(max_num_segments.max(1)).await?;
-        self.inner.book.borrow_mut().uncommitted = true;
+        self.inner.storage.force_merge(max_num_segments.max(1)).await?;
+        self.inner.seq_nos.borrow_mut().uncommitted = true;
         Ok(())
     }
 
@@ -89,8 +90,8 @@ impl Shard {
         let commit = inner.flush_locked().await?;
         let number = inner.snapshots.get();
         inner.snapshots.set(number + 1);
-        let pin = inner.arm.pin(&commit, &session_dir(session, number)).await?;
-        Ok(Snapshot::new(inner.env.clone(), inner.arm.dir(), commit, pin))
+        let pin = inner.storage.pin(&commit, &session_dir(session, number)).await?;
+        Ok(Snapshot::new(inner.env.clone(), inner.storage.dir(), commit, pin))
     }
 
     /// Adds documents that exist only as a number: a corpus too large to index document by document. They are
@@ -102,8 +103,8 @@ impl Shard {
         source_bytes: u64,
         segments: Segments,
     ) -> Result<()> {
-        let arm = self.synthetic()?;
-        self.add_synthetic(arm, documents, source_bytes, segments).await;
+        let storage = self.synthetic()?;
+        self.add_synthetic(storage, documents, source_bytes, segments).await;
         self.flush().await.map(|_| ())
     }
 
@@ -121,59 +122,59 @@ impl Shard {
                 "{documents} documents in {segments} segments take more than {stored_bytes} bytes of files; \
                  give more bytes, or fewer documents or segments"
             );
-            Error::Failed { dir: self.inner.arm.dir(), reason }
+            Error::Failed { dir: self.inner.storage.dir(), reason }
         })?;
         self.synthesize(documents, source_bytes, segments).await
     }
 
-    fn synthetic(&self) -> Result<&SyntheticArm> {
-        match &self.inner.arm {
-            Arm::Synthetic(arm) => Ok(arm),
+    fn synthetic(&self) -> Result<&SyntheticStorage> {
+        match &self.inner.storage {
+            ShardStorage::Synthetic(storage) => Ok(storage),
             _ => {
                 let reason = "documents can only be synthesized in the virtual world".to_owned();
-                Err(Error::Failed { dir: self.inner.arm.dir(), reason })
+                Err(Error::Failed { dir: self.inner.storage.dir(), reason })
             }
         }
     }
 
     async fn add_synthetic(
         &self,
-        arm: &SyntheticArm,
+        storage: &SyntheticStorage,
         documents: u64,
         source_bytes: u64,
         segments: Segments,
     ) {
         let _writes = self.inner.writes.lock().await;
-        let mut book = self.inner.book.borrow_mut();
-        let first = book.tracker.max_seq_no().map_or(0, |max| max + 1);
-        arm.synthesize(first, documents, source_bytes, segments);
-        book.tracker.mark_range(first..first + documents);
-        book.complete_from = book.complete_from.max(first + documents);
-        book.persisted_checkpoint = book.tracker.checkpoint();
-        book.documents += documents;
-        book.unrefreshed = true;
-        book.uncommitted = true;
+        let mut seq_nos = self.inner.seq_nos.borrow_mut();
+        let first = seq_nos.tracker.max_seq_no().map_or(0, |max| max + 1);
+        storage.synthesize(first, documents, source_bytes, segments);
+        seq_nos.tracker.mark_range(first..first + documents);
+        seq_nos.complete_from = seq_nos.complete_from.max(first + documents);
+        seq_nos.persisted_checkpoint = seq_nos.tracker.checkpoint();
+        seq_nos.documents += documents;
+        seq_nos.unrefreshed = true;
+        seq_nos.uncommitted = true;
     }
 }
 
 impl Inner {
     /// Notes that everything up to a checkpoint is durable.
     pub(super) fn persisted(&self, checkpoint: Option<u64>) {
-        let mut book = self.book.borrow_mut();
-        book.persisted_checkpoint = book.persisted_checkpoint.max(checkpoint);
+        let mut seq_nos = self.seq_nos.borrow_mut();
+        seq_nos.persisted_checkpoint = seq_nos.persisted_checkpoint.max(checkpoint);
     }
 
     /// The caller holds the lock on writes.
     pub(super) async fn refresh_locked(&self) -> Result<()> {
-        if !self.book.borrow().unrefreshed {
+        if !self.seq_nos.borrow().unrefreshed {
             return Ok(());
         }
-        self.arm.refresh().await?;
-        let mut book = self.book.borrow_mut();
-        let checkpoint = book.tracker.checkpoint();
-        book.versions.refreshed(checkpoint);
-        book.unrefreshed = false;
-        book.untracked = false;
+        self.storage.refresh().await?;
+        let mut seq_nos = self.seq_nos.borrow_mut();
+        let checkpoint = seq_nos.tracker.checkpoint();
+        seq_nos.versions.refreshed(checkpoint);
+        seq_nos.unrefreshed = false;
+        seq_nos.untracked = false;
         Ok(())
     }
 
@@ -181,61 +182,61 @@ impl Inner {
     async fn flush_locked(&self) -> Result<Commit> {
         let (stored, before) = {
             let _writes = self.writes.lock().await;
-            if !self.book.borrow().uncommitted {
-                return Ok(self.book.borrow().commit.clone());
+            if !self.seq_nos.borrow().uncommitted {
+                return Ok(self.seq_nos.borrow().commit.clone());
             }
             self.refresh_locked().await?;
             let stored = self.next_commit();
-            self.arm.begin_commit(stored.commit.generation).await?;
-            let mut book = self.book.borrow_mut();
-            book.uncommitted = false;
-            book.uncommitted_ops = 0;
-            book.uncommitted_bytes = 0;
-            book.track_appends = false;
-            (stored, book.commit.clone())
+            self.storage.begin_commit(stored.commit.generation).await?;
+            let mut seq_nos = self.seq_nos.borrow_mut();
+            seq_nos.uncommitted = false;
+            seq_nos.uncommitted_ops = 0;
+            seq_nos.uncommitted_bytes = 0;
+            seq_nos.track_appends = false;
+            (stored, seq_nos.commit.clone())
         };
         let floor = stored.complete_from;
-        match self.arm.finish_commit(stored, &before).await {
+        match self.storage.finish_commit(stored, &before).await {
             Ok(commit) => {
                 self.persisted(commit.local_checkpoint);
                 let floor = {
-                    let mut book = self.book.borrow_mut();
-                    book.commit = commit.clone();
+                    let mut seq_nos = self.seq_nos.borrow_mut();
+                    seq_nos.commit = commit.clone();
                     // A lease may have come meanwhile.
-                    let needed = book.retention.floor(commit.local_checkpoint, None);
+                    let needed = seq_nos.retention.floor(commit.local_checkpoint, None);
                     let floor = floor.min(needed);
-                    book.complete_from = book.complete_from.max(floor);
+                    seq_nos.complete_from = seq_nos.complete_from.max(floor);
                     floor
                 };
-                self.arm.trim(floor).await?;
+                self.storage.trim(floor).await?;
                 Ok(commit)
             }
             Err(error) => {
-                self.book.borrow_mut().uncommitted = true;
+                self.seq_nos.borrow_mut().uncommitted = true;
                 Err(error)
             }
         }
     }
 
     fn next_commit(&self) -> StoredCommit {
-        let book = self.book.borrow();
-        let local_checkpoint = book.tracker.checkpoint();
-        let floor = book.retention.floor(local_checkpoint, book.global_checkpoint);
+        let seq_nos = self.seq_nos.borrow();
+        let local_checkpoint = seq_nos.tracker.checkpoint();
+        let floor = seq_nos.retention.floor(local_checkpoint, seq_nos.global_checkpoint);
         StoredCommit {
             format: FORMAT,
             commit: Commit {
-                generation: book.commit.generation + 1,
+                generation: seq_nos.commit.generation + 1,
                 files: Vec::new(),
-                max_seq_no: book.tracker.max_seq_no(),
+                max_seq_no: seq_nos.tracker.max_seq_no(),
                 local_checkpoint,
-                above_checkpoint: book.tracker.above(),
-                documents: book.documents,
+                above_checkpoint: seq_nos.tracker.above(),
+                documents: seq_nos.documents,
                 history_uuid: self.history_uuid.clone(),
             },
-            // The arm knows.
+            // The storage knows.
             log_generation: 0,
-            complete_from: book.complete_from.max(floor),
-            global_checkpoint: book.global_checkpoint,
+            complete_from: seq_nos.complete_from.max(floor),
+            global_checkpoint: seq_nos.global_checkpoint,
         }
     }
 }

@@ -3,16 +3,14 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `mod.rs` | [`Shard`], opening and closing |
-//! | `book.rs` | what the copy knows about its history |
+//! | `seq_no_state.rs` | what the copy knows about its history |
 //! | `write.rs` | applying operations, on a primary and on any copy |
 //! | `read.rs` | get, count, digest, operations since |
 //! | `maintain.rs` | sync, refresh, flush, merge |
-//! | `types.rs` | requests, results, statistics |
 
-mod book;
 mod maintain;
 mod read;
-mod types;
+mod seq_no_state;
 mod write;
 
 use std::cell::{Cell, RefCell};
@@ -23,18 +21,14 @@ use world::Env;
 
 use query::Mapping;
 
-use crate::arm::{self, Arm};
-use crate::checkpoint::LocalCheckpointTracker;
 use crate::commit::Commit;
 use crate::group_commit::GroupCommit;
 use crate::patience::patiently;
+use crate::requests::{Durability, Opened, Options};
+use crate::storage::{self, ShardStorage};
 use crate::{Error, Result};
 
-pub(crate) use book::Book;
-pub use types::{
-    Durability, GetResult, Opened, Options, Outcome, Rejection, ShardStats, WriteRequest,
-    WriteResult,
-};
+use seq_no_state::SeqNoState;
 
 /// A shard copy that is open. Cheap to clone; all clones are the same copy.
 ///
@@ -46,12 +40,12 @@ pub struct Shard {
 
 pub(crate) struct Inner {
     env: Env,
-    arm: Arm,
+    storage: ShardStorage,
     mapping: RefCell<Mapping>,
     history_uuid: String,
     durability: Cell<Durability>,
     opened: Cell<Opened>,
-    book: RefCell<Book>,
+    seq_nos: RefCell<SeqNoState>,
     /// Held while operations are applied and while the index turns what was applied searchable.
     writes: tokio::sync::Mutex<()>,
     /// Held while a commit is made or pinned.
@@ -59,10 +53,6 @@ pub(crate) struct Inner {
     log: GroupCommit,
     snapshots: Cell<u64>,
 }
-
-/// Operations replayed at once.
-const REPLAY_OPS: usize = 20_000;
-const REPLAY_BYTES: usize = 16 << 20;
 
 impl Shard {
     /// Creates an empty copy with its first commit. Fails if `dir` holds a copy already.
@@ -73,7 +63,7 @@ impl Shard {
         options: Options,
     ) -> Result<Shard> {
         let history_uuid = options.history_uuid.clone().unwrap_or_else(|| uuid(env));
-        patiently(env, || arm::create(env, dir, mapping, &history_uuid)).await?;
+        patiently(env, || storage::create(env, dir, mapping, &history_uuid)).await?;
         Shard::open_with(env, dir, mapping, options, false).await
     }
 
@@ -94,12 +84,12 @@ impl Shard {
         options: Options,
         verify: bool,
     ) -> Result<Shard> {
-        let (arm, found) = patiently(env, || arm::open(env, dir, mapping, verify)).await?;
+        let (storage, found) = patiently(env, || storage::open(env, dir, mapping, verify)).await?;
         let stored = found.stored;
         let shard = Shard {
             inner: Rc::new(Inner {
                 env: env.clone(),
-                arm,
+                storage,
                 mapping: RefCell::new(mapping.clone()),
                 history_uuid: stored.commit.history_uuid.clone(),
                 durability: Cell::new(options.durability),
@@ -108,7 +98,7 @@ impl Shard {
                     torn_bytes: found.torn_bytes,
                     replayed_ops: 0,
                 }),
-                book: RefCell::new(Book::new(stored)),
+                seq_nos: RefCell::new(SeqNoState::new(stored)),
                 writes: tokio::sync::Mutex::default(),
                 flushes: tokio::sync::Mutex::default(),
                 log: GroupCommit::default(),
@@ -146,7 +136,7 @@ impl Shard {
 
     /// The newest commit.
     pub fn commit(&self) -> Commit {
-        self.inner.book.borrow().commit.clone()
+        self.inner.seq_nos.borrow().commit.clone()
     }
 
     /// Syncs and closes. Other clones stay usable.
@@ -155,39 +145,19 @@ impl Shard {
     }
 }
 
-impl Inner {
-    /// Applies what the log holds beyond the commit.
-    async fn replay(self: &Rc<Self>) -> Result<()> {
-        let mut from = self.book.borrow().tracker.checkpoint().map_or(0, |c| c + 1);
-        let mut replayed = 0;
-        loop {
-            let ops = self.arm.ops_between(from..=u64::MAX, REPLAY_OPS, REPLAY_BYTES).await?;
-            let Some(last) = ops.last() else { break };
-            from = last.last_seq_no() + 1;
-            replayed += ops.len() as u64;
-            self.clone().apply_locked(ops, write::Log::Has).await?;
-        }
-        let checkpoint = self.book.borrow().tracker.checkpoint();
-        self.persisted(checkpoint);
-        let opened = Opened { replayed_ops: replayed, ..self.opened.get() };
-        self.opened.set(opened);
-        Ok(())
-    }
-}
-
 /// The newest commit in `dir`, without opening the copy; none if there is no copy.
 pub async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
-    arm::committed(env, dir).await
+    storage::committed(env, dir).await
 }
 
 /// Whether `dir` holds anything of a copy: a commit, or files that were being received.
 pub async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
-    arm::holds_anything(env, dir).await
+    storage::holds_anything(env, dir).await
 }
 
 /// Removes the copy in `dir` and all that belongs to it. Succeeds if there is none.
 pub async fn destroy(env: &Env, dir: &Path) -> Result<()> {
-    patiently(env, || arm::destroy(env, dir)).await
+    patiently(env, || storage::destroy(env, dir)).await
 }
 
 /// Flips a bit in the middle of the largest committed file of a copy, as a failing disk would; says which
@@ -197,30 +167,10 @@ pub async fn damage_largest_file(env: &Env, dir: &Path) -> Result<String> {
     let commit = commit.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
     let largest = commit.files.iter().max_by_key(|file| (file.len, file.name.clone()));
     let file = largest.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
-    arm::damage(env, dir, &commit, file).await?;
+    storage::damage(env, dir, &commit, file).await?;
     Ok(file.name.clone())
 }
 
 fn uuid(env: &Env) -> String {
     format!("{:016x}{:016x}", env.random_u64(), env.random_u64())
-}
-
-impl Book {
-    fn new(stored: crate::commit::StoredCommit) -> Self {
-        let commit = stored.commit;
-        Book {
-            tracker: LocalCheckpointTracker::new(commit.local_checkpoint, commit.max_seq_no),
-            bounds: crate::plan::Bounds {
-                committed: commit.max_seq_no,
-                committed_above: Rc::from(commit.above_checkpoint.as_slice()),
-                updates: None,
-            },
-            documents: commit.documents,
-            persisted_checkpoint: commit.local_checkpoint,
-            global_checkpoint: stored.global_checkpoint,
-            complete_from: stored.complete_from,
-            commit,
-            ..Book::default()
-        }
-    }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::{Digest, Error, ListedDocument, Operation, Result, SearchView};
 use query::{FetchedHit, SearchLimits, SearchRequest, ShardHits, SourceFilter};
 
-use super::{GetResult, Shard, ShardStats};
+use super::Shard;
+use crate::requests::{GetResult, ShardStats};
 
 impl Shard {
     /// The newest version of a document, searchable yet or not; none if there is none.
@@ -19,19 +20,19 @@ impl Shard {
                 source: Some(source),
             })
         };
-        if let Some(entry) = inner.book.borrow().versions.get(id) {
+        if let Some(entry) = inner.seq_nos.borrow().versions.get(id) {
             return Ok(recent(entry));
         }
-        if inner.book.borrow().untracked {
+        if inner.seq_nos.borrow().untracked {
             self.refresh().await?;
         }
-        inner.arm.get(id).await
+        inner.storage.get(id).await
     }
 
     /// Live documents, counted in the index. Refreshes first if something is not searchable yet.
     pub async fn count(&self) -> Result<u64> {
         self.refresh().await?;
-        Ok(self.inner.arm.counts().documents)
+        Ok(self.inner.storage.counts().documents)
     }
 
     /// Searches what the last refresh made searchable. Hits are fetched from the view that comes with them.
@@ -42,7 +43,7 @@ impl Shard {
         request: &Arc<SearchRequest>,
         limits: &SearchLimits,
     ) -> Result<(ShardHits, SearchView)> {
-        self.inner.arm.search(request, limits).await
+        self.inner.storage.search(request, limits).await
     }
 
     /// Reads the documents of hits (segment and document of each) from the view that they were found in. Sources are
@@ -53,7 +54,7 @@ impl Shard {
         hits: Vec<(u32, u32)>,
         source: &SourceFilter,
     ) -> Result<Vec<FetchedHit>> {
-        let mut found = self.inner.arm.fetch(view, hits, source.enabled).await?;
+        let mut found = self.inner.storage.fetch(view, hits, source.enabled).await?;
         for hit in &mut found {
             hit.source = hit.source.take().and_then(|bytes| source.apply(&bytes));
         }
@@ -62,7 +63,7 @@ impl Shard {
 
     /// Whether something was applied that searches do not see yet.
     pub fn has_unrefreshed(&self) -> bool {
-        self.inner.book.borrow().unrefreshed
+        self.inner.seq_nos.borrow().unrefreshed
     }
 
     /// Live documents that have a value in the field with this dotted path. Refreshes first if something is not
@@ -70,21 +71,21 @@ impl Shard {
     /// virtual, where documents are not parsed.
     pub async fn count_with(&self, field: &str) -> Result<Option<u64>> {
         self.refresh().await?;
-        self.inner.arm.count_with(field).await
+        self.inner.storage.count_with(field).await
     }
 
     /// Reads every live document and sums their hashes. Refreshes first if something is not searchable yet.
     /// Equal digests of two copies mean equal documents, whatever their segments look like.
     pub async fn digest(&self) -> Result<Digest> {
         self.refresh().await?;
-        self.inner.arm.digest().await
+        self.inner.storage.digest().await
     }
 
     /// Every live document, in no particular order. Refreshes first if something is not searchable yet. For checkers; in
     /// the virtual world, without those that exist only as a number.
     pub async fn list(&self) -> Result<Vec<ListedDocument>> {
         self.refresh().await?;
-        self.inner.arm.list().await
+        self.inner.storage.list().await
     }
 
     /// Operations from `from_seq_no` on, in ascending order and each once: at most `max_ops` and about
@@ -110,31 +111,80 @@ impl Shard {
         if from < oldest {
             return Err(Error::OperationsGone { from, oldest });
         }
-        self.inner.arm.ops_between(seq_nos, max_ops, max_bytes).await
+        self.inner.storage.ops_between(seq_nos, max_ops, max_bytes).await
     }
 
     /// The copy in numbers.
     pub fn stats(&self) -> ShardStats {
-        let counts = self.inner.arm.counts();
-        let book = self.inner.book.borrow();
+        let counts = self.inner.storage.counts();
+        let seq_nos = self.inner.seq_nos.borrow();
         ShardStats {
-            documents: book.documents,
+            documents: seq_nos.documents,
             deleted: counts.deleted,
             store_bytes: counts.store_bytes,
             segments: counts.segments,
             log_ops: counts.log_ops,
             log_bytes: counts.log_bytes,
-            log_complete_from: book.complete_from,
+            log_complete_from: seq_nos.complete_from,
             log_syncs: self.inner.log.syncs(),
-            uncommitted_ops: book.uncommitted_ops,
-            uncommitted_bytes: book.uncommitted_bytes,
-            max_seq_no: book.tracker.max_seq_no(),
-            local_checkpoint: book.tracker.checkpoint(),
-            global_checkpoint: book.global_checkpoint,
+            uncommitted_ops: seq_nos.uncommitted_ops,
+            uncommitted_bytes: seq_nos.uncommitted_bytes,
+            max_seq_no: seq_nos.tracker.max_seq_no(),
+            local_checkpoint: seq_nos.tracker.checkpoint(),
+            global_checkpoint: seq_nos.global_checkpoint,
             request_cache_hits: counts.request_cache_hits,
             request_cache_misses: counts.request_cache_misses,
-            commit_generation: book.commit.generation,
-            leases: book.retention.leases().clone(),
+            commit_generation: seq_nos.commit.generation,
+            leases: seq_nos.retention.leases().clone(),
         }
+    }
+}
+
+impl Shard {
+    /// Highest sequence number seen; none before the first operation.
+    pub fn max_seq_no(&self) -> Option<u64> {
+        self.inner.seq_nos.borrow().tracker.max_seq_no()
+    }
+
+    /// Everything up to here is applied; none while operation 0 is missing.
+    pub fn local_checkpoint(&self) -> Option<u64> {
+        self.inner.seq_nos.borrow().tracker.checkpoint()
+    }
+
+    /// Everything up to here is applied and survives a `kill -9`; none while operation 0 does not. Global
+    /// checkpoints are made of these: what a copy may still forget must not count as known everywhere.
+    pub fn persisted_checkpoint(&self) -> Option<u64> {
+        self.inner.seq_nos.borrow().persisted_checkpoint
+    }
+
+    /// What is missing below [`Shard::max_seq_no`]; a new primary fills it with [`crate::OpKind::NoOp`].
+    pub fn gaps(&self) -> Vec<std::ops::Range<u64>> {
+        self.inner.seq_nos.borrow().tracker.gaps()
+    }
+
+    /// Every in-sync copy has applied everything up to here, as far as this copy was told.
+    pub fn global_checkpoint(&self) -> Option<u64> {
+        self.inner.seq_nos.borrow().global_checkpoint
+    }
+
+    /// Raises the global checkpoint; a lower one than before is ignored.
+    pub fn advance_global_checkpoint(&self, checkpoint: u64) {
+        let mut seq_nos = self.inner.seq_nos.borrow_mut();
+        seq_nos.global_checkpoint = seq_nos.global_checkpoint.max(Some(checkpoint));
+    }
+
+    /// Sets a retention lease: flushes keep the operations from `seq_no` on. None releases it.
+    pub fn retain_ops_from(&self, lease_id: &str, seq_no: Option<u64>) {
+        self.inner.seq_nos.borrow_mut().retention.set(lease_id, seq_no);
+    }
+
+    /// Bytes of operations since the last commit.
+    pub fn uncommitted_bytes(&self) -> u64 {
+        self.inner.seq_nos.borrow().uncommitted_bytes
+    }
+
+    /// The log holds every operation from this sequence number on.
+    pub fn log_complete_from(&self) -> u64 {
+        self.inner.seq_nos.borrow().complete_from
     }
 }

@@ -4,17 +4,23 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::arm::Parsed;
 use crate::checkpoint::LocalCheckpointTracker;
+use crate::contents::Parsed;
 use crate::operation::RUNS_ARE_VIRTUAL;
 use crate::plan::{self, Current, Plan, Planner};
 use crate::to_its_end::to_its_end;
 use crate::{Error, OpKind, Operation, Result};
 
-use super::{Book, Inner, Outcome, Rejection, Shard, WriteRequest, WriteResult};
+use super::seq_no_state::SeqNoState;
+use super::{Inner, Shard};
+use crate::requests::{Opened, Outcome, Rejection, WriteRequest, WriteResult};
 
 /// Past this the version map is emptied by a refresh.
 const VERSION_MAP_BYTES: u64 = 64 << 20;
+
+/// Operations replayed at once.
+const REPLAY_OPS: usize = 20_000;
+const REPLAY_BYTES: usize = 16 << 20;
 
 /// Whether operations still have to go into the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,7 +36,7 @@ impl Shard {
     /// Once begun it runs to its end, even where the caller goes away.
     pub async fn apply(&self, ops: Vec<Operation>) -> Result<()> {
         let inner = self.inner.clone();
-        let dir = inner.arm.dir();
+        let dir = inner.storage.dir();
         let work = inner.apply_locked(ops, Log::Lacks);
         to_its_end(&self.inner.env, &dir, "apply operations", work).await
     }
@@ -41,14 +47,32 @@ impl Shard {
     ///
     /// Once begun it runs to its end, even where the caller goes away.
     pub async fn index(&self, requests: Vec<WriteRequest>) -> Result<Vec<WriteResult>> {
-        let parsed = self.inner.arm.parse(&requests).await;
-        let dir = self.inner.arm.dir();
+        let parsed = self.inner.storage.parse(&requests).await;
+        let dir = self.inner.storage.dir();
         let work = self.inner.clone().index_locked(requests, parsed);
         to_its_end(&self.inner.env, &dir, "index documents", work).await
     }
 }
 
 impl Inner {
+    /// Applies what the log holds beyond the commit.
+    pub(super) async fn replay(self: &Rc<Self>) -> Result<()> {
+        let mut from = self.seq_nos.borrow().tracker.checkpoint().map_or(0, |c| c + 1);
+        let mut replayed = 0;
+        loop {
+            let ops = self.storage.ops_between(from..=u64::MAX, REPLAY_OPS, REPLAY_BYTES).await?;
+            let Some(last) = ops.last() else { break };
+            from = last.last_seq_no() + 1;
+            replayed += ops.len() as u64;
+            self.clone().apply_locked(ops, Log::Has).await?;
+        }
+        let checkpoint = self.seq_nos.borrow().tracker.checkpoint();
+        self.persisted(checkpoint);
+        let opened = Opened { replayed_ops: replayed, ..self.opened.get() };
+        self.opened.set(opened);
+        Ok(())
+    }
+
     pub(super) async fn apply_locked(self: Rc<Self>, ops: Vec<Operation>, log: Log) -> Result<()> {
         let _writes = self.writes.lock().await;
         if self.env.virtual_disk().is_none()
@@ -63,10 +87,10 @@ impl Inner {
         }
         let known = self.look_up(&ops).await?;
         let plan = {
-            let book = self.book.borrow();
-            let track = book.track_appends;
-            let bounds = book.bounds.clone();
-            let mut planner = Planner::new(&book.versions, known, bounds, &ops, track);
+            let seq_nos = self.seq_nos.borrow();
+            let track = seq_nos.track_appends;
+            let bounds = seq_nos.bounds.clone();
+            let mut planner = Planner::new(&seq_nos.versions, known, bounds, &ops, track);
             for (at, op) in ops.iter().enumerate() {
                 planner.take(at, op);
             }
@@ -85,11 +109,11 @@ impl Inner {
         let all: Vec<Operation> = drafts.iter().map(|draft| draft.op.clone()).collect();
         let known = self.look_up(&all).await?;
         let (ops, plan) = {
-            let book = self.book.borrow();
-            let track = book.track_appends;
-            let bounds = book.bounds.clone();
-            let mut planner = Planner::new(&book.versions, known, bounds, &all, track);
-            let mut seq_no = book.tracker.max_seq_no().map_or(0, |max| max + 1);
+            let seq_nos = self.seq_nos.borrow();
+            let track = seq_nos.track_appends;
+            let bounds = seq_nos.bounds.clone();
+            let mut planner = Planner::new(&seq_nos.versions, known, bounds, &all, track);
+            let mut seq_no = seq_nos.tracker.max_seq_no().map_or(0, |max| max + 1);
             let mut ops = Vec::with_capacity(all.len());
             let mut kept = Vec::with_capacity(all.len());
             for (at, Draft { request, create, mut op }) in drafts.into_iter().enumerate() {
@@ -127,7 +151,7 @@ impl Inner {
         let mut results: Vec<Option<WriteResult>> = requests.iter().map(|_| None).collect();
         let mut drafts = Vec::with_capacity(requests.len());
         // Above all bounds, so that generated ids count as appends.
-        let seq_no = self.book.borrow().tracker.max_seq_no().map_or(0, |max| max + 1);
+        let seq_no = self.seq_nos.borrow().tracker.max_seq_no().map_or(0, |max| max + 1);
         for (number, request) in requests.into_iter().enumerate() {
             if let Some(reason) = parsed.rejected.remove(&number) {
                 let rejection = Rejection::Document { id: request.id().clone(), reason };
@@ -152,14 +176,14 @@ impl Inner {
 
     /// Drops what was processed before, and repetitions within the batch.
     fn unprocessed(&self, ops: Vec<Operation>) -> Vec<Operation> {
-        let book = self.book.borrow();
+        let seq_nos = self.seq_nos.borrow();
         if ops.iter().any(Operation::is_run) {
-            return unprocessed_parts(&book, &ops);
+            return unprocessed_parts(&seq_nos, &ops);
         }
         let ascending = ops.is_sorted_by(|a, b| a.seq_no < b.seq_no);
         let mut seen = std::collections::BTreeSet::new();
         let mut is_new = |op: &Operation| {
-            !book.tracker.contains(op.seq_no) && (ascending || seen.insert(op.seq_no))
+            !seq_nos.tracker.contains(op.seq_no) && (ascending || seen.insert(op.seq_no))
         };
         ops.into_iter().filter(|op| is_new(op)).collect()
     }
@@ -167,24 +191,24 @@ impl Inner {
     /// What the index holds of the documents that the batch touches.
     async fn look_up(&self, ops: &[Operation]) -> Result<HashMap<Arc<str>, crate::plan::Located>> {
         let find = || {
-            let book = self.book.borrow();
-            plan::lookups(ops, &book.bounds, &book.versions)
+            let seq_nos = self.seq_nos.borrow();
+            plan::lookups(ops, &seq_nos.bounds, &seq_nos.versions)
         };
         let mut ids = find();
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
-        if self.book.borrow().untracked {
+        if self.seq_nos.borrow().untracked {
             // Documents that only the unfinished segment holds: make it searchable, and remember from now on.
             self.refresh_locked().await?;
-            self.book.borrow_mut().track_appends = true;
+            self.seq_nos.borrow_mut().track_appends = true;
             ids = find();
         }
-        let found = self.arm.lookup(&ids).await?;
+        let found = self.storage.lookup(&ids).await?;
         Ok(ids.into_iter().zip(found).filter_map(|(id, found)| Some((id, found?))).collect())
     }
 
-    /// Log first, then index, then the book.
+    /// Log first, then index, then the seq_nos.
     async fn carry_out(
         &self,
         ops: Vec<Operation>,
@@ -197,56 +221,56 @@ impl Inner {
         }
         let ops: Arc<[Operation]> = Arc::from(ops);
         let bytes: u64 = ops.iter().map(Operation::encoded_bytes).sum();
-        let parsed = self.arm.parse_missing(&ops, &plan.changes, parsed).await?;
+        let parsed = self.storage.parse_missing(&ops, &plan.changes, parsed).await?;
         if log == Log::Lacks {
-            self.arm.append(&ops, bytes).await?;
+            self.storage.append(&ops, bytes).await?;
         }
-        self.arm.index(&ops, &plan.changes, parsed).await?;
+        self.storage.index(&ops, &plan.changes, parsed).await?;
         self.enter(&ops, plan, bytes);
         if log == Log::Lacks {
             // Only now: a sync that began before would cover the log and not say so of the checkpoint, and nobody
             // would sync again.
             self.log.appended(bytes);
         }
-        if self.book.borrow().versions.bytes() > VERSION_MAP_BYTES {
+        if self.seq_nos.borrow().versions.bytes() > VERSION_MAP_BYTES {
             self.refresh_locked().await?;
         }
         Ok(())
     }
 
     fn enter(&self, ops: &[Operation], plan: Plan, bytes: u64) {
-        let mut book = self.book.borrow_mut();
+        let mut seq_nos = self.seq_nos.borrow_mut();
         let mut run = ops[0].seq_no..ops[0].seq_no;
         for op in ops {
             if op.seq_no != run.end {
-                book.tracker.mark_range(run);
+                seq_nos.tracker.mark_range(run);
                 run = op.seq_no..op.seq_no;
             }
             run.end += op.count();
         }
-        book.tracker.mark_range(run);
+        seq_nos.tracker.mark_range(run);
         for (id, entry) in plan.entries {
-            book.versions.insert(id, entry);
+            seq_nos.versions.insert(id, entry);
         }
-        book.bounds.updates = book.bounds.updates.max(plan.updates);
-        book.documents = book.documents.saturating_add_signed(plan.documents);
-        book.untracked |= plan.untracked;
-        book.unrefreshed |= !plan.changes.is_empty();
-        book.uncommitted = true;
-        book.uncommitted_ops += ops.iter().map(Operation::count).sum::<u64>();
-        book.uncommitted_bytes += bytes;
+        seq_nos.bounds.updates = seq_nos.bounds.updates.max(plan.updates);
+        seq_nos.documents = seq_nos.documents.saturating_add_signed(plan.documents);
+        seq_nos.untracked |= plan.untracked;
+        seq_nos.unrefreshed |= !plan.changes.is_empty();
+        seq_nos.uncommitted = true;
+        seq_nos.uncommitted_ops += ops.iter().map(Operation::count).sum::<u64>();
+        seq_nos.uncommitted_bytes += bytes;
     }
 }
 
 /// Of operations among which are runs: the parts that were not processed, cut where the files begin or end to hold the
 /// history above the checkpoint.
-fn unprocessed_parts(book: &Book, ops: &[Operation]) -> Vec<Operation> {
+fn unprocessed_parts(seq_nos: &SeqNoState, ops: &[Operation]) -> Vec<Operation> {
     let edges: Vec<u64> =
-        book.bounds.committed_above.iter().flat_map(|range| [range.start, range.end]).collect();
+        seq_nos.bounds.committed_above.iter().flat_map(|range| [range.start, range.end]).collect();
     let mut seen = LocalCheckpointTracker::default();
     let mut parts = Vec::with_capacity(ops.len());
     for op in ops {
-        let missing = book.tracker.missing(op.places()).into_iter();
+        let missing = seq_nos.tracker.missing(op.places()).into_iter();
         for range in missing.flat_map(|range| seen.missing(range)).collect::<Vec<_>>() {
             let inside = edges.iter().copied().filter(|edge| range.contains(edge));
             let mut from = range.start;

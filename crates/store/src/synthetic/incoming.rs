@@ -6,9 +6,10 @@ use std::rc::Rc;
 
 use world::{Env, VirtualDisk, Work};
 
-use super::{Disk, FileContent, Noted, open_disk, space};
+use super::{Disk, Noted, open_disk, space};
 use crate::checkpoint::LocalCheckpointTracker;
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
+use crate::virtual_files::FileContent;
 use crate::{Chunk, Error, Result};
 
 /// As on real files: progress is noted each time this much was added, and a kill goes back to the last note.

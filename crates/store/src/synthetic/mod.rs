@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `mod.rs` | what the virtual disk keeps of a copy |
-//! | `arm.rs` | [`SyntheticArm`]: the same methods as on real files; closures do nothing, time passes |
+//! | `storage.rs` | [`SyntheticStorage`]: the same methods as on real files; closures do nothing, time passes |
 //! | `index.rs` | documents in segments: searchable, deleted, merged |
 //! | `space.rs` | how much the disk still takes |
 //! | `pin.rs`, `incoming.rs` | both sides of a recovery |
@@ -11,77 +11,29 @@
 //! What stands in [`Disk`] is durable, but for the log's operations that are marked as not synced; an open
 //! drops those. Everything else of a copy is gone when its host is killed. Documents are not parsed.
 
-mod arm;
 mod incoming;
 mod index;
 mod pin;
 pub(crate) mod space;
+mod storage;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::path::Path;
 use std::rc::{Rc, Weak};
 
 use world::VirtualDisk;
-use xxhash_rust::xxh3::xxh3_64;
 
-use self::index::SegmentState;
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
-use crate::{Error, Operation, Result};
+use crate::error::{Error, Result};
+use crate::operation::Operation;
+use crate::virtual_files::{FileContent, META};
 
-pub(crate) use arm::SyntheticArm;
 pub(crate) use incoming::SyntheticIncoming;
-pub(crate) use index::sources_for;
 pub(crate) use pin::SyntheticPin;
 pub use space::set_disk_free_bytes;
-
-/// The list of segments of a commit, as the index library names it.
-const META: &str = "meta.json";
-
-/// A file of the virtual world.
-#[derive(Debug)]
-pub(crate) struct FileContent {
-    len: u64,
-    xxh3: u64,
-    damaged: Cell<bool>,
-    /// Of [`META`] alone: what the commit holds.
-    segments: Option<Rc<Vec<SegmentState>>>,
-}
-
-impl FileContent {
-    /// A file whose content follows from its name.
-    fn named(name: &str, len: u64) -> Self {
-        let xxh3 = xxh3_64(format!("{name} {len}").as_bytes());
-        FileContent { len, xxh3, damaged: Cell::new(false), segments: None }
-    }
-
-    fn meta(generation: u64, segments: Vec<SegmentState>) -> Self {
-        let mut text = format!("{META} {generation}");
-        for state in &segments {
-            text.push_str(&format!(" {} {}", state.segment.name, state.deleted.len()));
-        }
-        let xxh3 = xxh3_64(text.as_bytes());
-        // About what the real file takes: the schema, and a line a segment.
-        let len = 900 + 120 * segments.len() as u64;
-        FileContent { len, xxh3, damaged: Cell::new(false), segments: Some(Rc::new(segments)) }
-    }
-
-    /// A copy on another disk: sound now, and damaged by itself if ever.
-    fn copied(&self) -> Rc<Self> {
-        Rc::new(FileContent {
-            len: self.len,
-            xxh3: self.xxh3,
-            damaged: Cell::new(false),
-            segments: self.segments.clone(),
-        })
-    }
-
-    /// The hash that reading the file now would give.
-    pub(crate) fn xxh3(&self) -> u64 {
-        if self.damaged.get() { !self.xxh3 } else { self.xxh3 }
-    }
-}
+pub(crate) use storage::SyntheticStorage;
 
 /// What is received of one file, durably.
 #[derive(Clone, Debug)]

@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use world::{Env, Work};
 
-use super::FileContent;
+use crate::chunk::{Chunk, SyntheticChunk};
 use crate::commit::FileMeta;
-use crate::{Chunk, Result, SyntheticChunk};
+use crate::error::Result;
+use crate::virtual_files::FileContent;
 
 /// Held files.
 pub(crate) struct SyntheticPin {

@@ -1,0 +1,48 @@
+//! What the storage of a copy says of its contents.
+
+use std::collections::BTreeMap;
+
+use tantivy::Searcher;
+
+use crate::commit::StoredCommit;
+
+/// What a search saw: hits are fetched from the same view, whatever was written meanwhile. It holds the files of its
+/// segments.
+#[derive(Clone)]
+pub struct SearchView(pub(crate) Option<Searcher>);
+
+/// Documents ready to be indexed, by the place of their operation; and what is wrong with the others.
+#[derive(Default)]
+pub(crate) struct Parsed {
+    /// Empty where the storage needs no parsed documents.
+    pub(crate) documents: Vec<Option<tantivy::TantivyDocument>>,
+    pub(crate) rejected: BTreeMap<usize, String>,
+}
+
+impl Parsed {
+    /// Keeps the documents at `kept` (ascending), in this order.
+    pub(crate) fn keep(&mut self, kept: &[usize]) {
+        if self.documents.len() != kept.len() && !self.documents.is_empty() {
+            self.documents = kept.iter().map(|at| self.documents[*at].take()).collect();
+        }
+    }
+}
+
+/// What opening found on disk.
+pub(crate) struct Found {
+    pub(crate) stored: StoredCommit,
+    pub(crate) torn_bytes: u64,
+}
+
+/// What can be counted without reading documents, as of the last refresh.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) documents: u64,
+    pub(crate) deleted: u64,
+    pub(crate) segments: u64,
+    pub(crate) store_bytes: u64,
+    pub(crate) log_ops: u64,
+    pub(crate) log_bytes: u64,
+    pub(crate) request_cache_hits: u64,
+    pub(crate) request_cache_misses: u64,
+}

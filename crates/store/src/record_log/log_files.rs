@@ -1,0 +1,244 @@
+//! A log of records on real files.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::record::{GENERATION_BYTES, Location, Record, gone, path};
+use crate::error::{Error, Result, io};
+use crate::files;
+use crate::frame::{self, FILE_HEADER_BYTES, FileHeader, Frame};
+
+const HEADER: FileHeader = FileHeader { magic: *b"nrwsrec", version: 1 };
+/// Neighbouring records are read together up to this.
+const READ_BYTES: usize = 1 << 20;
+
+/// A log while its records are read for the first time.
+pub(super) struct Opening {
+    dir: PathBuf,
+    lock: Mutex<Option<File>>,
+    newest: u32,
+    files: Mutex<BTreeMap<u32, Arc<File>>>,
+}
+
+impl Opening {
+    /// Takes the directory; answers its files, too.
+    pub(super) fn begin(dir: &Path) -> Result<(Opening, Vec<u32>)> {
+        fs::create_dir_all(dir).map_err(io("create directory", dir))?;
+        let lock = files::lock_dir(dir)?;
+        let numbers = files::numbered(dir, "records-", ".log")?;
+        let generations: Vec<u32> =
+            numbers.into_iter().filter_map(|number| u32::try_from(number).ok()).collect();
+        let newest = generations.last().copied().unwrap_or(0);
+        let (dir, lock) = (dir.to_owned(), Mutex::new(Some(lock)));
+        Ok((Opening { dir, lock, newest, files: Mutex::default() }, generations))
+    }
+
+    /// Reads a file whole. A torn end of the newest is cut; how much is answered, too.
+    pub(super) fn read<R: Record>(&self, generation: u32) -> Result<(Vec<(Location, R)>, u64)> {
+        let newest = generation == self.newest;
+        let path = path(&self.dir, generation);
+        let bytes = fs::read(&path).map_err(io("read", &path))?;
+        let file = OpenOptions::new().read(true).write(true).open(&path);
+        let file = file.map_err(io("open", &path))?;
+        let mut records = Vec::new();
+        let whole = HEADER.check(&path, &bytes, newest)?;
+        let mut at = if whole { FILE_HEADER_BYTES as usize } else { 0 };
+        let mut torn = 0;
+        let damaged = |at: usize, reason: &str| Error::LogDamaged {
+            path: path.clone(),
+            offset: at as u64,
+            reason: reason.to_owned(),
+        };
+        loop {
+            let next = if whole { frame::read(&bytes, at, R::plausible) } else { Frame::End };
+            match next {
+                Frame::End => break,
+                Frame::Torn if newest => {
+                    torn = (bytes.len() - at) as u64;
+                    let cut = file.set_len(at as u64).and_then(|()| file.sync_all());
+                    cut.map_err(io("cut the torn end of", &path))?;
+                    break;
+                }
+                Frame::Torn => {
+                    return Err(damaged(at, "the file ends too early, and newer ones follow"));
+                }
+                Frame::Damaged(reason) => return Err(damaged(at, reason)),
+                Frame::Whole { payload, next } => {
+                    let record = R::decode(payload)
+                        .ok_or_else(|| damaged(at, "a whole record is of no kind that is known"))?;
+                    records.push((locate(generation, at, next), record));
+                    at = next;
+                }
+            }
+        }
+        if records.is_empty() {
+            files::remove_file(&path)?;
+        } else {
+            guard(&self.files).insert(generation, Arc::new(file));
+        }
+        Ok((records, torn))
+    }
+}
+
+fn locate(generation: u32, at: usize, next: usize) -> Location {
+    Location { generation, offset: at as u32, bytes: (next - at) as u32 }
+}
+
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct State {
+    files: BTreeMap<u32, Arc<File>>,
+    newest: u32,
+    len: u32,
+    failed: Option<String>,
+}
+
+/// A log that is open.
+pub(super) struct LogFiles {
+    dir: PathBuf,
+    _lock: Option<File>,
+    state: Mutex<State>,
+}
+
+fn create(dir: &Path, generation: u32) -> Result<Arc<File>> {
+    let path = path(dir, generation);
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+    let file = file.map_err(io("create", &path))?;
+    file.write_all_at(&HEADER.bytes(), 0).map_err(io("write", &path))?;
+    file.sync_all().map_err(io("sync", &path))?;
+    files::sync_dir(dir)?;
+    Ok(Arc::new(file))
+}
+
+impl LogFiles {
+    /// Begins a new file after those that were read.
+    pub(super) fn new(opening: Arc<Opening>) -> Result<LogFiles> {
+        let newest = opening.newest + 1;
+        let mut files = std::mem::take(&mut *guard(&opening.files));
+        files.insert(newest, create(&opening.dir, newest)?);
+        let lock = guard(&opening.lock).take();
+        let state = State { files, newest, len: FILE_HEADER_BYTES as u32, failed: None };
+        Ok(LogFiles { dir: opening.dir.clone(), _lock: lock, state: Mutex::new(state) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        guard(&self.state)
+    }
+
+    fn check(&self, state: &State) -> Result<()> {
+        match &state.failed {
+            None => Ok(()),
+            Some(reason) => Err(Error::Failed { dir: self.dir.clone(), reason: reason.clone() }),
+        }
+    }
+
+    pub(super) fn newest(&self) -> u32 {
+        self.state().newest
+    }
+
+    pub(super) fn append<R: Record>(&self, records: &[R]) -> Result<Vec<Location>> {
+        self.roll_if_full()?;
+        let (file, generation, start) = {
+            let state = self.state();
+            self.check(&state)?;
+            (state.files[&state.newest].clone(), state.newest, state.len as usize)
+        };
+        let mut buffer = Vec::new();
+        let mut locations = Vec::with_capacity(records.len());
+        for record in records {
+            let at = buffer.len();
+            frame::append(&mut buffer, |payload| record.encode(payload));
+            locations.push(locate(generation, start + at, start + buffer.len()));
+        }
+        let path = path(&self.dir, generation);
+        if let Err(error) = file.write_all_at(&buffer, start as u64) {
+            let restored = file.set_len(start as u64);
+            let error = io("append to", &path)(error);
+            if restored.is_err() {
+                self.state().failed = Some(error.to_string());
+            }
+            return Err(error);
+        }
+        self.state().len += buffer.len() as u32;
+        Ok(locations)
+    }
+
+    fn roll_if_full(&self) -> Result<()> {
+        let (len, newest) = {
+            let state = self.state();
+            (state.len, state.newest)
+        };
+        if len < GENERATION_BYTES {
+            return Ok(());
+        }
+        self.sync()?;
+        let file = create(&self.dir, newest + 1)?;
+        let mut state = self.state();
+        state.files.insert(newest + 1, file);
+        (state.newest, state.len) = (newest + 1, FILE_HEADER_BYTES as u32);
+        Ok(())
+    }
+
+    pub(super) fn sync(&self) -> Result<()> {
+        let (file, generation) = {
+            let state = self.state();
+            self.check(&state)?;
+            (state.files[&state.newest].clone(), state.newest)
+        };
+        let path = path(&self.dir, generation);
+        file.sync_data().map_err(io("sync", &path)).inspect_err(|error| {
+            // What the system had buffered may be lost, and a second sync would not say so.
+            self.state().failed = Some(error.to_string());
+        })
+    }
+
+    pub(super) fn read<R: Record>(&self, locations: &[Location]) -> Result<Vec<R>> {
+        let mut records = Vec::with_capacity(locations.len());
+        let mut rest = locations;
+        while let Some(first) = rest.first() {
+            let (mut end, mut taken) = (first.offset + first.bytes, 1);
+            while let Some(next) = rest.get(taken)
+                && next.generation == first.generation
+                && next.offset == end
+                && (end - first.offset) as usize <= READ_BYTES
+            {
+                end += next.bytes;
+                taken += 1;
+            }
+            let file = self.state().files.get(&first.generation).cloned();
+            let file = file.ok_or_else(|| gone(&self.dir, first.generation))?;
+            let mut bytes = vec![0; (end - first.offset) as usize];
+            let path = path(&self.dir, first.generation);
+            let read = file.read_exact_at(&mut bytes, first.offset.into());
+            read.map_err(io("read", &path))?;
+            let mut at = 0;
+            for _ in 0..taken {
+                let damaged = || Error::LogDamaged {
+                    path: path.clone(),
+                    offset: u64::from(first.offset) + at as u64,
+                    reason: "a record no longer has its checksum".to_owned(),
+                };
+                let Frame::Whole { payload, next } = frame::read(&bytes, at, |_| false) else {
+                    return Err(damaged());
+                };
+                records.push(R::decode(payload).ok_or_else(damaged)?);
+                at = next;
+            }
+            rest = &rest[taken..];
+        }
+        Ok(records)
+    }
+
+    pub(super) fn remove(&self, generation: u32) -> Result<()> {
+        let known = {
+            let mut state = self.state();
+            generation != state.newest && state.files.remove(&generation).is_some()
+        };
+        if known { files::remove_file(&path(&self.dir, generation)) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,182 @@
+//! Requests to a shard copy, their results, and its statistics.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::operation::{Operation, SyntheticBatch};
+
+/// `index.translog.durability`: when a write is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Once its operations are synced.
+    #[default]
+    Request,
+    /// Once they are applied; a sync follows every `index.translog.sync_interval`.
+    Async,
+}
+
+/// How a copy is opened or created.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `index.translog.durability`.
+    pub durability: Durability,
+    /// `index.shard.check_on_startup`: whether opening reads every committed file and compares it with its hash. Lengths
+    /// are compared always.
+    pub check_on_startup: bool,
+    /// Identity of the history of a copy that is created; drawn at random where none is given. An existing
+    /// copy keeps its own.
+    pub history_uuid: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { durability: Durability::default(), check_on_startup: true, history_uuid: None }
+    }
+}
+
+/// What opening a copy found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// Bytes of committed files whose hashes were checked.
+    pub verified_bytes: u64,
+    /// Bytes cut from the end of the log: a record that was being written when the node died.
+    pub torn_bytes: u64,
+    /// Operations replayed from the log.
+    pub replayed_ops: u64,
+}
+
+/// A write, before the primary gave it a place in the history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WriteRequest {
+    /// Creates or replaces a document.
+    Index {
+        /// `_id`.
+        id: Arc<str>,
+        /// `_source`.
+        source: Bytes,
+        /// Whether the id was generated for this request.
+        auto_id: bool,
+        /// Whether an existing document is a conflict (`op_type=create`).
+        create: bool,
+    },
+    /// Deletes a document.
+    Delete {
+        /// `_id`.
+        id: Arc<str>,
+    },
+    /// Creates documents that exist only as a number. Refused but in the virtual world.
+    Run {
+        /// Names the run; no other has the same.
+        id: Arc<str>,
+        /// The documents.
+        run: SyntheticBatch,
+    },
+}
+
+impl WriteRequest {
+    /// The document's id.
+    pub fn id(&self) -> &Arc<str> {
+        match self {
+            WriteRequest::Index { id, .. }
+            | WriteRequest::Delete { id }
+            | WriteRequest::Run { id, .. } => id,
+        }
+    }
+
+    /// Whether it is of documents that exist only as a number.
+    pub fn is_run(&self) -> bool {
+        matches!(self, WriteRequest::Run { .. })
+    }
+}
+
+/// What a write did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A new document.
+    Created,
+    /// Replaced one.
+    Updated,
+    /// Deleted one.
+    Deleted,
+    /// There was none to delete. The operation still takes a place in the history.
+    NotFound,
+}
+
+/// Why one write of a batch was refused; the others of the batch go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum Rejection {
+    /// `op_type=create` for a document that exists.
+    #[error("[{id}]: version conflict, document already exists (current version [{version}])")]
+    VersionConflict {
+        /// `_id`.
+        id: Arc<str>,
+        /// Version of the document that exists.
+        version: u64,
+    },
+    /// The document does not fit the mapping, or is no JSON object.
+    #[error("[{id}]: {reason}")]
+    Document {
+        /// `_id`.
+        id: Arc<str>,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// What became of one write: its operation, to be sent to the other copies, and its outcome.
+pub type WriteResult = std::result::Result<(Operation, Outcome), Rejection>;
+
+/// A document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GetResult {
+    /// Version, from 1.
+    pub version: u64,
+    /// Place in the history of the operation that wrote it.
+    pub seq_no: u64,
+    /// `_source`. None in the virtual world once the operation left the log: only sizes stay there.
+    pub source: Option<Bytes>,
+}
+
+/// A copy in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardStats {
+    /// Live documents, searchable or not yet.
+    pub documents: u64,
+    /// Replaced and deleted documents that segments still hold, as of the last refresh.
+    pub deleted: u64,
+    /// Bytes of segment files as of the last refresh.
+    pub store_bytes: u64,
+    /// Segments as of the last refresh.
+    pub segments: u64,
+    /// Operations in the log.
+    pub log_ops: u64,
+    /// Bytes of the log.
+    pub log_bytes: u64,
+    /// The log holds every operation from here on.
+    pub log_complete_from: u64,
+    /// Syncs of the log that ran.
+    pub log_syncs: u64,
+    /// Operations since the last commit.
+    pub uncommitted_ops: u64,
+    /// Bytes of operations since the last commit; `index.translog.flush_threshold_size` bounds it.
+    pub uncommitted_bytes: u64,
+    /// Highest sequence number seen.
+    pub max_seq_no: Option<u64>,
+    /// Everything up to here is applied.
+    pub local_checkpoint: Option<u64>,
+    /// Every in-sync copy has applied everything up to here, as far as is known.
+    pub global_checkpoint: Option<u64>,
+    /// Searches answered from the request cache, since the copy was opened.
+    pub request_cache_hits: u64,
+    /// Searches that looked for an answer in the request cache and found none.
+    pub request_cache_misses: u64,
+    /// Generation of the newest commit.
+    pub commit_generation: u64,
+    /// Retention leases: id to first sequence number kept.
+    pub leases: BTreeMap<String, u64>,
+}

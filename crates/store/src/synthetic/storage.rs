@@ -1,0 +1,396 @@
+//! A copy's storage in the virtual world.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use world::{Env, VirtualDisk, Work};
+use xxhash_rust::xxh3::xxh3_64;
+
+use query::{
+    FetchedHit, Mapping, SearchError, SearchErrorKind, SearchLimits, SearchRequest, ShardHits,
+};
+
+use super::index::Index;
+use super::{Disk, SyntheticPin, open_disk, space};
+use crate::commit::{Commit, FileMeta, StoredCommit};
+use crate::contents::{Counts, Found, Parsed};
+use crate::digest::document_hash;
+use crate::plan::{Change, Located};
+use crate::virtual_files::{Bulk, Document, FileContent, META};
+use crate::{
+    Digest, Error, GetResult, ListedDocument, OpKind, Operation, Result, SearchView, Segments,
+    WriteRequest, planted,
+};
+
+/// A copy of the virtual world that is open.
+pub(crate) struct SyntheticStorage {
+    env: Env,
+    dir: PathBuf,
+    disk: Rc<RefCell<Disk>>,
+    index: RefCell<Index>,
+    /// The files of the commit being made, and how many appends there were when it began: its log is synced with it.
+    linked: RefCell<(BTreeMap<String, Rc<FileContent>>, u64)>,
+    _holder: Rc<()>,
+}
+
+impl SyntheticStorage {
+    pub(crate) async fn open(
+        env: &Env,
+        disk: &VirtualDisk,
+        dir: &Path,
+        verify: bool,
+    ) -> Result<(Self, Found)> {
+        if !disk.contains(&super::disk_path(dir)) {
+            return Err(Error::NoCommit { dir: dir.to_owned() });
+        }
+        let disk = open_disk(disk, dir);
+        let (holder, stored, files) = {
+            let mut disk = disk.borrow_mut();
+            let stored = disk.stored.clone();
+            let stored = stored.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
+            (disk.hold(dir)?, stored, disk.files.clone())
+        };
+        for file in &stored.commit.files {
+            check_file(env, dir, file, files.get(&file.name), verify).await?;
+        }
+        let segments = files.get(META).and_then(|meta| meta.segments.as_ref());
+        let index = Index::of(segments.map(|s| (**s).clone()).unwrap_or_default());
+        disk.borrow_mut().lose_unsynced();
+        let arm = SyntheticStorage {
+            env: env.clone(),
+            dir: dir.to_owned(),
+            disk,
+            index: RefCell::new(index),
+            linked: RefCell::default(),
+            _holder: holder,
+        };
+        Ok((arm, Found { stored, torn_bytes: 0 }))
+    }
+
+    async fn pass(&self, work: Work) {
+        self.env.work(work, || ()).await;
+    }
+
+    fn name(&self) -> String {
+        format!("{:016x}", self.env.random_u64())
+    }
+
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.dir.clone()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let (index, disk) = (self.index.borrow(), self.disk.borrow());
+        Counts {
+            documents: index.documents(),
+            deleted: index.deleted(),
+            segments: index.segments.len() as u64,
+            store_bytes: index.store_bytes(),
+            log_ops: disk.log.len() as u64,
+            log_bytes: disk.log_bytes,
+            ..Counts::default()
+        }
+    }
+
+    pub(crate) async fn parse(&self, requests: &[WriteRequest]) -> Parsed {
+        let bytes = |request: &WriteRequest| match request {
+            WriteRequest::Index { source, .. } => source.len() as u64,
+            WriteRequest::Delete { .. } => 0,
+            WriteRequest::Run { run, .. } => run.source_bytes(),
+        };
+        self.pass(Work::Parse { bytes: requests.iter().map(bytes).sum() }).await;
+        Parsed::default()
+    }
+
+    /// The time for parsing passes where documents are first met: in [`SyntheticStorage::parse`] on the primary.
+    pub(crate) async fn parse_missing(
+        &self,
+        _ops: &Arc<[Operation]>,
+        _changes: &[Change],
+        parsed: Parsed,
+    ) -> Result<Parsed> {
+        Ok(parsed)
+    }
+
+    pub(crate) async fn append(&self, ops: &Arc<[Operation]>, bytes: u64) -> Result<()> {
+        self.pass(Work::DiskWrite { bytes }).await;
+        if let Some(disk) = self.env.virtual_disk() {
+            space::take(&disk, &self.dir, bytes)?;
+        }
+        let mut disk = self.disk.borrow_mut();
+        for op in ops.iter() {
+            disk.log_insert(op.clone());
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn index(
+        &self,
+        ops: &Arc<[Operation]>,
+        changes: &[Change],
+        _parsed: Parsed,
+    ) -> Result<()> {
+        let bytes = ops.iter().map(Operation::source_bytes).sum();
+        let documents = changes.iter().map(|change| ops[change.at].count()).sum();
+        self.pass(Work::Index { documents, bytes }).await;
+        let mut index = self.index.borrow_mut();
+        for change in changes {
+            let op = &ops[change.at];
+            if change.replaces {
+                index.remove(&op.id);
+            }
+            if let OpKind::Run(run) = &op.kind {
+                if op.seq_no.is_multiple_of(3) && self.env.is_planted(planted::RUN_NOT_INDEXED) {
+                    continue;
+                }
+                index.add_run(&Bulk {
+                    documents: run.documents(),
+                    source_bytes: run.source_bytes(),
+                    hash: run.hash(&op.id),
+                });
+            }
+            if let OpKind::Index { source, .. } = &op.kind {
+                let document = Document {
+                    seq_no: op.seq_no,
+                    version: op.version,
+                    source_bytes: source.len() as u32,
+                    hash: document_hash(&op.id, source),
+                };
+                index.add(op.id.clone(), document);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn sync(&self) -> Result<()> {
+        let appends = self.disk.borrow().appends;
+        self.pass(Work::DiskSync).await;
+        self.disk.borrow_mut().synced(appends);
+        Ok(())
+    }
+
+    pub(crate) async fn lookup(&self, ids: &[Arc<str>]) -> Result<Vec<Option<Located>>> {
+        self.pass(Work::Index { documents: 0, bytes: 64 * ids.len() as u64 }).await;
+        let index = self.index.borrow();
+        Ok(ids.iter().map(|id| index.find(id)).collect())
+    }
+
+    pub(crate) async fn get(&self, id: &str) -> Result<Option<GetResult>> {
+        self.pass(Work::DiskRead { bytes: 16 << 10 }).await;
+        let Some(Located { seq_no, version }) = self.index.borrow().find(id) else {
+            return Ok(None);
+        };
+        let source = match self.disk.borrow().log.get(&seq_no).map(|op| &op.kind) {
+            Some(OpKind::Index { source, .. }) => Some(source.clone()),
+            _ => None,
+        };
+        Ok(Some(GetResult { version, seq_no, source }))
+    }
+
+    /// Counts documents, at the cost that the request declares. What needs content is refused.
+    pub(crate) async fn search(
+        &self,
+        request: &SearchRequest,
+        _limits: &SearchLimits,
+    ) -> Result<(ShardHits, SearchView)> {
+        if request.needs_content() {
+            return Err(Error::Search(SearchError {
+                kind: SearchErrorKind::IllegalArgument,
+                reason: "the virtual world holds sizes and no documents: it can count them (match_all with size 0 \
+                         and without aggregations), at the cost that ext.narrows.cost declares"
+                    .to_owned(),
+                at: None,
+            }));
+        }
+        let cost = request.cost.unwrap_or_default();
+        self.pass(Work::Search { documents: cost.documents, bytes: cost.bytes }).await;
+        let documents = self.index.borrow().documents();
+        let (total, more) = request.track_total_hits.of(documents);
+        Ok((ShardHits { total, more, ..ShardHits::default() }, SearchView(None)))
+    }
+
+    /// There are no hits, so that nothing is ever fetched.
+    pub(crate) async fn fetch(
+        &self,
+        _view: &SearchView,
+        _hits: Vec<(u32, u32)>,
+        _wants_source: bool,
+    ) -> Result<Vec<FetchedHit>> {
+        Ok(Vec::new())
+    }
+
+    pub(crate) async fn refresh(&self) -> Result<()> {
+        let bytes = self.index.borrow_mut().refresh(|| self.name());
+        self.pass(Work::DiskWrite { bytes }).await;
+        loop {
+            let due = self.index.borrow().merge_due();
+            if due == 0 {
+                return Ok(());
+            }
+            self.merge(due).await;
+        }
+    }
+
+    /// Real merges go on beside the writes; here they hold them up, with the same work on disk and core.
+    async fn merge(&self, segments: usize) {
+        let (read, written) = self.index.borrow_mut().merge(segments, self.name());
+        self.pass(Work::DiskRead { bytes: read }).await;
+        self.pass(Work::Copy { bytes: read }).await;
+        self.pass(Work::DiskWrite { bytes: written }).await;
+    }
+
+    /// Documents are not parsed here.
+    pub(crate) async fn set_mapping(&self, _mapping: &Mapping) -> Result<()> {
+        self.env.work(Work::DiskSync, || ()).await;
+        Ok(())
+    }
+
+    pub(crate) async fn count_with(&self, _path: &str) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    pub(crate) async fn digest(&self) -> Result<Digest> {
+        let (stored, sources) = {
+            let index = self.index.borrow();
+            let sources: u64 = index.segments.iter().map(|s| s.segment.source_bytes).sum();
+            (index.store_bytes(), sources)
+        };
+        self.pass(Work::DiskRead { bytes: stored }).await;
+        self.pass(Work::Hash { bytes: sources }).await;
+        Ok(self.index.borrow().digest())
+    }
+
+    pub(crate) async fn list(&self) -> Result<Vec<ListedDocument>> {
+        let bytes = self.index.borrow().store_bytes();
+        self.pass(Work::DiskRead { bytes }).await;
+        Ok(self.index.borrow().list())
+    }
+
+    pub(crate) async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
+        let (segments, deleted) = {
+            let index = self.index.borrow();
+            (index.segments.len(), index.deleted())
+        };
+        if segments > max_num_segments {
+            self.merge(segments - max_num_segments + 1).await;
+        } else if segments == 1 && deleted > 0 {
+            self.merge(1).await;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn ops_between(
+        &self,
+        seq_nos: RangeInclusive<u64>,
+        max_ops: usize,
+        max_bytes: usize,
+    ) -> Result<Vec<Operation>> {
+        let wanted = *seq_nos.start()..seq_nos.end().saturating_add(1);
+        let (ops, bytes) = self.disk.borrow().ops_within(wanted, max_ops as u64, max_bytes as u64);
+        self.pass(Work::DiskRead { bytes }).await;
+        Ok(ops)
+    }
+
+    pub(crate) async fn begin_commit(&self, generation: u64) -> Result<()> {
+        let index = self.index.borrow();
+        let mut linked = BTreeMap::new();
+        let disk = self.disk.borrow();
+        for state in &index.segments {
+            let deletes = state.deletes_file();
+            for (name, len) in state.segment.files.iter().chain(deletes.as_ref()) {
+                let known = disk.files.get(name).cloned();
+                let content = known.unwrap_or_else(|| Rc::new(FileContent::named(name, *len)));
+                linked.insert(name.clone(), content);
+            }
+        }
+        let meta = FileContent::meta(generation, index.segments.clone());
+        linked.insert(META.to_owned(), Rc::new(meta));
+        self.linked.replace((linked, disk.appends));
+        Ok(())
+    }
+
+    pub(crate) async fn finish_commit(
+        &self,
+        mut stored: StoredCommit,
+        before: &Commit,
+    ) -> Result<Commit> {
+        let (linked, appends) = self.linked.take();
+        for (name, content) in &linked {
+            let known = before.files.iter().find(|file| file.name == *name && name != META);
+            let xxh3 = match known {
+                Some(known) => known.xxh3,
+                None => {
+                    self.pass(Work::Hash { bytes: content.len }).await;
+                    content.xxh3()
+                }
+            };
+            stored.commit.files.push(FileMeta { name: name.clone(), len: content.len, xxh3 });
+        }
+        self.pass(Work::DiskSync).await;
+        let mut disk = self.disk.borrow_mut();
+        disk.files = linked;
+        disk.synced(appends);
+        disk.stored = Some(stored.clone());
+        Ok(stored.commit)
+    }
+
+    pub(crate) async fn trim(&self, floor: u64) -> Result<()> {
+        self.disk.borrow_mut().log_remove_where(|op| op.last_seq_no() < floor);
+        Ok(())
+    }
+
+    pub(crate) async fn pin(&self) -> SyntheticPin {
+        self.pass(Work::DiskWrite { bytes: 4096 }).await;
+        SyntheticPin::new(self.disk.borrow().files.clone())
+    }
+
+    /// Adds documents as sums, in segments of the given sizes.
+    pub(crate) fn synthesize(
+        &self,
+        first: u64,
+        documents: u64,
+        source_bytes: u64,
+        sizes: Segments,
+    ) {
+        let mut index = self.index.borrow_mut();
+        let (mut documents, mut source_bytes) = (documents, source_bytes);
+        for (number, share) in sizes.shares_of_the_rest().enumerate() {
+            let part = |whole: u64| ((whole as f64 * share).ceil() as u64).min(whole);
+            let (some, bytes) = (part(documents), part(source_bytes));
+            if some == 0 {
+                break;
+            }
+            let hash = xxh3_64(format!("{first} {number} {some} {bytes}").as_bytes());
+            index.add_bulk(Bulk { documents: some, source_bytes: bytes, hash });
+            documents -= some;
+            source_bytes -= bytes;
+        }
+    }
+}
+
+async fn check_file(
+    env: &Env,
+    dir: &Path,
+    file: &FileMeta,
+    content: Option<&Rc<FileContent>>,
+    verify: bool,
+) -> Result<()> {
+    let path = || dir.join(&file.name);
+    let content = content.filter(|content| content.len == file.len).ok_or_else(|| {
+        let found = content.map(|content| content.len);
+        Error::FileLength { path: path(), expected: file.len, found }
+    })?;
+    if verify {
+        env.work(Work::DiskRead { bytes: file.len }, || ()).await;
+        env.work(Work::Hash { bytes: file.len }, || ()).await;
+        let found = content.xxh3();
+        if found != file.xxh3 {
+            return Err(Error::FileDamaged { path: path(), expected: file.xxh3, found });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! Commits on disk: `commit-<n>.json` beside `commit-<n>/` with hard links of the files that it lists.
+//!
+//! The JSON file appears last and atomically; a directory without one is litter of a kill.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tantivy::Index;
+use tantivy::directory::MmapDirectory;
+use tantivy::index::{IndexSettings, SegmentComponent};
+use tantivy::schema::Schema;
+
+use query::Mapping;
+
+use super::{files, schema};
+use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
+use crate::error::io;
+use crate::{Error, Result};
+
+/// Stands where a file's hash is not known yet. A file that really has this hash is hashed once more.
+pub(super) const NOT_HASHED: u64 = 0;
+
+/// The library's own list of segments; every commit has one.
+const META: &str = "meta.json";
+/// The files that the library may delete, as it wants them listed.
+const MANAGED: &str = ".managed.json";
+const INDEX: &str = "index";
+
+/// The directory of commits that are held for recoveries.
+pub(super) const SNAPSHOTS: &str = "snapshots";
+
+/// Where the files of a commit are.
+pub(super) fn dir(copy: &Path, generation: u64) -> PathBuf {
+    copy.join(format!("commit-{generation}"))
+}
+
+fn json(copy: &Path, generation: u64) -> PathBuf {
+    copy.join(format!("commit-{generation}.json"))
+}
+
+fn index_error(what: &'static str, copy: &Path, error: impl std::fmt::Display) -> Error {
+    Error::Index { what, path: copy.to_owned(), reason: error.to_string() }
+}
+
+/// The newest commit of a copy; none if there is no copy.
+pub(super) fn newest(copy: &Path) -> Result<Option<StoredCommit>> {
+    match files::numbered(copy, "commit-", ".json")?.last() {
+        None => Ok(None),
+        Some(generation) => read(&json(copy, *generation)).map(Some),
+    }
+}
+
+fn read(path: &Path) -> Result<StoredCommit> {
+    let bytes = fs::read(path).map_err(io("read", path))?;
+    let damaged = |error: serde_json::Error| Error::CommitDamaged {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    };
+    let value: Value = serde_json::from_slice(&bytes).map_err(damaged)?;
+    let found = value["format"].as_u64().unwrap_or(0) as u32;
+    if found > FORMAT {
+        return Err(Error::Newer { path: path.to_owned(), found, known: FORMAT });
+    }
+    serde_json::from_value(value).map_err(damaged)
+}
+
+/// Creates an empty copy: an index without documents, and its first commit.
+pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Result<()> {
+    fs::create_dir_all(copy).map_err(io("create directory", copy))?;
+    let _lock = files::lock_dir(copy)?;
+    if newest(copy)?.is_some() {
+        return Err(Error::AlreadyThere { dir: copy.to_owned() });
+    }
+    let work_dir = work_dir(copy);
+    files::fresh_dir(&work_dir)?;
+    let directory = MmapDirectory::open(&work_dir);
+    let directory = directory.map_err(|e| index_error("create the index", copy, e))?;
+    let settings =
+        IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
+    let index = Index::create(directory, schema::schema(mapping), settings);
+    let index = index.map_err(crate::error::index("create the index", copy))?;
+    link_index(copy, &index, 1)?;
+    let mut commit =
+        Commit { generation: 1, history_uuid: history_uuid.to_owned(), ..Commit::default() };
+    for mut file in list(copy, 1, &Commit::default())? {
+        file.xxh3 = files::hash_file(&dir(copy, 1).join(&file.name))?;
+        commit.files.push(file);
+    }
+    // What lies here of an earlier copy is not this one's history.
+    let log_generation =
+        files::numbered(copy, "oplog-", ".log")?.last().map_or(1, |newest| newest + 1);
+    publish(
+        copy,
+        &StoredCommit {
+            format: FORMAT,
+            commit,
+            log_generation,
+            complete_from: 0,
+            global_checkpoint: None,
+        },
+    )
+}
+
+/// First step of an open: takes the lock, reads the newest commit, sweeps what no commit owns.
+pub(super) fn prepare(copy: &Path) -> Result<(File, StoredCommit)> {
+    if newest(copy)?.is_none() {
+        return Err(Error::NoCommit { dir: copy.to_owned() });
+    }
+    let lock = files::lock_dir(copy)?;
+    let stored = newest(copy)?.ok_or_else(|| Error::NoCommit { dir: copy.to_owned() })?;
+    sweep(copy, stored.commit.generation)?;
+    files::remove_dir(&copy.join(SNAPSHOTS))?;
+    Ok((lock, stored))
+}
+
+/// Removes every commit but one.
+fn sweep(copy: &Path, keep: u64) -> Result<()> {
+    for generation in files::numbered(copy, "commit-", ".json")? {
+        if generation != keep {
+            files::remove_file(&json(copy, generation))?;
+        }
+    }
+    for generation in files::numbered(copy, "commit-", "")? {
+        if generation != keep {
+            files::remove_dir(&dir(copy, generation))?;
+        }
+    }
+    Ok(())
+}
+
+/// Fills `index/` from a commit. The library gets its own copies of what it overwrites.
+pub(super) fn rebuild(copy: &Path, stored: &StoredCommit) -> Result<PathBuf> {
+    let work_dir = work_dir(copy);
+    files::fresh_dir(&work_dir)?;
+    let commit_dir = dir(copy, stored.commit.generation);
+    for file in stored.commit.files.iter().filter(|file| file.name != META) {
+        files::link(&commit_dir.join(&file.name), &work_dir.join(&file.name))?;
+    }
+    let (from, to) = (commit_dir.join(META), work_dir.join(META));
+    fs::copy(&from, &to).map_err(io("copy", &from))?;
+    let names: Vec<&str> = stored.commit.files.iter().map(|file| file.name.as_str()).collect();
+    let managed = serde_json::to_vec(&names).expect("names are plain data");
+    // The directory is scratch: it is rebuilt at the next open.
+    let path = work_dir.join(MANAGED);
+    fs::write(&path, &managed).map_err(io("write", &path))?;
+    Ok(work_dir)
+}
+
+/// Where the library works. Scratch: rebuilt from a commit at each open.
+pub(super) fn work_dir(copy: &Path) -> PathBuf {
+    copy.join(INDEX)
+}
+
+/// Adds to the schema in `work_dir` what only the mapping has. Nobody may have the index there open.
+pub(super) fn extend_schema(copy: &Path, work_dir: &Path, mapping: &Mapping) -> Result<()> {
+    let path = work_dir.join(META);
+    let damaged = |error: serde_json::Error| index_error("read the schema", copy, error);
+    let bytes = fs::read(&path).map_err(io("read", &path))?;
+    let mut meta: Value = serde_json::from_slice(&bytes).map_err(damaged)?;
+    let before: Schema = serde_json::from_value(meta["schema"].take()).map_err(damaged)?;
+    let missing = schema::missing(&before, mapping);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let extended = schema::extended(&before, &missing);
+    meta["schema"] = serde_json::to_value(extended).map_err(damaged)?;
+    let bytes = serde_json::to_vec(&meta).map_err(damaged)?;
+    fs::write(&path, &bytes).map_err(io("write", &path))
+}
+
+/// Links the files of the refreshed index as commit `generation`, which nothing points to yet.
+pub(super) fn link_index(copy: &Path, index: &Index, generation: u64) -> Result<()> {
+    const ATTEMPTS: usize = 50;
+    for _ in 0..ATTEMPTS {
+        if try_link(copy, index, generation)? {
+            return Ok(());
+        }
+        // A merge ended between reading the list and holding on to its files; the next list is newer.
+    }
+    let why = format!("merges replaced its files {ATTEMPTS} times while they were being linked");
+    Err(index_error("commit the index", copy, why))
+}
+
+fn try_link(copy: &Path, index: &Index, generation: u64) -> Result<bool> {
+    let failed = |error| index_error("commit the index", copy, error);
+    let to = dir(copy, generation);
+    files::fresh_dir(&to)?;
+    let work_dir = work_dir(copy);
+    // While this value lives the library deletes none of these files.
+    let meta = index.load_metas().map_err(failed)?;
+    for segment in &meta.segments {
+        let must = [SegmentComponent::Store, SegmentComponent::Terms, SegmentComponent::FastFields];
+        let deletes = segment.has_deletes().then_some(SegmentComponent::Delete);
+        for component in must.into_iter().chain(deletes) {
+            if !work_dir.join(segment.relative_path(component)).exists() {
+                return Ok(false);
+            }
+        }
+    }
+    for file in meta.list_segment_files() {
+        let from = work_dir.join(&file);
+        // The list names files that a segment may have; temporary ones are gone by now.
+        let temporary = file.extension().is_some_and(|extension| extension == "temp");
+        if !temporary && from.exists() {
+            files::link(&from, &to.join(&file))?;
+        }
+    }
+    let bytes = serde_json::to_vec(&meta).map_err(|e| index_error("commit the index", copy, e))?;
+    files::write_durably(&to.join(META), &bytes)?;
+    Ok(true)
+}
+
+/// The files of commit `generation` by name. Hashes are known for those that the commit before has, too: the
+/// library never writes a file twice.
+pub(super) fn list(copy: &Path, generation: u64, before: &Commit) -> Result<Vec<FileMeta>> {
+    let known: BTreeMap<&str, &FileMeta> =
+        before.files.iter().map(|file| (file.name.as_str(), file)).collect();
+    let (now_dir, before_dir) = (dir(copy, generation), dir(copy, before.generation));
+    let mut listed = Vec::new();
+    for name in files::names(&now_dir)? {
+        let path = now_dir.join(&name);
+        let len = fs::metadata(&path).map_err(io("look at", &path))?.len();
+        let same = known
+            .get(name.as_str())
+            .filter(|old| old.len == len && files::same_file(&path, &before_dir.join(&name)));
+        let xxh3 = same.map_or(NOT_HASHED, |old| old.xxh3);
+        listed.push(FileMeta { name, len, xxh3 });
+    }
+    Ok(listed)
+}
+
+/// Makes a commit the newest, durably, and drops the ones before.
+pub(super) fn publish(copy: &Path, stored: &StoredCommit) -> Result<()> {
+    let generation = stored.commit.generation;
+    files::sync_dir(&dir(copy, generation))?;
+    let bytes = serde_json::to_vec_pretty(stored).expect("a commit is plain data");
+    files::write_atomically(&json(copy, generation), &bytes)?;
+    sweep(copy, generation)
+}

@@ -1,0 +1,310 @@
+//! What the work on other threads shares: the index library's handles, the log, and whether all is sound.
+
+use std::fs::File;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::tokenizer::TextAnalyzer;
+use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyError};
+
+use query::Mapping;
+
+use super::commits;
+use super::log::{Log, Piece};
+use super::queue::{Queue, Queued};
+use super::schema::{self, Fields};
+use crate::commit::{Commit, StoredCommit};
+use crate::contents::{Counts, Found};
+use crate::tantivy_storage::analyzer::{STANDARD, StandardAnalyzer};
+use crate::tantivy_storage::search::Findings;
+use crate::{Error, Operation, Result};
+use query::mapping::document::Reader;
+
+/// A segment is written out when the documents in memory reach this.
+const WRITER_BYTES: usize = 64 << 20;
+
+/// The index library's handles, and how documents are read for them. A new mapping takes new ones.
+pub(super) struct Handles {
+    pub(super) fields: Fields,
+    pub(super) documents: Reader,
+    pub(super) mapping: Mapping,
+    index: Index,
+    /// None once newer handles have taken over.
+    writer: Mutex<Option<IndexWriter<Queued>>>,
+    pub(super) queue: Arc<Queue>,
+    reader: IndexReader,
+}
+
+/// Never more than one lock is held, but for the log's within the writer's.
+pub(super) struct Core {
+    pub(super) dir: PathBuf,
+    handles: RwLock<Arc<Handles>>,
+    log: Mutex<Log>,
+    counts: Mutex<Counts>,
+    pub(super) findings: Findings,
+    /// Why nothing more is accepted.
+    failure: OnceLock<String>,
+    _lock: File,
+}
+
+/// How far a merge came.
+pub(super) enum Merge {
+    Done,
+    Again,
+    /// The segments are being merged already.
+    Busy,
+}
+
+/// A lock whose holder panicked guards nothing that the failure mark does not guard, too.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How often a writer's lock is asked for, and the pause between.
+const LOCK_TRIES: u32 = 200;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// Opens the writer. The threads of the writer before may release the lock a moment after it was closed.
+fn open_writer(index: &Index) -> tantivy::Result<IndexWriter<Queued>> {
+    let mut tries = 0;
+    loop {
+        let options = IndexWriterOptions::builder()
+            .memory_budget_per_thread(WRITER_BYTES)
+            .num_worker_threads(1)
+            .num_merge_threads(1)
+            .build();
+        match index.writer_with_options(options) {
+            Err(TantivyError::LockFailure(..)) if tries < LOCK_TRIES => {
+                tries += 1;
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+impl Handles {
+    /// Opens the index in `work_dir`, after fields that only the mapping has were added to its schema.
+    fn open(dir: &Path, work_dir: &Path, mapping: &Mapping) -> Result<Self> {
+        let refused = |what: &'static str| crate::error::index(what, dir);
+        commits::extend_schema(dir, work_dir, mapping)?;
+        let index = Index::open_in_dir(work_dir).map_err(refused("open the index"))?;
+        index.tokenizers().register(STANDARD, TextAnalyzer::from(StandardAnalyzer::default()));
+        let fields = Fields::of(&index.schema(), mapping).ok_or_else(|| Error::Index {
+            what: "open the index",
+            path: dir.to_owned(),
+            reason: "its schema lacks the fields that every copy has".to_owned(),
+        })?;
+        let writer = open_writer(&index).map_err(refused("open a writer"))?;
+        let mut policy = LogMergePolicy::default();
+        policy.set_del_docs_ratio_before_merge(0.5);
+        writer.set_merge_policy(Box::new(policy));
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
+        let reader = reader.map_err(refused("open a reader"))?;
+        let (documents, writer) = (Reader::new(mapping), Mutex::new(Some(writer)));
+        let mapping = mapping.clone();
+        let queue = Arc::default();
+        Ok(Handles { fields, documents, mapping, index, writer, queue, reader })
+    }
+
+    /// What the last refresh made searchable.
+    pub(super) fn searcher(&self) -> Searcher {
+        self.reader.searcher()
+    }
+
+    /// Does something with the writer.
+    pub(super) fn write<T>(
+        &self,
+        f: impl FnOnce(&mut IndexWriter<Queued>) -> tantivy::Result<T>,
+    ) -> tantivy::Result<T> {
+        match lock(&self.writer).as_mut() {
+            Some(writer) => f(writer),
+            None => Err(TantivyError::SystemError("the writer was closed".to_owned())),
+        }
+    }
+
+    /// Whether every field of `mapping` that is indexed is in the schema.
+    fn covers(&self, mapping: &Mapping) -> bool {
+        schema::missing(&self.index.schema(), mapping).is_empty()
+    }
+}
+
+impl Core {
+    /// Rebuilds `index/` from the commit, which was checked, and opens it and the log.
+    pub(super) fn open(
+        dir: PathBuf,
+        lock: File,
+        stored: StoredCommit,
+        mapping: &Mapping,
+    ) -> Result<(Self, Found)> {
+        let work_dir = commits::rebuild(&dir, &stored)?;
+        let handles = Handles::open(&dir, &work_dir, mapping)?;
+        let (log, torn_bytes) = Log::open(&dir, stored.log_generation)?;
+        let core = Core {
+            dir,
+            handles: RwLock::new(Arc::new(handles)),
+            log: Mutex::new(log),
+            counts: Mutex::default(),
+            findings: Findings::default(),
+            failure: OnceLock::new(),
+            _lock: lock,
+        };
+        core.count()?;
+        Ok((core, Found { stored, torn_bytes }))
+    }
+
+    /// An error if an earlier write failed.
+    pub(super) fn still_sound(&self) -> Result<()> {
+        match self.failure.get() {
+            None => Ok(()),
+            Some(reason) => Err(Error::Failed { dir: self.dir.clone(), reason: reason.clone() }),
+        }
+    }
+
+    /// Marks the copy as failed: log and index may differ from here on.
+    pub(super) fn fail(&self, error: Error) -> Error {
+        // The first reason stays.
+        let _ = self.failure.set(error.to_string());
+        error
+    }
+
+    /// An error of the index library, which ends its writer; the copy cannot go on.
+    pub(super) fn index_error(&self, what: &'static str, error: TantivyError) -> Error {
+        self.fail(crate::error::index(what, &self.dir)(error))
+    }
+
+    pub(super) fn handles(&self) -> Arc<Handles> {
+        self.handles.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn searcher(&self) -> Searcher {
+        self.handles().searcher()
+    }
+
+    /// Takes over another mapping: what is indexed from now on has its fields. Segments from before stay as they
+    /// are; to whoever reads them, no document of theirs has the new fields. Nothing may be written, merged or committed
+    /// meanwhile.
+    pub(super) fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
+        let old = self.handles();
+        // What was read for the old schema goes into a segment of its own.
+        self.refresh()?;
+        let writer = lock(&old.writer).take();
+        if let Some(writer) = writer {
+            let merged = writer.wait_merging_threads();
+            merged.map_err(|e| self.index_error("close the writer", e))?;
+        }
+        let opened = Handles::open(&self.dir, &commits::work_dir(&self.dir), mapping);
+        let opened = opened.map_err(|error| self.fail(error))?;
+        debug_assert!(opened.covers(mapping));
+        *self.handles.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(opened);
+        self.count()
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        *lock(&self.counts)
+    }
+
+    pub(super) fn append(&self, ops: &[Operation], bytes: u64) -> Result<()> {
+        let mut log = lock(&self.log);
+        let appended = log.append(ops, bytes);
+        self.count_log(&log);
+        appended.map_err(|(error, usable)| if usable { error } else { self.fail(error) })
+    }
+
+    /// After a failed sync nobody knows what is durable, so the copy fails.
+    pub(super) fn sync(&self) -> Result<()> {
+        let (file, path) = lock(&self.log).current();
+        let synced = file.sync_data();
+        synced.map_err(|error| self.fail(crate::error::io("sync", &path)(error)))
+    }
+
+    pub(super) fn log_pieces(&self, seq_nos: &RangeInclusive<u64>) -> Vec<Piece> {
+        lock(&self.log).pieces(seq_nos)
+    }
+
+    pub(super) fn trim(&self, floor: u64) -> Result<()> {
+        let mut log = lock(&self.log);
+        log.trim(floor)?;
+        self.count_log(&log);
+        Ok(())
+    }
+
+    fn count_log(&self, log: &Log) {
+        let mut counts = lock(&self.counts);
+        (counts.log_ops, counts.log_bytes) = log.size();
+    }
+
+    /// Counts what the reader sees.
+    fn count(&self) -> Result<()> {
+        let searcher = self.searcher();
+        let segments = searcher.segment_readers();
+        let sum = |of: fn(&tantivy::SegmentReader) -> u32| {
+            segments.iter().map(|segment| u64::from(of(segment))).sum()
+        };
+        let mut store_bytes = 0;
+        for segment in segments {
+            let usage = segment.space_usage();
+            let usage = usage.map_err(|e| self.index_error("measure the index", e.into()))?;
+            store_bytes += usage.total().get_bytes();
+        }
+        let log_size = lock(&self.log).size();
+        *lock(&self.counts) = Counts {
+            documents: sum(tantivy::SegmentReader::num_docs),
+            deleted: sum(tantivy::SegmentReader::num_deleted_docs),
+            segments: segments.len() as u64,
+            store_bytes,
+            log_ops: log_size.0,
+            log_bytes: log_size.1,
+            ..Counts::default()
+        };
+        Ok(())
+    }
+
+    /// Makes what was indexed searchable.
+    pub(super) fn refresh(&self) -> Result<()> {
+        let handles = self.handles();
+        let committed = handles.write(IndexWriter::commit);
+        committed.map_err(|e| self.index_error("refresh the index", e))?;
+        handles.reader.reload().map_err(|e| self.index_error("read the index again", e))?;
+        self.count()
+    }
+
+    /// Merges the smallest segments, if there are more than `max_num_segments`.
+    pub(super) fn merge_towards(&self, max_num_segments: usize) -> Result<Merge> {
+        let handles = self.handles();
+        let metas = handles.index.searchable_segment_metas();
+        let mut metas = metas.map_err(|e| self.index_error("list segments", e))?;
+        let deleted = metas.iter().any(|meta| meta.num_deleted_docs() > 0);
+        let expunges = max_num_segments == 1 && metas.len() == 1 && deleted;
+        if metas.len() <= max_num_segments && !expunges {
+            return Ok(Merge::Done);
+        }
+        metas.sort_by_key(|meta| (meta.num_docs(), meta.id()));
+        let count = metas.len() - max_num_segments + 1;
+        let ids: Vec<_> = metas.iter().take(count).map(|meta| meta.id()).collect();
+        let merge = handles.write(|writer| Ok(writer.merge(&ids)));
+        match merge.and_then(|merge| merge.wait()) {
+            Ok(_) => Ok(Merge::Again),
+            // Some of them are being merged already, or were just now.
+            Err(TantivyError::InvalidArgument(_)) => Ok(Merge::Busy),
+            // The segments stay as they were, and so does the copy.
+            Err(error) => Err(crate::error::index("merge segments", &self.dir)(error)),
+        }
+    }
+
+    /// Holds on to the files of the refreshed index as commit `generation`, and begins a new log file.
+    pub(super) fn begin_commit(&self, generation: u64) -> Result<()> {
+        lock(&self.log).roll().map_err(|error| self.fail(error))?;
+        commits::link_index(&self.dir, &self.handles().index, generation)
+    }
+
+    /// Makes a commit the newest, durably.
+    pub(super) fn finish_commit(&self, mut stored: StoredCommit) -> Result<Commit> {
+        stored.log_generation = lock(&self.log).oldest();
+        commits::publish(&self.dir, &stored)?;
+        Ok(stored.commit)
+    }
+}

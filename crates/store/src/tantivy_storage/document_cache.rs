@@ -1,0 +1,126 @@
+//! Documents that hits showed lately, unpacked: many searches of a moment show the same ones, and to unpack ten long documents
+//! costs more than to find them. A segment never changes, so what was read of it stays right.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
+use tantivy::index::SegmentId;
+use tantivy::{DocId, Searcher};
+
+use query::FetchedHit;
+
+/// Bytes of documents that a copy keeps; beyond, those go that were shown the longest ago.
+const MAX_BYTES: usize = 2 << 20;
+/// A document with more would push too many others out.
+const MAX_DOCUMENT_BYTES: usize = MAX_BYTES / 8;
+/// Bytes of an entry in addition to the id and the source.
+const ENTRY_BYTES: usize = 160;
+
+/// The cache of a copy.
+pub(super) struct DocumentCache(Mutex<Kept>);
+
+struct Kept {
+    documents: LruCache<(SegmentId, DocId), FetchedHit>,
+    bytes: usize,
+}
+
+impl Default for DocumentCache {
+    fn default() -> Self {
+        DocumentCache(Mutex::new(Kept { documents: LruCache::unbounded(), bytes: 0 }))
+    }
+}
+
+fn key(searcher: &Searcher, (segment, doc): (u32, u32)) -> Option<(SegmentId, DocId)> {
+    let segment = searcher.segment_readers().get(segment as usize)?;
+    Some((segment.segment_id(), doc))
+}
+
+fn bytes_of(document: &FetchedHit) -> usize {
+    ENTRY_BYTES + document.id.len() + document.source.as_ref().map_or(0, |source| source.len())
+}
+
+impl DocumentCache {
+    /// The cached document of each hit, without its source where `wants_source` is false.
+    pub(super) fn get(
+        &self,
+        searcher: &Searcher,
+        hits: &[(u32, u32)],
+        wants_source: bool,
+    ) -> Vec<Option<FetchedHit>> {
+        let mut kept = self.lock();
+        let found = hits.iter().map(|hit| {
+            let mut document = kept.documents.get(&key(searcher, *hit)?)?.clone();
+            document.source = document.source.filter(|_| wants_source);
+            Some(document)
+        });
+        found.collect()
+    }
+
+    /// Keeps documents of hits, which were read with their sources.
+    pub(super) fn keep(&self, searcher: &Searcher, hits: &[(u32, u32)], documents: &[FetchedHit]) {
+        let mut kept = self.lock();
+        for (hit, document) in hits.iter().zip(documents) {
+            let Some(key) = key(searcher, *hit) else { continue };
+            let bytes = bytes_of(document);
+            if bytes > MAX_DOCUMENT_BYTES {
+                continue;
+            }
+            kept.bytes += bytes;
+            let before = kept.documents.put(key, document.clone());
+            kept.bytes -= before.as_ref().map_or(0, bytes_of);
+        }
+        while kept.bytes > MAX_BYTES
+            && let Some((_, oldest)) = kept.documents.pop_lru()
+        {
+            kept.bytes -= bytes_of(&oldest);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use tantivy::schema::{STORED, STRING, Schema};
+    use tantivy::{Index, doc};
+
+    use super::*;
+
+    fn document(n: u32, bytes: usize) -> FetchedHit {
+        let source = Some(Bytes::from(vec![b'x'; bytes]));
+        FetchedHit { id: n.to_string(), version: 1, seq_no: u64::from(n), source }
+    }
+
+    #[test]
+    fn keeps_what_was_shown_last_and_no_more_than_it_may() {
+        let mut schema = Schema::builder();
+        let id = schema.add_text_field("id", STRING | STORED);
+        let index = Index::create_in_ram(schema.build());
+        let mut writer = index.writer_with_num_threads(1, 15_000_000).unwrap();
+        writer.add_document(doc!(id => "0")).unwrap();
+        writer.commit().unwrap();
+        let searcher = index.reader().unwrap().searcher();
+        let cache = DocumentCache::default();
+        let (large, hot) = (100 << 10, [(0, 0)]);
+        for n in 0..100 {
+            cache.keep(&searcher, &[(0, n)], &[document(n, large)]);
+            assert!(cache.get(&searcher, &hot, true)[0].is_some(), "shown again and again");
+            // Twice the same counts once.
+            cache.keep(&searcher, &[(0, n)], &[document(n, large)]);
+        }
+        let kept = cache.get(&searcher, &(0..100).map(|n| (0, n)).collect::<Vec<_>>(), true);
+        let count = kept.iter().flatten().count();
+        assert!((15..=MAX_BYTES / large).contains(&count), "{count}");
+        assert_eq!(kept[99], Some(document(99, large)));
+        assert!(kept[50].is_none());
+        let bare = cache.get(&searcher, &[(0, 99), (7, 0)], false);
+        assert_eq!(bare[0].as_ref().map(|found| &found.source), Some(&None));
+        assert!(bare[1].is_none(), "of a segment that the view does not have");
+        cache.keep(&searcher, &[(0, 200)], &[document(200, MAX_DOCUMENT_BYTES)]);
+        assert!(cache.get(&searcher, &[(0, 200)], true)[0].is_none(), "too long");
+        assert_eq!(cache.lock().bytes, count * bytes_of(&document(10, large)) - 1);
+    }
+}

@@ -1,0 +1,216 @@
+//! Looking up documents in the refreshed index, and searching it.
+
+use std::sync::Arc;
+
+use tantivy::columnar::Column;
+use tantivy::schema::document::Value;
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{
+    DocId, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, TantivyError, Term,
+};
+
+use query::{FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
+
+use super::core::Core;
+use super::schema::{SEQ_NO, VERSION};
+use super::stored::{STORE_CACHE_BLOCKS, Stored};
+use crate::digest::document_hash;
+use crate::plan::Located;
+use crate::tantivy_storage::search::{self, Execution, Failed};
+use crate::{Digest, Error, GetResult, ListedDocument, Result};
+
+/// One segment made ready for many lookups.
+struct Segment<'a> {
+    reader: &'a SegmentReader,
+    ids: Arc<tantivy::InvertedIndexReader>,
+    seq_nos: Column<u64>,
+    versions: Column<u64>,
+}
+
+impl<'a> Segment<'a> {
+    fn new(id: Field, reader: &'a SegmentReader) -> tantivy::Result<Self> {
+        let columns = reader.fast_fields();
+        Ok(Segment {
+            reader,
+            ids: reader.inverted_index(id)?,
+            seq_nos: columns.u64(SEQ_NO)?,
+            versions: columns.u64(VERSION)?,
+        })
+    }
+
+    /// The live document with this id; there is at most one.
+    fn find(&self, term: &Term) -> std::io::Result<Option<DocId>> {
+        let postings = self.ids.read_postings(term, IndexRecordOption::Basic)?;
+        let Some(mut postings) = postings else { return Ok(None) };
+        let mut document = postings.doc();
+        while document != TERMINATED && self.reader.is_deleted(document) {
+            document = postings.advance();
+        }
+        Ok((document != TERMINATED).then_some(document))
+    }
+
+    fn locate(&self, document: DocId) -> Located {
+        let first = |column: &Column<u64>| column.first(document).unwrap_or(0);
+        Located { seq_no: first(&self.seq_nos), version: first(&self.versions) }
+    }
+}
+
+impl Core {
+    pub(super) fn lookup(&self, ids: &[Arc<str>]) -> Result<Vec<Option<Located>>> {
+        self.try_lookup(ids).map_err(|e| self.index_error("look up documents", e))
+    }
+
+    fn try_lookup(&self, ids: &[Arc<str>]) -> tantivy::Result<Vec<Option<Located>>> {
+        let mut found: Vec<Option<Located>> = vec![None; ids.len()];
+        let id_field = self.handles().fields.id;
+        for reader in self.searcher().segment_readers() {
+            let segment = Segment::new(id_field, reader)?;
+            for (id, found) in ids.iter().zip(&mut found) {
+                let term = Term::from_field_text(id_field, id);
+                if let Some(document) = segment.find(&term)? {
+                    let located = segment.locate(document);
+                    if found.is_none_or(|other| other.seq_no < located.seq_no) {
+                        *found = Some(located);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) fn get(&self, id: &str) -> Result<Option<GetResult>> {
+        self.try_get(id).map_err(|e| self.index_error("get a document", e))
+    }
+
+    fn try_get(&self, id: &str) -> tantivy::Result<Option<GetResult>> {
+        let fields = self.handles().fields.clone();
+        let term = Term::from_field_text(fields.id, id);
+        for reader in self.searcher().segment_readers() {
+            let segment = Segment::new(fields.id, reader)?;
+            if let Some(document) = segment.find(&term)? {
+                let Located { seq_no, version } = segment.locate(document);
+                let store = reader.get_store_reader(STORE_CACHE_BLOCKS)?;
+                let of = (fields.id, fields.source);
+                let source = Stored::read(&store, document, of, true)?.source;
+                return Ok(Some(GetResult { version, seq_no, source }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Searches one view of the index.
+    pub(super) fn search(
+        &self,
+        (searcher, mapping): (&Searcher, &Mapping),
+        request: &SearchRequest,
+        limits: &SearchLimits,
+    ) -> Result<ShardHits> {
+        let execution = Execution {
+            request,
+            mapping,
+            findings: &self.findings,
+            now_ms: limits.now_ms,
+            max_buckets: limits.max_buckets,
+            stop: &limits.stop,
+        };
+        execution.run(searcher).map_err(|failed| match failed {
+            Failed::Search(error) => Error::Search(error),
+            // A view that cannot be read says nothing about the writer: the copy goes on.
+            Failed::Index(error) => crate::error::index("search", &self.dir)(error),
+        })
+    }
+
+    /// Reads the documents of hits.
+    pub(super) fn fetch(
+        &self,
+        searcher: &Searcher,
+        hits: &[(u32, u32)],
+        wants_source: bool,
+    ) -> Result<Vec<FetchedHit>> {
+        let found = search::fetch(searcher, hits, wants_source);
+        found.map_err(crate::error::index("fetch documents", &self.dir))
+    }
+
+    /// Live documents with a value in the column of a field; none if the field has no column.
+    pub(super) fn count_with(&self, path: &str) -> Result<Option<u64>> {
+        let Some(column) = self.handles().fields.column(path) else { return Ok(None) };
+        let count = || -> tantivy::Result<u64> {
+            let mut count = 0;
+            for segment in self.searcher().segment_readers() {
+                let column = segment.fast_fields().dynamic_column_handles(&column)?;
+                for column in column {
+                    let column = column.open()?;
+                    let index = column.column_index();
+                    let live =
+                        segment.doc_ids_alive().filter(|document| index.has_value(*document));
+                    count += live.count() as u64;
+                }
+            }
+            Ok(count)
+        };
+        count().map(Some).map_err(|e| self.index_error("count documents", e))
+    }
+
+    /// Number and stored bytes of each segment.
+    pub(super) fn store_bytes_by_segment(&self) -> Vec<(usize, u64)> {
+        let searcher = self.searcher();
+        let bytes = |segment: &SegmentReader| {
+            segment.space_usage().map_or(1 << 20, |usage| usage.store().total().get_bytes())
+        };
+        searcher.segment_readers().iter().map(bytes).enumerate().collect()
+    }
+
+    /// Reads every live document of one segment.
+    pub(super) fn digest_segment(&self, searcher: &Searcher, number: usize) -> Result<Digest> {
+        self.try_digest(searcher, number).map_err(|e| self.index_error("read documents", e))
+    }
+
+    fn try_digest(&self, searcher: &Searcher, number: usize) -> tantivy::Result<Digest> {
+        let mut digest = Digest::default();
+        if let Some(segment) = searcher.segment_readers().get(number) {
+            self.visit(segment, |_, id, source| digest.add(document_hash(id, source)))?;
+        }
+        Ok(digest)
+    }
+
+    /// Every live document.
+    pub(super) fn list(&self) -> Result<Vec<ListedDocument>> {
+        self.try_list().map_err(|e| self.index_error("list documents", e))
+    }
+
+    fn try_list(&self) -> tantivy::Result<Vec<ListedDocument>> {
+        let mut listed = Vec::new();
+        let id_field = self.handles().fields.id;
+        for reader in self.searcher().segment_readers() {
+            let segment = Segment::new(id_field, reader)?;
+            self.visit(reader, |document, id, source| {
+                let Located { seq_no, version } = segment.locate(document);
+                let hash = document_hash(id, source);
+                listed.push(ListedDocument { id: Arc::from(id), seq_no, version, hash });
+            })?;
+        }
+        Ok(listed)
+    }
+
+    /// Shows `_id` and `_source` of every live document of a segment.
+    fn visit(
+        &self,
+        segment: &SegmentReader,
+        mut show: impl FnMut(DocId, &str, &[u8]),
+    ) -> tantivy::Result<()> {
+        let fields = self.handles().fields.clone();
+        let store = segment.get_store_reader(STORE_CACHE_BLOCKS)?;
+        let lacking =
+            || TantivyError::InternalError("a document without _id or _source".to_owned());
+        let documents = store.iter::<TantivyDocument>(segment.alive_bitset());
+        for (number, document) in segment.doc_ids_alive().zip(documents) {
+            let document = document?;
+            let id = document.get_first(fields.id);
+            let source = document.get_first(fields.source);
+            let id = id.as_ref().and_then(|value| value.as_str()).ok_or_else(lacking)?;
+            let source = source.as_ref().and_then(|value| value.as_bytes()).ok_or_else(lacking)?;
+            show(number, id, source);
+        }
+        Ok(())
+    }
+}

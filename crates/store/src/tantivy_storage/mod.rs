@@ -1,0 +1,425 @@
+//! A copy on real files: segments by `tantivy`, and our own log and commits.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `mod.rs` | [`TantivyStorage`]: every method, each a closure of [`world::Env::work`] |
+//! | `core.rs` | what those closures share between threads |
+//! | `documents.rs` | parsing and indexing |
+//! | `queue.rs` | how much waits to be indexed |
+//! | `lookup.rs` | looking up, getting, counting, digesting |
+//! | `search/` | searching |
+//! | `analyzer.rs` | words of texts |
+//! | `stored.rs` | a document's id and source |
+//! | `commits.rs` | commits on disk: made, checked, read |
+//! | `log.rs` | the operation log |
+//! | `pin.rs` | commits held for recoveries |
+//! | `request_cache.rs` | cached answers to searches |
+//! | `document_cache.rs` | documents that hits showed lately |
+//! | `incoming.rs` | files being received |
+//! | `schema.rs` | mapping to schema |
+//!
+//! A refresh is a commit of the index library in `index/`; that directory is scratch. Our commits are hard
+//! links of its files beside it, so merges and refreshes go on without touching them.
+
+mod analyzer;
+mod commits;
+mod core;
+mod document_cache;
+mod documents;
+mod incoming;
+mod log;
+mod lookup;
+mod pin;
+mod queue;
+mod request_cache;
+mod schema;
+mod search;
+mod stored;
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use world::{Codec, Env, Work};
+
+use query::{FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
+
+use self::core::Core;
+use self::document_cache::DocumentCache;
+use self::request_cache::RequestCache;
+use crate::commit::{Commit, FileMeta, StoredCommit};
+use crate::contents::{Counts, Found, Parsed, SearchView};
+use crate::error::io;
+use crate::files;
+use crate::operation::RUNS_ARE_VIRTUAL;
+use crate::plan::{Change, Located};
+use crate::{Digest, Error, GetResult, ListedDocument, Operation, Result, WriteRequest};
+
+pub(crate) use incoming::FileIncoming;
+pub(crate) use pin::FilePin;
+
+/// A document is read with the compressed block that it lies in, of so many bytes at least.
+const BLOCK_BYTES: u64 = 16 << 10;
+
+/// A copy on real files.
+pub(crate) struct TantivyStorage {
+    env: Env,
+    core: Arc<Core>,
+    cache: RequestCache,
+    documents: DocumentCache,
+}
+
+fn source_bytes(ops: &[Operation]) -> u64 {
+    ops.iter().map(Operation::source_bytes).sum()
+}
+
+/// Creates an empty copy.
+pub(crate) async fn create(
+    env: &Env,
+    dir: &Path,
+    mapping: &Mapping,
+    history_uuid: &str,
+) -> Result<()> {
+    let (dir, mapping, history) = (dir.to_owned(), mapping.clone(), history_uuid.to_owned());
+    env.work(Work::DiskSync, move || commits::create(&dir, &mapping, &history)).await
+}
+
+/// The newest commit in a directory.
+pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
+    let dir = dir.to_owned();
+    let stored = env.work(Work::DiskRead { bytes: 4096 }, move || commits::newest(&dir)).await?;
+    Ok(stored.map(|stored| stored.commit))
+}
+
+/// Whether a directory has anything in it.
+pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
+    let dir = dir.to_owned();
+    env.work(Work::DiskRead { bytes: 4096 }, move || Ok(!files::names(&dir)?.is_empty())).await
+}
+
+/// Removes a copy.
+pub(crate) async fn destroy(env: &Env, dir: &Path) -> Result<()> {
+    let dir = dir.to_owned();
+    env.work(Work::DiskWrite { bytes: 4096 }, move || {
+        if files::names(&dir)?.is_empty() {
+            return files::remove_dir(&dir);
+        }
+        let _lock = files::lock_dir(&dir)?;
+        files::remove_dir(&dir)
+    })
+    .await
+}
+
+/// Flips a bit in the middle of a committed file.
+pub(crate) async fn damage(env: &Env, dir: &Path, generation: u64, file: &FileMeta) -> Result<()> {
+    use std::os::unix::fs::FileExt;
+    let path = commits::dir(dir, generation).join(&file.name);
+    let middle = file.len / 2;
+    env.work(Work::DiskWrite { bytes: 1 }, move || {
+        let open = std::fs::OpenOptions::new().read(true).write(true).open(&path);
+        let flipped = open.and_then(|file| {
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, middle)?;
+            byte[0] ^= 1;
+            file.write_all_at(&byte, middle)
+        });
+        flipped.map_err(io("damage", &path))
+    })
+    .await
+}
+
+impl TantivyStorage {
+    /// Opens the copy: checks the newest commit, then rebuilds `index/` from it.
+    pub(crate) async fn open(
+        env: &Env,
+        dir: &Path,
+        mapping: &Mapping,
+        verify: bool,
+    ) -> Result<(Self, Found)> {
+        let dir = dir.to_owned();
+        let (lock, stored) = env
+            .work(Work::DiskRead { bytes: 4096 }, {
+                let dir = dir.clone();
+                move || commits::prepare(&dir)
+            })
+            .await?;
+        let commit_dir = commits::dir(&dir, stored.commit.generation);
+        for file in &stored.commit.files {
+            check_file(env, &commit_dir, file, verify).await?;
+        }
+        let mapping = mapping.clone();
+        let (core, found) =
+            env.work(Work::DiskSync, move || Core::open(dir, lock, stored, &mapping)).await?;
+        let (env, core) = (env.clone(), Arc::new(core));
+        let (cache, documents) = (RequestCache::default(), DocumentCache::default());
+        Ok((TantivyStorage { env, core, cache, documents }, found))
+    }
+
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.core.dir.clone()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let (request_cache_hits, request_cache_misses) = self.cache.counts();
+        Counts { request_cache_hits, request_cache_misses, ..self.core.counts() }
+    }
+
+    async fn work<T: Send + 'static>(
+        &self,
+        work: Work,
+        f: impl FnOnce(&Core) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let core = self.core.clone();
+        self.env
+            .work(work, move || {
+                core.still_sound()?;
+                f(&core)
+            })
+            .await
+    }
+
+    pub(crate) async fn parse(&self, requests: &[WriteRequest]) -> Parsed {
+        let source = |request: &WriteRequest| match request {
+            WriteRequest::Index { source, .. } => Some(source.clone()),
+            WriteRequest::Delete { .. } | WriteRequest::Run { .. } => None,
+        };
+        let sources: Vec<_> = requests.iter().map(source).collect();
+        let bytes = sources.iter().flatten().map(|source| source.len() as u64).sum();
+        let core = self.core.clone();
+        let mut parsed = self.env.work(Work::Parse { bytes }, move || core.parse(&sources)).await;
+        for (number, request) in requests.iter().enumerate() {
+            if let WriteRequest::Run { .. } = request {
+                parsed.rejected.insert(number, RUNS_ARE_VIRTUAL.to_owned());
+            }
+        }
+        parsed
+    }
+
+    pub(crate) async fn parse_missing(
+        &self,
+        ops: &Arc<[Operation]>,
+        changes: &[Change],
+        parsed: Parsed,
+    ) -> Result<Parsed> {
+        if !parsed.documents.is_empty() {
+            return Ok(parsed);
+        }
+        let (ops, changes) = (ops.clone(), changes.to_vec());
+        let bytes = source_bytes(&ops);
+        self.work(Work::Parse { bytes }, move |core| core.parse_changes(&ops, &changes)).await
+    }
+
+    pub(crate) async fn append(&self, ops: &Arc<[Operation]>, bytes: u64) -> Result<()> {
+        let ops = ops.clone();
+        self.work(Work::DiskWrite { bytes }, move |core| core.append(&ops, bytes)).await
+    }
+
+    pub(crate) async fn index(
+        &self,
+        ops: &Arc<[Operation]>,
+        changes: &[Change],
+        parsed: Parsed,
+    ) -> Result<()> {
+        let (ops, changes) = (ops.clone(), changes.to_vec());
+        let work = Work::Index { documents: changes.len() as u64, bytes: source_bytes(&ops) };
+        self.work(work, move |core| core.index(&ops, &changes, parsed)).await
+    }
+
+    pub(crate) async fn sync(&self) -> Result<()> {
+        self.work(Work::DiskSync, Core::sync).await
+    }
+
+    pub(crate) async fn lookup(&self, ids: &[Arc<str>]) -> Result<Vec<Option<Located>>> {
+        let ids = ids.to_vec();
+        // A lookup walks a term dictionary; about as dear as indexing some 64 bytes.
+        let work = Work::Index { documents: 0, bytes: 64 * ids.len() as u64 };
+        self.work(work, move |core| core.lookup(&ids)).await
+    }
+
+    pub(crate) async fn get(&self, id: &str) -> Result<Option<GetResult>> {
+        let id = id.to_owned();
+        self.work(Work::DiskRead { bytes: 16 << 10 }, move |core| core.get(&id)).await
+    }
+
+    /// Documents and bytes that a search may look at.
+    fn search_work(&self) -> Work {
+        let counts = self.counts();
+        Work::Search { documents: counts.documents + counts.deleted, bytes: counts.store_bytes }
+    }
+
+    pub(crate) async fn search(
+        &self,
+        request: &Arc<SearchRequest>,
+        limits: &SearchLimits,
+    ) -> Result<(ShardHits, SearchView)> {
+        // Of one moment: a mapping that comes later has readers of its own.
+        let handles = self.core.handles();
+        let searcher = handles.searcher();
+        let view = searcher.clone();
+        let key = request_cache::key(request);
+        if let Some(key) = &key
+            && let Some(hits) = self.cache.get(&handles, &searcher, key)
+        {
+            return Ok((hits, SearchView(Some(view))));
+        }
+        let (request, limits, by) = (request.clone(), limits.clone(), handles.clone());
+        let hits = self
+            .work(self.search_work(), move |core| {
+                core.search((&searcher, &by.mapping), &request, &limits)
+            })
+            .await?;
+        if let Some(key) = key.filter(|_| !hits.timed_out) {
+            self.cache.keep(&handles, &view, key, &hits);
+        }
+        Ok((hits, SearchView(Some(view))))
+    }
+
+    pub(crate) async fn fetch(
+        &self,
+        view: &SearchView,
+        hits: Vec<(u32, u32)>,
+        wants_source: bool,
+    ) -> Result<Vec<FetchedHit>> {
+        let Some(searcher) = view.0.clone() else { return Ok(Vec::new()) };
+        self.core.still_sound()?;
+        let mut found = self.documents.get(&searcher, &hits, wants_source);
+        let is_missing = |(_, found): &(_, &Option<FetchedHit>)| found.is_none();
+        let missing = hits.iter().zip(&found).filter(is_missing).map(|(hit, _)| *hit);
+        let missing: Arc<[(u32, u32)]> = missing.collect();
+        if !missing.is_empty() {
+            let Counts { store_bytes, documents, .. } = self.counts();
+            let each_bytes = BLOCK_BYTES.max(store_bytes / documents.max(1));
+            let bytes = missing.len() as u64 * each_bytes;
+            let work = Work::Decompress { bytes, codec: Codec::Lz4 };
+            let (view, wanted) = (searcher.clone(), missing.clone());
+            let read =
+                self.work(work, move |core| core.fetch(&view, &wanted, wants_source)).await?;
+            if wants_source {
+                self.documents.keep(&searcher, &missing, &read);
+            }
+            let places = found.iter_mut().filter(|found| found.is_none());
+            places.zip(read).for_each(|(place, read)| *place = Some(read));
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    pub(crate) async fn refresh(&self) -> Result<()> {
+        self.work(Work::DiskSync, Core::refresh).await
+    }
+
+    pub(crate) async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
+        let mapping = mapping.clone();
+        self.work(Work::DiskSync, move |core| core.set_mapping(&mapping)).await
+    }
+
+    pub(crate) async fn count_with(&self, path: &str) -> Result<Option<u64>> {
+        let path = path.to_owned();
+        let bytes = self.counts().documents;
+        self.work(Work::DiskRead { bytes }, move |core| core.count_with(&path)).await
+    }
+
+    pub(crate) async fn digest(&self) -> Result<Digest> {
+        let mut total = Digest::default();
+        let core = self.core.clone();
+        for (number, bytes) in core.store_bytes_by_segment() {
+            let searcher = core.searcher();
+            let part = self
+                .work(Work::Hash { bytes }, move |core| core.digest_segment(&searcher, number))
+                .await?;
+            total.documents += part.documents;
+            total.hash = total.hash.wrapping_add(part.hash);
+        }
+        Ok(total)
+    }
+
+    pub(crate) async fn list(&self) -> Result<Vec<ListedDocument>> {
+        let bytes = self.counts().store_bytes;
+        self.work(Work::Hash { bytes }, Core::list).await
+    }
+
+    pub(crate) async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
+        loop {
+            let bytes = self.counts().store_bytes;
+            let step = self
+                .work(Work::Copy { bytes }, move |core| core.merge_towards(max_num_segments))
+                .await?;
+            match step {
+                core::Merge::Done => return self.refresh().await,
+                core::Merge::Again => {}
+                core::Merge::Busy => self.env.sleep(std::time::Duration::from_millis(20)).await,
+            }
+        }
+    }
+
+    pub(crate) async fn ops_between(
+        &self,
+        seq_nos: RangeInclusive<u64>,
+        max_ops: usize,
+        max_bytes: usize,
+    ) -> Result<Vec<Operation>> {
+        let bytes = self.counts().log_bytes.min(max_bytes as u64).max(1);
+        self.work(Work::DiskRead { bytes }, move |core| {
+            let pieces = core.log_pieces(&seq_nos);
+            log::read(&pieces, &seq_nos, max_ops, max_bytes)
+        })
+        .await
+    }
+
+    pub(crate) async fn begin_commit(&self, generation: u64) -> Result<()> {
+        self.work(Work::DiskSync, move |core| core.begin_commit(generation)).await
+    }
+
+    pub(crate) async fn finish_commit(
+        &self,
+        mut stored: StoredCommit,
+        before: &Commit,
+    ) -> Result<Commit> {
+        let generation = stored.commit.generation;
+        let before = before.clone();
+        let listed = self
+            .work(Work::DiskRead { bytes: 4096 }, move |core| {
+                commits::list(&core.dir, generation, &before)
+            })
+            .await?;
+        let dir = commits::dir(&self.core.dir, generation);
+        for mut file in listed {
+            if file.xxh3 == commits::NOT_HASHED {
+                let path = dir.join(&file.name);
+                let work = Work::Hash { bytes: file.len };
+                file.xxh3 = self.work(work, move |_| files::hash_file(&path)).await?;
+            }
+            stored.commit.files.push(file);
+        }
+        self.work(Work::DiskSync, move |core| core.finish_commit(stored)).await
+    }
+
+    pub(crate) async fn trim(&self, floor: u64) -> Result<()> {
+        self.work(Work::DiskSync, move |core| core.trim(floor)).await
+    }
+
+    pub(crate) async fn pin(&self, commit: &Commit, session: &str) -> Result<FilePin> {
+        let (commit, session) = (commit.clone(), session.to_owned());
+        let take = move |core: &Core| FilePin::take(&core.dir, &commit, &session);
+        self.work(Work::DiskWrite { bytes: 4096 }, take).await
+    }
+}
+
+/// Compares a committed file with its commit: always its length, and its hash if `verify`.
+async fn check_file(env: &Env, dir: &Path, file: &FileMeta, verify: bool) -> Result<()> {
+    let (path, file) = (dir.join(&file.name), file.clone());
+    let work = Work::Hash { bytes: if verify { file.len } else { 0 } };
+    env.work(work, move || {
+        let found = files::len_of(&path)?;
+        if found != Some(file.len) {
+            return Err(Error::FileLength { path, expected: file.len, found });
+        }
+        if verify {
+            let found = files::hash_file(&path)?;
+            if found != file.xxh3 {
+                return Err(Error::FileDamaged { path, expected: file.xxh3, found });
+            }
+        }
+        Ok(())
+    })
+    .await
+}

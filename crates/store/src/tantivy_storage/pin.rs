@@ -1,0 +1,70 @@
+//! A commit held for a recovery: hard links of its files in a directory of their own.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use world::{Env, Work};
+
+use super::{commits, files};
+use crate::commit::{Commit, FileMeta};
+use crate::error::io;
+use crate::{Chunk, Result};
+
+/// Held files; the hard links are removed on drop.
+pub(crate) struct FilePin {
+    dir: PathBuf,
+    open: RefCell<BTreeMap<String, Arc<File>>>,
+}
+
+impl FilePin {
+    pub(super) fn take(copy: &Path, commit: &Commit, session: &str) -> Result<Self> {
+        let dir = copy.join(commits::SNAPSHOTS).join(session);
+        files::fresh_dir(&dir)?;
+        let from = commits::dir(copy, commit.generation);
+        for file in &commit.files {
+            files::link(&from.join(&file.name), &dir.join(&file.name))?;
+        }
+        Ok(FilePin { dir, open: RefCell::default() })
+    }
+
+    pub(crate) async fn read(
+        &self,
+        env: &Env,
+        meta: &FileMeta,
+        offset: u64,
+        len: u64,
+    ) -> Result<Chunk> {
+        let path = self.dir.join(&meta.name);
+        let open = self.open.borrow().get(&meta.name).cloned();
+        let (file, bytes) = env
+            .work(Work::DiskRead { bytes: len }, move || {
+                let file = match open {
+                    Some(file) => file,
+                    None => Arc::new(File::open(&path).map_err(io("open", &path))?),
+                };
+                let mut bytes = vec![0; len as usize];
+                file.read_exact_at(&mut bytes, offset).map_err(io("read", &path))?;
+                Ok((file, Bytes::from(bytes)))
+            })
+            .await?;
+        self.open.borrow_mut().insert(meta.name.clone(), file);
+        Ok(Chunk::Bytes(bytes))
+    }
+
+    pub(crate) async fn hash(&self, env: &Env, meta: &FileMeta) -> Result<u64> {
+        let path = self.dir.join(&meta.name);
+        env.work(Work::Hash { bytes: meta.len }, move || files::hash_file(&path)).await
+    }
+}
+
+impl Drop for FilePin {
+    fn drop(&mut self) {
+        // What cannot be removed now is swept at the next open.
+        let _ = files::remove_dir(&self.dir);
+    }
+}

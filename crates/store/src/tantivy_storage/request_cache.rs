@@ -1,0 +1,104 @@
+//! The shard request cache: answers to searches with `request_cache=true`, until a refresh makes a new view.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Weak};
+
+use tantivy::{Searcher, SearcherGeneration};
+
+use super::core::Handles;
+use query::{SearchRequest, ShardHits};
+
+/// Bytes of answers and requests that a copy keeps; beyond, the oldest go.
+const MAX_BYTES: usize = 4 << 20;
+
+/// The cache of a copy.
+#[derive(Default)]
+pub(super) struct RequestCache {
+    kept: RefCell<Kept>,
+    hits: Cell<u64>,
+    misses: Cell<u64>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// What all answers are of: the view, and the mapping by which it was read.
+    view: Option<(SearcherGeneration, Weak<Handles>)>,
+    /// With the bytes that each counts for.
+    answers: BTreeMap<Arc<[u8]>, (ShardHits, usize)>,
+    oldest: VecDeque<Arc<[u8]>>,
+    bytes: usize,
+}
+
+/// The cache key of a request; none where it is not to be cached, or its answer depends on the moment.
+pub(super) fn key(request: &SearchRequest) -> Option<Arc<[u8]>> {
+    if !request.cached {
+        return None;
+    }
+    let key = postcard::to_stdvec(request).ok()?;
+    // Dates that count from now. A word that only contains it costs a search.
+    let is_of_now = key.windows(3).any(|three| three.eq_ignore_ascii_case(b"now"));
+    (!is_of_now).then(|| key.into())
+}
+
+impl RequestCache {
+    /// The cached answer to a request of this view.
+    pub(super) fn get(
+        &self,
+        handles: &Arc<Handles>,
+        searcher: &Searcher,
+        key: &[u8],
+    ) -> Option<ShardHits> {
+        let kept = self.kept.borrow();
+        let found = match kept.is_of(handles, searcher) {
+            true => kept.answers.get(key).map(|(hits, _)| hits.clone()),
+            false => None,
+        };
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.set(counter.get() + 1);
+        found
+    }
+
+    /// Keeps an answer.
+    pub(super) fn keep(
+        &self,
+        handles: &Arc<Handles>,
+        searcher: &Searcher,
+        key: Arc<[u8]>,
+        hits: &ShardHits,
+    ) {
+        // An answer takes about as many bytes here as in the message that carries it.
+        let Ok(answer) = postcard::to_stdvec(hits) else { return };
+        let bytes = key.len() + answer.len();
+        let mut kept = self.kept.borrow_mut();
+        if !kept.is_of(handles, searcher) {
+            let view = Some((searcher.generation().clone(), Arc::downgrade(handles)));
+            *kept = Kept { view, ..Kept::default() };
+        }
+        if bytes > MAX_BYTES || kept.answers.contains_key(&key) {
+            return;
+        }
+        kept.bytes += bytes;
+        kept.oldest.push_back(key.clone());
+        kept.answers.insert(key, (hits.clone(), bytes));
+        while kept.bytes > MAX_BYTES
+            && let Some(oldest) = kept.oldest.pop_front()
+        {
+            let freed = kept.answers.remove(&oldest).map_or(0, |(_, bytes)| bytes);
+            kept.bytes -= freed;
+        }
+    }
+
+    /// How often an answer was there, and how often it was not.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.hits.get(), self.misses.get())
+    }
+}
+
+impl Kept {
+    fn is_of(&self, handles: &Arc<Handles>, searcher: &Searcher) -> bool {
+        self.view.as_ref().is_some_and(|(generation, by)| {
+            generation == searcher.generation() && std::ptr::eq(by.as_ptr(), Arc::as_ptr(handles))
+        })
+    }
+}

@@ -1,0 +1,268 @@
+//! How a mapping becomes the index library's schema, and a document one of its documents.
+//!
+//! Numbers, dates, addresses and points are columns and nothing else: range queries read those, and they are
+//! cheap to write.
+
+use std::collections::BTreeMap;
+
+use tantivy::TantivyDocument;
+use tantivy::schema::{
+    BytesOptions, DateOptions, DateTimePrecision, Field, IndexRecordOption, IpAddrOptions,
+    NumericOptions, STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions,
+};
+
+use query::mapping::document::{Indexed, Sink};
+use query::{FieldType, Mapping};
+
+use crate::tantivy_storage::analyzer::STANDARD;
+
+pub(crate) const ID: &str = "_id";
+pub(crate) const SOURCE: &str = "_source";
+pub(crate) const SEQ_NO: &str = "_seq_no";
+pub(crate) const VERSION: &str = "_version";
+
+/// The fields of a schema. Mapped ones stand in the order of [`Mapping::fields`].
+#[derive(Clone, Debug)]
+pub(super) struct Fields {
+    pub(super) id: Field,
+    pub(super) source: Field,
+    pub(super) seq_no: Field,
+    pub(super) version: Field,
+    mapped: Vec<Mapped>,
+    /// The column that says whether a document has a field, by the field's path.
+    columns: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mapped {
+    One(Field),
+    Point {
+        lat: Field,
+        lon: Field,
+    },
+    /// Not indexed: kept in `_source` alone.
+    Absent,
+}
+
+/// The schema of a new copy.
+pub(super) fn schema(mapping: &Mapping) -> Schema {
+    let mut builder = Schema::builder();
+    let whole = whole();
+    builder.add_text_field(ID, whole.clone() | STORED);
+    builder.add_bytes_field(SOURCE, BytesOptions::default().set_stored());
+    builder.add_u64_field(SEQ_NO, NumericOptions::default().set_fast());
+    builder.add_u64_field(VERSION, NumericOptions::default().set_fast());
+    for (path, field) in mapping.fields().into_iter().filter(|(_, field)| field.indexed) {
+        add(&mut builder, &path, field.kind, &whole, Norms::Kept);
+    }
+    builder.build()
+}
+
+/// Indexed fields of a mapping that a schema does not have, with their paths.
+pub(super) fn missing(schema: &Schema, mapping: &Mapping) -> Vec<(String, FieldType)> {
+    let fields = mapping.fields().into_iter().filter(|(_, field)| field.indexed);
+    let is_missing = |path: &str, kind| match kind {
+        FieldType::GeoPoint => schema.get_field(&latitude(path)).is_err(),
+        _ => schema.get_field(path).is_err(),
+    };
+    fields
+        .filter(|(path, field)| is_missing(path, field.kind))
+        .map(|(path, field)| (path, field.kind))
+        .collect()
+}
+
+/// A schema with fields behind those that it has, which keep their numbers: segments go by numbers.
+pub(super) fn extended(schema: &Schema, added: &[(String, FieldType)]) -> Schema {
+    let mut builder = Schema::builder();
+    for (_, entry) in schema.fields() {
+        builder.add_field(entry.clone());
+    }
+    for (path, kind) in added {
+        add(&mut builder, path, *kind, &whole(), Norms::Left);
+    }
+    builder.build()
+}
+
+/// The index of a value as a whole.
+fn whole() -> TextOptions {
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer("raw")
+        .set_fieldnorms(false)
+        .set_index_option(IndexRecordOption::Basic);
+    TextOptions::default().set_indexing_options(indexing)
+}
+
+/// Whether the lengths of texts are kept. Segments from before a field was mapped have none for it, and the library
+/// merges none with some only by failing; so fields that come later leave them out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Norms {
+    Kept,
+    Left,
+}
+
+fn latitude(path: &str) -> String {
+    format!("{path}.lat")
+}
+
+fn longitude(path: &str) -> String {
+    format!("{path}.lon")
+}
+
+fn add(
+    builder: &mut SchemaBuilder,
+    path: &str,
+    kind: FieldType,
+    whole: &TextOptions,
+    norms: Norms,
+) {
+    let column = || NumericOptions::default().set_fast();
+    match kind {
+        FieldType::Keyword => {
+            builder.add_text_field(path, whole.clone().set_fast("raw"));
+        }
+        FieldType::Text => {
+            let words = TextFieldIndexing::default()
+                .set_tokenizer(STANDARD)
+                .set_fieldnorms(norms == Norms::Kept)
+                .set_index_option(IndexRecordOption::WithFreqsAndPositions);
+            builder.add_text_field(path, TextOptions::default().set_indexing_options(words));
+        }
+        FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
+            builder.add_i64_field(path, column());
+        }
+        FieldType::Double | FieldType::Float => {
+            builder.add_f64_field(path, column());
+        }
+        FieldType::Boolean => {
+            builder.add_bool_field(path, column());
+        }
+        FieldType::Date => {
+            let millis = DateOptions::default().set_precision(DateTimePrecision::Milliseconds);
+            builder.add_date_field(path, millis.set_fast());
+        }
+        FieldType::Ip => {
+            builder.add_ip_addr_field(path, IpAddrOptions::default().set_fast());
+        }
+        FieldType::GeoPoint => {
+            builder.add_f64_field(&latitude(path), column());
+            builder.add_f64_field(&longitude(path), column());
+        }
+    }
+}
+
+impl Fields {
+    /// Finds the fields in the schema of a copy. None if it is not one of ours.
+    pub(super) fn of(schema: &Schema, mapping: &Mapping) -> Option<Self> {
+        let find = |name: &str| schema.get_field(name).ok();
+        let mapped = mapping.fields().into_iter().map(|(path, field)| match field.kind {
+            _ if !field.indexed => Mapped::Absent,
+            FieldType::GeoPoint => match (find(&latitude(&path)), find(&longitude(&path))) {
+                (Some(lat), Some(lon)) => Mapped::Point { lat, lon },
+                _ => Mapped::Absent,
+            },
+            _ => find(&path).map_or(Mapped::Absent, Mapped::One),
+        });
+        let columns = mapping.fields().into_iter().filter_map(|(path, field)| match field.kind {
+            _ if !field.indexed => None,
+            FieldType::Text => None,
+            FieldType::GeoPoint => Some((path.clone(), latitude(&path))),
+            _ => Some((path.clone(), path)),
+        });
+        Some(Fields {
+            columns: columns.collect(),
+            id: find(ID)?,
+            source: find(SOURCE)?,
+            seq_no: find(SEQ_NO)?,
+            version: find(VERSION)?,
+            mapped: mapped.collect(),
+        })
+    }
+
+    /// The column in which a document with this field has a value. None if the field is not indexed, or as text,
+    /// which has no column.
+    pub(super) fn column(&self, path: &str) -> Option<String> {
+        self.columns.get(path).cloned()
+    }
+}
+
+/// Puts the values of one document where they belong.
+pub(super) struct DocumentSink<'a> {
+    pub(super) fields: &'a Fields,
+    pub(super) document: TantivyDocument,
+}
+
+impl Sink for DocumentSink<'_> {
+    fn put(&mut self, field: usize, value: Indexed<'_>) {
+        let document = &mut self.document;
+        match (self.fields.mapped[field], value) {
+            (Mapped::Absent, _) => {}
+            (Mapped::Point { lat, lon }, Indexed::Point { lat: y, lon: x }) => {
+                document.add_f64(lat, y);
+                document.add_f64(lon, x);
+            }
+            (Mapped::One(field), value) => match value {
+                Indexed::Text(text) => document.add_text(field, text),
+                Indexed::Integer(number) => document.add_i64(field, number),
+                Indexed::Float(number) => document.add_f64(field, number),
+                Indexed::Boolean(yes) => document.add_bool(field, yes),
+                Indexed::Date(millis) => {
+                    let nanos = millis.saturating_mul(1_000_000);
+                    document.add_date(field, tantivy::DateTime::from_timestamp_nanos(nanos));
+                }
+                Indexed::Address(address) => document.add_ip_addr(field, address),
+                Indexed::Point { .. } => {}
+            },
+            (Mapped::Point { .. }, _) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tantivy::{Index, IndexWriter};
+
+    use super::*;
+    use crate::tantivy_storage::analyzer::StandardAnalyzer;
+    use query::mapping::document::Reader;
+
+    #[test]
+    fn every_type_reaches_its_column_or_its_words() {
+        let json = json!({"properties": {
+            "b": {"type": "boolean"}, "d": {"type": "date"}, "f": {"type": "double"},
+            "i": {"type": "ip"}, "k": {"type": "keyword"}, "l": {"type": "long"},
+            "o": {"properties": {"p": {"type": "geo_point"}}}, "t": {"type": "text"},
+            "hidden": {"type": "long", "index": false}
+        }});
+        let mapping = Mapping::parse(&json).unwrap();
+        let schema = schema(&mapping);
+        let fields = Fields::of(&schema, &mapping).unwrap();
+        let source = br#"{"b":true,"d":"2000-03-01","f":1.5,"i":"10.0.0.1","k":"a b","l":-7,
+            "o":{"p":[[-0.14,51.52],[2,1]]},"t":"One two","hidden":3,"other":4}"#;
+        let mut sink = DocumentSink { fields: &fields, document: TantivyDocument::new() };
+        Reader::new(&mapping).read(source, &mut sink).unwrap();
+        let index = Index::create_in_ram(schema.clone());
+        index.tokenizers().register(STANDARD, StandardAnalyzer::default());
+        let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
+        writer.add_document(sink.document).unwrap();
+        writer.commit().unwrap();
+        let searcher = index.reader().unwrap().searcher();
+        let segment = searcher.segment_reader(0);
+        let columns = segment.fast_fields();
+        assert_eq!(columns.bool("b").unwrap().first(0), Some(true));
+        let date = columns.date("d").unwrap().first(0).unwrap();
+        assert_eq!(date.into_timestamp_millis(), 951_868_800_000);
+        assert_eq!(columns.f64("f").unwrap().first(0), Some(1.5));
+        let address = columns.ip_addr("i").unwrap().first(0).unwrap();
+        assert_eq!(address.to_ipv4_mapped().unwrap().to_string(), "10.0.0.1");
+        assert_eq!(columns.i64("l").unwrap().first(0), Some(-7));
+        let values = |name: &str| columns.f64(name).unwrap().values_for_doc(0).collect::<Vec<_>>();
+        assert_eq!((values("o.p.lat"), values("o.p.lon")), (vec![51.52, 1.0], vec![-0.14, 2.0]));
+        let words = |name: &str| {
+            let field = schema.get_field(name).unwrap();
+            segment.inverted_index(field).unwrap().terms().num_terms()
+        };
+        assert_eq!((words("k"), words("t")), (1, 2));
+        assert!(schema.get_field("hidden").is_err());
+    }
+}

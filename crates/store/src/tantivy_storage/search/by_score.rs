@@ -1,0 +1,125 @@
+//! The best hits by score alone, and how many hits there are as far as is asked for.
+
+use std::sync::atomic::Ordering;
+
+use tantivy::collector::{Collector, TopDocs};
+use tantivy::query::{ConstScoreQuery, Weight};
+use tantivy::{DocSet, SegmentReader, TERMINATED};
+
+use query::{ShardHit, ShardHits, TrackTotalHits};
+
+use super::failed::Result;
+use super::{Asked, Execution};
+
+impl Execution<'_> {
+    /// The best: passes over what cannot be among them, and counts apart. None where the hits are so few that all of
+    /// them have to be looked at anyway, to be counted.
+    pub(super) fn best(&self, asked: &Asked<'_>) -> Result<Option<ShardHits>> {
+        let scored = asked.weight(true)?;
+        // Where all score the same the first are the best.
+        let is_constant = asked.query.is::<ConstScoreQuery>();
+        if self.wanted() > 0 && !is_constant {
+            let mut most = 0;
+            for segment in asked.searcher.segment_readers() {
+                most += u64::from(scored.scorer(segment, 1.0)?.size_hint());
+            }
+            if most < self.left_to_count(0) {
+                return Ok(None);
+            }
+        }
+        let unscored = asked.weight(false)?;
+        let top = TopDocs::with_limit(self.wanted().max(1)).order_by_score();
+        let (mut total, mut all, mut best) = (0, Vec::new(), Vec::new());
+        for (segment, reader) in (0..).zip(asked.searcher.segment_readers()) {
+            total += self.count_in(asked, unscored.as_ref(), reader, self.left_to_count(total))?;
+            match is_constant {
+                _ if self.wanted() == 0 => {}
+                true => all.extend(self.first_of(scored.as_ref(), segment, reader, all.len())?),
+                false => best.push(top.collect_segment(scored.as_ref(), segment, reader)?),
+            }
+        }
+        all.extend(top.merge_fruits(best)?.into_iter().map(|(score, place)| ShardHit {
+            segment: place.segment_ord,
+            doc: place.doc_id,
+            score: Some(score),
+            sort: self.shown_sort(score),
+        }));
+        let hits = self.merge(all);
+        let max_score = hits.first().and_then(|hit| hit.score);
+        let (total, more) = self.counted(total, self.stop.load(Ordering::Relaxed));
+        Ok(Some(ShardHits { total, more, max_score, hits, ..ShardHits::default() }))
+    }
+
+    /// Live documents that match; not all of them where nobody asks for so many.
+    pub(super) fn count(&self, asked: &Asked<'_>) -> Result<u64> {
+        let (weight, mut total) = (asked.weight(false)?, 0);
+        for segment in asked.searcher.segment_readers() {
+            total += self.count_in(asked, weight.as_ref(), segment, self.left_to_count(total))?;
+        }
+        Ok(total)
+    }
+
+    /// How many hits are still to be counted after `total`: one more than `track_total_hits`, which shows that there
+    /// are more.
+    fn left_to_count(&self, total: u64) -> u64 {
+        match self.request.track_total_hits {
+            TrackTotalHits::No => 0,
+            TrackTotalHits::All => u64::MAX,
+            TrackTotalHits::UpTo(limit) => limit.saturating_add(1).saturating_sub(total),
+        }
+    }
+
+    /// Live documents of a segment that match, counted until there are `limit` or some more.
+    fn count_in(
+        &self,
+        asked: &Asked<'_>,
+        weight: &dyn Weight,
+        segment: &SegmentReader,
+        limit: u64,
+    ) -> Result<u64> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        Ok(match asked.within(self.here(asked, segment))? {
+            Some(within) => within.count_up_to(segment, limit),
+            None if limit == u64::MAX => u64::from(weight.count(segment)?),
+            None => count_up_to(weight, segment, limit)?,
+        })
+    }
+
+    /// The first of a segment, where `before` hits come before it.
+    fn first_of(
+        &self,
+        weight: &dyn Weight,
+        segment: u32,
+        reader: &SegmentReader,
+        before: usize,
+    ) -> Result<Vec<ShardHit>> {
+        let (mut hits, wanted) = (Vec::new(), self.wanted().saturating_sub(before));
+        let alive = reader.alive_bitset();
+        let mut scorer = weight.scorer(reader, 1.0)?;
+        let mut doc = scorer.doc();
+        while doc != TERMINATED && hits.len() < wanted {
+            if alive.is_none_or(|alive| alive.is_alive(doc)) {
+                let score = scorer.score();
+                let (sort, score) = (self.shown_sort(score), Some(score));
+                hits.push(ShardHit { segment, doc, score, sort });
+            }
+            doc = scorer.advance();
+        }
+        Ok(hits)
+    }
+}
+
+/// Live documents that match, counted until there are `limit`.
+fn count_up_to(weight: &dyn Weight, reader: &SegmentReader, limit: u64) -> tantivy::Result<u64> {
+    let mut scorer = weight.scorer(reader, 1.0)?;
+    let alive = reader.alive_bitset();
+    let mut count = 0;
+    let mut doc = scorer.doc();
+    while doc != TERMINATED && count < limit {
+        count += u64::from(alive.is_none_or(|alive| alive.is_alive(doc)));
+        doc = scorer.advance();
+    }
+    Ok(count)
+}

@@ -1,0 +1,250 @@
+//! The column of a field in one segment: the values of one document, or of many documents at once.
+
+use std::net::Ipv6Addr;
+use std::ops::Range;
+
+use tantivy::columnar::{Column as Library, ColumnIndex, StrColumn};
+use tantivy::{DocId, SegmentReader};
+
+use query::FieldType;
+
+/// Nanoseconds of a millisecond: columns keep the former, everybody else counts in the latter.
+const NANOS: i64 = 1_000_000;
+
+/// The column of a field in one segment.
+pub(super) struct Column {
+    kind: FieldType,
+    values: Values,
+}
+
+enum Values {
+    /// No document of the segment has it.
+    Absent,
+    /// Numbers, dates and booleans, as the library keeps them.
+    Raw(Library<u64>),
+    Text(StrColumn),
+    Ip(Library<Ipv6Addr>),
+}
+
+impl Column {
+    /// The column of a field that no document has.
+    pub(super) fn absent(kind: FieldType) -> Self {
+        Column { kind, values: Values::Absent }
+    }
+
+    /// Opens the column of a field that is neither a text nor a point.
+    pub(super) fn open(
+        segment: &SegmentReader,
+        path: &str,
+        kind: FieldType,
+    ) -> tantivy::Result<Self> {
+        let columns = segment.fast_fields();
+        let found = match kind {
+            FieldType::Ip => columns.column_opt(path)?.map(Values::Ip),
+            FieldType::Keyword => columns.str(path)?.map(Values::Text),
+            FieldType::Text | FieldType::GeoPoint => None,
+            _ => columns.u64_lenient(path)?.map(|(column, _)| Values::Raw(column)),
+        };
+        Ok(Column { kind, values: found.unwrap_or(Values::Absent) })
+    }
+
+    pub(super) fn kind(&self) -> FieldType {
+        self.kind
+    }
+
+    /// The texts of a keyword field.
+    pub(super) fn texts(&self) -> Option<&StrColumn> {
+        match &self.values {
+            Values::Text(texts) => Some(texts),
+            _ => None,
+        }
+    }
+
+    fn raw(&self) -> Option<&Library<u64>> {
+        match &self.values {
+            Values::Raw(column) => Some(column),
+            Values::Text(texts) => Some(texts.ords()),
+            Values::Absent | Values::Ip(_) => None,
+        }
+    }
+
+    /// Whether every document of the segment has the field exactly once, and not an address: only then
+    /// [`Column::block`] and what is built on it may be asked.
+    pub(super) fn is_single(&self) -> bool {
+        self.raw().is_some_and(|column| matches!(column.index, ColumnIndex::Full))
+    }
+
+    /// Documents that have the field, and its values in all of them.
+    pub(super) fn counts(&self, max_doc: u32) -> (u64, u64) {
+        let (index, values) = match (&self.values, self.raw()) {
+            (Values::Ip(column), _) => (&column.index, column.values.num_vals()),
+            (_, Some(column)) => (&column.index, column.values.num_vals()),
+            _ => return (0, 0),
+        };
+        let documents = match index {
+            ColumnIndex::Empty { .. } => 0,
+            ColumnIndex::Full => max_doc,
+            ColumnIndex::Optional(_) => values,
+            many => (0..max_doc).filter(|doc| many.has_value(*doc)).count() as u32,
+        };
+        (documents.into(), values.into())
+    }
+
+    /// Calls with each value of a document as a number: milliseconds, 0 and 1; never for texts and addresses.
+    pub(super) fn each_number(&self, doc: DocId, mut call: impl FnMut(f64)) {
+        if let Values::Raw(column) = &self.values {
+            column.values_for_doc(doc).for_each(|raw| call(number_of(self.kind, raw)));
+        }
+    }
+
+    /// Calls with each value of a document as bits: equal values have equal bits, and bits of numbers sort as the
+    /// numbers do. Texts are their ordinals in the segment.
+    pub(super) fn each_bits(&self, doc: DocId, mut call: impl FnMut(u128)) {
+        match (&self.values, self.raw()) {
+            (Values::Ip(column), _) => column.values_for_doc(doc).for_each(|v| call(v.to_bits())),
+            (_, Some(column)) => {
+                column.values_for_doc(doc).for_each(|raw| call(bits_of(self.kind, raw).into()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads the one value of each of some documents, which are in order, as the column keeps them.
+    fn block(&self, docs: &[DocId], raw: &mut Vec<u64>) {
+        let Some(column) = self.raw() else { return raw.clear() };
+        raw.resize(docs.len(), 0);
+        match docs {
+            [first, .., last] if (last - first) as usize + 1 == docs.len() => {
+                column.values.get_range(u64::from(*first), raw);
+            }
+            _ => column.values.get_vals(docs, raw),
+        }
+    }
+
+    /// The bits of the one value of each document.
+    pub(super) fn block_bits(&self, docs: &[DocId], bits: &mut Vec<u64>) {
+        self.block(docs, bits);
+        match self.kind {
+            FieldType::Date | FieldType::Boolean | FieldType::Double | FieldType::Float => {
+                bits.iter_mut().for_each(|raw| *raw = bits_of(self.kind, *raw));
+            }
+            // Long numbers and ordinals are kept as such bits.
+            _ => {}
+        }
+    }
+
+    /// The one value of each document as a whole number; false where values are no whole numbers.
+    pub(super) fn block_longs(&self, docs: &[DocId], longs: &mut Vec<u64>) -> bool {
+        self.block(docs, longs);
+        match self.kind {
+            FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
+                longs.iter_mut().for_each(|raw| *raw = long_of(*raw) as u64);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The one value of each document as a number.
+    pub(super) fn block_numbers(&self, docs: &[DocId], raw: &mut Vec<u64>, numbers: &mut Vec<f64>) {
+        self.block(docs, raw);
+        numbers.clear();
+        numbers.extend(raw.iter().map(|raw| number_of(self.kind, *raw)));
+    }
+
+    /// Puts those of some documents whose one value has bits between two ends into `found`.
+    pub(super) fn find(&self, docs: Range<DocId>, ends: (u64, u64), found: &mut Vec<DocId>) {
+        found.clear();
+        if let (Some(column), Some((low, high))) = (self.raw(), raw_ends(self.kind, ends)) {
+            column.values.get_row_ids_for_value_range(low..=high, docs, found);
+        }
+    }
+}
+
+fn bits_of(kind: FieldType, raw: u64) -> u64 {
+    match kind {
+        FieldType::Date => long_bits(long_of(raw).div_euclid(NANOS)),
+        FieldType::Boolean => long_bits(raw as i64),
+        FieldType::Double | FieldType::Float => double_bits(double_of(raw)),
+        _ => raw,
+    }
+}
+
+fn number_of(kind: FieldType, raw: u64) -> f64 {
+    match kind {
+        FieldType::Date => long_of(raw).div_euclid(NANOS) as f64,
+        FieldType::Boolean => raw as f64,
+        FieldType::Double | FieldType::Float => double_of(raw),
+        _ => long_of(raw) as f64,
+    }
+}
+
+/// Two ends as the column keeps its values; none where nothing lies between.
+fn raw_ends(kind: FieldType, (low, high): (u64, u64)) -> Option<(u64, u64)> {
+    let nanos =
+        |bits: u64, rest: i64| long_bits(long_of(bits).saturating_mul(NANOS).saturating_add(rest));
+    let ends = match kind {
+        FieldType::Date => (nanos(low, 0), nanos(high, NANOS - 1)),
+        FieldType::Boolean => {
+            let last = long_of(high).min(1);
+            (long_of(low).max(0) as u64, u64::try_from(last).ok()?)
+        }
+        // -0.0 equals 0.0, and lies before it.
+        FieldType::Double | FieldType::Float if low == double_bits(0.0) => (low - 1, high),
+        _ => (low, high),
+    };
+    (ends.0 <= ends.1).then_some(ends)
+}
+
+/// The text of an ordinal.
+pub(super) fn text_of(texts: &StrColumn, ord: u64) -> String {
+    let mut text = String::new();
+    // An ordinal of the column is in its dictionary; where the file is damaged the copy says so elsewhere.
+    let _ = texts.ord_to_str(ord, &mut text);
+    text
+}
+
+pub(super) fn long_bits(value: i64) -> u64 {
+    (value as u64) ^ (1 << 63)
+}
+
+pub(super) fn long_of(bits: u64) -> i64 {
+    (bits ^ (1 << 63)) as i64
+}
+
+pub(super) fn double_bits(value: f64) -> u64 {
+    // -0.0 equals 0.0, so both get the same bits.
+    let bits = (value + 0.0).to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
+
+pub(super) fn double_of(bits: u64) -> f64 {
+    f64::from_bits(if bits >> 63 == 1 { bits ^ 1 << 63 } else { !bits })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_sort_as_their_numbers() {
+        let doubles = [f64::NEG_INFINITY, -1e300, -1.5, -0.0, 1e-300, 2.0, f64::INFINITY];
+        assert!(doubles.windows(2).all(|pair| double_bits(pair[0]) < double_bits(pair[1])));
+        assert!(doubles.iter().all(|d| double_of(double_bits(*d)) == *d));
+        let longs = [i64::MIN, -1, 0, 1, i64::MAX];
+        assert!(longs.windows(2).all(|pair| long_bits(pair[0]) < long_bits(pair[1])));
+        assert!(longs.iter().all(|l| long_of(long_bits(*l)) == *l));
+    }
+
+    #[test]
+    fn ends_reach_the_same_values_as_they_are_kept() {
+        let date = raw_ends(FieldType::Date, (long_bits(-1), long_bits(2))).unwrap();
+        assert_eq!((long_of(date.0), long_of(date.1)), (-NANOS, 3 * NANOS - 1));
+        let yes = |low, high| raw_ends(FieldType::Boolean, (long_bits(low), long_bits(high)));
+        assert_eq!(yes(i64::MIN, i64::MAX), Some((0, 1)));
+        assert_eq!((yes(1, 1), yes(2, 5), yes(-5, -1)), (Some((1, 1)), None, None));
+        let minus_zero = !(-0.0f64).to_bits();
+        let (low, _) = raw_ends(FieldType::Double, (double_bits(0.0), u64::MAX)).unwrap();
+        assert_eq!(low, minus_zero);
+    }
+}

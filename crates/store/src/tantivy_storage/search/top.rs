@@ -1,0 +1,430 @@
+//! The best hits of one segment, by whatever order.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use tantivy::columnar::TermOrdHit;
+use tantivy::{DocId, SegmentReader};
+
+use query::aggregation::show_ip;
+use query::{
+    FieldType, Literal, Mapping, ShardHit, SortKey, SortMissing, SortMode, SortTarget, SortValue,
+    unfit,
+};
+
+use super::bounds::{Bounds, Here};
+use super::column::{Column, double_bits, double_of, long_bits, long_of, text_of};
+use super::failed::{Failed, Result};
+use super::value::{self, Value, check_sortable};
+
+/// Less is better. Above the 64 bits of a value stands whether there is one; an address fills all bits.
+type Bits = u128;
+
+const RANK_SHIFT: u32 = 64;
+const FIRST: Bits = 0;
+const THERE: Bits = 1 << RANK_SHIFT;
+const LAST: Bits = Bits::MAX;
+
+/// A key of the order in one segment.
+struct Key<'a> {
+    key: &'a SortKey,
+    source: Source,
+    /// Of documents without a value.
+    missing: Bits,
+}
+
+enum Source {
+    Score,
+    /// The number of the first document of the segment among all of the view.
+    Doc(u64),
+    Field(Column),
+}
+
+/// One of the best hits so far. The order is that of the heap: the worst is on top.
+struct Kept {
+    first: Bits,
+    /// Of the further keys, where there are any.
+    rest: Vec<Bits>,
+    doc: DocId,
+    score: f32,
+}
+
+impl Ord for Kept {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.first
+            .cmp(&other.first)
+            .then_with(|| self.rest.cmp(&other.rest))
+            .then(self.doc.cmp(&other.doc))
+    }
+}
+
+impl PartialOrd for Kept {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Kept {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Kept {}
+
+/// Keeps the best hits of a segment.
+pub(super) struct Top<'a> {
+    limit: usize,
+    keys: Vec<Key<'a>>,
+    /// Of the first key, where many of its values can be read at once.
+    bounds: Option<Arc<Bounds>>,
+    /// Space for those.
+    values: Vec<u64>,
+    after: Option<Vec<Bits>>,
+    best: BinaryHeap<Kept>,
+    shows_values: bool,
+    shows_scores: bool,
+}
+
+/// What the order of one segment is made from.
+pub(super) struct Order<'a> {
+    pub(super) keys: &'a [SortKey],
+    pub(super) after: Option<&'a [SortValue]>,
+    /// Whether hits show the values that they are sorted by.
+    pub(super) shows_values: bool,
+    /// Whether hits show their scores.
+    pub(super) shows_scores: bool,
+    pub(super) now_ms: i64,
+}
+
+impl<'a> Top<'a> {
+    /// For a segment whose first document is number `base` of the view.
+    pub(super) fn new(
+        limit: usize,
+        order: &Order<'a>,
+        mapping: &Mapping,
+        here: Here<'_>,
+        base: u64,
+    ) -> Result<Self> {
+        let keys: Vec<Key<'a>> = order
+            .keys
+            .iter()
+            .map(|of| key(of, mapping, here.segment, base, order.now_ms))
+            .collect::<Result<_>>()?;
+        let after = order.after.map(|values| {
+            let pairs = keys.iter().zip(values);
+            pairs.map(|(key, value)| key.bits_after(value, mapping, order.now_ms)).collect()
+        });
+        let bounds = match keys.first().map(|first| (&first.key.target, &first.source)) {
+            Some((SortTarget::Field(path), Source::Field(column))) => here.bounds(path, column)?,
+            _ => None,
+        };
+        Ok(Top {
+            limit,
+            keys,
+            bounds,
+            values: Vec::new(),
+            after: after.transpose()?,
+            best: BinaryHeap::new(),
+            shows_values: order.shows_values,
+            shows_scores: order.shows_scores,
+        })
+    }
+
+    /// Looks at a document that matched.
+    pub(super) fn collect(&mut self, doc: DocId, score: f32) {
+        if let Some(first) = self.keys.first().map(|key| key.bits(doc, score))
+            && self.may_keep(first)
+        {
+            self.keep(first, doc, score);
+        }
+    }
+
+    /// Looks at documents that matched, in their order; scores do not count.
+    pub(super) fn collect_block(&mut self, docs: &[DocId]) {
+        let (Some(Key { source: Source::Field(column), .. }), Some(_)) =
+            (self.keys.first(), &self.bounds)
+        else {
+            return docs.iter().for_each(|doc| self.collect(*doc, 0.0));
+        };
+        let mut values = std::mem::take(&mut self.values);
+        column.block_bits(docs, &mut values);
+        // The last first: where values rise with the documents, as in a log, each would be better than those before.
+        for (doc, value) in docs.iter().zip(&values).rev() {
+            let first = self.keys[0].of_value(*value);
+            if self.may_keep(first) {
+                self.keep(first, *doc, 0.0);
+            }
+        }
+        self.values = values;
+    }
+
+    /// The bounds of the first key, where it has any: then [`Top::promise`] and [`Top::may_hold`] may be asked.
+    pub(super) fn bounds(&self) -> Option<Arc<Bounds>> {
+        self.bounds.clone()
+    }
+
+    /// What no hit of a block comes before, and what none comes behind.
+    fn of_block(&self, bounds: &Bounds, block: u32) -> (Bits, Bits) {
+        let (least, greatest) = bounds.of_block(block);
+        let ends = (self.keys[0].of_value(least), self.keys[0].of_value(greatest));
+        (ends.0.min(ends.1), ends.0.max(ends.1))
+    }
+
+    /// Blocks of less are to be looked at before those of more: they may hold better hits.
+    pub(super) fn promise(&self, bounds: &Bounds, block: u32) -> (u128, u32) {
+        (self.of_block(bounds, block).0, block)
+    }
+
+    /// Whether a block may hold a hit that would be kept.
+    pub(super) fn may_hold(&self, bounds: &Bounds, block: u32) -> bool {
+        let (best, worst) = self.of_block(bounds, block);
+        if self.after.as_ref().is_some_and(|after| worst < after[0]) {
+            return false;
+        }
+        let Some(last) = self.best.peek().filter(|_| self.best.len() >= self.limit) else {
+            return self.limit > 0;
+        };
+        // Of equal hits the first document is kept, unless there is another key.
+        let before = self.keys.len() > 1 || bounds.docs(block).start < last.doc;
+        best < last.first || (best == last.first && before)
+    }
+
+    fn may_keep(&self, first: Bits) -> bool {
+        self.best.len() < self.limit || self.best.peek().is_some_and(|worst| first <= worst.first)
+    }
+
+    fn keep(&mut self, first: Bits, doc: DocId, score: f32) {
+        let rest: Vec<Bits> = self.keys[1..].iter().map(|key| key.bits(doc, score)).collect();
+        if let Some(after) = &self.after
+            && (first, &rest[..]) <= (after[0], &after[1..])
+        {
+            return;
+        }
+        let hit = Kept { first, rest, doc, score };
+        if self.best.len() < self.limit {
+            self.best.push(hit);
+        } else if let Some(mut worst) = self.best.peek_mut()
+            && hit < *worst
+        {
+            *worst = hit;
+        }
+    }
+
+    /// The hits, best first.
+    pub(super) fn hits(self, segment: u32) -> Vec<ShardHit> {
+        let Top { keys, best, shows_values, shows_scores, .. } = self;
+        let hit = |kept: Kept| ShardHit {
+            segment,
+            doc: kept.doc,
+            score: shows_scores.then_some(kept.score),
+            sort: match shows_values {
+                true => {
+                    let bits = std::iter::once(&kept.first).chain(&kept.rest);
+                    keys.iter().zip(bits).map(|(key, bits)| key.value(*bits)).collect()
+                }
+                false => Vec::new(),
+            },
+        };
+        best.into_sorted_vec().into_iter().map(hit).collect()
+    }
+}
+
+fn key<'a>(
+    key: &'a SortKey,
+    mapping: &Mapping,
+    segment: &SegmentReader,
+    base: u64,
+    now_ms: i64,
+) -> Result<Key<'a>> {
+    let at_end = match key.missing {
+        SortMissing::First => FIRST,
+        _ => LAST,
+    };
+    let path = match &key.target {
+        SortTarget::Score => return Ok(Key { key, source: Source::Score, missing: LAST }),
+        SortTarget::Doc => return Ok(Key { key, source: Source::Doc(base), missing: LAST }),
+        SortTarget::Field(path) => path,
+    };
+    let column = match mapping.field(path) {
+        Some(mapped) => {
+            check_sortable(path, mapped.kind)?;
+            Column::open(segment, path, mapped.kind)?
+        }
+        None if key.may_be_unmapped => Column::absent(FieldType::Keyword),
+        None => {
+            let reason = format!("No mapping found for [{path}] in order to sort on");
+            return Err(unfit(reason).into());
+        }
+    };
+    let mut key = Key { key, source: Source::Field(column), missing: at_end };
+    if let SortMissing::Value(literal) = &key.key.missing {
+        key.missing = key.bits_of(literal, path, mapping, now_ms)?;
+    }
+    Ok(key)
+}
+
+impl Key<'_> {
+    fn directed(&self, value: u64) -> Bits {
+        THERE | Bits::from(if self.key.descending { !value } else { value })
+    }
+
+    /// Of a document whose only value has these bits.
+    fn of_value(&self, value: u64) -> Bits {
+        match &self.source {
+            // Between two ordinals there is room for a text that the segment does not have.
+            Source::Field(column) if column.texts().is_some() => self.directed(2 * value + 1),
+            _ => self.directed(value),
+        }
+    }
+
+    fn bits(&self, doc: DocId, score: f32) -> Bits {
+        let column = match &self.source {
+            Source::Score => return self.directed(double_bits(f64::from(score))),
+            Source::Doc(base) => return self.directed(base + u64::from(doc)),
+            Source::Field(column) => column,
+        };
+        let mut found: Option<Bits> = None;
+        let takes_max = self.key.mode == SortMode::Max;
+        column.each_bits(doc, |bits| {
+            found = Some(match found {
+                Some(other) if takes_max => other.max(bits),
+                Some(other) => other.min(bits),
+                None => bits,
+            });
+        });
+        match found {
+            None => self.missing,
+            Some(bits) if column.kind() == FieldType::Ip => self.address(bits),
+            Some(bits) => self.of_value(bits as u64),
+        }
+    }
+
+    /// The bits of an address, and the address of such bits.
+    fn address(&self, bits: Bits) -> Bits {
+        if self.key.descending { !bits } else { bits }
+    }
+
+    /// The bits of a value that was given in a request.
+    fn bits_of(
+        &self,
+        literal: &Literal,
+        path: &str,
+        mapping: &Mapping,
+        now_ms: i64,
+    ) -> Result<Bits> {
+        let (Source::Field(column), Some(mapped)) = (&self.source, mapping.field(path)) else {
+            return Ok(self.missing);
+        };
+        if mapped.kind == FieldType::Keyword {
+            return Ok(self.directed(text_bits(column, &literal.text())?));
+        }
+        let exact = value::exact(path, mapped, literal, now_ms)?;
+        let Some((value, _)) = exact else {
+            return Err(unfit(format!("[{}] is no value of [{path}]", literal.text())).into());
+        };
+        Ok(match value {
+            Value::Ip(address) => self.address(address.to_bits()),
+            value => self.directed(value.bits() as u64),
+        })
+    }
+
+    fn bits_after(&self, value: &SortValue, mapping: &Mapping, now_ms: i64) -> Result<Bits> {
+        let number = match value {
+            SortValue::Long(number) => *number as f64,
+            SortValue::Double(number) => *number,
+            SortValue::Text(text) => text.parse().unwrap_or(f64::NAN),
+            SortValue::Null => f64::NAN,
+        };
+        let path = match &self.key.target {
+            SortTarget::Score => return Ok(self.directed(double_bits(number))),
+            SortTarget::Doc => return Ok(self.directed(number.max(0.0) as u64)),
+            SortTarget::Field(path) => path,
+        };
+        let literal = match value {
+            SortValue::Null => return Ok(self.missing),
+            // What stands for a number that is missing comes back as it went.
+            SortValue::Long(extreme @ (i64::MAX | i64::MIN))
+                if self.stands_for_missing() == SortValue::Long(*extreme) =>
+            {
+                return Ok(self.missing);
+            }
+            SortValue::Text(text) if matches!(text.as_str(), "Infinity" | "-Infinity") => {
+                return Ok(self.missing);
+            }
+            // Dates and booleans come back as the numbers that hits show.
+            SortValue::Long(number) if self.is_whole() => {
+                return Ok(self.directed(long_bits(*number)));
+            }
+            SortValue::Long(number) => Literal::Integer(*number),
+            SortValue::Double(number) => Literal::Float(*number),
+            SortValue::Text(text) => Literal::Text(text.clone()),
+        };
+        self.bits_of(&literal, path, mapping, now_ms)
+    }
+
+    fn is_whole(&self) -> bool {
+        let Source::Field(column) = &self.source else { return false };
+        !matches!(
+            column.kind(),
+            FieldType::Keyword | FieldType::Ip | FieldType::Double | FieldType::Float
+        )
+    }
+
+    /// What a hit shows where it has no value.
+    fn stands_for_missing(&self) -> SortValue {
+        let greatest = (self.key.missing == SortMissing::First) == self.key.descending;
+        let Source::Field(column) = &self.source else { return SortValue::Null };
+        match column.kind() {
+            FieldType::Keyword | FieldType::Ip => SortValue::Null,
+            FieldType::Double | FieldType::Float if greatest => SortValue::Double(f64::INFINITY),
+            FieldType::Double | FieldType::Float => SortValue::Double(f64::NEG_INFINITY),
+            _ => SortValue::Long(if greatest { i64::MAX } else { i64::MIN }),
+        }
+    }
+
+    fn value(&self, bits: Bits) -> SortValue {
+        let undirected =
+            |bits: Bits| if self.key.descending { !(bits as u64) } else { bits as u64 };
+        let column = match &self.source {
+            Source::Score => return SortValue::Double(double_of(undirected(bits))),
+            Source::Doc(_) => return SortValue::Long(undirected(bits) as i64),
+            Source::Field(column) => column,
+        };
+        if bits == self.missing && !matches!(self.key.missing, SortMissing::Value(_)) {
+            return self.stands_for_missing();
+        }
+        match (column.kind(), column.texts()) {
+            (FieldType::Keyword, Some(texts)) => {
+                let place = undirected(bits);
+                match (place % 2, &self.key.missing) {
+                    // An even place lies between ordinals: it is the text given for those that are missing.
+                    (0, SortMissing::Value(literal)) => SortValue::Text(literal.text()),
+                    _ => SortValue::Text(text_of(texts, place / 2)),
+                }
+            }
+            (FieldType::Keyword, _) => match &self.key.missing {
+                SortMissing::Value(literal) => SortValue::Text(literal.text()),
+                _ => SortValue::Null,
+            },
+            (FieldType::Ip, _) => {
+                SortValue::Text(show_ip(&std::net::Ipv6Addr::from_bits(self.address(bits))))
+            }
+            (FieldType::Double | FieldType::Float, _) => {
+                SortValue::Double(double_of(undirected(bits)))
+            }
+            _ => SortValue::Long(long_of(undirected(bits))),
+        }
+    }
+}
+
+/// Where a text stands among those of a segment: odd at its own ordinal, even between two.
+fn text_bits(column: &Column, text: &str) -> Result<u64> {
+    let Some(texts) = column.texts() else { return Ok(0) };
+    let hit = texts.dictionary().term_ord_or_next(text.as_bytes());
+    Ok(match hit.map_err(|error| Failed::Index(error.into()))? {
+        TermOrdHit::Exact(ord) => 2 * ord + 1,
+        TermOrdHit::Next(ord) => 2 * ord.min(texts.num_terms() as u64),
+    })
+}

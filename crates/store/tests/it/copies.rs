@@ -1,0 +1,382 @@
+//! One body for each promise of a copy, run on real files and in the virtual world.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::common::*;
+use bytes::Bytes;
+use store::{
+    Error, OpKind, Operation, Options, Outcome, Rejection, Shard, WriteRequest, committed, destroy,
+};
+use world::Env;
+
+crate::in_both_worlds! {
+    a_primary_answers_as_the_field_does => primary;
+    the_newest_operation_wins_in_any_order => any_order;
+    what_was_synced_is_there_after_a_drop => synced_survives;
+    a_flush_trims_to_what_leases_need => retention;
+    a_flush_of_nothing_makes_no_commit => flush_of_nothing;
+    waiters_share_syncs => shared_syncs;
+    merging_keeps_documents_and_drops_the_deleted => merging;
+    a_damaged_file_is_named_at_open => damaged_at_open;
+    a_copy_is_open_once => open_once;
+    creating_and_destroying => lifecycle;
+    gaps_are_known_and_can_be_filled => gaps;
+    a_lookup_sees_appends_that_are_not_searchable => update_of_an_append;
+    what_comes_twice_counts_once => twice;
+}
+
+async fn primary(env: Env, dir: PathBuf) {
+    let shard = create(&env, &dir).await;
+    let mut create_a = put("a", 1);
+    if let WriteRequest::Index { create, .. } = &mut create_a {
+        *create = true;
+    }
+    let again = create_a.clone();
+    let results = shard
+        .index(vec![create_a, again, put("a", 2), delete("a"), delete("b"), put("a", 3)])
+        .await
+        .unwrap();
+    let conflict = Rejection::VersionConflict { id: Arc::from("a"), version: 1 };
+    assert_eq!(results[1], Err(conflict));
+    let accepted: Vec<(u64, u64, Outcome)> =
+        results.iter().flatten().map(|(op, out)| (op.seq_no, op.version, *out)).collect();
+    assert_eq!(
+        accepted,
+        [
+            (0, 1, Outcome::Created),
+            (1, 2, Outcome::Updated),
+            (2, 3, Outcome::Deleted),
+            (3, 1, Outcome::NotFound),
+            (4, 4, Outcome::Created),
+        ]
+    );
+    assert_eq!((shard.max_seq_no(), shard.local_checkpoint()), (Some(4), Some(4)));
+    let got = shard.get("a").await.unwrap().unwrap();
+    assert_eq!((got.version, got.seq_no, got.source), (4, 4, Some(source(3))));
+    assert_eq!(shard.get("b").await.unwrap(), None);
+    assert_eq!(shard.count().await.unwrap(), 1);
+    // After a refresh the index answers in place of the version map.
+    let got = shard.get("a").await.unwrap().unwrap();
+    assert_eq!((got.version, got.seq_no, got.source), (4, 4, Some(source(3))));
+    assert_eq!(
+        write(&shard, vec![put("a", 4), delete("a")]).await,
+        [Outcome::Updated, Outcome::Deleted]
+    );
+    assert_eq!(shard.count().await.unwrap(), 0);
+    assert_eq!(shard.stats().documents, 0);
+}
+
+/// A history of appends, updates, deletes and no-ops, with what must be left of it.
+async fn history(env: &Env, dir: PathBuf, seed: u64) -> (Vec<Operation>, store::Shard) {
+    let primary = create(env, &dir).await;
+    let mut numbers = Numbers(seed);
+    let mut ops = Vec::new();
+    for round in 0..30u64 {
+        let mut batch = Vec::new();
+        for n in 0..numbers.below(12) + 1 {
+            let old = format!("id{}", numbers.below(60));
+            batch.push(match numbers.below(6) {
+                0 | 1 => append(&format!("auto-{round}-{n}"), n),
+                2 | 3 => put(&old, round * 100 + n),
+                4 => delete(&old),
+                _ => delete(&format!("auto-{}-{n}", numbers.below(round + 1))),
+            });
+        }
+        let results = primary.index(batch).await.unwrap();
+        ops.extend(results.into_iter().map(|result| result.unwrap().0));
+        if numbers.below(5) == 0 {
+            primary.apply(vec![Operation::no_op(ops.len() as u64)]).await.unwrap();
+            ops.push(Operation::no_op(ops.len() as u64));
+        }
+        if numbers.below(6) == 0 {
+            primary.flush().await.unwrap();
+        }
+    }
+    (ops, primary)
+}
+
+async fn any_order(env: Env, dir: PathBuf) {
+    for seed in 0..12 {
+        let (ops, primary) = history(&env, at(&dir, &format!("p{seed}")), seed).await;
+        let expected = primary.digest().await.unwrap();
+        assert_eq!(expected.documents, primary.stats().documents, "seed {seed}");
+        let replica_dir = at(&dir, &format!("r{seed}"));
+        let mut replica = create(&env, &replica_dir).await;
+        let mut numbers = Numbers(seed + 1000);
+        let mut shuffled = ops.clone();
+        numbers.shuffle(&mut shuffled);
+        let mut rest = shuffled.as_slice();
+        while !rest.is_empty() {
+            let (batch, more) = rest.split_at(rest.len().min(numbers.below(20) as usize + 1));
+            // Some come twice, some in the same batch.
+            let mut batch = batch.to_vec();
+            batch.push(ops[numbers.below(ops.len() as u64) as usize].clone());
+            batch.push(batch[0].clone());
+            replica.apply(batch).await.unwrap();
+            rest = more;
+            match numbers.below(8) {
+                0 => replica.refresh().await.unwrap(),
+                1 => drop(replica.flush().await.unwrap()),
+                2 => {
+                    replica.sync().await.unwrap();
+                    drop(replica);
+                    replica = open(&env, &replica_dir).await.unwrap();
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(replica.digest().await.unwrap(), expected, "seed {seed}");
+        assert_eq!(replica.stats().documents, expected.documents, "seed {seed}");
+        let last = Some(ops.len() as u64 - 1);
+        assert_eq!((replica.local_checkpoint(), replica.max_seq_no()), (last, last));
+        for op in &ops {
+            let (here, there) =
+                (replica.get(&op.id).await.unwrap(), primary.get(&op.id).await.unwrap());
+            let place = |got: Option<store::GetResult>| got.map(|got| (got.seq_no, got.version));
+            assert_eq!(place(here), place(there), "seed {seed}, {}", op.id);
+        }
+    }
+}
+
+async fn synced_survives(env: Env, dir: PathBuf) {
+    let shard = create(&env, &dir).await;
+    write(&shard, vec![put("a", 1), append("b", 2), delete("a")]).await;
+    shard.sync().await.unwrap();
+    drop(shard);
+    let shard = open(&env, &dir).await.unwrap();
+    assert_eq!(shard.opened().replayed_ops, 3);
+    assert_eq!(shard.count().await.unwrap(), 1);
+    assert_eq!(shard.get("b").await.unwrap().unwrap().source, Some(source(2)));
+    assert_eq!(shard.max_seq_no(), Some(2));
+    shard.flush().await.unwrap();
+    write(&shard, vec![put("b", 3), put("c", 4)]).await;
+    let digest = shard.digest().await.unwrap();
+    shard.close().await.unwrap();
+    let shard = open(&env, &dir).await.unwrap();
+    assert_eq!(shard.opened().replayed_ops, 2);
+    assert_eq!(shard.digest().await.unwrap(), digest);
+    let after: Vec<Outcome> = write(&shard, vec![put("b", 5), delete("c")]).await;
+    assert_eq!(after, [Outcome::Updated, Outcome::Deleted]);
+    assert_eq!(shard.get("b").await.unwrap().unwrap().version, 3);
+}
+
+async fn retention(env: Env, dir: PathBuf) {
+    let shard = create(&env, &dir).await;
+    for first in [0, 10, 20] {
+        write(&shard, (first..first + 10).map(|n| append(&format!("id{n}"), n)).collect()).await;
+        if first == 0 {
+            shard.retain_ops_from("follower", Some(7));
+        }
+        shard.flush().await.unwrap();
+    }
+    assert_eq!(shard.log_complete_from(), 7);
+    let seq_nos = |ops: Vec<Operation>| ops.iter().map(|op| op.seq_no).collect::<Vec<_>>();
+    let all = shard.ops_since(7, usize::MAX, usize::MAX).await.unwrap();
+    assert_eq!(seq_nos(all), (7..30).collect::<Vec<_>>());
+    let some = shard.ops_since(12, 5, usize::MAX).await.unwrap();
+    assert_eq!(seq_nos(some), [12, 13, 14, 15, 16]);
+    let one = shard.ops_since(12, 5, 1).await.unwrap();
+    assert_eq!(seq_nos(one.clone()), [12]);
+    let kind = OpKind::Index { source: source(12), auto_id: true };
+    assert_eq!(one[0], Operation { seq_no: 12, version: 1, id: Arc::from("id12"), kind });
+    assert!(shard.ops_since(30, 5, 1).await.unwrap().is_empty());
+    let gone = shard.ops_since(6, 5, usize::MAX).await.unwrap_err();
+    assert!(matches!(gone, Error::OperationsGone { from: 6, oldest: 7 }), "{gone}");
+    shard.retain_ops_from("follower", Some(15));
+    shard.advance_global_checkpoint(11);
+    write(&shard, vec![append("x", 1)]).await;
+    shard.flush().await.unwrap();
+    assert_eq!(shard.log_complete_from(), 12);
+    assert_eq!(shard.stats().leases["follower"], 15);
+    shard.retain_ops_from("follower", None);
+    shard.advance_global_checkpoint(30);
+    write(&shard, vec![append("y", 1)]).await;
+    shard.flush().await.unwrap();
+    assert_eq!(shard.log_complete_from(), 31);
+    let stats = shard.stats();
+    assert!(stats.log_ops <= 1, "{stats:?}");
+    shard.close().await.unwrap();
+    let shard = open(&env, &dir).await.unwrap();
+    assert_eq!((shard.log_complete_from(), shard.opened().replayed_ops), (31, 0));
+    assert_eq!(shard.global_checkpoint(), Some(30));
+    assert_eq!(shard.count().await.unwrap(), 32);
+}
+
+async fn flush_of_nothing(env: Env, dir: PathBuf) {
+    let shard = create(&env, &dir).await;
+    let first = shard.flush().await.unwrap();
+    assert_eq!((first.generation, first.documents, first.max_seq_no), (1, 0, None));
+    write(&shard, vec![put("a", 1)]).await;
+    let second = shard.flush().await.unwrap();
+    assert_eq!(shard.flush().await.unwrap(), second);
+    assert_eq!((second.generation, second.documents), (2, 1));
+    assert_eq!((second.local_checkpoint, second.max_seq_no), (Some(0), Some(0)));
+    assert_eq!(committed(&env, &dir).await.unwrap(), Some(second));
+    assert_eq!(shard.stats().uncommitted_ops, 0);
+}
+
+async fn shared_syncs(env: Env, dir: PathBuf) {
+    let shard = create(&env, &dir).await;
+    let mut writers = Vec::new();
+    for n in 0..64 {
+        let shard = shard.clone();
+        writers.push(env.spawn("writer", async move {
+            write(&shard, vec![append(&format!("id{n}"), n)]).await;
+            shard.sync().await.unwrap();
+        }));
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let stats = shard.stats();
+    assert_eq!((stats.log_ops, stats.local_checkpoint), (64, Some(63)));
+    assert!((1..=64).contains(&stats.log_syncs), "{stats:?}");
+    shard.sync().await.unwrap();
+    assert_eq!(shard.stats().log_syncs, stats.log_syncs, "nothing new, so no sync");
+}
+
+async fn merging(env: Env, dir: PathBuf) {
+    let shard = sample(&env, &dir).await;
+    let before = shard.digest().await.unwrap();
+    let stats = shard.stats();
+    assert!(stats.segments > 1 && stats.deleted > 0, "{stats:?}");
+    shard.force_merge(1).await.unwrap();
+    let stats = shard.stats();
+    assert_eq!((stats.segments, stats.deleted), (1, 0));
+    assert_eq!(shard.digest().await.unwrap(), before);
+    write(&shard, vec![delete("id1")]).await;
+    shard.force_merge(1).await.unwrap();
+    assert_eq!((shard.stats().segments, shard.stats().deleted), (1, 0));
+    let commit = shard.flush().await.unwrap();
+    assert_eq!(commit.documents, before.documents - 1);
+    shard.close().await.unwrap();
+    let shard = open(&env, &dir).await.unwrap();
+    assert_eq!(shard.stats().segments, 1);
+    assert_eq!(shard.count().await.unwrap(), commit.documents);
+    let many = open_many_segments(&shard).await;
+    assert!(many < 40, "merges keep up: {many} segments");
+}
+
+async fn open_many_segments(shard: &store::Shard) -> u64 {
+    for n in 0..60 {
+        write(shard, vec![put(&format!("seg{n}"), n)]).await;
+        shard.refresh().await.unwrap();
+    }
+    shard.force_merge(20).await.unwrap();
+    shard.stats().segments
+}
+
+async fn damaged_at_open(env: Env, dir: PathBuf) {
+    let shard = sample(&env, &dir).await;
+    shard.close().await.unwrap();
+    let file = store::damage_largest_file(&env, &dir).await.unwrap();
+    let error = open(&env, &dir).await.err().unwrap();
+    match &error {
+        Error::FileDamaged { path, expected, found } => {
+            assert!(path.ends_with(&file) && expected != found);
+        }
+        other => panic!("{other}"),
+    }
+    assert!(error.to_string().contains(&file), "{error}");
+    // Damaging it again flips the bit back.
+    store::damage_largest_file(&env, &dir).await.unwrap();
+    let shard = open(&env, &dir).await.unwrap();
+    assert!(shard.opened().verified_bytes > 0);
+    let documents = shard.count().await.unwrap();
+    drop(shard);
+    let trusting = Options { check_on_startup: false, ..Options::default() };
+    let shard = Shard::open(&env, &dir, &mapping(), trusting).await.unwrap();
+    assert_eq!(shard.opened().verified_bytes, 0);
+    assert_eq!(shard.count().await.unwrap(), documents);
+}
+
+async fn open_once(env: Env, dir: PathBuf) {
+    let shard = create(&env, &dir).await;
+    let error = open(&env, &dir).await.err().unwrap();
+    assert!(matches!(error, Error::InUse { .. }), "{error}");
+    drop(shard);
+    assert_eq!(open(&env, &dir).await.unwrap().count().await.unwrap(), 0);
+}
+
+async fn lifecycle(env: Env, dir: PathBuf) {
+    let (one, ten) = (at(&dir, "1"), at(&dir, "10"));
+    assert_eq!(committed(&env, &one).await.unwrap(), None);
+    assert!(matches!(open(&env, &one).await.err().unwrap(), Error::NoCommit { .. }));
+    destroy(&env, &one).await.unwrap();
+    let shard = create(&env, &one).await;
+    let uuid = shard.history_uuid().to_owned();
+    assert_eq!(uuid.len(), 32);
+    drop(shard);
+    let again = store::Shard::create(&env, &one, &mapping(), store::Options::default()).await;
+    assert!(matches!(again.err().unwrap(), Error::AlreadyThere { .. }));
+    let other = sample(&env, &ten).await;
+    assert_ne!(other.history_uuid(), uuid);
+    assert_eq!(open(&env, &one).await.unwrap().history_uuid(), uuid);
+    destroy(&env, &one).await.unwrap();
+    assert_eq!(committed(&env, &one).await.unwrap(), None);
+    assert_eq!(other.count().await.unwrap(), other.stats().documents);
+}
+
+async fn gaps(env: Env, dir: PathBuf) {
+    let shard = create(&env, &dir).await;
+    let kind = || OpKind::Index { source: source(1), auto_id: true };
+    let op = |seq_no: u64| Operation {
+        seq_no,
+        version: 1,
+        id: Arc::from(format!("{seq_no}")),
+        kind: kind(),
+    };
+    shard.apply(vec![op(1), op(4)]).await.unwrap();
+    assert_eq!((shard.local_checkpoint(), shard.max_seq_no()), (None, Some(4)));
+    assert_eq!(shard.gaps(), [0..1, 2..4]);
+    shard.flush().await.unwrap();
+    shard.close().await.unwrap();
+    // What lies above the checkpoint stays in the log and is not applied twice.
+    let shard = open(&env, &dir).await.unwrap();
+    assert_eq!(shard.opened().replayed_ops, 2);
+    assert_eq!(shard.gaps(), [0..1, 2..4]);
+    assert_eq!(shard.count().await.unwrap(), 2);
+    let fill: Vec<Operation> = shard.gaps().into_iter().flatten().map(Operation::no_op).collect();
+    shard.apply(fill).await.unwrap();
+    assert_eq!(shard.local_checkpoint(), Some(4));
+    assert_eq!(shard.count().await.unwrap(), 2);
+}
+
+async fn update_of_an_append(env: Env, dir: PathBuf) {
+    let shard = create(&env, &dir).await;
+    write(&shard, vec![append("a", 1), append("b", 2)]).await;
+    // One batch, before any refresh, and an update of an append within the batch.
+    let outcomes =
+        write(&shard, vec![put("a", 3), append("c", 4), delete("c"), put("new", 5)]).await;
+    assert_eq!(outcomes, [Outcome::Updated, Outcome::Created, Outcome::Deleted, Outcome::Created]);
+    write(&shard, vec![append("d", 6)]).await;
+    assert_eq!(write(&shard, vec![delete("d")]).await, [Outcome::Deleted]);
+    assert_eq!(shard.get("a").await.unwrap().unwrap().version, 2);
+    assert_eq!(shard.get("b").await.unwrap().unwrap().source, Some(source(2)));
+    assert_eq!(shard.count().await.unwrap(), 3);
+    let big = Bytes::from(format!("{{\"text\":\"{}\"}}", Numbers(1).noise(100_000)));
+    let id = Arc::from("big");
+    let request = WriteRequest::Index { id, source: big.clone(), auto_id: false, create: true };
+    shard.index(vec![request]).await.unwrap()[0].as_ref().unwrap();
+    assert_eq!(shard.get("big").await.unwrap().unwrap().source, Some(big));
+}
+
+async fn twice(env: Env, dir: PathBuf) {
+    let primary = create(&env, &at(&dir, "primary")).await;
+    let requests = (0..20).map(|n| append(&format!("id{n}"), n)).collect();
+    let ops = primary.index(requests).await.unwrap().into_iter().map(|r| r.unwrap().0);
+    let ops: Vec<Operation> = ops.collect();
+    let replica = create(&env, &at(&dir, "replica")).await;
+    replica.apply(ops[5..].to_vec()).await.unwrap();
+    replica.apply([&ops[..10], &ops[..10]].concat()).await.unwrap();
+    replica.apply(ops.clone()).await.unwrap();
+    assert_eq!(replica.stats().log_ops, 20);
+    assert_eq!(replica.digest().await.unwrap(), primary.digest().await.unwrap());
+    // Nor do they once they are committed, and the copy is open again.
+    replica.flush().await.unwrap();
+    replica.close().await.unwrap();
+    let replica = open(&env, &at(&dir, "replica")).await.unwrap();
+    replica.apply(ops).await.unwrap();
+    assert_eq!(replica.count().await.unwrap(), 20);
+}

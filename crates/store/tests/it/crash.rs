@@ -1,0 +1,437 @@
+//! What an acknowledged operation survives: kills at any moment, and logs cut behind what was synced.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::common::*;
+use store::{Error, OpKind, Segments, Shard};
+use world::{Env, real_world, virtual_world};
+
+const DIR: &str = "NARROWS_TEST_KILLED_DIR";
+const SEED: &str = "NARROWS_TEST_KILLED_SEED";
+const IDS: u64 = 300;
+
+/// Writes until it is killed; says id, sequence number and whether the document lives, of each acknowledged operation, after its sync.
+async fn write_on(
+    env: &Env,
+    shard: &Shard,
+    seed: u64,
+    mut acknowledge: impl FnMut(String, u64, bool),
+) {
+    let mut numbers = Numbers(seed);
+    for round in 0.. {
+        let batch = (0..numbers.below(30) + 1).map(|n| {
+            let id = format!("id{}", numbers.below(IDS));
+            match numbers.below(8) {
+                0 => delete(&id),
+                1..=4 => put(&id, round * 100 + n),
+                _ => append(&format!("auto-{seed}-{round}-{n}"), n),
+            }
+        });
+        let results = shard.index(batch.collect()).await.unwrap();
+        shard.sync().await.unwrap();
+        for (op, _) in results.into_iter().map(Result::unwrap) {
+            acknowledge(op.id.to_string(), op.seq_no, op.kind != OpKind::Delete);
+        }
+        match numbers.below(20) {
+            0 => drop(shard.flush().await.unwrap()),
+            1 => shard.refresh().await.unwrap(),
+            2 => shard.force_merge(2).await.unwrap(),
+            _ => env.sleep(Duration::from_micros(numbers.below(300))).await,
+        }
+    }
+}
+
+/// The newest known operation on each document: its sequence number, and whether it left the document alive.
+type Known = BTreeMap<String, (u64, bool)>;
+
+/// Checks that the copy holds every acknowledged operation. What was written after them and survived, too, is
+/// in the log and is added to `known`; with that, every document must be exactly as it should be.
+async fn check(shard: &Shard, known: &mut Known, what: &str) {
+    let top = known.values().map(|(seq_no, _)| *seq_no).max();
+    assert!(shard.local_checkpoint() >= top, "{what}: {:?} of {top:?}", shard.local_checkpoint());
+    assert_eq!(shard.local_checkpoint(), shard.max_seq_no(), "{what}: no gaps");
+    let from = top.map_or(0, |top| top + 1);
+    for op in shard.ops_since(from, usize::MAX, usize::MAX).await.unwrap() {
+        known.insert(op.id.to_string(), (op.seq_no, op.kind != OpKind::Delete));
+    }
+    let mut alive = 0;
+    for (id, (seq_no, live)) in known {
+        let got = shard.get(id).await.unwrap().map(|got| got.seq_no);
+        assert_eq!(got, live.then_some(*seq_no), "{what}: {id}");
+        alive += u64::from(*live);
+    }
+    assert_eq!(shard.count().await.unwrap(), alive, "{what}");
+    assert_eq!(shard.stats().documents, alive, "{what}");
+    assert_eq!(shard.digest().await.unwrap().documents, alive, "{what}");
+}
+
+/// The process that is killed. Not a test by itself.
+#[test]
+#[ignore = "run by a_kill_of_the_process_loses_nothing_acknowledged"]
+fn killed() {
+    let (Ok(dir), Ok(seed)) = (std::env::var(DIR), std::env::var(SEED)) else { return };
+    let seed: u64 = seed.parse().unwrap();
+    real_world::run(seed, |env| async move {
+        let shard = open(&env, Path::new(&dir)).await.unwrap();
+        let mut out = std::io::stdout().lock();
+        let say = |id, seq_no, live| writeln!(out, "ack {id} {seq_no} {live}").unwrap();
+        write_on(&env, &shard, seed, say).await;
+    });
+}
+
+#[test]
+fn a_kill_of_the_process_loses_nothing_acknowledged() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("copy");
+    real_world::run(1, |env| {
+        let dir = dir.clone();
+        async move { create(&env, &dir).await.close().await.unwrap() }
+    });
+    let mut known = Known::new();
+    for seed in 0..8u64 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "crash::killed", "--ignored", "--nocapture"])
+            .env(DIR, &dir)
+            .env(SEED, seed.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let enough = 200 + 350 * seed as usize;
+        let mut seen = 0;
+        // What it said before the kill was acknowledged, even where it is read after.
+        while let Some(Ok(line)) = lines.next() {
+            let words: Vec<&str> = line.split(' ').collect();
+            if let ["ack", id, seq_no, live] = words[..]
+                && let (Ok(seq_no), Ok(live)) = (seq_no.parse(), live.parse())
+            {
+                known.insert(id.to_owned(), (seq_no, live));
+                seen += 1;
+            }
+            if seen == enough {
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+        assert!(seen >= enough, "seed {seed}: the writer ended by itself after {seen}");
+        known = real_world::run(1, |env| {
+            let (dir, mut known) = (dir.clone(), known.clone());
+            async move {
+                let shard = open(&env, &dir).await.unwrap();
+                check(&shard, &mut known, &format!("seed {seed}")).await;
+                shard.close().await.unwrap();
+                known
+            }
+        });
+    }
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &to);
+        } else {
+            match fs::copy(entry.path(), &to) {
+                // The index library removes what it has merged, in a directory that an open makes anew.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                copied => drop(copied.unwrap()),
+            }
+        }
+    }
+}
+
+fn newest_log(dir: &Path) -> PathBuf {
+    let number = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?;
+        name.strip_prefix("oplog-")?.strip_suffix(".log")?.parse::<u64>().ok()
+    };
+    let paths = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    paths.max_by_key(|path| number(path).map_or(0, |n| n + 1)).unwrap()
+}
+
+#[test]
+fn a_log_cut_behind_the_synced_part_keeps_that_part() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("copy");
+    let scratch = scratch.path().to_owned();
+    real_world::run(1, |env| async move {
+        let shard = create(&env, &dir).await;
+        write(&shard, (0..40).map(|n| put(&format!("id{n}"), n)).collect()).await;
+        shard.sync().await.unwrap();
+        let log = newest_log(&dir);
+        let synced = fs::metadata(&log).unwrap().len();
+        write(&shard, (0..40).map(|n| put(&format!("id{n}"), n + 100)).collect()).await;
+        let whole = fs::metadata(&log).unwrap().len();
+        assert!(whole > synced);
+        for (number, len) in (synced..whole).step_by(61).enumerate() {
+            for fill in [None, Some(0u8), Some(0x55)] {
+                let other = scratch.join(format!("cut-{number}-{fill:?}"));
+                copy_dir(&dir, &other);
+                let mut bytes = fs::read(&log).unwrap();
+                bytes.truncate(len as usize);
+                bytes.resize(len as usize + fill.map_or(0, |_| 200), fill.unwrap_or(0));
+                fs::write(newest_log(&other), &bytes).unwrap();
+                let shard = open(&env, &other).await.unwrap();
+                let kept = shard.max_seq_no().unwrap();
+                assert!((39..79).contains(&kept), "cut at {len}: {kept}");
+                assert_eq!(shard.count().await.unwrap(), 40);
+                let opened = shard.opened();
+                assert_eq!(opened.replayed_ops, kept + 1);
+                assert!(opened.torn_bytes > 0 || fill.is_none(), "{opened:?}");
+                let next = write(&shard, vec![put("id0", 7)]).await;
+                assert_eq!(next, [store::Outcome::Updated]);
+                assert_eq!(shard.max_seq_no(), Some(kept + 1));
+                drop(shard);
+                store::destroy(&env, &other).await.unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn damage_in_the_middle_of_the_log_is_an_error_with_its_place() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("copy");
+    real_world::run(1, |env| async move {
+        let shard = create(&env, &dir).await;
+        write(&shard, (0..40).map(|n| put(&format!("id{n}"), n)).collect()).await;
+        shard.close().await.unwrap();
+        let log = newest_log(&dir);
+        let sound = fs::read(&log).unwrap();
+        for at in (8..sound.len() - 100).step_by(37) {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 4;
+            fs::write(&log, &bytes).unwrap();
+            match open(&env, &dir).await.err().unwrap() {
+                Error::LogDamaged { path, offset, .. } => {
+                    assert!(path == log && offset as usize <= at && at < offset as usize + 100);
+                }
+                other => panic!("byte {at}: {other}"),
+            }
+        }
+        fs::write(&log, &sound).unwrap();
+        assert_eq!(open(&env, &dir).await.unwrap().count().await.unwrap(), 40);
+    });
+}
+
+#[test]
+fn what_the_disk_refuses_is_said_with_its_path() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("file");
+    fs::write(&file, "in the way").unwrap();
+    let dir = file.join("copy");
+    real_world::run(1, |env| async move {
+        let options = store::Options::default;
+        let error = Shard::create(&env, &dir, &mapping(), options()).await.err().unwrap();
+        assert!(error.to_string().contains("file/copy"), "{error}");
+        let home = file.with_file_name("home");
+        let shard = create(&env, &home).await;
+        write(&shard, vec![put("a", 1)]).await;
+        shard.close().await.unwrap();
+        let json = home.join("commit-1.json");
+        fs::write(&json, "{").unwrap();
+        let error = open(&env, &home).await.err().unwrap();
+        assert!(matches!(error, Error::CommitDamaged { .. }), "{error}");
+        fs::write(&json, "{\"format\": 99}").unwrap();
+        let error = open(&env, &home).await.err().unwrap();
+        assert!(matches!(error, Error::Newer { found: 99, .. }), "{error}");
+    });
+}
+
+#[test]
+fn a_document_that_does_not_fit_stops_no_other() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().to_owned();
+    real_world::run(1, |env| async move {
+        let shard = create(&env, &dir.join("primary")).await;
+        let bad = store::WriteRequest::Index {
+            id: "bad".into(),
+            source: "{\"n\":\"x\"}".into(),
+            auto_id: false,
+            create: false,
+        };
+        let results = shard.index(vec![put("a", 1), bad, put("b", 2)]).await.unwrap();
+        let said = results[1].as_ref().unwrap_err().to_string();
+        assert!(said.contains("[bad]") && said.contains("field [n] of type [long]"), "{said}");
+        let op = |at: usize| results[at].as_ref().unwrap().0.clone();
+        assert_eq!((op(0).seq_no, op(2).seq_no), (0, 1));
+        let got = shard.get("b").await.unwrap().unwrap();
+        assert_eq!((got.seq_no, got.source), (1, Some(source(2))));
+        // On another copy it stops the batch before anything is logged.
+        let replica = create(&env, &dir.join("replica")).await;
+        let mut wrong = op(2);
+        if let OpKind::Index { source, .. } = &mut wrong.kind {
+            *source = "{\"n\":\"x\"}".into();
+        }
+        let error = replica.apply(vec![op(0), wrong]).await.unwrap_err();
+        assert!(matches!(&error, Error::Document { id, .. } if id == "b"), "{error}");
+        assert_eq!((replica.max_seq_no(), replica.stats().log_ops), (None, 0));
+        replica.apply(vec![op(0), op(2)]).await.unwrap();
+        assert_eq!(replica.digest().await.unwrap(), shard.digest().await.unwrap());
+    });
+}
+
+#[test]
+fn a_kill_of_a_virtual_host_loses_nothing_acknowledged_and_what_was_not_synced() {
+    for seed in 0..40u64 {
+        virtual_world::run(seed, move |env| async move {
+            let dir = PathBuf::from("/data/copy");
+            let host = env.host("node");
+            create(&host, &dir).await;
+            let acknowledged = Rc::new(RefCell::new(Known::new()));
+            let writer = {
+                let (host, dir, acknowledged) = (host.clone(), dir.clone(), acknowledged.clone());
+                let inner = host.clone();
+                host.spawn("writer", async move {
+                    let shard = open(&inner, &dir).await.unwrap();
+                    write_on(&inner, &shard, seed, |id, seq_no, live| {
+                        acknowledged.borrow_mut().insert(id, (seq_no, live));
+                    })
+                    .await;
+                })
+            };
+            let mut numbers = Numbers(seed);
+            env.sleep(Duration::from_micros(20_000 + numbers.below(100_000))).await;
+            assert!(env.kill_host("node"));
+            drop(writer);
+            let host = env.host("node");
+            let shard = open(&host, &dir).await.unwrap();
+            let mut known = acknowledged.borrow().clone();
+            assert!(!known.is_empty());
+            check(&shard, &mut known, &format!("seed {seed}")).await;
+            let synced = shard.max_seq_no();
+            write(&shard, vec![append("never synced", 1)]).await;
+            drop(shard);
+            let shard = open(&host, &dir).await.unwrap();
+            assert_eq!(shard.max_seq_no(), synced);
+            assert_eq!(shard.get("never synced").await.unwrap(), None);
+        });
+    }
+}
+
+#[test]
+fn a_commit_keeps_the_log_behind_it_that_nobody_synced() {
+    virtual_world::run(1, |env| async move {
+        let dir = PathBuf::from("/data/copy");
+        let shard = create(&env, &dir).await;
+        shard.retain_ops_from("follower", Some(0));
+        write(&shard, (0..5).map(|n| put(&format!("id{n}"), n)).collect()).await;
+        shard.flush().await.unwrap();
+        write(&shard, vec![append("never synced", 1)]).await;
+        drop(shard);
+        let shard = open(&env, &dir).await.unwrap();
+        assert_eq!((shard.max_seq_no(), shard.log_complete_from()), (Some(4), 0));
+        let kept = shard.ops_since(0, 10, 1 << 20).await.unwrap();
+        assert_eq!(kept.iter().map(|op| op.seq_no).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    });
+}
+
+#[test]
+fn a_synthesized_corpus_is_recovered_as_a_real_one_would_be() {
+    virtual_world::run(3, |env| async move {
+        let (from, to) = (PathBuf::from("/from"), PathBuf::from("/to"));
+        let shard = create(&env, &from).await;
+        write(&shard, vec![put("a", 1)]).await;
+        shard.synthesize(10_000_000, 400_000_000, Segments::halving(4)).await.unwrap();
+        write(&shard, vec![put("b", 2)]).await;
+        assert_eq!(shard.count().await.unwrap(), 10_000_002);
+        assert_eq!((shard.max_seq_no(), shard.log_complete_from()), (Some(10_000_001), 10_000_001));
+        let (copy, commit) = recover_in(&env, &shard, &to).await;
+        assert!(commit.bytes() > 400_000_000, "{}", commit.bytes());
+        assert_eq!(copy.digest().await.unwrap(), shard.digest().await.unwrap());
+        let lens: Vec<u64> = commit.files.iter().map(|file| file.len).collect();
+        assert!(lens.iter().max() > lens.iter().min(), "{lens:?}");
+    });
+}
+
+#[test]
+fn a_corpus_is_synthesized_to_the_size_of_its_files() {
+    virtual_world::run(3, |env| async move {
+        // geopoint and http_logs as published: documents, bytes of the index, segments of a shard.
+        let published =
+            [(20_281_468, 1_753_786_641, 8), (64_474_988, 3_543_348_019, 8), (1_000, 60_000, 1)];
+        for (number, (documents, bytes, segments)) in published.into_iter().enumerate() {
+            let shard = create(&env, &PathBuf::from(format!("/{number}"))).await;
+            shard.synthesize_stored(documents, bytes, Segments::halving(segments)).await.unwrap();
+            let off = shard.commit().bytes() as f64 / bytes as f64 - 1.0;
+            assert!(off.abs() < 0.005 + 2_000.0 / bytes as f64, "{documents}: {off}");
+            assert_eq!(shard.count().await.unwrap(), documents);
+        }
+        let shard = create(&env, &PathBuf::from("/small")).await;
+        let error = shard
+            .synthesize_stored(1_000, 10_000, Segments::halving(1))
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("1000 documents in 1 segments take more than 10000 bytes"),
+            "{error}"
+        );
+    });
+}
+
+async fn recover_in(env: &Env, from: &Shard, dir: &Path) -> (Shard, store::Commit) {
+    let snapshot = from.snapshot("s").await.unwrap();
+    let incoming = store::Incoming::begin(env, dir, snapshot.commit().clone()).await.unwrap();
+    copy_files(&snapshot, &incoming, 1 << 20, 3).await.unwrap();
+    let commit = snapshot.commit().clone();
+    (incoming.install(&mapping(), store::Options::default()).await.unwrap(), commit)
+}
+
+/// Fills a small file system that the caller mounted; `NARROWS_TEST_FULL_DIR` says where.
+#[test]
+#[ignore = "needs a small file system of its own: mount -t tmpfs -o size=24m tmpfs DIR"]
+fn a_full_disk_is_an_error_and_what_was_acknowledged_stays() {
+    let Ok(dir) = std::env::var("NARROWS_TEST_FULL_DIR") else { return };
+    let dir = PathBuf::from(dir).join("copy");
+    real_world::run(1, |env| async move {
+        let shard = create(&env, &dir).await;
+        let mut numbers = Numbers(1);
+        let mut acknowledged = 0;
+        let error = 'full: loop {
+            for n in 0..10u64 {
+                let source = format!("{{\"body\":\"{}\"}}", numbers.noise(20_000));
+                let id = format!("id{}", acknowledged + n);
+                let op = store::WriteRequest::Index {
+                    id: id.into(),
+                    source: source.into(),
+                    auto_id: true,
+                    create: false,
+                };
+                if let Err(error) = shard.index(vec![op]).await {
+                    break 'full error;
+                }
+                if let Err(error) = shard.sync().await {
+                    break 'full error;
+                }
+                acknowledged += 1;
+            }
+            if let Err(error) = shard.flush().await {
+                break error;
+            }
+        };
+        println!("after {acknowledged}: {error}");
+        assert!(error.to_string().contains("copy"), "{error}");
+        println!(
+            "again: {:?}",
+            shard.index(vec![append("x", 1)]).await.err().map(|e| e.to_string())
+        );
+        drop(shard);
+        match open(&env, &dir).await {
+            Ok(shard) => {
+                println!("{:?} {:?}", shard.opened(), shard.stats());
+                assert!(shard.max_seq_no().is_some_and(|max| max + 1 >= acknowledged));
+            }
+            Err(error) => println!("open on the full disk: {error}"),
+        }
+    });
+}

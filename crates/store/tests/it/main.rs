@@ -1,0 +1,10 @@
+//! Tests of shard copies: what they promise, on real files and in the virtual world; and searches on them.
+
+mod common;
+mod copies;
+mod crash;
+mod mapping;
+mod record_log;
+mod recovery;
+mod runs;
+mod search;

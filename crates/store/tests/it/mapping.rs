@@ -1,0 +1,159 @@
+//! Fields that are mapped after a copy was created, on real files: in the virtual world documents are not parsed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::common::{copy_files, create, mapping};
+use bytes::Bytes;
+use query::Mapping;
+use serde_json::json;
+use store::{Incoming, Options, Shard, WriteRequest};
+use world::Env;
+
+/// The mapping of the other tests, and a field of each kind that is stored in its own way.
+fn wider() -> Mapping {
+    Mapping::parse(&json!({"properties": {
+        "location": {"type": "geo_point"}, "n": {"type": "long"}, "text": {"type": "text"},
+        "added": {"properties": {
+            "day": {"type": "date"}, "from": {"type": "geo_point"}, "ip": {"type": "ip"},
+            "size": {"type": "long"}, "tag": {"type": "keyword"}, "words": {"type": "text"},
+        }},
+    }}))
+    .unwrap()
+}
+
+const ADDED: [&str; 5] = ["added.day", "added.from", "added.ip", "added.size", "added.tag"];
+
+fn document(n: u64) -> WriteRequest {
+    let source = json!({
+        "n": n, "text": "one two", "location": [1.5, 2.5],
+        "added": {
+            "day": "2020-01-01", "from": [n % 90, 1], "ip": "10.0.0.1", "size": n, "tag": format!("t{n}"),
+            "words": "three four",
+        },
+    });
+    let (id, source) = (Arc::from(format!("id{n}").as_str()), Bytes::from(source.to_string()));
+    WriteRequest::Index { id, source, auto_id: false, create: false }
+}
+
+async fn write(shard: &Shard, numbers: std::ops::Range<u64>) {
+    for result in shard.index(numbers.map(document).collect()).await.unwrap() {
+        result.unwrap();
+    }
+}
+
+/// Documents in all, and with each of the fields that were added.
+async fn check(shard: &Shard, documents: u64, with: u64, when: &str) {
+    assert_eq!(shard.count().await.unwrap(), documents, "{when}");
+    assert_eq!(shard.count_with("n").await.unwrap(), Some(documents), "{when}");
+    for field in ADDED {
+        assert_eq!(shard.count_with(field).await.unwrap(), Some(with), "{field} {when}");
+    }
+    assert_eq!(shard.count_with("added.words").await.unwrap(), None, "text has no column");
+    assert_eq!(shard.count_with("nowhere").await.unwrap(), None);
+}
+
+async fn open(env: &Env, dir: &Path) -> Shard {
+    Shard::open(env, dir, &wider(), Options::default()).await.unwrap()
+}
+
+/// 100 documents before the mapping grew, 60 after, in several segments.
+async fn grown(env: &Env, dir: &Path) -> Shard {
+    let shard = create(env, dir).await;
+    write(&shard, 0..50).await;
+    shard.flush().await.unwrap();
+    write(&shard, 50..100).await;
+    assert_eq!(shard.count_with("added.size").await.unwrap(), None, "it is not mapped yet");
+    shard.set_mapping(&wider()).await.unwrap();
+    write(&shard, 100..130).await;
+    shard.refresh().await.unwrap();
+    write(&shard, 130..160).await;
+    shard.sync().await.unwrap();
+    shard
+}
+
+fn run<F: Future<Output = ()>>(body: impl FnOnce(Env, std::path::PathBuf) -> F) {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().to_owned();
+    world::real_world::run(7, |env| body(env, dir));
+}
+
+#[test]
+fn a_field_is_indexed_from_the_moment_it_is_mapped() {
+    run(async |env, dir| {
+        let shard = grown(&env, &dir).await;
+        check(&shard, 160, 60, "at once").await;
+        // A document from before counts once it is written again.
+        write(&shard, 0..10).await;
+        check(&shard, 160, 70, "after updates").await;
+        assert_eq!(shard.mapping(), wider());
+    });
+}
+
+#[test]
+fn segments_from_before_and_after_are_merged() {
+    run(async |env, dir| {
+        let shard = grown(&env, &dir).await;
+        shard.force_merge(1).await.unwrap();
+        assert_eq!(shard.stats().segments, 1);
+        check(&shard, 160, 60, "after the merge").await;
+        let before = shard.digest().await.unwrap();
+        shard.flush().await.unwrap();
+        shard.close().await.unwrap();
+        let shard = open(&env, &dir).await;
+        check(&shard, 160, 60, "after the merge and an open").await;
+        assert_eq!(shard.digest().await.unwrap(), before);
+    });
+}
+
+/// The directory as it is at this moment is what a kill leaves: a new handle replays the log on a commit that
+/// knows nothing of the new fields.
+#[test]
+fn a_kill_before_the_next_commit_loses_no_field() {
+    run(async |env, dir| {
+        let alive = dir.join("alive");
+        let shard = grown(&env, &alive).await;
+        let killed = dir.join("killed");
+        // It may miss a temporary file that goes meanwhile; what counts is whether the copy opens.
+        std::process::Command::new("cp").arg("-r").args([&alive, &killed]).status().unwrap();
+        let reopened = open(&env, &killed).await;
+        assert_eq!(reopened.opened().replayed_ops, 110);
+        // What is replayed is indexed by the mapping of the open, whenever it was written.
+        check(&reopened, 160, 110, "after a kill").await;
+        drop(shard);
+    });
+}
+
+#[test]
+fn a_copy_has_the_fields_of_its_files_and_of_its_mapping() {
+    run(async |env, dir| {
+        let shard = grown(&env, &dir.join("source")).await;
+        let snapshot = shard.snapshot("recovery/1").await.unwrap();
+        let receive = async |name: &str, mapping: &Mapping| {
+            let commit = snapshot.commit().clone();
+            let incoming = Incoming::begin(&env, &dir.join(name), commit).await.unwrap();
+            copy_files(&snapshot, &incoming, 1000, 3).await.unwrap();
+            incoming.install(mapping, Options::default()).await.unwrap()
+        };
+        let copy = receive("copy", &wider()).await;
+        check(&copy, 160, 60, "in the copy").await;
+        write(&copy, 160..170).await;
+        check(&copy, 170, 70, "in the copy, written on").await;
+        // A target whose cluster has not heard of the new mapping yet: it catches up.
+        let late = receive("late", &mapping()).await;
+        assert_eq!(late.count_with("added.tag").await.unwrap(), None);
+        late.set_mapping(&wider()).await.unwrap();
+        check(&late, 160, 60, "in the late copy").await;
+    });
+}
+
+#[test]
+fn the_same_mapping_again_changes_nothing() {
+    run(async |env, dir| {
+        let shard = grown(&env, &dir).await;
+        shard.refresh().await.unwrap();
+        let before = shard.stats();
+        shard.set_mapping(&wider()).await.unwrap();
+        assert_eq!(shard.stats(), before);
+    });
+}

@@ -1,0 +1,368 @@
+//! Searches against a brute-force evaluation of the same JSON over the same documents.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `random.rs` | documents, queries and aggregations drawn at random |
+//! | `model.rs` | which documents a query finds, and how they sort |
+//! | `buckets.rs` | what an aggregation answers |
+
+mod buckets;
+mod model;
+mod random;
+
+use query::{Mapping, SearchLimits, SearchRequest, ShardHits, SourceFilter, parse_search};
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bytes::Bytes;
+use query::aggregation::{DEFAULT_MAX_BUCKETS, render};
+use serde_json::{Value, json};
+use store::{Options, Shard, WriteRequest};
+use world::Env;
+
+use crate::common::{Numbers, write};
+use buckets::{aggregate, same};
+use model::{compare, fits, sort_value};
+use random::{FIELDS, WORDS, aggregation, as_in_a_log, document, one, query};
+
+fn mapping() -> Mapping {
+    Mapping::parse(&json!({"properties": {
+        "key": {"type": "keyword"}, "text": {"type": "text"}, "n": {"type": "long"}, "x": {"type": "double"},
+        "yes": {"type": "boolean"}, "at": {"type": "date"}, "from": {"type": "ip"}, "id": {"type": "long"},
+        "place": {"type": "geo_point"}, "o": {"properties": {"tag": {"type": "keyword"}}},
+    }}))
+    .unwrap()
+}
+
+fn limits() -> SearchLimits {
+    SearchLimits {
+        now_ms: 0,
+        max_buckets: DEFAULT_MAX_BUCKETS,
+        stop: Arc::new(AtomicBool::new(false)),
+    }
+}
+
+/// A copy with documents in several segments, some written twice, some deleted; and what it must hold.
+async fn filled(env: &Env, dir: &Path, numbers: &mut Numbers) -> (Shard, BTreeMap<u64, Value>) {
+    let shard = Shard::create(env, dir, &mapping(), Options::default()).await.unwrap();
+    let mut there = BTreeMap::new();
+    for _ in 0..=numbers.below(4) {
+        let mut requests = Vec::new();
+        // Segments in which each document has each field once are read in another way, a block at a time; and blocks are
+        // passed over where values lie as in a log.
+        let whole = numbers.below(3) > 0;
+        let log = whole && numbers.below(2) == 0;
+        let count = numbers.below(if whole { 180 } else { 60 });
+        for n in 0..count {
+            let id = numbers.below(200);
+            let name: Arc<str> = id.to_string().into();
+            if there.contains_key(&id) && numbers.below(3) == 0 {
+                requests.push(WriteRequest::Delete { id: name });
+                there.remove(&id);
+            } else {
+                let mut document = document(numbers, id, whole);
+                if log {
+                    as_in_a_log(numbers, n, count, &mut document);
+                }
+                let source = Bytes::from(document.to_string());
+                requests.push(WriteRequest::Index {
+                    id: name,
+                    source,
+                    auto_id: false,
+                    create: false,
+                });
+                there.insert(id, document);
+            }
+        }
+        write(&shard, requests).await;
+        shard.refresh().await.unwrap();
+    }
+    (shard, there)
+}
+
+async fn search(shard: &Shard, body: &Value) -> (SearchRequest, ShardHits, Vec<u64>) {
+    let request =
+        parse_search(body.to_string().as_bytes()).unwrap_or_else(|e| panic!("{body}: {e}"));
+    let shared = Arc::new(request.clone());
+    let (hits, view) =
+        shard.search(&shared, &limits()).await.unwrap_or_else(|e| panic!("{body}: {e}"));
+    let places = hits.hits.iter().map(|hit| (hit.segment, hit.doc)).collect();
+    let found = shard.fetch(&view, places, &SourceFilter::default()).await.unwrap();
+    let ids = found.iter().map(|hit| hit.id.parse().unwrap()).collect();
+    (request, hits, ids)
+}
+
+fn run(
+    name: &str,
+    cases: u64,
+    body: impl AsyncFn(Env, std::path::PathBuf, Numbers) + Copy + 'static,
+) {
+    for seed in 0..cases {
+        println!("{name}: seed {seed}");
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().to_owned();
+        world::real_world::run(seed, move |env| async move { body(env, dir, Numbers(seed)).await });
+    }
+}
+
+#[test]
+fn finds_what_brute_force_finds() {
+    run("queries", 8, async |env, dir, mut numbers| {
+        let (shard, there) = filled(&env, &dir, &mut numbers).await;
+        for _ in 0..150 {
+            let query = query(&mut numbers, 3);
+            let expected: Vec<u64> = there
+                .iter()
+                .filter(|(_, document)| fits(&query, document))
+                .map(|(id, _)| *id)
+                .collect();
+            let body = json!({"query": query, "size": 1000, "track_total_hits": true});
+            let (_, hits, in_order) = search(&shard, &body).await;
+            let mut ids = in_order.clone();
+            ids.sort_unstable();
+            assert_eq!(ids, expected, "{body}");
+            assert_eq!((hits.total, hits.more), (expected.len() as u64, false), "{body}");
+            assert!(hits.hits.windows(2).all(|pair| pair[0].score >= pair[1].score), "{body}");
+            // The same without scores, by another way through the index.
+            let sorted = json!({"query": query, "size": 1000, "sort": ["id"]});
+            assert_eq!(search(&shard, &sorted).await.2, expected, "{sorted}");
+            let counted = json!({"query": query, "size": 3, "track_total_hits": 5});
+            let (_, hits, ids) = search(&shard, &counted).await;
+            let all = expected.len() as u64;
+            assert_eq!((hits.total, hits.more), (all.min(5), all > 5), "{counted}");
+            assert_eq!(ids, in_order[..in_order.len().min(3)], "{counted}");
+        }
+    });
+}
+
+#[test]
+fn sorts_and_goes_on_behind_a_hit() {
+    run("sorts", 6, async |env, dir, mut numbers| {
+        let (shard, there) = filled(&env, &dir, &mut numbers).await;
+        for _ in 0..40 {
+            let path = one(&mut numbers, &FIELDS);
+            let (descending, first) = (numbers.below(2) == 1, numbers.below(2) == 1);
+            let key = json!({path: {
+                "order": if descending { "desc" } else { "asc" },
+                "missing": if first { "_first" } else { "_last" },
+            }});
+            let mut expected: Vec<u64> = there.keys().copied().collect();
+            expected.sort_by(|a, b| {
+                let of = |id: &u64| sort_value(&there[id], path, descending);
+                match (of(a), of(b)) {
+                    (Some(a), Some(b)) if descending => compare(path, b, a),
+                    (Some(a), Some(b)) => compare(path, a, b),
+                    (None, None) => Ordering::Equal,
+                    (None, _) => {
+                        if first {
+                            Ordering::Less
+                        } else {
+                            Ordering::Greater
+                        }
+                    }
+                    (_, None) => {
+                        if first {
+                            Ordering::Greater
+                        } else {
+                            Ordering::Less
+                        }
+                    }
+                }
+                .then(a.cmp(b))
+            });
+            // Page by page, each behind the last hit of the one before.
+            let mut pages = Vec::new();
+            let mut after = Value::Null;
+            loop {
+                let mut body = json!({"size": 7, "sort": [key, {"id": "asc"}]});
+                if !after.is_null() {
+                    body["search_after"] = after.clone();
+                }
+                let (_, hits, ids) = search(&shard, &body).await;
+                let Some(last) = hits.hits.last() else { break };
+                after = last.sort.iter().map(query::SortValue::json).collect();
+                pages.extend(ids);
+            }
+            assert_eq!(pages, expected, "{key}");
+            let (from, size) = (numbers.below(20) as usize, numbers.below(20) as usize);
+            let body = json!({"from": from, "size": size, "sort": [key, "id"]});
+            let (_, _, ids) = search(&shard, &body).await;
+            // A shard sends what may be wanted; who merges cuts the beginning off.
+            let wanted: Vec<u64> = expected.iter().take(from + size).copied().collect();
+            assert_eq!(ids, wanted, "{body}");
+            // Of some documents, by one key alone: whichever of those with equal values.
+            let query = query(&mut numbers, 1);
+            let body =
+                json!({"size": size, "sort": [key], "query": query, "track_total_hits": true});
+            let (_, hits, ids) = search(&shard, &body).await;
+            let fitting = expected.iter().filter(|id| fits(&query, &there[*id]));
+            let value = |id: &u64| sort_value(&there[id], path, descending);
+            assert_eq!(hits.total, fitting.clone().count() as u64, "{body}");
+            assert!(ids.iter().all(|id| fits(&query, &there[id])), "{body}");
+            assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{body}");
+            let values: Vec<Option<&Value>> = ids.iter().map(value).collect();
+            assert_eq!(values, fitting.take(size).map(value).collect::<Vec<_>>(), "{body}");
+        }
+    });
+}
+
+#[test]
+fn aggregates_as_brute_force_does() {
+    run("aggregations", 8, async |env, dir, mut numbers| {
+        let (shard, there) = filled(&env, &dir, &mut numbers).await;
+        for _ in 0..60 {
+            let query = query(&mut numbers, 1);
+            let aggs =
+                json!({"a": aggregation(&mut numbers, 3), "b": aggregation(&mut numbers, 1)});
+            let body = json!({"query": query, "aggs": aggs, "size": 0});
+            let (request, hits, _) = search(&shard, &body).await;
+            let mut text = Vec::new();
+            render(&request.aggregations, hits.aggregations, DEFAULT_MAX_BUCKETS, &mut text)
+                .unwrap();
+            let found: Value = serde_json::from_slice(&text).unwrap();
+            let documents: Vec<&Value> =
+                there.values().filter(|document| fits(&query, document)).collect();
+            let expected = aggregate(&aggs, &documents);
+            assert!(same(&found, &expected), "{body}\nfound    {found}\nexpected {expected}");
+        }
+    });
+}
+
+#[test]
+fn kept_answers_are_of_the_view_and_go_with_it() {
+    run("kept answers", 2, async |env, dir, mut numbers| {
+        let (shard, _) = filled(&env, &dir, &mut numbers).await;
+        let asked = async |shard: &Shard, body: &Value| {
+            let request = parse_search(body.to_string().as_bytes()).unwrap();
+            let request = Arc::new(SearchRequest { cached: true, ..request });
+            shard.search(&request, &limits()).await.unwrap().0
+        };
+        let body = json!({"size": 2, "query": {"match": {"text": "red"}}, "track_total_hits": true,
+            "aggs": {"k": {"terms": {"field": "key"}}}});
+        let first = asked(&shard, &body).await;
+        for _ in 0..3 {
+            assert_eq!(asked(&shard, &body).await, first);
+        }
+        let counts = |shard: &Shard| {
+            let stats = shard.stats();
+            (stats.request_cache_hits, stats.request_cache_misses)
+        };
+        assert_eq!(counts(&shard), (3, 1));
+        // Who does not ask for it is not answered from it, and what counts from now is another search each time.
+        assert_eq!(search(&shard, &body).await.1, first);
+        let of_now = json!({"size": 0, "query": {"range": {"at": {"lt": "now"}}}});
+        asked(&shard, &of_now).await;
+        assert_eq!(counts(&shard), (3, 1));
+        let source = Bytes::from(r#"{"id": 999, "text": "red", "key": "red0"}"#);
+        let index = WriteRequest::Index { id: "999".into(), source, auto_id: false, create: false };
+        write(&shard, vec![index]).await;
+        shard.refresh().await.unwrap();
+        let later = asked(&shard, &body).await;
+        assert_eq!((later.total, counts(&shard)), (first.total + 1, (3, 2)));
+        // More than there is room for: the oldest go, and answers stay right.
+        for n in 0..3_000 {
+            let long = "x".repeat(2_000);
+            asked(&shard, &json!({"size": 0, "query": {"term": {"key": format!("{n}{long}")}}}))
+                .await;
+        }
+        assert_eq!(asked(&shard, &body).await, later);
+        assert_eq!(counts(&shard), (3, 3_003));
+    });
+}
+
+/// The length that Lucene keeps of a text (`SmallFloat.intToByte4` and back): exact up to 40, then four significant
+/// bits.
+fn lossy_length(length: u32) -> u32 {
+    const FREE: u32 = 24;
+    if length < FREE {
+        return length;
+    }
+    let rest = length - FREE;
+    let bits = 32 - rest.leading_zeros();
+    let kept = if bits < 4 { rest } else { rest >> (bits - 4) << (bits - 4) };
+    kept + FREE
+}
+
+/// BM25 as Lucene 8 and Elasticsearch's `LegacyBM25Similarity` have it: with the factor k1 + 1, which Lucene's own
+/// similarity (and OpenSearch 3) left out.
+fn bm25(documents: f64, with_word: f64, frequency: f64, length: f64, average: f64) -> f64 {
+    let (k1, b) = (1.2, 0.75);
+    let idf = (1.0 + (documents - with_word + 0.5) / (with_word + 0.5)).ln();
+    idf * (k1 + 1.0) * frequency / (frequency + k1 * (1.0 - b + b * length / average))
+}
+
+#[test]
+fn scores_are_those_of_lucene() {
+    run("scores", 2, async |env, dir, mut numbers| {
+        let shard = Shard::create(&env, &dir, &mapping(), Options::default()).await.unwrap();
+        let mut texts: Vec<Vec<&str>> = Vec::new();
+        let mut keys: Vec<Option<&str>> = Vec::new();
+        let mut requests = Vec::new();
+        for id in 0..120u64 {
+            // Every fifth document has no text, and every third no key: averages are over those that have one.
+            let length =
+                if id % 5 == 0 { 0 } else { 1 + numbers.below(if id % 7 == 0 { 900 } else { 60 }) };
+            let text: Vec<&str> = (0..length).map(|_| one(&mut numbers, &WORDS)).collect();
+            let key = (id % 3 > 0).then(|| one(&mut numbers, &WORDS));
+            let mut document = json!({"id": id});
+            if length > 0 {
+                document["text"] = json!(text.join(" "));
+            }
+            if let Some(key) = key {
+                document["key"] = json!(key);
+            }
+            let source = Bytes::from(document.to_string());
+            let name: Arc<str> = id.to_string().into();
+            requests.push(WriteRequest::Index { id: name, source, auto_id: false, create: false });
+            texts.push(text);
+            keys.push(key);
+        }
+        // Two segments: statistics are those of the shard.
+        let rest = requests.split_off(70);
+        write(&shard, requests).await;
+        shard.refresh().await.unwrap();
+        write(&shard, rest).await;
+        shard.refresh().await.unwrap();
+        let with_text = texts.iter().filter(|text| !text.is_empty()).count() as f64;
+        let average = texts.iter().map(Vec::len).sum::<usize>() as f64 / with_text;
+        let score = |word: &str, id: usize| {
+            let frequency = texts[id].iter().filter(|other| **other == word).count() as f64;
+            let with_word = texts.iter().filter(|text| text.contains(&word)).count() as f64;
+            bm25(
+                with_text,
+                with_word,
+                frequency,
+                lossy_length(texts[id].len() as u32).into(),
+                average,
+            )
+        };
+        let body = json!({"query": {"match": {"text": "red sky"}}, "size": 200});
+        let (_, hits, ids) = search(&shard, &body).await;
+        assert!(ids.len() > 50);
+        for (hit, id) in hits.hits.iter().zip(&ids) {
+            let (found, id) = (f64::from(hit.score.unwrap()), *id as usize);
+            let expected = score("red", id) + score("sky", id);
+            assert!(
+                (found - expected).abs() < 2e-6 * expected.max(1.0),
+                "{id}: {found} {expected}"
+            );
+        }
+        let body = json!({"query": {"term": {"key": {"value": "blue", "boost": 3}}}, "size": 200});
+        let (_, hits, _) = search(&shard, &body).await;
+        let has_key = keys.iter().flatten().count() as f64;
+        let with_word = keys.iter().filter(|key| **key == Some("blue")).count() as f64;
+        let expected = 3.0 * bm25(has_key, with_word, 1.0, 1.0, 1.0);
+        assert_eq!(hits.hits.len() as f64, with_word);
+        assert!(
+            hits.hits.iter().all(|hit| (f64::from(hit.score.unwrap()) - expected).abs() < 1e-5),
+            "{expected}"
+        );
+        // What only filters does not score.
+        let body = json!({"query": {"bool": {"filter": {"match": {"text": "red"}}}}, "size": 1});
+        assert_eq!(search(&shard, &body).await.1.max_score, Some(0.0));
+    });
+}
