@@ -1,4 +1,4 @@
-//! Asking a cluster while its target is in other hands.
+//! A client of a cluster that does not borrow the [`Clusters`](crate::Clusters) it came from.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,8 +8,8 @@ use bytes::Bytes;
 use crate::changes::LiveCluster;
 use crate::{Answer, Error, RestClient};
 
-/// Asks a cluster's nodes in turn, whether they are up or not, each request once. Borrows nothing: somebody who writes
-/// goes on while the target ends nodes and starts them again.
+/// Asks a cluster's nodes in turn, whether they are up or not, and sends each request once. It borrows nothing: a writer
+/// goes on while nodes are stopped and started again.
 pub struct Asker {
     arm: Arm,
 }
@@ -20,7 +20,7 @@ enum Arm {
         addresses: Vec<String>,
         turn: Cell<usize>,
     },
-    /// It writes down what is changed, and knows which host to ask.
+    /// Journals changes, and knows which host to ask.
     Live(Rc<LiveCluster>),
 }
 
@@ -34,7 +34,7 @@ impl Asker {
         Asker { arm: Arm::Live(cluster) }
     }
 
-    /// Asks. Any answer but 2xx is [`Error::Refused`].
+    /// Sends a request. Any status but 2xx is [`Error::Refused`].
     pub async fn ask(&self, method: &str, path: &str, body: Bytes) -> Result<Answer, Error> {
         match &self.arm {
             Arm::Nodes { client, addresses, turn } => {

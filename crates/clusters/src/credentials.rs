@@ -1,4 +1,4 @@
-//! Who we are to a cluster. A secret is never shown: not in messages, not in records, not by `Debug`.
+//! Credentials for a cluster. A secret is never shown: not in messages, not in records, not by `Debug`.
 
 use std::fmt;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub const VARIABLES: [&str; 4] =
 /// Credentials of one kind.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Credentials {
-    /// Nobody in particular.
+    /// Requests are anonymous.
     #[default]
     None,
     /// HTTP basic authentication.
@@ -63,7 +63,7 @@ impl Credentials {
         let io = |source| Error::Io { what: "read", path: path.to_owned(), source };
         refuse_if_readable_by_others(path)?;
         let text = std::fs::read_to_string(path).map_err(io)?;
-        // What the parser shows of the text could be the secret.
+        // The parser's message would show a part of the text, which could be the secret.
         let File { user, password, api_key, token } =
             toml::from_str(&text).map_err(|error: toml::de::Error| Error::Credentials {
                 source_name: path.display().to_string(),
@@ -129,7 +129,7 @@ impl Credentials {
         texts.into_iter()
     }
 
-    /// User and password, for a node that is to ask for them; none of [`Credentials::None`].
+    /// User and password, for a node that is to ask for them; none for [`Credentials::None`].
     ///
     /// # Errors
     /// If the credentials are of a kind that nodes of the embedded engine do not ask for.
@@ -152,7 +152,7 @@ impl Credentials {
             Credentials::Basic { user, password } => {
                 format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
             }
-            // A key with a colon is id and key as they are; else it is encoded already.
+            // A key with a colon is `id:api_key`; one without is encoded already.
             Credentials::ApiKey(key) if key.contains(':') => {
                 format!("ApiKey {}", STANDARD.encode(key))
             }

@@ -1,32 +1,32 @@
-//! What can go wrong with a target.
+//! What can go wrong with clusters.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a target could not be started or asked.
+/// Why clusters could not be started, asked or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No connection, or it was closed before the question was read.
+    /// No connection, or it was closed before the request was read.
     #[error("{address}: {source}")]
     Connection {
         /// The node's address.
         address: String,
-        /// What was found.
+        /// The cause.
         source: io::Error,
     },
-    /// The connection broke after the question was sent.
+    /// The connection broke after the request was sent.
     #[error(
         "{address}: the connection broke during {method} {path}, which may have been done: {source}"
     )]
     Broken {
         /// The node's address.
         address: String,
-        /// What was asked.
+        /// HTTP method.
         method: String,
-        /// Of what.
+        /// Path.
         path: String,
-        /// What was found.
+        /// The cause.
         source: io::Error,
     },
     /// An answer that is too large to hold.
@@ -36,9 +36,9 @@ pub enum Error {
     TooLarge {
         /// The node's address.
         address: String,
-        /// What was asked.
+        /// HTTP method.
         method: String,
-        /// Of what.
+        /// Path.
         path: String,
         /// The limit.
         limit_bytes: usize,
@@ -48,19 +48,19 @@ pub enum Error {
     Timeout {
         /// The node's address.
         address: String,
-        /// What was asked.
+        /// HTTP method.
         method: String,
-        /// Of what.
+        /// Path.
         path: String,
         /// The limit.
         limit: Duration,
     },
-    /// The node said no.
+    /// The node answered with an error.
     #[error("{method} {path}: {status} {kind}: {reason}")]
     Refused {
-        /// What was asked.
+        /// HTTP method.
         method: String,
-        /// Of what.
+        /// Path.
         path: String,
         /// HTTP status.
         status: u16,
@@ -72,7 +72,7 @@ pub enum Error {
     /// An answer that is no JSON.
     #[error("{path} was answered with something that is no JSON: {reason}")]
     NotJson {
-        /// What was asked.
+        /// Path.
         path: String,
         /// What the parser said.
         reason: String,
@@ -92,7 +92,7 @@ pub enum Error {
         cluster: String,
     },
     /// A node's process did not start, or ended by itself.
-    #[error("node {node} {what}{}", said(.stderr))]
+    #[error("node {node} {what}{}", last_lines(.stderr))]
     Node {
         /// The node.
         node: String,
@@ -102,7 +102,7 @@ pub enum Error {
         stderr: Vec<String>,
     },
     /// Another process listens where a node was to listen.
-    #[error("the address of node {node} is taken{}", said(.stderr))]
+    #[error("the address of node {node} is taken{}", last_lines(.stderr))]
     AddressTaken {
         /// The node.
         node: String,
@@ -118,7 +118,7 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// Credentials that cannot be used. Says where they were found, never what they are.
+    /// Credentials that cannot be used. The message says where they were found, and never shows them.
     #[error("{source_name} {why}")]
     Credentials {
         /// The file, or the environment.
@@ -178,17 +178,17 @@ pub enum Error {
         "{cluster} answers _ccr/stats with {status}{}: it has no cross-cluster replication that narrows can drive \
          (Elasticsearch has it with a licence, OpenSearch in a plugin with other names); nothing was changed; \
          \"replica-over-link\" runs inside one cluster, and --on opensearch restores a snapshot instead",
-        in_words(reason)
+        after_colon(reason)
     )]
     NoFollowing {
         /// Its flavour and version.
         cluster: String,
         /// HTTP status.
         status: u16,
-        /// The cluster's words.
+        /// `error.reason`.
         reason: String,
     },
-    /// There is nowhere to keep what was fetched.
+    /// There is no cache directory for downloads.
     #[error(
         "neither NARROWS_CACHE nor XDG_CACHE_HOME nor HOME is set; set NARROWS_CACHE to a directory \
          where OpenSearch's jars may be kept (80 MB)"
@@ -197,7 +197,7 @@ pub enum Error {
     /// The jars could not be fetched, or the class that starts a node not compiled.
     #[error(
         "mvn could not fetch OpenSearch from Maven Central; is the network there, or a mirror in \
-         ~/.m2/settings.xml? --opensearch-home does without{}", said(.lines)
+         ~/.m2/settings.xml? --opensearch-home does without{}", last_lines(.lines)
     )]
     Build {
         /// The first lines that it wrote.
@@ -218,7 +218,7 @@ pub enum Error {
          link has one node; set nodes = 1 for both"
     )]
     SitesOfOne,
-    /// A plan with two clusters on one.
+    /// A plan that needs two clusters, and only one was given.
     #[error(
         "this plan needs two clusters, and --on URL gives it one; \"replica-over-link\" runs on one, \
          or start both with --on opensearch"
@@ -242,21 +242,21 @@ pub enum Error {
         /// Copies on no node.
         unassigned: u64,
     },
-    /// A version that this was not built for.
+    /// A version that narrows was not built for.
     #[error("{sentence}")]
     Unfamiliar {
         /// Which, and what to do.
         sentence: String,
     },
-    /// A change that would not be taken back.
+    /// A change of something that does not belong to the run.
     #[error("{method} {path} would change what was not made for this run; it is not sent")]
     NotOurs {
-        /// What was to be asked.
+        /// HTTP method.
         method: String,
-        /// Of what.
+        /// Path.
         path: String,
     },
-    /// A transient setting that goes before the persistent one.
+    /// A transient setting that hides the persistent one.
     #[error(
         "{name} is set transiently, to \"{value}\", so what a variant sets would have no effect; \
          remove the transient setting first"
@@ -290,14 +290,14 @@ pub enum Error {
         /// `cluster_uuid` of the one that answers.
         found: String,
     },
-    /// The file system said no.
+    /// An operation on a file failed.
     #[error("cannot {what} {path}: {source}")]
     Io {
         /// What was tried.
         what: &'static str,
         /// On which path.
         path: PathBuf,
-        /// What was found.
+        /// The cause.
         source: io::Error,
     },
     /// Not the address of a cluster.
@@ -311,7 +311,7 @@ pub enum Error {
     /// TLS cannot be set up as it was asked for.
     #[error("{0}")]
     Tls(String),
-    /// Whoever answers is not whom we trust, or speaks something else.
+    /// The peer is not trusted, or speaks another protocol.
     #[error("{address} {why}")]
     Peer {
         /// The address.
@@ -319,27 +319,27 @@ pub enum Error {
         /// What was found, and what to do.
         why: String,
     },
-    /// The cluster does not know us.
+    /// The cluster does not accept the credentials.
     #[error(
         "{address} does not accept {sent} (401{}); set NARROWS_USER and NARROWS_PASSWORD, \
-         NARROWS_API_KEY or NARROWS_TOKEN, or give --credentials FILE", in_words(.reason)
+         NARROWS_API_KEY or NARROWS_TOKEN, or give --credentials FILE", after_colon(.reason)
     )]
     Unauthorized {
         /// The address.
         address: String,
         /// The kind of credentials that were sent.
         sent: &'static str,
-        /// The cluster's words.
+        /// `error.reason`.
         reason: String,
     },
-    /// The cluster knows us and does not let us.
-    #[error("{method} {path} is forbidden (403{}); {needs}", in_words(.reason))]
+    /// The credentials lack a privilege.
+    #[error("{method} {path} is forbidden (403{}); {needs}", after_colon(.reason))]
     Forbidden {
-        /// What was asked.
+        /// HTTP method.
         method: String,
-        /// Of what.
+        /// Path.
         path: String,
-        /// The cluster's words.
+        /// `error.reason`.
         reason: String,
         /// The privilege that allows it.
         needs: &'static str,
@@ -353,7 +353,7 @@ pub enum Error {
     /// The link could not be opened.
     #[error("the link cannot {0}")]
     Link(io::Error),
-    /// Only the virtual world has it.
+    /// Something that only the virtual world can do.
     #[error("{target} cannot {what}; run it with --on virtual")]
     VirtualOnly {
         /// The target.
@@ -361,8 +361,8 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
-    /// A fault that cannot be brought about here.
-    #[error("{target} cannot {what}{}", in_words(.why))]
+    /// A fault that this place cannot bring about.
+    #[error("{target} cannot {what}{}", after_colon(.why))]
     NoFault {
         /// The target.
         target: &'static str,
@@ -371,7 +371,7 @@ pub enum Error {
         /// What was found.
         why: String,
     },
-    /// Documents could not be loaded.
+    /// Synthetic documents could not be loaded.
     #[error("{node} cannot load shard {shard} of {index}: {reason}")]
     Load {
         /// The node.
@@ -383,7 +383,7 @@ pub enum Error {
         /// What it says.
         reason: String,
     },
-    /// An address that others could reach.
+    /// An address that other machines can reach.
     #[error(
         "{address} is not a loopback address; say --allow-remote if others may reach what is behind"
     )]
@@ -417,10 +417,10 @@ impl Error {
     }
 }
 
-fn said(lines: &[String]) -> String {
+fn last_lines(lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { format!("; it said:\n  {}", lines.join("\n  ")) }
 }
 
-fn in_words(reason: &str) -> String {
+fn after_colon(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {reason}") }
 }

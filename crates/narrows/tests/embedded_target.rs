@@ -1,6 +1,6 @@
-//! The target on this machine: real processes, real sockets.
+//! Embedded clusters on this machine: real processes, real sockets.
 
-#[path = "../../clusters/tests/common/mod.rs"]
+#[path = "../../clusters/tests/it/common/mod.rs"]
 mod common;
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
-//! What was changed on a cluster that we did not start, written down before it is changed.
+//! The journal of the changes on a cluster that was not started here.
 //!
-//! Each line is on disk before the request that it tells of is sent, so that whatever happens to us, what is there
-//! is enough to put everything back. The file is removed once that is done.
+//! Each line is on disk before its request is sent, so that the journal is always enough to put everything back, even after
+//! a kill -9. The file is removed once that is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The format that is written. The first knew persistent settings alone, and is still read.
+/// The format that is written. Format 1, which has persistent settings alone, is still read.
 const FORMAT: u32 = 2;
-/// Indices made for a run are called so; no other is ever removed.
+/// Names of indices that a run creates begin with this; no other index is ever removed.
 pub(crate) const INDEX_PREFIX: &str = "narrows-";
 
 /// A setting's value; none where it was not set.
@@ -41,18 +41,18 @@ impl Head {
     }
 }
 
-/// One change, as it stands before it is made.
+/// One change, as it is written before it is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum Change {
-    /// An index is made.
+    /// An index is created.
     Index {
         /// Its name.
         name: String,
     },
     /// Cluster settings are set.
     Settings {
-        /// The rank at which they are set.
+        /// The scope in which they are set.
         #[serde(default = "persistent")]
         scope: Scope,
         /// What they were.
@@ -75,19 +75,22 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A new one. Errors: there is one at this path already, or it cannot be written.
+    /// Creates a journal.
+    ///
+    /// # Errors
+    /// If there is a journal at this path already, or it cannot be written.
     pub fn create(path: &Path, head: Head) -> Result<Journal, Error> {
-        let file = File::create_new(path).map_err(|source| said("create", path, source))?;
+        let file = File::create_new(path).map_err(|source| io_error("create", path, source))?;
         let mut journal = Journal { path: path.to_owned(), file, head, changes: Vec::new() };
         let line = serde_json::to_string(&journal.head).expect("a head is plain data");
         journal.write(line)?;
-        sync_parent(path).map_err(|source| said("create", path, source))?;
+        sync_parent(path).map_err(|source| io_error("create", path, source))?;
         Ok(journal)
     }
 
-    /// One that was left behind. A last line that was not written whole tells of nothing that was done.
+    /// Opens a journal that was left behind. A last line that is incomplete is dropped: its change was never made.
     pub fn open(path: &Path) -> Result<Journal, Error> {
-        let io = |source| said("read", path, source);
+        let io = |source| io_error("read", path, source);
         let text = std::fs::read_to_string(path).map_err(io)?;
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
         let broken = |error: serde_json::Error| io(io::Error::other(error));
@@ -99,37 +102,37 @@ impl Journal {
         }
         let changes = lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(broken)?;
         let file = File::options().append(true).open(path).map_err(io)?;
-        // What follows must not stand on the same line as half of another.
+        // The next line must not be appended to half of another.
         file.set_len(whole.len() as u64).map_err(io)?;
         Ok(Journal { path: path.to_owned(), file, head, changes })
     }
 
-    /// Which cluster it is about.
+    /// The cluster on which the changes are made.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// Writes a change down; it may be made once this has returned.
+    /// Writes a change to disk; it may be made once this has returned.
     pub fn record(&mut self, change: Change) -> Result<(), Error> {
         self.write(serde_json::to_string(&change).expect("a change is plain data"))?;
         self.changes.push(change);
         Ok(())
     }
 
-    /// What a setting was at a rank before the first change; none if it was not changed.
+    /// The value of a setting in a scope before the first change; none if it was not changed.
     pub fn original(&self, scope: Scope, setting: &str) -> Option<&SettingValue> {
         self.of(scope).find_map(|(before, _)| before.get(setting))
     }
 
-    /// What settings of a rank were and what they became, change by change.
-    fn of(&self, rank: Scope) -> impl Iterator<Item = (&Values, &Values)> {
+    /// Old and new values of the settings in a scope, change by change.
+    fn of(&self, in_scope: Scope) -> impl Iterator<Item = (&Values, &Values)> {
         self.changes.iter().filter_map(move |change| match change {
-            Change::Settings { scope, before, set } if *scope == rank => Some((before, set)),
+            Change::Settings { scope, before, set } if *scope == in_scope => Some((before, set)),
             _ => None,
         })
     }
 
-    /// The indices that were made.
+    /// The indices that were created.
     pub fn indices(&self) -> BTreeSet<&str> {
         self.changes
             .iter()
@@ -140,7 +143,7 @@ impl Journal {
             .collect()
     }
 
-    /// How the settings of a rank go back, given what they are there now.
+    /// How the settings of a scope are put back, given their values now.
     pub fn settings_back(&self, scope: Scope, now: &BTreeMap<String, String>) -> SettingsBack {
         let mut touched: BTreeMap<&str, (&SettingValue, BTreeSet<&SettingValue>)> = BTreeMap::new();
         for (before, set) in self.of(scope) {
@@ -172,25 +175,25 @@ impl Journal {
         back
     }
 
-    /// Everything is as it was: the journal goes.
+    /// Removes the journal, once everything is as it was.
     pub fn finish(self) -> Result<(), Error> {
         let gone = std::fs::remove_file(&self.path).and_then(|()| sync_parent(&self.path));
-        gone.map_err(|source| said("remove", &self.path, source))
+        gone.map_err(|source| io_error("remove", &self.path, source))
     }
 
     fn write(&mut self, mut line: String) -> Result<(), Error> {
         line.push('\n');
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
-        written.map_err(|source| said("write", &self.path, source))
+        written.map_err(|source| io_error("write", &self.path, source))
     }
 }
 
-/// What becomes of settings that were changed.
+/// What to do with settings that were changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingsBack {
-    /// Those to set, and to what; none where they were not set.
+    /// Settings to put back, with their original values.
     pub set: Values,
-    /// Those that someone else has changed since: a sentence each.
+    /// A sentence for each setting that someone else has changed since.
     pub left: Vec<String>,
 }
 
@@ -198,7 +201,7 @@ fn shown(value: &SettingValue) -> String {
     value.as_ref().map_or_else(|| "not set".to_owned(), |value| format!("\"{value}\""))
 }
 
-fn said(what: &'static str, path: &Path, source: io::Error) -> Error {
+fn io_error(what: &'static str, path: &Path, source: io::Error) -> Error {
     let what = match what {
         "create" => "create the journal of changes",
         "read" => "read the journal of changes",
@@ -208,7 +211,7 @@ fn said(what: &'static str, path: &Path, source: io::Error) -> Error {
     Error::Io { what, path: path.to_owned(), source }
 }
 
-/// A file is only there for sure when its directory says so on disk.
+/// The entry of a file that was created or removed is durable once its directory is synced.
 fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()

@@ -1,4 +1,4 @@
-//! One cluster that is already there. What a run makes and sets there is written to a [`Journal`] first, and taken back
+//! A cluster that was not started here. What a run creates and sets there is written to a [`Journal`] first, and taken back
 //! at the end.
 
 use std::cell::RefCell;
@@ -9,23 +9,23 @@ use record::observation::{Identity, Scope};
 use serde_json::{Value, json};
 
 use super::journal::{Change, INDEX_PREFIX, Journal, SettingValue};
-use super::settings::{SETTINGS, SettingsThere, put_back, text};
+use super::settings::{ClusterSettings, SETTINGS, put_back, text};
 use crate::live::{LiveClient, ask_version, check_version};
 use crate::{Answer, Error};
 
-/// Where the addresses of other clusters are set. Those that someone set are used by someone.
+/// Settings with the addresses of remote clusters. An existing alias may be in use: it is never overwritten.
 const REMOTES: &str = "cluster.remote.";
-/// What says whether there is cross-cluster replication.
+/// A request that only a cluster with cross-cluster replication answers.
 const CCR: &str = "/_ccr/stats?filter_path=follow_stats.indices.index";
 
-/// What a cluster says of itself.
+/// How a cluster identifies itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterIdentity {
     /// `cluster_uuid`.
     pub uuid: String,
-    /// Whether it is one of the embedded engine.
+    /// Whether it runs the embedded engine.
     pub embedded: bool,
-    /// Its flavour and version.
+    /// Its name, flavour and version.
     pub version: Identity,
 }
 
@@ -40,8 +40,8 @@ impl ClusterIdentity {
         })
     }
 
-    /// As [`ClusterIdentity::ask`], before something is changed: refuses a cluster that is red, and a version that
-    /// this was not built for unless any will do.
+    /// As [`ClusterIdentity::ask`], before something is changed: refuses a cluster that is red, and a version that narrows
+    /// was not built for unless `any_version`.
     pub async fn ask_before_changes(
         client: &LiveClient,
         any_version: bool,
@@ -67,41 +67,46 @@ pub struct LiveCluster {
 }
 
 impl LiveCluster {
-    /// A cluster whose changes are written to `journal`, which is about this very cluster.
+    /// A cluster whose changes are written to `journal`, which is that of this very cluster.
     pub fn new(client: LiveClient, identity: ClusterIdentity, journal: Journal) -> Self {
         LiveCluster { client, identity, journal: RefCell::new(Some(journal)) }
     }
 
-    /// Asks, and writes down first what that changes.
+    /// Sends a request, after journaling what it changes.
     pub(crate) async fn request(
         &self,
         method: &str,
         path: &str,
         body: Bytes,
     ) -> Result<Answer, Error> {
-        let other = self.before(method, path, &body).await?;
+        let other = self.journal_before(method, path, &body).await?;
         self.client.request(method, path, other.unwrap_or(body)).await
     }
 
-    /// Puts everything back; what was left as it is, a sentence each. None where that was done before.
+    /// Puts everything back; returns a sentence for each thing that was left. None where that was done before.
     pub(crate) async fn end(&self) -> Option<Result<Vec<String>, Error>> {
         let journal = self.journal.take()?;
         Some(restore(&self.client, journal).await)
     }
 
-    /// Writes down what a request is about to change; the body to send, where it is another one. Refuses what is
-    /// not ours to change.
-    async fn before(&self, method: &str, path: &str, body: &Bytes) -> Result<Option<Bytes>, Error> {
+    /// Journals what a request is about to change; returns the body to send where that is another one. Refuses to change what
+    /// does not belong to the run.
+    async fn journal_before(
+        &self,
+        method: &str,
+        path: &str,
+        body: &Bytes,
+    ) -> Result<Option<Bytes>, Error> {
         let bare = path.split('?').next().unwrap_or(path);
         let parts: Vec<&str> = bare.split('/').filter(|part| !part.is_empty()).collect();
         if matches!(method, "GET" | "HEAD") || bare == "/_search/scroll" {
             return Ok(None);
         }
         if bare == SETTINGS && method == "PUT" {
-            return self.before_settings(body).await.map(Some);
+            return self.journal_before_settings(body).await.map(Some);
         }
         match parts.as_slice() {
-            // Following makes an index, too.
+            // `_ccr/follow` creates an index, too.
             [name] | [name, "_ccr", "follow"]
                 if name.starts_with(INDEX_PREFIX) && method == "PUT" =>
             {
@@ -122,15 +127,16 @@ impl LiveCluster {
         }
     }
 
-    /// Null means as it was before the run, which need not be the default.
-    async fn before_settings(&self, body: &Bytes) -> Result<Bytes, Error> {
+    /// As [`LiveCluster::journal_before`], for settings. Null stands for the value before the run, which need not be the
+    /// default.
+    async fn journal_before_settings(&self, body: &Bytes) -> Result<Bytes, Error> {
         let not_json = |error: serde_json::Error| Error::NotJson {
             path: SETTINGS.to_owned(),
             reason: error.to_string(),
         };
         let asked: Value = serde_json::from_slice(body).map_err(not_json)?;
         let asked = asked["persistent"].as_object().cloned().unwrap_or_default();
-        let there = SettingsThere::ask(&self.client).await?;
+        let there = ClusterSettings::ask(&self.client).await?;
         let original = |name: &str| {
             let journal = self.journal.borrow();
             let known = journal
@@ -159,7 +165,7 @@ impl LiveCluster {
     }
 }
 
-/// Refuses a cluster that cannot follow indices of another one.
+/// Refuses a cluster that cannot follow the indices of another one.
 pub async fn check_follows(client: &LiveClient, identity: &ClusterIdentity) -> Result<(), Error> {
     match client.get(CCR).await {
         Ok(_) => Ok(()),
@@ -171,8 +177,8 @@ pub async fn check_follows(client: &LiveClient, identity: &ClusterIdentity) -> R
     }
 }
 
-/// Puts back what a journal tells of, and removes the journal. What someone else has changed since is left; a
-/// sentence for each. Errors leave the journal, so it can be tried again.
+/// Puts back what is in a journal, and removes the journal. What someone else has changed since is left; returns a sentence
+/// for each. Errors leave the journal, so that it can be tried again.
 pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String>, Error> {
     let found = ClusterIdentity::ask(client).await?.uuid;
     if found != journal.head().cluster_uuid {

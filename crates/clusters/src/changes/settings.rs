@@ -1,4 +1,4 @@
-//! Settings of a cluster that we did not start: what they are, setting one for a while, and putting it back.
+//! Settings of a cluster that was not started here: reading them, changing one for a while, and putting it back.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::live::LiveClient;
 
 pub(crate) const SETTINGS: &str = "/_cluster/settings";
 
-/// The ranks at which a cluster's settings are set, with their names in its API.
-const RANKS: [(Scope, &str); 2] =
+/// The scopes in which a cluster's settings can be set, with their names in its API.
+const SCOPES: [(Scope, &str); 2] =
     [(Scope::Persistent, "persistent"), (Scope::Transient, "transient")];
 
-/// A setting's value as a text. A list is told as an array and set as a text with commas: both are the same here.
+/// A setting's value as text. A list is returned as an array and set as text with commas: both are the same here.
 pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -24,25 +24,25 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
-/// What is set, by rank. Defaults are not in it.
+/// The settings that are set, by scope, without defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SettingsThere {
+pub(crate) struct ClusterSettings {
     persistent: BTreeMap<String, String>,
     transient: BTreeMap<String, String>,
 }
 
-impl SettingsThere {
-    /// Asks a cluster.
-    pub(crate) async fn ask(client: &LiveClient) -> Result<SettingsThere, Error> {
+impl ClusterSettings {
+    /// Asks a cluster for them.
+    pub(crate) async fn ask(client: &LiveClient) -> Result<ClusterSettings, Error> {
         let answer = client.get(&format!("{SETTINGS}?flat_settings=true")).await?;
         let flat = |rank: &str| {
             let pairs = answer[rank].as_object().into_iter().flatten();
             pairs.map(|(name, value)| (name.clone(), text(value))).collect()
         };
-        Ok(SettingsThere { persistent: flat("persistent"), transient: flat("transient") })
+        Ok(ClusterSettings { persistent: flat("persistent"), transient: flat("transient") })
     }
 
-    /// Those of a rank; none are set at the rank of defaults.
+    /// The settings of a scope; the scope of defaults has none.
     pub(crate) fn at(&self, scope: Scope) -> &BTreeMap<String, String> {
         const NONE: &BTreeMap<String, String> = &BTreeMap::new();
         match scope {
@@ -52,19 +52,19 @@ impl SettingsThere {
         }
     }
 
-    /// Where a setting is set, and to what: a transient value hides a persistent one.
+    /// The scope and the value of a setting that count: a transient value hides a persistent one.
     fn effective(&self, name: &str) -> Option<(Scope, &String)> {
         let at = |scope| self.at(scope).get(name).map(|value| (scope, value));
         at(Scope::Transient).or_else(|| at(Scope::Persistent))
     }
 }
 
-/// Puts back the settings that a journal tells of; a sentence for each that someone else has changed since, which is
-/// left. The journal stays.
+/// Puts back the settings in a journal; returns a sentence for each that someone else has changed since, which is left. The
+/// journal stays.
 pub(crate) async fn put_back(client: &LiveClient, journal: &Journal) -> Result<Vec<String>, Error> {
-    let there = SettingsThere::ask(client).await?;
+    let there = ClusterSettings::ask(client).await?;
     let mut left = Vec::new();
-    for (scope, rank) in RANKS {
+    for (scope, rank) in SCOPES {
         let back = journal.settings_back(scope, there.at(scope));
         if !back.set.is_empty() {
             client.ask("PUT", SETTINGS, &json!({ rank: back.set })).await?;
@@ -74,22 +74,22 @@ pub(crate) async fn put_back(client: &LiveClient, journal: &Journal) -> Result<V
     Ok(left)
 }
 
-/// Settings of a live cluster that are changed for a while. Each change is in the journal before it is made.
-pub struct Borrowed {
+/// Settings of a live cluster that are changed for a while. Each change is journaled before it is made.
+pub struct BorrowedSettings {
     client: LiveClient,
     journal: Journal,
 }
 
-impl Borrowed {
-    /// Changes of the cluster behind `client`, which is the one that the journal is about.
-    pub fn new(client: LiveClient, journal: Journal) -> Borrowed {
-        Borrowed { client, journal }
+impl BorrowedSettings {
+    /// Settings of the cluster behind `client`, which is that of the journal.
+    pub fn new(client: LiveClient, journal: Journal) -> BorrowedSettings {
+        BorrowedSettings { client, journal }
     }
 
-    /// Sets a setting at the rank where it is set today; one that nobody set becomes persistent. Refuses where it is
-    /// no longer what was `found`: someone else is at work.
+    /// Changes a setting in the scope in which it is set; one that is not set becomes persistent. Refuses if it no longer has
+    /// the value that was `found`: someone else is changing it.
     pub async fn set(&mut self, name: &str, found: &Setting, to: &str) -> Result<(), Error> {
-        let there = SettingsThere::ask(&self.client).await?;
+        let there = ClusterSettings::ask(&self.client).await?;
         let (scope, now) = match there.effective(name) {
             Some((scope, value)) => (scope, Some(value.clone())),
             None => (Scope::Persistent, None),
@@ -103,7 +103,7 @@ impl Borrowed {
             let (name, found) = (name.to_owned(), found.value.clone());
             return Err(Error::ChangedMeanwhile { name, found, now });
         }
-        let rank = RANKS.iter().find(|(one, _)| *one == scope).map_or("persistent", |rank| rank.1);
+        let rank = SCOPES.iter().find(|(one, _)| *one == scope).map_or("persistent", |rank| rank.1);
         let one = |value: Option<String>| BTreeMap::from([(name.to_owned(), value)]);
         let (before, set) = (one(now), one(Some(to.to_owned())));
         let body = json!({ rank: set });
@@ -111,13 +111,13 @@ impl Borrowed {
         self.client.ask("PUT", SETTINGS, &body).await.map(drop)
     }
 
-    /// Puts everything back; a sentence for each setting that someone else has changed since, which is left. Others
-    /// may be set afterwards.
+    /// Puts everything back; returns a sentence for each setting that someone else has changed since, which is left. Settings
+    /// may be changed again afterwards.
     pub async fn put_back(&self) -> Result<Vec<String>, Error> {
         put_back(&self.client, &self.journal).await
     }
 
-    /// Puts everything back, and removes the journal. Where that fails, the journal is still there.
+    /// Puts everything back and removes the journal. Where that fails, the journal stays.
     pub async fn end(self) -> Result<Vec<String>, Error> {
         let left = self.put_back().await?;
         self.journal.finish()?;

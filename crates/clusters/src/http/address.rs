@@ -16,7 +16,7 @@ pub struct Address {
     pub host: String,
     /// Port.
     pub port: u16,
-    /// What stands before every path: empty, or `/prefix` without a slash at its end.
+    /// Path prefix of every request: empty, or `/prefix` without a slash at its end.
     pub prefix: String,
 }
 
@@ -108,7 +108,7 @@ fn split_port(authority: &str) -> Option<(&str, u16)> {
     }
 }
 
-/// The text without what stands before an `@`.
+/// The text without user and password.
 fn without_user(text: &str) -> String {
     let Some((before, after)) = text.rsplit_once('@') else { return text.to_owned() };
     let scheme = before.split_once("://").map_or("", |(scheme, _)| scheme);

@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client for the real world: kept connections, bounded answers, TLS where it is asked for.
+//! A small HTTP/1.1 client for the real world: a connection pool, bounded answers, TLS.
 
 use std::io;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ struct Open {
 /// The client.
 pub(crate) struct HttpClient {
     env: Env,
-    kept: ConnectionPool<Open>,
+    pool: ConnectionPool<Open>,
     tls: Option<Arc<ClientConfig>>,
     authorization: Option<HeaderValue>,
     answer_bytes_max: usize,
@@ -39,7 +39,7 @@ impl HttpClient {
     pub(crate) fn new(env: Env) -> Self {
         HttpClient {
             env,
-            kept: ConnectionPool::default(),
+            pool: ConnectionPool::default(),
             tls: None,
             authorization: None,
             answer_bytes_max: ANSWER_BYTES_MAX,
@@ -58,14 +58,14 @@ impl HttpClient {
         self
     }
 
-    /// Another one that shows the same credentials, with connections of its own.
+    /// Another client with the same credentials, and connections of its own.
     pub(crate) fn another(&self) -> HttpClient {
         let authorization = self.authorization.clone();
         HttpClient { authorization, ..HttpClient::new(self.env.clone()) }
     }
 
-    /// Shows credentials with every question from now on.
-    pub(crate) fn show(&mut self, credentials: &Credentials) {
+    /// Sends credentials with every request from now on.
+    pub(crate) fn set_credentials(&mut self, credentials: &Credentials) {
         self.authorization = credentials.header().map(|text| {
             let mut value = HeaderValue::from_bytes(text.as_bytes())
                 .expect("credentials have no control characters");
@@ -74,8 +74,8 @@ impl HttpClient {
         });
     }
 
-    /// Asks, and reads the whole answer: status and body. Asks once more, on a fresh connection, where a kept
-    /// one turns out closed and that cannot do something twice.
+    /// Sends a request and reads the whole answer: status and body. Where a connection of the pool turns out closed, the
+    /// request is sent once more on a fresh one, unless that could do something twice.
     pub(crate) async fn send(
         &self,
         address: &str,
@@ -83,9 +83,9 @@ impl HttpClient {
         path: &str,
         body: Bytes,
     ) -> Result<(u16, Bytes), Failure> {
-        if let Some(open) = self.kept.take(address) {
+        if let Some(open) = self.pool.take(address) {
             match self.ask(open, address, method, path, body.clone()).await {
-                Err(failure) if failure.may_ask_again(method) => self.kept.forget(address),
+                Err(failure) if failure.may_retry(method) => self.pool.close_all(address),
                 answer => return answer,
             }
         }
@@ -109,7 +109,7 @@ impl HttpClient {
     ) -> io::Result<Open> {
         let (send, connection) = handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         let connection = self.env.spawn("http connection", async move {
-            // How it ends is seen by who waits for an answer.
+            // Whoever waits for an answer sees how the connection ends.
             let _ = connection.await;
         });
         Ok(Open { send, _connection: connection })
@@ -134,11 +134,11 @@ impl HttpClient {
         let request = request
             .body(Full::new(body))
             .map_err(|error| Failure::Broken(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
-        open.send.ready().await.map_err(|error| Failure::Unread(told(&error)))?;
+        open.send.ready().await.map_err(|error| Failure::Unread(with_causes(&error)))?;
         let response = open.send.try_send_request(request).await.map_err(|mut error| {
-            // Who gets the question back knows that it was never sent.
+            // hyper gives the request back if it was never sent.
             let unread = error.take_message().is_some();
-            let found = told(error.error());
+            let found = with_causes(error.error());
             if unread { Failure::Unread(found) } else { Failure::Broken(found) }
         })?;
         let status = response.status().as_u16();
@@ -147,18 +147,18 @@ impl HttpClient {
             if error.is::<LengthLimitError>() {
                 Failure::TooLarge(self.answer_bytes_max)
             } else {
-                Failure::Broken(told(&*error))
+                Failure::Broken(with_causes(&*error))
             }
         })?;
         if !open.send.is_closed() {
-            self.kept.put(address, open);
+            self.pool.put(address, open);
         }
         Ok((status, body.to_bytes()))
     }
 }
 
-/// An error with its causes: hyper's own words alone say only where it happened.
-fn told(error: &(dyn std::error::Error + 'static)) -> io::Error {
+/// An error with its causes: hyper's own text says only where it happened.
+fn with_causes(error: &(dyn std::error::Error + 'static)) -> io::Error {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {

@@ -1,3 +1,13 @@
+//! HTTP clients.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `address`, `tls`, `options` | where a cluster is, whom we trust, and everything else that it takes to reach it |
+//! | `pool` | [`ConnectionPool`]; when a request may be sent again |
+//! | `client` | [`HttpClient`]: HTTP/1.1 in the real world |
+//! | `rest` | [`RestClient`]: asks a node, in either world |
+//! | `wire/` | a client for loads, with as little work for each request as there can be |
+
 mod address;
 mod client;
 mod options;
@@ -8,7 +18,7 @@ pub mod wire;
 
 pub(crate) use client::HttpClient;
 pub(crate) use pool::{ConnectionPool, Failure, is_idempotent};
-pub(crate) use rest::words_of;
+pub(crate) use rest::error_in;
 
 pub use address::Address;
 pub use options::LiveOptions;

@@ -10,7 +10,7 @@ use crate::Credentials;
 pub struct LiveOptions {
     /// Its hosts; any of them may answer.
     pub addresses: Vec<Address>,
-    /// Who we are.
+    /// The credentials that are sent.
     pub credentials: Credentials,
     /// How TLS is spoken.
     pub tls: TlsOptions,

@@ -36,8 +36,8 @@ impl Answer {
             .map_err(|error| Error::NotJson { path: self.path.clone(), reason: error.to_string() })
     }
 
-    /// Whether it was done, or waited for: `_cluster/health` answers 408 with the health as it is when what
-    /// it waits for does not come.
+    /// Whether the answer is no error: a 2xx, or a 408 of `_cluster/health`, which holds the health as it is when what
+    /// it was told to wait for does not come.
     fn is_accepted(&self) -> bool {
         let waited = || self.json().is_ok_and(|body| body["timed_out"] == true);
         (200..300).contains(&self.status) || (self.status == 408 && waited())
@@ -67,15 +67,15 @@ impl RestClient {
         RestClient { env: env.clone(), arm, limit: ANSWER_TIMEOUT }
     }
 
-    /// The same, showing credentials to everybody that is asked. In the virtual world nobody wants to see them.
+    /// The same with credentials. In the virtual world no node asks for them.
     pub fn with_credentials(mut self, credentials: &Credentials) -> Self {
         if let Arm::Http(client) = &mut self.arm {
-            client.show(credentials);
+            client.set_credentials(credentials);
         }
         self
     }
 
-    /// Another one that shows the same credentials, with connections of its own.
+    /// Another client with the same credentials, and connections of its own.
     pub(crate) fn another(&self) -> RestClient {
         let arm = match &self.arm {
             Arm::Http(client) => Arm::Http(client.another()),
@@ -90,11 +90,11 @@ impl RestClient {
         self
     }
 
-    /// Asks. Any answer but 2xx is [`Error::Refused`], save a health that was waited for in vain: that says
-    /// `timed_out`.
+    /// Sends a request. Any status but 2xx is [`Error::Refused`], except for a health request that timed out: its answer
+    /// says `timed_out`.
     ///
-    /// What a kept connection has lost is asked once more on a fresh one, unless that could do something
-    /// twice: then it is [`Error::Broken`].
+    /// A request that was lost on a connection of the pool is sent once more on a fresh one, unless that could do
+    /// something twice: then it is [`Error::Broken`].
     pub async fn send(
         &self,
         address: &str,
@@ -105,9 +105,9 @@ impl RestClient {
         let asking = async {
             match &self.arm {
                 Arm::Http(client) => client.send(address, method, path, body).await,
-                Arm::Messages(kept) => {
+                Arm::Messages(pool) => {
                     let (method, path) = (method.to_owned(), path.to_owned());
-                    self.exchange(kept, address, RestRequest { method, path, body }).await
+                    self.exchange(pool, address, RestRequest { method, path, body }).await
                 }
             }
         };
@@ -136,27 +136,27 @@ impl RestClient {
 
     async fn exchange(
         &self,
-        kept: &ConnectionPool<Connection<RestMessage>>,
+        pool: &ConnectionPool<Connection<RestMessage>>,
         address: &str,
         request: RestRequest,
     ) -> Result<(u16, Bytes), Failure> {
-        if let Some(connection) = kept.take(address) {
-            match ask(kept, connection, address, request.clone()).await {
-                Err(failure) if failure.may_ask_again(&request.method) => kept.forget(address),
+        if let Some(connection) = pool.take(address) {
+            match ask(pool, connection, address, request.clone()).await {
+                Err(failure) if failure.may_retry(&request.method) => pool.close_all(address),
                 answer => return answer,
             }
         }
         let connection = self.env.connect(address).await.map_err(|error| {
-            // The world says where it tried, and so does the error that this becomes.
+            // The address is in the error that this becomes.
             let text = error.to_string().replace(&format!("connect to {address}: "), "");
             Failure::Unread(io::Error::new(error.kind(), text))
         })?;
-        ask(kept, connection, address, request).await
+        ask(pool, connection, address, request).await
     }
 }
 
 async fn ask(
-    kept: &ConnectionPool<Connection<RestMessage>>,
+    pool: &ConnectionPool<Connection<RestMessage>>,
     mut connection: Connection<RestMessage>,
     address: &str,
     request: RestRequest,
@@ -164,7 +164,7 @@ async fn ask(
     connection.sender.send(RestMessage::Request(request)).await.map_err(Failure::Unread)?;
     match connection.receiver.recv().await.map_err(Failure::Broken)? {
         Some(RestMessage::Response(response)) => {
-            kept.put(address, connection);
+            pool.put(address, connection);
             Ok((response.status, response.body))
         }
         _ => {
@@ -175,13 +175,13 @@ async fn ask(
 }
 
 fn refused(method: &str, answer: &Answer) -> Error {
-    let (kind, reason) = words_of(&answer.body);
+    let (kind, reason) = error_in(&answer.body);
     let (method, path) = (method.to_owned(), answer.path.clone());
     Error::Refused { method, path, status: answer.status, kind, reason }
 }
 
-/// The type and the reason of an error, in the node's words.
-pub(crate) fn words_of(body: &[u8]) -> (String, String) {
+/// `error.type` and `error.reason` of a node's answer.
+pub(crate) fn error_in(body: &[u8]) -> (String, String) {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let plain = || String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned();

@@ -1,4 +1,4 @@
-//! TLS to live clusters: whom we trust, and who we are.
+//! TLS to live clusters: which authorities are trusted, and the certificate that is shown.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::Error;
 /// How TLS is spoken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// Certificates of authorities to trust, PEM, instead of the system's.
+    /// Certificates of authorities to trust, PEM, in place of the system's.
     pub ca: Option<PathBuf>,
-    /// Our own certificate, PEM, with what it is signed by.
+    /// The client certificate, PEM, with the certificates that sign it.
     pub cert: Option<PathBuf>,
-    /// The key of our certificate, PEM.
+    /// The key of the client certificate, PEM.
     pub key: Option<PathBuf>,
-    /// Trust whoever answers.
+    /// Whether any certificate is accepted.
     pub insecure: bool,
 }
 
 impl TlsOptions {
-    /// The configuration for connections. Reads the files, and the system's store only where it is needed.
+    /// The configuration for connections. Reads the files, and the system's certificate store only where it is needed.
     ///
     /// # Errors
     /// If a file cannot be read or does not hold what it should, or the system has no store.

@@ -1,3 +1,5 @@
+//! The link between clusters, or between the sites of one cluster: an emulator on a thread of its own.
+
 mod sites;
 mod thread;
 

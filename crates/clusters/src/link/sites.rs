@@ -1,5 +1,5 @@
-//! The link between clusters, or between two sites of one cluster, each of which is reached through it: then there
-//! are two emulators with one handle.
+//! The link between clusters, or between two sites of one cluster. Each site is then reached by the other through the link:
+//! two emulators with one handle.
 //!
 //! Traffic to the far site goes out through one of them and comes back through the other, depending on who
 //! connected, so a direction's figures are the sum of both. Each has the whole rate: a bound on the rate holds for
@@ -16,7 +16,7 @@ use crate::topology::TopologySpec;
 pub(crate) struct SiteLink {
     near: String,
     to_near: LinkThread,
-    /// Where the far site is reached through the link, too.
+    /// Leads to the far site, where that is reached through the link, too.
     to_far: Option<LinkThread>,
 }
 

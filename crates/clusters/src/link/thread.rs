@@ -13,8 +13,8 @@ use world::{Direction, Env, Link, LinkConfig, LinkStats};
 use crate::Error;
 use crate::clusters::LinkControl;
 
-/// How often the figures are brought up to date: often beside the samples taken of them, some 100 ms apart.
-const FRESH: Duration = Duration::from_millis(2);
+/// How often the figures are updated: much more often than they are sampled, which is about every 100 ms.
+const UPDATE_EVERY: Duration = Duration::from_millis(2);
 
 enum Command {
     Route(String, String, mpsc::Sender<io::Result<String>>),
@@ -48,14 +48,14 @@ impl LinkThread {
     /// An address that leads to `to` through the link. Waits for the link's thread.
     pub fn route(&self, listen: &str, to: &str) -> Result<String, Error> {
         let (answer, answered) = mpsc::channel();
-        self.tell(Command::Route(listen.to_owned(), to.to_owned(), answer));
+        self.send(Command::Route(listen.to_owned(), to.to_owned(), answer));
         let gone = || Error::Link(io::Error::other("its thread has ended"));
         answered.recv().map_err(|_| gone())?.map_err(Error::Link)
     }
 
-    fn tell(&self, command: Command) {
+    fn send(&self, command: Command) {
         if let Some(commands) = &self.commands {
-            // The thread ends after this handle only.
+            // The thread ends only after this handle.
             let _ = commands.send(command);
         }
     }
@@ -80,16 +80,16 @@ impl LinkControl for LinkThread {
     }
 
     fn cut(&self) {
-        self.tell(Command::Cut);
+        self.send(Command::Cut);
     }
 
     fn heal(&self) {
-        self.tell(Command::Heal);
+        self.send(Command::Heal);
     }
 
     fn configure(&self, config: LinkConfig) -> io::Result<()> {
         config.check_real()?;
-        self.tell(Command::Configure(config));
+        self.send(Command::Configure(config));
         Ok(())
     }
 }
@@ -105,7 +105,7 @@ async fn serve(
         let command = tokio::select! {
             biased;
             command = commands.recv() => command,
-            () = env.sleep(FRESH) => {
+            () = env.sleep(UPDATE_EVERY) => {
                 let both = (link.stats(Direction::Out), link.stats(Direction::Back));
                 *stats.lock().unwrap_or_else(PoisonError::into_inner) = both;
                 continue;
@@ -119,15 +119,15 @@ async fn serve(
             Some(Command::Cut) => link.cut(),
             Some(Command::Heal) => link.heal(),
             Some(Command::Configure(config)) => {
-                // It was checked before it came here.
+                // It was checked before it was sent.
                 let _ = link.configure(config);
             }
         }
     }
 }
 
-/// What the emulator carries on this machine with neither delay nor rate, in bytes a second: one connection
-/// over loopback for a third of a second. Blocks for as long.
+/// The throughput of the emulator on this machine without delay or limit, bytes a second: that of one connection over
+/// loopback for a third of a second. Blocks for as long.
 pub fn measure_ceiling() -> Result<u64, Error> {
     const FOR: Duration = Duration::from_millis(300);
     let config = LinkConfig::default();
@@ -192,7 +192,7 @@ pub fn standalone_link(
         tokio::select! {
             biased;
             _ = tokio::signal::ctrl_c() => Ok(()),
-            () = tell_stats(&env, &link) => Ok(()),
+            () = print_stats(&env, &link) => Ok(()),
         }
     })
 }
@@ -201,7 +201,7 @@ fn is_loopback(ip: IpAddr) -> bool {
     ip.is_loopback()
 }
 
-async fn tell_stats(env: &Env, link: &Link) {
+async fn print_stats(env: &Env, link: &Link) {
     let mut before = (LinkStats::default(), LinkStats::default());
     loop {
         env.sleep(Duration::from_secs(1)).await;

@@ -1,4 +1,4 @@
-//! Asking a cluster that we did not start: several hosts, patience, and errors that say what to do.
+//! The client of a cluster that was not started here: several hosts, retries, and errors that say what to do.
 
 use std::cell::Cell;
 use std::io;
@@ -9,7 +9,7 @@ use rustls::CertificateError;
 use serde_json::Value;
 use world::Env;
 
-use crate::http::words_of;
+use crate::http::error_in;
 use crate::http::{Address, HttpClient, LiveOptions, TlsOptions};
 use crate::http::{Failure, is_idempotent};
 use crate::{Answer, Error};
@@ -21,7 +21,7 @@ const BUSY_PAUSES: [Duration; 3] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
 const CERTIFICATE_WANTED: &str =
     "asks for a client certificate that it knows; give it with --cert FILE and --key FILE";
-/// How much of something that is no JSON is shown.
+/// How much of an answer that is no JSON is shown.
 const SHOWN_CHARS: usize = 60;
 
 /// Asks a live cluster.
@@ -42,7 +42,7 @@ impl LiveClient {
     pub fn new(env: &Env, options: &LiveOptions) -> Result<Self, Error> {
         let client = |client: HttpClient| {
             let mut client = client.with_answer_bytes_max(ANSWER_BYTES_MAX);
-            client.show(&options.credentials);
+            client.set_credentials(&options.credentials);
             client
         };
         let secure = match options.addresses.iter().any(|address| address.tls) {
@@ -75,7 +75,7 @@ impl LiveClient {
         (self.requests.get(), self.answer_bytes.get())
     }
 
-    /// Asks the host that answered last, or the next where that one does not answer.
+    /// Sends a GET to the host that answered last, or to the next where that one does not answer.
     pub async fn get(&self, path: &str) -> Result<Value, Error> {
         json_of(path, &self.send("GET", path, Bytes::new()).await?)
     }
@@ -86,7 +86,7 @@ impl LiveClient {
         json_of(path, &self.send(method, path, body).await?)
     }
 
-    /// As [`LiveClient::get`], for what is answered in text.
+    /// As [`LiveClient::get`], for answers that are text.
     pub async fn text(&self, path: &str) -> Result<String, Error> {
         let body = self.send("GET", path, Bytes::new()).await?;
         Ok(String::from_utf8_lossy(&body).into_owned())
@@ -98,7 +98,7 @@ impl LiveClient {
         Ok(Answer { path: path.to_owned(), status: 200, body })
     }
 
-    /// Asks one host and no other.
+    /// As [`LiveClient::get`], from one host and no other.
     pub async fn get_from(&self, host: usize, path: &str) -> Result<Value, Error> {
         let Some(address) = self.hosts.get(host) else {
             let why = format!("there are {} hosts", self.hosts.len());
@@ -111,8 +111,8 @@ impl LiveClient {
         let mut tried = Vec::new();
         for _ in 0..self.hosts.len() {
             let index = self.current.get() % self.hosts.len();
-            match self.patiently(&self.hosts[index], method, path, body.clone()).await {
-                Err(error) if is_elsewhere_worth(&error, method) => {
+            match self.with_retries(&self.hosts[index], method, path, body.clone()).await {
+                Err(error) if is_worth_another_host(&error, method) => {
                     self.current.set((index + 1) % self.hosts.len());
                     tried.push(error);
                 }
@@ -125,8 +125,8 @@ impl LiveClient {
         }
     }
 
-    /// Waits and asks again where the cluster says that it is busy.
-    async fn patiently(
+    /// Sends a request, and again after a pause where the cluster says that it is busy (429).
+    async fn with_retries(
         &self,
         address: &Address,
         method: &str,
@@ -168,7 +168,7 @@ impl LiveClient {
                 path: path.to_owned(),
                 limit_bytes,
             }),
-            // It may have been done: only what may be done twice is worth asking another host.
+            // The request may have been carried out: only an idempotent one may go to another host.
             Ok(Err(Failure::Broken(source))) if !is_idempotent(method) => Err(Error::Broken {
                 address: address.to_string(),
                 method: method.to_owned(),
@@ -198,7 +198,7 @@ impl LiveClient {
         if (200..300).contains(&status) {
             return Ok(body);
         }
-        let (kind, reason) = words_of(&body);
+        let (kind, reason) = error_in(&body);
         match status {
             401 => {
                 Err(Error::Unauthorized { address: address.to_string(), sent: self.sent, reason })
@@ -232,14 +232,14 @@ impl LiveClient {
         }
     }
 
-    /// A connection that failed, in words; asks once more in the other protocol, as that is the usual mistake.
+    /// Why a connection failed. The usual mistake is the wrong protocol, so the other one is tried.
     async fn why_not(&self, address: &Address, source: io::Error) -> Error {
         if let Some(error) = tls_error(&source)
             && let Some(why) = untrusted(error, &address.host)
         {
             return Error::Peer { address: address.to_string(), why };
         }
-        // In TLS 1.3 a server refuses a client only after the client believes that all went well.
+        // In TLS 1.3 a server refuses the client certificate only after the handshake is complete for the client.
         if source.to_string().contains("CertificateRequired") {
             return Error::Peer {
                 address: address.to_string(),
@@ -265,7 +265,7 @@ impl LiveClient {
         Error::Connection { address: address.to_string(), source }
     }
 
-    /// Whether a host answers in HTTP where we spoke TLS, or the reverse. No credentials are sent.
+    /// Whether a host that is addressed with TLS answers in plain HTTP, or the reverse. No credentials are sent.
     async fn speaks_the_other(&self, address: &Address) -> bool {
         let client = HttpClient::new(self.env.clone()).with_answer_bytes_max(1 << 20);
         let client = if address.tls {
@@ -284,8 +284,8 @@ impl LiveClient {
     }
 }
 
-/// Whether another host may answer what this one did not.
-fn is_elsewhere_worth(error: &Error, method: &str) -> bool {
+/// Whether the request may succeed at another host.
+fn is_worth_another_host(error: &Error, method: &str) -> bool {
     match error {
         Error::Connection { .. } | Error::Peer { .. } => true,
         Error::Timeout { .. } => is_idempotent(method),
@@ -326,7 +326,7 @@ fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref()
 }
 
-/// Why a TLS peer is not trusted, or does not trust us, and what to do; none where TLS itself went wrong.
+/// Why one side of a TLS connection does not trust the other, and what to do; none for other errors of TLS.
 fn untrusted(error: &rustls::Error, host: &str) -> Option<String> {
     use rustls::{AlertDescription as Alert, Error as Tls};
     Some(match error {

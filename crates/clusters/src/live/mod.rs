@@ -1,14 +1,14 @@
-//! Clusters that we did not start: asking them, and looking at them.
+//! Clusters that were not started here: asking and observing them.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `address`, `tls` | where they are, whom we trust; who we are: [`crate::Credentials`] |
-//! | `client` | [`LiveClient`]: several hosts, patience, errors that say what to do |
+//! | `client` | [`LiveClient`]: several hosts, retries, errors that say what to do |
 //! | `parse` | answers as typed observations; pure |
-//! | `pacing` | when what is asked again; pure |
-//! | `questions` | what is asked, and what is lost without an answer |
-//! | `version` | who answers, and whether narrows was built for it |
-//! | `sampler` | [`Sampler`]: one look at a time, as cheap as the moment allows |
+//! | `pacing` | how often each question is asked; pure |
+//! | `questions` | paths and filters, and what is unknown without their answers |
+//! | `version` | flavour and version of a cluster, and whether narrows was built for it |
+//! | `round_trips` | round-trip times between nodes, which no API reports |
+//! | `sampler` | [`Sampler`]: one observation after another, each as cheap as the moment allows |
 //!
 //! The one rule: what is here only reads.
 

@@ -1,5 +1,5 @@
-//! When what is asked again: what changes every second with every look, what changes slowly rarely. A pure state
-//! machine.
+//! How often each question is asked: with every observation what changes every second, rarely what changes slowly. A pure
+//! state machine.
 //!
 //! Times were chosen by what each question costs nodes of OpenSearch (docs/benchmarks.md): `_nodes/stats` twice as much
 //! as `_recovery`, and that four times as much as the health.
@@ -13,22 +13,22 @@ use world::Time;
 pub(super) enum Question {
     /// The cluster's health, while recoveries are known to go on.
     Health,
-    /// The nodes' figures.
+    /// Statistics of nodes.
     Nodes,
-    /// Settings that are set, other clusters, and why copies wait although their number is the same.
+    /// Settings that are set, remote clusters, and why copies wait while their number stays the same.
     Slow,
-    /// Settings that nobody set.
+    /// Defaults of settings.
     Defaults,
-    /// Round trips of pairs of nodes that were measured before.
+    /// Round trips between nodes that were measured before.
     RoundTrips,
-    /// Round trips of pairs that were not.
+    /// Round trips between nodes that were not.
     NewPairs,
-    /// Which copies wait, although their number changes all the time.
+    /// Which copies wait, while their number changes all the time.
     Waiting,
 }
 
 const QUESTIONS: usize = 7;
-/// A look may come so much early and count all the same.
+/// How much too early an observation may be and still ask a question.
 const EARLY: Duration = Duration::from_millis(250);
 
 impl Question {
@@ -55,12 +55,12 @@ impl Pacing {
         self.asked[question as usize].is_none_or(|last| now - last + EARLY >= question.every())
     }
 
-    /// It is asked now.
+    /// Notes that a question is asked now.
     pub(super) fn ask(&mut self, question: Question, now: Time) {
         self.asked[question as usize] = Some(now);
     }
 
-    /// Whether it is time to ask, or wanted all the same; if so, it counts as asked.
+    /// Whether to ask: if it is time, or if it is `wanted` regardless. If so, it counts as asked.
     pub(super) fn take(&mut self, question: Question, now: Time, wanted: bool) -> bool {
         let asks = wanted || self.is_due(question, now);
         if asks {

@@ -1,8 +1,8 @@
-//! What is asked, and what is lost without an answer.
+//! Paths and filters of what is asked, and what is unknown without an answer.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What is sent of a recovery.
+/// The fields of a recovery that the cluster is to send.
 pub(super) const RECOVERY_FILTER: &str = "*.shards.id,*.shards.type,*.shards.stage,*.shards.primary,\
     *.shards.start_time_in_millis,*.shards.total_time_in_millis,*.shards.source.name,\
     *.shards.source.repository,*.shards.target.name,*.shards.index.size,\
@@ -14,7 +14,7 @@ pub(super) const HEALTH: &str = "/_cluster/health?filter_path=status,number_of_n
 pub(super) const CCR: &str = "/_ccr/stats?filter_path=follow_stats";
 pub(super) const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_processors";
 
-/// What a look cannot do without something, by what was asked.
+/// What an observation lacks without an answer, by path.
 pub(super) const LOST: [(&str, &str); 7] = [
     ("/_nodes/stats", "throttle, disk, network, CPU and memory of nodes"),
     ("/_cluster/health", "whether copies wait"),

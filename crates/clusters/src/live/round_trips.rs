@@ -1,8 +1,8 @@
-//! Round trips that no API tells: a node is asked for something small of its own, then for the same of another
-//! node. What the second takes longer is a round trip between them.
+//! Round trips between nodes, which no API reports: a node is asked for something small of its own, then for the same of
+//! another node. The difference of the two times is the round trip between them.
 //!
-//! Only hosts that we were given are asked. Paths through a load balancer lie: the host that answers must be the
-//! same each time.
+//! Only the hosts that were given are asked. Behind a load balancer the result is wrong, because the same host must answer
+//! each time.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ use world::Env;
 use super::{LiveClient, parse};
 use crate::Error;
 
-/// The smallest of so many counts: the others waited for something else.
+/// Each time is the shortest of so many: the others also waited for something else.
 const TRIES: usize = 3;
-/// Pairs that are measured at once.
+/// Pairs that are measured in one observation.
 const PAIRS_MAX: usize = 4;
-/// What is smaller than this is lost in what nodes do besides.
-const TELLING_MS: f64 = 1.0;
+/// Shorter round trips cannot be told from the noise of a node.
+const MEASURABLE_MS: f64 = 1.0;
 
 const LOCAL: &str = "/_nodes/_local/stats/process?filter_path=nodes.*.name";
 
-/// Round trips from the hosts that we know to those nodes that recoveries read from or write to, and to remote
-/// clusters that recoveries come from. None where nothing recovers.
+/// Round trips from the hosts that were given to the nodes that recoveries read from or write to, and to remote clusters.
+/// None where nothing recovers.
 pub(super) async fn measure(
     env: &Env,
     client: &LiveClient,
@@ -34,12 +34,12 @@ pub(super) async fn measure(
         return found;
     }
     for host in 0..client.hosts().len() {
-        // A host that does not answer is a gap that the look itself shows.
+        // A host that does not answer is a gap in the observation itself.
         let Ok((local, base_ms)) = local(env, client, host).await else { continue };
         let mut ends: Vec<&str> = Vec::new();
         for recovery in seen.recoveries.iter().filter(|recovery| !recovery.ended) {
             let pair = [recovery.source.as_deref(), recovery.target.as_deref()];
-            // A pair that this host is no end of cannot be measured from here.
+            // Only a pair that this host is part of can be measured from here.
             if pair.contains(&Some(local.as_str())) {
                 ends.extend(pair.into_iter().flatten().filter(|end| *end != local));
             }
@@ -54,7 +54,7 @@ pub(super) async fn measure(
             }
         }
         for remote in remotes.iter().filter(|remote| remote.connected != Some(false)) {
-            // The embedded engine asks the other cluster when it is asked this; others only look it up.
+            // The embedded engine asks the remote cluster for this answer; the others answer it by themselves.
             let path = if seen.cluster.flavour == "narrows" {
                 "/_remote/info".to_owned()
             } else {
@@ -68,7 +68,7 @@ pub(super) async fn measure(
     found
 }
 
-/// Who reads from whom now: nodes, or a repository and a node.
+/// Source and target of each active recovery: two nodes, or a repository and a node.
 pub(super) fn pairs(seen: &Observation) -> BTreeSet<(String, String)> {
     let active = seen.recoveries.iter().filter(|recovery| !recovery.ended);
     let pair = |recovery: &Recovery| {
@@ -79,15 +79,15 @@ pub(super) fn pairs(seen: &Observation) -> BTreeSet<(String, String)> {
 }
 
 fn push(found: &mut Vec<RoundTrip>, from: &str, to: &str, rtt_ms: f64) {
-    if rtt_ms >= TELLING_MS {
+    if rtt_ms >= MEASURABLE_MS {
         found.push(RoundTrip { from: from.to_owned(), to: to.to_owned(), rtt_ms });
-    } else if rtt_ms > -TELLING_MS {
-        // Known to be near; how near is below what can be told.
+    } else if rtt_ms > -MEASURABLE_MS {
+        // Too short to be measured.
         found.push(RoundTrip { from: from.to_owned(), to: to.to_owned(), rtt_ms: 0.0 });
     }
 }
 
-/// The name of the node behind a host, and what asking it alone takes.
+/// The name of the node behind a host, and how long its own answer takes.
 async fn local(env: &Env, client: &LiveClient, host: usize) -> Result<(String, f64), Error> {
     let answer = client.get_from(host, LOCAL).await?;
     let name = parse::names(&answer).into_iter().next().map(|(_, name)| name).unwrap_or_default();

@@ -1,7 +1,9 @@
-//! One look at a cluster after another, each as cheap as the moment allows.
+//! One observation of a cluster after another, each as cheap as the moment allows.
 //!
-//! What changes slowly is asked rarely (see `pacing`), what costs most only where something cheaper says that there is
-//! something to see: where nothing recovers, a light look is one question, the cluster's health. Nothing that fails ends a look, save that nobody answers or that the credentials are wrong.
+//! What changes slowly is asked rarely (see `pacing`), and what costs most is asked only where a cheaper answer says that
+//! there is something to see: where nothing recovers, a light observation is one request, the cluster's health. A
+//! question that fails leaves a gap in the observation; only where no host answers or the credentials are wrong does the
+//! observation fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,23 +19,23 @@ use super::questions::{CCR, CORES, HEALTH, LOST, RECOVERY_FILTER, SHARD_COLUMNS,
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
 
-/// Waiting copies of which an explanation is asked at once.
+/// Waiting copies that are explained in one observation.
 const EXPLAINED_MAX: usize = 3;
-/// Indices of which an ended recovery is looked up at once.
+/// Indices whose ended recoveries are looked up in one observation.
 const ENDED_MAX: usize = 5;
 
-/// How much a look asks for.
+/// How much an observation asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// What a look every second can afford, for as long as one likes.
+    /// What can be asked every second for as long as one likes.
     Light,
-    /// Every part of the nodes' figures each time, for a while.
+    /// Also the statistics of nodes every time; for a while.
     Full,
-    /// Also what threads do, how nodes see each other, and everything that changes slowly.
+    /// Also hot threads, adaptive replica selection, and everything that changes slowly.
     Deep,
 }
 
-/// Looks at one cluster.
+/// Observes one cluster.
 pub struct Sampler {
     env: Env,
     client: LiveClient,
@@ -43,19 +45,19 @@ pub struct Sampler {
     metrics: Vec<&'static str>,
     cores: BTreeMap<String, u64>,
     seen_nodes: BTreeSet<String>,
-    /// Those of them that did not answer when nodes were last asked, and how many did.
+    /// Nodes that have left, and how many there were, when statistics of nodes were last asked.
     gone: Vec<String>,
     answered: u64,
-    /// As last told.
+    /// The last health that was asked.
     health: Option<Health>,
-    /// Settings as last told, those that nobody set included.
+    /// The last settings that were asked, defaults included.
     settings: Option<BTreeMap<String, Setting>>,
-    /// Pairs of source and target whose round trip was measured, or could not be.
+    /// Pairs of source and target whose round trip was measured, or cannot be.
     measured: BTreeSet<(String, String)>,
-    /// Recoveries that were active at the last look.
+    /// Recoveries that were active in the last observation.
     active: Vec<Recovery>,
     waiting: Vec<WaitingCopy>,
-    /// Counts of waiting copies when `waiting` was asked.
+    /// The counts of waiting copies for which `waiting` was asked.
     counted: Option<(Option<u64>, Option<u64>)>,
     has_remotes: bool,
     remotes: Vec<Remote>,
@@ -65,12 +67,12 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Asks who answers. Fails where nobody does, where the credentials are wrong, or where it is no cluster.
+    /// Asks for the version. Fails where no host answers, where the credentials are wrong, or where it is no cluster.
     pub async fn connect(env: &Env, client: LiveClient) -> Result<Self, Error> {
         let mut gaps = BTreeMap::new();
         let identity = match ask_version(&client).await {
             Ok((_, identity)) => identity,
-            // A role may be allowed to monitor and not to ask this.
+            // A role may be allowed to monitor the cluster and not to ask for this.
             Err(error @ Error::Forbidden { .. }) => {
                 let lost = "the flavour and version of the cluster".to_owned();
                 gaps.insert("/".into(), Gap { path: "/".into(), found: error.to_string(), lost });
@@ -102,22 +104,22 @@ impl Sampler {
         })
     }
 
-    /// Who answers.
+    /// The name, flavour and version of the cluster.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The client, for what else is asked of the same cluster.
+    /// The client, for other requests to the same cluster.
     pub fn client(&self) -> &LiveClient {
         &self.client
     }
 
-    /// Refuses a version that this was not built for. One that is not told is none.
+    /// Refuses a version that narrows was not built for. A version that is unknown is not refused.
     pub fn check_version(&self) -> Result<(), Error> {
         check_version(&self.identity)
     }
 
-    /// Looks once.
+    /// Makes one observation.
     pub async fn look(&mut self, depth: Depth) -> Result<Observation, Error> {
         let began = self.env.now();
         let (requests, bytes) = self.client.cost();
@@ -153,8 +155,8 @@ impl Sampler {
         Ok(seen)
     }
 
-    /// The cluster's health. While recoveries go on it is asked rarely, and what was told last counts: they are seen
-    /// themselves.
+    /// The cluster's health. While recoveries go on, which are observed themselves, it is asked rarely and the last answer
+    /// counts.
     async fn health_if_due(&mut self, depth: Depth, now: Time) -> Result<Option<Health>, Error> {
         let wanted = depth != Depth::Light || self.active.is_empty() || self.health.is_none();
         if self.pacing.take(Question::Health, now, wanted) {
@@ -164,7 +166,7 @@ impl Sampler {
         Ok(self.health.clone())
     }
 
-    /// The nodes' figures, from time to time, and where another number of nodes is there.
+    /// Statistics of nodes, from time to time, and when the number of nodes has changed.
     async fn nodes_if_due(
         &mut self,
         depth: Depth,
@@ -186,7 +188,7 @@ impl Sampler {
         nodes
     }
 
-    /// Settings. Those that nobody set are many, and change only where another one was set or taken back.
+    /// Settings. Defaults are many, so they are asked again only when a setting was set or reset.
     async fn settings(&mut self, depth: Depth, now: Time) -> Result<(), Error> {
         const NAME: &str = "/_cluster/settings";
         let asks_all = self.settings.is_none() || depth == Depth::Deep;
@@ -209,7 +211,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Measured again from time to time, and soon where another pair of nodes recovers.
+    /// Round trips are measured again from time to time, and soon when another pair of nodes recovers.
     async fn round_trips_if_due(
         &mut self,
         seen: &Observation,
@@ -250,7 +252,7 @@ impl Sampler {
             let remotes = self.try_ask("/_remote/info").await?;
             self.remotes = remotes.as_ref().map(parse::remotes).unwrap_or_default();
             seen.remotes = self.remotes.clone();
-            // Asked again all the same: one may be added while we look.
+            // Asked again even if there are none: one may be added meanwhile.
             self.has_remotes = remotes.is_some();
         }
         Ok(())
@@ -261,7 +263,7 @@ impl Sampler {
             let mut metrics = self.metrics.join(",");
             let deep = depth == Depth::Deep && self.identity.flavour != "narrows";
             if deep {
-                // Before `indices`, which has parts of its own.
+                // Before `indices`, after which its own parts follow in the path.
                 metrics = format!("adaptive_selection,{metrics}");
             }
             let path = format!(
@@ -283,7 +285,7 @@ impl Sampler {
         }
     }
 
-    /// Asks no more for a part that this version does not know.
+    /// Removes the metric that this version of the cluster does not know, so that it is not asked again.
     fn drop_metric(&mut self, reason: &str) -> bool {
         let before = self.metrics.len();
         if reason.contains("unrecognized metric") {
@@ -293,8 +295,8 @@ impl Sampler {
         self.metrics.len() < before
     }
 
-    /// What is active, and once more what was active before. Not asked where nothing can be: on a cluster of
-    /// thousands of shards this question goes to all of them.
+    /// The active recoveries, and once more those that were active before. Not asked where none can be active: on a cluster
+    /// of thousands of shards this request goes to all of them.
     async fn recoveries(
         &mut self,
         nodes: &[Node],
@@ -312,7 +314,7 @@ impl Sampler {
                 .as_ref()
                 .map(parse::recoveries)
                 .unwrap_or_default();
-            // Some versions show what is done for a moment.
+            // Some versions still show a recovery for a moment when it is done.
             found.retain(|recovery| recovery.stage != "DONE");
         }
         let active = found.clone();
@@ -325,7 +327,7 @@ impl Sampler {
         Ok(found)
     }
 
-    /// The end of recoveries that are no longer active: a short one would leave nothing but its first moments.
+    /// The final state of recoveries that are no longer active: of a short one only its first moments were observed.
     async fn ended(&mut self, mut ended: Vec<Recovery>) -> Result<Vec<Recovery>, Error> {
         let indices: BTreeSet<&str> =
             ended.iter().map(|recovery| recovery.index.as_str()).take(ENDED_MAX).collect();
@@ -368,7 +370,7 @@ impl Sampler {
             let mut unassigned: Vec<usize> = (0..self.waiting.len())
                 .filter(|index| self.waiting[*index].state == "UNASSIGNED")
                 .collect();
-            // Replicas mostly wait for their primaries.
+            // Primaries first: replicas mostly wait for theirs.
             unassigned.sort_by_key(|index| !self.waiting[*index].primary);
             for index in unassigned.into_iter().take(EXPLAINED_MAX) {
                 self.explain(index).await?;
@@ -390,7 +392,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Followers, at every look once there are some; whether there are any, from time to time.
+    /// Followers, in every observation once there are some; until then from time to time.
     async fn followers(&mut self, slow: bool) -> Result<Vec<record::observation::Follower>, Error> {
         if !self.follows || !(slow || self.has_followers) {
             return Ok(Vec::new());
@@ -423,7 +425,7 @@ impl Sampler {
         }
     }
 
-    /// Asks; what is refused becomes a gap.
+    /// Asks; a failure becomes a gap.
     async fn ask(&mut self, name: &'static str, path: &str) -> Result<Option<Value>, Error> {
         match self.client.get(path).await {
             Ok(answer) => {
@@ -437,21 +439,21 @@ impl Sampler {
         }
     }
 
-    /// Asks for something that many clusters do not have; its absence is no gap.
+    /// Asks for something that many clusters do not have; a failure is no gap.
     async fn try_ask(&self, path: &str) -> Result<Option<Value>, Error> {
         match self.client.get(path).await {
             Ok(answer) => Ok(Some(answer)),
-            Err(error) if ends_a_look(&error) => Err(error),
+            Err(error) if ends_observation(&error) => Err(error),
             Err(_) => Ok(None),
         }
     }
 
     fn lose(&mut self, name: &str, error: Error) -> Result<(), Error> {
-        // Without recoveries there is nothing to see, and nothing that could be called well.
+        // Without recoveries there is nothing to judge, not even that all is well.
         let is_all = name == "/_recovery" && matches!(error, Error::Forbidden { .. });
-        // Threads are asked for last and take longest: a starved node answers everything else.
+        // Hot threads are asked for last and take longest: a node that lacks CPU answers everything else.
         let is_last = name == "/_nodes/hot_threads";
-        if is_all || (ends_a_look(&error) && !is_last) {
+        if is_all || (ends_observation(&error) && !is_last) {
             return Err(error);
         }
         let lost = LOST.iter().find(|(path, _)| *path == name).map_or("", |(_, lost)| lost);
@@ -461,8 +463,8 @@ impl Sampler {
     }
 }
 
-/// Without an answer from anybody, or without being known, there is nothing more to ask.
-fn ends_a_look(error: &Error) -> bool {
+/// Whether nothing more can be asked: no host answers, or none accepts the credentials.
+fn ends_observation(error: &Error) -> bool {
     matches!(
         error,
         Error::Connection { .. }

@@ -1,4 +1,4 @@
-//! Who answers, and whether narrows was built for it.
+//! Flavour and version of a cluster, and whether narrows was built for it.
 
 use record::observation::Identity;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{LiveClient, parse};
 use crate::Error;
 
-/// Asks a host what it is: its whole answer, and what that tells. Fails where that is no cluster.
+/// Asks a host for its version: the whole answer, and the identity in it. Fails where the host is no cluster.
 pub(crate) async fn ask_version(client: &LiveClient) -> Result<(Value, Identity), Error> {
     let answer = client.get("/").await?;
     let identity = parse::identity(&answer).ok_or_else(|| Error::NotJson {
@@ -17,7 +17,7 @@ pub(crate) async fn ask_version(client: &LiveClient) -> Result<(Value, Identity)
     Ok((answer, identity))
 }
 
-/// Refuses a version that this was not built for. One that is not told is none.
+/// Refuses a version that narrows was not built for. A version that is unknown is not refused.
 pub(crate) fn check_version(identity: &Identity) -> Result<(), Error> {
     let Identity { flavour, version, .. } = identity;
     let major = version.split('.').next().and_then(|text| text.parse::<u32>().ok());

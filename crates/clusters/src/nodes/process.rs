@@ -1,9 +1,8 @@
 //! A node as a child process.
 //!
-//! The child reads what it is started with from the first line of standard input, and ends when that input
-//! ends. So no node outlives the process that started it, even if that is killed. Between the two may come lines that
-//! are an [`Order`] each. Before an end in order comes a line [`STOP`]; without it, the runner has vanished, and what is
-//! temporary is the nodes' to remove.
+//! The child reads its configuration from the first line of standard input, and ends when that input ends. So no node
+//! outlives the process that started it, even if that is killed. Between the two, each line is an [`Order`]. A line [`STOP`]
+//! comes before an orderly end; without it the runner has vanished, and the nodes remove the temporary directory.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -30,13 +29,13 @@ const START_PATIENCE: Duration = Duration::from_secs(60);
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the system may take to end a killed process.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
-/// Lines of standard error that are kept.
+/// How many lines of standard error are kept.
 const STDERR_LINES: usize = 20;
 
 /// Exit code of a node whose address another process has taken: it may be free again soon (`EX_TEMPFAIL` of
 /// `sysexits.h`).
 pub const ADDRESS_TAKEN: u8 = 75;
-/// Exit code of a process with a thread that panicked, as Rust has it.
+/// Exit code of a process that panicked, as Rust has it.
 const PANICKED: i32 = 101;
 
 /// What a node's process is started with: the first line on its standard input, as JSON.
@@ -44,7 +43,7 @@ const PANICKED: i32 = 101;
 pub struct NodeStart {
     /// The node.
     pub config: NodeConfig,
-    /// A directory of the runner's above its data, that goes with the last process that uses it.
+    /// The runner's temporary directory, which holds the node's data; the last process that uses it removes it.
     pub temporary: Option<PathBuf>,
 }
 
@@ -59,12 +58,12 @@ pub struct NodeReady {
     pub http: String,
 }
 
-/// Makes every panic of this process, in whatever thread or task, its end. A node that has lost a task would
-/// neither work nor be seen to be gone.
+/// Has every panic of this process, in whatever thread or task, end the process. A node that has lost a task would neither
+/// work nor be seen to be gone.
 pub fn end_process_on_panic() {
-    let tell = std::panic::take_hook();
+    let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        tell(panic);
+        print(panic);
         std::process::exit(PANICKED);
     }));
 }
@@ -77,16 +76,16 @@ pub(crate) struct NodeProcess {
     stdin: Option<ChildStdin>,
     stderr: Rc<RefCell<VecDeque<String>>>,
     reader: Task<()>,
-    /// Whether its end is news: it has been ready, and nobody has told it to end.
+    /// Whether its end is a failure: it has been ready, and nobody has told it to end.
     watched: Rc<Cell<bool>>,
     ends: Rc<Notify>,
-    /// Faults that last: standing still, and having but a share of the cores.
+    /// Faults that last until they are dropped.
     paused: Option<ProcessFault>,
     slowed: Option<ProcessFault>,
 }
 
 impl NodeProcess {
-    /// Starts `program node` and waits until it is ready. `ends` is told when it ends by itself after that.
+    /// Starts `program node` and waits until it is ready. `ends` is notified if it ends by itself after that.
     pub(crate) async fn start(
         env: &Env,
         program: &Path,
@@ -111,8 +110,8 @@ impl NodeProcess {
         }
     }
 
-    /// Starts a command, gives it `input`, which stays open, and waits for its first line. Its end is news from
-    /// [`NodeProcess::watch`] on.
+    /// Starts a command, writes `input` to its standard input, which stays open, and waits for its first line. Its end is a
+    /// failure from [`NodeProcess::watch`] on.
     pub(crate) async fn spawn(
         env: &Env,
         name: &str,
@@ -121,7 +120,7 @@ impl NodeProcess {
         ends: &Rc<Notify>,
     ) -> Result<(NodeProcess, String), Error> {
         let path = command.as_std().get_program().into();
-        // What a node needs to know of them comes with its configuration.
+        // A node gets the credentials that it needs with its configuration.
         for name in credentials::VARIABLES {
             command.env_remove(name);
         }
@@ -139,11 +138,11 @@ impl NodeProcess {
         let errors = child.stderr.take().expect("it is piped");
         let stderr = Rc::new(RefCell::new(VecDeque::new()));
         let watched = Rc::new(Cell::new(false));
-        let (kept, is_news, told) = (stderr.clone(), watched.clone(), ends.clone());
+        let (last_lines, is_failure, ends_here) = (stderr.clone(), watched.clone(), ends.clone());
         let reader = env.spawn("reads a node's errors", async move {
-            keep_last_lines(errors, kept).await;
-            if is_news.get() {
-                told.notify_one();
+            keep_last_lines(errors, last_lines).await;
+            if is_failure.get() {
+                ends_here.notify_one();
             }
         });
         let mut process = NodeProcess {
@@ -170,17 +169,17 @@ impl NodeProcess {
         }
     }
 
-    /// Its end is news from now on, unless it is told to end.
+    /// From now on its end is a failure, unless it is told to end.
     pub(crate) fn watch(&self) {
         self.watched.set(true);
-        // It may have ended before anybody watched.
+        // It may have ended already.
         if self.reader.is_finished() {
             self.ends.notify_one();
         }
     }
 
     async fn failed(&mut self, what: &str) -> Error {
-        // What it still has to say comes before its end.
+        // Its last lines arrive before its end.
         let _ = self.env.timeout(Duration::from_secs(1), self.child.wait()).await;
         if !self.reader.is_finished() {
             let _ = self.env.timeout(Duration::from_millis(200), &mut self.reader).await;
@@ -194,7 +193,7 @@ impl NodeProcess {
         Error::Node { node: self.name.clone(), what: what.to_owned(), stderr }
     }
 
-    /// Has it stand still, or go on. The error is a sentence.
+    /// Pauses it, or has it go on. The error is a sentence.
     pub(crate) fn pause(&mut self, pauses: bool) -> Result<(), String> {
         self.paused = None;
         if let Some(pid) = self.child.id().filter(|_| pauses) {
@@ -228,7 +227,7 @@ impl NodeProcess {
         let _ = self.child.kill().await;
     }
 
-    /// Ends its input, and waits for what it makes of that; none where that takes too long.
+    /// Closes its input, and waits for its end; none where that takes too long.
     async fn end_in_order(&mut self) -> Option<ExitStatus> {
         (self.paused, self.slowed) = (None, None);
         self.watched.set(false);
@@ -264,15 +263,15 @@ impl RunningNode for NodeProcess {
     }
 }
 
-async fn keep_last_lines(errors: ChildStderr, kept: Rc<RefCell<VecDeque<String>>>) {
+async fn keep_last_lines(errors: ChildStderr, last_lines: Rc<RefCell<VecDeque<String>>>) {
     let (mut errors, mut line) = (BufReader::new(errors), Vec::new());
     while let Ok(1..) = errors.read_until(b'\n', &mut line).await {
         let line = String::from_utf8_lossy(&std::mem::take(&mut line)).trim_end().to_owned();
-        let mut kept = kept.borrow_mut();
-        if kept.len() == STDERR_LINES {
-            kept.pop_front();
+        let mut last_lines = last_lines.borrow_mut();
+        if last_lines.len() == STDERR_LINES {
+            last_lines.pop_front();
         }
-        kept.push_back(line);
+        last_lines.push_back(line);
     }
 }
 

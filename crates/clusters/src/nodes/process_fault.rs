@@ -1,13 +1,13 @@
-//! Faults of a process: paused, held to a share of the cores, or kept company there. A small shell is between us and the fault: it undoes it
-//! when its input ends, so that a process is not left standing when this one is killed.
+//! Faults of a process: paused, limited to a share of the cores, or with other processes beside it there. A small shell
+//! brings the fault about and undoes it when its input ends, so that a process is not left paused when this one is killed.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-/// What the scheduler of the kernel counts a share of cores in.
+/// The period of the kernel's scheduler in which a share of cores is counted.
 const PERIOD_US: u64 = 20_000;
 
-/// `$1` is the process. The signal reaches it a moment after it is sent: done is when it stands.
+/// `$1` is the process. It stops a moment after the signal is sent, so the script waits until it has.
 const PAUSE: &str = r#"
 kill -STOP "$1" || exit 1
 for n in 1 2 3 4 5 6 7 8 9 10; do
@@ -18,8 +18,8 @@ echo done
 cat > /dev/null
 kill -CONT "$1""#;
 
-/// `$1` is the process, `$2` the period and `$3` what it may run of that, in microseconds; `$4` is how many processes of
-/// `stress-ng` share that with it. Control groups of either version; the process goes back to where it was.
+/// `$1` is the process, `$2` the period and `$3` the quota in it, in microseconds; `$4` is how many processes of `stress-ng`
+/// share that quota. Works with control groups of either version; at the end the process goes back to its own group.
 const SLOW: &str = r#"
 if [ -d /sys/fs/cgroup/cpu ]; then
   root=/sys/fs/cgroup/cpu
@@ -45,11 +45,11 @@ cat > /dev/null
 echo "$1" > "$root$own/cgroup.procs" 2> /dev/null
 for n in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" 2> /dev/null && exit 0; sleep 0.05; done"#;
 
-/// A fault that lasts as long as this does.
+/// A fault that lasts until this is dropped.
 pub(crate) struct ProcessFault(Child);
 
 impl ProcessFault {
-    /// Stops a process.
+    /// Pauses a process.
     pub(crate) fn pause(pid: u32) -> Result<ProcessFault, String> {
         ProcessFault::begin(PAUSE, &[pid.to_string()])
     }
@@ -88,7 +88,7 @@ impl ProcessFault {
             .map_err(|error| format!("sh: {error}"))?;
         let mut said = String::new();
         let stdout = child.stdout.take().expect("it is piped");
-        // Its end is an answer, too.
+        // An end of its output is an answer, too.
         let _ = BufReader::new(stdout).read_line(&mut said);
         if said.trim() == "done" {
             return Ok(ProcessFault(child));
@@ -156,10 +156,10 @@ mod tests {
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
-    /// Its company gets as much as itself, and is gone with the fault. Needs control groups and `stress-ng`, where they
-    /// are not there is an error or nothing to see.
+    /// Competitors get as much as the process itself, and end with the fault. Without control groups and `stress-ng` there
+    /// is nothing to see.
     #[test]
-    fn a_process_shares_its_cores_with_company() {
+    fn a_process_shares_its_cores_with_competitors() {
         let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let members = || {
             let own = std::fs::read_to_string(format!("/proc/{}/cgroup", busy.id())).unwrap();
@@ -180,7 +180,7 @@ mod tests {
             let others = |pids: Vec<u32>| -> Vec<u32> {
                 pids.into_iter().filter(|pid| *pid != busy.id()).collect()
             };
-            // Its company is there, and gets time of the same group.
+            // Competitors get time of the same group.
             while others(members()).into_iter().map(ticks).sum::<u64>() < 10 {
                 assert!(std::time::Instant::now() < give_up, "{:?}", members());
                 std::thread::sleep(std::time::Duration::from_millis(10));

@@ -1,8 +1,8 @@
-//! A disk of a node's own that can be filled while the node runs: a file system in memory below its copies, which is made as
-//! small as what is on it and what is left free.
+//! A disk of a node's own that can be filled while the node runs: a file system in memory below its shard copies, which is
+//! resized to what is used and what is to be left free.
 //!
-//! Such a file system needs the right to mount. It goes with the namespace of mounts of the process that made it: whoever
-//! wants nothing to be left behind has one of its own (`unshare --mount`).
+//! That needs the right to mount. The mount goes with the mount namespace of the process that made it, so nothing is left
+//! behind by a process that has one of its own (`unshare --mount`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use crate::Error;
 
-/// As large as nobody fills it who does not mean to.
+/// Its size while it is not filled: larger than any test needs.
 const WHOLE_BYTES: u64 = 2 << 30;
 
-/// How often a full disk is looked at for room that its node made.
+/// How often a full disk is checked for room that its node has made.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The disks of some nodes.
@@ -55,8 +55,8 @@ impl SmallDisks {
         Ok(())
     }
 
-    /// Leaves so many bytes of room, or all that there was. Room that the node makes while its disk is full is not given
-    /// back to it: as where others fill the disk.
+    /// Leaves `free_bytes` of room, or lifts the limit. Room that the node makes while its disk is full is not given back to
+    /// it, as if somebody else filled the disk.
     pub(crate) fn limit(
         &mut self,
         target: &'static str,
@@ -76,11 +76,11 @@ impl SmallDisks {
         done.map_err(|why| refused(target, node, why))
     }
 
-    /// Takes them away. What is busy stays until nobody uses it.
+    /// Unmounts them. A disk in use stays until nobody uses it.
     pub(crate) fn clear(&mut self) {
         self.full.clear();
         for path in std::mem::take(&mut self.mounted).into_values() {
-            // Where it fails, the namespace takes it along when its last process ends.
+            // Where this fails, the mount ends with the last process of the namespace.
             let _ = Command::new("umount").arg("--lazy").arg(path).status();
         }
     }
@@ -92,7 +92,7 @@ impl Drop for SmallDisks {
     }
 }
 
-/// A disk that is full, until it is dropped. Its size stays as it is then.
+/// Keeps a disk full until it is dropped; the disk keeps its last size.
 struct Full {
     stop: Option<Sender<()>>,
     keeper: Option<JoinHandle<()>>,
@@ -105,7 +105,7 @@ impl Full {
         let path = path.to_owned();
         let keep = move || {
             while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                // What cannot be done now is done at the next look.
+                // What fails now is tried again at the next check.
                 if used(&path).is_ok_and(|used| used + free_bytes < size) {
                     size = shrink(&path, free_bytes).unwrap_or(size);
                 }
@@ -128,14 +128,14 @@ impl Drop for Full {
     }
 }
 
-/// Makes a file system as small as what is on it and what is left free. Answers its size, bytes.
+/// Resizes a file system to what is used and what is to be left free. Returns its size, bytes.
 fn shrink(path: &Path, free_bytes: u64) -> Result<u64, String> {
     let used = || used(path).map_err(|error| error.to_string());
     let mut before = used()?;
     loop {
         let size = (before + free_bytes).max(1);
         let done = resize(path, size);
-        // A node that goes on writing may be past that size by now, which is refused.
+        // A node that goes on writing may use more than that by now; then the kernel refuses the size.
         let now = used()?;
         if done.is_ok() || now <= before {
             return done.map(|()| size);
@@ -148,13 +148,13 @@ fn resize(path: &Path, bytes: u64) -> Result<(), String> {
     run(Command::new("mount").args(["-o", &format!("remount,size={bytes}")]).arg(path))
 }
 
-/// Bytes of whole blocks that are in use.
+/// Used bytes, in whole blocks.
 fn used(path: &Path) -> std::io::Result<u64> {
     let stat = rustix::fs::statvfs(path)?;
     Ok((stat.f_blocks - stat.f_bfree) * stat.f_frsize)
 }
 
-/// Runs a command, or says what it said.
+/// Runs a command; the error is what it wrote.
 fn run(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| error.to_string())?;
     match output.status.success() {

@@ -1,10 +1,9 @@
-//! A directory for nodes that goes with the last process that uses it.
+//! A temporary directory for nodes, which the last process that uses it removes.
 //!
-//! The runner makes it, with a marker file in it, and removes it when it ends in order. If the runner is
-//! killed, its nodes remove it: each process holds a shared lock on the marker, which the system gives back
-//! however the process ends, and whoever is the last to leave gets the lock for himself. What is left where
-//! all of them were killed at once, the next runner removes. Nothing is ever removed but a directory with such
-//! a marker.
+//! The runner creates it, with a marker file in it, and removes it at an orderly end. If the runner is killed, its nodes remove
+//! it: each process holds a shared lock on the marker, which the system releases however the process ends, and the last
+//! process gets the exclusive lock. If all of them were killed at once, the next runner removes what is left. Only
+//! directories with such a marker are ever removed.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -19,13 +18,13 @@ const PREFIX: &str = "narrows-";
 const MARKER: &str = "narrows-temporary";
 /// What stands in it.
 const TEXT: &str = "Made by narrows for one run, which removes this directory at its end.\n";
-/// How long the last one waits for the lock of a runner that is just being killed.
+/// How long the last process waits for the lock of a runner that is just being killed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The runner's side: removes the directory when it is dropped.
 pub(crate) struct TemporaryDir {
     dir: tempfile::TempDir,
-    /// Keeps nodes from removing it.
+    /// Its lock keeps nodes from removing the directory.
     _marker: File,
 }
 
@@ -46,7 +45,7 @@ impl TemporaryDir {
 }
 
 fn make_marker(dir: &Path) -> io::Result<File> {
-    // It gets its name when it is locked, or another runner could take the directory for one that was left.
+    // It is locked before it gets its name, or another runner could take the directory for one that was left behind.
     let fresh = dir.join("marker.new");
     let mut marker = File::create_new(&fresh)?;
     marker.write_all(TEXT.as_bytes())?;
@@ -55,11 +54,11 @@ fn make_marker(dir: &Path) -> io::Result<File> {
     Ok(marker)
 }
 
-/// Removes directories whose runner and nodes are all gone; best effort, for nobody asked for it.
+/// Removes directories whose runner and nodes have all ended, as far as that is possible.
 fn sweep(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().filter_map(Result::ok) {
         let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        // Not through a link: that leads to what is somebody else's.
+        // A symbolic link may lead to somebody else's directory.
         if named
             && entry.file_type().is_ok_and(|kind| kind.is_dir())
             && let Ok(left) = TemporaryUse::begin(&entry.path())
@@ -77,7 +76,7 @@ pub struct TemporaryUse {
 }
 
 impl TemporaryUse {
-    /// Begins to use a directory that a runner has made.
+    /// Begins to use a directory that a runner has created.
     ///
     /// # Errors
     /// If it has no marker of a runner, or is being removed.
@@ -93,14 +92,14 @@ impl TemporaryUse {
         Ok(TemporaryUse { dir: dir.to_owned(), marker })
     }
 
-    /// Ends the use after the runner has vanished. The last one removes the directory, and answers `true`.
-    /// Waits up to two seconds for others to end.
+    /// Ends the use after the runner has vanished. The last process removes the directory and gets `true`. Waits up to two
+    /// seconds for the others to end.
     pub fn end_without_runner(self) -> io::Result<bool> {
         self.end_within(PATIENCE)
     }
 
     fn end_within(self, patience: Duration) -> io::Result<bool> {
-        // Not a stronger lock in place of the weaker: two who try that at once could both be refused.
+        // The shared lock is released first: two processes that upgraded theirs at once could both be refused.
         self.marker.unlock()?;
         let give_up = Instant::now() + patience;
         loop {
@@ -113,7 +112,7 @@ impl TemporaryUse {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
-        // Another who was the last has removed it meanwhile.
+        // Another process was the last and has removed it meanwhile.
         if !self.dir.join(MARKER).is_file() {
             return Ok(false);
         }

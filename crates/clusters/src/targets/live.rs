@@ -1,7 +1,7 @@
-//! Clusters that are already there, as a target.
+//! Clusters that are already there.
 //!
-//! Of one cluster, two data nodes take the places of the sites: an index is kept on the near one, then copied to the far
-//! one. Two clusters take the places of leader and follower. There is no link of ours between them.
+//! Of one cluster, two data nodes stand for the two sites: an index is kept on the near one, then copied to the far one. Two
+//! clusters stand for leader and follower. There is no link emulator between them.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::http::Answer;
 use crate::topology::{NodeHandle, TopologySpec};
 use crate::{Asker, Error};
 
-/// A site of a topology, and what takes its place.
+/// A site of the topology, and the nodes that stand for it.
 struct Site {
     name: String,
     /// Which of the clusters it is part of.
@@ -24,28 +24,28 @@ struct Site {
     nodes: Vec<NodeHandle>,
 }
 
-/// Live clusters as a target. Whoever makes one has been allowed to change them.
+/// Clusters that are already there: `--on URL`. Whoever makes this has permission to change them.
 pub struct LiveClusters {
     clusters: Vec<Rc<LiveCluster>>,
     sites: Vec<Site>,
-    /// What could not be put back, and what was left.
+    /// How putting everything back went.
     ended: Option<Result<Vec<String>, Error>>,
 }
 
 impl LiveClusters {
-    /// A target of one cluster, or of two: the one that has the data, and the one that follows.
+    /// One cluster, or two: the leader and the follower.
     pub fn new(clusters: Vec<LiveCluster>) -> Self {
         let clusters = clusters.into_iter().map(Rc::new).collect();
         LiveClusters { clusters, sites: Vec::new(), ended: None }
     }
 
-    /// How [`Clusters::stop`] went: what was left as it is, a sentence each, or why nothing could be put back. The
-    /// journal is still there in that case.
+    /// How [`Clusters::stop`] went: a sentence for each change that was left, or why nothing could be put back; then the
+    /// journal is still there.
     pub fn ended(&mut self) -> Option<Result<Vec<String>, Error>> {
         self.ended.take()
     }
 
-    /// What takes the places of the sites: the first data nodes by name, or all those of a cluster each.
+    /// Finds the nodes that stand for the sites: the first data nodes by name, or all of a cluster each.
     async fn find_sites(&mut self, topology: &TopologySpec) -> Result<(), Error> {
         let names = topology.clusters.iter().map(|site| site.name.clone());
         match (topology.joined, self.clusters.as_slice()) {
@@ -143,7 +143,7 @@ impl Clusters for LiveClusters {
 
     async fn stop(&mut self) {
         let mut left = Vec::new();
-        // The one that follows first. What one cannot be given back does not keep the others from it.
+        // The follower first. A cluster that cannot be put back does not keep the others from it.
         for cluster in self.clusters.iter().rev() {
             match cluster.end().await {
                 Some(Ok(sentences)) => left.extend(sentences),

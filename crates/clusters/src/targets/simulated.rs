@@ -37,7 +37,7 @@ struct CopyOnNode {
 }
 
 impl CopyOnNode {
-    /// This shard's part of what all shards have together, in whole numbers.
+    /// This shard's share of a figure of the whole index, in whole numbers that add up to it.
     fn part(&self, whole: u64) -> u64 {
         let shards = u128::from(self.shards);
         let below = |shard: u32| (u128::from(whole) * u128::from(shard) / shards) as u64;
@@ -70,7 +70,7 @@ impl VirtualClusters {
         }
     }
 
-    /// Draws the host of a node anew.
+    /// Draws another host for a node.
     fn draw_host(&self, node: &str) {
         // From random numbers of the host's own, so that other hosts do not change what is drawn for this one.
         let draw = self.env.host(&format!("{node}, its kind")).random_u64();
@@ -96,6 +96,7 @@ impl VirtualClusters {
         Ok(self.env.host(node))
     }
 
+    /// Puts each node of a cluster on a host that is drawn from a model.
     fn give_hosts(&self, cluster: &str, host: &Host) {
         for node in self.nodes.of(cluster) {
             let name = &node.handle.name;
@@ -103,7 +104,7 @@ impl VirtualClusters {
         }
     }
 
-    /// Does something with every copy of an index at once.
+    /// Does something with all copies of an index concurrently.
     async fn on_copies<F: Future<Output = Result<(), Failure>>>(
         &self,
         cluster: &str,
@@ -133,7 +134,7 @@ impl VirtualClusters {
         try_join_all(acts).await.map(|_| ())
     }
 
-    /// Starts a node on its host; one that does not come up leaves no task there.
+    /// Starts a node on its host; where that fails, no task is left there.
     async fn start_host(&self, config: &NodeConfig) -> Result<Node, Error> {
         if !self.draws.borrow().contains_key(&config.name) {
             self.draw_host(&config.name);

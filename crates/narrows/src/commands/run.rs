@@ -154,7 +154,7 @@ fn execute(args: &Args) -> anyhow::Result<Executed> {
             Ok(target.with_small_disks(resolved.full_disks()))
         }),
         On::OpenSearch => on_real(&resolved, &mut writer, &mut manifest, |env| {
-            Ok(args.opensearch.target(env)?.with_doors(resolved.cuts_nodes_off()))
+            Ok(args.opensearch.target(env)?.with_node_links(resolved.cuts_nodes_off()))
         }),
         On::Virtual => on_virtual(&resolved, writer),
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use clusters::live::Depth;
-use clusters::{Borrowed, ClusterIdentity, Error};
+use clusters::{BorrowedSettings, ClusterIdentity, Error};
 use insight::diagnosis::Diagnosis;
 use insight::diagnosis::probe::{self, Prober, Step};
 use world::Env;
@@ -45,7 +45,7 @@ pub(crate) async fn probe(
     let dir = recording.dir();
     let hosts = client.hosts().iter().map(ToString::to_string).collect();
     let journal = restore::journal(&dir.join(restore::JOURNAL), &identity.uuid, hosts)?;
-    let mut borrowed = Borrowed::new(client, journal);
+    let mut borrowed = BorrowedSettings::new(client, journal);
     let mut prober = Prober::new(probes, 0.0);
     let work = work(looking, &mut prober, &mut borrowed, probing.aloud);
     let ended = until_told(work).await;
@@ -82,7 +82,7 @@ fn record(looking: &Looking, probing: &Probing<'_>) -> anyhow::Result<Recording>
 async fn work(
     looking: &mut Looking,
     prober: &mut Prober,
-    borrowed: &mut Borrowed,
+    borrowed: &mut BorrowedSettings,
     aloud: bool,
 ) -> anyhow::Result<()> {
     let say = |text: String| {

@@ -1,13 +1,13 @@
-//! An answer of HTTP/1.1 (RFC 9112), read piece by piece. Its body is counted; only the beginning of it is kept, so
-//! that memory is bounded whatever comes. Pure.
+//! A response of HTTP/1.1 (RFC 9112), parsed as its bytes arrive. The body is counted and only its beginning kept, so
+//! that memory is bounded. Pure.
 
-/// A head that is longer is none.
+/// A longer head is refused.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 const HEADERS_MAX: usize = 64;
-/// So much of the body is kept.
+/// How much of the body is kept.
 const KEPT_BYTES: usize = 4 << 10;
 
-/// What cannot be an answer, in words.
+/// Why the bytes are no response of HTTP/1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed(pub(super) &'static str);
 
@@ -15,33 +15,33 @@ pub(super) struct Malformed(pub(super) &'static str);
 enum State {
     /// Before the head, or in it.
     Head,
-    /// So many bytes of the body are still to come.
+    /// In a body of known length: the bytes that are still to come.
     Length(u64),
-    /// Until the connection ends.
+    /// In a body that ends with the connection.
     UntilClosed,
-    /// In the line with a chunk's size: what it is so far, and whether its digits are over.
+    /// In the line with a chunk's size: its value so far, and whether the digits have ended.
     ChunkSize { bytes: u64, digits: u32, over: bool },
-    /// In a chunk's data.
+    /// In a chunk's data: the bytes that are still to come.
     Chunk(u64),
-    /// Behind a chunk's data, before the end of the line.
+    /// After a chunk's data, before the end of the line.
     ChunkEnd,
-    /// In a line after the last chunk: whether it is empty so far.
+    /// In a trailer line: whether it is empty so far.
     Trailer { empty: bool },
-    /// All of it has come.
+    /// The response is complete.
     Done,
 }
 
-/// Reads one answer after another.
+/// Parses one response after another.
 #[derive(Debug)]
 pub(super) struct AnswerReader {
     state: State,
-    /// A head that has not come whole.
+    /// The part of the head that has arrived, while it is incomplete.
     head: Vec<u8>,
     body: Vec<u8>,
     status: u16,
     body_bytes: u64,
     keeps: bool,
-    /// Whether the request was one whose answer has no body, whatever its head says.
+    /// Whether the response has no body whatever its head says: that to `HEAD`.
     bodyless: bool,
 }
 
@@ -58,7 +58,7 @@ impl AnswerReader {
         }
     }
 
-    /// A request has been sent.
+    /// Expects the response to a request of this method.
     pub(super) fn begin(&mut self, method: &str) {
         self.state = State::Head;
         self.head.clear();
@@ -84,12 +84,13 @@ impl AnswerReader {
         self.keeps
     }
 
-    /// Whether nothing of the answer has come yet.
+    /// Whether no byte of the response has arrived.
     pub(super) fn is_untouched(&self) -> bool {
         self.state == State::Head && self.head.is_empty()
     }
 
-    /// Reads what came next; whether the answer is whole. Bytes after it are wrong: nobody asked for more.
+    /// Parses the next bytes; answers whether the response is complete. Bytes after it are an error, because requests are
+    /// not pipelined.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<bool, Malformed> {
         while !bytes.is_empty() && self.state != State::Done {
             bytes = match self.state {
@@ -120,7 +121,7 @@ impl AnswerReader {
         }
     }
 
-    /// The connection has ended; whether the answer is whole by that.
+    /// Ends the response with its connection; answers whether it is complete.
     pub(super) fn end(&mut self) -> bool {
         if self.state == State::UntilClosed {
             self.state = State::Done;
@@ -135,7 +136,7 @@ impl AnswerReader {
         self.body.extend_from_slice(&data[..data.len().min(room)]);
     }
 
-    /// The state after data of which `left` bytes are still to come; `then` where that is none.
+    /// The state after `data`, when `left` bytes are still to come; `then` when none are.
     fn after_data(&mut self, data: &[u8], left: u64, then: State) -> State {
         self.keep(data);
         match (left, then) {
@@ -145,7 +146,7 @@ impl AnswerReader {
         }
     }
 
-    /// Reads the head where it is whole, and answers what follows it.
+    /// Parses the head if it is complete, and returns the bytes after it.
     fn head<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], Malformed> {
         if self.head.is_empty() {
             if let Some(length) = self.parse(bytes)? {
@@ -169,7 +170,7 @@ impl AnswerReader {
         }
     }
 
-    /// Parses a head; its length, or none where it is not whole.
+    /// Parses a head and returns its length; none where it is incomplete.
     fn parse(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut response = httparse::Response::new(&mut headers);

@@ -1,4 +1,4 @@
-//! A connection that one client keeps: a request, its answer, the next request.
+//! A connection that one client of a load keeps: a request, its response, the next request.
 
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use super::answer::AnswerReader;
 use crate::Error;
 use crate::http::LiveOptions;
 
-/// What is read at once, at most.
+/// The most that is read at once.
 const READ_BYTES: usize = 16 << 10;
 /// A body up to this is sent in one piece with its head.
 const JOINED_BYTES: usize = 32 << 10;
@@ -26,7 +26,7 @@ const JOINED_BYTES: usize = 32 << 10;
 pub struct WireHost {
     /// `host:port`.
     address: Arc<str>,
-    /// What stands before every path.
+    /// Path prefix of every request.
     prefix: Arc<str>,
     /// The headers that are the same for every request.
     headers: Arc<str>,
@@ -92,12 +92,13 @@ pub struct WireAnswer {
 /// Why there is no answer. The connection is of no use after it.
 #[derive(Debug)]
 pub enum WireFailure {
-    /// The connection ended, or failed. Whether something of the answer had come.
+    /// The connection ended, or failed.
     Closed {
-        /// Nothing of the answer had come: a kept connection was probably closed before the request was sent.
+        /// Whether no byte of the response had arrived: then the node has probably closed an idle connection before the
+        /// request was sent.
         untouched: bool,
     },
-    /// What came is not HTTP; in words.
+    /// The bytes are no HTTP response, and why.
     Malformed(&'static str),
 }
 
@@ -134,7 +135,7 @@ impl WireConnection {
         })
     }
 
-    /// Asks, and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub async fn ask(
         &mut self,
         host: &WireHost,
@@ -147,7 +148,7 @@ impl WireConnection {
             return Err(WireFailure::Closed { untouched: true });
         }
         loop {
-            // A TLS peer that closes without a word has closed all the same.
+            // A TLS peer may close without a close_notify: that is an end, too.
             let read = self.stream.read(&mut self.buffer).await.unwrap_or_default();
             let untouched = self.reader.is_untouched();
             let whole = match read {
@@ -167,7 +168,7 @@ impl WireConnection {
         }
     }
 
-    /// Whether it may be used again: the last answer did not say that it ends with it.
+    /// Whether the connection may be used again: the last response did not close it.
     pub fn keeps(&self) -> bool {
         self.reader.keeps()
     }

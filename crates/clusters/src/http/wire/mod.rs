@@ -1,12 +1,12 @@
-//! HTTP/1.1 for loads: a connection that one client keeps for itself, and little work for each request.
+//! HTTP/1.1 for loads: a connection for each client of the load, and little work for each request.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `answer` | reading an answer piece by piece, of which only the beginning is kept. Pure |
+//! | `answer` | parsing an answer piece by piece; only the beginning of the body is kept. Pure |
 //! | `connection` | [`WireConnection`]: one request after another, plain or over TLS |
 //!
-//! Everything else asks through [`crate::RestClient`] or [`crate::live::LiveClient`], which are patient and keep whole
-//! answers; this one counts bytes, and says at once what went wrong.
+//! Everything else goes through [`crate::RestClient`] or [`crate::live::LiveClient`], which retry and keep whole answers.
+//! This client counts bytes, and reports every failure at once.
 
 mod answer;
 mod connection;

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::{count, count_at, entries, text_at};
 
-/// What is sent of the settings: those that rule transfers, allocation and links.
+/// The settings that the cluster is to send: those of transfers, allocation and links.
 pub(crate) const SETTINGS_FILTER: &str =
     "*.indices*,*.ccr*,*.cluster*,*.transport*,*.plugins*,*.indexing_pressure*,*.narrows*";
 
-/// The settings that are kept of what is sent.
+/// The settings that are kept of those.
 const KEPT: [&str; 9] = [
     "indices.recovery.",
     "ccr.indices.recovery.",
@@ -24,7 +24,7 @@ const KEPT: [&str; 9] = [
     "narrows.recovery.",
 ];
 
-/// Who answers `/`. Elasticsearch does not name its distribution; the others do.
+/// The identity in the answer to `/`. Elasticsearch does not name its distribution; the others do.
 pub(crate) fn identity(answer: &Value) -> Option<Identity> {
     let version = text_at(answer, "/version/number")?;
     let tagline = text_at(answer, "/tagline").unwrap_or_default();
@@ -51,7 +51,7 @@ pub(crate) fn health(answer: &Value) -> Option<Health> {
     })
 }
 
-/// The settings that matter, the one of highest rank of each.
+/// The settings that are kept, each as the highest scope has it.
 pub(crate) fn settings(answer: &Value) -> BTreeMap<String, Setting> {
     let mut all = BTreeMap::new();
     let ranks = [
@@ -61,7 +61,7 @@ pub(crate) fn settings(answer: &Value) -> BTreeMap<String, Setting> {
     ];
     for (key, scope) in ranks {
         for (name, value) in entries(answer.get(key)) {
-            // What stands in a remote's address or in a proxy's is nobody's business here.
+            // Addresses of remote clusters and proxies stay out of observations.
             let kept = KEPT.iter().any(|start| name.starts_with(start));
             let value = match value {
                 Value::String(text) => text.clone(),

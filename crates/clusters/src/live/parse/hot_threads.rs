@@ -1,10 +1,10 @@
-//! `_nodes/hot_threads`: a text for people, of which frames in the stacks are told.
+//! `_nodes/hot_threads`: a text for people, in which threads are classified by the frames of their stacks.
 
 use std::collections::BTreeMap;
 
 use record::observation::HotThreads;
 
-/// What a stack is about: the first whose frames it shows.
+/// Kinds of threads, each with the frames that show it; the first that matches counts.
 const KINDS: [(&str, &[&str]); 7] = [
     ("rate_limiter", &["RateLimiter.pause", "SimpleRateLimiter", "RateLimiter$"]),
     ("tls", &["SSLEngine", "SslHandler", "javax.crypto", "sun.security.ssl", "GaloisCounterMode"]),
@@ -29,7 +29,7 @@ const KINDS: [(&str, &[&str]); 7] = [
     ),
 ];
 
-/// Threads of each node by what their stacks show. Whatever else is running is not counted.
+/// How many threads of each kind each node has. Threads of no kind are not counted.
 pub(crate) fn hot_threads(text: &str) -> Vec<HotThreads> {
     let mut nodes: Vec<HotThreads> = Vec::new();
     let mut stack = String::new();

@@ -1,6 +1,6 @@
-//! What a cluster answers, as typed observations.
+//! Answers of a cluster as typed observations.
 //!
-//! The one rule: any JSON goes in, and nothing panics. What is missing or of another kind is none; an object
+//! The one rule: any JSON goes in, and nothing panics. A field that is missing or of another type is `None`; an object
 //! without its name is left out.
 
 mod allocation;
@@ -53,7 +53,7 @@ fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The sum of some counts; none only if all of them are.
+/// The sum of the counts that are known; none where none is.
 fn sum(counts: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
     let known = counts.into_iter().flatten();
     known.fold(None, |sum, count| Some(sum.unwrap_or(0u64).saturating_add(count)))

@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use super::{count, count_at, entries, sum, text_at};
 
-/// The parts of `_nodes/stats` that a look asks for. Of `indices` only those that cost little: the others walk
-/// through every segment.
+/// The metrics of `_nodes/stats` that are asked for. Of `indices` only those that cost little: the others walk through
+/// every segment.
 pub(crate) const METRICS: [&str; 8] =
     ["os", "process", "fs", "jvm", "transport", "breaker", "indexing_pressure", "indices"];
 
 /// The parts of `indices`.
 pub(crate) const INDEX_METRICS: &str = "recovery,indexing,search,merge";
 
-/// What is sent of them.
+/// The fields of them that the cluster is to send.
 pub(crate) const FILTER: &str = "nodes.*.name,nodes.*.timestamp,nodes.*.os.cpu.percent,\
     nodes.*.os.cgroup.cpu.stat.time_throttled_nanos,nodes.*.process.cpu.total_in_millis,\
     nodes.*.process.mem.resident_in_bytes,nodes.*.fs.total.total_in_bytes,\

@@ -15,7 +15,7 @@ use crate::Error;
 
 /// A request's head is no longer than this.
 const HEAD_BYTES_MAX: u64 = 16 << 10;
-/// A connection on which nothing is asked for so long is closed.
+/// An idle connection is closed after this.
 const IDLE: Duration = Duration::from_secs(120);
 
 /// Serves a directory until it is dropped.
@@ -40,7 +40,7 @@ impl FileServer {
                     return;
                 }
                 let (Ok(stream), root) = (stream, root.clone()) else { continue };
-                // What goes wrong on a connection is seen by whoever reads from it.
+                // The reader sees what goes wrong on its connection.
                 let serve = move || drop(serve(stream, &root));
                 let _ = std::thread::Builder::new().name("repository".to_owned()).spawn(serve);
             }
@@ -58,7 +58,7 @@ impl FileServer {
 impl Drop for FileServer {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        // It waits for a connection, so it gets one.
+        // The thread waits for a connection: this one wakes it.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -84,7 +84,7 @@ fn serve(stream: TcpStream, root: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads a request's head: the path that is asked for, none inside where it is none of ours; none at the end.
+/// Reads a request's head. Outer none: the connection has ended. Inner none: the path is not served.
 fn read_target(reader: &mut impl BufRead) -> io::Result<Option<Option<PathBuf>>> {
     let mut head = reader.take(HEAD_BYTES_MAX);
     let mut first = String::new();
@@ -102,7 +102,7 @@ fn read_target(reader: &mut impl BufRead) -> io::Result<Option<Option<PathBuf>>>
     }
 }
 
-/// The relative path in `GET /a/b HTTP/1.1`; none where it would lead elsewhere.
+/// The relative path in `GET /a/b HTTP/1.1`; none where it would leave the directory.
 fn path_of(request_line: &str) -> Option<PathBuf> {
     let mut words = request_line.split_whitespace();
     let (method, target) = (words.next()?, words.next()?);

@@ -1,5 +1,4 @@
-//! The software: OpenSearch's jars and the class that starts a node, from Maven Central or from an unpacked
-//! distribution.
+//! OpenSearch's jars and the class that starts a node, from Maven Central or from an unpacked distribution.
 //!
 //! The first use of a release fetches its jars with the ordinary `mvn` client, as `pom.xml` lists them, compiles
 //! `OpenSearchNode.java`, and keeps both in the user's cache directory. Later uses need no `mvn`.
@@ -16,19 +15,19 @@ use crate::Error;
 
 const POM: &str = include_str!("pom.xml");
 const NODE_SOURCE: &str = include_str!("OpenSearchNode.java");
-/// Java for a distribution that brings none and does not say what it needs.
+/// The oldest Java for a distribution without its own.
 const JAVA_OLDEST: u32 = 11;
-/// Where Debian keeps each Java that is installed, besides the one on the path.
+/// Where Debian installs every Java, besides the one on the path.
 const JAVAS: &str = "/usr/lib/jvm";
 const INSTALL_MAVEN: &str = "apt-get install maven";
 /// Lines of a failed build that are shown.
 const BUILD_LINES: usize = 12;
 
-/// Where the software is, ready to start nodes.
+/// Everything that is needed to start nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Installation {
     java: PathBuf,
-    /// What comes before the class's own arguments.
+    /// Arguments of Java that are the same for every node: class path and class.
     arguments: Vec<OsString>,
     /// An unpacked distribution's directory.
     pub(super) home: Option<PathBuf>,
@@ -67,8 +66,7 @@ impl Installation {
         Ok(Installation { java, arguments, home: Some(home.to_owned()), dialect })
     }
 
-    /// A command that starts a node: a heap of `heap`, and `own` as the directory that is its own to write
-    /// to and to remove.
+    /// A command that starts a node with a heap of `heap`; it writes to the directory `own`, and removes it.
     pub(super) fn command(&self, heap: &str, own: &Path) -> Command {
         let mut command = Command::new(&self.java);
         let property = |name: &str, path: &Path| {
@@ -80,7 +78,6 @@ impl Installation {
             .arg(format!("-Xms{heap}"))
             .arg(format!("-Xmx{heap}"))
             .args(["-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", "-Dfile.encoding=UTF-8"])
-            // Several nodes start on few cores at the same time: they need not wait for the best code.
             .args(["-Dlog4j2.disable.jmx=true", "-Dlog4j.shutdownHookEnabled=false"])
             .arg(property("java.io.tmpdir", &own.join("tmp")))
             .arg(property("narrows.remove", own))
@@ -95,7 +92,7 @@ fn node_source(dialect: Dialect) -> String {
     NODE_SOURCE.replace(Release::standard().dialect.package, dialect.package)
 }
 
-/// The name of what is cached: another pom or class is another one.
+/// The name of an entry of the cache: it changes with the pom and the class.
 fn cache_name(what: &str, dialect: Dialect) -> String {
     let hash = xxh3_64([POM, &node_source(dialect)].concat().as_bytes());
     format!("{what}-{:08x}", hash as u32)
@@ -151,7 +148,7 @@ fn installed() -> Vec<PathBuf> {
     dirs
 }
 
-/// The major version of a Java; what was found where it tells none.
+/// The major version of a Java; the error is what was found instead.
 async fn version_of(java: &Path) -> Result<u32, String> {
     let answer = run(Command::new(java).arg("-version"), "java").await?;
     let said = String::from_utf8_lossy(&answer.stderr);
@@ -168,7 +165,7 @@ fn java_version(said: &str) -> Option<u32> {
     }
 }
 
-/// Runs a command to its end; why it could not be started.
+/// Runs a command to its end; the error is why it could not be started.
 async fn run(command: &mut Command, name: &str) -> Result<Output, String> {
     let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
     output.map_err(|error| match error.kind() {
@@ -177,7 +174,7 @@ async fn run(command: &mut Command, name: &str) -> Result<Output, String> {
     })
 }
 
-/// Fetches and compiles beside the place where it is to be, and moves it there whole.
+/// Downloads and compiles in a directory of its own, and moves the result to `dir`, so that `dir` is always complete.
 async fn build(dir: &Path, release: &Release, java: &Path) -> Result<(), Error> {
     let parent = dir.parent().expect("it lies in the cache");
     let io = |what, path: &Path| {
@@ -194,7 +191,7 @@ async fn build(dir: &Path, release: &Release, java: &Path) -> Result<(), Error> 
     let [group, artifact, version] = release.artifact;
     maven.arg(format!("-Drunner.group={group}")).arg(format!("-Drunner.artifact={artifact}"));
     maven.arg(format!("-Drunner.version={version}"));
-    // The compiler reads what it compiles against, so it needs the Java that this needs.
+    // The compiler must be able to read the jars, so it needs the Java that they need.
     if let Some(home) = java.parent().and_then(Path::parent).filter(|_| java.is_absolute()) {
         maven.env("JAVA_HOME", home);
     }
@@ -212,7 +209,7 @@ async fn build(dir: &Path, release: &Release, java: &Path) -> Result<(), Error> 
     }
     let made = work.path().join("target");
     match std::fs::rename(&made, dir) {
-        // Another run was faster; what it made is the same.
+        // Another run was faster; its result is the same.
         Err(_) if dir.join("classes").is_dir() => Ok(()),
         result => result.map_err(io("move what was built to", dir)),
     }

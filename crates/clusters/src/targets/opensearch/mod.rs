@@ -1,17 +1,17 @@
-//! OpenSearch as a target that we start: one JVM a node, on this machine.
+//! OpenSearch on this machine, one JVM a node.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | `installation` | the jars, fetched once with `mvn`, or an unpacked distribution |
 //! | `file_server` | a snapshot repository over HTTP, which the other cluster reads through the link |
-//! | `release` | the releases that can be started, and in what they differ |
+//! | `release` | the releases that can be started, and how they differ |
 //! | `node` | a node's settings, its directory, its process |
 //! | `OpenSearchNode.java`, `pom.xml` | the class that starts a node; what it needs |
 //!
-//! Two clusters see each other through the link where one is given the other's seeds. One cluster on two
-//! sites ([`TopologySpec::joined`]) is put on the link by `transport.publish_port`: every node tells the others the
-//! port of the link that leads to it. The same way a node that is to be cut off gets a door of its own
-//! ([`OpenSearchClusters::with_doors`]).
+//! Two clusters connect through the link because one is given the other's seeds behind the link. One cluster on two sites
+//! ([`TopologySpec::joined`]) is put on the link by `transport.publish_port`: every node publishes the port of the link that
+//! leads to it. In the same way, a node that is to be cut off gets a link of its own
+//! ([`OpenSearchClusters::with_node_links`]).
 
 mod file_server;
 mod installation;
@@ -45,10 +45,10 @@ pub use release::Release;
 pub const DEFAULT_HEAP: &str = "512m";
 /// How long the nodes may take to find each other once they listen.
 const JOIN_PATIENCE: Duration = Duration::from_secs(30);
-/// How often a node is started when its ports were taken in the meantime.
+/// How often a node is started at most, where its ports are taken in the meantime.
 const STARTS_MAX: u32 = 3;
 
-/// OpenSearch nodes as processes.
+/// OpenSearch nodes as processes: `--on opensearch`.
 pub struct OpenSearchClusters {
     env: Env,
     heap: String,
@@ -57,9 +57,9 @@ pub struct OpenSearchClusters {
     installation: Option<Installation>,
     nodes: Nodes<NodeProcess, NodeSpec>,
     link: Option<SiteLink>,
-    /// What leads to each node where nodes can be cut off; none where they cannot.
-    doors: Option<BTreeMap<String, LinkThread>>,
-    /// The snapshots of each cluster, and what serves them to others.
+    /// The link that leads to each node, where nodes can be cut off; none where they cannot.
+    node_links: Option<BTreeMap<String, LinkThread>>,
+    /// The snapshot repository of each cluster, and its HTTP server for the other clusters.
     repositories: BTreeMap<String, (Repository, FileServer)>,
     /// Below `nodes`: dropped after the processes that write there have ended.
     root: Option<tempfile::TempDir>,
@@ -78,7 +78,7 @@ impl OpenSearchClusters {
             installation: None,
             nodes: Nodes::new(Self::NAME, RestClient::new(env)),
             link: None,
-            doors: None,
+            node_links: None,
             repositories: BTreeMap::new(),
             root: None,
         }
@@ -102,15 +102,15 @@ impl OpenSearchClusters {
         self
     }
 
-    /// Nodes that can be cut off: each is reached by the others through a door of its own, which costs a hop. What the
-    /// node itself sends to others still arrives there; that they do not reach it is enough for it to leave the cluster.
-    /// Clients reach it as ever. Not beside a link.
-    pub fn with_doors(mut self, doors: bool) -> Self {
-        self.doors = doors.then(BTreeMap::new);
+    /// Whether nodes can be cut off: then the others reach each node through a link of its own, which costs a hop. What a
+    /// node that is cut off sends still arrives; that the others do not reach it is enough for it to leave the cluster.
+    /// Clients reach it regardless. Not possible together with a link between clusters.
+    pub fn with_node_links(mut self, node_links: bool) -> Self {
+        self.node_links = node_links.then(BTreeMap::new);
         self
     }
 
-    /// Fetches or finds the software. [`Clusters::start`](crate::Clusters::start) does it, too; here it can be waited for apart, as
+    /// Downloads or finds OpenSearch. [`Clusters::start`](crate::Clusters::start) does it, too; here it can be awaited by itself, because
     /// the first time takes a while.
     pub async fn install(&mut self) -> Result<(), Error> {
         if self.installation.is_none() {
@@ -122,7 +122,7 @@ impl OpenSearchClusters {
         Ok(())
     }
 
-    /// Other clusters read a cluster's snapshots through the link. Nodes are told the addresses when they start.
+    /// Serves each cluster's snapshots to the other clusters, through the link. Nodes get the addresses when they start.
     fn serve_repositories(&mut self, clusters: &[ClusterSpec]) -> Result<(), Error> {
         for cluster in clusters {
             let dir = self.repository_dir(&format!("{}-0", cluster.name));
@@ -138,12 +138,12 @@ impl OpenSearchClusters {
         Ok(())
     }
 
-    /// Below the manager's own directory, so that it goes when that goes.
+    /// In the manager's own directory, so that it is removed with that.
     fn repository_dir(&self, manager: &str) -> PathBuf {
         self.root.as_ref().expect("it was made").path().join(manager).join("repository")
     }
 
-    /// Starts a node; on other ports where those that were free are not any more.
+    /// Starts a node; on other ports where the free ones have been taken meanwhile.
     async fn start_one(
         &mut self,
         cluster: &ClusterSpec,
@@ -174,15 +174,15 @@ impl OpenSearchClusters {
         }
     }
 
-    fn door(&self, node: &str) -> Result<&LinkThread, Error> {
+    fn node_link(&self, node: &str) -> Result<&LinkThread, Error> {
         let none = || {
-            let why = "its nodes were started without doors".to_owned();
+            let why = "its nodes were started without links of their own".to_owned();
             Error::NoFault { target: Self::NAME, what: format!("cut off {node}"), why }
         };
-        self.doors.as_ref().and_then(|doors| doors.get(node)).ok_or_else(none)
+        self.node_links.as_ref().and_then(|links| links.get(node)).ok_or_else(none)
     }
 
-    /// What node `n` is started with, and the address that leads to it through the link.
+    /// What node `n` of a cluster is started with, and the address that leads to it through the link.
     fn spec(
         &mut self,
         cluster: &ClusterSpec,
@@ -196,16 +196,16 @@ impl OpenSearchClusters {
         let transport = format!("127.0.0.1:{}", ports[1]);
         let through_link =
             self.link.as_ref().map(|link| link.route(&cluster.name, &transport)).transpose()?;
-        let through_door = match &mut self.doors {
-            Some(doors) if self.link.is_none() => {
-                let door = LinkThread::open(LinkConfig::default())?;
-                let address = door.route("127.0.0.1:0", &transport)?;
-                doors.insert(name.clone(), door);
+        let through_own = match &mut self.node_links {
+            Some(links) if self.link.is_none() => {
+                let own_link = LinkThread::open(LinkConfig::default())?;
+                let address = own_link.route("127.0.0.1:0", &transport)?;
+                links.insert(name.clone(), own_link);
                 Some(address)
             }
             _ => None,
         };
-        let through = through_door.as_ref().or(through_link.as_ref().filter(|_| joined));
+        let through = through_own.as_ref().or(through_link.as_ref().filter(|_| joined));
         let published = through.unwrap_or(&transport);
         let publish_port = published.rsplit(':').next().and_then(|port| port.parse().ok());
         let allowed =
@@ -305,8 +305,8 @@ impl StartedHere for OpenSearchClusters {
     fn clear(&mut self) {
         self.repositories.clear();
         self.link = None;
-        if let Some(doors) = &mut self.doors {
-            doors.clear();
+        if let Some(links) = &mut self.node_links {
+            links.clear();
         }
         self.root = None;
     }
@@ -320,7 +320,7 @@ impl StartedHere for OpenSearchClusters {
 impl Faults for OpenSearchClusters {
     async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
         match fault {
-            FaultKind::Cut => self.door(node).map(LinkControl::cut),
+            FaultKind::Cut => self.node_link(node).map(LinkControl::cut),
             _ => self.nodes.begin(node, fault).await,
         }
     }
@@ -328,7 +328,7 @@ impl Faults for OpenSearchClusters {
     async fn end(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
         match fault {
             FaultKind::Stop | FaultKind::Kill => self.restart(node).await,
-            FaultKind::Cut => self.door(node).map(LinkControl::heal),
+            FaultKind::Cut => self.node_link(node).map(LinkControl::heal),
             _ => self.nodes.end(node, fault),
         }
     }

@@ -25,11 +25,11 @@ pub(crate) struct NodeSpec {
     pub(super) seed: String,
     pub(super) http_port: u16,
     pub(super) transport_port: u16,
-    /// The port that other nodes are told; the link's where there is one in between.
+    /// The port that is published to other nodes: that of the link where one leads to it.
     pub(super) publish_port: u16,
-    /// Its own directory, removed by itself when its runner is gone.
+    /// Its own directory, which the node removes when its runner has vanished.
     pub(super) dir: PathBuf,
-    /// Where snapshots may be kept: shared by all nodes.
+    /// Where snapshots are kept, shared by all nodes of the cluster.
     pub(super) repository: PathBuf,
     /// Where snapshots of other clusters may be read: patterns, joined by commas.
     pub(super) allowed_urls: String,
@@ -39,7 +39,7 @@ pub(crate) struct NodeSpec {
 }
 
 impl NodeSpec {
-    /// Its settings by their names.
+    /// The settings of the node, by name.
     fn settings(&self, home: Option<&Path>, dialect: Dialect) -> BTreeMap<String, String> {
         let mut settings = self.settings.clone();
         let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
@@ -56,14 +56,14 @@ impl NodeSpec {
         set("transport.port", self.transport_port.to_string());
         set("transport.publish_port", self.publish_port.to_string());
         set("discovery.seed_hosts", self.seed.clone());
-        // Ready when it listens; whether all have joined is asked for afterwards.
+        // The node is ready when it listens; that all have joined is checked afterwards.
         set("discovery.initial_state_timeout", "0s".to_owned());
         if self.name == self.manager {
             set(dialect.initial_managers, self.manager.clone());
         } else {
             set("node.roles", "data,ingest,remote_cluster_client".to_owned());
         }
-        // How full this machine's disk is has nothing to do with what is measured.
+        // How full this machine's disk is must not change what is measured.
         set("cluster.routing.allocation.disk.threshold_enabled", "false".to_owned());
         settings
     }

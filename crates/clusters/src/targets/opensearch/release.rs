@@ -1,5 +1,5 @@
-//! The releases that can be started, and in what they differ: where Maven Central has them, the names of classes
-//! and settings, the oldest Java.
+//! The releases that can be started, and how they differ: their coordinates in Maven Central, the names of classes and
+//! settings, the oldest Java.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::Error;
 pub struct Release {
     /// Its name on the command line: its version, after `elasticsearch-` where it is one.
     pub name: &'static str,
-    /// `groupId`, `artifactId` and `version` of what brings the jars.
+    /// `groupId`, `artifactId` and `version` of the artifact that depends on all jars.
     pub(super) artifact: [&'static str; 3],
     pub(super) dialect: Dialect,
-    /// What a node needs that is on the class path: transport and HTTP, analysis, and restoring over HTTP.
+    /// Plugins on the class path that a node needs: transport and HTTP, analysis, and restoring over HTTP.
     pub(super) plugins: [&'static str; 3],
     /// The oldest Java that runs it.
     pub(super) java_oldest: u32,
@@ -21,10 +21,10 @@ pub struct Release {
     pub(super) install_java: &'static str,
 }
 
-/// What a node is called and told differs by flavour and age.
+/// Names that differ by flavour and version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
-    /// What the names of its classes begin with.
+    /// The package of its classes.
     pub(super) package: &'static str,
     /// The setting that names the nodes that elect the first manager.
     pub(super) initial_managers: &'static str,
@@ -40,8 +40,8 @@ impl Dialect {
     const ELASTICSEARCH: Dialect =
         Dialect { package: "org.elasticsearch", initial_managers: "cluster.initial_master_nodes" };
 
-    /// That of an unpacked distribution, told by the name of its own jar; none where there is no such jar, or
-    /// where its nodes are started in another way: from Elasticsearch 8 on.
+    /// The dialect of an unpacked distribution, by the name of its own jar; none where there is no such jar, or where nodes
+    /// are started in another way: from Elasticsearch 8 on.
     pub(super) fn of_home(lib: &Path) -> Option<Dialect> {
         let entries = std::fs::read_dir(lib).ok()?;
         let mut names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -67,7 +67,7 @@ const OPENSEARCH_PLUGINS: [&str; 3] = [
     "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
 ];
 
-/// Those that were seen to work. The first is taken where none is asked for.
+/// The releases that were tried. The first is the default.
 static RELEASES: [Release; 4] = [
     Release {
         name: "2.19.1",

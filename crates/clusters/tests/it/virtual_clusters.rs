@@ -1,11 +1,9 @@
-//! The target in virtual time: start, ask, kill, start again, stop.
-
-mod common;
+//! Clusters in virtual time: start, ask, kill, start again, stop.
 
 use std::time::Duration;
 
+use crate::common::{ask, connect_follower, count, follower_is_connected, index_some, topology};
 use clusters::{Clusters, Error, FaultKind, Faults, VirtualClusters};
-use common::{ask, connect_follower, count, follower_is_connected, index_some, topology};
 use world::Direction;
 
 #[test]

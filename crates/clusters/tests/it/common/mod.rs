@@ -1,4 +1,4 @@
-//! What the tests of both embedded targets share: two clusters and a link, documents, questions.
+//! What the tests of embedded clusters in both worlds share: two clusters and a link, documents, questions.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::time::Duration;

@@ -1,0 +1,5 @@
+//! The tests of this crate that need no binary of narrows.
+
+mod common;
+mod live_client;
+mod virtual_clusters;
