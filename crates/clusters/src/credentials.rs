@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use engine::rest::BasicAuth;
+use rest::BasicAuth;
 use serde::Deserialize;
 
 use crate::Error;

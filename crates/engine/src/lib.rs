@@ -16,22 +16,23 @@
 //! The one rule: a node knows the world through [`world::Env`] alone, and decides
 //! nothing itself that a policy can decide.
 
-pub mod config;
+pub mod core;
 pub mod error;
 pub mod following;
 mod ids;
 mod node;
 pub mod planted;
 pub mod recovery;
-mod remote;
+pub mod remote;
 pub mod replication;
-pub mod rest;
-mod search;
+pub mod search;
 pub mod settings;
+pub mod shard;
 pub mod state;
 pub mod transport;
 
-pub use config::NodeConfig;
+pub use crate::core::{Core, NodeConfig};
 pub use error::Error;
-pub use node::{LocalShard, Node};
+pub use node::{Node, check_addresses};
+pub use shard::LocalShard;
 pub use store::Segments;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::{ClusterSpec, Clusters, TopologySpec, VirtualClusters};
-use engine::rest::{RestMessage, RestResponse};
 use lab::load::{Arrival, Extent, Live, Load, Operation, in_virtual_time};
 use record::LoadFigures;
+use rest::{RestMessage, RestResponse};
 use world::{Env, Task};
 
 const GOOD: &[u8] =

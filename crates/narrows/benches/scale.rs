@@ -9,8 +9,8 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use bytes::Bytes;
-use engine::rest::{self, RestRequest};
 use engine::{Node, NodeConfig, Segments};
+use rest::RestRequest;
 use serde_json::{Value, json};
 use world::{Env, Task, Time, virtual_world};
 
@@ -172,13 +172,13 @@ async fn start(env: &Env, nodes: usize) -> Vec<Node> {
         rotation_seed: None,
     };
     let first =
-        Node::start(&env.host(&members[0]), config(&members[0], None)).await.expect("starts");
+        rest::start(&env.host(&members[0]), config(&members[0], None)).await.expect("starts");
     let manager = first.transport_address().to_owned();
     let others: Vec<Task<_>> = members[1..]
         .iter()
         .map(|name| {
             let (host, config) = (env.host(name), config(name, Some(manager.clone())));
-            env.spawn("starts a node", async move { Node::start(&host, config).await })
+            env.spawn("starts a node", async move { rest::start(&host, config).await })
         })
         .collect();
     let mut cluster = vec![first];

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clusters::{NodeReady, NodeStart, Order, STOP, TemporaryUse};
-use engine::{Node, NodeConfig};
+use engine::NodeConfig;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
@@ -58,7 +58,7 @@ async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
     let mut stdin_ended = pin!(stdin_ended(orders));
     let node = tokio::select! {
         biased;
-        node = Node::start(&env, config) => node?,
+        node = rest::start(&env, config) => node?,
         end = &mut stdin_ended => return Ok(end),
     };
     let ready = NodeReady {

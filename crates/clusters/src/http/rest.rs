@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::rest::{RestMessage, RestRequest};
+use rest::{RestMessage, RestRequest};
 use serde_json::Value;
 use world::{Connection, Env};
 
@@ -194,7 +194,7 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    use engine::rest::RestResponse;
+    use rest::RestResponse;
     use world::Task;
 
     use super::*;

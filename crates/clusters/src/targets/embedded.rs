@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use engine::NodeConfig;
-use engine::rest::BasicAuth;
+use rest::BasicAuth;
 use world::Env;
 
 use super::engine_start::{self, EngineClusters, Place};

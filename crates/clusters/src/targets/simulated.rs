@@ -142,7 +142,7 @@ impl VirtualClusters {
         // As the host is the same for all variants, so is where rotations of copies begin.
         let rotation_seed = self.draws.borrow().get(&config.name).copied();
         let started = NodeConfig { rotation_seed, ..config.clone() };
-        let started = Node::start(&self.env.host(&config.name), started).await;
+        let started = rest::start(&self.env.host(&config.name), started).await;
         if started.is_err() {
             self.env.kill_host(&config.name);
         }

@@ -5,14 +5,15 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use world::{Task, Time};
 
-use super::{Wish, follow};
-use crate::node::Node;
+use super::create::{FollowRequest, follow};
+use super::service::FollowService;
 use crate::remote::{self, Listing};
 use crate::state::{AutoFollow, AutoFollowChange, ClusterState, Event};
 use crate::transport::Failure;
@@ -27,13 +28,13 @@ const RETRY: Duration = Duration::from_secs(10);
 const ERRORS: usize = 256;
 
 /// What came of auto-following since this node manages.
-#[derive(Default)]
 pub(crate) struct AutoFollowing {
-    told: RefCell<Told>,
+    service: Rc<FollowService>,
+    outcomes: RefCell<Outcomes>,
 }
 
 #[derive(Default)]
-struct Told {
+struct Outcomes {
     followed: u64,
     failed: u64,
     requests_failed: u64,
@@ -49,7 +50,7 @@ struct Refused {
     failure: Failure,
 }
 
-impl Told {
+impl Outcomes {
     fn refuse(&mut self, about: String, at_ms: u64, failure: Failure) {
         self.errors.retain(|error| error.about != about);
         if self.errors.len() == ERRORS {
@@ -64,21 +65,26 @@ impl Told {
 }
 
 impl AutoFollowing {
+    pub(crate) fn new(service: Rc<FollowService>) -> Rc<Self> {
+        Rc::new(AutoFollowing { service, outcomes: RefCell::default() })
+    }
+
     fn no_answer(&self, alias: &str, at_ms: u64, failure: Failure) {
-        let mut told = self.told.borrow_mut();
-        told.requests_failed += 1;
-        told.refuse(alias.to_owned(), at_ms, failure);
+        let mut outcomes = self.outcomes.borrow_mut();
+        outcomes.requests_failed += 1;
+        outcomes.refuse(alias.to_owned(), at_ms, failure);
     }
 
     fn answered(&self, alias: &str, now: Time, version: u64) {
-        let mut told = self.told.borrow_mut();
-        told.forgive(alias);
-        told.checked.insert(alias.to_owned(), (now, version));
+        let mut outcomes = self.outcomes.borrow_mut();
+        outcomes.forgive(alias);
+        outcomes.checked.insert(alias.to_owned(), (now, version));
     }
 
     /// `auto_follow_stats`, by the names of the field.
-    pub(crate) fn to_json(&self, now: Time) -> Value {
-        let told = self.told.borrow();
+    pub(crate) fn to_json(&self) -> Value {
+        let now = self.service.core.env.now();
+        let outcomes = self.outcomes.borrow();
         let error = |error: &Refused| {
             json!({
                 "leader_index": error.about,
@@ -94,11 +100,11 @@ impl AutoFollowing {
             })
         };
         json!({
-            "number_of_failed_follow_indices": told.failed,
-            "number_of_failed_remote_cluster_state_requests": told.requests_failed,
-            "number_of_successful_follow_indices": told.followed,
-            "recent_auto_follow_errors": told.errors.iter().map(error).collect::<Vec<_>>(),
-            "auto_followed_clusters": told.checked.iter().map(cluster).collect::<Vec<_>>(),
+            "number_of_failed_follow_indices": outcomes.failed,
+            "number_of_failed_remote_cluster_state_requests": outcomes.requests_failed,
+            "number_of_successful_follow_indices": outcomes.followed,
+            "recent_auto_follow_errors": outcomes.errors.iter().map(error).collect::<Vec<_>>(),
+            "auto_followed_clusters": outcomes.checked.iter().map(cluster).collect::<Vec<_>>(),
         })
     }
 }
@@ -120,24 +126,25 @@ fn is_same(
 }
 
 /// On the manager: watches the remote clusters that patterns are about, as long as the node lives.
-pub(crate) async fn run(node: Node) {
+pub(crate) async fn run(auto: Rc<AutoFollowing>) {
+    let service = &auto.service;
     let mut before = BTreeMap::new();
     let mut watching: Vec<Task<()>> = Vec::new();
     loop {
-        let changed = node.state_changed.notified();
-        let now = asked(&node.state());
+        let changed = service.core.published.changed.notified();
+        let now = asked(&service.core.state());
         if !is_same(&before, &now) {
             drop(std::mem::take(&mut watching));
             let clusters: BTreeSet<&String> = now.values().map(|p| &p.remote_cluster).collect();
-            node.auto_following
-                .told
-                .borrow_mut()
-                .checked
-                .retain(|alias, _| clusters.contains(alias));
+            let checked = &mut auto.outcomes.borrow_mut().checked;
+            checked.retain(|alias, _| clusters.contains(alias));
             watching = clusters
                 .into_iter()
                 .map(|alias| {
-                    node.env.spawn("follows new indices", watch(node.clone(), alias.clone()))
+                    service
+                        .core
+                        .env
+                        .spawn("follows new indices", watch(auto.clone(), alias.clone()))
                 })
                 .collect();
         }
@@ -146,30 +153,32 @@ pub(crate) async fn run(node: Node) {
     }
 }
 
-async fn watch(node: Node, alias: String) {
+async fn watch(auto: Rc<AutoFollowing>, alias: String) {
+    let service = &auto.service;
     let mut known = None;
     loop {
-        match remote::list(&node, &alias, known, WAIT).await {
+        match remote::list(&service.remotes, &alias, known, WAIT).await {
             Err(failure) => {
-                node.auto_following.no_answer(&alias, node.env.epoch_ms(), failure);
-                node.env.sleep(RETRY).await;
+                auto.no_answer(&alias, service.core.env.epoch_ms(), failure);
+                service.core.env.sleep(RETRY).await;
             }
             Ok(listing) => {
                 let version = listing.as_ref().map(|listing| listing.version).or(known);
-                node.auto_following.answered(&alias, node.env.now(), version.unwrap_or_default());
+                auto.answered(&alias, service.core.env.now(), version.unwrap_or_default());
                 let Some(listing) = listing else { continue };
-                let is_done = follow_new(&node, &alias, &listing).await;
+                let is_done = follow_new(&auto, &alias, &listing).await;
                 known = is_done.then_some(listing.version);
-                node.env.sleep(if is_done { PACE } else { RETRY }).await;
+                service.core.env.sleep(if is_done { PACE } else { RETRY }).await;
             }
         }
     }
 }
 
 /// Follows what is to be followed; whether all of it is.
-async fn follow_new(node: &Node, alias: &str, listing: &Listing) -> bool {
+async fn follow_new(auto: &AutoFollowing, alias: &str, listing: &Listing) -> bool {
+    let service = &auto.service;
     let mut is_done = true;
-    for (name, pattern) in asked(&node.state()) {
+    for (name, pattern) in asked(&service.core.state()) {
         if pattern.remote_cluster != *alias {
             continue;
         }
@@ -179,17 +188,17 @@ async fn follow_new(node: &Node, alias: &str, listing: &Listing) -> bool {
                 continue;
             }
             let about = format!("{name}:{leader}");
-            let outcome = follow_one(node, &name, &pattern, leader, uuid).await;
-            let mut told = node.auto_following.told.borrow_mut();
+            let outcome = follow_one(service, &name, &pattern, leader, uuid).await;
+            let mut outcomes = auto.outcomes.borrow_mut();
             match outcome {
                 Ok(()) => {
-                    told.followed += 1;
-                    told.forgive(&about);
+                    outcomes.followed += 1;
+                    outcomes.forgive(&about);
                     followed.insert(uuid.clone());
                 }
                 Err(failure) => {
-                    told.failed += 1;
-                    told.refuse(about, node.env.epoch_ms(), failure);
+                    outcomes.failed += 1;
+                    outcomes.refuse(about, service.core.env.epoch_ms(), failure);
                     is_done = false;
                 }
             }
@@ -201,19 +210,19 @@ async fn follow_new(node: &Node, alias: &str, listing: &Listing) -> bool {
         }
         let change = AutoFollowChange::Settle { followed, gone };
         // Where the manager stops now, the next finds the followers that there are, and settles them.
-        is_done &= node.submit(Event::ChangeAutoFollow { name, change }).await.is_ok();
+        is_done &= service.core.submit(Event::ChangeAutoFollow { name, change }).await.is_ok();
     }
     is_done
 }
 
 async fn follow_one(
-    node: &Node,
+    service: &Rc<FollowService>,
     name: &str,
     pattern: &AutoFollow,
     leader: &str,
     uuid: &str,
 ) -> Result<(), Failure> {
-    let state = node.state();
+    let state = service.core.state();
     let others = state.auto_follow.iter().filter(|(other, found)| {
         **other != *name
             && found.active
@@ -233,12 +242,12 @@ async fn follow_one(
     if origin.is_some_and(|origin| origin.leader_uuid == uuid) {
         return Ok(());
     }
-    let wish = Wish {
+    let request = FollowRequest {
         follower,
         alias: pattern.remote_cluster.clone(),
         leader_index: leader.to_owned(),
         settings: pattern.settings.clone(),
         parameters: pattern.parameters.clone(),
     };
-    follow(node, wish).await
+    follow(service, request).await
 }

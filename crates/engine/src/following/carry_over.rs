@@ -4,10 +4,11 @@
 //! those that are about the index and not about this cluster, as OpenSearch's plugin does; those that the follower
 //! was given with `_ccr/follow` stay its own. Aliases as the field does: no follower takes writes to one.
 
+use super::service::FollowService;
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
-use crate::node::Node;
 use crate::remote;
 use crate::settings::{SettingsMap, Update};
 use crate::state::{Alias, AliasAction, Aliases, Event};
@@ -47,7 +48,7 @@ impl CarryOver {
     /// Returns once the follower has what the leader has at these versions.
     pub(crate) async fn bring(
         &self,
-        node: &Node,
+        service: &Rc<FollowService>,
         index: &str,
         alias: &str,
         leader: &LeaderShard,
@@ -60,9 +61,11 @@ impl CarryOver {
         if self.has(versions) {
             return Ok(());
         }
-        let asked = remote::ask_index(node.clone(), alias.to_owned(), leader.index.clone()).await?;
+        let asked =
+            remote::ask_index(service.remotes.clone(), alias.to_owned(), leader.index.clone())
+                .await?;
         if asked.uuid == leader.index_uuid {
-            take_over(node, index, &asked).await?;
+            take_over(service, index, &asked).await?;
         }
         let have = Versions {
             mappings: asked.mapping_version,
@@ -78,25 +81,29 @@ impl CarryOver {
     }
 }
 
-async fn take_over(node: &Node, index: &str, leader: &RemoteIndex) -> Result<(), Failure> {
-    let state = node.state();
+async fn take_over(
+    service: &Rc<FollowService>,
+    index: &str,
+    leader: &RemoteIndex,
+) -> Result<(), Failure> {
+    let state = service.core.state();
     let Some(meta) = state.indices.get(index) else { return Ok(()) };
     let mappings = serde_json::from_str(&leader.mappings).map_err(|error| {
         let reason = format!("the leader's mappings of [{index}] cannot be read: {error}");
         Failure::new(500, "transport_exception", reason)
     })?;
     if meta.mappings != mappings {
-        node.submit(Event::PutMapping { index: index.to_owned(), mappings }).await?;
+        service.core.submit(Event::PutMapping { index: index.to_owned(), mappings }).await?;
     }
     let Some(origin) = &meta.leader else { return Ok(()) };
     let settings = changes(&meta.settings, &leader.settings, &origin.following.own_settings);
     if !settings.is_empty() {
-        node.submit(Event::PutIndexSettings { index: index.to_owned(), settings }).await?;
+        service.core.submit(Event::PutIndexSettings { index: index.to_owned(), settings }).await?;
     }
     let actions = alias_changes(index, &meta.aliases, &leader.aliases);
     if !actions.is_empty() {
         // An alias that cannot be here, as an index has its name, is no reason not to follow.
-        let _ = node.submit(Event::ChangeAliases { actions }).await;
+        let _ = service.core.submit(Event::ChangeAliases { actions }).await;
     }
     Ok(())
 }

@@ -5,22 +5,23 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use policy::compression::Shipment;
+use policy::following::{Answer, Limits, Order, Pace, ReadAsk, ShardFollower};
 use store::Operation;
 use tokio::sync::mpsc;
 use world::{Task, Time};
 
-use crate::node::{LocalShard, Node, unexpected};
-use crate::planted;
-use crate::replication::{self, advance_global_checkpoint};
-use crate::settings::FollowPace;
-use crate::state::{Event, FollowChange, FollowOrigin};
-use crate::transport::{CallError, Failure, LeaderShard, ReadChanges, Request, Response};
-use policy::compression::Shipment;
-use policy::following::{Answer, Limits, Order, Pace, ReadAsk, ShardFollower};
-
 use super::carry_over::CarryOver;
-use super::source::{Source, keep_lease, lease_of};
-use super::{OPERATIONS_GONE, REMOTE_TIMEOUT};
+use super::service::{FollowService, OPERATIONS_GONE, REMOTE_TIMEOUT};
+use super::source::{Source, keep_lease};
+use crate::planted;
+use crate::replication::{self, advance_global_checkpoint, lease_of};
+use crate::settings::FollowPace;
+use crate::shard::LocalShard;
+use crate::state::{Event, FollowChange, FollowOrigin};
+use crate::transport::{
+    CallError, Failure, LeaderShard, ReadChanges, Request, Response, unexpected,
+};
 
 /// A shard that follows, as it stands. Shared by the task that follows and those who look.
 pub(crate) struct Follower {
@@ -32,9 +33,9 @@ pub(crate) struct Follower {
     pub(crate) fatal: RefCell<Option<Failure>>,
     /// What went wrong with the last write that did.
     pub(crate) last_write_failure: RefCell<Option<String>>,
-    /// Whether it holds or wants operations; the number of those that do.
+    /// Whether it holds or wants operations.
     is_busy: Cell<bool>,
-    busy: Rc<Cell<usize>>,
+    service: Rc<FollowService>,
 }
 
 impl Drop for Follower {
@@ -67,9 +68,9 @@ pub(crate) enum Pacing {
 }
 
 impl Pacing {
-    pub(crate) fn of(node: &Node, leader: &FollowOrigin) -> Pacing {
+    pub(crate) fn of(service: &Rc<FollowService>, leader: &FollowOrigin) -> Pacing {
         let parameters = &leader.following.parameters;
-        match node.settings().following_pace() {
+        match service.core.settings().following_pace() {
             FollowPace::Adaptive if !parameters.any_given() => Pacing::Adaptive,
             _ => Pacing::Field(parameters.limits()),
         }
@@ -95,11 +96,10 @@ enum Told {
 impl Follower {
     /// Of a started primary; none while its store is not open.
     pub(crate) fn new(
-        node: &Node,
+        service: &Rc<FollowService>,
         shard: Rc<LocalShard>,
         leader: &FollowOrigin,
         pacing: Pacing,
-        busy: Rc<Cell<usize>>,
     ) -> Option<Follower> {
         let store = shard.primary_store().ok()?;
         let pace = match pacing {
@@ -114,14 +114,15 @@ impl Follower {
                 shard: shard.number,
                 history_uuid: store.history_uuid().to_owned(),
             },
-            lease_of(&node.state(), &shard.index)?,
+            lease_of(&service.core.state(), &shard.index)?,
         );
-        advance_global_checkpoint(node, &shard);
-        let goes_on_after = match node.env.is_planted(planted::CHECKPOINT_SKIPPED) {
+        advance_global_checkpoint(&service.core, &shard);
+        let goes_on_after = match service.core.env.is_planted(planted::CHECKPOINT_SKIPPED) {
             true => store.max_seq_no(),
             false => store.global_checkpoint(),
         };
-        let policy = ShardFollower::new(node.env.now(), pace, goes_on_after, store.max_seq_no());
+        let policy =
+            ShardFollower::new(service.core.env.now(), pace, goes_on_after, store.max_seq_no());
         Some(Follower {
             shard,
             source: Rc::new(source),
@@ -130,15 +131,15 @@ impl Follower {
             fatal: RefCell::default(),
             last_write_failure: RefCell::default(),
             is_busy: Cell::new(false),
-            busy,
+            service: service.clone(),
         })
     }
 
     /// Counts it among the busy ones, or no more.
     fn set_busy(&self, is_busy: bool) {
         match (self.is_busy.replace(is_busy), is_busy) {
-            (false, true) => self.busy.update(|busy| busy + 1),
-            (true, false) => self.busy.update(|busy| busy - 1),
+            (false, true) => self.service.busy.update(|busy| busy + 1),
+            (true, false) => self.service.busy.update(|busy| busy - 1),
             _ => {}
         }
     }
@@ -157,8 +158,12 @@ impl Follower {
         }
     }
 
-    async fn read(&self, node: &Node, ask: ReadAsk) -> Result<Answer<Operation>, Trouble> {
-        let poll_timeout = self.policy.borrow().poll_timeout(node.env.now());
+    async fn read(
+        &self,
+        service: &Rc<FollowService>,
+        ask: ReadAsk,
+    ) -> Result<Answer<Operation>, Trouble> {
+        let poll_timeout = self.policy.borrow().poll_timeout(service.core.env.now());
         let request = Request::ReadChanges(Box::new(ReadChanges {
             leader: self.source.shard.clone(),
             from: ask.from,
@@ -166,17 +171,17 @@ impl Follower {
             max_bytes: ask.max_bytes,
             poll_timeout,
             known: Some(self.carried.versions()),
-            compress: node.compress(Some(self.source.alias())),
+            compress: service.core.compress(Some(self.source.alias())),
         }));
         let limit = poll_timeout + REMOTE_TIMEOUT;
-        let answer = self.source.ask(node, self.needed_from(), request, limit).await;
+        let answer = self.source.ask(service, self.needed_from(), request, limit).await;
         let Response::Changes(changes) = answer.map_err(of_call)? else {
             return Err(Trouble::Fatal(unexpected()));
         };
         // Operations may need what the leader's index is now.
         self.carried
             .bring(
-                node,
+                service,
                 &self.shard.index,
                 self.source.alias(),
                 &self.source.shard,
@@ -184,7 +189,7 @@ impl Follower {
             )
             .await
             .map_err(of_failure)?;
-        let ops = changes.ops.unpack(&node.env).await.map_err(again)?;
+        let ops = changes.ops.unpack(&service.core.env).await.map_err(again)?;
         if let Some(hole) = hole_in(ask.from, &ops) {
             let reason = format!("the leader's answer lacks operation {hole}, which was asked for");
             return Err(Trouble::Again(reason));
@@ -199,8 +204,12 @@ impl Follower {
         })
     }
 
-    async fn write(&self, node: &Node, ops: Arc<Vec<Operation>>) -> Result<(), Trouble> {
-        match replication::apply_followed(node, &self.shard, ops).await {
+    async fn write(
+        &self,
+        service: &Rc<FollowService>,
+        ops: Arc<Vec<Operation>>,
+    ) -> Result<(), Trouble> {
+        match replication::apply_followed(&service.core, &self.shard, ops).await {
             Ok(()) => Ok(()),
             // A full disk may have room again; a copy that accepts nothing more is opened anew.
             Err(replication::ApplyError::Store(error)) => Err(Trouble::Again(error.to_string())),
@@ -240,74 +249,75 @@ fn of_failure(failure: Failure) -> Trouble {
 }
 
 /// Follows until the task is ended, or until it cannot any more.
-pub(super) async fn run(node: Node, follower: Rc<Follower>) {
+pub(super) async fn run(service: Rc<FollowService>, follower: Rc<Follower>) {
     let needed = follower.clone();
-    let renewing = keep_lease(node.clone(), follower.source.clone(), move || needed.needed_from());
-    let renewing = node.env.spawn("renews a lease", renewing);
-    let failure = keep_up(&node, &follower).await;
+    let renewing =
+        keep_lease(service.clone(), follower.source.clone(), move || needed.needed_from());
+    let renewing = service.core.env.spawn("renews a lease", renewing);
+    let failure = keep_up(&service, &follower).await;
     drop(renewing);
     let is_gone = failure.kind == OPERATIONS_GONE;
     let reason = failure.reason.clone();
     *follower.fatal.borrow_mut() = Some(failure);
     if is_gone {
-        fall_back(&node, &follower.shard, reason).await;
+        fall_back(&service, &follower.shard, reason).await;
     }
 }
 
-async fn keep_up(node: &Node, follower: &Rc<Follower>) -> Failure {
+async fn keep_up(service: &Rc<FollowService>, follower: &Rc<Follower>) -> Failure {
     let (tell, mut told) = mpsc::unbounded_channel();
     let mut reads: BTreeMap<u64, Task<()>> = BTreeMap::new();
     loop {
         follower.set_busy(follower.policy.borrow().is_busy());
-        let share = node.following.memory_share(node, follower.is_busy.get());
+        let share = service.memory_share(follower.is_busy.get());
         follower.policy.borrow_mut().set_memory_max_bytes(share);
         loop {
-            let order = follower.policy.borrow_mut().next(node.env.now());
+            let order = follower.policy.borrow_mut().next(service.core.env.now());
             match order {
                 None => break,
                 Some(Order::Read(ask)) => {
-                    reads.insert(ask.from, start_read(node, follower, ask, tell.clone()));
+                    reads.insert(ask.from, start_read(service, follower, ask, tell.clone()));
                 }
                 Some(Order::Write(number, ops)) => {
-                    start_write(node, follower, (number, ops), tell.clone());
+                    start_write(service, follower, (number, ops), tell.clone());
                 }
             }
         }
         // What is due and was not ordered waits for something else: never spin.
-        let soonest = node.env.now() + WAKE_LEAST;
+        let soonest = service.core.env.now() + WAKE_LEAST;
         let wake_at = follower.policy.borrow().wake_at().map(|at| at.max(soonest));
         tokio::select! {
             biased;
             first = told.recv() => {
                 let mut next = first;
                 while let Some(one) = next {
-                    if let Err(fatal) = settle(node, follower, &mut reads, one) {
+                    if let Err(fatal) = settle(service, follower, &mut reads, one) {
                         return fatal;
                     }
                     next = told.try_recv().ok();
                 }
             }
-            () = sleep_until(node, wake_at) => {}
+            () = sleep_until(service, wake_at) => {}
         }
     }
 }
 
-async fn sleep_until(node: &Node, when: Option<Time>) {
+async fn sleep_until(service: &Rc<FollowService>, when: Option<Time>) {
     match when {
-        Some(when) => node.env.sleep_until(when).await,
+        Some(when) => service.core.env.sleep_until(when).await,
         None => std::future::pending().await,
     }
 }
 
 fn start_read(
-    node: &Node,
+    service: &Rc<FollowService>,
     follower: &Rc<Follower>,
     ask: ReadAsk,
     tell: mpsc::UnboundedSender<Told>,
 ) -> Task<()> {
-    let (node2, follower) = (node.clone(), follower.clone());
-    node.env.spawn("reads from a leader", async move {
-        let answer = follower.read(&node2, ask).await;
+    let (service2, follower) = (service.clone(), follower.clone());
+    service.core.env.spawn("reads from a leader", async move {
+        let answer = follower.read(&service2, ask).await;
         // Who listens has ended where nobody does.
         let _ = tell.send(Told::Read(ask, answer));
     })
@@ -315,34 +325,34 @@ fn start_read(
 
 /// Runs to its end even where the index is paused meanwhile: what is on the primary has to come to its copies.
 fn start_write(
-    node: &Node,
+    service: &Rc<FollowService>,
     follower: &Rc<Follower>,
     (number, ops): (u64, Arc<Vec<Operation>>),
     tell: mpsc::UnboundedSender<Told>,
 ) {
-    let (node2, follower) = (node.clone(), follower.clone());
+    let (service2, follower) = (service.clone(), follower.clone());
     let being_written = BeingWritten::new(&follower.shard);
-    node.keep("writes what was followed", async move {
-        let written = follower.write(&node2, ops).await;
+    service.core.keep("writes what was followed", async move {
+        let written = follower.write(&service2, ops).await;
         drop(being_written);
         let _ = tell.send(Told::Written(number, written));
     });
 }
 
 fn settle(
-    node: &Node,
+    service: &Rc<FollowService>,
     follower: &Follower,
     reads: &mut BTreeMap<u64, Task<()>>,
     told: Told,
 ) -> Result<(), Failure> {
-    let now = node.env.now();
+    let now = service.core.env.now();
     let mut policy = follower.policy.borrow_mut();
     match told {
         Told::Read(ask, answer) => {
             reads.remove(&ask.from);
             match answer {
                 Ok(answer) => {
-                    let pressure = answer.pressure || node.pressure();
+                    let pressure = answer.pressure || service.core.pressure();
                     let brought = policy.read_done(now, ask, answer);
                     let shipment = Shipment {
                         requested_at: brought.requested_at,
@@ -350,10 +360,10 @@ fn settle(
                         is_full: brought.was_full,
                         pressure,
                     };
-                    node.note_shipment(Some(follower.source.alias()), shipment);
+                    service.core.note_shipment(Some(follower.source.alias()), shipment);
                 }
                 Err(Trouble::Again(why)) => {
-                    policy.read_failed(now, ask, why, node.env.random_u64());
+                    policy.read_failed(now, ask, why, service.core.env.random_u64());
                 }
                 Err(Trouble::Fatal(failure)) => return Err(failure),
             }
@@ -367,7 +377,7 @@ fn settle(
             }
             Err(Trouble::Again(why)) => {
                 follower.last_write_failure.replace(Some(why));
-                policy.write_failed(now, number, node.env.random_u64());
+                policy.write_failed(now, number, service.core.env.random_u64());
             }
             Err(Trouble::Fatal(failure)) => return Err(failure),
         },
@@ -376,9 +386,9 @@ fn settle(
 }
 
 /// Has the shard recover from remote again, if it has not done so before.
-async fn fall_back(node: &Node, shard: &LocalShard, reason: String) {
+async fn fall_back(service: &Rc<FollowService>, shard: &LocalShard, reason: String) {
     loop {
-        let state = node.state();
+        let state = service.core.state();
         let leader = state.indices.get(&shard.index).and_then(|meta| meta.leader.as_ref());
         if leader.is_none_or(|leader| leader.following.fell_back.contains_key(&shard.number)) {
             return;
@@ -389,9 +399,9 @@ async fn fall_back(node: &Node, shard: &LocalShard, reason: String) {
             reason: reason.clone(),
         };
         let event = Event::SetFollowing { index: shard.index.clone(), change };
-        match node.submit(event).await {
+        match service.core.submit(event).await {
             Err(failure) if failure.status >= 500 => {
-                node.env.sleep(std::time::Duration::from_millis(200)).await;
+                service.core.env.sleep(std::time::Duration::from_millis(200)).await;
             }
             _ => return,
         }

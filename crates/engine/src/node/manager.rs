@@ -1,35 +1,25 @@
-//! The manager's side: one node changes the state, stores it, and publishes it.
-//!
-//! Events that come while a publication is under way wait, and are handled together: what a rack's failure
-//! brings costs a few publications, not one for each copy. A node that has the state before is sent what
-//! changed, as Elasticsearch does it; others are sent the whole.
+//! The cluster manager: the state, and the events that wait for their turn.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 use world::Env;
 
-use super::{Node, NodeDisk};
-use crate::config::NodeConfig;
+use crate::core::NodeConfig;
 use crate::error::Error;
-use crate::state::{self, ClusterState, Event, StateDiff};
-use crate::transport::{CallError, Class, Failure, Publication, Request, Response};
+use crate::shard::NodeDisk;
+use crate::state::{self, ClusterState, Event};
+use crate::transport::Failure;
 
-const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
-const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
-/// Checks without an answer in time after which a node counts as gone; a broken connection counts at once.
-const CHECKS_LOST: u32 = 3;
-
-type Answer = Result<Arc<ClusterState>, Failure>;
+/// What whoever told the manager of an event is answered: the state that came of it.
+pub(super) type Answer = Result<Arc<ClusterState>, Failure>;
 
 /// The state, and the events that wait for their turn.
 pub(crate) struct Manager {
-    state: RefCell<Arc<ClusterState>>,
-    waiting: RefCell<Vec<(Event, oneshot::Sender<Answer>)>>,
-    came: Notify,
+    pub(super) state: RefCell<Arc<ClusterState>>,
+    pub(super) waiting: RefCell<Vec<(Event, oneshot::Sender<Answer>)>>,
+    pub(super) came: Notify,
 }
 
 impl Manager {
@@ -67,56 +57,11 @@ impl Manager {
         })
     }
 
-    fn put(&self, event: Event) -> oneshot::Receiver<Answer> {
+    pub(super) fn put(&self, event: Event) -> oneshot::Receiver<Answer> {
         let (done, answered) = oneshot::channel();
         self.waiting.borrow_mut().push((event, done));
         self.came.notify_one();
         answered
-    }
-
-    async fn handle(&self, node: &Node, events: Vec<Event>) -> Vec<Answer> {
-        let old = self.state.borrow().clone();
-        let mut new = ClusterState::clone(&old);
-        let batch = state::apply_all(&mut new, node.env.epoch_ms(), events);
-        let answers = |state: &Arc<ClusterState>| -> Vec<Answer> {
-            let answer = |one: &Result<(), state::StateError>| {
-                one.as_ref().map(|()| state.clone()).map_err(Failure::from)
-            };
-            batch.accepted.iter().map(answer).collect()
-        };
-        if batch.changes.is_empty() {
-            return answers(&old);
-        }
-        debug_assert_eq!(state::check(&new), Ok(()));
-        let new = Arc::new(new);
-        if let Err(error) = node.disk.write_state(&new).await {
-            let reason = format!("cannot store the cluster state: {error}; nothing was changed");
-            let failure = Failure::new(500, "process_cluster_event_exception", reason);
-            return batch.accepted.iter().map(|_| Err(failure.clone())).collect();
-        }
-        *self.state.borrow_mut() = new.clone();
-        self.publish(node, &old, &new).await;
-        answers(&new)
-    }
-
-    /// A node that does not answer is found by [`watch_nodes`]; publishing does not wait for it for long.
-    async fn publish(&self, node: &Node, old: &Arc<ClusterState>, new: &Arc<ClusterState>) {
-        node.accept_state(new.clone());
-        let diff = Arc::new(StateDiff::between(old, new));
-        let own = &node.config.name;
-        // Who has just joined is sent the state as the answer to that.
-        let others =
-            new.present_nodes().filter(|n| n.name != *own && old.present.contains(&n.name));
-        let calls: Vec<_> = others
-            .map(|other| {
-                let (from, address) = (node.clone(), other.transport_address.clone());
-                let (state, diff) = (new.clone(), diff.clone());
-                node.env.spawn("publishes", publish_to(from, address, state, diff))
-            })
-            .collect();
-        for call in calls {
-            let _ = call.await;
-        }
     }
 
     pub(crate) fn state(&self) -> Arc<ClusterState> {
@@ -128,81 +73,7 @@ impl Manager {
     }
 }
 
-async fn publish_to(
-    from: Node,
-    address: String,
-    state: Arc<ClusterState>,
-    diff: Arc<StateDiff>,
-) -> Result<Response, CallError> {
-    let publish = async |publication| {
-        let request = Request::Publish(publication);
-        from.pool.call(&address, Class::Control, request, PUBLISH_TIMEOUT).await
-    };
-    match publish(Publication::diff(diff, &state)).await {
-        Err(CallError::Failed(_)) => publish(Publication::Whole(state)).await,
-        other => other,
-    }
-}
-
-/// Handles events, all that wait at once, until the node ends.
-pub(super) async fn run(node: Node) {
-    let manager = node.manager.as_ref().expect("only the manager manages");
-    loop {
-        manager.came.notified().await;
-        let waiting = std::mem::take(&mut *manager.waiting.borrow_mut());
-        let (events, waiters): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
-        if events.is_empty() {
-            continue;
-        }
-        let answers = manager.handle(&node, events).await;
-        for (waiter, answer) in waiters.into_iter().zip(answers) {
-            // Who asked may have gone meanwhile.
-            let _ = waiter.send(answer);
-        }
-    }
-}
-
-/// Takes nodes that no longer answer out of the cluster; those of one round together.
-pub(super) async fn watch_nodes(node: Node) {
-    let manager = node.manager.as_ref().expect("only the manager watches");
-    let mut lost: BTreeMap<String, u32> = BTreeMap::new();
-    loop {
-        node.env.sleep(node.settings().follower_check_interval()).await;
-        let state = manager.state();
-        let others = state.present_nodes().filter(|other| other.name != node.config.name);
-        let checks: Vec<_> = others
-            .map(|other| {
-                let (from, address) = (node.clone(), other.transport_address.clone());
-                let check = node.env.spawn("checks a node", async move {
-                    let request = Request::FollowerCheck;
-                    from.pool.call(&address, Class::Control, request, CHECK_TIMEOUT).await
-                });
-                (other.name.clone(), check)
-            })
-            .collect();
-        let mut gone = Vec::new();
-        for (name, check) in checks {
-            let is_gone = match check.await {
-                Ok(Ok(Response::Done)) => {
-                    lost.remove(&name);
-                    false
-                }
-                Ok(Err(CallError::Broken { .. })) => true,
-                _ => {
-                    let count = lost.entry(name.clone()).or_default();
-                    *count += 1;
-                    *count >= CHECKS_LOST
-                }
-            };
-            if is_gone {
-                lost.remove(&name);
-                gone.push(Event::NodeLeft { node: name });
-            }
-        }
-        let left: Vec<_> = gone.into_iter().map(|event| manager.put(event)).collect();
-        for left in left {
-            // It fails only where the state cannot be stored; the next round tries again.
-            let _ = left.await;
-        }
-    }
+/// The version of the state that an event led to.
+pub(super) fn version_of(answer: Answer) -> Result<u64, Failure> {
+    Ok(answer?.version)
 }

@@ -4,33 +4,33 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Node, Throttle};
+use super::parts::Node;
 
 impl Node {
     /// This node's part of `_nodes/stats`, with the sums over its copies or without.
     pub(crate) fn stats(&self, copies: bool) -> Value {
-        let net = self.env.net_bytes();
-        let cpu: Duration = self.env.cpu_time();
-        let throttled = |throttle| self.limiter(throttle).borrow().throttled_total();
-        let throttle = throttled(Throttle::Peer) + throttled(Throttle::Ccr);
-        let (pool, searches) = (self.search.pool.stats(), &self.search.counters);
+        let (core, parts) = (self.core(), &*self.parts);
+        let net = core.env.net_bytes();
+        let cpu: Duration = core.env.cpu_time();
+        let throttle = core.throttles.waited_total();
+        let (pool, searches) = (parts.search.pool.stats(), &parts.search.counters);
         let mut stats = json!({
-            "name": self.config.name,
-            "transport_address": self.row.transport,
-            "http_address": self.row.http,
+            "name": core.config.name,
+            "transport_address": core.row.transport,
+            "http_address": core.row.http,
             "roles": ["data", "master"],
-            "timestamp": self.env.epoch_ms(),
+            "timestamp": core.env.epoch_ms(),
             "indices": {
                 "search": {
-                    "open_contexts": self.search.contexts.count(),
+                    "open_contexts": parts.search.contexts.count(),
                     "query_total": searches.queries.get(),
                     "query_time_in_millis": searches.query_time.get().as_millis() as u64,
                     "query_current": pool.active,
                     "fetch_total": searches.fetches.get(),
                 },
                 "recovery": {
-                    "current_as_source": self.sessions.count(),
-                    "current_as_target": self.recoveries_going_on(),
+                    "current_as_source": parts.recovery.sessions.count(),
+                    "current_as_target": parts.recovery.going_on(),
                     "throttle_time_in_millis": throttle.as_millis() as u64,
                 },
             },
@@ -44,29 +44,29 @@ impl Node {
                 "completed": pool.completed,
             } },
             "narrows": { "following": {
-                "memory_size_in_bytes": self.following.memory_bytes(),
-                "memory_max_in_bytes": self.settings().following_memory_max(),
+                "memory_size_in_bytes": parts.follow_tasks.memory_bytes(),
+                "memory_max_in_bytes": core.settings().following_memory_max(),
             } },
-            "adaptive_selection": crate::search::adaptive_selection_json(self),
+            "adaptive_selection": crate::search::adaptive_selection_json(&parts.search),
             "process": {
                 "cpu": { "total_in_millis": cpu.as_millis() as u64 },
                 "mem": {
-                    "resident_in_bytes": memory_bytes("VmRSS:", self.env.is_virtual()),
-                    "anonymous_in_bytes": memory_bytes("RssAnon:", self.env.is_virtual()),
+                    "resident_in_bytes": memory_bytes("VmRSS:", core.env.is_virtual()),
+                    "anonymous_in_bytes": memory_bytes("RssAnon:", core.env.is_virtual()),
                 },
             },
-            "jvm": { "uptime_in_millis": (self.env.now() - self.started).as_millis() as u64 },
+            "jvm": { "uptime_in_millis": (core.env.now() - core.started).as_millis() as u64 },
             "transport": {
                 "rx_size_in_bytes": net.rx_bytes,
                 "tx_size_in_bytes": net.tx_bytes,
-                "compressed_paths": self.compressed_paths(),
+                "compressed_paths": core.compressed_paths(),
             },
         });
         if copies {
             self.add_copies(&mut stats["indices"]);
         }
         // Simulated hosts have no control groups.
-        if !self.env.is_virtual()
+        if !core.env.is_virtual()
             && let Some(cgroup) = super::cgroup::stats()
         {
             stats["os"] = json!({ "cgroup": cgroup });
@@ -76,7 +76,7 @@ impl Node {
 
     /// Adds what all copies here come to.
     fn add_copies(&self, indices: &mut Value) {
-        let shards = self.shards.borrow();
+        let shards = self.core().shards.borrow();
         let stores: Vec<store::ShardStats> =
             shards.values().filter_map(|shard| Some(shard.store().ok()?.stats())).collect();
         let sum = |of: fn(&store::ShardStats) -> u64| stores.iter().map(of).sum::<u64>();

@@ -2,9 +2,10 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `progress` | how a recovery goes, as `_recovery` shows it |
+//! | `service` | what a node keeps of its recoveries |
+//! | `sessions`, `source_session` | sessions, on the node that is read and as the other reaches them |
 //! | `opening` | the session, and the chunks that are asked for with it |
-//! | `source` | sessions on the copy that is read |
+//! | `source` | the copy that is read |
 //! | `target` | the copy that recovers: stages, retries |
 //! | `transfer` | files: chunks chosen by a scheduler, throttled, verified, accounted |
 //!
@@ -13,26 +14,28 @@
 //! same.
 
 mod opening;
-mod progress;
+mod service;
+mod sessions;
 mod source;
+mod source_session;
 mod target;
 mod transfer;
 
-pub use progress::{Progress, Stage};
+use serde_json::{Value, json};
+
+use crate::core::Core;
+
+pub(crate) use service::RecoveryService;
 pub(crate) use source::{
-    Sessions, awaited_session, close_session, expire_sessions, finalize, open_session, read_chunk,
+    awaited_session, close_session, expire_sessions, finalize, open_session, read_chunk,
     read_opening, read_ops, start_tracking, verify_file,
 };
 pub(crate) use target::recover;
 
-use serde_json::{Value, json};
-
-use crate::node::Node;
-
 /// Every recovery of this node's copies, running or done, as `_recovery` shows them.
-pub(crate) fn recoveries(node: &Node) -> Value {
-    let now = node.env.now();
-    let shards = node.shards.borrow();
+pub(crate) fn recoveries(core: &Core) -> Value {
+    let now = core.env.now();
+    let shards = core.shards.borrow();
     let rows = shards.values().filter_map(|shard| Some(shard.progress()?.to_json(now)));
     json!(rows.collect::<Vec<_>>())
 }

@@ -4,14 +4,16 @@
 //! trip, where asking for the place first would cost two. The first chunks are asked for in the same round trip, by number
 //! ([`policy::opening`](policy::opening)), so that the link is not idle until the files are known.
 
+use super::service::RecoveryService;
+use crate::transport::unexpected;
 use std::collections::BTreeMap;
 use std::pin::pin;
+use std::rc::Rc;
 
 use store::Commit;
 use world::{Env, Task, Time};
 
-use super::transfer::{SourceSession, TransferError};
-use crate::node::{Node, unexpected};
+use super::source_session::{SourceSession, TransferError};
 use crate::remote;
 use crate::transport::{CallError, Class, Request, Response, SessionKind, SessionOpened};
 use policy::chunk_scheduler::{ChunkRequest, SchedulerConfig};
@@ -66,25 +68,27 @@ impl Ahead {
 /// Opens a session on whichever of `sources` has the primary; with a scheduler's configuration, the first chunks are
 /// asked for at the same time.
 pub(crate) async fn open(
-    node: &Node,
+    service: &Rc<RecoveryService>,
     sources: Vec<SourceSession>,
     wanted: Wanted,
     ahead: Option<SchedulerConfig>,
 ) -> Result<(SourceSession, SessionOpened, Ahead), TransferError> {
-    let key = node.env.random_u64();
-    let mut opened = pin!(open_any(node, sources.clone(), wanted.clone(), key));
+    let key = service.core.env.random_u64();
+    let mut opened = pin!(open_any(service, sources.clone(), wanted.clone(), key));
     let mut early = Ahead::default();
-    let mut policy = ahead.map(|config| Opening::new(config, node.env.now()));
+    let mut policy = ahead.map(|config| Opening::new(config, service.core.env.now()));
     if let Some(policy) = &policy {
-        (early.began, early.chunk_bytes) = (Some(node.env.now()), policy.chunk_bytes());
+        (early.began, early.chunk_bytes) = (Some(service.core.env.now()), policy.chunk_bytes());
     }
-    let connections = node.settings().transport_recovery_connections().max(1);
+    let connections = service.core.settings().transport_recovery_connections().max(1);
     loop {
-        while let Some(number) = policy.as_mut().and_then(|policy| policy.next(node.env.now())) {
+        while let Some(number) =
+            policy.as_mut().and_then(|policy| policy.next(service.core.env.now()))
+        {
             let class = Class::Recovery((number % u64::from(connections)) as u32);
             for source in &sources {
                 let asked =
-                    ask_ahead(node, source, &wanted, class, (key, number, early.chunk_bytes));
+                    ask_ahead(service, source, &wanted, class, (key, number, early.chunk_bytes));
                 early.asked.insert((number, source.address.clone()), asked);
             }
         }
@@ -95,7 +99,7 @@ pub(crate) async fn open(
                 let (source, session) = opened?;
                 return Ok((source, session, early));
             }
-            () = sleep_until(&node.env, wake_at) => {}
+            () = sleep_until(&service.core.env, wake_at) => {}
         }
     }
 }
@@ -109,25 +113,25 @@ pub(crate) async fn sleep_until(env: &Env, when: Option<Time>) {
 }
 
 fn ask_ahead(
-    node: &Node,
+    service: &Rc<RecoveryService>,
     source: &SourceSession,
     wanted: &Wanted,
     class: Class,
     (key, number, chunk_bytes): (u64, u64, u32),
 ) -> Asked {
-    let compress = node.compress(source.remote.as_deref());
+    let compress = service.core.compress(source.remote.as_deref());
     let (index, shard) = (wanted.index.clone(), wanted.shard);
     let request = Request::ReadOpening { index, shard, key, number, chunk_bytes, compress };
-    let (node2, source) = (node.clone(), source.clone());
-    let answer = node.env.spawn("asks for a chunk ahead", async move {
-        let answer = source.ask(&node2, class, request).await;
-        (node2.env.now(), answer)
+    let (service2, source) = (service.clone(), source.clone());
+    let answer = service.core.env.spawn("asks for a chunk ahead", async move {
+        let answer = source.ask(&service2, class, request).await;
+        (service2.core.env.now(), answer)
     });
-    Asked { at: node.env.now(), compress, answer }
+    Asked { at: service.core.env.now(), compress, answer }
 }
 
 async fn open_any(
-    node: &Node,
+    service: &Rc<RecoveryService>,
     sources: Vec<SourceSession>,
     wanted: Wanted,
     key: u64,
@@ -135,16 +139,16 @@ async fn open_any(
     let calls = sources
         .into_iter()
         .map(|source| {
-            let (node, asked) = (node.clone(), source.clone());
+            let (service, asked) = (service.clone(), source.clone());
             let Wanted { index, shard, kind } = wanted.clone();
             let call = async move {
                 let request = Request::OpenSession { index, shard, kind, key };
-                asked.ask(&node, Class::Control, request).await
+                asked.ask(&service, Class::Control, request).await
             };
             (source, call)
         })
         .collect();
-    match remote::first_of(&node.env, calls).await? {
+    match remote::first_of(&service.core.env, calls).await? {
         (source, Response::Session(opened)) => {
             Ok((SourceSession { session: opened.session, ..source }, *opened))
         }

@@ -10,17 +10,18 @@ use store::{Commit, Incoming, Operation, Options, Shard};
 use world::Time;
 
 use super::opening::{self, Ahead, Wanted};
-use super::progress::{Ends, Progress, Stage};
-use super::transfer::{
-    SourceSession, TransferError, WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_trip,
-};
-use crate::following::{lease_of, set_leases};
-use crate::node::{CopyNote, LocalShard, Node, Throttle, unexpected};
+use super::service::RecoveryService;
+use super::source_session::{SourceSession, TransferError};
+use super::transfer::{WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_trip};
+use crate::core::Throttle;
 use crate::remote;
-use crate::replication::{fill_gaps, follows, store_durability};
+use crate::replication::{fill_gaps, follow_mapping, follows, lease_of, set_leases};
 use crate::settings::CheckOnStartup;
+use crate::shard::{CopyNote, Ends, LocalShard, Progress, Stage, store_durability};
 use crate::state::{Event, RecoverySource};
-use crate::transport::{CallError, Class, Failure, Request, Response, SessionKind, SessionOpened};
+use crate::transport::{
+    CallError, Class, Failure, Request, Response, SessionKind, SessionOpened, unexpected,
+};
 use policy::backoff::Backoff;
 
 /// Operations asked for at once (as `ccr` reads them: 5120 operations, 32 MB).
@@ -33,8 +34,12 @@ const OPS_LOOK: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Recovers a copy, from wherever it is to come, and tells the manager how that ended.
-pub(crate) async fn recover(node: Node, shard: Rc<LocalShard>, from: RecoverySource) {
-    let began = node.env.now();
+pub(crate) async fn recover(
+    service: Rc<RecoveryService>,
+    shard: Rc<LocalShard>,
+    from: RecoverySource,
+) {
+    let began = service.core.env.now();
     let ends = Ends {
         kind: from.kind(),
         index: shard.index.clone(),
@@ -42,18 +47,18 @@ pub(crate) async fn recover(node: Node, shard: Rc<LocalShard>, from: RecoverySou
         primary: shard.is_primary(),
         source: None,
         source_address: None,
-        target: node.config.name.clone(),
-        target_address: node.row.transport.clone(),
+        target: service.core.config.name.clone(),
+        target_address: service.core.row.transport.clone(),
     };
     let idle = match from {
         RecoverySource::EmptyStore | RecoverySource::ExistingStore => Limit::DiskRead,
         RecoverySource::Peer { .. } | RecoverySource::Remote { .. } => WAITS_FOR_ANSWER,
     };
-    let progress = Rc::new(Progress::new(began, node.env.epoch_ms(), ends, idle));
+    let progress = Rc::new(Progress::new(began, service.core.env.epoch_ms(), ends, idle));
     shard.set_progress(progress.clone());
-    node.note_recovery(&progress);
+    service.note_recovery(&progress);
     let recovery =
-        Recovery { node: node.clone(), shard: shard.clone(), progress: progress.clone() };
+        Recovery { service: service.clone(), shard: shard.clone(), progress: progress.clone() };
     let result = match &from {
         RecoverySource::EmptyStore => recovery.recover_from_nothing().await,
         RecoverySource::ExistingStore => recovery.recover_from_disk().await,
@@ -64,30 +69,33 @@ pub(crate) async fn recover(node: Node, shard: Rc<LocalShard>, from: RecoverySou
     };
     match result {
         Ok(()) => {
-            progress.enter(node.env.now(), Stage::Done, Limit::Latency);
+            progress.enter(service.core.env.now(), Stage::Done, Limit::Latency);
             let (index, allocation_id) = (shard.index.clone(), shard.allocation_id.clone());
-            node.report(Event::ShardStarted { index, shard: shard.number, allocation_id }).await;
+            service
+                .core
+                .report(Event::ShardStarted { index, shard: shard.number, allocation_id })
+                .await;
         }
         Err(failure) => {
             *progress.failure.borrow_mut() = Some(failure.reason.clone());
-            shard.fail(&node, failure.reason).await;
+            service.core.fail_copy(&shard, failure.reason).await;
         }
     }
 }
 
 struct Recovery {
-    node: Node,
+    service: Rc<RecoveryService>,
     shard: Rc<LocalShard>,
     progress: Rc<Progress>,
 }
 
 impl Recovery {
     fn now(&self) -> Time {
-        self.node.env.now()
+        self.service.core.env.now()
     }
 
     fn options(&self, history_uuid: Option<String>) -> Result<(Mapping, Options), Failure> {
-        let state = self.node.state();
+        let state = self.service.core.state();
         let meta = state.indices.get(&self.shard.index);
         let meta = meta.ok_or_else(|| Failure::no_such_index(&self.shard.index))?;
         let mapping = Mapping::parse(&meta.mappings)?;
@@ -99,14 +107,14 @@ impl Recovery {
 
     /// Where the copy's files are.
     fn dir(&self) -> std::path::PathBuf {
-        self.node.disk.copy_dir(&self.shard.index_uuid, self.shard.number)
+        self.service.core.disk.copy_dir(&self.shard.index_uuid, self.shard.number)
     }
 
     /// Writes which copy the directory holds. Only now may a later start take it for one.
     async fn sign(&self, primary_term: u64) -> Result<(), Failure> {
         let note = CopyNote { allocation_id: self.shard.allocation_id.clone(), primary_term };
         let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
-        self.node.disk.write_note(uuid, number, &note).await.map_err(|error| {
+        self.service.core.disk.write_note(uuid, number, &note).await.map_err(|error| {
             let reason = format!("cannot write the note of the copy in {:?}: {error}", self.dir());
             Failure::new(500, "recovery_failed_exception", reason)
         })
@@ -116,8 +124,8 @@ impl Recovery {
         let (mapping, options) = self.options(None)?;
         let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
         // What an earlier try left behind was never a copy.
-        let _ = self.node.disk.remove_copy(uuid, number).await;
-        let store = Shard::create(&self.node.env, &self.dir(), &mapping, options).await?;
+        let _ = self.service.core.disk.remove_copy(uuid, number).await;
+        let store = Shard::create(&self.service.core.env, &self.dir(), &mapping, options).await?;
         self.shard.set_store(store);
         self.sign(self.shard.term()).await
     }
@@ -125,7 +133,7 @@ impl Recovery {
     async fn recover_from_disk(&self) -> Result<(), Failure> {
         self.progress.enter(self.now(), Stage::Index, Limit::DiskRead);
         let (mapping, options) = self.options(None)?;
-        let store = Shard::open(&self.node.env, &self.dir(), &mapping, options).await?;
+        let store = Shard::open(&self.service.core.env, &self.dir(), &mapping, options).await?;
         let opened = store.opened();
         self.progress.ops_total.set(opened.replayed_ops);
         self.progress.ops_recovered.set(opened.replayed_ops);
@@ -135,14 +143,15 @@ impl Recovery {
             // Other copies recover from this one, whatever they lack; it goes on after what it has.
             store.advance_global_checkpoint(checkpoint);
         }
-        let leases = self.node.disk.read_leases(&self.shard.index_uuid, self.shard.number).await;
+        let leases =
+            self.service.core.disk.read_leases(&self.shard.index_uuid, self.shard.number).await;
         set_leases(&self.shard, &store, leases);
         self.shard.set_store(store);
         self.sign(self.shard.term()).await
     }
 
     fn follows(&self) -> bool {
-        follows(&self.node.state(), &self.shard.index)
+        follows(&self.service.core.state(), &self.shard.index)
     }
 
     async fn recover_from_peer(&self, from_node: &str) -> Result<(), Failure> {
@@ -163,12 +172,12 @@ impl Recovery {
     /// the leader's operations and no others.
     async fn own_store(&self) -> Option<Shard> {
         let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
-        let note = self.node.disk.read_note(uuid, number).await?;
+        let note = self.service.core.disk.read_note(uuid, number).await?;
         if note.primary_term != self.shard.term() && !self.follows() {
             return None;
         }
         let (mapping, options) = self.options(None).ok()?;
-        Shard::open(&self.node.env, &self.dir(), &mapping, options).await.ok()
+        Shard::open(&self.service.core.env, &self.dir(), &mapping, options).await.ok()
     }
 
     async fn try_peer(
@@ -176,7 +185,7 @@ impl Recovery {
         from_node: &str,
         own: &mut Option<Shard>,
     ) -> Result<(), TransferError> {
-        let address = self.node.address_of(from_node).ok_or_else(|| CallError::Broken {
+        let address = self.service.core.address_of(from_node).ok_or_else(|| CallError::Broken {
             address: from_node.to_owned(),
             reason: "the node has left the cluster".to_owned(),
         })?;
@@ -216,7 +225,7 @@ impl Recovery {
         self.shard.set_store(store.clone());
         self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
         let request = Request::StartTracking(source.session);
-        let max = match source.ask(&self.node, Class::Control, request).await? {
+        let max = match source.ask(&self.service, Class::Control, request).await? {
             Response::SeqNo(max) => max,
             _ => return Err(CallError::Failed(unexpected()).into()),
         };
@@ -235,7 +244,7 @@ impl Recovery {
             store.sync().await?;
             let local_checkpoint = store.persisted_checkpoint();
             let request = Request::Finalize { session: source.session, local_checkpoint };
-            let everywhere = match source.ask(&self.node, Class::Control, request).await? {
+            let everywhere = match source.ask(&self.service, Class::Control, request).await? {
                 Response::SeqNo(everywhere) => everywhere,
                 _ => return Err(CallError::Failed(unexpected()).into()),
             };
@@ -251,7 +260,7 @@ impl Recovery {
                     let failure = Failure::new(409, "recovery_failed_exception", reason);
                     return Err(CallError::Failed(failure).into());
                 }
-                self.node.env.sleep(OPS_LOOK).await;
+                self.service.core.env.sleep(OPS_LOOK).await;
             }
         }
     }
@@ -278,10 +287,10 @@ impl Recovery {
         index: &str,
         number: u32,
     ) -> Result<(), TransferError> {
-        let seeds = remote::seeds(&self.node, cluster).map_err(CallError::Failed)?;
+        let seeds = remote::seeds(&self.service.core, cluster).map_err(CallError::Failed)?;
         let source = |seed| self.source(seed, Throttle::Ccr, Some(cluster.to_owned()));
         let sources = seeds.into_iter().map(source).collect();
-        let lease = lease_of(&self.node.state(), &self.shard.index);
+        let lease = lease_of(&self.service.core.state(), &self.shard.index);
         let lease = lease.ok_or_else(|| Failure::no_such_index(&self.shard.index));
         let kind = SessionKind::Remote { lease: lease.map_err(CallError::Failed)? };
         let wanted = Wanted { index: index.to_owned(), shard: number, kind };
@@ -315,33 +324,33 @@ impl Recovery {
         sources: Vec<SourceSession>,
         wanted: Wanted,
     ) -> Result<(SourceSession, SessionOpened, Ahead), TransferError> {
-        let node = &self.node;
+        let service = &self.service;
         let config = match sources.first() {
-            Some(source) if !store::holds_anything(&node.env, &self.dir()).await? => {
-                Some(source.scheduler(node))
+            Some(source) if !store::holds_anything(&service.core.env, &self.dir()).await? => {
+                Some(source.scheduler(service))
             }
             _ => None,
         };
-        opening::open(node, sources, wanted, config).await
+        opening::open(service, sources, wanted, config).await
     }
 
     fn source(&self, address: String, throttle: Throttle, remote: Option<String>) -> SourceSession {
-        let known = self.node.round_trips.borrow().get(&address).copied();
+        let known = self.service.core.round_trip(&address);
         let round_trip = Rc::new(Cell::new(known.unwrap_or_default()));
         SourceSession { address, session: 0, throttle, remote, round_trip }
     }
 
     fn ping(&self, source: &SourceSession) -> world::Task<()> {
-        let task = measure_round_trip(self.node.clone(), source.clone());
-        self.node.env.spawn("measures the round trip", task)
+        let task = measure_round_trip(self.service.clone(), source.clone());
+        self.service.core.env.spawn("measures the round trip", task)
     }
 
     /// Tells the source that it is over; if that does not arrive, the source finds out by itself.
     fn end_session(&self, source: &SourceSession) {
-        let (node, source) = (self.node.clone(), source.clone());
-        self.node.keep("closes a session", async move {
+        let (service, source) = (self.service.clone(), source.clone());
+        self.service.core.keep("closes a session", async move {
             let request = Request::CloseSession(source.session);
-            let _ = source.ask(&node, Class::Control, request).await;
+            let _ = source.ask(&service, Class::Control, request).await;
         });
     }
 
@@ -353,10 +362,10 @@ impl Recovery {
         ahead: Ahead,
         history_uuid: &str,
     ) -> Result<Shard, TransferError> {
-        let env = &self.node.env;
+        let env = &self.service.core.env;
         self.progress.enter(self.now(), Stage::Index, WAITS_FOR_ANSWER);
         let incoming = Rc::new(Incoming::begin(env, &self.dir(), commit.clone()).await?);
-        fetch_files(&self.node, source, &self.progress, (commit, &incoming), ahead).await?;
+        fetch_files(&self.service, source, &self.progress, (commit, &incoming), ahead).await?;
         self.progress.enter(self.now(), Stage::VerifyIndex, Limit::DiskWrite);
         let failed = |failure| TransferError::Call(CallError::Failed(failure));
         let (mapping, options) = self.options(Some(history_uuid.to_owned())).map_err(failed)?;
@@ -384,13 +393,13 @@ impl Recovery {
                 max_ops: OPS_AT_ONCE,
                 max_bytes: OPS_BYTES_AT_ONCE,
             };
-            let ops = match source.ask(&self.node, Class::Recovery(0), request).await? {
+            let ops = match source.ask(&self.service, Class::Recovery(0), request).await? {
                 Response::Ops(ops) => ops,
                 _ => return Err(CallError::Failed(unexpected()).into()),
             };
             let bytes: u64 = ops.iter().map(|op| op.encoded_bytes()).sum();
             self.progress.accounting.borrow_mut().set_idle(self.now(), Limit::Cpu);
-            let mapped = self.shard.follow_mapping(&self.node, store).await;
+            let mapped = follow_mapping(&self.service.core, &self.shard, store).await;
             mapped.map_err(|error| CallError::Failed(error.into()))?;
             let last = ops.last().map(Operation::last_seq_no);
             store.apply(ops).await?;
@@ -444,8 +453,8 @@ impl Retries {
         progress.retries.set(progress.retries.get() + 1);
         *progress.failure.borrow_mut() = Some(failure.reason);
         progress.accounting.borrow_mut().set_idle(now, Limit::Latency);
-        let node = &recovery.node;
-        let settings = node.settings();
+        let service = &recovery.service;
+        let settings = service.core.settings();
         // A primary that does not know yet that it is started, and the like, passes soon.
         let not_ready = matches!(error, TransferError::Call(CallError::Failed(_)));
         let delay = match recovery.progress.ends.borrow().kind {
@@ -454,8 +463,8 @@ impl Retries {
             _ => Duration::ZERO,
         };
         let delay = if delay.is_zero() { Backoff::FOLLOWER } else { Backoff::Fixed { delay } };
-        let wait = delay.delay(self.count, node.env.random_u64());
-        node.env.sleep(wait.max(Duration::from_millis(20))).await;
+        let wait = delay.delay(self.count, service.core.env.random_u64());
+        service.core.env.sleep(wait.max(Duration::from_millis(20))).await;
         Ok(())
     }
 }

@@ -11,12 +11,14 @@ use tokio::sync::mpsc;
 use world::{Task, Time, Work};
 
 use super::opening::{Ahead, Answer, Asked, sleep_until};
-use super::progress::{FileProgress, Progress};
-use crate::node::{Node, Throttle, unexpected};
-use crate::settings::Scheduler;
-use crate::transport::{CallError, Class, Failure, Request, Response, WireChunk, decompress};
+use super::service::RecoveryService;
+use super::source_session::{SourceSession, TransferError};
+use crate::shard::{FileProgress, Progress};
+use crate::transport::{
+    CallError, Class, Failure, Request, Response, WireChunk, decompress, unexpected,
+};
 use policy::accounting::{SourcePhases, TargetPhases, Timeline};
-use policy::chunk_scheduler::{ChunkRequest, ChunkScheduler, Delivery, FileSpan, SchedulerConfig};
+use policy::chunk_scheduler::{ChunkRequest, ChunkScheduler, Delivery, FileSpan};
 use policy::compression::Shipment;
 
 /// How often the round trip is measured while files are copied.
@@ -24,98 +26,22 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 /// The longest between two measurements: a path that stays as it is, is asked less and less often.
 const PING_EVERY_MAX: Duration = Duration::from_secs(64);
 
-/// Chunks that may come damaged one after another before the session is opened anew.
-const DAMAGED_IN_A_ROW: u32 = 50;
-
-/// Why a transfer ended before its end.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TransferError {
-    /// The source did not answer, or refused.
-    #[error("the source {0}")]
-    Call(#[from] CallError),
-    /// This side's disk refused.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-}
-
-impl TransferError {
-    /// Whether another try may help.
-    pub(crate) fn is_transient(&self) -> bool {
-        match self {
-            TransferError::Call(error) => error.is_transient(),
-            TransferError::Store(error) => matches!(error, store::Error::ReceivedDamaged { .. }),
-        }
-    }
-}
-
-/// A session, as the target reaches it.
-#[derive(Clone)]
-pub(crate) struct SourceSession {
-    pub(crate) address: String,
-    pub(crate) session: u64,
-    pub(crate) throttle: Throttle,
-    /// Alias of the remote cluster, where the source is in one.
-    pub(crate) remote: Option<String>,
-    /// Shortest round trip seen, shared with the task that measures it.
-    pub(crate) round_trip: Rc<Cell<Duration>>,
-}
-
-impl SourceSession {
-    pub(crate) async fn ask(
-        &self,
-        node: &Node,
-        class: Class,
-        request: Request,
-    ) -> Result<Response, CallError> {
-        let settings = node.settings();
-        let limit = match self.throttle {
-            Throttle::Ccr => settings.ccr_internal_action_timeout(),
-            Throttle::Peer => settings.recovery_internal_action_timeout(),
-        };
-        node.call(&self.address, class, request, limit).await
-    }
-
-    /// How chunks are chosen, as the settings are now.
-    pub(crate) fn scheduler(&self, node: &Node) -> SchedulerConfig {
-        let (settings, sharing) = (node.settings(), running(node));
-        let (chunk_bytes, max_concurrent) = match self.throttle {
-            Throttle::Ccr => {
-                (settings.ccr_chunk_size(), settings.ccr_max_concurrent_file_chunks() as usize)
-            }
-            Throttle::Peer => (
-                settings.recovery_chunk_size(),
-                settings.recovery_max_concurrent_file_chunks() as usize,
-            ),
-        };
-        match settings.recovery_scheduler() {
-            Scheduler::Sequential => SchedulerConfig::Sequential { chunk_bytes },
-            Scheduler::ParallelFiles => {
-                SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent }
-            }
-            Scheduler::Field | Scheduler::FileWindow => {
-                SchedulerConfig::FileWindow { chunk_bytes, max_concurrent }
-            }
-            Scheduler::Adaptive => {
-                let memory_max_bytes = settings.recovery_memory_max() / sharing.max(1) as u64;
-                SchedulerConfig::Adaptive { memory_max_bytes }
-            }
-        }
-    }
-}
-
 /// Measures the round trip to the source until the task is ended.
-pub(crate) async fn measure_round_trip(node: Node, source: SourceSession) {
+pub(crate) async fn measure_round_trip(service: Rc<RecoveryService>, source: SourceSession) {
     let mut wait = PING_EVERY;
     loop {
-        let asked = node.env.now();
-        if source.ask(&node, Class::Control, Request::Ping).await.is_ok() {
-            let took = node.env.now() - asked;
-            source.round_trip.set(node.note_round_trip(&source.address, took));
+        let asked = service.core.env.now();
+        if source.ask(&service, Class::Control, Request::Ping).await.is_ok() {
+            let took = service.core.env.now() - asked;
+            source.round_trip.set(service.core.note_round_trip(&source.address, took));
         }
-        node.env.sleep(wait).await;
+        service.core.env.sleep(wait).await;
         wait = (wait * 2).min(PING_EVERY_MAX);
     }
 }
+
+/// Chunks that may come damaged one after another before the session is opened anew.
+const DAMAGED_IN_A_ROW: u32 = 50;
 
 /// What the tasks of a transfer tell it.
 enum Told {
@@ -146,7 +72,7 @@ enum ChunkError {
 
 /// One transfer: what all its parts need.
 struct Transfer {
-    node: Node,
+    service: Rc<RecoveryService>,
     source: SourceSession,
     progress: Rc<Progress>,
     incoming: Rc<Incoming>,
@@ -168,7 +94,7 @@ struct Transfer {
 /// Copies the files of `commit` that `incoming` does not have. Ends at the first error; what was verified
 /// until then is kept by `incoming`.
 pub(crate) async fn fetch_files(
-    node: &Node,
+    service: &Rc<RecoveryService>,
     source: &SourceSession,
     progress: &Rc<Progress>,
     (commit, incoming): (&Commit, &Rc<Incoming>),
@@ -182,15 +108,15 @@ pub(crate) async fn fetch_files(
         .map(|(i, file)| FileSpan { len: file.len, have: have.get(&i).copied().unwrap_or(0) })
         .collect();
     list_files(progress, commit, &spans);
-    let began = ahead.began().unwrap_or(node.env.now());
+    let began = ahead.began().unwrap_or(service.core.env.now());
     let (tell, told) = mpsc::unbounded_channel();
     let mut transfer = Transfer {
-        node: node.clone(),
+        service: service.clone(),
         source: source.clone(),
         progress: progress.clone(),
         incoming: incoming.clone(),
         // It began with what was asked for ahead.
-        scheduler: ChunkScheduler::new(source.scheduler(node), &spans, began),
+        scheduler: ChunkScheduler::new(source.scheduler(service), &spans, began),
         ahead: ahead.by_chunk(&source.address, commit),
         missing: spans.iter().map(|span| span.len - span.have).collect(),
         tasks: BTreeMap::new(),
@@ -201,8 +127,8 @@ pub(crate) async fn fetch_files(
         next_connection: 0,
     };
     // Told once: a running minimum would hide a path that gets longer.
-    transfer.scheduler.round_trip(node.env.now(), source.round_trip.get());
-    node.pace_changed.notify_waiters();
+    transfer.scheduler.round_trip(service.core.env.now(), source.round_trip.get());
+    service.core.pace_changed.notify_waiters();
     for file in 0..spans.len() {
         if transfer.missing[file] == 0 {
             transfer.check_file(file as u32);
@@ -210,17 +136,10 @@ pub(crate) async fn fetch_files(
     }
     let result = transfer.run(told).await;
     progress.in_flight_bytes.set(0);
-    node.note_recovery_load();
+    service.note_load();
     // Whoever is left may have this one's share of the memory.
-    node.pace_changed.notify_waiters();
+    service.core.pace_changed.notify_waiters();
     result
-}
-
-/// Recoveries that copy to this node now; they share its memory.
-fn running(node: &Node) -> usize {
-    let shards = node.shards.borrow();
-    let copying = |p: &Rc<Progress>| p.stage() <= super::Stage::Index;
-    shards.values().filter(|shard| shard.progress().as_ref().is_some_and(copying)).count()
 }
 
 fn list_files(progress: &Progress, commit: &Commit, spans: &[FileSpan]) {
@@ -248,10 +167,10 @@ impl Transfer {
                 self.progress
                     .accounting
                     .borrow_mut()
-                    .set_idle(self.node.env.now(), Limit::DiskWrite);
+                    .set_idle(self.service.core.env.now(), Limit::DiskWrite);
             }
             let wake_at = self.scheduler.wake_at();
-            let node = self.node.clone();
+            let service = self.service.clone();
             tokio::select! {
                 biased;
                 first = told.recv() => {
@@ -260,54 +179,54 @@ impl Transfer {
                         self.settle(more)?;
                     }
                 }
-                () = node.pace_changed.notified() => self.reconfigure(),
-                () = sleep_until(&node.env, wake_at) => {}
+                () = service.core.pace_changed.notified() => self.reconfigure(),
+                () = sleep_until(&service.core.env, wake_at) => {}
             }
         }
         Ok(())
     }
 
     fn reconfigure(&mut self) {
-        let config = self.source.scheduler(&self.node);
-        self.scheduler.reconfigure(self.node.env.now(), config);
+        let config = self.source.scheduler(&self.service);
+        self.scheduler.reconfigure(self.service.core.env.now(), config);
     }
 
     fn start_chunks(&mut self) {
-        let settings = self.node.settings();
+        let settings = self.service.core.settings();
         let connections = settings.transport_recovery_connections().max(1);
-        let compress = self.node.compress(self.source.remote.as_deref());
-        while let Some(request) = self.scheduler.next(self.node.env.now()) {
-            let now = self.node.env.now();
+        let compress = self.service.core.compress(self.source.remote.as_deref());
+        while let Some(request) = self.scheduler.next(self.service.core.env.now()) {
+            let now = self.service.core.env.now();
             self.progress.accounting.borrow_mut().issued(now, request.into());
             let class = Class::Recovery(self.next_connection % connections);
             self.next_connection = self.next_connection.wrapping_add(1);
             let asked =
                 self.ahead.remove(&request).unwrap_or_else(|| self.ask(request, class, compress));
             let fetch = fetch_chunk(
-                self.node.clone(),
+                self.service.clone(),
                 self.source.clone(),
                 self.incoming.clone(),
                 (request, asked),
                 self.tell.clone(),
             );
-            self.tasks.insert(request, self.node.env.spawn("fetches a chunk", fetch));
+            self.tasks.insert(request, self.service.core.env.spawn("fetches a chunk", fetch));
         }
         let in_flight = self.scheduler.in_flight_bytes();
         self.progress.chunk_bytes.set(self.scheduler.chunk_bytes());
         self.progress.in_flight_bytes.set(in_flight);
         let max = self.progress.in_flight_bytes_max.get().max(in_flight);
         self.progress.in_flight_bytes_max.set(max);
-        self.node.note_recovery_load();
+        self.service.note_load();
     }
 
     fn ask(&self, request: ChunkRequest, class: Class, compress: u8) -> Asked {
         let ChunkRequest { file, offset, len } = request;
-        let (node, source) = (self.node.clone(), self.source.clone());
+        let (service, source) = (self.service.clone(), self.source.clone());
         let ask = Request::ReadChunk { session: source.session, file, offset, len, compress };
-        let at = node.env.now();
-        let answer = self.node.env.spawn("asks for a chunk", async move {
-            let answer = source.ask(&node, class, ask).await;
-            (node.env.now(), answer)
+        let at = service.core.env.now();
+        let answer = self.service.core.env.spawn("asks for a chunk", async move {
+            let answer = source.ask(&service, class, ask).await;
+            (service.core.env.now(), answer)
         });
         Asked { at, compress, answer }
     }
@@ -320,7 +239,7 @@ impl Transfer {
                 return result;
             }
         };
-        let now = self.node.env.now();
+        let now = self.service.core.env.now();
         let request = outcome.request;
         self.tasks.remove(&request);
         let arrived = match outcome.result {
@@ -379,7 +298,7 @@ impl Transfer {
             arrived_at: arrived.at,
             server_time: source.memory + source.throttle + source.disk_read + source.cpu,
             throttled: source.throttle + target.throttle,
-            foreground_pressure: arrived.pressure || self.node.pressure(),
+            foreground_pressure: arrived.pressure || self.service.core.pressure(),
         };
         let shipment = Shipment {
             requested_at: *requested_at,
@@ -387,14 +306,14 @@ impl Transfer {
             is_full: true,
             pressure: delivery.foreground_pressure,
         };
-        self.node.note_shipment(self.source.remote.as_deref(), shipment);
+        self.service.core.note_shipment(self.source.remote.as_deref(), shipment);
         self.scheduler.delivered(now, request, delivery);
     }
 
     /// Has a file checked as a whole, while chunks of others go on.
     fn check_file(&mut self, file: u32) {
         let check = check_file(
-            self.node.clone(),
+            self.service.clone(),
             self.source.clone(),
             self.progress.clone(),
             self.incoming.clone(),
@@ -402,7 +321,7 @@ impl Transfer {
         );
         let tell = self.tell.clone();
         self.checking += 1;
-        self.checks.push(self.node.env.spawn("checks a file", async move {
+        self.checks.push(self.service.core.env.spawn("checks a file", async move {
             let result = check.await;
             // Nobody listens any more where the transfer has failed meanwhile.
             let _ = tell.send(Told::File(result));
@@ -412,7 +331,7 @@ impl Transfer {
 
 /// Checks a file as a whole. Where it is damaged, the source is asked whether the damage is there.
 async fn check_file(
-    node: Node,
+    service: Rc<RecoveryService>,
     source: SourceSession,
     progress: Rc<Progress>,
     incoming: Rc<Incoming>,
@@ -421,7 +340,7 @@ async fn check_file(
     match incoming.finish_file(file as usize).await {
         Err(damaged @ store::Error::ReceivedDamaged { .. }) => {
             let request = Request::VerifyFile { session: source.session, file };
-            source.ask(&node, Class::Control, request).await?;
+            source.ask(&service, Class::Control, request).await?;
             // The source is whole: what came was damaged behind the chunks' checksums.
             progress.refetched_chunks.set(progress.refetched_chunks.get() + 1);
             Err(damaged.into())
@@ -431,7 +350,7 @@ async fn check_file(
 }
 
 async fn fetch_chunk(
-    node: Node,
+    service: Rc<RecoveryService>,
     source: SourceSession,
     incoming: Rc<Incoming>,
     (request, asked): (ChunkRequest, Asked),
@@ -441,7 +360,7 @@ async fn fetch_chunk(
     let answer: Result<Answer, _> = answer.await;
     let result = match answer {
         Ok((at, Ok(Response::Chunk(chunk)))) => {
-            store_chunk(&node, &source, &incoming, (request, compress), *chunk, at).await
+            store_chunk(&service, &source, &incoming, (request, compress), *chunk, at).await
         }
         Ok((_, Ok(_))) => Err(ChunkError::Call(CallError::Failed(unexpected()))),
         Ok((_, Err(error))) => Err(ChunkError::Call(error)),
@@ -454,14 +373,14 @@ async fn fetch_chunk(
 
 /// Decompresses, verifies, waits for the throttle, and writes.
 async fn store_chunk(
-    node: &Node,
+    service: &Rc<RecoveryService>,
     source: &SourceSession,
     incoming: &Incoming,
     (request, compress): (ChunkRequest, u8),
     wire: WireChunk,
     at: Time,
 ) -> Result<Arrived, ChunkError> {
-    let env = &node.env;
+    let env = &service.core.env;
     let mut target = TargetPhases::default();
     let chunk = match wire.plain_len {
         None => wire.chunk,
@@ -483,7 +402,7 @@ async fn store_chunk(
         return Err(ChunkError::Damaged);
     }
     target.cpu = env.now() - at;
-    target.throttle = node.throttle(source.throttle, chunk.len()).await;
+    target.throttle = service.core.throttle(source.throttle, chunk.len()).await;
     let writing = env.now();
     let written = incoming.write_chunk(request.file as usize, request.offset, chunk).await;
     written.map_err(ChunkError::Store)?;

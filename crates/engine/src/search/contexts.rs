@@ -1,5 +1,6 @@
 //! Views that a node holds between the query and the fetch of a search.
 
+use crate::shard::ShardKey;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,11 +8,10 @@ use std::time::Duration;
 use store::SearchView;
 use world::Time;
 
-use crate::node::{Node, ShardKey};
 use crate::transport::Failure;
 
 /// How long a view is held for a coordinator that does not come back. The fetch follows the query at once.
-const KEEP_ALIVE: Duration = Duration::from_secs(60);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(60);
 /// Views that are held at once (`search.max_open_scroll_context` of the field bounds its like).
 const MAX_OPEN: usize = 5000;
 
@@ -72,20 +72,12 @@ impl Contexts {
         self.open.borrow().len()
     }
 
-    fn expire(&self, now: Time) {
+    pub(super) fn expire(&self, now: Time) {
         let mut open = self.open.borrow_mut();
         let over: Vec<u64> =
             open.iter().filter(|(_, held)| held.until <= now).map(|(number, _)| *number).collect();
         let gone: Vec<Option<Held>> = over.iter().map(|number| open.remove(number)).collect();
         drop(open);
         drop(gone);
-    }
-}
-
-/// Lets go of views whose coordinator has not come back.
-pub(crate) async fn expire(node: Node) {
-    loop {
-        node.env.sleep(KEEP_ALIVE / 4).await;
-        node.search.contexts.expire(node.env.now());
     }
 }

@@ -1,6 +1,9 @@
 //! The coordinating node: searches one copy of every shard, merges the hits, then fetches the documents of the best.
 
+use super::service::SearchService;
+use crate::transport::unexpected;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,55 +15,72 @@ use query::{FetchedHit, SearchRequest, ShardHit, ShardHits, compare_hits};
 use super::choice::{Chosen, Later, choose};
 use super::in_flight::InFlight;
 use super::preference::{Preference, Rule};
+use super::replica_selection::ReplicaSelection;
 use super::targets::{Target, targets};
-use super::{ReplicaSelection, SHARD_TIMEOUT};
-use crate::node::{Node, unexpected};
 use crate::transport::{Class, Failure, Request, Response, ShardSearch, ShardSearched};
 
+/// ReplicaSelection long a node waits for a shard's answer, where the request does not say.
+const SHARD_TIMEOUT: Duration = Duration::from_secs(120);
+
 /// A search over some indices.
-pub(crate) struct SearchJob {
+pub struct SearchJob {
     /// Sorted names.
-    pub(crate) indices: Vec<String>,
-    pub(crate) request: Arc<SearchRequest>,
-    pub(crate) preference: Preference,
+    pub indices: Vec<String>,
+    /// What is searched for.
+    pub request: Arc<SearchRequest>,
+    /// Which copies are asked.
+    pub preference: Preference,
     /// Whether everything that was written counts, searchable or not yet.
-    pub(crate) fresh: bool,
+    pub fresh: bool,
     /// `allow_partial_search_results`
-    pub(crate) allow_partial: bool,
+    pub allow_partial: bool,
 }
 
 /// A hit with its document.
-pub(crate) struct Hit {
-    pub(crate) index: String,
-    pub(crate) found: ShardHit,
-    pub(crate) document: FetchedHit,
-    pub(crate) primary_term: u64,
+pub struct Hit {
+    /// Its index.
+    pub index: String,
+    /// Where it stands among the hits.
+    pub found: ShardHit,
+    /// What is shown of it.
+    pub document: FetchedHit,
+    /// Term of the primary that its shard has now.
+    pub primary_term: u64,
 }
 
 /// Why the answer does not cover a shard.
 #[derive(Clone, Debug)]
-pub(crate) struct ShardFailure {
-    pub(crate) index: String,
-    pub(crate) shard: u32,
+pub struct ShardFailure {
+    /// Index.
+    pub index: String,
+    /// Number of the shard.
+    pub shard: u32,
     /// The node that was asked last; none if no copy could be asked.
-    pub(crate) node: Option<String>,
-    pub(crate) failure: Failure,
+    pub node: Option<String>,
+    /// Why.
+    pub failure: Failure,
 }
 
 /// What was found.
-pub(crate) struct Outcome {
-    pub(crate) took: Duration,
-    pub(crate) timed_out: bool,
+pub struct Outcome {
+    /// How long the search took.
+    pub took: Duration,
+    /// Whether a shard ran out of the time that the request allows.
+    pub timed_out: bool,
     /// Shards that belong to the search.
-    pub(crate) shards: usize,
-    pub(crate) failures: Vec<ShardFailure>,
-    pub(crate) total: u64,
+    pub shards: usize,
+    /// Shards that have no part in the answer.
+    pub failures: Vec<ShardFailure>,
+    /// Documents that match, as far as they were counted.
+    pub total: u64,
     /// Whether there may be more than `total`.
-    pub(crate) more: bool,
-    pub(crate) max_score: Option<f32>,
-    pub(crate) hits: Vec<Hit>,
+    pub more: bool,
+    /// The best score; none where nothing is scored.
+    pub max_score: Option<f32>,
+    /// The best, in order.
+    pub hits: Vec<Hit>,
     /// Merged, one for each aggregation.
-    pub(crate) aggregations: Vec<Partial>,
+    pub aggregations: Vec<Partial>,
 }
 
 /// The answer of a shard, and the node that gave it.
@@ -72,26 +92,29 @@ struct Answered {
 
 /// Searches. Fails if no shard answered, or one did not though partial results are not allowed: then with the
 /// failures of the shards.
-pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<ShardFailure>> {
-    let began = node.env.now();
-    let state = node.state();
-    let settings = node.settings();
-    let targets = targets(&state, &job.indices, &job.preference, node.name());
+pub async fn search(
+    service: &Rc<SearchService>,
+    job: SearchJob,
+) -> Result<Outcome, Vec<ShardFailure>> {
+    let began = service.core.env.now();
+    let state = service.core.state();
+    let settings = service.core.settings();
+    let targets = targets(&state, &job.indices, &job.preference, service.core.name());
     {
-        let mut selector = node.search.selector.borrow_mut();
+        let mut selector = service.selector.borrow_mut();
         selector.retain(|name| state.present.contains(name));
         selector.retain_indices(state.routing.len(), |index| state.routing.contains_key(index));
     }
     let selection = ReplicaSelection::of(&settings);
     let shards = targets.len();
-    if selection == ReplicaSelection::Oracle && !node.env.is_virtual() {
+    if selection == ReplicaSelection::Oracle && !service.core.env.is_virtual() {
         return Err(targets.into_iter().map(no_oracle).collect());
     }
     let ask = ShardSearch {
         index: String::new(),
         shard: 0,
         request: job.request.clone(),
-        now_ms: i64::try_from(node.env.epoch_ms()).unwrap_or(i64::MAX),
+        now_ms: i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX),
         max_buckets: settings.search_max_buckets(),
         fresh: job.fresh,
         // The hits of a single shard are the hits of the search: it fetches them at once and saves a round trip.
@@ -102,11 +125,11 @@ pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<S
         .map(|target| {
             let ask =
                 ShardSearch { index: target.index.clone(), shard: target.shard, ..ask.clone() };
-            let (node2, rule) = (node.clone(), job.preference.rule.clone());
+            let (service2, rule) = (service.clone(), job.preference.rule.clone());
             // In flight from now on, so that the choice for the next shard counts it.
-            let chosen = choose(node, selection, &target, &rule);
-            node.env.spawn("searches a shard", async move {
-                ask_copies(&node2, target, (selection, rule), chosen, ask).await
+            let chosen = choose(service, selection, &target, &rule);
+            service.core.env.spawn("searches a shard", async move {
+                ask_copies(&service2, target, (selection, rule), chosen, ask).await
             })
         })
         .collect();
@@ -122,7 +145,7 @@ pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<S
     }
     let refused = !failures.is_empty() && (answers.is_empty() || !job.allow_partial);
     if refused {
-        free(node, &answers, &BTreeMap::new());
+        free(service, &answers, &BTreeMap::new());
         return Err(failures);
     }
     let mut outcome = Outcome {
@@ -144,11 +167,11 @@ pub(crate) async fn search(node: &Node, job: SearchJob) -> Result<Outcome, Vec<S
             std::mem::take(&mut answered.searched.hits.aggregations),
         );
     }
-    fetch_best(node, &job.request, answers, &mut outcome).await;
+    fetch_best(service, &job.request, answers, &mut outcome).await;
     if !outcome.failures.is_empty() && (outcome.failures.len() == shards || !job.allow_partial) {
         return Err(outcome.failures);
     }
-    outcome.took = node.env.now() - began;
+    outcome.took = service.core.env.now() - began;
     Ok(outcome)
 }
 
@@ -165,7 +188,7 @@ fn best_score<'a>(all: impl Iterator<Item = &'a ShardHits>) -> Option<f32> {
 
 /// Asks the copies of a shard, one after another, until one answers.
 async fn ask_copies(
-    node: &Node,
+    service: &Rc<SearchService>,
     target: Target,
     (selection, rule): (ReplicaSelection, Rule),
     mut chosen: Result<Chosen, Later>,
@@ -174,14 +197,14 @@ async fn ask_copies(
     let Chosen { order, mut first } = loop {
         match chosen {
             Ok(chosen) => break chosen,
-            Err(Later(when)) => node.env.sleep_until(when).await,
+            Err(Later(when)) => service.core.env.sleep_until(when).await,
         }
-        chosen = choose(node, selection, &target, &rule);
+        chosen = choose(service, selection, &target, &rule);
     };
     let mut last = None;
     for name in order {
-        let in_flight = first.take().unwrap_or_else(|| InFlight::new(node, &name));
-        match ask_copy(node, in_flight, &ask).await {
+        let in_flight = first.take().unwrap_or_else(|| InFlight::new(service, &name));
+        match ask_copy(service, in_flight, &ask).await {
             Ok(searched) => return Ok(Answered { target, node: name, searched }),
             Err(failure) => {
                 // A request that does not fit the mapping fails on every other copy, too.
@@ -210,12 +233,12 @@ fn left(name: &str) -> Failure {
 }
 
 async fn ask_copy(
-    node: &Node,
+    service: &Rc<SearchService>,
     in_flight: InFlight,
     ask: &ShardSearch,
 ) -> Result<ShardSearched, Failure> {
     let name = in_flight.name();
-    let Some(address) = node.address_of(name) else {
+    let Some(address) = service.core.address_of(name) else {
         let gone = left(name);
         in_flight.failed();
         return Err(gone);
@@ -228,9 +251,9 @@ async fn ask_copy(
     };
     let answer = tokio::select! {
         biased;
-        answer = node.call(&address, Class::Search, request, limit) => answer,
+        answer = service.core.call(&address, Class::Search, request, limit) => answer,
         // A node that has left does not answer any more, and may not have closed its connections.
-        () = node.has_left(name) => Err(left(name).into()),
+        () = service.core.has_left(name) => Err(left(name).into()),
     };
     match answer {
         Ok(Response::Searched(searched)) => {
@@ -260,7 +283,7 @@ struct Wanted {
 
 /// The best of all shards, and their documents. A shard that fails now is among the failures, its hits are not shown.
 async fn fetch_best(
-    node: &Node,
+    service: &Rc<SearchService>,
     request: &SearchRequest,
     mut answers: Vec<Answered>,
     outcome: &mut Outcome,
@@ -270,7 +293,7 @@ async fn fetch_best(
     for wanted in &wanted {
         places.entry(wanted.answer).or_default().push(wanted.place);
     }
-    free(node, &answers, &places);
+    free(service, &answers, &places);
     let mut tasks = Vec::new();
     for (answer, places) in &places {
         let answered = &mut answers[*answer];
@@ -283,13 +306,13 @@ async fn fetch_best(
             .map(|place| &answered.searched.hits.hits[*place])
             .map(|hit| (hit.segment, hit.doc))
             .collect();
-        let (node2, name) = (node.clone(), answered.node.clone());
+        let (service2, name) = (service.clone(), answered.node.clone());
         let (context, source) = (answered.searched.context, request.source.clone());
-        let task = node.env.spawn("fetches hits", async move {
-            let address = node2.address_of(&name).ok_or_else(|| left(&name))?;
+        let task = service.core.env.spawn("fetches hits", async move {
+            let address = service2.core.address_of(&name).ok_or_else(|| left(&name))?;
             let context = context.ok_or_else(unexpected)?;
             let ask = Request::Fetch { context, hits, source };
-            match node2.call(&address, Class::Search, ask, SHARD_TIMEOUT).await? {
+            match service2.core.call(&address, Class::Search, ask, SHARD_TIMEOUT).await? {
                 Response::Fetched(found) => Ok(found),
                 _ => Err(unexpected()),
             }
@@ -339,19 +362,20 @@ fn wanted(request: &SearchRequest, answers: &[Answered]) -> Vec<Wanted> {
 }
 
 /// Frees the search contexts from which nothing is fetched.
-fn free(node: &Node, answers: &[Answered], used: &BTreeMap<usize, Vec<usize>>) {
+fn free(service: &Rc<SearchService>, answers: &[Answered], used: &BTreeMap<usize, Vec<usize>>) {
     for (at, answered) in answers.iter().enumerate() {
         let Some(context) = answered.searched.context.filter(|_| !used.contains_key(&at)) else {
             continue;
         };
-        let Some(address) = node.address_of(&answered.node) else { continue };
-        let node2 = node.clone();
+        let Some(address) = service.core.address_of(&answered.node) else { continue };
+        let service2 = service.clone();
         let freeing = async move {
             // A node that does not receive this frees the context when its keep-alive ends.
-            let _ = node2
+            let _ = service2
+                .core
                 .call(&address, Class::Search, Request::FreeContext(context), SHARD_TIMEOUT)
                 .await;
         };
-        node.env.spawn("frees a view", freeing).detach();
+        service.core.env.spawn("frees a view", freeing).detach();
     }
 }

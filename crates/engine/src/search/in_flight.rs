@@ -1,16 +1,17 @@
 //! Requests to copies while they are in flight: every one is taken off again, whatever becomes of it.
 
+use super::service::SearchService;
+use std::rc::Rc;
 use std::time::Duration;
 
 use world::Time;
 
 use super::oracle::Truth;
-use crate::node::Node;
 use policy::selection::NodeFeedback;
 
 /// A request to a node. Dropped without a word it counts as abandoned: nobody waits for its answer any more.
 pub(super) struct InFlight {
-    node: Node,
+    service: Rc<SearchService>,
     name: String,
     sent: Time,
     open: bool,
@@ -18,13 +19,13 @@ pub(super) struct InFlight {
 
 impl InFlight {
     /// A request that is sent to the node called `name`, now or as soon as a task runs.
-    pub(super) fn new(node: &Node, name: &str) -> Self {
-        let sent = node.env.now();
-        node.search.selector.borrow_mut().sent(sent, name);
-        if let Some(truth) = node.env.virtual_shared::<Truth>() {
+    pub(super) fn new(service: &Rc<SearchService>, name: &str) -> Self {
+        let sent = service.core.env.now();
+        service.selector.borrow_mut().sent(sent, name);
+        if let Some(truth) = service.core.env.virtual_shared::<Truth>() {
             truth.sent(name);
         }
-        InFlight { node: node.clone(), name: name.to_owned(), sent, open: true }
+        InFlight { service: service.clone(), name: name.to_owned(), sent, open: true }
     }
 
     /// Which node it is for.
@@ -35,21 +36,21 @@ impl InFlight {
     /// The node answered.
     pub(super) fn answered(mut self, feedback: NodeFeedback) {
         let (now, took) = self.close();
-        self.node.search.selector.borrow_mut().answered(now, &self.name, took, feedback);
+        self.service.selector.borrow_mut().answered(now, &self.name, took, feedback);
     }
 
     /// The node failed.
     pub(super) fn failed(mut self) {
         let (now, took) = self.close();
-        self.node.search.selector.borrow_mut().failed(now, &self.name, took);
+        self.service.selector.borrow_mut().failed(now, &self.name, took);
     }
 
     fn close(&mut self) -> (Time, Duration) {
         self.open = false;
-        if let Some(truth) = self.node.env.virtual_shared::<Truth>() {
+        if let Some(truth) = self.service.core.env.virtual_shared::<Truth>() {
             truth.done(&self.name);
         }
-        let now = self.node.env.now();
+        let now = self.service.core.env.now();
         (now, now - self.sent)
     }
 }
@@ -58,7 +59,7 @@ impl Drop for InFlight {
     fn drop(&mut self) {
         if self.open {
             self.close();
-            self.node.search.selector.borrow_mut().abandoned(&self.name);
+            self.service.selector.borrow_mut().abandoned(&self.name);
         }
     }
 }

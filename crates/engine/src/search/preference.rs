@@ -5,7 +5,7 @@ use policy::routing;
 
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Preference {
+pub struct Preference {
     /// Only these shards, if any.
     pub(super) shards: Option<Vec<u32>>,
     pub(super) rule: Rule,
@@ -31,7 +31,7 @@ pub(super) enum Rule {
 
 impl Preference {
     /// Reads the parameter.
-    pub(crate) fn parse(text: &str) -> Result<Preference, Failure> {
+    pub fn parse(text: &str) -> Result<Preference, Failure> {
         let wrong = |reason: String| Failure::new(400, "illegal_argument_exception", reason);
         if let Some(rest) = text.strip_prefix("_shards:") {
             let (numbers, rest) = rest.split_once('|').unwrap_or((rest, ""));

@@ -31,9 +31,9 @@ pub(super) fn targets(
             }
             let started = routing.copies.iter().filter(|copy| copy.is_started());
             let copies = started.filter_map(|copy| copy.node.as_deref());
-            let allowed = copies.filter(|node| match &preference.rule {
-                Rule::OnlyLocal => *node == local,
-                Rule::OnlyNodes(patterns) => named(patterns, node),
+            let allowed = copies.filter(|service| match &preference.rule {
+                Rule::OnlyLocal => *service == local,
+                Rule::OnlyNodes(patterns) => named(patterns, service),
                 _ => true,
             });
             let mut nodes: Vec<String> = allowed.map(str::to_owned).collect();
@@ -44,8 +44,8 @@ pub(super) fn targets(
     targets
 }
 
-fn named(patterns: &[String], node: &str) -> bool {
-    patterns.iter().any(|pattern| matches(pattern, node))
+fn named(patterns: &[String], service: &str) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, service))
 }
 
 impl Target {

@@ -3,6 +3,7 @@
 use query::{MappingError, SearchError};
 use serde::{Deserialize, Serialize};
 
+use crate::settings::SettingError;
 use crate::state::StateError;
 
 /// An error that crosses the wire: the field's type, its reason and its HTTP status.
@@ -40,6 +41,11 @@ impl Failure {
 /// The error of a shard that cannot serve now and has done nothing of what it was asked.
 pub(crate) const UNAVAILABLE: &str = "unavailable_shards_exception";
 
+/// A neighbour answered something else than was asked.
+pub fn unexpected() -> Failure {
+    Failure::new(500, "illegal_state_exception", "the node gave an answer of another kind")
+}
+
 /// A mapping that is refused, or a document that does not fit its mapping.
 const MAPPER_PARSING: &str = "mapper_parsing_exception";
 
@@ -71,6 +77,12 @@ impl From<SearchError> for Failure {
     fn from(error: SearchError) -> Self {
         let at = error.at.map(|at| (at.line, at.column));
         Failure { at, ..Failure::new(400, error.kind.name(), error.reason) }
+    }
+}
+
+impl From<SettingError> for Failure {
+    fn from(error: SettingError) -> Self {
+        Failure::new(400, "illegal_argument_exception", error.to_string())
     }
 }
 

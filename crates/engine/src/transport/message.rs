@@ -9,12 +9,12 @@ use query::{FetchedHit, SourceFilter};
 use serde::{Deserialize, Serialize};
 use store::{Operation, Outcome, ShardStats, WriteRequest};
 
+use super::follow_stats::FollowStats;
 use super::searching::{hit_bytes, searched_bytes};
 use super::{
     Changes, Failure, LeaseRequest, ReadChanges, RemoteIndex, SessionKind, SessionOpened,
     ShardSearch, ShardSearched, WireChunk,
 };
-use crate::following::FollowStats;
 use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 use policy::retention::Leases;
 use policy::selection::ProbeAnswer;

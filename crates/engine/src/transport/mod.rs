@@ -5,6 +5,7 @@
 //! | `message` | every request and every answer; documents, shards and the state |
 //! | `recovery`, `following`, `searching` | what they say of those |
 //! | `failure` | errors that cross the wire |
+//! | `follow_stats` | how a shard follows, in the field's numbers |
 //! | `operations`, `compress` | operations on their way, packed where that is asked for |
 //! | `envelope`, `pool` | frames and connections |
 //! | `way` | what passes between a node and others while it is cut off |
@@ -12,6 +13,7 @@
 mod compress;
 mod envelope;
 mod failure;
+mod follow_stats;
 mod following;
 mod message;
 mod operations;
@@ -22,14 +24,16 @@ mod way;
 
 pub use compress::{decompress, maybe_compress};
 pub use envelope::Envelope;
-pub use failure::Failure;
 pub(crate) use failure::UNAVAILABLE;
+pub use failure::{Failure, unexpected};
+pub use follow_stats::FollowStats;
 pub use following::{Changes, LeaderShard, LeaseRequest, ReadChanges, RemoteIndex, Versions};
 pub use message::{
     NodeRow, Publication, Request, Response, ShardAction, ShardAnswer, Write, Written,
 };
 pub use operations::Operations;
+pub use pool::Reply;
+pub(crate) use pool::serve;
 pub use pool::{CallError, Class, Pool};
-pub(crate) use pool::{Reply, serve};
 pub use recovery::{SessionKind, SessionOpened, SourcePhases, WireChunk};
 pub use searching::{ShardSearch, ShardSearched};

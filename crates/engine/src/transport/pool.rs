@@ -226,7 +226,7 @@ async fn read_answers(
 }
 
 /// An answer, and what is held until it has been handed to the connection.
-pub(crate) struct Reply {
+pub struct Reply {
     pub(crate) response: Response,
     pub(crate) hold: Option<tokio::sync::OwnedSemaphorePermit>,
 }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::rest::{self, RestRequest};
 use engine::{Node, NodeConfig};
+use rest::RestRequest;
 use serde_json::{Value, json};
 use world::Env;
 
@@ -98,7 +98,7 @@ impl Cluster {
         let host = self.env.host(&config.name);
         let mut tries = 0;
         let node = loop {
-            match Node::start(&host, config.clone()).await {
+            match rest::start(&host, config.clone()).await {
                 // While the node was down its port may have become that of a connection of another test.
                 Err(engine::Error::Listen { .. }) if tries < 100 => tries += 1,
                 started => break started.unwrap(),

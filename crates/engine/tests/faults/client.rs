@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::rest::{RestMessage, RestRequest};
 use policy::routing::shard_of;
 use record::ledger::{Action, Fate, Ledger, WriteId};
+use rest::{RestMessage, RestRequest};
 use serde_json::Value;
 use world::{Connection, Env, Time};
 

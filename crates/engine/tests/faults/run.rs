@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::{Node, rest};
+use engine::Node;
 use record::ledger::{self, Ledger};
 use serde_json::{Value, json};
 use world::{Env, Link, LinkConfig, Task, Time, virtual_world};

@@ -112,7 +112,7 @@ impl Site {
             let config = seat.config.borrow().clone();
             let env = host.clone();
             let started =
-                host.spawn("starts", async move { Node::start(&env, config).await }).await;
+                host.spawn("starts", async move { rest::start(&env, config).await }).await;
             if !is_current() {
                 return;
             }

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::rest::{BasicAuth, RestMessage, RestRequest};
+use rest::{BasicAuth, RestMessage, RestRequest};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -185,7 +185,7 @@ fn others_than_loopback_only_with_credentials() {
             let mut config = lone_config(dir.path(), http);
             config.transport = transport.to_owned();
             config.credentials = guarded.then(|| BasicAuth::new(USER, PASSWORD).unwrap());
-            let node = engine::Node::start(&env, config).await;
+            let node = rest::start(&env, config).await;
             match node {
                 Ok(node) => {
                     node.stop().await;
@@ -227,11 +227,8 @@ fn an_address_in_use_is_named() {
         let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = taken.local_addr().unwrap().to_string();
         let dir = tempfile::tempdir().unwrap();
-        let error = engine::Node::start(&env, lone_config(dir.path(), &address))
-            .await
-            .err()
-            .unwrap()
-            .to_string();
+        let error =
+            rest::start(&env, lone_config(dir.path(), &address)).await.err().unwrap().to_string();
         assert!(error.contains(&format!("listen for REST on {address}")), "{error}");
     });
 }

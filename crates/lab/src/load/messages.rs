@@ -1,7 +1,7 @@
 //! A client of the virtual world: requests as messages, over a connection of its own to each host.
 
 use bytes::Bytes;
-use engine::rest::{RestMessage, RestRequest};
+use rest::{RestMessage, RestRequest};
 use world::{Connection, Env};
 
 use super::{Client, Failure, Reply, Request};

@@ -1,0 +1,101 @@
+//! Requests to other nodes, to the manager, and to the node itself.
+
+use std::time::Duration;
+
+use super::shared::Core;
+use crate::state::Event;
+use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
+
+/// How long a node waits for its manager, at most.
+pub(crate) const MANAGER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a node waits before it tells the manager again what happened.
+const REPORT_AGAIN_AFTER: Duration = Duration::from_millis(200);
+
+impl Core {
+    /// Asks another node; itself where the address is its own.
+    pub async fn call(
+        &self,
+        address: &str,
+        class: Class,
+        request: Request,
+        limit: Duration,
+    ) -> Result<Response, CallError> {
+        if address == self.row.transport {
+            return Ok((self.upward().dispatch)(request).await?.response);
+        }
+        self.pool.call(address, class, request, limit).await
+    }
+
+    /// The transport address of a node that is there.
+    pub fn address_of(&self, name: &str) -> Option<String> {
+        self.state().present_node(name).map(|node| node.transport_address.clone())
+    }
+
+    /// Notes a round trip to an address; answers the shortest so far.
+    pub(crate) fn note_round_trip(&self, address: &str, took: Duration) -> Duration {
+        let mut all = self.round_trips.borrow_mut();
+        let best = all.entry(address.to_owned()).or_insert(took);
+        *best = (*best).min(took);
+        *best
+    }
+
+    /// The shortest round trip to an address so far.
+    pub(crate) fn round_trip(&self, address: &str) -> Option<Duration> {
+        self.round_trips.borrow().get(address).copied()
+    }
+
+    /// Tells the manager what happened, and waits until the new state is here.
+    pub async fn submit(&self, event: Event) -> Result<(), Failure> {
+        let version = match &self.upward().submit {
+            Some(submit) => submit(event).await?,
+            None => match self.ask_manager(Request::Submit(Box::new(event))).await? {
+                Response::Version(version) => version,
+                _ => return Err(unexpected()),
+            },
+        };
+        // It was published before the answer, unless that failed.
+        if self.state().version < version {
+            match self.ask_manager(Request::State).await? {
+                Response::State(state) => self.accept_state(state),
+                _ => return Err(unexpected()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the manager, again if it is not there at the moment, or cannot store what it is told: its disk may be the
+    /// full one.
+    pub(crate) async fn report(&self, event: Event) {
+        while let Err(failure) = self.submit(event.clone()).await {
+            if failure.status < 500 {
+                return;
+            }
+            self.env.sleep(REPORT_AGAIN_AFTER).await;
+        }
+    }
+
+    /// Asks the manager, from another node than it.
+    pub(crate) async fn ask_manager(&self, request: Request) -> Result<Response, Failure> {
+        let address = self.config.manager.as_ref();
+        let address = address.expect("a node without a manager's address is the manager");
+        let answer = self.call(address, Class::Control, request, MANAGER_TIMEOUT).await;
+        answer.map_err(|error| match error {
+            CallError::Failed(failure) => failure,
+            CallError::Broken { reason, .. } => self.no_manager(&format!("is gone: {reason}")),
+            CallError::Timeout { limit, .. } => {
+                self.no_manager(&format!("did not answer within {limit:?}"))
+            }
+        })
+    }
+
+    /// Why nothing can be changed: the manager is not there.
+    pub(crate) fn no_manager(&self, what: &str) -> Failure {
+        let name = self.config.members.first().map_or("", String::as_str);
+        let address = self.config.manager.as_deref().unwrap_or_default();
+        let reason = format!(
+            "the cluster manager [{name}] at {address} {what}; \
+             membership is static and no other node takes over: start it again"
+        );
+        Failure::new(503, "master_not_discovered_exception", reason)
+    }
+}

@@ -1,0 +1,38 @@
+//! What a node is started with.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::basic_auth::BasicAuth;
+use crate::settings::SettingsMap;
+
+/// What a node is started with. The rest comes from the cluster's manager.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeConfig {
+    /// Name, unique in the cluster.
+    pub name: String,
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Names of all its nodes; the first is the manager.
+    pub members: Vec<String>,
+    /// Transport address of the manager; none on the manager itself.
+    pub manager: Option<String>,
+    /// Where to listen for other nodes, `host:port`; port 0 takes a free one.
+    pub transport: String,
+    /// The address that other nodes are told, where something lies in between; `transport` otherwise.
+    #[serde(default)]
+    pub publish: Option<String>,
+    /// Where to serve REST. Other than loopback only with credentials.
+    pub http: String,
+    /// What clients of REST must show in the real world; nothing where there is none. In the virtual one there are no
+    /// strangers.
+    pub credentials: Option<BasicAuth>,
+    /// Where to keep data.
+    pub data: PathBuf,
+    /// Cluster settings of lowest rank.
+    pub settings: SettingsMap,
+    /// Decides at which copy each shard's rotation begins where this node coordinates; none draws one.
+    #[serde(default)]
+    pub rotation_seed: Option<u64>,
+}

@@ -1,0 +1,70 @@
+//! The shard copies that are open on this node: found, noted as used, reported as failed.
+
+use std::rc::Rc;
+
+use super::activity::QUIET_AFTER;
+use super::shared::Core;
+use crate::shard::LocalShard;
+use crate::state::Event;
+use crate::transport::Failure;
+
+impl Core {
+    /// A copy on this node.
+    pub(crate) fn local_shard(&self, index: &str, number: u32) -> Result<Rc<LocalShard>, Failure> {
+        let state = self.state();
+        let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
+        self.local_shard_of((index, &meta.uuid), number)
+    }
+
+    /// A copy on this node, of an index by its name and UUID.
+    pub(crate) fn local_shard_of(
+        &self,
+        (index, uuid): (&str, &str),
+        number: u32,
+    ) -> Result<Rc<LocalShard>, Failure> {
+        let shard = self.shards.borrow().get(&(uuid.to_owned(), number)).cloned();
+        shard.ok_or_else(|| {
+            Failure::unavailable(index, number, "has no copy on this node now; try again")
+        })
+    }
+
+    /// Tells the manager that a copy failed. Reports it only once: a second report could fail the reopened copy, which may
+    /// have the same id. Then the copy is opened anew, where it is still to be here.
+    pub(crate) async fn fail_copy(&self, shard: &LocalShard, reason: String) {
+        if !shard.begin_to_fail() {
+            return;
+        }
+        let event = Event::ShardFailed {
+            index: shard.index.clone(),
+            shard: shard.number,
+            allocation_id: shard.allocation_id.clone(),
+            reason,
+        };
+        self.report(event).await;
+        shard.give_up();
+        self.reconcile_again();
+    }
+
+    /// Notes that a copy here is written or searched, or that its settings may have changed.
+    pub(crate) fn note_use(&self) {
+        self.activity.used_at.set(self.env.now());
+        self.activity.used.notify_one();
+    }
+
+    /// Notes that this copy is written or searched.
+    pub(crate) fn note_use_of(&self, shard: &Rc<LocalShard>) {
+        let now = self.env.now();
+        let before = shard.used_at.replace(Some(now));
+        // One that was in use a moment ago is looked at anyway.
+        if before.is_none_or(|before| now - before > QUIET_AFTER / 2) {
+            self.activity.in_use.borrow_mut().insert(shard.key(), shard.clone());
+        }
+        self.note_use();
+    }
+
+    /// Has the maintenance look at every copy the next time, also at those that rest.
+    pub(crate) fn maintain_all(&self) {
+        self.activity.all_are_due.set(true);
+        self.note_use();
+    }
+}

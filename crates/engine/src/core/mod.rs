@@ -1,0 +1,39 @@
+//! What every feature of a node may hold: its world, its configuration, its connections, the cluster state as it was
+//! published, and the copies that are open.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `config`, `basic_auth` | what a node is started with; what its clients must show |
+//! | `activity`, `changed_copies` | which copies are in use; which of them a new state may ask something of |
+//! | `throttles`, `compression` | rate limits of recoveries; which paths are compressed |
+//! | `published` | the cluster state and the settings as this node knows them |
+//! | `shared` | [`Core`], which holds these, and what is called of the parts above |
+//! | `state` | how a new state is taken over, and waited for |
+//! | `calls` | requests to other nodes, to the manager, and to itself |
+//! | `copies` | the shard copies that are open on this node, their use and their failure |
+//! | `pace` | how fast recoveries may go, and whether users of this node suffer |
+//!
+//! The one rule: nothing here knows a feature. What must be called upwards is a function in [`Upward`], handed over when
+//! the node starts.
+
+mod activity;
+mod basic_auth;
+mod calls;
+mod changed_copies;
+mod compression;
+mod config;
+mod copies;
+mod pace;
+mod published;
+mod shared;
+mod state;
+mod throttles;
+
+pub(crate) use activity::QUIET_AFTER;
+pub use basic_auth::BasicAuth;
+pub(crate) use calls::MANAGER_TIMEOUT;
+pub(crate) use changed_copies::{ChangedCopies, all_of};
+pub use config::NodeConfig;
+pub use shared::Core;
+pub(crate) use shared::{Submit, Upward};
+pub(crate) use throttles::Throttle;

@@ -1,0 +1,130 @@
+//! What a node's features share.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use policy::foreground::ForegroundDetector;
+use tokio::sync::Notify;
+use world::{Env, Task, Time};
+
+use super::activity::Activity;
+use super::compression::Paths;
+use super::config::NodeConfig;
+use super::published::Published;
+use super::throttles::Throttles;
+use crate::ids::IdSource;
+use crate::settings::Settings;
+use crate::shard::{LocalShard, NodeDisk, ShardKey};
+use crate::state::{ClusterState, Event};
+use crate::transport::{Failure, NodeRow, Pool, Reply, Request};
+
+type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// What a node's features share.
+pub struct Core {
+    /// The world that the node lives in.
+    pub env: Env,
+    /// What the node was started with.
+    pub config: NodeConfig,
+    pub(crate) row: NodeRow,
+    pub(crate) disk: NodeDisk,
+    pub(crate) pool: Pool,
+    pub(crate) published: Published,
+    pub(crate) shards: RefCell<BTreeMap<ShardKey, Rc<LocalShard>>>,
+    pub(crate) activity: Activity,
+    pub(crate) throttles: Throttles,
+    /// Settings that a transfer goes by have changed, or the number of transfers has.
+    pub(crate) pace_changed: Notify,
+    pub(crate) foreground: RefCell<ForegroundDetector>,
+    pub(super) compression: RefCell<Paths>,
+    /// Shortest round trips seen, by address.
+    pub(super) round_trips: RefCell<BTreeMap<String, Duration>>,
+    ids: RefCell<IdSource>,
+    pub(crate) started: Time,
+    pub(crate) upward: OnceCell<Upward>,
+    tasks: RefCell<Vec<Task<()>>>,
+}
+
+/// Handles an event on the manager; answers with the version of the state that came of it.
+pub(crate) type Submit = Box<dyn Fn(Event) -> LocalFuture<Result<u64, Failure>>>;
+
+/// What is called of the parts above, handed over when the node starts.
+pub(crate) struct Upward {
+    /// Answers a request of this node to itself.
+    pub(crate) dispatch: Box<dyn Fn(Request) -> LocalFuture<Result<Reply, Failure>>>,
+    /// On the manager alone.
+    pub(crate) submit: Option<Submit>,
+    /// The remote clusters of the settings are others than before.
+    pub(crate) remotes_changed: Box<dyn Fn()>,
+    /// A promotion is settled: the copy may have to follow its leader from here on.
+    pub(crate) promoted: Box<dyn Fn()>,
+}
+
+impl Core {
+    pub(crate) fn new(
+        env: &Env,
+        config: NodeConfig,
+        row: NodeRow,
+        disk: NodeDisk,
+        state: ClusterState,
+    ) -> Rc<Core> {
+        let settings = Settings::resolve(&[&config.settings]);
+        Rc::new(Core {
+            env: env.clone(),
+            row,
+            disk,
+            pool: Pool::new(env.clone()),
+            shards: RefCell::default(),
+            activity: Activity::new(env.now()),
+            throttles: Throttles::new(&settings),
+            published: Published::new(state, settings),
+            pace_changed: Notify::new(),
+            foreground: RefCell::new(ForegroundDetector::new()),
+            compression: RefCell::default(),
+            round_trips: RefCell::default(),
+            ids: RefCell::new(IdSource::new(|| env.random_u64())),
+            started: env.now(),
+            upward: OnceCell::new(),
+            tasks: RefCell::default(),
+            config,
+        })
+    }
+
+    /// Name.
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// Starts a task that lives as long as the node.
+    pub fn keep(&self, name: &'static str, task: impl Future<Output = ()> + 'static) {
+        let task = self.env.spawn(name, task);
+        let mut tasks = self.tasks.borrow_mut();
+        tasks.retain(|task| !task.is_finished());
+        tasks.push(task);
+    }
+
+    /// Ends every task of [`Core::keep`].
+    pub(crate) async fn end_tasks(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
+        for task in tasks {
+            task.cancel().await;
+        }
+    }
+
+    /// Where this node's counts begin that others know by number; those of its next life begin elsewhere.
+    pub(crate) fn first_number(&self) -> u64 {
+        self.ids.borrow().first_number()
+    }
+
+    /// A fresh id for a document or a copy.
+    pub fn next_id(&self) -> String {
+        self.ids.borrow_mut().next_id()
+    }
+
+    pub(crate) fn upward(&self) -> &Upward {
+        self.upward.get().expect("a node hands these over before it does anything else")
+    }
+}

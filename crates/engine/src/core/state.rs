@@ -1,0 +1,111 @@
+//! How a node takes over a new cluster state, and waits for one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::shared::Core;
+use crate::settings::Settings;
+use crate::state::ClusterState;
+use crate::transport::{Failure, Publication};
+
+impl Core {
+    /// The cluster state as this node knows it.
+    pub fn state(&self) -> Arc<ClusterState> {
+        self.published.state.borrow().clone()
+    }
+
+    /// As [`Core::state`], for a question about a shard from outside. A node that is starting does not know what there
+    /// is, and must not say that there is nothing.
+    pub fn joined_state(&self, index: &str, shard: u32) -> Result<Arc<ClusterState>, Failure> {
+        let state = self.state();
+        if state.members.is_empty() {
+            return Err(Failure::unavailable(index, shard, "is on a node that is starting"));
+        }
+        Ok(state)
+    }
+
+    /// The cluster's settings, with this node's own below them.
+    pub fn settings(&self) -> Settings {
+        self.published.settings.borrow().clone()
+    }
+
+    /// Takes over a state, unless it is older than the one it has.
+    pub(crate) fn accept_state(&self, state: Arc<ClusterState>) {
+        let before = {
+            let mut current = self.published.state.borrow_mut();
+            let same = current.cluster_uuid == state.cluster_uuid;
+            if same && state.version < current.version {
+                return;
+            }
+            std::mem::replace(&mut *current, state.clone())
+        };
+        if (&before.transient, &before.persistent) != (&state.transient, &state.persistent) {
+            self.take_settings(&state);
+        }
+        self.published.reconcile.notify_one();
+        self.published.changed.notify_waiters();
+    }
+
+    fn take_settings(&self, state: &ClusterState) {
+        let own = &self.config.settings;
+        let settings = Settings::resolve(&[&state.transient, &state.persistent, own]);
+        if *self.published.settings.borrow() == settings {
+            return;
+        }
+        self.throttles.follow(&settings);
+        let before = self.published.settings.replace(settings.clone());
+        self.pace_changed.notify_waiters();
+        if before.remotes() != settings.remotes() {
+            (self.upward().remotes_changed)();
+        }
+    }
+
+    /// Takes over what the manager publishes. Fails where this node lacks the state that a change follows.
+    pub(crate) fn accept(&self, publication: Publication) -> Result<(), Failure> {
+        let (diff, state) = match publication {
+            Publication::Whole(state) => {
+                self.accept_state(state);
+                return Ok(());
+            }
+            Publication::Diff { diff, state } => (diff, state),
+        };
+        let own = self.state();
+        diff.check_from(&own).map_err(|other| {
+            let kind = "incompatible_cluster_state_version_exception";
+            Failure::new(409, kind, other.to_string())
+        })?;
+        let state = match state {
+            Some(state) => state,
+            None => Arc::new(diff.apply(&own).expect("its version was checked")),
+        };
+        self.accept_state(state);
+        Ok(())
+    }
+
+    /// Has the copies here compared with the whole state, also where it is as it was.
+    pub(crate) fn reconcile_again(&self) {
+        self.published.reconcile_all.set(true);
+        self.published.reconcile.notify_one();
+    }
+
+    /// Waits until `done` says so of the state; `false` if that takes longer than `limit`.
+    pub async fn wait_for_state(
+        &self,
+        limit: Duration,
+        done: impl Fn(&ClusterState) -> bool,
+    ) -> bool {
+        let waiting = async {
+            while !done(&self.state()) {
+                self.published.changed.notified().await;
+            }
+        };
+        self.env.timeout(limit, waiting).await.is_ok()
+    }
+
+    /// Waits until a node is no longer in the cluster.
+    pub(crate) async fn has_left(&self, name: &str) {
+        while self.state().present.contains(name) {
+            self.published.changed.notified().await;
+        }
+    }
+}

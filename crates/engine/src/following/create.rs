@@ -1,0 +1,125 @@
+//! A follower is made: an index whose primaries recover from the leader's.
+
+use std::rc::Rc;
+
+use query::Mapping;
+use tokio::sync::oneshot;
+
+use super::service::FollowService;
+use super::source::Source;
+use crate::remote;
+use crate::settings::{FollowParameters, Update};
+use crate::state::{Event, FollowOrigin, Following};
+use crate::transport::{Failure, LeaderShard, RemoteIndex, unexpected};
+
+/// What is to follow what, and how.
+pub struct FollowRequest {
+    /// Name of the follower.
+    pub follower: String,
+    /// Alias of the remote cluster.
+    pub alias: String,
+    /// Name of the index there.
+    pub leader_index: String,
+    /// Settings of the follower that are not the leader's.
+    pub settings: Update,
+    /// How it keeps up.
+    pub parameters: FollowParameters,
+}
+
+/// `PUT {index}/_ccr/follow`: makes an index whose primaries recover from the leader's.
+///
+/// What this node knows of the leader's index is taken for true, so that recovery begins at once, while the leader is asked
+/// whether it still is. Where it is not, the follower is taken back.
+pub async fn follow(service: &Rc<FollowService>, request: FollowRequest) -> Result<(), Failure> {
+    let asked = remote::ask_index(
+        service.remotes.clone(),
+        request.alias.clone(),
+        request.leader_index.clone(),
+    );
+    let Some(known) = service.remotes.index(&request.alias, &request.leader_index) else {
+        return create(service, &request, &asked.await?).await;
+    };
+    let asked = service.core.env.spawn("asks what the leader's index is", asked);
+    create(service, &request, &known).await?;
+    let uuid = uuid_of(service, &request.follower);
+    // Whatever becomes of who asked for the follower, it does not stay unless the leader says that it is right.
+    let (settled, outcome) = oneshot::channel();
+    let service2 = service.clone();
+    service.core.keep("settles what is followed", async move {
+        let now = asked.await.unwrap_or_else(|_| Err(unexpected()));
+        let _ = settled.send(settle(&service2, &request, uuid, &known, now).await);
+    });
+    outcome.await.unwrap_or_else(|_| Err(unexpected()))
+}
+
+/// Makes of a follower that was made of what was known what it should be by what its leader says now.
+async fn settle(
+    service: &Rc<FollowService>,
+    request: &FollowRequest,
+    uuid: Option<String>,
+    known: &RemoteIndex,
+    now: Result<RemoteIndex, Failure>,
+) -> Result<(), Failure> {
+    if now.as_ref().is_ok_and(|now| now.is_same(known)) {
+        return Ok(());
+    }
+    if uuid.is_some() && uuid_of(service, &request.follower) == uuid {
+        service.core.submit(Event::DeleteIndex { index: request.follower.clone() }).await?;
+    }
+    create(service, request, &now?).await
+}
+
+fn uuid_of(service: &Rc<FollowService>, index: &str) -> Option<String> {
+    service.core.state().indices.get(index).map(|meta| meta.uuid.clone())
+}
+
+async fn create(
+    service: &Rc<FollowService>,
+    request: &FollowRequest,
+    of: &RemoteIndex,
+) -> Result<(), Failure> {
+    let mappings = serde_json::from_str(&of.mappings).map_err(|_| unexpected())?;
+    Mapping::parse(&mappings)?;
+    let leader = FollowOrigin {
+        remote_cluster: request.alias.clone(),
+        leader_index: request.leader_index.clone(),
+        leader_uuid: of.uuid.clone(),
+        following: Following {
+            parameters: request.parameters.clone(),
+            own_settings: request.settings.keys().cloned().collect(),
+            ..Following::default()
+        },
+    };
+    let event = Event::CreateFollower {
+        index: request.follower.clone(),
+        leader,
+        shards: of.shards,
+        settings: request.settings.clone(),
+        mappings,
+        aliases: of.aliases.clone(),
+    };
+    service.core.submit(event).await
+}
+
+/// Has the leader keep nothing more for a follower. Asks all of its shards; fails where one does not answer.
+pub async fn drop_leases(
+    service: &Rc<FollowService>,
+    origin: &FollowOrigin,
+    lease: &str,
+    shards: Vec<(u32, String)>,
+) -> Result<(), Failure> {
+    let mut dropped = Ok(());
+    for (shard, history_uuid) in shards {
+        let leader = LeaderShard {
+            index: origin.leader_index.clone(),
+            index_uuid: origin.leader_uuid.clone(),
+            shard,
+            history_uuid,
+        };
+        let source = Source::new(&origin.remote_cluster, leader, lease.to_owned());
+        if let Err(error) = source.renew(service, None).await {
+            dropped = Err(error.into());
+        }
+    }
+    dropped
+}

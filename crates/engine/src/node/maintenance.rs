@@ -1,0 +1,128 @@
+//! Looks after open copies in time: syncs, refreshes, commits, and ends leases that were not renewed.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use store::Shard;
+use world::Time;
+
+use crate::core::{Core, QUIET_AFTER};
+use crate::replication::{expire_leases, spread_durability};
+use crate::search::IDLE_AFTER;
+use crate::settings::{Durability, IndexSettings};
+use crate::shard::{LocalShard, ShardKey};
+use crate::state::ClusterState;
+
+/// How often the maintenance of open copies looks at those that are in use.
+const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
+/// And how seldom at all of them, where no lease ends before: a node may have thousands that rest. A clock that is set is
+/// heard of no later.
+const SWEEP_EVERY: Duration = Duration::from_secs(300);
+
+/// Syncs copies with `index.translog.durability: async`, refreshes those that are searched, and commits those whose
+/// log has grown. Rests while nobody writes or searches.
+pub(super) async fn run(core: Rc<Core>) {
+    let mut synced_at = BTreeMap::new();
+    let mut sweep_at = core.env.now();
+    loop {
+        let rests = core.activity.in_use.borrow().is_empty();
+        if rests && core.env.now() - core.activity.used_at.get() > QUIET_AFTER {
+            core.activity.used.notified().await;
+        }
+        core.env.sleep(MAINTAIN_EVERY).await;
+        let now = core.env.now();
+        let sweeps = core.activity.all_are_due.take() || now >= sweep_at;
+        let shards: Vec<Rc<LocalShard>> = if sweeps {
+            sweep_at = now + SWEEP_EVERY;
+            synced_at.retain(|key, _| core.shards.borrow().contains_key(key));
+            core.shards.borrow().values().cloned().collect()
+        } else {
+            core.activity.in_use.borrow().values().cloned().collect()
+        };
+        let state = core.state();
+        for shard in shards {
+            let is_here =
+                core.shards.borrow().get(&shard.key()).is_some_and(|s| Rc::ptr_eq(s, &shard));
+            let stays = is_here && {
+                let maintained = maintain_one(&core, &state, &shard, &mut synced_at).await;
+                sweep_at = sweep_at.min(now + maintained.leases_last.unwrap_or(SWEEP_EVERY));
+                maintained.is_in_use
+            };
+            let mut in_use = core.activity.in_use.borrow_mut();
+            if stays {
+                in_use.insert(shard.key(), shard);
+            } else if in_use.get(&shard.key()).is_some_and(|s| Rc::ptr_eq(s, &shard)) {
+                in_use.remove(&shard.key());
+            }
+        }
+    }
+}
+
+/// A copy that does not answer its last write leaves nobody knowing what it has. It is asked after so long, as by
+/// `index.global_checkpoint_sync.interval` in the field: followers get nothing above.
+const CHECKPOINT_SYNC_EVERY: Duration = Duration::from_secs(30);
+
+/// What is to come of a copy that was looked after.
+#[derive(Default)]
+struct Maintained {
+    /// There may be something to do soon.
+    is_in_use: bool,
+    /// Until a lease ends that is not renewed.
+    leases_last: Option<Duration>,
+}
+
+/// Does what is due to a copy.
+async fn maintain_one(
+    core: &Rc<Core>,
+    state: &ClusterState,
+    shard: &Rc<LocalShard>,
+    synced_at: &mut BTreeMap<ShardKey, Time>,
+) -> Maintained {
+    let Ok(store) = shard.store() else { return Maintained::default() };
+    let Some(settings) = shard.settings_by(state) else { return Maintained::default() };
+    let syncs = settings.translog_durability() == Durability::Async;
+    let lags = || shard.is_primary() && store.global_checkpoint() < store.local_checkpoint();
+    let every = if syncs { settings.translog_sync_interval() } else { CHECKPOINT_SYNC_EVERY };
+    if syncs || lags() {
+        let last = synced_at.entry(shard.key()).or_insert(core.env.now());
+        if core.env.now() - *last >= every {
+            if syncs {
+                // A copy that fails here is closed by the store, and says so at the next write.
+                let _ = store.sync().await;
+            }
+            *last = core.env.now();
+            if lags() {
+                // A copy that cannot say is asked again at the next sync.
+                let _ = spread_durability(core, shard).await;
+            }
+        }
+    } else {
+        synced_at.remove(&shard.key());
+    }
+    refresh(core, shard, &store, &settings).await;
+    let leases_last = expire_leases(core, shard, &settings).await;
+    // What leases keep in the log stays there, however often it is committed.
+    if store.uncommitted_bytes() >= settings.translog_flush_threshold_size() {
+        let _ = store.flush().await;
+    }
+    let now = core.env.now();
+    let is_used = shard.used_at.get().is_some_and(|used_at| now - used_at <= QUIET_AFTER);
+    Maintained { is_in_use: syncs || is_used || lags(), leases_last }
+}
+
+/// Makes what was written searchable every `index.refresh_interval`, as long as somebody searches: a copy
+/// that nobody searches is refreshed by its next search.
+async fn refresh(core: &Rc<Core>, shard: &LocalShard, store: &Shard, settings: &IndexSettings) {
+    let Some(interval) = settings.refresh_interval().filter(|interval| !interval.is_zero()) else {
+        return;
+    };
+    let now = core.env.now();
+    let searched = shard.last_search.get().is_some_and(|last| now - last < IDLE_AFTER);
+    let due = shard.last_refresh.get().is_none_or(|last| now - last >= interval);
+    if searched && due && store.has_unrefreshed() {
+        shard.last_refresh.set(Some(now));
+        // A copy that fails here is closed by the store, and says so at the next write.
+        let _ = store.refresh().await;
+    }
+}

@@ -1,0 +1,141 @@
+//! The parts that a node is made of.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use world::Time;
+
+use super::manager::Manager;
+use crate::core::Core;
+use crate::following::{AutoFollowing, FollowService, FollowTasks};
+use crate::recovery::RecoveryService;
+use crate::remote::RemoteClusterService;
+use crate::search::SearchService;
+use crate::shard::ShardKey;
+use crate::state::ClusterState;
+use crate::transport::{Failure, Request, Response, unexpected};
+
+/// A running node. Clones share it.
+#[derive(Clone)]
+pub struct Node {
+    pub(super) parts: Rc<Parts>,
+}
+
+/// What the clones of a [`Node`] share.
+pub(super) struct Parts {
+    pub(super) core: Rc<Core>,
+    /// On the node that manages.
+    pub(super) manager: Option<Manager>,
+    pub(super) manager_seen: Cell<ManagerSeen>,
+    pub(super) remotes: Rc<RemoteClusterService>,
+    pub(super) search: Rc<SearchService>,
+    pub(super) recovery: Rc<RecoveryService>,
+    pub(super) following: Rc<FollowService>,
+    pub(super) follow_tasks: FollowTasks,
+    pub(super) auto_following: Rc<AutoFollowing>,
+    /// Copies on the disk that are not open: they may be deleted once nobody needs them.
+    pub(super) closed_copies: RefCell<BTreeSet<ShardKey>>,
+    pub(super) stopping: Cell<bool>,
+}
+
+/// What a node knows of its manager.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ManagerSeen {
+    /// It was there at that moment.
+    At(Time),
+    /// It has not answered since.
+    LostSince(Time),
+}
+
+impl Node {
+    /// What its features share: its world, its configuration, the cluster state, its connections.
+    pub fn core(&self) -> &Rc<Core> {
+        &self.parts.core
+    }
+
+    /// The cluster state as it knows it.
+    pub fn state(&self) -> Arc<ClusterState> {
+        self.core().state()
+    }
+
+    /// Its searches.
+    pub fn search(&self) -> &Rc<SearchService> {
+        &self.parts.search
+    }
+
+    /// Its remote clusters.
+    pub fn remotes(&self) -> &Rc<RemoteClusterService> {
+        &self.parts.remotes
+    }
+
+    /// What follows on it.
+    pub fn following(&self) -> &Rc<FollowService> {
+        &self.parts.following
+    }
+
+    /// Why nothing can be changed and the state may be old: the manager does not answer. None while it does.
+    pub fn manager_missing(&self) -> Option<Failure> {
+        match self.parts.manager_seen.get() {
+            ManagerSeen::At(_) => None,
+            ManagerSeen::LostSince(since) => {
+                let seconds = (self.core().env.now() - since).as_secs();
+                Some(self.core().no_manager(&format!("has not answered for {seconds} s")))
+            }
+        }
+    }
+
+    /// What came of auto-following, which the manager knows.
+    pub async fn auto_follow_stats(&self) -> Result<serde_json::Value, Failure> {
+        if self.parts.manager.is_some() {
+            return Ok(self.parts.auto_following.to_json());
+        }
+        match self.core().ask_manager(Request::AutoFollowStats).await? {
+            Response::Json(text) => serde_json::from_str(&text).map_err(|_| unexpected()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Cuts it off, or heals that: nothing passes between it and other nodes or clients meanwhile. What was under way
+    /// arrives afterwards, connections stay, and nobody is told.
+    pub fn cut_off(&self, cut: bool) {
+        self.core().pool.way().cut(cut);
+    }
+
+    /// Waits while the node is cut off: for whoever carries requests of clients.
+    pub async fn passes(&self) {
+        self.core().pool.way().passes().await;
+    }
+
+    /// Has all that it computes take so many times as long from now on; 1 is as it was. In the virtual world the host
+    /// is what is slow (`Env::set_host_model`), and this does nothing.
+    pub fn slow_down(&self, factor: f64) {
+        self.core().env.slow_down(factor);
+    }
+
+    /// Has every search of a copy here fail at once, or no longer.
+    pub fn fail_searches(&self, fails: bool) {
+        self.parts.search.fails.set(fails);
+    }
+
+    /// Where other nodes reach it.
+    pub fn transport_address(&self) -> &str {
+        &self.core().row.transport
+    }
+
+    /// Where REST is served.
+    pub fn http_address(&self) -> &str {
+        &self.core().row.http
+    }
+
+    /// Where the files of a copy are, on this node.
+    pub fn copy_dir(&self, index_uuid: &str, shard: u32) -> std::path::PathBuf {
+        self.core().disk.copy_dir(index_uuid, shard)
+    }
+
+    /// Name.
+    pub fn name(&self) -> &str {
+        self.core().name()
+    }
+}

@@ -1,0 +1,87 @@
+//! What a node keeps of the recoveries that it is a part of.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use super::sessions::Sessions;
+use crate::core::Core;
+use crate::settings::Settings;
+use crate::shard::{Progress, Stage};
+
+/// The recoveries of a node: as the node that is read, and as the one that recovers.
+pub(crate) struct RecoveryService {
+    pub(crate) core: Rc<Core>,
+    pub(crate) sessions: Sessions,
+    /// Recoveries of copies here that are not done: a node may have thousands of copies, and each chunk asks for these.
+    going_on: RefCell<Vec<Weak<Progress>>>,
+    /// Chunks that were read and not yet handed to a connection, in KiB.
+    pub(crate) read_ahead: Arc<Semaphore>,
+}
+
+/// Chunks that a node has read and not yet handed to a connection, at most, in KiB.
+pub(crate) fn read_ahead_kib(settings: &Settings) -> u32 {
+    u32::try_from(settings.recovery_read_ahead() >> 10).unwrap_or(u32::MAX)
+}
+
+impl RecoveryService {
+    pub(crate) fn new(core: &Rc<Core>) -> Rc<Self> {
+        Rc::new(RecoveryService {
+            core: core.clone(),
+            sessions: Sessions::new(core.first_number()),
+            going_on: RefCell::default(),
+            read_ahead: Arc::new(Semaphore::new(read_ahead_kib(&core.settings()) as usize)),
+        })
+    }
+
+    /// Notes that a copy here is recovered from now on.
+    pub(super) fn note_recovery(&self, progress: &Rc<Progress>) {
+        let mut going_on = self.going_on.borrow_mut();
+        going_on.retain(is_going_on);
+        going_on.push(Rc::downgrade(progress));
+    }
+
+    /// Copies here that are recovered now.
+    pub(crate) fn going_on(&self) -> usize {
+        self.going_on.borrow().iter().filter(|one| is_going_on(one)).count()
+    }
+
+    /// Notes that a chunk is being read, until what is answered is dropped.
+    pub(super) fn begin_read(self: &Rc<Self>) -> Reading {
+        let reading = &self.sessions.reading;
+        reading.set(reading.get() + 1);
+        self.note_load();
+        Reading { service: self.clone() }
+    }
+
+    /// Finds out whether recoveries hardly use this node: with a chunk each at most, none of them could give
+    /// way any further.
+    pub(super) fn note_load(&self) {
+        let mut going_on = self.going_on.borrow_mut();
+        going_on.retain(is_going_on);
+        let at_floor = |one: &Weak<Progress>| {
+            one.upgrade().is_none_or(|p| p.in_flight_bytes.get() <= p.chunk_bytes.get())
+        };
+        let light = self.sessions.reads_are_light() && going_on.iter().all(at_floor);
+        self.core.foreground.borrow_mut().set_recoveries_light(self.core.env.now(), light);
+    }
+}
+
+fn is_going_on(recovery: &Weak<Progress>) -> bool {
+    recovery.upgrade().is_some_and(|progress| progress.stage() != Stage::Done)
+}
+
+/// A chunk that is being read.
+pub(super) struct Reading {
+    service: Rc<RecoveryService>,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        let reading = &self.service.sessions.reading;
+        reading.set(reading.get() - 1);
+        self.service.note_load();
+    }
+}

@@ -1,0 +1,96 @@
+//! A session on the node that is read, as the node that recovers reaches it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use policy::chunk_scheduler::SchedulerConfig;
+
+use super::service::RecoveryService;
+use crate::core::Throttle;
+use crate::settings::Scheduler;
+use crate::shard::{Progress, Stage};
+use crate::transport::{CallError, Class, Request, Response};
+
+/// Why a transfer ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TransferError {
+    /// The source did not answer, or refused.
+    #[error("the source {0}")]
+    Call(#[from] CallError),
+    /// This side's disk refused.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl TransferError {
+    /// Whether another try may help.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            TransferError::Call(error) => error.is_transient(),
+            TransferError::Store(error) => matches!(error, store::Error::ReceivedDamaged { .. }),
+        }
+    }
+}
+
+/// A session, as the target reaches it.
+#[derive(Clone)]
+pub(crate) struct SourceSession {
+    pub(crate) address: String,
+    pub(crate) session: u64,
+    pub(crate) throttle: Throttle,
+    /// Alias of the remote cluster, where the source is in one.
+    pub(crate) remote: Option<String>,
+    /// Shortest round trip seen, shared with the task that measures it.
+    pub(crate) round_trip: Rc<Cell<Duration>>,
+}
+
+impl SourceSession {
+    pub(crate) async fn ask(
+        &self,
+        service: &Rc<RecoveryService>,
+        class: Class,
+        request: Request,
+    ) -> Result<Response, CallError> {
+        let settings = service.core.settings();
+        let limit = match self.throttle {
+            Throttle::Ccr => settings.ccr_internal_action_timeout(),
+            Throttle::Peer => settings.recovery_internal_action_timeout(),
+        };
+        service.core.call(&self.address, class, request, limit).await
+    }
+
+    /// How chunks are chosen, as the settings are now.
+    pub(crate) fn scheduler(&self, service: &Rc<RecoveryService>) -> SchedulerConfig {
+        let (settings, sharing) = (service.core.settings(), running(service));
+        let (chunk_bytes, max_concurrent) = match self.throttle {
+            Throttle::Ccr => {
+                (settings.ccr_chunk_size(), settings.ccr_max_concurrent_file_chunks() as usize)
+            }
+            Throttle::Peer => (
+                settings.recovery_chunk_size(),
+                settings.recovery_max_concurrent_file_chunks() as usize,
+            ),
+        };
+        match settings.recovery_scheduler() {
+            Scheduler::Sequential => SchedulerConfig::Sequential { chunk_bytes },
+            Scheduler::ParallelFiles => {
+                SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent }
+            }
+            Scheduler::Field | Scheduler::FileWindow => {
+                SchedulerConfig::FileWindow { chunk_bytes, max_concurrent }
+            }
+            Scheduler::Adaptive => {
+                let memory_max_bytes = settings.recovery_memory_max() / sharing.max(1) as u64;
+                SchedulerConfig::Adaptive { memory_max_bytes }
+            }
+        }
+    }
+}
+
+/// Recoveries that copy to this node now; they share its memory.
+fn running(service: &Rc<RecoveryService>) -> usize {
+    let shards = service.core.shards.borrow();
+    let copying = |p: &Rc<Progress>| p.stage() <= Stage::Index;
+    shards.values().filter(|shard| shard.progress().as_ref().is_some_and(copying)).count()
+}

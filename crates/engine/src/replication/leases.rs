@@ -1,0 +1,151 @@
+//! Retention leases of a primary: which operations it keeps for whom. It writes them to its disk, and its copies get them,
+//! so that a restart or a new primary goes on keeping what a follower has not fetched.
+
+use crate::core::Core;
+use std::rc::Rc;
+use std::time::Duration;
+
+use policy::retention::Leases;
+use store::Shard;
+
+use crate::settings::IndexSettings;
+use crate::shard::LocalShard;
+use crate::state::{ClusterState, FollowOrigin};
+use crate::transport::{Class, Failure, Request, Response};
+
+/// How long a copy may take to take over the leases of its primary.
+const COPY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Who asks for the leases of followers, as the field says it.
+const SOURCE: &str = "ccr";
+
+/// Adds or renews a lease, durably and on every copy.
+pub(crate) async fn add_lease(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    store: &Shard,
+    id: &str,
+    from: u64,
+) -> Result<(), Failure> {
+    if !shard.leases.borrow().contains(id) {
+        core.maintain_all();
+    }
+    shard.leases.borrow_mut().renew(id, from, core.env.epoch_ms(), SOURCE);
+    let all = shard.leases.borrow().clone();
+    all.iter().for_each(|(id, lease)| store.retain_ops_from(id, Some(lease.retaining_seq_no)));
+    keep_leases(core, shard).await
+}
+
+/// Drops a lease; nothing where there is none.
+pub(crate) async fn remove_lease(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    id: &str,
+) -> Result<(), Failure> {
+    if !shard.leases.borrow_mut().remove(id) {
+        return Ok(());
+    }
+    shard.store()?.retain_ops_from(id, None);
+    keep_leases(core, shard).await
+}
+
+/// Drops the leases that were not renewed in time; answers how long those that are left last at least. Nothing is lost by it
+/// before the next flush.
+pub(crate) async fn expire_leases(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    settings: &IndexSettings,
+) -> Option<Duration> {
+    if shard.leases.borrow().is_empty() || !shard.is_primary() {
+        return None;
+    }
+    let (period, now_ms) = (settings.retention_lease_period(), core.env.epoch_ms());
+    let expired = shard.leases.borrow_mut().expire(now_ms, period);
+    let store = shard.store().ok()?;
+    for id in &expired {
+        store.retain_ops_from(id, None);
+    }
+    if !expired.is_empty() {
+        // What could not be written is found expired again after a restart.
+        let _ = keep_leases(core, shard).await;
+    }
+    let left = shard.leases.borrow().expires_at_ms(period);
+    left.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms)))
+}
+
+/// Takes over leases: those that were on disk, or those of the primary.
+pub(crate) fn set_leases(shard: &LocalShard, store: &Shard, leases: Leases) {
+    let before = shard.leases.replace(leases);
+    let now = shard.leases.borrow();
+    for (id, _) in before.iter().filter(|(id, _)| !now.contains(id)) {
+        store.retain_ops_from(id, None);
+    }
+    for (id, lease) in now.iter() {
+        store.retain_ops_from(id, Some(lease.retaining_seq_no));
+    }
+}
+
+/// On a copy: takes over the leases of its primary.
+pub(crate) async fn take_leases(
+    core: &Rc<Core>,
+    key: (String, u32),
+    leases: Leases,
+) -> Result<Response, Failure> {
+    let shard = core.shards.borrow().get(&key).cloned();
+    let shard = shard.filter(|shard| !shard.is_primary()).ok_or_else(|| {
+        Failure::new(404, "shard_not_found_exception", "there is no replica of it on this node")
+    })?;
+    set_leases(&shard, &shard.store()?, leases);
+    write_leases(core, &shard).await?;
+    Ok(Response::Done)
+}
+
+async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(), Failure> {
+    write_leases(core, shard).await?;
+    let state = core.state();
+    let Some(routing) = state.shard(&shard.index, shard.number) else { return Ok(()) };
+    let others = routing.assigned().filter(|copy| copy.allocation_id != shard.allocation_id);
+    for address in others.filter_map(|copy| core.address_of(copy.node.as_deref()?)) {
+        let request = Request::Leases {
+            index_uuid: shard.index_uuid.clone(),
+            shard: shard.number,
+            leases: shard.leases.borrow().clone(),
+        };
+        let core2 = core.clone();
+        // A copy that does not get them now gets them with the next renewal.
+        core.keep("spreads leases", async move {
+            let _ = core2.call(&address, Class::Control, request, COPY_TIMEOUT).await;
+        });
+    }
+    Ok(())
+}
+
+async fn write_leases(core: &Rc<Core>, shard: &LocalShard) -> Result<(), Failure> {
+    let _one = shard.leases_on_disk.lock().await;
+    let leases = shard.leases.borrow().clone();
+    let written = core.disk.write_leases(&shard.index_uuid, shard.number, &leases).await;
+    written.map_err(|error| {
+        let dir = core.disk.copy_dir(&shard.index_uuid, shard.number);
+        let reason = format!("cannot write the retention leases of {dir:?}: {error}");
+        // There may be room again: who asks may ask again.
+        Failure::new(503, "engine_exception", reason)
+    })
+}
+
+/// Id of the lease that a follower has on its leader, as in the field.
+pub fn lease_id(
+    cluster: &str,
+    (follower_index, follower_uuid): (&str, &str),
+    leader: &FollowOrigin,
+) -> String {
+    let FollowOrigin { remote_cluster, leader_index, leader_uuid, .. } = leader;
+    format!(
+        "{cluster}/{follower_index}/{follower_uuid}-following-{remote_cluster}/{leader_index}/{leader_uuid}"
+    )
+}
+
+/// As [`lease_id`], of an index of this cluster; none if it follows nobody.
+pub fn lease_of(state: &ClusterState, index: &str) -> Option<String> {
+    let meta = state.indices.get(index)?;
+    let leader = meta.leader.as_ref()?;
+    Some(lease_id(&state.cluster_name, (index, &meta.uuid), leader))
+}

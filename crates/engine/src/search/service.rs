@@ -1,0 +1,67 @@
+//! What a node keeps for searches.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use policy::selection::{Selector, ServedLatency};
+use world::Env;
+
+use super::contexts::Contexts;
+use super::counters::Counters;
+use super::thread_pool::ThreadPool;
+use crate::core::Core;
+
+/// What a node keeps for searches.
+pub struct SearchService {
+    pub(crate) core: Rc<Core>,
+    /// As the node that was asked.
+    pub(crate) selector: RefCell<Selector>,
+    /// As the node that has copies.
+    pub(crate) pool: ThreadPool,
+    /// For who probes it.
+    pub(crate) served: RefCell<ServedLatency>,
+    pub(crate) contexts: Contexts,
+    pub(crate) counters: Counters,
+    /// Whether every query of a copy here fails: a fault that somebody asked for.
+    pub(crate) fails: Cell<bool>,
+    /// Whether the pool's size follows from the cores.
+    by_cores: bool,
+}
+
+impl SearchService {
+    pub(crate) fn new(core: &Rc<Core>, seed: u64) -> Rc<Self> {
+        let (settings, cores) = (core.settings(), cores(&core.env));
+        let asked = settings.thread_pool_search_size();
+        let size = if asked == 0 { threads_of(cores) } else { asked as usize };
+        Rc::new(SearchService {
+            core: core.clone(),
+            selector: RefCell::new(Selector::new(seed)),
+            pool: ThreadPool::new(size, settings.thread_pool_search_queue_size() as usize),
+            served: RefCell::default(),
+            contexts: Contexts::new(core.first_number()),
+            counters: Counters::default(),
+            fails: Cell::new(false),
+            by_cores: asked == 0,
+        })
+    }
+
+    /// In the virtual world a host may get other cores while it runs.
+    pub(crate) fn follow_cores(&self, env: &Env) {
+        if let Some(host) = env.virtual_host_model().filter(|_| self.by_cores) {
+            self.pool.resize(threads_of(host.cores as usize));
+        }
+    }
+}
+
+/// As `ThreadPool.searchThreadPoolSize`.
+fn threads_of(cores: usize) -> usize {
+    cores * 3 / 2 + 1
+}
+
+/// Cores that searches may use. Of the virtual world's hosts the default, see [`SearchService::follow_cores`].
+fn cores(env: &Env) -> usize {
+    if env.is_virtual() {
+        return world::model::Host::default().cores as usize;
+    }
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}

@@ -1,0 +1,235 @@
+//! A shard copy on this node, with its role.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use policy::retention::Leases;
+use store::Shard;
+use tokio::sync::Notify;
+use world::{Task, Time};
+
+use super::progress::Progress;
+use crate::settings::{Durability, IndexSettings};
+use crate::state::{ClusterState, IndexMeta, ShardCopy};
+use crate::transport::Failure;
+
+/// UUID of the index, and shard number.
+pub(crate) type ShardKey = (String, u32);
+
+/// A shard copy on this node.
+pub struct LocalShard {
+    /// Index.
+    pub index: String,
+    /// Its UUID.
+    pub index_uuid: String,
+    /// Shard number.
+    pub number: u32,
+    /// This life of the copy.
+    pub allocation_id: String,
+    primary: Cell<bool>,
+    term: Cell<u64>,
+    started: Cell<bool>,
+    /// A replica that becomes the primary first settles what it may differ in from the others.
+    promoting: Cell<bool>,
+    /// It failed, and the manager is being told.
+    failed: Cell<bool>,
+    /// It failed, and the manager knows.
+    given_up: Cell<bool>,
+    store: RefCell<Option<Shard>>,
+    /// Version of the cluster state whose mapping the store is known to have.
+    pub(crate) mapped_at: Cell<u64>,
+    progress: RefCell<Option<Rc<Progress>>>,
+    recovery: RefCell<Option<Task<()>>>,
+    /// When it was written or searched last.
+    pub(crate) used_at: Cell<Option<Time>>,
+    /// When it was searched last.
+    pub(crate) last_search: Cell<Option<Time>>,
+    /// When it was refreshed last by time.
+    pub(crate) last_refresh: Cell<Option<Time>>,
+    /// The index's settings that the open store goes by, and their version.
+    settings: RefCell<Option<(u64, IndexSettings)>>,
+    /// On a primary: copies that new writes go to though they are not in sync yet, and what every copy has.
+    pub(crate) copies: RefCell<BTreeMap<String, Tracked>>,
+    /// For whom operations are kept.
+    pub(crate) leases: RefCell<Leases>,
+    /// Who writes them to the disk: one at a time, or the older might come last.
+    pub(crate) leases_on_disk: tokio::sync::Mutex<()>,
+    /// The global checkpoint rose.
+    pub(crate) advanced: Notify,
+    /// Batches of a leader's operations that are being written, here and on its copies.
+    pub(crate) followed_writes: Cell<usize>,
+    /// Whether it was a copy of a follower in this life, and the end of that was not seen to yet.
+    pub(crate) followed: Cell<bool>,
+}
+
+/// What a primary knows of another copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tracked {
+    pub(crate) local_checkpoint: Option<u64>,
+    /// New writes go to it.
+    pub(crate) tracked: bool,
+    /// It is about to be in sync: the global checkpoint waits for it already.
+    pub(crate) joins: bool,
+}
+
+impl LocalShard {
+    pub(crate) fn new(
+        index: &str,
+        index_uuid: &str,
+        number: u32,
+        copy: &ShardCopy,
+        term: u64,
+    ) -> Self {
+        LocalShard {
+            index: index.to_owned(),
+            index_uuid: index_uuid.to_owned(),
+            number,
+            allocation_id: copy.allocation_id.clone(),
+            primary: Cell::new(copy.primary),
+            term: Cell::new(term),
+            started: Cell::new(false),
+            promoting: Cell::new(false),
+            failed: Cell::new(false),
+            given_up: Cell::new(false),
+            store: RefCell::default(),
+            mapped_at: Cell::new(0),
+            progress: RefCell::default(),
+            recovery: RefCell::default(),
+            used_at: Cell::default(),
+            last_search: Cell::default(),
+            last_refresh: Cell::default(),
+            settings: RefCell::default(),
+            copies: RefCell::default(),
+            leases: RefCell::default(),
+            leases_on_disk: tokio::sync::Mutex::default(),
+            advanced: Notify::new(),
+            followed_writes: Cell::new(0),
+            followed: Cell::new(false),
+        }
+    }
+
+    /// Takes over the role that the state gives it; answers whether it was promoted just now.
+    pub(crate) fn set_role(&self, primary: bool, term: u64, started: bool) -> bool {
+        let promoted = primary && !self.primary.get();
+        if promoted {
+            self.copies.borrow_mut().clear();
+            self.promoting.set(true);
+        }
+        self.primary.set(primary);
+        self.term.set(term);
+        self.started.set(started);
+        promoted
+    }
+
+    /// The settings of the index; none until the store is open, or where the index is gone.
+    pub(crate) fn settings_by(&self, state: &ClusterState) -> Option<IndexSettings> {
+        self.take_settings(state.indices.get(&self.index)?);
+        self.settings.borrow().as_ref().map(|(_, settings)| settings.clone())
+    }
+
+    /// Takes over the settings of the index, where they are others than before and the store is open.
+    pub(crate) fn take_settings(&self, meta: &IndexMeta) {
+        let mut taken = self.settings.borrow_mut();
+        if taken.as_ref().is_some_and(|(version, _)| *version == meta.settings_version) {
+            return;
+        }
+        if let Some(store) = &*self.store.borrow() {
+            let settings = meta.typed_settings();
+            store.set_durability(store_durability(settings.translog_durability()));
+            *taken = Some((meta.settings_version, settings));
+        }
+    }
+
+    pub(crate) fn promotion_is_settled(&self) {
+        self.promoting.set(false);
+    }
+
+    pub(crate) fn set_recovery_task(&self, task: Task<()>) {
+        *self.recovery.borrow_mut() = Some(task);
+    }
+
+    /// Notes that it failed; answers whether nobody has seen to that yet.
+    pub(crate) fn begin_to_fail(&self) -> bool {
+        !self.failed.replace(true)
+    }
+
+    /// Notes that the manager knows that it failed.
+    pub(crate) fn give_up(&self) {
+        self.given_up.set(true);
+    }
+
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.given_up.get()
+    }
+
+    /// By what the node knows it.
+    pub(crate) fn key(&self) -> ShardKey {
+        (self.index_uuid.clone(), self.number)
+    }
+
+    /// Whether it is the primary.
+    pub fn is_primary(&self) -> bool {
+        self.primary.get()
+    }
+
+    /// Whether it is complete and in use.
+    pub fn is_started(&self) -> bool {
+        self.started.get()
+    }
+
+    pub(crate) fn term(&self) -> u64 {
+        self.term.get()
+    }
+
+    pub(crate) fn set_store(&self, store: Shard) {
+        *self.store.borrow_mut() = Some(store);
+        // They may have changed while it was opened with older ones.
+        self.settings.take();
+    }
+
+    pub(crate) fn set_progress(&self, progress: Rc<Progress>) {
+        *self.progress.borrow_mut() = Some(progress);
+    }
+
+    /// How its last recovery goes, or went.
+    pub fn progress(&self) -> Option<Rc<Progress>> {
+        self.progress.borrow().clone()
+    }
+
+    /// The store, once it is open.
+    pub fn store(&self) -> Result<Shard, Failure> {
+        let store = self.store.borrow().clone();
+        store.ok_or_else(|| {
+            Failure::unavailable(&self.index, self.number, "is still recovering; try again")
+        })
+    }
+
+    /// The store of the started primary.
+    pub(crate) fn primary_store(&self) -> Result<Shard, Failure> {
+        if !self.primary.get() || !self.started.get() || self.promoting.get() {
+            let why = "this copy is not the started primary; try again";
+            return Err(Failure::unavailable(&self.index, self.number, why));
+        }
+        self.store()
+    }
+
+    /// Ends its recovery, and closes the store.
+    pub(crate) async fn close(&self) {
+        let task = self.recovery.borrow_mut().take();
+        drop(task);
+        let store = self.store.borrow_mut().take();
+        if let Some(store) = store {
+            // What was acknowledged is durable already; a store that cannot close in order replays its log.
+            let _ = store.close().await;
+        }
+    }
+}
+
+/// The store's form of `index.translog.durability`.
+pub(crate) fn store_durability(durability: Durability) -> store::Durability {
+    match durability {
+        Durability::Request => store::Durability::Request,
+        Durability::Async => store::Durability::Async,
+    }
+}

@@ -1,0 +1,272 @@
+//! Aliases: given, taken, shown.
+
+use record::names::did_you_mean;
+use serde_json::{Map, Value, json};
+
+use super::answer::Reply;
+use super::error::{bad_body, bad_request, not_supported};
+use super::names::{indices, matches_any};
+use super::router::Call;
+use super::table::{Cell, Column, Table, words};
+use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event};
+use engine::transport::Failure;
+
+/// What an alias may have besides, in the field.
+const UNSUPPORTED: [&str; 5] =
+    ["filter", "index_routing", "is_hidden", "routing", "search_routing"];
+
+/// Reads `{"is_write_index"}`.
+fn read_alias(object: &Map<String, Value>, known: &[&'static str]) -> Result<Alias, Failure> {
+    let mut alias = Alias::default();
+    for (key, value) in object {
+        match (key.as_str(), value) {
+            ("is_write_index", Value::Bool(yes)) => alias.is_write_index = Some(*yes),
+            ("is_write_index", Value::Null) => {}
+            ("is_write_index", _) => {
+                return Err(bad_body(format!("[is_write_index] is true or false, not [{value}]")));
+            }
+            (key, _) if known.contains(&key) => {}
+            (key, _) if UNSUPPORTED.contains(&key) => {
+                return Err(not_supported(&format!("an alias with [{key}]"), "leave it out"));
+            }
+            (key, _) => {
+                let near = did_you_mean(key, known.iter().copied().chain(["is_write_index"]));
+                return Err(bad_body(format!("unknown key [{key}] of an alias{near}")));
+            }
+        }
+    }
+    Ok(alias)
+}
+
+/// Reads `{"alias": {"is_write_index"}}`.
+pub(super) fn read_aliases(json: &Value) -> Result<Aliases, Failure> {
+    let Value::Object(all) = json else {
+        return Err(bad_body("[aliases] is an object: {\"alias\": {\"is_write_index\"}}"));
+    };
+    let one = |(name, json): (&String, &Value)| {
+        let object =
+            json.as_object().ok_or_else(|| bad_body(format!("alias [{name}] is an object")))?;
+        Ok((name.clone(), read_alias(object, &[])?))
+    };
+    all.iter().map(one).collect()
+}
+
+/// `{"alias": {"is_write_index"}}`.
+pub(super) fn aliases_json(aliases: &Aliases) -> Value {
+    let one = |(name, alias): (&String, &Alias)| {
+        let object = match alias.is_write_index {
+            Some(yes) => json!({ "is_write_index": yes }),
+            None => json!({}),
+        };
+        (name.clone(), object)
+    };
+    Value::Object(aliases.iter().map(one).collect())
+}
+
+/// A name, or several: `{"alias"}` or `{"aliases"}`.
+fn names(object: &Map<String, Value>, one: &str, many: &str) -> Result<Vec<String>, Failure> {
+    let wrong =
+        || bad_body(format!("an action needs [{one}], a text, or [{many}], a list of texts"));
+    match (object.get(one), object.get(many)) {
+        (Some(Value::String(name)), None) | (None, Some(Value::String(name))) => {
+            Ok(vec![name.clone()])
+        }
+        (None, Some(Value::Array(all))) if !all.is_empty() => {
+            all.iter().map(|name| name.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// `POST /_aliases`: `{"actions": [{"add": {..}}, {"remove": {..}}, {"remove_index": {..}}]}`.
+pub(super) async fn change(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let body = call.needed_json()?;
+    let list = body.get("actions").and_then(Value::as_array);
+    let list = list.ok_or_else(|| bad_body("the body is {\"actions\": [{\"add\": {..}}, ..]}"))?;
+    let mut actions = Vec::new();
+    for one in list {
+        actions.extend(read_action(&call, &state, one)?);
+    }
+    if actions.is_empty() {
+        return Err(bad_request("no aliases action specified"));
+    }
+    call.node.core().submit(Event::ChangeAliases { actions }).await?;
+    Ok(json!({ "acknowledged": true }).into())
+}
+
+fn read_action(
+    call: &Call,
+    state: &ClusterState,
+    one: &Value,
+) -> Result<Vec<AliasAction>, Failure> {
+    const KINDS: [&str; 3] = ["add", "remove", "remove_index"];
+    const KNOWN: [&str; 5] = ["alias", "aliases", "index", "indices", "must_exist"];
+    let entry = one.as_object().filter(|one| one.len() == 1).and_then(|one| one.iter().next());
+    let Some((kind, Value::Object(object))) = entry else {
+        let kinds = KINDS.join(", ");
+        return Err(bad_body(format!("an action is an object with one of {kinds} in it: {one}")));
+    };
+    let properties = read_alias(object, &KNOWN)?;
+    let expression = names(object, "index", "indices")?.join(",");
+    let found = indices(state, Some(&expression), &call.query)?;
+    match kind.as_str() {
+        "add" => {
+            let aliases = names(object, "alias", "aliases")?;
+            Ok(adding(&found, &aliases, &properties))
+        }
+        "remove" => {
+            let aliases = names(object, "alias", "aliases")?.join(",");
+            let must_exist = object.get("must_exist") != Some(&Value::Bool(false));
+            removing(state, &found, &aliases, must_exist)
+        }
+        "remove_index" => {
+            let remove = |index| AliasAction::RemoveIndex { index };
+            Ok(found.into_iter().map(remove).collect())
+        }
+        other => {
+            let near = did_you_mean(other, KINDS);
+            Err(bad_body(format!("unknown action [{other}] of _aliases{near}")))
+        }
+    }
+}
+
+fn adding(indices: &[String], aliases: &[String], properties: &Alias) -> Vec<AliasAction> {
+    let of = |index: &String, alias: &String| AliasAction::Add {
+        index: index.clone(),
+        alias: alias.clone(),
+        properties: properties.clone(),
+    };
+    indices.iter().flat_map(|index| aliases.iter().map(move |alias| of(index, alias))).collect()
+}
+
+/// Takes the aliases that fit an expression; 404 where none does.
+fn removing(
+    state: &ClusterState,
+    indices: &[String],
+    aliases: &str,
+    must_exist: bool,
+) -> Result<Vec<AliasAction>, Failure> {
+    let found: Vec<AliasAction> = fitting(state, indices, Some(aliases))
+        .map(|(index, alias, _)| AliasAction::Remove {
+            index: index.to_owned(),
+            alias: alias.to_owned(),
+        })
+        .collect();
+    if found.is_empty() && must_exist { Err(missing(aliases)) } else { Ok(found) }
+}
+
+fn missing(aliases: &str) -> Failure {
+    Failure::new(404, "aliases_not_found_exception", format!("aliases [{aliases}] missing"))
+}
+
+/// Index, alias, and what it is, of these indices; those that fit an expression.
+fn fitting<'a>(
+    state: &'a ClusterState,
+    indices: &'a [String],
+    aliases: Option<&'a str>,
+) -> impl Iterator<Item = (&'a str, &'a str, &'a Alias)> {
+    let of = |name: &'a String| Some((name.as_str(), state.indices.get(name)?));
+    indices.iter().filter_map(of).flat_map(move |(name, meta)| {
+        let fits = move |alias: &str| aliases.is_none_or(|aliases| matches_any(aliases, alias));
+        let fit = meta.aliases.iter().filter(move |(alias, _)| fits(alias));
+        fit.map(move |(alias, properties)| (name, alias.as_str(), properties))
+    })
+}
+
+/// `PUT /{index}/_alias/{name}`.
+pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
+    let properties = match call.json()? {
+        Value::Null => Alias::default(),
+        Value::Object(object) => read_alias(&object, &[])?,
+        _ => return Err(bad_body("the body is a JSON object: {\"is_write_index\"}")),
+    };
+    let found = indices(&call.state(), call.indices(), &call.query)?;
+    let alias = call.part("name").unwrap_or_default().to_owned();
+    let actions = adding(&found, &[alias], &properties);
+    call.node.core().submit(Event::ChangeAliases { actions }).await?;
+    Ok(json!({ "acknowledged": true }).into())
+}
+
+/// `DELETE /{index}/_alias/{name}`.
+pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let found = indices(&state, call.indices(), &call.query)?;
+    let actions = removing(&state, &found, call.part("name").unwrap_or_default(), true)?;
+    call.node.core().submit(Event::ChangeAliases { actions }).await?;
+    Ok(json!({ "acknowledged": true }).into())
+}
+
+/// `GET /_alias`, `GET /{index}/_alias/{name}`. Without a name: every index, also those without an alias.
+pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let found = indices(&state, call.indices(), &call.query)?;
+    let name = call.part("name");
+    let mut answer = Map::new();
+    if name.is_none() {
+        answer.extend(found.iter().map(|index| (index.clone(), json!({ "aliases": {} }))));
+    }
+    for (index, alias, properties) in fitting(&state, &found, name) {
+        let entry = answer.entry(index).or_insert_with(|| json!({ "aliases": {} }));
+        let one = Aliases::from([(alias.to_owned(), properties.clone())]);
+        entry["aliases"][alias] = aliases_json(&one)[alias].take();
+    }
+    match name.filter(|name| answer.is_empty() && !name.contains('*')) {
+        Some(name) => Err(missing(name)),
+        None => Ok(Value::Object(answer).into()),
+    }
+}
+
+static ALIASES: [Column; 6] = [
+    words("alias", "a", "alias"),
+    words("index", "i,idx", "index"),
+    words("filter", "f,fi", "none: there are no filters"),
+    words("routing.index", "ri,routingIndex", "none: there is no routing"),
+    words("routing.search", "rs,routingSearch", "none: there is no routing"),
+    words("is_write_index", "w,isWriteIndex", "whether this index takes the writes"),
+];
+
+/// `GET /_cat/aliases`.
+pub(super) async fn cat(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let all: Vec<String> = state.indices.keys().cloned().collect();
+    let mut rows: Vec<_> = fitting(&state, &all, call.part("name")).collect();
+    rows.sort_by_key(|(index, alias, _)| (*alias, *index));
+    let mut table = Table::new(&ALIASES);
+    for (index, alias, properties) in rows {
+        let writes = properties.is_write_index.map_or("-".to_owned(), |yes| yes.to_string());
+        let none = || Cell::from("-");
+        table.push(vec![alias.into(), index.into(), none(), none(), none(), writes.into()]);
+    }
+    table.answer(&call.query)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_an_alias_is() {
+        let aliases = read_aliases(&json!({"a": {}, "b": {"is_write_index": true}})).unwrap();
+        assert_eq!(aliases["a"].is_write_index, None);
+        assert_eq!(aliases["b"].is_write_index, Some(true));
+        assert_eq!(aliases_json(&aliases), json!({"a": {}, "b": {"is_write_index": true}}));
+        let said = |json: Value| read_aliases(&json).unwrap_err().reason;
+        assert!(said(json!({"a": {"filter": {}}})).contains("[filter] is not supported"));
+        assert!(said(json!({"a": {"is_write_idx": true}})).contains("\"is_write_index\""));
+        assert!(said(json!({"a": {"is_write_index": 1}})).contains("true or false"));
+        assert!(said(json!([])).contains("is an object"));
+    }
+
+    #[test]
+    fn reads_one_name_or_several() {
+        let read = |json: Value| names(json.as_object().unwrap(), "alias", "aliases");
+        assert_eq!(read(json!({"alias": "a"})).unwrap(), ["a"]);
+        assert_eq!(read(json!({"aliases": ["a", "b"]})).unwrap(), ["a", "b"]);
+        for wrong in
+            [json!({}), json!({"aliases": []}), json!({"alias": 1}), json!({"aliases": [1]})]
+        {
+            assert!(read(wrong).unwrap_err().reason.contains("[aliases], a list of texts"));
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The body of `_bulk`: newline-delimited JSON, an action line and, but for deletes, a source line.
+
+use std::fmt;
+use std::io::BufRead;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::error::bad_request;
+use engine::transport::Failure;
+
+/// What is to be done to a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Index,
+    Create,
+    Update,
+    Delete,
+}
+
+impl Op {
+    const ALL: [Op; 4] = [Op::Create, Op::Delete, Op::Index, Op::Update];
+
+    /// The name in action lines and in items.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Op::Index => "index",
+            Op::Create => "create",
+            Op::Update => "update",
+            Op::Delete => "delete",
+        }
+    }
+}
+
+/// One action of a bulk request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Action {
+    pub(super) op: Op,
+    pub(super) index: Arc<str>,
+    /// None where it is to be generated.
+    pub(super) id: Option<Arc<str>>,
+    /// Empty with deletes.
+    pub(super) source: Bytes,
+}
+
+/// Reads a whole body. `index` is that of the path. Sources are slices of the body.
+///
+/// Fails as a whole, in the field's words, where a line cannot be told apart from what follows.
+pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>, Failure> {
+    if body.last().is_none_or(|last| *last != b'\n') {
+        return Err(match body.is_empty() {
+            true => bad_request("request body is required"),
+            false => bad_request("The bulk request must be terminated by a newline [\\n]"),
+        });
+    }
+    let default: Option<Arc<str>> = index.map(Arc::from);
+    let mut lines = Lines { body, at: 0, number: 0 };
+    let mut actions: Vec<Action> = Vec::new();
+    while let Some((from, to)) = lines.next() {
+        let line = &body[from..to];
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let number = lines.number;
+        let (op, meta) = read_action(line, number)?;
+        let index = match meta.index {
+            None => default.clone(),
+            // Mostly that of the action before.
+            Some(name) => match actions.last() {
+                Some(last) if *last.index == *name => Some(last.index.clone()),
+                _ => Some(Arc::from(name)),
+            },
+        };
+        let index = index.ok_or_else(|| validation(actions.len() + 1, "index is missing"))?;
+        let source = match op {
+            Op::Delete => Bytes::new(),
+            _ => {
+                let (from, to) = lines.next().ok_or_else(|| {
+                    let name = op.name();
+                    validation(
+                        actions.len() + 1,
+                        &format!("no source for [{name}] on line [{number}]"),
+                    )
+                })?;
+                body.slice(from..to)
+            }
+        };
+        let id = meta.id.map(|id| Arc::from(id.0));
+        if id.is_none() && matches!(op, Op::Update | Op::Delete) {
+            return Err(validation(actions.len() + 1, "an id must be provided"));
+        }
+        actions.push(Action { op, index, id, source });
+    }
+    if actions.is_empty() {
+        return Err(validation(1, "no requests added"));
+    }
+    Ok(actions)
+}
+
+fn validation(number: usize, what: &str) -> Failure {
+    let reason = format!("Validation Failed: {number}: {what};");
+    Failure::new(400, "action_request_validation_exception", reason)
+}
+
+struct Lines<'a> {
+    body: &'a [u8],
+    at: usize,
+    /// Of the last line, from 1.
+    number: usize,
+}
+
+impl Lines<'_> {
+    /// Where the next line begins and ends, without what ends it.
+    fn next(&mut self) -> Option<(usize, usize)> {
+        let from = self.at;
+        // Reading from memory cannot fail.
+        let taken = (&self.body[from..]).skip_until(b'\n').unwrap_or(0);
+        if taken == 0 {
+            return None;
+        }
+        self.at += taken;
+        self.number += 1;
+        let line = &self.body[from..self.at];
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        Some((from, from + line.len()))
+    }
+}
+
+/// What an action line says beside the action.
+#[derive(Debug, Default, PartialEq)]
+struct Meta {
+    index: Option<String>,
+    id: Option<Id>,
+}
+
+/// An id is a text, or a number that is taken for one.
+#[derive(Debug, PartialEq)]
+struct Id(String);
+
+fn read_action(line: &[u8], number: usize) -> Result<(Op, Meta), Failure> {
+    // What load generators send; no JSON parser need look at it.
+    match line {
+        b"{\"index\":{}}" => return Ok((Op::Index, Meta::default())),
+        b"{\"create\":{}}" => return Ok((Op::Create, Meta::default())),
+        _ => {}
+    }
+    serde_json::from_slice::<Line>(line)
+        .map(|line| (line.op, line.meta))
+        .map_err(|error| bad_request(format!("Malformed action/metadata line [{number}]: {error}")))
+}
+
+struct Line {
+    op: Op,
+    meta: Meta,
+}
+
+impl<'de> Deserialize<'de> for Line {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LineVisitor;
+        impl<'de> Visitor<'de> for LineVisitor {
+            type Value = Line;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with one action")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line, A::Error> {
+                use serde::de::Error;
+                let Some(name) = map.next_key::<String>()? else {
+                    return Err(A::Error::custom("expected an action, found none"));
+                };
+                let op = Op::ALL.into_iter().find(|op| op.name() == name).ok_or_else(|| {
+                    let known = Op::ALL.map(|op| format!("[{}]", op.name())).join(", ");
+                    A::Error::custom(format!("expected one of {known}, found [{name}]"))
+                })?;
+                let meta = map.next_value()?;
+                match map.next_key::<String>()? {
+                    None => Ok(Line { op, meta }),
+                    Some(more) => Err(A::Error::custom(format!("[{more}] after the action"))),
+                }
+            }
+        }
+        deserializer.deserialize_map(LineVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Meta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetaVisitor;
+        impl<'de> Visitor<'de> for MetaVisitor {
+            type Value = Meta;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with _index and _id")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
+                use serde::de::Error;
+                const KNOWN_ELSEWHERE: [&str; 9] = [
+                    "_routing",
+                    "dynamic_templates",
+                    "if_primary_term",
+                    "if_seq_no",
+                    "pipeline",
+                    "require_alias",
+                    "routing",
+                    "version",
+                    "version_type",
+                ];
+                let mut meta = Meta::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "_index" => meta.index = map.next_value()?,
+                        "_id" => meta.id = map.next_value()?,
+                        // Every document has this type, and an update is refused by itself.
+                        "_type" | "retry_on_conflict" => drop(map.next_value::<IgnoredAny>()?),
+                        key if KNOWN_ELSEWHERE.contains(&key) => {
+                            let said =
+                                format!("[{key}] is not supported by this engine; leave it out");
+                            return Err(A::Error::custom(said));
+                        }
+                        _ => {
+                            let said = format!("unknown parameter [{key}]; write _index and _id");
+                            return Err(A::Error::custom(said));
+                        }
+                    }
+                }
+                Ok(meta)
+            }
+        }
+        deserializer.deserialize_map(MetaVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct IdVisitor;
+        impl Visitor<'_> for IdVisitor {
+            type Value = Id;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an id: a text or a whole number")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Id, E> {
+                Ok(Id(text.to_owned()))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Id, E> {
+                Ok(Id(number.to_string()))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Id, E> {
+                Ok(Id(number.to_string()))
+            }
+        }
+        deserializer.deserialize_any(IdVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &'static str, index: Option<&str>) -> Result<Vec<Action>, String> {
+        parse(&Bytes::from_static(text.as_bytes()), index).map_err(|failure| failure.reason)
+    }
+
+    fn action(op: Op, index: &str, id: Option<&str>, source: &'static str) -> Action {
+        Action {
+            op,
+            index: index.into(),
+            id: id.map(Arc::from),
+            source: Bytes::from_static(source.as_bytes()),
+        }
+    }
+
+    #[test]
+    fn reads_every_action() {
+        let text = "{\"index\":{}}\n{\"a\":1}\n\
+                    { \"create\" : { \"_index\": \"b\", \"_id\" : 7 } }\r\n{\"a\":2}\r\n\
+                    \n\
+                    {\"delete\":{\"_index\":\"b\",\"_id\":\"x\\\"y\",\"_type\":\"_doc\"}}\n\
+                    {\"update\":{\"_id\":\"u\",\"retry_on_conflict\":3}}\n{\"doc\":{}}\n";
+        assert_eq!(
+            read(text, Some("a")).unwrap(),
+            [
+                action(Op::Index, "a", None, "{\"a\":1}"),
+                action(Op::Create, "b", Some("7"), "{\"a\":2}"),
+                action(Op::Delete, "b", Some("x\"y"), ""),
+                action(Op::Update, "a", Some("u"), "{\"doc\":{}}"),
+            ]
+        );
+    }
+
+    #[test]
+    fn sources_are_slices_of_the_body() {
+        let body = Bytes::from(b"{\"index\":{}}\n{\"a\":1}\n".to_vec());
+        let actions = parse(&body, Some("a")).unwrap();
+        assert_eq!(actions[0].source.as_ptr(), body[13..].as_ptr());
+    }
+
+    #[test]
+    fn fails_in_the_words_of_the_field() {
+        for (text, said) in [
+            ("", "request body is required"),
+            ("{\"index\":{}}\n{}", "The bulk request must be terminated by a newline [\\n]"),
+            ("\n", "Validation Failed: 1: no requests added;"),
+            ("{\"index\":{}}\n", "Validation Failed: 1: no source for [index] on line [1];"),
+            ("{\"delete\":{}}\n", "Validation Failed: 1: an id must be provided;"),
+        ] {
+            assert_eq!(read(text, Some("a")).unwrap_err(), said);
+        }
+        let missing = read("{\"index\":{}}\n{}\n", None).unwrap_err();
+        assert_eq!(missing, "Validation Failed: 1: index is missing;");
+    }
+
+    #[test]
+    fn names_the_line_that_is_malformed() {
+        for (line, said) in [
+            ("{\"index\":{}}\n{}\n[]\n", "line [3]"),
+            (
+                "{\"idnex\":{}}\n",
+                "expected one of [create], [delete], [index], [update], found [idnex]",
+            ),
+            ("{}\n", "expected an action"),
+            ("{\"index\":{\"_idx\":1}}\n", "unknown parameter [_idx]"),
+            ("{\"index\":{\"routing\":\"a\"}}\n", "[routing] is not supported"),
+            ("{\"index\":{\"_id\":{}}}\n", "an id: a text or a whole number"),
+            ("{\"index\":{},\"x\":1}\n", "[x] after the action"),
+            ("{\"index\":{}\n", "line [1]"),
+        ] {
+            let found = read(line, Some("a")).unwrap_err();
+            assert!(found.contains(said), "{found}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! `_cat/indices` and `_cat/shards`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use store::ShardStats;
+
+use super::answer::Reply;
+use super::cluster::state_name;
+use super::error::bad_request;
+use super::names::{called, indices as named};
+use super::nodes::host;
+use super::router::Call;
+use super::spread::{on_shards, started};
+use super::table::{Cell, Column, Table, numbers, words};
+use super::time_text::moment;
+use engine::state::{self, ClusterState, CopyState, ShardCopy};
+use engine::transport::{Failure, ShardAction, ShardAnswer};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Stats of started copies, by index, shard and node. A node that does not answer has none.
+type Stats = BTreeMap<(String, u32, String), ShardStats>;
+
+async fn stats(call: &Call, state: &ClusterState, names: &[String]) -> Stats {
+    let answers = on_shards(&call.node, started(state, names), &ShardAction::Stats, PATIENCE).await;
+    let one = |(place, answer): (super::spread::Place, Result<ShardAnswer, Failure>)| match answer {
+        Ok(ShardAnswer::Stats(stats)) => Some(((place.index, place.shard, place.node?), *stats)),
+        _ => None,
+    };
+    answers.into_iter().filter_map(one).collect()
+}
+
+static INDICES: [Column; 13] = [
+    words("health", "h", "green, yellow or red"),
+    words("status", "s", "always open"),
+    words("index", "i,idx", "index name"),
+    words("uuid", "id,uuid", "index UUID"),
+    numbers("pri", "p,shards.primary,shardsPrimary", "primary shards"),
+    numbers("rep", "r,shards.replica,shardsReplica", "replicas of each"),
+    numbers("docs.count", "dc,docsCount", "documents"),
+    numbers(
+        "docs.deleted",
+        "dd,docsDeleted",
+        "replaced and deleted documents that segments still hold",
+    ),
+    numbers("creation.date", "cd", "when it was made, in milliseconds since 1970").on_demand(),
+    words("creation.date.string", "cds", "the same for people").on_demand(),
+    numbers("store.size", "ss,storeSize", "bytes of the segment files of every copy"),
+    numbers("pri.store.size", "", "bytes of the segment files of the primaries"),
+    numbers("segments.count", "sc,segmentsCount", "segments of every copy").on_demand(),
+];
+
+/// `GET /_cat/indices`.
+pub(super) async fn indices(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let names = named(&state, call.indices(), &call.query)?;
+    let health = call.query.get("health");
+    if let Some(other) = health.filter(|name| !["green", "yellow", "red"].contains(name)) {
+        return Err(bad_request(format!("unknown health [{other}]; write green, yellow or red")));
+    }
+    call.query.flag("include_unloaded_segments", false)?;
+    let primaries_only = call.query.flag("pri", false)?;
+    let stats = stats(&call, &state, &names).await;
+    let mut table = Table::new(&INDICES);
+    for name in &names {
+        let (Some(meta), Some(found)) = (state.indices.get(name), state::health_of(&state, name))
+        else {
+            continue;
+        };
+        if health.is_some_and(|wanted| wanted != found.status.name()) {
+            continue;
+        }
+        let copies = || stats.iter().filter(|((index, _, _), _)| index == name);
+        let is_primary = |shard: u32, node: &str| {
+            state.shard(name, shard).is_some_and(|routing| routing.primary().is_on(node))
+        };
+        let sum = |of: fn(&ShardStats) -> u64, primaries: bool| -> u64 {
+            let wanted = copies().filter(|((_, n, node), _)| !primaries || is_primary(*n, node));
+            wanted.map(|(_, stats)| of(stats)).sum()
+        };
+        table.push(vec![
+            found.status.name().into(),
+            "open".into(),
+            name.as_str().into(),
+            meta.uuid.as_str().into(),
+            Cell::Number(u64::from(meta.shards)),
+            Cell::Number(u64::from(meta.replicas)),
+            Cell::Number(sum(|stats| stats.documents, true)),
+            Cell::Number(sum(|stats| stats.deleted, true)),
+            Cell::Number(meta.created_ms),
+            moment(meta.created_ms).into(),
+            Cell::Size(sum(|stats| stats.store_bytes, primaries_only)),
+            Cell::Size(sum(|stats| stats.store_bytes, true)),
+            Cell::Number(sum(|stats| stats.segments, primaries_only)),
+        ]);
+    }
+    table.answer(&call.query)
+}
+
+static SHARDS: [Column; 18] = [
+    words("index", "i,idx", "index name"),
+    numbers("shard", "s,sh", "shard number"),
+    words("prirep", "p,pr,primaryOrReplica", "p primary, r replica"),
+    words("state", "st", "what the copy does"),
+    numbers("docs", "d,dc", "documents"),
+    numbers("store", "sto", "bytes of its segment files"),
+    words("ip", "", "host of its node"),
+    words("node", "n", "name of its node"),
+    words("id", "", "name of its node").on_demand(),
+    words("recoverysource.type", "rs", "from where it recovers").on_demand(),
+    words("unassigned.at", "ua", "since when it is on no node").on_demand(),
+    words("unassigned.reason", "ur", "why it is on no node").on_demand(),
+    words("unassigned.details", "ud", "why it failed last").on_demand(),
+    numbers("seq_no.max", "sqm", "highest sequence number").on_demand(),
+    numbers("seq_no.local_checkpoint", "sql", "local checkpoint").on_demand(),
+    numbers("seq_no.global_checkpoint", "sqg", "global checkpoint").on_demand(),
+    numbers("segments.count", "sc", "segments").on_demand(),
+    numbers("translog.ops", "", "operations in its log").on_demand(),
+];
+
+/// `GET /_cat/shards`.
+pub(super) async fn shards(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let wanted = call.indices().unwrap_or("_all");
+    let names: Vec<String> = called(&state, wanted).cloned().collect();
+    let stats = stats(&call, &state, &names).await;
+    let mut table = Table::new(&SHARDS);
+    for (index, shard, routing) in state.shards().filter(|row| names.iter().any(|n| n == row.0)) {
+        let mut copies: Vec<&ShardCopy> = routing.copies.iter().collect();
+        copies.sort_by_key(|copy| (!copy.primary, copy.node.is_none(), copy.node.as_deref()));
+        for copy in copies {
+            let key = copy.node.as_ref().map(|node| (index.to_owned(), shard, node.clone()));
+            let stats = key.and_then(|key| stats.get(&key));
+            table.push(shard_row(&state, (index, shard), copy, stats));
+        }
+    }
+    table.answer(&call.query)
+}
+
+fn shard_row(
+    state: &ClusterState,
+    (index, shard): (&str, u32),
+    copy: &ShardCopy,
+    stats: Option<&ShardStats>,
+) -> Vec<Cell> {
+    let node = copy.node.as_deref();
+    let address =
+        node.and_then(|name| state.members.get(name)).map(|n| n.transport_address.as_str());
+    let unassigned = match copy.state {
+        CopyState::Unassigned { reason, at_ms } => Some((reason.name(), moment(at_ms))),
+        _ => None,
+    };
+    let number =
+        |of: fn(&ShardStats) -> Option<u64>| Cell::from(stats.and_then(of).map(Cell::Number));
+    vec![
+        index.into(),
+        Cell::Number(u64::from(shard)),
+        if copy.primary { "p" } else { "r" }.into(),
+        state_name(&copy.state).into(),
+        number(|stats| Some(stats.documents)),
+        stats.map(|stats| Cell::Size(stats.store_bytes)).into(),
+        address.map(host).into(),
+        node.into(),
+        node.into(),
+        copy.recovery().map(|from| from.kind().to_ascii_lowercase()).into(),
+        unassigned.as_ref().map(|(_, at)| at.as_str()).into(),
+        unassigned.as_ref().map(|(reason, _)| *reason).into(),
+        copy.last_failure.as_deref().into(),
+        number(|stats| stats.max_seq_no),
+        number(|stats| stats.local_checkpoint),
+        number(|stats| stats.global_checkpoint),
+        number(|stats| Some(stats.segments)),
+        number(|stats| Some(stats.log_ops)),
+    ]
+}

@@ -1,0 +1,318 @@
+//! `_ccr`: followers made, paused, resumed, let go, and shown.
+
+use std::time::Duration;
+
+use record::names::did_you_mean;
+use serde_json::{Map, Value, json};
+
+use super::active::Active;
+use super::answer::Reply;
+use super::error::bad_body;
+use super::names::{called, no_such_index};
+use super::router::Call;
+use super::spread::{on_shards, primaries, shards_json};
+use engine::Node;
+use engine::following::{self, FollowRequest};
+use engine::settings::{FollowParameters, Scope, Update, parse_update};
+use engine::state::{ClusterState, Event, FollowChange, FollowOrigin, IndexMeta};
+use engine::transport::FollowStats;
+use engine::transport::{Failure, ShardAction, ShardAnswer};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Keys of the body of a follow, beside the parameters.
+const KEYS: [&str; 3] = ["leader_index", "remote_cluster", "settings"];
+
+/// The body of a follow.
+#[derive(Debug, PartialEq)]
+struct Body {
+    remote_cluster: String,
+    leader_index: String,
+    settings: Update,
+    parameters: FollowParameters,
+}
+
+impl Body {
+    fn read(json: Value) -> Result<Body, Failure> {
+        let (object, follower) = read_follower(json, "follow", "leader_index", &KEYS)?;
+        let remote_cluster = text(&object, "remote_cluster")?;
+        let leader_index = text(&object, "leader_index")?;
+        let NewFollower { settings, parameters } = follower;
+        Ok(Body { remote_cluster, leader_index, settings, parameters })
+    }
+}
+
+/// What a follow and an auto-follow pattern say of followers.
+pub(super) struct NewFollower {
+    pub(super) settings: Update,
+    pub(super) parameters: FollowParameters,
+}
+
+/// Reads it; the rest of the body comes with it.
+pub(super) fn read_follower(
+    json: Value,
+    what: &str,
+    needed: &str,
+    known: &[&'static str],
+) -> Result<(Map<String, Value>, NewFollower), Failure> {
+    let Value::Object(mut object) = json else {
+        let form = format!("{{\"remote_cluster\", \"{needed}\"}}");
+        return Err(bad_body(format!("the body is a JSON object: {form}")));
+    };
+    let parameters = FollowParameters::take(&mut object)?;
+    refuse_unknown(&object, what, known)?;
+    let settings = object.get("settings").map(|settings| parse_update(Scope::Index, settings));
+    let settings = settings.transpose()?.unwrap_or_default();
+    Ok((object, NewFollower { settings, parameters }))
+}
+
+fn refuse_unknown(
+    object: &Map<String, Value>,
+    what: &str,
+    known: &[&'static str],
+) -> Result<(), Failure> {
+    let Some(key) = object.keys().find(|key| !known.contains(&key.as_str())) else {
+        return Ok(());
+    };
+    let near = did_you_mean(key, known.iter().copied().chain(FollowParameters::names()));
+    Err(bad_body(format!("unknown key [{key}] for {what}{near}")))
+}
+
+pub(super) fn text(object: &Map<String, Value>, key: &str) -> Result<String, Failure> {
+    let value = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    value.map(str::to_owned).ok_or_else(|| {
+        let reason = format!("Validation Failed: 1: {key} is missing;");
+        Failure::new(400, "action_request_validation_exception", reason)
+    })
+}
+
+/// `PUT /{index}/_ccr/follow`.
+pub(super) async fn follow(call: Call) -> Result<Reply, Failure> {
+    let active = Active::read(&call.query, 0)?;
+    let limit = call.query.duration("timeout", PATIENCE)?;
+    let Body { remote_cluster, leader_index, settings, parameters } =
+        Body::read(call.needed_json()?)?;
+    let follower = call.index().to_owned();
+    let request =
+        FollowRequest { follower, alias: remote_cluster, leader_index, settings, parameters };
+    following::follow(call.node.following(), request).await?;
+    // Without waiting the field says no, whatever there is.
+    let acked = active != Active::Count(0) && active.wait(&call.node, call.index(), limit).await;
+    Ok(json!({
+        "follow_index_created": true,
+        "follow_index_shards_acked": acked,
+        "index_following_started": acked,
+    })
+    .into())
+}
+
+/// `POST /{index}/_ccr/pause_follow`.
+pub(super) async fn pause(call: Call) -> Result<Reply, Failure> {
+    change(&call, FollowChange::Pause).await
+}
+
+/// `POST /{index}/_ccr/resume_follow`.
+pub(super) async fn resume(call: Call) -> Result<Reply, Failure> {
+    let mut object = match call.json()? {
+        Value::Null => Map::new(),
+        Value::Object(object) => object,
+        _ => return Err(bad_body("the body is a JSON object of parameters, or none")),
+    };
+    let parameters = FollowParameters::take(&mut object)?;
+    refuse_unknown(&object, "resume_follow", &[])?;
+    change(&call, FollowChange::Resume { parameters }).await
+}
+
+/// `POST /{index}/_ccr/unfollow`. The leader's leases go, too; where it does not answer they expire, and the answer
+/// says so, as in the field.
+pub(super) async fn unfollow(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let index = call.index();
+    let origin = state.indices.get(index).and_then(|meta| meta.leader.clone());
+    let lease = engine::replication::lease_of(&state, index);
+    let histories = histories(&call.node, &state, index).await;
+    let reply = change(&call, FollowChange::Unfollow).await?;
+    if let (Some(origin), Some(lease)) = (origin, lease) {
+        following::drop_leases(call.node.following(), &origin, &lease, histories).await.map_err(|failure| {
+            let reason = format!(
+                "[{index}] follows no more, but its retention leases on [{}] could not be removed: {}; they \
+                 expire, or POST {}/_ccr/forget_follower there",
+                origin.remote_cluster, failure.reason, origin.leader_index
+            );
+            Failure { reason, ..failure }
+        })?;
+    }
+    Ok(reply)
+}
+
+/// The histories of an index's shards that answer.
+async fn histories(node: &Node, state: &ClusterState, index: &str) -> Vec<(u32, String)> {
+    let places = primaries(state, &[index.to_owned()]);
+    let answers = on_shards(node, places, &ShardAction::History, PATIENCE).await;
+    let history = |answer| match answer {
+        Ok(ShardAnswer::History(uuid)) => Some(uuid),
+        _ => None,
+    };
+    answers
+        .into_iter()
+        .filter_map(|(place, answer)| Some((place.shard, history(answer)?)))
+        .collect()
+}
+
+async fn change(call: &Call, change: FollowChange) -> Result<Reply, Failure> {
+    let index = call.index().to_owned();
+    let state = call.state();
+    if !state.indices.contains_key(&index) {
+        return Err(no_such_index(&state, &index));
+    }
+    call.node.core().submit(Event::SetFollowing { index, change }).await?;
+    Ok(json!({ "acknowledged": true }).into())
+}
+
+/// `POST /{leader}/_ccr/forget_follower`: on a leader whose follower is gone for good.
+pub(super) async fn forget_follower(call: Call) -> Result<Reply, Failure> {
+    const KEYS: [&str; 4] =
+        ["follower_cluster", "follower_index", "follower_index_uuid", "leader_remote_cluster"];
+    let Value::Object(object) = call.needed_json()? else {
+        return Err(bad_body(format!("the body is a JSON object: {}", KEYS.join(", "))));
+    };
+    refuse_unknown(&object, "forget_follower", &KEYS)?;
+    let [cluster, index, uuid, alias] = KEYS;
+    let state = call.state();
+    let leader = call.index();
+    let meta = state.indices.get(leader).ok_or_else(|| no_such_index(&state, leader))?;
+    let origin = FollowOrigin {
+        remote_cluster: text(&object, alias)?,
+        leader_index: leader.to_owned(),
+        leader_uuid: meta.uuid.clone(),
+        following: Default::default(),
+    };
+    let follower = (text(&object, index)?, text(&object, uuid)?);
+    let follower = (follower.0.as_str(), follower.1.as_str());
+    let id = engine::replication::lease_id(&text(&object, cluster)?, follower, &origin);
+    let places = primaries(&state, &[leader.to_owned()]);
+    let total = places.len();
+    let answers = on_shards(&call.node, places, &ShardAction::RemoveLease { id }, PATIENCE).await;
+    Ok(json!({ "_shards": shards_json(total, &answers) }).into())
+}
+
+/// The followers that an expression names. Without one that is named for itself: 404.
+fn followers(call: &Call) -> Result<Vec<(String, FollowOrigin)>, Failure> {
+    let state = call.state();
+    let wanted = call.indices().unwrap_or("_all");
+    let found: Vec<(String, FollowOrigin)> = called(&state, wanted)
+        .filter_map(|name| Some((name.clone(), state.indices.get(name)?.leader.clone()?)))
+        .collect();
+    let is_pattern = wanted == "_all" || wanted.contains('*');
+    if found.is_empty() && !is_pattern {
+        let reason = format!("No shard follow tasks for follower indices [{wanted}]");
+        return Err(Failure::new(404, "resource_not_found_exception", reason));
+    }
+    Ok(found)
+}
+
+/// `GET /{index}/_ccr/info`.
+pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
+    let shown: Vec<Value> = followers(&call)?
+        .iter()
+        .map(|(index, leader)| {
+            let mut object = json!({
+                "follower_index": index,
+                "remote_cluster": leader.remote_cluster,
+                "leader_index": leader.leader_index,
+                "status": if leader.following.paused { "paused" } else { "active" },
+            });
+            if !leader.following.paused {
+                object["parameters"] = leader.following.parameters.to_json();
+            }
+            object
+        })
+        .collect();
+    Ok(json!({ "follower_indices": shown }).into())
+}
+
+/// `GET /_ccr/stats`, `GET /{index}/_ccr/stats`. A shard is shown once its primary is started.
+pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let mut shown = Vec::new();
+    let followers = followers(&call)?;
+    let indices: Vec<String> = followers.iter().map(|(index, _)| index.clone()).collect();
+    let mut places = primaries(&state, &indices);
+    places.retain(|place| place.node.is_some());
+    let answers = on_shards(&call.node, places, &ShardAction::Following, PATIENCE).await;
+    let mut answers = answers.into_iter().peekable();
+    for (index, leader) in &followers {
+        let Some(meta) = state.indices.get(index) else { continue };
+        let (mut shards, mut lag) = (Vec::new(), 0);
+        while let Some((place, answer)) = answers.next_if(|(place, _)| place.index == *index) {
+            // One that has not begun, or does not answer: what it stands at is not known.
+            let Ok(ShardAnswer::Following(stats)) = answer else { continue };
+            let stats = stats.map(|stats| *stats).unwrap_or_default();
+            lag += stats.lag();
+            shards.push(shard_json(index, leader, meta, place.shard, &stats));
+        }
+        shown.push(json!({ "index": index, "total_global_checkpoint_lag": lag, "shards": shards }));
+    }
+    if call.indices().is_some() {
+        return Ok(json!({ "indices": shown }).into());
+    }
+    let auto_follow = call.node.auto_follow_stats().await?;
+    Ok(json!({ "auto_follow_stats": auto_follow, "follow_stats": { "indices": shown } }).into())
+}
+
+fn shard_json(
+    index: &str,
+    leader: &FollowOrigin,
+    meta: &IndexMeta,
+    shard: u32,
+    stats: &FollowStats,
+) -> Value {
+    let mut object = stats.to_json();
+    object["remote_cluster"] = json!(leader.remote_cluster);
+    object["leader_index"] = json!(leader.leader_index);
+    object["follower_index"] = json!(index);
+    object["shard_id"] = json!(shard);
+    if stats.follower_mapping_version == 0 {
+        object["follower_mapping_version"] = json!(meta.mapping_version);
+        object["follower_settings_version"] = json!(meta.settings_version);
+        object["follower_aliases_version"] = json!(meta.aliases_version);
+    }
+    if let Some(why) = leader.following.fell_back.get(&shard) {
+        object["narrows"]["recovered_from_remote_again"] = json!(why);
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_whom_to_follow_and_how() {
+        let body = Body::read(json!({
+            "remote_cluster": "eu", "leader_index": "l", "settings": {"number_of_replicas": 0},
+            "max_read_request_size": "1mb",
+        }))
+        .unwrap();
+        let settings =
+            Update::from([("index.number_of_replicas".to_owned(), Some("0".to_owned()))]);
+        assert_eq!((body.remote_cluster.as_str(), body.leader_index.as_str()), ("eu", "l"));
+        assert_eq!(body.settings, settings);
+        assert_eq!(body.parameters.limits().max_read_request_size, 1 << 20);
+    }
+
+    #[test]
+    fn refuses_what_would_have_no_effect() {
+        let said = |json: Value| Body::read(json).unwrap_err().reason;
+        assert_eq!(
+            said(json!({"leader_indx": "l"})),
+            "unknown key [leader_indx] for follow; did you mean \"leader_index\"?"
+        );
+        assert!(said(json!({"max_read_request_sise": 1})).contains("\"max_read_request_size\""));
+        assert_eq!(
+            said(json!({"leader_index": "l"})),
+            "Validation Failed: 1: remote_cluster is missing;"
+        );
+        assert!(said(Value::Null).contains("JSON object"));
+    }
+}

@@ -1,0 +1,184 @@
+//! `/`, `_cluster/state` and `_cluster/reroute`.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::Reply;
+use super::error::{bad_request, not_supported};
+use super::names::{indices, matches_any};
+use super::nodes::host;
+use super::router::Call;
+use engine::Node;
+use engine::settings::{flat, nested};
+use engine::state::{ClusterState, CopyState, Event, ShardRouting};
+use engine::transport::Failure;
+
+/// The version that clients are told: the last of the field's that all of them agree with.
+pub(super) const COMPATIBLE_VERSION: &str = "7.10.2";
+
+/// `GET /`.
+pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    Ok(json!({
+        "name": call.node.name(),
+        "cluster_name": state.cluster_name,
+        "cluster_uuid": state.cluster_uuid,
+        "version": {
+            "distribution": "narrows",
+            "number": COMPATIBLE_VERSION,
+            "narrows": env!("CARGO_PKG_VERSION"),
+            "minimum_wire_compatibility_version": COMPATIBLE_VERSION,
+            "minimum_index_compatibility_version": COMPATIBLE_VERSION,
+        },
+        "tagline": "find what narrows the flow",
+    })
+    .into())
+}
+
+/// Name of the node that manages the cluster.
+pub(super) fn manager(node: &Node) -> &str {
+    node.core().config.members.first().map_or(node.name(), String::as_str)
+}
+
+const METRICS: [&str; 7] = [
+    "blocks",
+    "cluster_manager_node",
+    "master_node",
+    "metadata",
+    "nodes",
+    "routing_table",
+    "version",
+];
+
+/// `GET /_cluster/state`: what tests and people look at, not the whole of the field's.
+pub(super) async fn state(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let metrics = call.part("metric").unwrap_or("_all");
+    let unknown = |name: &&str| *name != "_all" && !METRICS.contains(name);
+    if let Some(name) = metrics.split(',').find(unknown) {
+        let known = METRICS.join(", ");
+        return Err(bad_request(format!("unknown metric [{name}]; there are _all, {known}")));
+    }
+    let names = indices(&state, call.indices(), &call.query)?;
+    let flat_settings = call.query.flag("flat_settings", false)?;
+    let mut answer = Map::new();
+    answer.insert("cluster_name".to_owned(), json!(state.cluster_name));
+    answer.insert("cluster_uuid".to_owned(), json!(state.cluster_uuid));
+    for metric in METRICS.iter().filter(|metric| matches_any(metrics, metric)) {
+        let part = match *metric {
+            "version" => json!(state.version),
+            "master_node" | "cluster_manager_node" => json!(manager(&call.node)),
+            "nodes" => nodes_json(&state),
+            "metadata" => metadata_json(&state, &names, flat_settings),
+            "routing_table" => routing_json(&state, &names),
+            _ => json!({}),
+        };
+        answer.insert((*metric).to_owned(), part);
+    }
+    Ok(Value::Object(answer).into())
+}
+
+fn nodes_json(state: &ClusterState) -> Value {
+    state
+        .present_nodes()
+        .map(|node| {
+            let object = json!({
+                "name": node.name,
+                "transport_address": node.transport_address,
+                "host": host(&node.transport_address),
+            });
+            (node.name.clone(), object)
+        })
+        .collect()
+}
+
+fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) -> Value {
+    let render = if flat_settings { flat } else { nested };
+    let one = |name: &String| {
+        let meta = state.indices.get(name)?;
+        let shards = state.routing.get(name)?;
+        let by_number = |of: &dyn Fn(&ShardRouting) -> Value| -> Value {
+            (0..)
+                .zip(shards.iter())
+                .map(|(n, shard): (u32, _)| (n.to_string(), of(shard)))
+                .collect()
+        };
+        let object = json!({
+            "state": "open",
+            "settings": render(&meta.settings),
+            "mappings": meta.mappings,
+            "aliases": meta.aliases.keys().collect::<Vec<_>>(),
+            "aliases_version": meta.aliases_version,
+            "mapping_version": meta.mapping_version,
+            "settings_version": meta.settings_version,
+            "primary_terms": by_number(&|shard| json!(shard.primary_term)),
+            "in_sync_allocations": by_number(&|shard| json!(shard.in_sync)),
+            "leader": meta.leader,
+        });
+        Some((name.clone(), object))
+    };
+    let indices: Map<String, Value> = names.iter().filter_map(one).collect();
+    json!({ "cluster_uuid": state.cluster_uuid, "indices": indices })
+}
+
+fn routing_json(state: &ClusterState, names: &[String]) -> Value {
+    let one = |name: &String| {
+        let shards = state.routing.get(name)?;
+        let shards: Map<String, Value> = (0..)
+            .zip(shards.iter())
+            .map(|(number, shard): (u32, _)| (number.to_string(), copies_json(name, number, shard)))
+            .collect();
+        Some((name.clone(), json!({ "shards": shards })))
+    };
+    json!({ "indices": names.iter().filter_map(one).collect::<Map<_, _>>() })
+}
+
+fn copies_json(index: &str, number: u32, shard: &ShardRouting) -> Value {
+    shard
+        .copies
+        .iter()
+        .map(|copy| {
+            let mut object = json!({
+                "index": index,
+                "shard": number,
+                "primary": copy.primary,
+                "node": copy.node,
+                "relocating_node": null,
+                "state": state_name(&copy.state),
+            });
+            if copy.is_assigned() {
+                object["allocation_id"] = json!({ "id": copy.allocation_id });
+            }
+            if let Some(from) = copy.recovery() {
+                object["recovery_source"] = json!({ "type": from.kind() });
+            }
+            if let CopyState::Unassigned { reason, .. } = copy.state {
+                object["unassigned_info"] = json!({ "reason": reason });
+            }
+            object
+        })
+        .collect()
+}
+
+/// The name that routing tables show.
+pub(super) fn state_name(state: &CopyState) -> &'static str {
+    match state {
+        CopyState::Unassigned { .. } => "UNASSIGNED",
+        CopyState::Initializing { .. } => "INITIALIZING",
+        CopyState::Started => "STARTED",
+    }
+}
+
+/// `POST /_cluster/reroute`: `retry_failed` alone.
+pub(super) async fn reroute(call: Call) -> Result<Reply, Failure> {
+    let body = call.json()?;
+    let commands = body.get("commands").and_then(Value::as_array);
+    if commands.is_some_and(|commands| !commands.is_empty()) || call.query.flag("dry_run", false)? {
+        let instead =
+            "send it without commands and dry_run, with ?retry_failed where copies failed";
+        return Err(not_supported("moving copies by hand", instead));
+    }
+    if call.query.flag("retry_failed", false)? {
+        call.node.core().submit(Event::RetryFailed).await?;
+    }
+    Ok(json!({ "acknowledged": true, "state": {} }).into())
+}

@@ -1,0 +1,51 @@
+//! `_narrows/digest` and `_narrows/copies`: what shards hold, as a number or document by document, for a checker. The
+//! field has no such thing.
+
+use std::time::Duration;
+
+use record::ShardDigest;
+use serde_json::{Value, json};
+
+use super::answer::Reply;
+use super::names::indices;
+use super::router::Call;
+use super::spread::{on_shards, primaries, started};
+use engine::transport::unexpected;
+use engine::transport::{Failure, ShardAction, ShardAnswer};
+
+/// Every live document is read: of terabytes in virtual time, for days. A node that is lost is told by its connection.
+const PATIENCE: Duration = Duration::from_secs(30 * 86_400);
+
+/// `GET /{index}/_narrows/digest`: of the primaries, or with `replicas` of every started copy.
+///
+/// Fails if any of them cannot answer: half a comparison would be none.
+pub(super) async fn digest(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    let replicas = call.query.flag("replicas", false)?;
+    let places = if replicas { started(&state, &names) } else { primaries(&state, &names) };
+    let mut shards = Vec::new();
+    for (place, answer) in on_shards(&call.node, places, &ShardAction::Digest, PATIENCE).await {
+        let ShardAnswer::Digest(documents, hash) = answer? else { return Err(unexpected()) };
+        let (index, shard) = (place.index, place.shard);
+        let row = ShardDigest { index, shard, documents, content: format!("{hash:016x}") };
+        let mut row = serde_json::to_value(row).expect("a digest is plain data");
+        if replicas {
+            row["node"] = json!(place.node);
+            row["primary"] = json!(place.primary);
+        }
+        shards.push(row);
+    }
+    Ok(json!({ "shards": Value::Array(shards) }).into())
+}
+
+/// `GET /{index}/_narrows/copies`: every document of every started copy that the node has which is asked, with the
+/// number of its last operation and a hash of its content ([`record::ledger::Copy`]).
+pub(super) async fn copies(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let mut copies = Vec::new();
+    for index in indices(&state, call.indices(), &call.query)? {
+        copies.extend(call.node.copies(&index).await?);
+    }
+    Ok(Reply::written(200, serde_json::to_vec(&copies).expect("copies are plain data")))
+}

@@ -1,0 +1,427 @@
+//! Single documents.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use store::{Outcome, WriteRequest};
+
+use super::active::Active;
+use super::answer::{Body, Reply};
+use super::error::{bad_body, bad_request, not_supported};
+use super::filter::Filter;
+use super::names::{no_such_index, one_index, write_index};
+use super::parameters::Query;
+use super::router::Call;
+use super::spread::{Place, ask, on_shards, primaries, started};
+use engine::Node;
+use engine::replication::write_documents;
+use engine::settings::Update;
+use engine::state::{Aliases, ClusterState, Event};
+use engine::transport::unexpected;
+use engine::transport::{Failure, ShardAction, ShardAnswer, Written};
+use policy::routing::shard_of;
+
+/// Parameters of writes. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
+pub(super) const WRITE: &[&str] = &[
+    "if_primary_term",
+    "if_seq_no",
+    "op_type",
+    "pipeline",
+    "refresh",
+    "require_alias",
+    "routing",
+    "timeout",
+    "version",
+    "version_type",
+    "wait_for_active_shards",
+];
+/// Parameters of reads.
+pub(super) const READ: &[&str] = &[
+    "_source",
+    "_source_excludes",
+    "_source_includes",
+    "preference",
+    "realtime",
+    "refresh",
+    "routing",
+    "stored_fields",
+    "version",
+    "version_type",
+];
+/// Further parameters of updates.
+pub(super) const UPDATE: &[&str] =
+    &["_source", "_source_excludes", "_source_includes", "lang", "retry_on_conflict"];
+
+const UNSUPPORTED: [&str; 8] = [
+    "if_primary_term",
+    "if_seq_no",
+    "pipeline",
+    "require_alias",
+    "routing",
+    "stored_fields",
+    "version",
+    "version_type",
+];
+
+/// How long a write waits for copies, and a read for its shard.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest `_id`, as in the field.
+const MAX_ID_BYTES: usize = 512;
+
+/// Whether and how a write is made visible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refresh {
+    No,
+    /// Before the answer. `wait_for` is the same here: nobody refreshes by the clock, so there is nothing to
+    /// wait for.
+    Now,
+    WaitFor,
+}
+
+impl Refresh {
+    pub(super) fn read(query: &Query) -> Result<Refresh, Failure> {
+        match query.get("refresh") {
+            None | Some("false") => Ok(Refresh::No),
+            Some("" | "true") => Ok(Refresh::Now),
+            Some("wait_for") => Ok(Refresh::WaitFor),
+            Some(other) => Err(bad_request(format!("unknown value for refresh: [{other}]"))),
+        }
+    }
+
+    /// Refreshes every copy of these indices. A copy that cannot is not in use.
+    pub(super) async fn carry_out(self, node: &Node, indices: &[String]) {
+        if self != Refresh::No {
+            let places = started(&node.core().state(), indices);
+            on_shards(node, places, &ShardAction::Refresh, PATIENCE).await;
+        }
+    }
+}
+
+/// Refuses parameters whose effect the caller would miss.
+pub(super) fn refuse_unsupported(query: &Query) -> Result<(), Failure> {
+    match UNSUPPORTED.iter().find(|name| query.get(name).is_some()) {
+        None => Ok(()),
+        Some(name) => Err(not_supported(&format!("parameter [{name}]"), "leave it out")),
+    }
+}
+
+/// Refuses what is no `_id`.
+pub(super) fn check_id(id: &str) -> Result<(), Failure> {
+    if id.is_empty() {
+        return Err(bad_request("if _id is specified it must not be empty"));
+    }
+    if id.len() > MAX_ID_BYTES {
+        let len = id.len();
+        return Err(bad_request(format!(
+            "id [{id}] is too long, must be no longer than {MAX_ID_BYTES} bytes but was: {len}"
+        )));
+    }
+    Ok(())
+}
+
+/// Makes sure that an index can be written to; makes it with defaults where there is none.
+pub(super) async fn ensure_index(node: &Node, index: &str) -> Result<(), Failure> {
+    if node.core().state().indices.contains_key(index) {
+        return refuse_follower(node, index);
+    }
+    let event = Event::CreateIndex {
+        index: index.to_owned(),
+        settings: Update::new(),
+        mappings: Value::Null,
+        aliases: Aliases::new(),
+    };
+    match node.core().submit(event).await {
+        // Somebody else was faster.
+        Err(failure) if failure.kind != "resource_already_exists_exception" => Err(failure),
+        _ => refuse_follower(node, index),
+    }
+}
+
+/// A follower's documents are its leader's.
+pub(super) fn refuse_follower(node: &Node, index: &str) -> Result<(), Failure> {
+    let state = node.core().state();
+    let meta = state.indices.get(index).ok_or_else(|| no_such_index(&state, index))?;
+    match &meta.leader {
+        None => Ok(()),
+        Some(leader) => {
+            let reason = format!(
+                "[{index}] follows [{}] of [{}] and takes no writes of its own; write to the leader",
+                leader.leader_index, leader.remote_cluster
+            );
+            Err(Failure::new(403, "status_exception", reason))
+        }
+    }
+}
+
+/// `_shards` of a write: the copies of its shard, and those that have it.
+pub(super) fn copies_written(state: &ClusterState, index: &str, shard: u32) -> (usize, usize) {
+    let Some(routing) = state.shard(index, shard) else { return (1, 1) };
+    let have_it = routing.assigned().filter(|copy| copy.in_sync).count();
+    (routing.copies.len(), have_it.max(1))
+}
+
+/// The words and the status of an outcome.
+pub(super) fn result_of(outcome: Outcome) -> (&'static str, u16) {
+    match outcome {
+        Outcome::Created => ("created", 201),
+        Outcome::Updated => ("updated", 200),
+        Outcome::Deleted => ("deleted", 200),
+        Outcome::NotFound => ("not_found", 404),
+    }
+}
+
+/// `PUT /{index}/_doc/{id}`, `POST /{index}/_doc`.
+pub(super) async fn index(call: Call) -> Result<Reply, Failure> {
+    let create = match call.query.get("op_type") {
+        None | Some("index") => false,
+        Some("create") => true,
+        Some(other) => {
+            return Err(bad_request(format!("unknown op_type [{other}]; write index or create")));
+        }
+    };
+    put(call, create).await
+}
+
+/// `PUT /{index}/_create/{id}`.
+pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
+    put(call, true).await
+}
+
+/// `POST /{index}/_update/{id}`.
+pub(super) async fn update(_: Call) -> Result<Reply, Failure> {
+    Err(not_supported("a partial update", "send the whole document with PUT /{index}/_doc/{id}"))
+}
+
+async fn put(call: Call, create: bool) -> Result<Reply, Failure> {
+    if call.body.is_empty() {
+        return Err(bad_body("request body is required"));
+    }
+    let (id, auto_id) = match call.part("id") {
+        Some(id) => {
+            check_id(id)?;
+            (Arc::from(id), false)
+        }
+        None => (Arc::from(call.node.core().next_id()), true),
+    };
+    let index = write_index(&call.state(), call.index())?.to_owned();
+    ensure_index(&call.node, &index).await?;
+    let source = call.body.clone();
+    write(&call, index, WriteRequest::Index { id, source, auto_id, create }).await
+}
+
+/// `DELETE /{index}/_doc/{id}`.
+pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+    let id = call.part("id").unwrap_or_default();
+    check_id(id)?;
+    let index = write_index(&call.state(), call.index())?.to_owned();
+    refuse_follower(&call.node, &index)?;
+    let request = WriteRequest::Delete { id: Arc::from(id) };
+    write(&call, index, request).await
+}
+
+async fn write(call: &Call, index: String, request: WriteRequest) -> Result<Reply, Failure> {
+    refuse_unsupported(&call.query)?;
+    let refresh = Refresh::read(&call.query)?;
+    let id = request.id().clone();
+    wait_for_active(call, &index).await?;
+    let written = write_documents(call.node.core(), &index, vec![request]).await?;
+    let written = written.into_iter().next().ok_or_else(unexpected)??;
+    refresh.carry_out(&call.node, std::slice::from_ref(&index)).await;
+    Ok(written_reply(&call.state(), &index, &id, written, refresh))
+}
+
+/// Waits as a write must that wants more than its primary.
+pub(super) async fn wait_for_active(call: &Call, index: &str) -> Result<(), Failure> {
+    // A write waits for its primary in any case.
+    let active = Active::read(&call.query, 0)?;
+    let limit = call.query.duration("timeout", PATIENCE)?;
+    if active.wait(&call.node, index, limit).await {
+        return Ok(());
+    }
+    let reason =
+        format!("[{index}] has not enough active shard copies: {active:?} within {limit:?}");
+    Err(Failure::new(503, "unavailable_shards_exception", reason))
+}
+
+fn written_reply(
+    state: &ClusterState,
+    index: &str,
+    id: &str,
+    written: Written,
+    refresh: Refresh,
+) -> Reply {
+    let (result, status) = result_of(written.outcome);
+    let shards = state.indices.get(index).map_or(1, |meta| meta.shards);
+    let (total, successful) = copies_written(state, index, shard_of(id, shards));
+    let mut answer = json!({
+        "_index": index,
+        "_id": id,
+        "_version": written.version,
+        "result": result,
+        "_shards": { "total": total, "successful": successful, "failed": 0 },
+        "_seq_no": written.seq_no,
+        "_primary_term": written.primary_term,
+    });
+    if refresh == Refresh::Now {
+        answer["forced_refresh"] = json!(true);
+    }
+    Reply::with(status, answer)
+}
+
+/// A document that was read.
+struct Found {
+    version: u64,
+    seq_no: u64,
+    primary_term: u64,
+    source: Vec<u8>,
+}
+
+/// The index that was meant, and the document if it has it.
+async fn read(call: &Call) -> Result<(String, Option<Found>), Failure> {
+    refuse_unsupported(&call.query)?;
+    // Reads are always realtime, and always of the primary.
+    call.query.flag("realtime", true)?;
+    let state = call.state();
+    let index = one_index(&state, call.index())?;
+    let meta = &state.indices[index];
+    let id = call.part("id").unwrap_or_default().to_owned();
+    let shard = shard_of(&id, meta.shards);
+    let of_shard = |place: &Place| place.shard == shard;
+    let place = primaries(&state, &[index.to_owned()]).into_iter().find(of_shard);
+    let place = place.ok_or_else(|| no_such_index(&state, index))?;
+    match ask(&call.node, &place, ShardAction::Get { id }, PATIENCE).await? {
+        ShardAnswer::Get(found) => {
+            let found = found.map(|(version, seq_no, source)| Found {
+                version,
+                seq_no,
+                primary_term: state.shard(index, shard).map_or(1, |shard| shard.primary_term),
+                source: source.to_vec(),
+            });
+            Ok((index.to_owned(), found))
+        }
+        _ => Err(unexpected()),
+    }
+}
+
+/// What of the source is sent.
+enum Wanted {
+    All,
+    Nothing,
+    Some(Filter),
+}
+
+impl Wanted {
+    fn read(query: &Query) -> Wanted {
+        let mut paths: Vec<String> = Vec::new();
+        match query.get("_source") {
+            Some("false") => return Wanted::Nothing,
+            None | Some("" | "true") => {}
+            Some(fields) => paths.push(fields.to_owned()),
+        }
+        paths.extend(query.get("_source_includes").map(str::to_owned));
+        let excludes = query.get("_source_excludes").into_iter().flat_map(|list| list.split(','));
+        paths.extend(excludes.map(|path| format!("-{path}")));
+        if paths.is_empty() { Wanted::All } else { Wanted::Some(Filter::parse(&paths.join(","))) }
+    }
+
+    /// The source as it is sent; none for nothing. In the virtual world old documents are sizes alone.
+    fn of(&self, source: Vec<u8>) -> Option<Vec<u8>> {
+        match self {
+            _ if source.is_empty() => None,
+            Wanted::Nothing => None,
+            Wanted::All => Some(source),
+            Wanted::Some(filter) => {
+                let value = serde_json::from_slice(&source).unwrap_or_default();
+                serde_json::to_vec(&filter.apply(value)).ok()
+            }
+        }
+    }
+}
+
+/// `GET /{index}/_doc/{id}`. The source is sent as it came, not written anew.
+pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+    let id = call.part("id").unwrap_or_default();
+    let (index, found) = read(&call).await?;
+    let Some(found) = found else {
+        let answer = json!({ "_index": index, "_id": id, "found": false });
+        return Ok(Reply::with(404, answer));
+    };
+    let head = json!({
+        "_index": index,
+        "_id": id,
+        "_version": found.version,
+        "_seq_no": found.seq_no,
+        "_primary_term": found.primary_term,
+        "found": true,
+    });
+    let Some(source) = Wanted::read(&call.query).of(found.source) else { return Ok(head.into()) };
+    let mut text = head.to_string().into_bytes();
+    text.pop();
+    text.extend_from_slice(b",\"_source\":");
+    text.extend_from_slice(&source);
+    text.push(b'}');
+    Ok(Reply::written(200, text))
+}
+
+/// `GET /{index}/_source/{id}`.
+pub(super) async fn get_source(call: Call) -> Result<Reply, Failure> {
+    let (index, found) = read(&call).await?;
+    let source = found.and_then(|found| Wanted::read(&call.query).of(found.source));
+    match source {
+        Some(source) => Ok(Reply { status: 200, body: Body::Written(source) }),
+        None => {
+            let id = call.part("id").unwrap_or_default();
+            let reason = format!("Document not found [{index}]/[{id}]");
+            Err(Failure::new(404, "resource_not_found_exception", reason))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(text: &str) -> Query {
+        Query::parse(text).unwrap()
+    }
+
+    #[test]
+    fn ids_have_bounds() {
+        assert!(check_id("a").is_ok());
+        assert!(check_id("").is_err());
+        assert!(check_id(&"x".repeat(512)).is_ok());
+        assert!(check_id(&"x".repeat(513)).unwrap_err().reason.ends_with("but was: 513"));
+    }
+
+    #[test]
+    fn reads_refresh_and_refuses_what_would_be_missed() {
+        for (text, refresh) in [
+            ("", Refresh::No),
+            ("refresh", Refresh::Now),
+            ("refresh=true", Refresh::Now),
+            ("refresh=wait_for", Refresh::WaitFor),
+            ("refresh=false", Refresh::No),
+        ] {
+            assert_eq!(Refresh::read(&query(text)), Ok(refresh));
+        }
+        assert!(Refresh::read(&query("refresh=maybe")).is_err());
+        let said = refuse_unsupported(&query("routing=a")).unwrap_err().reason;
+        assert!(said.contains("[routing]"), "{said}");
+        assert!(refuse_unsupported(&query("refresh=true&timeout=1s")).is_ok());
+    }
+
+    #[test]
+    fn sends_the_wanted_parts_of_a_source() {
+        let source = || b"{\"b\": 1.50, \"a\": {\"x\": 1, \"y\": 2}}".to_vec();
+        let sent = |text: &str| Wanted::read(&query(text)).of(source());
+        assert_eq!(sent(""), Some(source()), "as it came, to the byte");
+        assert_eq!(sent("_source=false"), None);
+        assert_eq!(sent("_source=a.x"), Some(b"{\"a\":{\"x\":1}}".to_vec()));
+        assert_eq!(
+            sent("_source_includes=a&_source_excludes=a.x"),
+            Some(b"{\"a\":{\"y\":2}}".to_vec())
+        );
+        assert_eq!(Wanted::All.of(Vec::new()), None);
+    }
+}

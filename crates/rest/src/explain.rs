@@ -1,0 +1,152 @@
+//! `_cluster/allocation/explain`: why a copy is on no node.
+
+use serde_json::{Value, json};
+
+use super::answer::Reply;
+use super::cluster::state_name;
+use super::error::{bad_body, bad_request};
+use super::names::no_such_index;
+use super::router::Call;
+use super::time_text::moment;
+use engine::state::{self, ClusterState, Explanation, NodeExplanation, Reason};
+use engine::transport::Failure;
+
+/// `GET /_cluster/allocation/explain`: of the copy in the body, or of any that is unassigned.
+pub(super) async fn explain(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let body = call.json()?;
+    let Some(asked) = Asked::read(&body)? else {
+        let first = state::explain(&state).into_iter().next();
+        let explanation = first.ok_or_else(|| {
+            bad_request(
+                "unable to find any unassigned shards to explain \
+                 [ClusterAllocationExplainRequest[useAnyUnassignedShard=true]",
+            )
+        })?;
+        return Ok(explanation_json(&state, &explanation).into());
+    };
+    if !state.indices.contains_key(&asked.index) {
+        return Err(no_such_index(&state, &asked.index));
+    }
+    let found = state::explain(&state)
+        .into_iter()
+        .find(|e| (&e.index, e.shard, e.primary) == (&asked.index, asked.shard, asked.primary));
+    match found {
+        Some(explanation) => Ok(explanation_json(&state, &explanation).into()),
+        None => Ok(assigned_json(&state, &asked)?.into()),
+    }
+}
+
+/// A copy that is asked about.
+struct Asked {
+    index: String,
+    shard: u32,
+    primary: bool,
+}
+
+impl Asked {
+    fn read(body: &Value) -> Result<Option<Asked>, Failure> {
+        let Some(object) = body.as_object().filter(|object| !object.is_empty()) else {
+            return Ok(None);
+        };
+        if let Some(key) =
+            object.keys().find(|k| !["index", "shard", "primary"].contains(&k.as_str()))
+        {
+            return Err(bad_body(format!("unknown key [{key}]; write index, shard and primary")));
+        }
+        let index = body["index"].as_str();
+        let shard = body["shard"].as_u64().and_then(|shard| u32::try_from(shard).ok());
+        match (index, shard, body["primary"].as_bool()) {
+            (Some(index), Some(shard), Some(primary)) => {
+                Ok(Some(Asked { index: index.to_owned(), shard, primary }))
+            }
+            _ => Err(bad_request("index, shard and primary must all be given, or none of them")),
+        }
+    }
+}
+
+fn explanation_json(state: &ClusterState, e: &Explanation) -> Value {
+    let mut info = json!({
+        "reason": e.unassigned_reason,
+        "at": moment(e.unassigned_at_ms),
+        "last_allocation_status": e.can_allocate,
+    });
+    if e.failed_allocation_attempts > 0 {
+        info["failed_allocation_attempts"] = json!(e.failed_allocation_attempts);
+        info["details"] = json!(e.last_failure);
+    }
+    let nodes: Vec<Value> = e.nodes.iter().map(|node| node_json(state, node)).collect();
+    json!({
+        "index": e.index,
+        "shard": e.shard,
+        "primary": e.primary,
+        "current_state": "unassigned",
+        "unassigned_info": info,
+        "can_allocate": e.can_allocate,
+        "allocate_explanation": e.reason.as_ref().map(|reason| &reason.words),
+        "node_allocation_decisions": nodes,
+    })
+}
+
+fn node_json(state: &ClusterState, node: &NodeExplanation) -> Value {
+    let member = state.members.get(&node.node_name);
+    let decision = |reason: &Reason| {
+        let decision = if node.node_decision == "no" { "NO" } else { "THROTTLE" };
+        json!({ "decider": reason.decider, "decision": decision, "explanation": reason.words })
+    };
+    json!({
+        "node_id": node.node_name,
+        "node_name": node.node_name,
+        "transport_address": member.map(|member| &member.transport_address),
+        "node_decision": node.node_decision,
+        "deciders": node.reason.iter().map(decision).collect::<Vec<_>>(),
+    })
+}
+
+/// What is said of a copy that is on a node. Nothing is moved here, so it stays.
+fn assigned_json(state: &ClusterState, asked: &Asked) -> Result<Value, Failure> {
+    let shard = state.shard(&asked.index, asked.shard);
+    let copy = shard.and_then(|shard| shard.assigned().find(|copy| copy.primary == asked.primary));
+    let copy = copy.ok_or_else(|| {
+        let kind = if asked.primary { "primary" } else { "replica" };
+        let reason = format!("no {kind} of [{}][{}] to explain", asked.index, asked.shard);
+        bad_request(reason)
+    })?;
+    let member = copy.node.as_ref().and_then(|name| state.members.get(name));
+    Ok(json!({
+        "index": asked.index,
+        "shard": asked.shard,
+        "primary": asked.primary,
+        "current_state": state_name(&copy.state).to_ascii_lowercase(),
+        "current_node": {
+            "id": copy.node,
+            "name": copy.node,
+            "transport_address": member.map(|member| &member.transport_address),
+        },
+        "can_remain_on_current_node": "yes",
+        "can_rebalance_cluster": "no",
+        "can_rebalance_to_other_node": "no",
+        "rebalance_explanation": "copies that are on a node are never moved",
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_all_three_or_none() {
+        assert!(Asked::read(&Value::Null).unwrap().is_none());
+        assert!(Asked::read(&json!({})).unwrap().is_none());
+        let asked =
+            Asked::read(&json!({"index": "a", "shard": 1, "primary": false})).unwrap().unwrap();
+        assert_eq!((asked.index.as_str(), asked.shard, asked.primary), ("a", 1, false));
+        for bad in [
+            json!({"index": "a"}),
+            json!({"index": "a", "shard": -1, "primary": true}),
+            json!({"indx": "a"}),
+        ] {
+            assert_eq!(Asked::read(&bad).err().unwrap().status, 400, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! `_cluster/health`, and waiting for it.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::active::Active;
+use super::answer::Reply;
+use super::error::bad_request;
+use super::names::called;
+use super::parameters::Query;
+use super::router::Call;
+use engine::state::{self, ClusterState, Health, ShardRouting, Status};
+use engine::transport::Failure;
+
+/// Parameters of its own.
+pub(super) const KNOWN: &[&str] = &[
+    "level",
+    "wait_for_active_shards",
+    "wait_for_events",
+    "wait_for_no_initializing_shards",
+    "wait_for_no_relocating_shards",
+    "wait_for_nodes",
+    "wait_for_status",
+];
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// `GET /_cluster/health`: 200, or 408 if what is waited for did not come in time; 503 where the manager does
+/// not answer, as what this node knows may no longer hold.
+pub(super) async fn health(call: Call) -> Result<Reply, Failure> {
+    let limit = call.query.duration("timeout", PATIENCE)?;
+    let level = call.query.get("level").unwrap_or("cluster");
+    if !["cluster", "indices", "shards"].contains(&level) {
+        let reason = format!("unknown level [{level}]; write cluster, indices or shards");
+        return Err(bad_request(reason));
+    }
+    let wanted = Wanted::read(&call.query)?;
+    let expression = call.indices();
+    let lost = || call.node.manager_missing();
+    let done = |state: &ClusterState| lost().is_some() || wanted.met(state, expression);
+    let met = call.node.core().wait_for_state(limit, done).await;
+    if let Some(failure) = lost() {
+        return Err(failure);
+    }
+    let state = call.state();
+    let (names, found) = select(&state, expression);
+    let mut answer = health_json(&total(&state, &names));
+    if !found {
+        answer["status"] = json!(Status::Red);
+    }
+    answer["timed_out"] = json!(!met);
+    if level != "cluster" {
+        let one =
+            |name: &String| Some((name.clone(), index_json(&state, name, level == "shards")?));
+        answer["indices"] = Value::Object(names.iter().filter_map(one).collect());
+    }
+    Ok(Reply::with(if met { 200 } else { 408 }, answer))
+}
+
+/// What is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Wanted {
+    status: Option<Status>,
+    nodes: Option<Nodes>,
+    active: Option<Active>,
+    none_initializing: bool,
+}
+
+impl Wanted {
+    fn read(query: &Query) -> Result<Wanted, Failure> {
+        let status = match query.get("wait_for_status").map(str::to_ascii_lowercase).as_deref() {
+            None => None,
+            Some("green") => Some(Status::Green),
+            Some("yellow") => Some(Status::Yellow),
+            Some("red") => Some(Status::Red),
+            Some(other) => {
+                let reason =
+                    format!("unknown wait_for_status [{other}]; write green, yellow or red");
+                return Err(bad_request(reason));
+            }
+        };
+        let active = query.get("wait_for_active_shards");
+        // Nothing is ever moved, so there is nothing else to wait for.
+        query.flag("wait_for_no_relocating_shards", false)?;
+        Ok(Wanted {
+            status,
+            nodes: query.get("wait_for_nodes").map(Nodes::read).transpose()?,
+            active: active.map(|_| Active::read(query, 0)).transpose()?,
+            none_initializing: query.flag("wait_for_no_initializing_shards", false)?,
+        })
+    }
+
+    /// As in the field, an index that is named must be there, whatever else is waited for.
+    fn met(&self, state: &ClusterState, expression: Option<&str>) -> bool {
+        let (names, found) = select(state, expression);
+        let health = total(state, &names);
+        let enough = |active: Active| match active {
+            Active::All => health.initializing_shards + health.unassigned_shards == 0,
+            Active::Count(count) => health.active_shards as usize >= count,
+        };
+        found
+            && self.status.is_none_or(|status| health.status <= status)
+            && self.nodes.as_ref().is_none_or(|nodes| nodes.hold(health.number_of_nodes))
+            && self.active.is_none_or(enough)
+            && !(self.none_initializing && health.initializing_shards > 0)
+    }
+}
+
+/// `wait_for_nodes`: `3`, `>=3`, `ge(3)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Nodes {
+    relation: &'static str,
+    count: u32,
+}
+
+impl Nodes {
+    fn read(text: &str) -> Result<Nodes, Failure> {
+        const RELATIONS: [(&str, &str); 4] = [("ge", ">="), ("le", "<="), ("gt", ">"), ("lt", "<")];
+        let bad = || {
+            bad_request(format!(
+                "cannot parse wait_for_nodes [{text}]; write a number, >=3 or ge(3)"
+            ))
+        };
+        let (relation, number) = RELATIONS
+            .into_iter()
+            .find_map(|(word, sign)| {
+                let in_brackets = || text.strip_prefix(word)?.strip_prefix('(')?.strip_suffix(')');
+                Some((sign, text.strip_prefix(sign).or_else(in_brackets)?))
+            })
+            .unwrap_or(("=", text));
+        Ok(Nodes { relation, count: number.trim().parse().map_err(|_| bad())? })
+    }
+
+    fn hold(self, nodes: u32) -> bool {
+        match self.relation {
+            ">=" => nodes >= self.count,
+            "<=" => nodes <= self.count,
+            ">" => nodes > self.count,
+            "<" => nodes < self.count,
+            _ => nodes == self.count,
+        }
+    }
+}
+
+/// The indices that an expression names, and whether all that it names are there.
+fn select(state: &ClusterState, expression: Option<&str>) -> (Vec<String>, bool) {
+    let expression = expression.unwrap_or("_all");
+    let is_there = |part: &str| part.contains('*') || called(state, part).next().is_some();
+    let names = called(state, expression).cloned().collect();
+    (names, expression.split(',').all(|part| part == "_all" || is_there(part)))
+}
+
+/// The health of some indices together.
+fn total(state: &ClusterState, names: &[String]) -> Health {
+    if names.len() == state.indices.len() {
+        return state::health(state);
+    }
+    let mut sum = Health {
+        status: Status::Green,
+        active_primary_shards: 0,
+        active_shards: 0,
+        initializing_shards: 0,
+        unassigned_shards: 0,
+        active_shards_percent_as_number: 100.0,
+        ..state::health(state)
+    };
+    for health in names.iter().filter_map(|name| state::health_of(state, name)) {
+        sum.status = sum.status.max(health.status);
+        sum.active_primary_shards += health.active_primary_shards;
+        sum.active_shards += health.active_shards;
+        sum.initializing_shards += health.initializing_shards;
+        sum.unassigned_shards += health.unassigned_shards;
+    }
+    let all = sum.active_shards + sum.initializing_shards + sum.unassigned_shards;
+    if all > 0 {
+        sum.active_shards_percent_as_number = f64::from(sum.active_shards) / f64::from(all) * 100.0;
+    }
+    sum
+}
+
+fn health_json(health: &Health) -> Value {
+    let mut answer = serde_json::to_value(health).expect("counts are plain data");
+    for name in [
+        "delayed_unassigned_shards",
+        "number_of_in_flight_fetch",
+        "number_of_pending_tasks",
+        "task_max_waiting_in_queue_millis",
+    ] {
+        // Events are handled one after another, and nothing waits for a node to come back.
+        answer[name] = json!(0);
+    }
+    answer
+}
+
+fn index_json(state: &ClusterState, index: &str, with_shards: bool) -> Option<Value> {
+    let meta = state.indices.get(index)?;
+    let health = state::health_of(state, index)?;
+    let mut object = json!({
+        "status": health.status,
+        "number_of_shards": meta.shards,
+        "number_of_replicas": meta.replicas,
+        "active_primary_shards": health.active_primary_shards,
+        "active_shards": health.active_shards,
+        "relocating_shards": health.relocating_shards,
+        "initializing_shards": health.initializing_shards,
+        "unassigned_shards": health.unassigned_shards,
+    });
+    if with_shards {
+        let shards = state.routing.get(index)?;
+        let shards: Map<String, Value> = (0..)
+            .zip(shards.iter())
+            .map(|(n, shard): (u32, _)| (n.to_string(), shard_json(shard)))
+            .collect();
+        object["shards"] = Value::Object(shards);
+    }
+    Some(object)
+}
+
+fn shard_json(shard: &ShardRouting) -> Value {
+    let started = shard.copies.iter().filter(|copy| copy.is_started()).count();
+    let assigned = shard.assigned().count();
+    let primary_active = shard.started_primary().is_some();
+    let status = if started == shard.copies.len() {
+        Status::Green
+    } else if primary_active {
+        Status::Yellow
+    } else {
+        Status::Red
+    };
+    json!({
+        "status": status,
+        "primary_active": primary_active,
+        "active_shards": started,
+        "relocating_shards": 0,
+        "initializing_shards": assigned - started,
+        "unassigned_shards": shard.copies.len() - assigned,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::settings::Update;
+    use engine::state::{Event, Node, apply};
+
+    fn state() -> ClusterState {
+        let node = |name: &str| Node {
+            name: name.to_owned(),
+            transport_address: format!("{name}:1"),
+            http_address: format!("{name}:2"),
+        };
+        let mut state = ClusterState::new("c", [node("n1"), node("n2")], || 1);
+        let node = node("n1");
+        apply(&mut state, 0, Event::NodeJoined { node, found: Vec::new() }).unwrap();
+        for index in ["a", "b"] {
+            let settings = Update::from([("index.number_of_shards".into(), Some("2".into()))]);
+            let (mappings, aliases) = (Value::Null, Default::default());
+            let event = Event::CreateIndex { index: index.into(), settings, mappings, aliases };
+            apply(&mut state, 0, event).unwrap();
+        }
+        let copies: Vec<(u32, String)> = state
+            .copies_on("n1")
+            .filter(|(index, _, _)| *index == "a")
+            .map(|(_, shard, copy)| (shard, copy.allocation_id.clone()))
+            .collect();
+        for (shard, allocation_id) in copies {
+            let event = Event::ShardStarted { index: "a".into(), shard, allocation_id };
+            apply(&mut state, 0, event).unwrap();
+        }
+        state
+    }
+
+    fn met(query: &str, expression: Option<&str>) -> bool {
+        Wanted::read(&Query::parse(query).unwrap()).unwrap().met(&state(), expression)
+    }
+
+    #[test]
+    fn waits_for_what_is_asked() {
+        for (query, expression, is_met) in [
+            ("", None, true),
+            ("", Some("gone"), false),
+            ("", Some("g*"), true),
+            ("wait_for_status=red", None, true),
+            ("wait_for_status=yellow", None, false),
+            ("wait_for_status=yellow", Some("a"), true),
+            ("wait_for_status=green", Some("a"), false),
+            ("wait_for_no_initializing_shards", Some("a"), true),
+            ("wait_for_no_initializing_shards=true", None, false),
+            ("wait_for_no_relocating_shards", None, true),
+            ("wait_for_nodes=1", None, true),
+            ("wait_for_nodes=%3E%3D2", None, false),
+            ("wait_for_nodes=le(1)", None, true),
+            ("wait_for_nodes=<1", None, false),
+            ("wait_for_active_shards=2", None, true),
+            ("wait_for_active_shards=all", Some("a"), false),
+        ] {
+            assert_eq!(met(query, expression), is_met, "{query} {expression:?}");
+        }
+        for bad in ["wait_for_status=blue", "wait_for_nodes=ge3", "wait_for_active_shards=x"] {
+            assert!(Wanted::read(&Query::parse(bad).unwrap()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sums_some_indices() {
+        let state = state();
+        let sum = total(&state, &["a".to_owned()]);
+        assert_eq!((sum.status, sum.active_shards, sum.unassigned_shards), (Status::Yellow, 2, 2));
+        assert_eq!((sum.active_shards_percent_as_number, sum.number_of_nodes), (50.0, 1));
+        assert_eq!(total(&state, &[]).active_shards_percent_as_number, 100.0);
+        let json = index_json(&state, "b", true).unwrap();
+        assert_eq!(
+            (&json["status"], &json["shards"]["1"]["status"]),
+            (&json!("red"), &json!("red"))
+        );
+        assert_eq!(json["shards"]["0"]["initializing_shards"], 1);
+        assert_eq!(health_json(&sum)["number_of_pending_tasks"], 0);
+    }
+}

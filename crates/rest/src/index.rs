@@ -1,0 +1,198 @@
+//! Indices: made, shown, deleted; their mappings.
+
+use std::time::Duration;
+
+use query::Mapping;
+use record::names::did_you_mean;
+use serde_json::{Map, Value, json};
+
+use super::active::Active;
+use super::alias::{aliases_json, read_aliases};
+use super::answer::Reply;
+use super::document::refuse_follower;
+use super::error::{bad_body, bad_request, not_supported};
+use super::index_settings::settings_json;
+use super::names::indices;
+use super::router::Call;
+use engine::settings::{
+    IndexSettings, Scope, SettingsMap, Update, When, check_update, parse_update,
+};
+use engine::state::{Aliases, Event, merge_mappings};
+use engine::transport::Failure;
+
+/// How long a new index waits for its shards where the request does not say.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a new index is given.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Body {
+    pub(super) settings: Update,
+    pub(super) mappings: Value,
+    pub(super) aliases: Aliases,
+}
+
+impl Body {
+    /// Takes the parts of it from a request, which may hold others.
+    pub(super) fn take(object: &mut Map<String, Value>) -> Result<Body, Failure> {
+        let mut body = Body::default();
+        if let Some(settings) = object.remove("settings") {
+            body.settings = parse_update(Scope::Index, &settings)?;
+        }
+        body.mappings = object.remove("mappings").unwrap_or_default();
+        if let Some(aliases) = object.remove("aliases") {
+            body.aliases = read_aliases(&aliases)?;
+        }
+        Mapping::parse(&body.mappings)?;
+        Ok(body)
+    }
+
+    fn read(json: Value) -> Result<Body, Failure> {
+        const KEYS: [&str; 3] = ["aliases", "mappings", "settings"];
+        let mut object = match json {
+            Value::Null => return Ok(Body::default()),
+            Value::Object(object) => object,
+            _ => return Err(bad_body("the body is a JSON object: {\"settings\", \"mappings\"}")),
+        };
+        let body = Body::take(&mut object)?;
+        if let Some(key) = object.keys().next() {
+            let near = did_you_mean(key, KEYS);
+            return Err(bad_body(format!("unknown key [{key}] for create index{near}")));
+        }
+        Ok(body)
+    }
+}
+
+/// `PUT /{index}`.
+pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
+    refuse_types(&call)?;
+    let active = Active::read(&call.query, 1)?;
+    let limit = call.query.duration("timeout", PATIENCE)?;
+    let index = call.index().to_owned();
+    let Body { settings, mappings, aliases } = Body::read(call.json()?)?;
+    active.check(&index, replicas(&settings)?)?;
+    let event = Event::CreateIndex { index: index.clone(), settings, mappings, aliases };
+    call.node.core().submit(event).await?;
+    let enough = active.wait(&call.node, &index, limit).await;
+    Ok(json!({ "acknowledged": true, "shards_acknowledged": enough, "index": index }).into())
+}
+
+/// Replicas of an index with these settings.
+pub(super) fn replicas(settings: &Update) -> Result<u32, Failure> {
+    let checked = check_update(Scope::Index, When::Start, settings)?;
+    let given: SettingsMap = checked.into_iter().filter_map(|(k, v)| Some((k, v?))).collect();
+    Ok(IndexSettings::resolve(&given).number_of_replicas())
+}
+
+/// Mapping types are gone from the field, too; clients may say that they send none.
+fn refuse_types(call: &Call) -> Result<(), Failure> {
+    if call.query.flag("include_type_name", false)? {
+        return Err(not_supported("a mapping type", "send mappings without one"));
+    }
+    Ok(())
+}
+
+/// `GET /{index}`.
+pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    let include_defaults = call.query.flag("include_defaults", false)?;
+    let flat_settings = call.query.flag("flat_settings", false)?;
+    let mut answer = Map::new();
+    for name in names {
+        let Some(meta) = state.indices.get(&name) else { continue };
+        let mut object = settings_json(&name, meta, None, include_defaults, flat_settings);
+        object["aliases"] = aliases_json(&meta.aliases);
+        object["mappings"] = meta.mappings.clone();
+        answer.insert(name, object);
+    }
+    Ok(Value::Object(answer).into())
+}
+
+/// `DELETE /{index}`.
+pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let named = call.indices().unwrap_or_default().split(',');
+    if let Some(alias) = named.into_iter().find(|name| state.aliased(name).next().is_some()) {
+        return Err(bad_request(format!(
+            "the name [{alias}] is an alias, so it is not clear what is to be deleted; name the indices, or \
+             DELETE /_all/_alias/{alias}"
+        )));
+    }
+    for index in indices(&state, call.indices(), &call.query)? {
+        call.node.core().submit(Event::DeleteIndex { index }).await?;
+    }
+    Ok(json!({ "acknowledged": true }).into())
+}
+
+/// `GET /{index}/_mapping`.
+pub(super) async fn get_mapping(call: Call) -> Result<Reply, Failure> {
+    refuse_types(&call)?;
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    let one = |name: String| {
+        let mappings = &state.indices.get(&name)?.mappings;
+        Some((name, json!({ "mappings": mappings })))
+    };
+    Ok(Value::Object(names.into_iter().filter_map(one).collect()).into())
+}
+
+/// `PUT /{index}/_mapping`. Checked for every index before the first is changed.
+pub(super) async fn put_mapping(call: Call) -> Result<Reply, Failure> {
+    refuse_types(&call)?;
+    let mappings = call.needed_json()?;
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    for name in &names {
+        refuse_follower(&call.node, name)?;
+    }
+    for meta in names.iter().filter_map(|name| state.indices.get(name)) {
+        let merged = merge_mappings(&meta.mappings, &mappings);
+        let merged = merged.map_err(|error| Failure::from(&error))?;
+        Mapping::parse(&merged)?;
+    }
+    for index in names {
+        call.node.core().submit(Event::PutMapping { index, mappings: mappings.clone() }).await?;
+    }
+    Ok(json!({ "acknowledged": true }).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(json: Value) -> String {
+        Body::read(json).unwrap_err().reason
+    }
+
+    #[test]
+    fn reads_the_body_of_a_new_index() {
+        assert_eq!(Body::read(Value::Null).unwrap(), Body::default());
+        let mappings = json!({"properties": {"a": {"type": "long"}}});
+        let body = Body::read(json!({
+            "settings": {"number_of_shards": 3}, "mappings": mappings.clone(), "aliases": {},
+        }));
+        let settings = Update::from([("index.number_of_shards".to_owned(), Some("3".to_owned()))]);
+        assert_eq!(body.unwrap(), Body { settings, mappings, aliases: Aliases::new() });
+    }
+
+    #[test]
+    fn counts_replicas_before_the_index_is_made() {
+        assert_eq!(replicas(&Update::new()), Ok(1));
+        let three = Update::from([("index.number_of_replicas".to_owned(), Some("3".to_owned()))]);
+        assert_eq!(replicas(&three), Ok(3));
+        let unknown = Update::from([("index.no_such".to_owned(), Some("3".to_owned()))]);
+        assert_eq!(replicas(&unknown).unwrap_err().status, 400);
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_it() {
+        assert_eq!(
+            refused(json!({"setings": {}})),
+            "unknown key [setings] for create index; did you mean \"settings\"?"
+        );
+        assert!(refused(json!([])).contains("JSON object"));
+        assert!(refused(json!({"aliases": {"a": {"routing": "1"}}})).contains("not supported"));
+        let wrong = json!({"mappings": {"properties": {"a": {"type": "lon"}}}});
+        assert!(refused(wrong).contains("unknown type \"lon\""));
+    }
+}

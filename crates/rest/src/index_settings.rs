@@ -1,0 +1,101 @@
+//! `_settings` of indices.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::Reply;
+use super::names::{indices, matches_any};
+use super::router::Call;
+use engine::settings::{Scope, Update, index_settings, parse_update};
+use engine::state::{Event, IndexMeta};
+use engine::transport::Failure;
+
+/// `index.version.created` of [`super::cluster::COMPATIBLE_VERSION`].
+const VERSION_CREATED: &str = "7100299";
+
+/// `settings` and, with `include_defaults`, `defaults` of an index; only those whose names fit `wanted`.
+pub(super) fn settings_json(
+    name: &str,
+    meta: &IndexMeta,
+    wanted: Option<&str>,
+    include_defaults: bool,
+    flat_settings: bool,
+) -> Value {
+    let mut given = meta.settings.clone();
+    for (key, value) in [
+        ("index.creation_date", meta.created_ms.to_string()),
+        ("index.provided_name", name.to_owned()),
+        ("index.uuid", meta.uuid.clone()),
+        ("index.version.created", VERSION_CREATED.to_owned()),
+    ] {
+        given.insert(key.to_owned(), value);
+    }
+    if let Some(wanted) = wanted {
+        given.retain(|key, _| matches_any(wanted, key));
+    }
+    index_settings(&given, include_defaults, flat_settings)
+}
+
+/// `GET /{index}/_settings`.
+pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    let include_defaults = call.query.flag("include_defaults", false)?;
+    let flat_settings = call.query.flag("flat_settings", false)?;
+    let one = |name: String| {
+        let meta = state.indices.get(&name)?;
+        let json = settings_json(&name, meta, call.part("name"), include_defaults, flat_settings);
+        Some((name, json))
+    };
+    Ok(Value::Object(names.into_iter().filter_map(one).collect::<Map<_, _>>()).into())
+}
+
+/// `PUT /{index}/_settings`.
+pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
+    let preserve = call.query.flag("preserve_existing", false)?;
+    let update = parse_update(Scope::Index, &call.needed_json()?)?;
+    let state = call.state();
+    for index in indices(&state, call.indices(), &call.query)? {
+        let Some(meta) = state.indices.get(&index) else { continue };
+        let is_new = |name: &String| !preserve || !meta.settings.contains_key(name);
+        let settings: Update = update
+            .iter()
+            .filter(|(name, _)| is_new(name))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
+        call.node.core().submit(Event::PutIndexSettings { index, settings }).await?;
+    }
+    Ok(json!({ "acknowledged": true }).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::settings::SettingsMap;
+
+    #[test]
+    fn shows_what_was_given_and_what_the_engine_adds() {
+        let meta = IndexMeta {
+            uuid: "u".into(),
+            shards: 1,
+            replicas: 0,
+            mappings: json!({}),
+            mapping_version: 1,
+            settings: SettingsMap::from([("index.number_of_replicas".into(), "0".into())]),
+            settings_version: 1,
+            aliases: Default::default(),
+            aliases_version: 1,
+            created_ms: 7,
+            leader: None,
+        };
+        let whole = settings_json("a", &meta, None, false, false);
+        assert_eq!(
+            whole["settings"]["index"],
+            json!({
+                "number_of_replicas": "0", "uuid": "u", "creation_date": "7", "provided_name": "a",
+                "version": {"created": VERSION_CREATED},
+            })
+        );
+        let some = settings_json("a", &meta, Some("index.number*"), false, true);
+        assert_eq!(some, json!({"settings": {"index.number_of_replicas": "0"}}));
+    }
+}

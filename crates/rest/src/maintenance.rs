@@ -1,0 +1,117 @@
+//! What is done to every copy: `_refresh`, `_flush`, `_forcemerge`; and `_count`.
+
+use std::time::Duration;
+
+use query::parse_count;
+use serde_json::json;
+
+use super::answer::Reply;
+use super::error::{bad_request, not_supported};
+use super::names::indices;
+use super::router::Call;
+use super::search::count_by;
+use super::spread::{copies, on_shards, primaries, shards_json, started};
+use engine::transport::{Failure, ShardAction, ShardAnswer};
+
+const SHORT: Duration = Duration::from_secs(120);
+/// A merge reads and writes all that a shard has.
+const LONG: Duration = Duration::from_secs(4 * 3600);
+
+/// Parameters of `_count`. `q` and what belongs to it are known, so that they are refused in words.
+pub(super) const COUNT: &[&str] = &["min_score", "preference", "q", "terminate_after"];
+
+/// `POST /{index}/_refresh`.
+pub(super) async fn refresh(call: Call) -> Result<Reply, Failure> {
+    everywhere(&call, &[(ShardAction::Refresh, SHORT)]).await
+}
+
+/// `POST /{index}/_flush`.
+pub(super) async fn flush(call: Call) -> Result<Reply, Failure> {
+    // A flush always waits for one that runs, and does nothing where nothing is new.
+    call.query.flag("force", false)?;
+    call.query.flag("wait_if_ongoing", true)?;
+    everywhere(&call, &[(ShardAction::Flush, SHORT)]).await
+}
+
+/// `POST /{index}/_forcemerge`.
+pub(super) async fn force_merge(call: Call) -> Result<Reply, Failure> {
+    let max_num_segments = call.query.number::<i64>("max_num_segments")?;
+    let max_num_segments = match max_num_segments {
+        // As many as there are: nothing has to be merged.
+        None | Some(-1) => usize::MAX,
+        Some(count) => usize::try_from(count).ok().filter(|count| *count > 0).ok_or_else(|| {
+            bad_request(format!("max_num_segments [{count}] must be at least 1, or -1"))
+        })?,
+    };
+    if call.query.flag("only_expunge_deletes", false)? {
+        let instead = "send max_num_segments=1 to drop deleted documents";
+        return Err(not_supported("only_expunge_deletes", instead));
+    }
+    let merge = (ShardAction::ForceMerge { max_num_segments }, LONG);
+    if call.query.flag("flush", true)? {
+        everywhere(&call, &[merge, (ShardAction::Flush, SHORT)]).await
+    } else {
+        everywhere(&call, &[merge]).await
+    }
+}
+
+/// Has every started copy do something, one thing after another. What failed is not done further.
+async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<Reply, Failure> {
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    let mut places = started(&state, &names);
+    let mut answers = Vec::new();
+    for (action, limit) in actions {
+        let done = on_shards(&call.node, std::mem::take(&mut places), action, *limit).await;
+        let (good, bad) = done.into_iter().partition::<Vec<_>, _>(|(_, answer)| answer.is_ok());
+        places = good.into_iter().map(|(place, _)| place).collect();
+        answers.extend(bad);
+    }
+    answers.extend(places.into_iter().map(|place| (place, Ok(ShardAnswer::Done))));
+    let total = copies(&state, &names);
+    Ok(json!({ "_shards": shards_json(total, &answers) }).into())
+}
+
+/// `GET /{index}/_count`: of everything that was written, searchable or not yet. Without a query the primaries say how
+/// much they have; by a query it is a search.
+pub(super) async fn count(call: Call) -> Result<Reply, Failure> {
+    refuse_parameters(&call)?;
+    let query = parse_count(&call.body)?;
+    if !query.is_match_all() {
+        return count_by(&call, query).await;
+    }
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    let places = primaries(&state, &names);
+    let total = places.len();
+    let answers = on_shards(&call.node, places, &ShardAction::Count, SHORT).await;
+    let mut count = 0;
+    for (_, answer) in &answers {
+        if let Ok(ShardAnswer::Count(documents)) = answer {
+            count += documents;
+        }
+    }
+    if let Some((_, Err(failure))) = answers.first()
+        && answers.iter().all(|(_, answer)| answer.is_err())
+    {
+        if failure.status == 400 {
+            return Err(failure.clone());
+        }
+        let reason = format!("all shards failed: {}", failure.reason);
+        return Err(Failure::new(503, "search_phase_execution_exception", reason));
+    }
+    let mut shards = shards_json(total, &answers);
+    shards["skipped"] = json!(0);
+    Ok(json!({ "count": count, "_shards": shards }).into())
+}
+
+fn refuse_parameters(call: &Call) -> Result<(), Failure> {
+    let is_set = |name: &&&str| **name != "preference" && call.query.get(name).is_some();
+    match COUNT.iter().find(is_set) {
+        Some(name) => {
+            let instead = "send a query in the body";
+            Err(not_supported(&format!("counting with [{name}]"), instead))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,154 @@
+//! Expressions that name indices or nodes: `a,b*,-bc`, `_all`.
+
+use record::names::did_you_mean;
+pub(super) use record::names::matches;
+
+use super::error::bad_request;
+use super::parameters::Query;
+use engine::state::ClusterState;
+use engine::transport::Failure;
+
+/// Parameters of requests that take such an expression.
+pub(super) const EXPRESSION: &[&str] =
+    &["allow_no_indices", "expand_wildcards", "ignore_unavailable"];
+
+/// Whether a name fits one of several patterns.
+pub(super) fn matches_any(patterns: &str, name: &str) -> bool {
+    patterns.split(',').any(|pattern| pattern == "_all" || matches(pattern, name))
+}
+
+/// There is no such index; the nearest names are offered.
+pub(super) fn no_such_index(state: &ClusterState, index: &str) -> Failure {
+    let mut failure = Failure::no_such_index(index);
+    failure.reason += &did_you_mean(index, state.indices.keys().map(String::as_str));
+    failure
+}
+
+/// The index that takes the writes to a name, which may be an alias; the name itself where neither is there.
+pub(super) fn write_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'a str, Failure> {
+    let found = state.write_index(name).map_err(|error| Failure::from(&error))?;
+    Ok(found.unwrap_or(name))
+}
+
+/// The one index of a name, for reading a document; 404 where there is none, 400 where an alias has several.
+pub(super) fn one_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'a str, Failure> {
+    if state.indices.contains_key(name) {
+        return Ok(name);
+    }
+    let all: Vec<&str> = state.aliased(name).map(|(index, _)| index).collect();
+    match all.as_slice() {
+        [] => Err(no_such_index(state, name)),
+        [index] => Ok(index),
+        _ => Err(bad_request(format!(
+            "alias [{name}] has more than one index associated with it [{}], can't execute a single index op",
+            all.join(", ")
+        ))),
+    }
+}
+
+/// The indices that an expression names, by their names or their aliases, in the order of their names; none means all.
+///
+/// Fails with 404 if one that is named without `*` does not exist, unless `ignore_unavailable`; and if none
+/// is left though `allow_no_indices` is false.
+pub(super) fn indices(
+    state: &ClusterState,
+    expression: Option<&str>,
+    query: &Query,
+) -> Result<Vec<String>, Failure> {
+    let ignore = query.flag("ignore_unavailable", false)?;
+    let allow_none = query.flag("allow_no_indices", true)?;
+    let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
+    let mut found: Vec<String> = Vec::new();
+    for part in expression.split(',') {
+        if let Some(excluded) = part.strip_prefix('-').filter(|_| !found.is_empty()) {
+            found.retain(|name| !is_called(state, name, |called| matches(excluded, called)));
+        } else if part == "_all" || part.contains('*') {
+            found.extend(called(state, part).cloned());
+        } else if state.indices.contains_key(part) {
+            found.push(part.to_owned());
+        } else {
+            let before = found.len();
+            found.extend(state.aliased(part).map(|(index, _)| index.to_owned()));
+            if found.len() == before && !ignore {
+                return Err(no_such_index(state, part));
+            }
+        }
+    }
+    if found.is_empty() && !allow_none {
+        return Err(no_such_index(state, expression));
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// The indices that fit one of several patterns, by their names or their aliases.
+pub(super) fn called<'a>(
+    state: &'a ClusterState,
+    patterns: &'a str,
+) -> impl Iterator<Item = &'a String> {
+    let fits = move |name: &&String| is_called(state, name, |called| matches_any(patterns, called));
+    state.indices.keys().filter(fits)
+}
+
+fn is_called(state: &ClusterState, index: &str, fits: impl Fn(&str) -> bool) -> bool {
+    let aliases = state.indices.get(index).into_iter().flat_map(|meta| meta.aliases.keys());
+    fits(index) || aliases.into_iter().any(|alias| fits(alias))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use engine::settings::Update;
+    use engine::state::{Alias, Aliases, Event, apply};
+
+    fn state() -> ClusterState {
+        let mut state = ClusterState::new("c", [], || 1);
+        for index in ["logs-1", "logs-2", "geo"] {
+            let alias = if index == "geo" { "places" } else { "logs" };
+            let event = Event::CreateIndex {
+                index: index.to_owned(),
+                settings: Update::new(),
+                mappings: Value::Null,
+                aliases: Aliases::from([(alias.to_owned(), Alias::default())]),
+            };
+            apply(&mut state, 0, event).unwrap();
+        }
+        state
+    }
+
+    fn named(expression: &str, query: &str) -> Result<Vec<String>, String> {
+        let query = Query::parse(query).unwrap();
+        indices(&state(), Some(expression), &query).map_err(|failure| failure.reason)
+    }
+
+    #[test]
+    fn names_indices() {
+        assert_eq!(named("_all", "").unwrap(), ["geo", "logs-1", "logs-2"]);
+        assert_eq!(named("", "").unwrap().len(), 3);
+        assert_eq!(named("logs-*,geo,logs-1", "").unwrap(), ["geo", "logs-1", "logs-2"]);
+        assert_eq!(named("*,-logs-*", "").unwrap(), ["geo"]);
+        assert_eq!(named("zzz*", "").unwrap(), Vec::<String>::new());
+        assert_eq!(named("zzz*", "allow_no_indices=false").unwrap_err(), "no such index [zzz*]");
+        assert_eq!(named("geo,gone", "ignore_unavailable").unwrap(), ["geo"]);
+        assert_eq!(named("logs", "").unwrap(), ["logs-1", "logs-2"]);
+        assert_eq!(named("pl*,logs-2", "").unwrap(), ["geo", "logs-2"]);
+        assert_eq!(named("*,-places", "").unwrap(), ["logs-1", "logs-2"]);
+        let said = named("log-1", "").unwrap_err();
+        assert!(said.starts_with("no such index [log-1]; did you mean \"logs-1\""), "{said}");
+    }
+
+    #[test]
+    fn names_one_index_for_a_document() {
+        let state = state();
+        assert_eq!(one_index(&state, "places"), Ok("geo"));
+        assert_eq!(write_index(&state, "places"), Ok("geo"));
+        assert_eq!(write_index(&state, "new"), Ok("new"));
+        let said = one_index(&state, "logs").unwrap_err();
+        assert!(said.reason.contains("[logs-1, logs-2]"), "{}", said.reason);
+        assert!(write_index(&state, "logs").unwrap_err().reason.contains("is_write_index"));
+        assert_eq!(one_index(&state, "nix").unwrap_err().status, 404);
+    }
+}

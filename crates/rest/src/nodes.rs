@@ -1,0 +1,254 @@
+//! `_nodes` and `_nodes/stats`.
+
+use std::time::Duration;
+
+use record::names::did_you_mean;
+use serde_json::{Map, Value, json};
+
+use super::answer::Reply;
+use super::cluster::{COMPATIBLE_VERSION, manager};
+use super::error::{bad_request, cause_json};
+use super::names::matches;
+use super::router::Call;
+use super::spread::on_nodes;
+use engine::Node;
+use engine::state::{self, ClusterState};
+use engine::transport::{Failure, Request};
+
+/// Parameters of both.
+pub(super) const KNOWN: &[&str] = &[
+    "completion_fields",
+    "fielddata_fields",
+    "fields",
+    "flat_settings",
+    "groups",
+    "include_segment_file_sizes",
+    "level",
+    "timeout",
+    "types",
+];
+
+/// How long a node may take to answer where the request does not say.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The parts of `_nodes/stats` that the field has. Those that this engine does not keep are left out.
+const STATS: [&str; 16] = [
+    "adaptive_selection",
+    "breaker",
+    "discovery",
+    "fs",
+    "http",
+    "indexing_pressure",
+    "indices",
+    "ingest",
+    "jvm",
+    "os",
+    "process",
+    "script",
+    "script_cache",
+    "thread_pool",
+    "timestamp",
+    "transport",
+];
+/// The parts of `indices` that are no sums over the node's copies.
+const OF_THE_NODE: [&str; 2] = ["recovery", "search"];
+const INFO: [&str; 11] = [
+    "aggregations",
+    "http",
+    "indices",
+    "ingest",
+    "jvm",
+    "os",
+    "plugins",
+    "process",
+    "settings",
+    "thread_pool",
+    "transport",
+];
+
+/// The host of an address.
+pub(super) fn host(address: &str) -> &str {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    host.trim_matches(['[', ']'])
+}
+
+/// The present nodes that an expression names: `_all`, `_local`, `_master`, names with `*`.
+fn select(node: &Node, state: &ClusterState, expression: Option<&str>) -> Vec<String> {
+    let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
+    let named = |name: &str| {
+        expression.split(',').any(|part| match part {
+            "_all" => true,
+            "_local" => name == node.name(),
+            "_master" | "_cluster_manager" => name == manager(node),
+            part => matches(part, name),
+        })
+    };
+    state.present.iter().filter(|name| named(name)).cloned().collect()
+}
+
+fn is_all(parts: &str) -> bool {
+    parts.split(',').any(|name| name == "_all")
+}
+
+/// The parts that a request wants; none for all.
+fn metrics<'a>(
+    path: &str,
+    asked: Option<&'a str>,
+    known: &[&str],
+) -> Result<Option<Vec<&'a str>>, Failure> {
+    let Some(asked) = asked.filter(|asked| !is_all(asked)) else {
+        return Ok(None);
+    };
+    let asked: Vec<&str> = asked.split(',').collect();
+    match asked.iter().find(|name| !known.contains(name)) {
+        None => Ok(Some(asked)),
+        Some(name) => {
+            let near = did_you_mean(name, known.iter().copied());
+            Err(bad_request(format!(
+                "request [{path}] contains unrecognized metric: [{name}]{near}"
+            )))
+        }
+    }
+}
+
+/// `GET /_nodes`: who is there. Known from the state, so nobody is asked.
+pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    // `_nodes/http` names parts, `_nodes/n1` nodes.
+    let (mut node, mut metric) = (call.part("node"), call.part("metric"));
+    if metric.is_none() && node.is_some_and(|node| node.split(',').all(|name| INFO.contains(&name)))
+    {
+        metric = node.take();
+    }
+    let wanted = metrics("/_nodes", metric, &INFO)?;
+    let names = select(&call.node, &state, node);
+    let count = names.len();
+    let nodes: Map<String, Value> = names
+        .into_iter()
+        .filter_map(|name| {
+            let member = state.members.get(&name)?;
+            let object = info_json(&call.node, member, wanted.as_deref());
+            Some((name, object))
+        })
+        .collect();
+    Ok(json!({
+        "_nodes": { "total": count, "successful": count, "failed": 0 },
+        "cluster_name": state.cluster_name,
+        "nodes": nodes,
+    })
+    .into())
+}
+
+fn info_json(node: &Node, member: &state::Node, wanted: Option<&[&str]>) -> Value {
+    let mut object = json!({
+        "name": member.name,
+        "transport_address": member.transport_address,
+        "host": host(&member.transport_address),
+        "ip": host(&member.transport_address),
+        "version": COMPATIBLE_VERSION,
+        "roles": ["data", "master"],
+        "attributes": {},
+    });
+    let is_wanted = |name: &str| wanted.is_none_or(|wanted| wanted.contains(&name));
+    let bound = |address: &str| json!({ "bound_address": [address], "publish_address": address });
+    if is_wanted("http") {
+        object["http"] = bound(&member.http_address);
+    }
+    if is_wanted("transport") {
+        object["transport"] = bound(&member.transport_address);
+    }
+    if is_wanted("settings") {
+        let is_manager = member.name == manager(node);
+        object["settings"] = json!({
+            "node": { "name": member.name, "master": is_manager },
+            "cluster": { "name": node.core().config.cluster },
+        });
+    }
+    object
+}
+
+/// `GET /_nodes/stats`.
+pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let limit = call.query.duration("timeout", PATIENCE)?;
+    let wanted = metrics("/_nodes/stats", call.part("metric"), &STATS)?;
+    let names = select(&call.node, &state, call.part("node"));
+    let within = call.part("index_metric").filter(|parts| !is_all(parts));
+    let within: Option<Vec<&str>> = within.map(|parts| parts.split(',').collect());
+    let has_indices = wanted.as_ref().is_none_or(|wanted| wanted.contains(&"indices"));
+    let is_of_copies = |part: &&str| !OF_THE_NODE.contains(part);
+    let copies = has_indices && within.as_ref().is_none_or(|parts| parts.iter().any(is_of_copies));
+    let answers = on_nodes(&call.node, names, &Request::NodeStats { copies }, limit).await;
+    let mut nodes = Map::new();
+    let mut failures = Vec::new();
+    let total = answers.len();
+    for (name, answer) in answers {
+        match answer {
+            Ok(stats) => {
+                nodes.insert(name, stats_json(stats, wanted.as_deref(), within.as_deref()));
+            }
+            Err(failure) => failures.push(json!({
+                "type": "failed_node_exception",
+                "reason": format!("Failed node [{name}]"),
+                "node_id": name,
+                "caused_by": cause_json(&failure),
+            })),
+        }
+    }
+    let mut counts = json!({ "total": total, "successful": nodes.len(), "failed": failures.len() });
+    if !failures.is_empty() {
+        counts["failures"] = json!(failures);
+    }
+    Ok(json!({ "_nodes": counts, "cluster_name": state.cluster_name, "nodes": nodes }).into())
+}
+
+/// What a node told, of it the parts that are wanted, and of `indices` those `within`.
+fn stats_json(mut stats: Value, wanted: Option<&[&str]>, within: Option<&[&str]>) -> Value {
+    if let Some(object) = stats.as_object_mut() {
+        let address = object.get("transport_address").and_then(Value::as_str).unwrap_or_default();
+        let host = json!(host(address));
+        object.insert("host".to_owned(), host.clone());
+        object.insert("ip".to_owned(), host);
+        if let Some(wanted) = wanted {
+            let is_part = |name: &str| STATS.contains(&name) && name != "timestamp";
+            object.retain(|name, _| !is_part(name) || wanted.contains(&name.as_str()));
+        }
+        if let (Some(within), Some(Value::Object(indices))) = (within, object.get_mut("indices")) {
+            indices.retain(|name, _| within.contains(&name.as_str()));
+        }
+    }
+    stats
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_addresses() {
+        assert_eq!(host("127.0.0.1:9300"), "127.0.0.1");
+        assert_eq!(host("[::1]:9300"), "::1");
+        assert_eq!(host("leader-1:40001"), "leader-1");
+    }
+
+    #[test]
+    fn keeps_the_parts_that_are_asked_for() {
+        let whole = json!({
+            "name": "n1", "transport_address": "n1:1", "timestamp": 1, "jvm": {},
+            "indices": { "docs": 1, "recovery": 2 },
+        });
+        let within = stats_json(whole.clone(), None, Some(&["recovery"]));
+        assert_eq!(within["indices"], json!({ "recovery": 2 }));
+        let wanted = metrics("/", Some("jvm,os"), &STATS).unwrap();
+        let part = stats_json(whole.clone(), wanted.as_deref(), None);
+        assert_eq!(part.get("indices"), None);
+        assert_eq!((&part["host"], &part["timestamp"]), (&json!("n1"), &json!(1)));
+        assert!(part.get("jvm").is_some());
+        assert_eq!(metrics("/", Some("jvm,_all"), &STATS), Ok(None));
+        let said = metrics("/_nodes/stats", Some("jvn"), &STATS).unwrap_err().reason;
+        assert_eq!(
+            said,
+            "request [/_nodes/stats] contains unrecognized metric: [jvn]; did you mean \"jvm\"?"
+        );
+    }
+}

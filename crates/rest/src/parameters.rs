@@ -1,0 +1,148 @@
+//! The parameters of a request: `?pretty&timeout=30s`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use record::{names, units};
+
+use super::error::bad_request;
+use engine::transport::Failure;
+
+/// Parameters that every request may have: they say how the answer looks.
+const COMMON: &[&str] = &["error_trace", "filter_path", "format", "human", "pretty"];
+
+/// Groups of parameters that a route knows.
+pub(super) type Known = &'static [&'static [&'static str]];
+
+/// The parameters of one request, decoded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Query(BTreeMap<String, String>);
+
+impl Query {
+    /// Reads what stands behind the `?`. A name without a value has the empty one.
+    pub(super) fn parse(text: &str) -> Result<Query, Failure> {
+        let mut pairs = BTreeMap::new();
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let decode = |part: &str| percent_decode(&part.replace('+', " "));
+            pairs.insert(decode(name)?, decode(value)?);
+        }
+        Ok(Query(pairs))
+    }
+
+    /// Refuses parameters that the route does not know, and names what was probably meant.
+    pub(super) fn check(&self, path: &str, known: Known) -> Result<(), Failure> {
+        let known = || known.iter().copied().flatten().chain(COMMON).copied();
+        let unknown: Vec<&String> =
+            self.0.keys().filter(|name| !known().any(|other| other == *name)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let named: Vec<String> = unknown
+            .iter()
+            .map(|name| match names::nearest(name, known()).first() {
+                Some(near) => format!("[{name}] -> did you mean [{near}]?"),
+                None => format!("[{name}]"),
+            })
+            .collect();
+        let plural = if unknown.len() == 1 { "" } else { "s" };
+        let named = named.join(", ");
+        Err(bad_request(format!(
+            "request [{path}] contains unrecognized parameter{plural}: {named}"
+        )))
+    }
+
+    /// Sets a parameter, as if it had been given.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// The value of a parameter; none where it was not given.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Yes or no; a name alone means yes.
+    pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool, Failure> {
+        match self.get(name) {
+            None => Ok(default),
+            Some("" | "true") => Ok(true),
+            Some("false") => Ok(false),
+            Some(other) => Err(bad_request(format!(
+                "failed to parse parameter [{name}]: [{other}] is neither [true] nor [false]"
+            ))),
+        }
+    }
+
+    /// A time.
+    pub(super) fn duration(&self, name: &str, default: Duration) -> Result<Duration, Failure> {
+        let Some(text) = self.get(name) else { return Ok(default) };
+        units::parse_duration(text)
+            .map_err(|error| bad_request(format!("failed to parse parameter [{name}]: {error}")))
+    }
+
+    /// A number; none where it was not given.
+    pub(super) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Failure> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let failed =
+            |_| bad_request(format!("failed to parse parameter [{name}]: [{text}] is no number"));
+        text.parse().map(Some).map_err(failed)
+    }
+}
+
+/// Decodes `%20` and its like. A `%` without two hexadecimal digits is an error, as in Elasticsearch.
+pub(super) fn percent_decode(text: &str) -> Result<String, Failure> {
+    let is_escape = |rest: &str| {
+        rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let decoded = percent_decode_str(text).decode_utf8().ok();
+    decoded
+        .filter(|_| text.split('%').skip(1).all(is_escape))
+        .map(Cow::into_owned)
+        .ok_or_else(|| bad_request(format!("[{text}] is not percent-encoded UTF-8")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(query: &str, known: Known) -> String {
+        Query::parse(query).unwrap().check("/_count", known).unwrap_err().reason
+    }
+
+    #[test]
+    fn reads_and_decodes() {
+        let query = Query::parse("pretty&h=a%2Cb+c&timeout=1m&v=false&n=7&").unwrap();
+        assert_eq!(query.get("h"), Some("a,b c"));
+        assert_eq!(query.flag("pretty", false), Ok(true));
+        assert_eq!(query.flag("v", true), Ok(false));
+        assert_eq!(query.flag("help", true), Ok(true));
+        assert_eq!(query.duration("timeout", Duration::ZERO), Ok(Duration::from_secs(60)));
+        assert_eq!(query.number::<u32>("n"), Ok(Some(7)));
+        assert_eq!(query.number::<u32>("m"), Ok(None));
+        assert!(query.number::<u32>("h").is_err());
+        assert!(query.flag("h", false).is_err());
+        assert!(query.duration("h", Duration::ZERO).is_err());
+        for bad in ["a=%", "a=%2", "a=%zz", "a=%+1", "a=%ff"] {
+            assert!(Query::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_the_route_does_not_know() {
+        let known: Known = &[&["timeout", "wait_for_status"], &["local"]];
+        assert!(Query::parse("pretty&local&filter_path=a").unwrap().check("/", known).is_ok());
+        assert_eq!(
+            said("wait_for_statu=green", known),
+            "request [/_count] contains unrecognized parameter: [wait_for_statu] -> did you mean \
+             [wait_for_status]?"
+        );
+        assert_eq!(
+            said("zzz&yyy=1", known),
+            "request [/_count] contains unrecognized parameters: [yyy], [zzz]"
+        );
+    }
+}

@@ -1,0 +1,52 @@
+//! `_remote/info`: the clusters that this one knows.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::answer::Reply;
+use super::router::Call;
+use engine::remote::remote_nodes;
+use engine::settings::Remote;
+use engine::transport::Failure;
+
+/// A remote cluster that does not answer in this time counts as not connected.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// `GET /_remote/info`.
+pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
+    let settings = call.node.core().settings();
+    let calls: Vec<_> = settings
+        .remotes()
+        .iter()
+        .map(|(alias, remote)| {
+            let (node, name) = (call.node.clone(), alias.clone());
+            let asking = call.node.core().env.spawn("asks a remote cluster", async move {
+                let answer =
+                    node.core().env.timeout(PATIENCE, remote_nodes(node.remotes(), &name)).await;
+                match answer {
+                    Ok(Ok(nodes)) => nodes.iter().filter(|(_, answer)| answer.is_ok()).count(),
+                    _ => 0,
+                }
+            });
+            (alias.clone(), remote.clone(), asking)
+        })
+        .collect();
+    let mut answer = Map::new();
+    for (alias, remote, asking) in calls {
+        answer.insert(alias, remote_json(&remote, asking.await.unwrap_or(0)));
+    }
+    Ok(Value::Object(answer).into())
+}
+
+fn remote_json(remote: &Remote, nodes: usize) -> Value {
+    json!({
+        "connected": nodes > 0,
+        "mode": "sniff",
+        "seeds": remote.seeds,
+        "num_nodes_connected": nodes,
+        "max_connections_per_cluster": 3,
+        "initial_connect_timeout": "30s",
+        "skip_unavailable": false,
+    })
+}

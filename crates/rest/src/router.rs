@@ -1,0 +1,453 @@
+//! The table of routes, and the way from a request to its handler.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use record::names::nearest;
+use serde_json::Value;
+
+use super::active::ACTIVE;
+use super::answer::{Look, Reply};
+use super::document::WRITE;
+use super::error::{bad_body, bad_request};
+use super::names::EXPRESSION;
+use super::parameters::{Known, Query, percent_decode};
+use super::table::TABLE;
+use super::{RestRequest, RestResponse};
+use super::{
+    alias, auto_follow, bulk, cat, cat_shards, cat_thread_pool, ccr, cluster, digest, document,
+    explain, health, index, index_settings, maintenance, nodes, recovery, remote, rollover, run,
+    search, settings,
+};
+use engine::Node;
+use engine::state::ClusterState;
+use engine::transport::Failure;
+
+/// A request on its way: what a handler is given.
+pub(super) struct Call {
+    pub(super) node: Node,
+    /// Parts of the path, by their names in the route.
+    parts: BTreeMap<String, String>,
+    pub(super) query: Query,
+    pub(super) body: Bytes,
+}
+
+impl Call {
+    /// A part of the path; none where the route that matched has none of this name.
+    pub(super) fn part(&self, name: &str) -> Option<&str> {
+        self.parts.get(name).map(String::as_str)
+    }
+
+    /// The expression for indices; none where the path has none.
+    pub(super) fn indices(&self) -> Option<&str> {
+        self.part("index")
+    }
+
+    /// The one index that a route with `{index}` is about.
+    pub(super) fn index(&self) -> &str {
+        self.indices().unwrap_or_default()
+    }
+
+    pub(super) fn state(&self) -> Arc<ClusterState> {
+        self.node.core().state()
+    }
+
+    /// The body as JSON; null for none.
+    pub(super) fn json(&self) -> Result<Value, Failure> {
+        if self.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&self.body)
+            .map_err(|error| bad_body(format!("the body is no JSON: {error}")))
+    }
+
+    /// The body, which must be there.
+    pub(super) fn needed_json(&self) -> Result<Value, Failure> {
+        if self.body.is_empty() {
+            return Err(bad_body("request body is required"));
+        }
+        self.json()
+    }
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<Reply, Failure>>>>;
+type Handler = fn(Call) -> Answer;
+
+/// A line of the table.
+struct Route {
+    methods: &'static [&'static str],
+    paths: &'static [&'static str],
+    known: Known,
+    run: Handler,
+}
+
+const fn route(
+    methods: &'static [&'static str],
+    paths: &'static [&'static str],
+    known: Known,
+    run: Handler,
+) -> Route {
+    Route { methods, paths, known, run }
+}
+
+const GET: &[&str] = &["GET"];
+const READ: &[&str] = &["GET", "HEAD"];
+const PUT: &[&str] = &["PUT"];
+const POST: &[&str] = &["POST"];
+const PUT_POST: &[&str] = &["PUT", "POST"];
+const GET_POST: &[&str] = &["GET", "POST"];
+const DELETE: &[&str] = &["DELETE"];
+
+/// Parameters of requests that the cluster's manager handles.
+const MANAGED: &[&str] = &["cluster_manager_timeout", "master_timeout", "timeout"];
+/// Parameters of requests that read the state.
+const LOCAL: &[&str] = &["cluster_manager_timeout", "local", "master_timeout"];
+const SETTINGS: &[&str] = &["flat_settings", "include_defaults"];
+
+static ROUTES: &[Route] = &[
+    route(READ, &["/"], &[], |c| Box::pin(cluster::info(c))),
+    // Cluster.
+    route(
+        GET,
+        &["/_cluster/health", "/_cluster/health/{index}"],
+        &[health::KNOWN, MANAGED, LOCAL, EXPRESSION],
+        |c| Box::pin(health::health(c)),
+    ),
+    route(GET, &["/_cluster/settings"], &[SETTINGS, MANAGED, LOCAL], |c| {
+        Box::pin(settings::get(c))
+    }),
+    route(PUT, &["/_cluster/settings"], &[SETTINGS, MANAGED], |c| Box::pin(settings::put(c))),
+    route(
+        GET,
+        &["/_cluster/state", "/_cluster/state/{metric}", "/_cluster/state/{metric}/{index}"],
+        &[SETTINGS, MANAGED, LOCAL, EXPRESSION],
+        |c| Box::pin(cluster::state(c)),
+    ),
+    route(
+        POST,
+        &["/_cluster/reroute"],
+        &[&["dry_run", "explain", "metric", "retry_failed"], MANAGED],
+        |c| Box::pin(cluster::reroute(c)),
+    ),
+    route(
+        GET_POST,
+        &["/_cluster/allocation/explain"],
+        &[&["include_disk_info", "include_yes_decisions"], LOCAL],
+        |c| Box::pin(explain::explain(c)),
+    ),
+    // Nodes.
+    route(GET, &["/_nodes", "/_nodes/{node}", "/_nodes/{node}/{metric}"], &[nodes::KNOWN], |c| {
+        Box::pin(nodes::info(c))
+    }),
+    route(
+        GET,
+        &[
+            "/_nodes/stats",
+            "/_nodes/stats/{metric}",
+            "/_nodes/stats/{metric}/{index_metric}",
+            "/_nodes/{node}/stats",
+            "/_nodes/{node}/stats/{metric}",
+            "/_nodes/{node}/stats/{metric}/{index_metric}",
+        ],
+        &[nodes::KNOWN],
+        |c| Box::pin(nodes::stats(c)),
+    ),
+    // Indices.
+    route(PUT, &["/{index}"], &[ACTIVE, MANAGED, &["include_type_name"]], |c| {
+        Box::pin(index::create(c))
+    }),
+    route(READ, &["/{index}"], &[SETTINGS, LOCAL, EXPRESSION, &["include_type_name"]], |c| {
+        Box::pin(index::get(c))
+    }),
+    route(DELETE, &["/{index}"], &[MANAGED, EXPRESSION], |c| Box::pin(index::delete(c))),
+    route(
+        GET,
+        &["/_mapping", "/{index}/_mapping", "/_mappings", "/{index}/_mappings"],
+        &[LOCAL, EXPRESSION, &["include_type_name"]],
+        |c| Box::pin(index::get_mapping(c)),
+    ),
+    route(
+        PUT_POST,
+        &["/{index}/_mapping", "/{index}/_mappings"],
+        &[MANAGED, EXPRESSION, &["include_type_name", "write_index_only"]],
+        |c| Box::pin(index::put_mapping(c)),
+    ),
+    route(
+        GET,
+        &["/_settings", "/_settings/{name}", "/{index}/_settings", "/{index}/_settings/{name}"],
+        &[SETTINGS, LOCAL, EXPRESSION],
+        |c| Box::pin(index_settings::get(c)),
+    ),
+    route(
+        PUT,
+        &["/_settings", "/{index}/_settings"],
+        &[SETTINGS, MANAGED, EXPRESSION, &["preserve_existing"]],
+        |c| Box::pin(index_settings::put(c)),
+    ),
+    route(POST, &["/_aliases"], &[MANAGED, EXPRESSION], |c| Box::pin(alias::change(c))),
+    route(
+        READ,
+        &["/_alias", "/_alias/{name}", "/{index}/_alias", "/{index}/_alias/{name}"],
+        &[LOCAL, EXPRESSION],
+        |c| Box::pin(alias::get(c)),
+    ),
+    route(
+        PUT_POST,
+        &["/{index}/_alias/{name}", "/{index}/_aliases/{name}"],
+        &[MANAGED, EXPRESSION],
+        |c| Box::pin(alias::put(c)),
+    ),
+    route(
+        DELETE,
+        &["/{index}/_alias/{name}", "/{index}/_aliases/{name}"],
+        &[MANAGED, EXPRESSION],
+        |c| Box::pin(alias::delete(c)),
+    ),
+    route(
+        POST,
+        &["/{index}/_rollover", "/{index}/_rollover/{new_index}"],
+        &[ACTIVE, MANAGED, &["dry_run"]],
+        |c| Box::pin(rollover::roll_over(c)),
+    ),
+    route(GET_POST, &["/_refresh", "/{index}/_refresh"], &[EXPRESSION], |c| {
+        Box::pin(maintenance::refresh(c))
+    }),
+    route(
+        GET_POST,
+        &["/_flush", "/{index}/_flush"],
+        &[EXPRESSION, &["force", "wait_if_ongoing"]],
+        |c| Box::pin(maintenance::flush(c)),
+    ),
+    route(
+        POST,
+        &["/_forcemerge", "/{index}/_forcemerge"],
+        &[EXPRESSION, &["flush", "max_num_segments", "only_expunge_deletes"]],
+        |c| Box::pin(maintenance::force_merge(c)),
+    ),
+    // Documents.
+    route(PUT_POST, &["/_bulk", "/{index}/_bulk"], &[bulk::KNOWN, WRITE], |c| {
+        Box::pin(bulk::bulk(c))
+    }),
+    route(POST, &["/{index}/_doc"], &[WRITE], |c| Box::pin(document::index(c))),
+    route(PUT_POST, &["/{index}/_doc/{id}"], &[WRITE], |c| Box::pin(document::index(c))),
+    route(PUT_POST, &["/{index}/_create/{id}"], &[WRITE], |c| Box::pin(document::create(c))),
+    route(POST, &["/{index}/_update/{id}"], &[WRITE, document::UPDATE], |c| {
+        Box::pin(document::update(c))
+    }),
+    route(READ, &["/{index}/_doc/{id}"], &[document::READ], |c| Box::pin(document::get(c))),
+    route(READ, &["/{index}/_source/{id}"], &[document::READ], |c| {
+        Box::pin(document::get_source(c))
+    }),
+    route(DELETE, &["/{index}/_doc/{id}"], &[WRITE], |c| Box::pin(document::delete(c))),
+    route(GET_POST, &["/_count", "/{index}/_count"], &[maintenance::COUNT, EXPRESSION], |c| {
+        Box::pin(maintenance::count(c))
+    }),
+    route(GET_POST, &["/_search", "/{index}/_search"], &[search::SEARCH, EXPRESSION], |c| {
+        Box::pin(search::search_one(c))
+    }),
+    route(GET_POST, &["/_msearch", "/{index}/_msearch"], &[search::MSEARCH, EXPRESSION], |c| {
+        Box::pin(search::search_many(c))
+    }),
+    // Recovery and following.
+    route(
+        GET,
+        &["/_recovery", "/{index}/_recovery"],
+        &[&["active_only", "detailed"], EXPRESSION],
+        |c| Box::pin(recovery::recovery(c)),
+    ),
+    route(GET, &["/_remote/info"], &[], |c| Box::pin(remote::info(c))),
+    route(PUT, &["/{index}/_ccr/follow"], &[ACTIVE, MANAGED], |c| Box::pin(ccr::follow(c))),
+    route(POST, &["/{index}/_ccr/pause_follow"], &[MANAGED], |c| Box::pin(ccr::pause(c))),
+    route(POST, &["/{index}/_ccr/resume_follow"], &[MANAGED], |c| Box::pin(ccr::resume(c))),
+    route(POST, &["/{index}/_ccr/unfollow"], &[MANAGED], |c| Box::pin(ccr::unfollow(c))),
+    route(POST, &["/{index}/_ccr/forget_follower"], &[MANAGED], |c| {
+        Box::pin(ccr::forget_follower(c))
+    }),
+    route(GET, &["/_ccr/info", "/{index}/_ccr/info"], &[MANAGED], |c| Box::pin(ccr::info(c))),
+    route(GET, &["/_ccr/stats", "/{index}/_ccr/stats"], &[MANAGED], |c| Box::pin(ccr::stats(c))),
+    route(GET, &["/_ccr/auto_follow", "/_ccr/auto_follow/{name}"], &[MANAGED], |c| {
+        Box::pin(auto_follow::get(c))
+    }),
+    route(PUT, &["/_ccr/auto_follow/{name}"], &[MANAGED], |c| Box::pin(auto_follow::put(c))),
+    route(DELETE, &["/_ccr/auto_follow/{name}"], &[MANAGED], |c| Box::pin(auto_follow::delete(c))),
+    route(POST, &["/_ccr/auto_follow/{name}/pause"], &[MANAGED], |c| {
+        Box::pin(auto_follow::pause(c))
+    }),
+    route(POST, &["/_ccr/auto_follow/{name}/resume"], &[MANAGED], |c| {
+        Box::pin(auto_follow::resume(c))
+    }),
+    route(
+        GET,
+        &["/_narrows/digest", "/{index}/_narrows/digest"],
+        &[&["replicas"], EXPRESSION],
+        |c| Box::pin(digest::digest(c)),
+    ),
+    route(GET, &["/{index}/_narrows/copies"], &[EXPRESSION], |c| Box::pin(digest::copies(c))),
+    route(POST, &["/{index}/_narrows/run"], &[run::KNOWN], |c| Box::pin(run::index(c))),
+    // For people.
+    route(GET, &["/_cat"], &[], |c| Box::pin(cat::list(c))),
+    route(
+        GET,
+        &["/_cat/aliases", "/_cat/aliases/{name}"],
+        &[TABLE, LOCAL, &["expand_wildcards"]],
+        |c| Box::pin(alias::cat(c)),
+    ),
+    route(GET, &["/_cat/health"], &[TABLE, LOCAL, &["ts"]], |c| Box::pin(cat::health(c))),
+    route(GET, &["/_cat/nodes"], &[TABLE, LOCAL, &["full_id"]], |c| Box::pin(cat::nodes(c))),
+    route(
+        GET,
+        &["/_cat/recovery", "/_cat/recovery/{index}"],
+        &[TABLE, &["active_only", "detailed"]],
+        |c| Box::pin(cat::recovery(c)),
+    ),
+    route(
+        GET,
+        &["/_cat/indices", "/_cat/indices/{index}"],
+        &[TABLE, LOCAL, EXPRESSION, &["health", "include_unloaded_segments", "pri"]],
+        |c| Box::pin(cat_shards::indices(c)),
+    ),
+    route(
+        GET,
+        &["/_cat/thread_pool", "/_cat/thread_pool/{pools}"],
+        &[TABLE, LOCAL, &["size", "thread_pool_patterns"]],
+        |c| Box::pin(cat_thread_pool::thread_pool(c)),
+    ),
+    route(GET, &["/_cat/shards", "/_cat/shards/{index}"], &[TABLE, LOCAL], |c| {
+        Box::pin(cat_shards::shards(c))
+    }),
+];
+
+type Methods = BTreeMap<&'static str, &'static Route>;
+
+fn router() -> &'static matchit::Router<Methods> {
+    static ROUTER: OnceLock<matchit::Router<Methods>> = OnceLock::new();
+    ROUTER.get_or_init(|| {
+        let mut by_path: BTreeMap<&str, Methods> = BTreeMap::new();
+        for route in ROUTES {
+            for path in route.paths {
+                let methods = by_path.entry(path).or_default();
+                for method in route.methods {
+                    let before = methods.insert(method, route);
+                    assert!(before.is_none(), "{method} {path} stands twice in the table");
+                }
+            }
+        }
+        let mut router = matchit::Router::new();
+        for (path, methods) in by_path {
+            router.insert(path, methods).expect("the paths of the table go together");
+        }
+        router
+    })
+}
+
+fn split(path: &str) -> (&str, &str) {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let trimmed = path.trim_end_matches('/');
+    (if trimmed.is_empty() { "/" } else { trimmed }, query)
+}
+
+/// What matches a path. Names of indices do not begin with `_`, but `_all` does.
+fn find(path: &str) -> Option<matchit::Match<'static, '_, &'static Methods>> {
+    let found = router().at(path).ok()?;
+    let index = found.params.get("index").unwrap_or_default();
+    (!index.starts_with('_') || index.starts_with("_all")).then_some(found)
+}
+
+/// The methods that a path allows; none for an unknown one.
+pub(super) fn allowed(path: &str) -> Vec<&'static str> {
+    find(split(path).0).map(|found| found.value.keys().copied().collect()).unwrap_or_default()
+}
+
+/// Answers a request.
+pub(super) async fn answer(node: &Node, request: RestRequest) -> RestResponse {
+    let (path, query) = split(&request.path);
+    let is_head = request.method == "HEAD";
+    let is_cat = path.starts_with("/_cat");
+    let read = Query::parse(query).and_then(|query| Ok((Look::read(&query, is_cat)?, query)));
+    let (look, query) = match read {
+        Ok(read) => read,
+        Err(failure) => return Look::default().render(Err(failure), is_head),
+    };
+    let prepared = prepare(node, &request, path, query);
+    let reply = match prepared {
+        Ok((run, call)) => run(call).await,
+        Err(failure) => Err(failure),
+    };
+    look.render(reply, is_head)
+}
+
+fn prepare(
+    node: &Node,
+    request: &RestRequest,
+    path: &str,
+    query: Query,
+) -> Result<(Handler, Call), Failure> {
+    let method = request.method.as_str();
+    let found = find(path).ok_or_else(|| unknown(path, method))?;
+    let route = found.value.get(method).ok_or_else(|| {
+        let allowed = found.value.keys().copied().collect::<Vec<_>>().join(", ");
+        let reason = format!(
+            "Incorrect HTTP method for uri [{path}] and method [{method}], allowed: [{allowed}]"
+        );
+        Failure::new(405, "method_not_allowed_exception", reason)
+    })?;
+    query.check(path, route.known)?;
+    let decoded = |(name, part): (&str, &str)| Ok((name.to_owned(), percent_decode(part)?));
+    let parts = found.params.iter().map(decoded).collect::<Result<_, Failure>>()?;
+    let body = request.body.clone();
+    Ok((route.run, Call { node: node.clone(), parts, query, body }))
+}
+
+/// No route: says so, and which one was probably meant.
+fn unknown(path: &str, method: &str) -> Failure {
+    let known = ROUTES.iter().flat_map(|route| route.paths.iter().copied());
+    let plain = known.filter(|known| known.len() > 1 && !known.contains('{'));
+    let hint = match nearest(path, plain).first() {
+        Some(near) => format!("; did you mean [{near}]?"),
+        None => String::new(),
+    };
+    bad_request(format!("no handler found for uri [{path}] and method [{method}]{hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_leads_to_its_own_route() {
+        for route in ROUTES {
+            for path in route.paths {
+                let concrete = path.replace("{index}", "logs").replace(['{', '}'], "");
+                let found = find(&concrete).unwrap_or_else(|| panic!("{concrete}"));
+                for method in route.methods {
+                    assert!(found.value[method].paths.contains(path), "{method} {concrete}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parts_may_hold_an_encoded_slash() {
+        let found = find("/logs/_doc/a%2Fb").unwrap();
+        assert_eq!(found.params.get("id"), Some("a%2Fb"));
+        assert!(find("/logs/_doc/a/b").is_none());
+        assert_eq!(split("/logs/?pretty"), ("/logs", "pretty"));
+        assert_eq!(split("/"), ("/", ""));
+    }
+
+    #[test]
+    fn unknown_paths_and_methods_are_named() {
+        assert!(find("/_clutser").is_none(), "no index has such a name");
+        assert!(find("/_all").is_some());
+        assert_eq!(
+            unknown("/_cluster/helth", "GET").reason,
+            "no handler found for uri [/_cluster/helth] and method [GET]; did you mean \
+             [/_cluster/health]?"
+        );
+        assert_eq!(allowed("/_cluster/settings?pretty"), ["GET", "PUT"]);
+        assert_eq!(allowed("/nowhere/to/go"), Vec::<&str>::new());
+    }
+}

@@ -1,0 +1,450 @@
+//! `_search`, `_msearch`, and `_count` by a query.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use query::aggregation::render;
+use serde_json::{Map, Value, json};
+
+use query::{
+    SearchRequest, SortTarget, SortValue, TrackTotalHits, parse_search, parse_sort,
+    parse_track_total_hits,
+};
+
+use super::answer::Reply;
+use super::error::{bad_request, cause_json, error_json, not_supported};
+use super::names::indices;
+use super::parameters::Query;
+use super::router::Call;
+use engine::search::{Hit, Outcome, Preference, SearchJob, ShardFailure, search};
+use engine::transport::Failure;
+
+/// Parameters of `_search`. Some are known so that they are refused in words.
+pub(super) const SEARCH: &[&str] = &[
+    "_source",
+    "_source_excludes",
+    "_source_includes",
+    "allow_partial_search_results",
+    "batched_reduce_size",
+    "ccs_minimize_roundtrips",
+    "explain",
+    "from",
+    "max_concurrent_shard_requests",
+    "pre_filter_shard_size",
+    "preference",
+    "q",
+    "request_cache",
+    "rest_total_hits_as_int",
+    "scroll",
+    "search_type",
+    "seq_no_primary_term",
+    "size",
+    "sort",
+    "terminate_after",
+    "timeout",
+    "track_scores",
+    "track_total_hits",
+    "typed_keys",
+    "version",
+];
+
+/// Parameters of `_msearch`.
+pub(super) const MSEARCH: &[&str] = &[
+    "ccs_minimize_roundtrips",
+    "max_concurrent_searches",
+    "max_concurrent_shard_requests",
+    "pre_filter_shard_size",
+    "rest_total_hits_as_int",
+    "search_type",
+    "typed_keys",
+];
+
+/// Searches of one `_msearch`, at most.
+const MAX_SEARCHES: usize = 10_000;
+/// Bytes of the body of one search. Those of `_msearch` count each for itself.
+const MAX_SEARCH_BYTES: usize = 10 << 20;
+
+/// `GET /{index}/_search`.
+pub(super) async fn search_one(call: Call) -> Result<Reply, Failure> {
+    let body = call.body.clone();
+    let (job, as_int) = job(&call, call.indices(), &call.query, &body)?;
+    answer(&call, job, as_int).await
+}
+
+fn check_size(body: &[u8]) -> Result<(), Failure> {
+    if body.len() <= MAX_SEARCH_BYTES {
+        return Ok(());
+    }
+    Err(bad_request(format!(
+        "the body of the search has [{}] bytes, more than [{MAX_SEARCH_BYTES}]; send fewer terms",
+        body.len()
+    )))
+}
+
+/// What is to be searched, by body and parameters; and whether the total is to be a bare number.
+fn job(
+    call: &Call,
+    expression: Option<&str>,
+    query: &Query,
+    body: &[u8],
+) -> Result<(SearchJob, bool), Failure> {
+    check_size(body)?;
+    refuse(query)?;
+    let mut request = parse_search(body)?;
+    parameters(query, &mut request)?;
+    let state = call.state();
+    let names = indices(&state, expression, query)?;
+    // As in the field: what shows hits is not kept unless that is asked for.
+    let mut cached = request.size == 0;
+    for name in &names {
+        let settings = state.indices[name].typed_settings();
+        cached &= settings.requests_cache_enable();
+        let window = settings.max_result_window() as usize;
+        let reach = request.from.saturating_add(request.size);
+        if reach > window {
+            return Err(bad_request(format!(
+                "Result window is too large, from + size must be less than or equal to: [{window}] but was \
+                 [{reach}]. This limit can be set by changing the [index.max_result_window] index level setting; \
+                 or go on with search_after."
+            )));
+        }
+    }
+    request.cached = query.flag("request_cache", cached)?;
+    let preference = Preference::parse(query.get("preference").unwrap_or_default())?;
+    let default = call.node.core().settings().search_default_allow_partial_results();
+    let allow_partial = query.flag("allow_partial_search_results", default)?;
+    let as_int = query.flag("rest_total_hits_as_int", false)?;
+    let request = Arc::new(request);
+    Ok((SearchJob { indices: names, request, preference, fresh: false, allow_partial }, as_int))
+}
+
+/// Refuses what the engine does not have.
+fn refuse(query: &Query) -> Result<(), Failure> {
+    for name in ["q", "scroll", "terminate_after"] {
+        if query.get(name).is_some() {
+            let what = format!("searching with [{name}]");
+            return Err(not_supported(
+                &what,
+                "send a query in the body, and go on with search_after",
+            ));
+        }
+    }
+    for name in ["explain", "typed_keys"] {
+        if query.flag(name, false)? {
+            return Err(not_supported(&format!("[{name}]"), "leave it out"));
+        }
+    }
+    match query.get("search_type") {
+        None | Some("" | "query_then_fetch") => Ok(()),
+        Some(other) => {
+            let what = format!("search_type [{other}]");
+            Err(not_supported(
+                &what,
+                "send query_then_fetch, which scores each shard by its own statistics",
+            ))
+        }
+    }
+}
+
+/// Parameters of the path stand above the body.
+fn parameters(query: &Query, request: &mut SearchRequest) -> Result<(), Failure> {
+    if let Some(from) = query.number("from")? {
+        request.from = from;
+    }
+    if let Some(size) = query.number("size")? {
+        request.size = size;
+    }
+    if let Some(text) = query.get("sort") {
+        request.sort = parse_sort(text)?;
+    }
+    if let Some(text) = query.get("track_total_hits") {
+        let wrong =
+            || bad_request(format!("failed to parse parameter [track_total_hits]: [{text}]"));
+        request.track_total_hits = parse_track_total_hits(text).ok_or_else(wrong)?;
+    }
+    if query.get("timeout").is_some_and(|text| text != "-1") {
+        request.timeout_ms = Some(query.duration("timeout", Duration::ZERO)?.as_millis() as u64);
+    }
+    request.track_scores = query.flag("track_scores", request.track_scores)?;
+    request.version = query.flag("version", request.version)?;
+    request.seq_no_primary_term = query.flag("seq_no_primary_term", request.seq_no_primary_term)?;
+    let list = |text: &str| text.split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect();
+    match query.get("_source") {
+        None => {}
+        Some("true" | "") => request.source.enabled = true,
+        Some("false") => request.source.enabled = false,
+        Some(includes) => request.source.includes = list(includes),
+    }
+    if let Some(includes) = query.get("_source_includes") {
+        request.source.includes = list(includes);
+    }
+    if let Some(excludes) = query.get("_source_excludes") {
+        request.source.excludes = list(excludes);
+    }
+    Ok(())
+}
+
+async fn answer(call: &Call, job: SearchJob, as_int: bool) -> Result<Reply, Failure> {
+    let request = job.request.clone();
+    match search(call.node.search(), job).await {
+        Ok(outcome) => {
+            let max_buckets = call.node.core().settings().search_max_buckets() as usize;
+            Ok(Reply::written(200, written(&request, outcome, as_int, max_buckets)?))
+        }
+        Err(failures) => Ok(failed(&failures)),
+    }
+}
+
+/// The answer, with sources byte for byte.
+fn written(
+    request: &SearchRequest,
+    outcome: Outcome,
+    as_int: bool,
+    max_buckets: usize,
+) -> Result<Vec<u8>, Failure> {
+    let sources = outcome.hits.iter().filter_map(|hit| hit.document.source.as_ref());
+    let sources_bytes: usize = sources.map(|source| source.len()).sum();
+    let mut text = Vec::with_capacity(512 + 256 * outcome.hits.len() + sources_bytes);
+    let total = match (request.track_total_hits, as_int) {
+        (TrackTotalHits::No, _) => None,
+        (_, true) => Some(json!(outcome.total)),
+        (_, false) => {
+            let relation = if outcome.more { "gte" } else { "eq" };
+            Some(json!({ "value": outcome.total, "relation": relation }))
+        }
+    };
+    text.extend_from_slice(
+        format!(
+            "{{\"took\":{},\"timed_out\":{},\"_shards\":{},\"hits\":{{",
+            outcome.took.as_millis(),
+            outcome.timed_out,
+            shards_json(outcome.shards, &outcome.failures)
+        )
+        .as_bytes(),
+    );
+    if let Some(total) = total {
+        text.extend_from_slice(format!("\"total\":{total},").as_bytes());
+    }
+    let max_score = json!(outcome.max_score.filter(|_| shows_scores(request)));
+    text.extend_from_slice(format!("\"max_score\":{max_score},\"hits\":[").as_bytes());
+    for (at, hit) in outcome.hits.iter().enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        write_hit(&mut text, request, hit);
+    }
+    text.extend_from_slice(b"]}");
+    if !request.aggregations.is_empty() {
+        text.extend_from_slice(b",\"aggregations\":");
+        render(&request.aggregations, outcome.aggregations, max_buckets, &mut text)?;
+    }
+    text.push(b'}');
+    Ok(text)
+}
+
+fn shows_scores(request: &SearchRequest) -> bool {
+    let by_score = request.sort.iter().any(|key| key.target == SortTarget::Score);
+    request.sort.is_empty() || by_score || request.track_scores
+}
+
+fn write_hit(text: &mut Vec<u8>, request: &SearchRequest, hit: &Hit) {
+    let (index, id) = (json!(hit.index), json!(hit.document.id));
+    text.extend_from_slice(format!("{{\"_index\":{index},\"_id\":{id}").as_bytes());
+    if request.version {
+        text.extend_from_slice(format!(",\"_version\":{}", hit.document.version).as_bytes());
+    }
+    if request.seq_no_primary_term {
+        let (seq_no, term) = (hit.document.seq_no, hit.primary_term);
+        text.extend_from_slice(
+            format!(",\"_seq_no\":{seq_no},\"_primary_term\":{term}").as_bytes(),
+        );
+    }
+    text.extend_from_slice(format!(",\"_score\":{}", json!(hit.found.score)).as_bytes());
+    if let Some(source) = &hit.document.source {
+        text.extend_from_slice(b",\"_source\":");
+        text.extend_from_slice(source);
+    }
+    if !request.sort.is_empty() {
+        let values: Vec<Value> = hit.found.sort.iter().map(SortValue::json).collect();
+        text.extend_from_slice(format!(",\"sort\":{}", json!(values)).as_bytes());
+    }
+    text.push(b'}');
+}
+
+fn failure_json(failure: &ShardFailure) -> Value {
+    let mut object = json!({
+        "shard": failure.shard,
+        "index": failure.index,
+        "reason": cause_json(&failure.failure),
+    });
+    if let Some(node) = &failure.node {
+        object["node"] = json!(node);
+    }
+    object
+}
+
+/// `_shards` of the answer to a search.
+fn shards_json(total: usize, failures: &[ShardFailure]) -> Value {
+    let mut shards = json!({
+        "total": total,
+        "successful": total - failures.len(),
+        "skipped": 0,
+        "failed": failures.len(),
+    });
+    if !failures.is_empty() {
+        shards["failures"] = failures.iter().map(failure_json).collect();
+    }
+    shards
+}
+
+/// A search without an answer: the causes, and for each shard why.
+fn failed(failures: &[ShardFailure]) -> Reply {
+    // What the request is to blame for says so, before what may pass.
+    let status = failures.iter().map(|f| f.failure.status).min().unwrap_or(503).max(400);
+    let status = if failures.iter().any(|f| f.failure.status == 429) { 429 } else { status };
+    let mut causes: Vec<Value> = Vec::new();
+    for failure in failures {
+        let mut cause = cause_json(&failure.failure);
+        cause["index"] = json!(failure.index);
+        if !causes.contains(&cause) {
+            causes.push(cause);
+        }
+    }
+    let reason = match failures.first() {
+        Some(_) if status != 503 => "all shards failed",
+        _ => "shards failed, and partial results are not allowed or there are none",
+    };
+    let error = json!({
+        "root_cause": causes,
+        "type": "search_phase_execution_exception",
+        "reason": reason,
+        "phase": "query",
+        "grouped": true,
+        "failed_shards": failures.iter().map(failure_json).collect::<Vec<_>>(),
+    });
+    Reply::with(status, json!({ "error": error, "status": status }))
+}
+
+/// `POST /{index}/_msearch`: a line about each search, and a line with its body.
+pub(super) async fn search_many(call: Call) -> Result<Reply, Failure> {
+    refuse(&call.query)?;
+    let began = call.node.core().env.now();
+    let text = call.body.clone();
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let mut jobs = Vec::new();
+    while let Some(head) = lines.next() {
+        if head.is_empty() && lines.clone().all(<[u8]>::is_empty) {
+            break;
+        }
+        let body = lines.next().ok_or_else(|| {
+            bad_request("the last search has no body; each search is two lines, and the last ends with a newline")
+        })?;
+        if jobs.len() == MAX_SEARCHES {
+            return Err(bad_request(format!("more than [{MAX_SEARCHES}] searches in one request")));
+        }
+        let (expression, query) = read_head(&call, head)?;
+        jobs.push(job(&call, expression.as_deref(), &query, body));
+    }
+    if jobs.is_empty() {
+        return Err(bad_request("no requests added; each search is two lines"));
+    }
+    let mut text = Vec::new();
+    // One after another: each spreads over its shards by itself, and the answer has their order.
+    for (at, job) in jobs.into_iter().enumerate() {
+        let reply = match job {
+            Ok((job, as_int)) => answer(&call, job, as_int).await,
+            Err(failure) => Err(failure),
+        };
+        if at > 0 {
+            text.push(b',');
+        }
+        write_response(&mut text, reply);
+    }
+    let took = (call.node.core().env.now() - began).as_millis();
+    let mut whole = format!("{{\"took\":{took},\"responses\":[").into_bytes();
+    whole.append(&mut text);
+    whole.extend_from_slice(b"]}");
+    Ok(Reply::written(200, whole))
+}
+
+fn write_response(text: &mut Vec<u8>, reply: Result<Reply, Failure>) {
+    use super::answer::Body;
+    match reply {
+        Ok(Reply { status, body: Body::Written(mut json) }) => {
+            json.pop();
+            text.append(&mut json);
+            text.extend_from_slice(format!(",\"status\":{status}}}").as_bytes());
+        }
+        Ok(Reply { body: Body::Json(value), .. }) => {
+            text.extend_from_slice(value.to_string().as_bytes())
+        }
+        Ok(Reply { body: Body::Text(_), .. }) => text.extend_from_slice(b"null"),
+        Err(failure) => text.extend_from_slice(error_json(&failure).to_string().as_bytes()),
+    }
+}
+
+/// The line about a search: which indices, and parameters as in the path of `_search`.
+fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query), Failure> {
+    let mut expression = call.indices().map(str::to_owned);
+    let mut query = Query::default();
+    if call.query.flag("rest_total_hits_as_int", false)? {
+        query.set("rest_total_hits_as_int", "true");
+    }
+    let line = line.trim_ascii();
+    if line.is_empty() {
+        return Ok((expression, query));
+    }
+    let head: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
+        bad_request(format!("the line about a search is no JSON object: {error}"))
+    })?;
+    for (name, value) in head {
+        let text = match &value {
+            Value::String(text) => text.clone(),
+            Value::Array(items) => {
+                let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+                texts.join(",")
+            }
+            other => other.to_string(),
+        };
+        match name.as_str() {
+            "index" | "indices" => expression = Some(text),
+            "preference"
+            | "search_type"
+            | "allow_partial_search_results"
+            | "ignore_unavailable"
+            | "allow_no_indices"
+            | "expand_wildcards"
+            | "request_cache" => query.set(&name, &text),
+            _ => {
+                return Err(bad_request(format!(
+                    "key [{name}] is not supported in the metadata section"
+                )));
+            }
+        }
+    }
+    Ok((expression, query))
+}
+
+/// Counts by a query: a search that wants no hits.
+pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply, Failure> {
+    let request = SearchRequest {
+        query,
+        size: 0,
+        track_total_hits: TrackTotalHits::All,
+        ..SearchRequest::default()
+    };
+    let job = SearchJob {
+        indices: indices(&call.state(), call.indices(), &call.query)?,
+        request: Arc::new(request),
+        preference: Preference::parse(call.query.get("preference").unwrap_or_default())?,
+        fresh: true,
+        allow_partial: true,
+    };
+    match search(call.node.search(), job).await {
+        Ok(outcome) => {
+            let shards = shards_json(outcome.shards, &outcome.failures);
+            Ok(json!({ "count": outcome.total, "_shards": shards }).into())
+        }
+        Err(failures) => Ok(failed(&failures)),
+    }
+}

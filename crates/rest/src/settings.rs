@@ -1,0 +1,91 @@
+//! `_cluster/settings`.
+
+use serde_json::{Value, json};
+
+use super::answer::Reply;
+use super::router::Call;
+use engine::settings::{
+    Scope, SettingsMap, Update, When, check_update, cluster_settings, flat, nested,
+    parse_cluster_update,
+};
+use engine::state::Event;
+use engine::transport::Failure;
+
+/// `GET /_cluster/settings`.
+pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let include_defaults = call.query.flag("include_defaults", false)?;
+    let flat_settings = call.query.flag("flat_settings", false)?;
+    let mut answer =
+        cluster_settings(&state.persistent, &state.transient, include_defaults, flat_settings);
+    if include_defaults {
+        // What a node is configured with stands where the default would.
+        for (name, text) in &call.node.core().config.settings {
+            if !state.persistent.contains_key(name) && !state.transient.contains_key(name) {
+                let one = SettingsMap::from([(name.clone(), text.clone())]);
+                let one = if flat_settings { flat(&one) } else { nested(&one) };
+                merge(&mut answer["defaults"], one);
+            }
+        }
+    }
+    Ok(answer.into())
+}
+
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (name, value) in from {
+                merge(into.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from,
+    }
+}
+
+/// `PUT /_cluster/settings`.
+pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
+    let flat_settings = call.query.flag("flat_settings", false)?;
+    let update = parse_cluster_update(&call.needed_json()?)?;
+    let echo = json!({
+        "acknowledged": true,
+        "persistent": given(&update.persistent, flat_settings)?,
+        "transient": given(&update.transient, flat_settings)?,
+    });
+    let (persistent, transient) = (update.persistent, update.transient);
+    call.node.core().submit(Event::PutClusterSettings { persistent, transient }).await?;
+    Ok(echo.into())
+}
+
+/// What an update sets, as it is kept. What it takes back is not shown.
+fn given(update: &Update, flat_settings: bool) -> Result<Value, Failure> {
+    let checked = check_update(Scope::Cluster, When::Running, update)?;
+    let map: SettingsMap =
+        checked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    Ok(if flat_settings { flat(&map) } else { nested(&map) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_what_is_set_in_its_own_words() {
+        let update = Update::from([
+            ("indices.recovery.chunk_size".to_owned(), Some("1024kb".to_owned())),
+            ("transport.compress".to_owned(), None),
+        ]);
+        let flat = given(&update, true).unwrap();
+        assert_eq!(flat, json!({"indices.recovery.chunk_size": "1mb"}));
+        let nested = given(&update, false).unwrap();
+        assert_eq!(nested, json!({"indices": {"recovery": {"chunk_size": "1mb"}}}));
+        let unknown = Update::from([("no.such".to_owned(), None)]);
+        assert_eq!(given(&unknown, true).unwrap_err().status, 400);
+    }
+
+    #[test]
+    fn merges_at_every_depth() {
+        let mut into = json!({"a": {"b": "1", "c": "2"}});
+        merge(&mut into, json!({"a": {"b": "3"}, "d": "4"}));
+        assert_eq!(into, json!({"a": {"b": "3", "c": "2"}, "d": "4"}));
+    }
+}

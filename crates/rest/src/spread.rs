@@ -1,0 +1,181 @@
+//! Questions to many shards or nodes at once.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::error::cause_json;
+use engine::Node;
+use engine::state::{ClusterState, ShardRouting};
+use engine::transport::unexpected;
+use engine::transport::{Class, Failure, Request, Response, ShardAction, ShardAnswer};
+
+/// A copy that is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) index: String,
+    pub(super) shard: u32,
+    pub(super) primary: bool,
+    /// Its node; none where the shard has no started copy of the kind that is asked.
+    pub(super) node: Option<String>,
+}
+
+/// Every started copy.
+pub(super) fn started(state: &ClusterState, indices: &[String]) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (index, shard, routing) in shards_of(state, indices) {
+        for copy in routing.copies.iter().filter(|copy| copy.is_started()) {
+            let node = copy.node.clone();
+            places.push(Place { index: index.to_owned(), shard, primary: copy.primary, node });
+        }
+    }
+    places
+}
+
+/// The primary of every shard, also of those that have none started.
+pub(super) fn primaries(state: &ClusterState, indices: &[String]) -> Vec<Place> {
+    shards_of(state, indices)
+        .map(|(index, shard, routing)| {
+            let node = routing.started_primary().and_then(|primary| primary.node.clone());
+            Place { index: index.to_owned(), shard, primary: true, node }
+        })
+        .collect()
+}
+
+/// Copies of every shard that there should be.
+pub(super) fn copies(state: &ClusterState, indices: &[String]) -> usize {
+    shards_of(state, indices).map(|(_, _, routing)| routing.copies.len()).sum()
+}
+
+/// The shards of these indices: index, number, shard.
+fn shards_of<'a>(
+    state: &'a ClusterState,
+    indices: &'a [String],
+) -> impl Iterator<Item = (&'a str, u32, &'a ShardRouting)> {
+    let known = indices.iter().filter_map(|index| state.routing.get_key_value(index));
+    known.flat_map(|(index, shards)| {
+        (0..).zip(shards.iter()).map(move |(number, shard)| (index.as_str(), number, shard))
+    })
+}
+
+/// What was answered for each place, in their order.
+pub(super) type Answers = Vec<(Place, Result<ShardAnswer, Failure>)>;
+
+/// Asks every place at once. The indices of `places` come from [`super::names::indices`].
+pub(super) async fn on_shards(
+    node: &Node,
+    places: Vec<Place>,
+    action: &ShardAction,
+    limit: Duration,
+) -> Answers {
+    let calls: Vec<_> = places
+        .into_iter()
+        .map(|place| {
+            let (node2, place2, action) = (node.clone(), place.clone(), action.clone());
+            let call = node
+                .core()
+                .env
+                .spawn("asks a shard", async move { ask(&node2, &place2, action, limit).await });
+            (place, call)
+        })
+        .collect();
+    let mut answers = Vec::with_capacity(calls.len());
+    for (place, call) in calls {
+        answers.push((place, call.await.unwrap_or_else(|_| Err(unexpected()))));
+    }
+    answers
+}
+
+/// Asks one copy.
+pub(super) async fn ask(
+    node: &Node,
+    place: &Place,
+    action: ShardAction,
+    limit: Duration,
+) -> Result<ShardAnswer, Failure> {
+    let address = place.node.as_deref().and_then(|name| node.core().address_of(name));
+    let address = address.ok_or_else(|| {
+        let why = "has no started primary; see _cluster/allocation/explain";
+        Failure::unavailable(&place.index, place.shard, why)
+    })?;
+    let request = Request::Shard(place.index.clone(), place.shard, action);
+    match node.core().call(&address, Class::Control, request, limit).await? {
+        Response::Shard(answer) => Ok(answer),
+        _ => Err(unexpected()),
+    }
+}
+
+/// `_shards` of an answer: of `total` copies, those that were asked and answered.
+pub(super) fn shards_json(total: usize, answers: &Answers) -> Value {
+    let failures: Vec<Value> = answers
+        .iter()
+        .filter_map(|(place, answer)| {
+            let failure = answer.as_ref().err()?;
+            Some(json!({
+                "index": place.index,
+                "shard": place.shard,
+                "node": place.node,
+                "status": failure.status,
+                "reason": cause_json(failure),
+            }))
+        })
+        .collect();
+    let mut shards = json!({
+        "total": total,
+        "successful": answers.len() - failures.len(),
+        "failed": failures.len(),
+    });
+    if !failures.is_empty() {
+        shards["failures"] = json!(failures);
+    }
+    shards
+}
+
+/// Asks the nodes of these names at once, each for JSON. In the order of the names.
+pub(super) async fn on_nodes(
+    node: &Node,
+    names: Vec<String>,
+    request: &Request,
+    limit: Duration,
+) -> Vec<(String, Result<Value, Failure>)> {
+    let calls: Vec<_> = names
+        .into_iter()
+        .map(|name| {
+            let (node2, name2, request) = (node.clone(), name.clone(), request.clone());
+            let call = node.core().env.spawn("asks a node", async move {
+                let address = node2.core().address_of(&name2).ok_or_else(|| gone(&name2))?;
+                match node2.core().call(&address, Class::Control, request, limit).await? {
+                    Response::Json(text) => serde_json::from_str(&text).map_err(|_| unexpected()),
+                    _ => Err(unexpected()),
+                }
+            });
+            (name, call)
+        })
+        .collect();
+    let mut answers = Vec::with_capacity(calls.len());
+    for (name, call) in calls {
+        answers.push((name, call.await.unwrap_or_else(|_| Err(unexpected()))));
+    }
+    answers
+}
+
+fn gone(name: &str) -> Failure {
+    Failure::new(503, "node_not_connected_exception", format!("node [{name}] has left the cluster"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_what_failed() {
+        let place = |shard| Place { index: "a".into(), shard, primary: true, node: None };
+        let failure = Failure::unavailable("a", 1, "has no started primary");
+        let answers = vec![(place(0), Ok(ShardAnswer::Done)), (place(1), Err(failure))];
+        let shards = shards_json(4, &answers);
+        assert_eq!((&shards["total"], &shards["successful"]), (&json!(4), &json!(1)));
+        assert_eq!(shards["failures"][0]["shard"], 1);
+        assert_eq!(shards["failures"][0]["reason"]["type"], "unavailable_shards_exception");
+        assert_eq!(shards_json(1, &vec![(place(0), Ok(ShardAnswer::Done))]).get("failures"), None);
+    }
+}
