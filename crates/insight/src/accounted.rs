@@ -8,9 +8,9 @@ use crate::trace::Trace;
 use crate::verdict::Verdict;
 use crate::words::{self, percent};
 
-/// A share from which on a second limit is what comes next, whatever ceilings say.
+/// A second limit with at least this share of the time comes next, whatever ceilings say.
 const STRONG: f64 = 0.2;
-/// A share from which on a second limit counts as close, where no ceiling is known.
+/// Where no ceiling is known, a second limit with at least this share of the time is close.
 const NEAR: f64 = 0.1;
 /// A sentence may claim a ceiling only if the measured rate stayed below it, give or take this.
 const TOLERANCE: f64 = 1.05;

@@ -1,4 +1,4 @@
-//! What the settings and the link allow at most, whatever the software does.
+//! The highest rates that the settings and the link allow.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct Ceiling {
     pub text: String,
 }
 
-/// The bounds of one variant. Whatever is not recorded is none and bounds nothing.
+/// The bounds of one variant. A value that is not recorded is none and sets no bound.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bounds {
     /// Chunk size, where it is fixed.
@@ -54,8 +54,8 @@ fn setting<'a>(settings: &'a BTreeMap<String, String>, name: &str) -> Option<&'a
 }
 
 impl Bounds {
-    /// Reads the bounds of a variant from its settings, the manifest and its samples, and from what was measured where
-    /// nodes received one after another.
+    /// Reads the bounds of a variant from its settings, the manifest and its samples. The row says whether nodes
+    /// received side by side or one after another.
     pub(crate) fn read(
         manifest: &Manifest,
         row: &Row,
@@ -96,8 +96,8 @@ impl Bounds {
         }
     }
 
-    /// Bytes a second of one shard by Little's law: bytes in flight over the round trip. Of a chunk that is larger than a
-    /// connection's window, a window is in flight.
+    /// Bytes a second of one shard by Little's law: bytes in flight over the round trip. If a chunk is larger than the
+    /// connection's window, only a window of it is in flight.
     pub fn latency_bytes_per_s_a_shard(&self) -> Option<f64> {
         let chunk = self.chunk_bytes?.min(self.window_bytes.unwrap_or(u64::MAX));
         let in_flight = chunk as f64 * f64::from(self.chunks_in_flight?);

@@ -5,7 +5,7 @@ use record::{CatchUp, FollowFigures, units};
 use crate::variant::VariantFollow;
 use crate::words;
 
-/// What the first variant's waits came to, and whether anything was lost in any.
+/// The first variant's longest wait, and whether any variant lost a write.
 pub(crate) fn headline(variants: &[VariantFollow]) -> String {
     let laps = || variants.iter().flat_map(|variant| &variant.laps);
     let worst = variants.first().and_then(|variant| {
@@ -29,9 +29,8 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> String {
     format!("{caught_up}{} writes acknowledged, {lost}", words::count(written))
 }
 
-/// The indices that were written to, and the restarts; none where there was one index or each had a name in the plan, and
-/// nobody restarted.
-pub fn lived_through(figures: &FollowFigures) -> Option<String> {
+/// The rollovers and the random restarts that a follower went through; none without either.
+pub fn rollovers_and_restarts(figures: &FollowFigures) -> Option<String> {
     let FollowFigures { indices, rollovers, restarts_ended, restarts, .. } = figures;
     let mut said = Vec::new();
     if *rollovers > 0 {
@@ -53,10 +52,10 @@ pub fn lived_through(figures: &FollowFigures) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// Most waits after restarts that are shown one by one.
+/// Most waits after random restarts that are shown.
 const RESTARTS_SHOWN: usize = 5;
 
-/// Each wait that is shown: those of the plan, then after the restarts at random those that lacked most.
+/// The waits to show: those of the plan, then the worst of those after random restarts.
 pub fn waits(figures: &FollowFigures) -> Vec<&CatchUp> {
     let lacked = |wait: &&CatchUp| wait.lag_operations > 0;
     let mut restarts: Vec<&CatchUp> = figures.restarts.iter().filter(lacked).collect();
@@ -65,7 +64,7 @@ pub fn waits(figures: &FollowFigures) -> Vec<&CatchUp> {
     figures.catch_ups.iter().chain(restarts).collect()
 }
 
-/// What was compared with what the driver was told, in a sentence.
+/// How many writes were acknowledged, and what the check of the copies found, in a sentence.
 pub fn verified(figures: &FollowFigures) -> String {
     let FollowFigures { acknowledged, rejected, unanswered, copies, violations, .. } = figures;
     let [acknowledged, rejected, unanswered] =
@@ -128,7 +127,7 @@ mod tests {
 
     #[test]
     fn rollovers_and_restarts_are_told_and_the_worst_shown() {
-        assert_eq!(lived_through(&figures(0)), None);
+        assert_eq!(rollovers_and_restarts(&figures(0)), None);
         let wait = |lag_s: u64| CatchUp {
             after: format!("restart {lag_s}"),
             lag_s: lag_s as f64,
@@ -145,7 +144,7 @@ mod tests {
             ..figures(0)
         };
         assert_eq!(
-            lived_through(&lived).unwrap(),
+            rollovers_and_restarts(&lived).unwrap(),
             "342 indices after 341 rollovers; 9 restarts at random, caught up after 8 of them, within 17.0 s \
              and at least 2.8 times as fast as real time"
         );

@@ -19,7 +19,7 @@ pub(crate) fn gaps(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> V
         gaps.extend(unverified(variant));
     }
     if run.rows.iter().any(|row| row.following.is_some()) {
-        // It has a curve of its lag, and none of a recovery.
+        // A follower has a curve of its lag, and none of a recovery.
         return gaps;
     }
     if run.rows.iter().all(|row| row.stream.is_none()) {

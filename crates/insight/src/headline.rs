@@ -12,7 +12,7 @@ pub(crate) fn slowest_and_fastest(variants: &[Variant]) -> Option<(&Variant, &Va
     let by_time = |variant: &&Variant| variant.finished().map(|finished| finished.seconds);
     let finished = || variants.iter().filter(|variant| variant.finished().is_some());
     let order = |a: &&Variant, b: &&Variant| by_time(a).partial_cmp(&by_time(b)).expect("finite");
-    // Of equals the first of the plan counts on both sides.
+    // Of two variants with equal times the first of the plan counts, as slowest and as fastest.
     let slowest = finished().rev().max_by(order)?;
     Some((slowest, finished().min_by(order)?))
 }

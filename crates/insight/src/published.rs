@@ -16,8 +16,8 @@ pub enum Figure {
     NodeBytesPerS,
     /// A figure of a load: its name and its unit.
     Load(&'static str, &'static str),
-    /// What such a figure, by its name, changes beside the variant that this one is compared with, in per cent. Its
-    /// error is in percentage points.
+    /// The change of such a figure, by its name, against the baseline variant, in per cent. Its error is in percentage
+    /// points.
     Change(&'static str),
     /// Words alone: nothing to compute an error from. Ours is in seconds.
     Words,
@@ -52,7 +52,8 @@ impl Comparison {
         matches!(self.figure, Figure::Load(..) | Figure::Change(_))
     }
 
-    /// Ours over the published, less one: 0.1 is 10 % too much. Of changes the difference: 0.1 is 10 percentage points.
+    /// Ours over the published figure, minus one: 0.1 is 10 % too much. For changes the difference between both: 0.1 is
+    /// 10 percentage points.
     pub fn error(&self) -> Option<f64> {
         if let Figure::Change(_) = self.figure {
             return Some((self.ours? - self.published?) / 100.0);
@@ -173,7 +174,7 @@ pub struct Standing {
     pub median_error: Option<f64>,
     /// The predicted row that is furthest off, and its factor: 2 is twice or half.
     pub worst: Option<(String, String, f64)>,
-    /// Changes that were predicted; they are no rows of the above.
+    /// Changes that were predicted; they are not counted in `predicted`.
     pub changes: usize,
     /// Median of their absolute errors; 0.1 is 10 percentage points.
     pub median_change_error: Option<f64>,
@@ -181,7 +182,7 @@ pub struct Standing {
     pub worst_change: Option<(String, String, f64)>,
 }
 
-/// Judges the predicted rows. A row that did not finish has no error, and is no prediction.
+/// Judges the predicted rows. A row whose variant did not finish has no error and is left out.
 pub fn standing(rows: &[Comparison]) -> Standing {
     let is_change = |row: &&Comparison| matches!(row.figure, Figure::Change(_));
     let with_error = |row: &&Comparison| row.error().is_some() && !is_change(row);

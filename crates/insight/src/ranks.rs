@@ -1,9 +1,9 @@
 //! Whether two sets of laps differ: the rank-sum test of Mann and Whitney (1947), two-sided, with ties.
 //!
-//! It asks nothing of the distribution and is exact for few laps, where it also says how little they can support: two
-//! sets of three that do not overlap at all have p = 0.1, of four 0.029, of five 0.008.
+//! It assumes nothing about the distribution and is exact for few laps. It also shows how little a few laps can
+//! support: two sets of three laps that do not overlap at all have p = 0.1, of four laps 0.029, of five 0.008.
 
-/// Up to so many laps on both sides together p is counted out; beyond it the normal distribution is near enough.
+/// Up to this many laps on both sides together p is exact; beyond it the normal distribution is near enough.
 const EXACT_MAX: usize = 60;
 
 /// The probability that two sets of laps of the same origin are as far apart as these, or farther. None where one is
@@ -21,8 +21,8 @@ pub fn rank_sum_p(base: &[f64], other: &[f64]) -> Option<f64> {
     Some(p.min(1.0))
 }
 
-/// Twice the rank of every value, in the order in which they stand; equal ones share the mean of their ranks, so that
-/// twice of it is whole.
+/// Twice the rank of every value, in the order of the values. Equal values share the mean of their ranks; doubled, it
+/// is a whole number.
 fn doubled_ranks(base: &[f64], other: &[f64]) -> Vec<usize> {
     let all: Vec<f64> = base.iter().chain(other).copied().collect();
     let rank = |value: &f64| {

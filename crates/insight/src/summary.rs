@@ -34,8 +34,8 @@ pub struct Summary<'a> {
 }
 
 impl Summary<'_> {
-    /// Every load that is compared, after the one that it is compared with: what the plan says, or where it says
-    /// nothing the first variant that has the operation.
+    /// Pairs of a load and its baseline, the baseline first. The plan names it; where the plan names none, the first
+    /// variant with the operation is the baseline.
     pub fn load_pairs(&self) -> Vec<(&VariantLoad, &VariantLoad)> {
         load::pairs(&self.loads)
     }
@@ -156,7 +156,7 @@ fn variant(run: &RunDir, traces: &Traces<'_>, name: &str) -> Variant {
     }
 }
 
-/// How far the last lap came that has samples.
+/// How far the last lap with samples came.
 fn unfinished(traces: &Traces<'_>, name: &str) -> Progress {
     let last = traces.iter().rfind(|((variant, _), _)| *variant == name);
     let Some((_, trace)) = last else { return Progress::NotRun };

@@ -60,7 +60,7 @@ pub(crate) fn traces(run: &RunDir) -> Traces<'_> {
     traces
 }
 
-/// Appends what comes later than the last; a clock that went back would tear a curve apart.
+/// Appends a sample if it is later than the last one: a curve must not go back in time.
 fn push<T>(samples: &mut Vec<(f64, T)>, t_ms: f64, sample: T) {
     if samples.last().is_none_or(|(last, _)| t_ms > *last) {
         samples.push((t_ms, sample));

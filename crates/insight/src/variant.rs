@@ -70,7 +70,7 @@ pub struct Finished {
     pub bytes: u64,
     /// Bytes a second.
     pub bytes_per_s: f64,
-    /// Bytes a second of each node that received; none where that was not told apart.
+    /// Bytes a second of each receiving node; none where nodes were not measured apart.
     pub node_bytes_per_s: Option<f64>,
     /// Share of the link's rate, 0 to 1; none without a link.
     pub link_share: Option<f64>,
@@ -93,7 +93,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Whether nothing was kept of what came: its consumer measures alone.
+    /// Whether its consumer only measures, and keeps nothing of what comes.
     pub fn measuring_device(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.measuring_device)
     }

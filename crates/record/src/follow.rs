@@ -1,26 +1,26 @@
-//! What following a leader was like, and whether the follower has what it must.
+//! How a follower kept up with its leader, and whether it has every write that was acknowledged.
 
 use serde::{Deserialize, Serialize};
 
-/// A follower that was behind and was waited for.
+/// A wait until a follower that was behind had caught up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CatchUp {
-    /// What had happened before: `the link was cut off for 5:00`.
+    /// What happened before the wait: `the link was cut off for 5:00`.
     pub after: String,
-    /// Operations that it lacked when the wait began.
+    /// Operations that the follower lacked when the wait began.
     pub lag_operations: u64,
-    /// For how long the leader had had the oldest of those.
+    /// Age of the oldest of those operations on the leader when the wait began.
     pub lag_s: f64,
-    /// How long it took until the lag was as small as was asked for.
+    /// How long it took until the lag was as small as the plan asks for.
     pub seconds: f64,
-    /// Operations that the follower got meanwhile, without what came as files.
+    /// Operations that the follower indexed during the wait; what it recovered as files is not counted.
     pub operations: u64,
-    /// Operations that were indexed on the leader in that time.
+    /// Operations that the leader indexed during the wait.
     pub indexed: u64,
 }
 
 impl CatchUp {
-    /// Seconds of the leader's history that the follower went through in a second; none while nobody indexed.
+    /// How many times as fast as the leader indexed the follower caught up; none if nobody indexed meanwhile.
     pub fn speed(&self) -> Option<f64> {
         (self.indexed > 0).then(|| self.operations as f64 / self.indexed as f64)
     }
@@ -33,32 +33,32 @@ pub struct FollowFigures {
     pub acknowledged: u64,
     /// Writes that it refused.
     pub rejected: u64,
-    /// Writes that got no answer: they may be done or not.
+    /// Writes that got no answer: the leader may have done them or not.
     pub unanswered: u64,
     /// Operations that all copies of the follower have at the end.
     pub operations: u64,
-    /// The most operations that it lacked at once.
+    /// The most operations that the follower lacked at one time.
     pub lag_operations_max: u64,
-    /// The longest that an operation waited that it lacked.
+    /// The longest time for which the follower lacked an operation.
     pub lag_s_max: f64,
     /// Each wait for a lag, in order.
     pub catch_ups: Vec<CatchUp>,
     /// Indices that were written to.
     #[serde(default)]
     pub indices: u64,
-    /// How many of them took over from another.
+    /// How many of those indices a rollover made.
     #[serde(default)]
     pub rollovers: u64,
-    /// Restarts at random that there were.
+    /// Random restarts of nodes that ended before the run did.
     #[serde(default)]
     pub restarts_ended: u64,
-    /// Those after which the follower caught up before the next.
+    /// The waits after those restarts in which the follower caught up before the next restart.
     #[serde(default)]
     pub restarts: Vec<CatchUp>,
     /// Copies of leader and follower that were read and compared with what was answered; 0 where the plan does not verify.
     pub copies: u64,
-    /// Rules that are broken.
+    /// How many rules the copies or the answers break (see [`crate::ledger::Rule`]).
     pub violations: u64,
-    /// The first of them in words.
+    /// The first violations, in words.
     pub violations_shown: Vec<String>,
 }

@@ -1,10 +1,10 @@
-//! What a driver was told about its writes, and whether copies hold what they must by that.
+//! A ledger of writes and their answers, and the check that copies hold what was acknowledged.
 //!
-//! The check trusts nobody: it knows what was asked and what was answered, and it reads what the copies hold. It
-//! never asks a store what it thinks it holds, but for whether its history has holes.
+//! The check knows which writes were sent and how they were answered, and it reads the documents of every copy. It
+//! relies on nothing that a store says of itself, except whether its history has holes.
 //!
-//! A driver has one write on a document under way at a time, and gives each write a content of its own. A write
-//! without an answer may have been done, may be done later, or never: only that, and no more, is granted.
+//! A driver has at most one write to a document under way, and every write has content of its own. A write without an
+//! answer may have been done, may be done later, or never; the check allows all three, and nothing else.
 
 mod copy;
 mod fate;
@@ -68,7 +68,7 @@ impl Ledger {
         }
     }
 
-    /// Enters a write whose fate is known, or will never be.
+    /// Enters a write together with what became of it.
     pub fn enter(&mut self, document: &str, shard: u32, action: Action, fate: Fate) {
         let write = self.begin(document, shard, action);
         self.settle(&write, fate);
@@ -93,7 +93,7 @@ impl Ledger {
         (acknowledged, rejected, unknown)
     }
 
-    /// Everything that is wrong with the answers, and with copies that nobody writes to any more and that had the
+    /// Every rule that the answers or the copies break. To be called once nobody writes any more and the copies had
     /// time to become equal.
     pub fn check(&self, copies: &[Copy]) -> Vec<Violation> {
         let mut found = self.check_answers();
@@ -117,8 +117,9 @@ impl Ledger {
         let mut given: BTreeMap<(u32, u64), &str> = BTreeMap::new();
         for (id, document) in &self.documents {
             let mut before: Option<(u64, u64)> = None;
-            // A delete without an answer may be done at any time, and what is deleted may be forgotten: versions begin
-            // anew then. So they do with a delete that finds nothing, because it was sent twice.
+            // Versions of a document restart at 1 once its tombstone is gone. A delete without an answer may happen at
+            // any time, and a delete that was sent twice finds nothing the second time: after either, versions may
+            // restart.
             let mut may_begin_anew = false;
             for write in &document.writes {
                 let deletes = write.action == Action::Delete && write.fate != Fate::Rejected;

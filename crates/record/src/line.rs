@@ -70,15 +70,15 @@ pub struct LinkSample {
 /// A follower beside its leader at one moment, over all indices that follow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FollowSample {
-    /// Operations that the driver was told are done on the leader.
+    /// Operations that the leader acknowledged to the driver.
     pub leader_operations: u64,
-    /// Operations that all copies of the follower have, as it said last.
+    /// Operations that all copies of the follower have, as it last reported.
     pub follower_operations: u64,
     /// How many of the former the follower lacks.
     pub lag_operations: u64,
-    /// For how long the leader has had the oldest of those.
+    /// Age of the oldest of those operations on the leader.
     pub lag_s: f64,
-    /// Whether the follower answered; what it said before stands there otherwise.
+    /// Whether the follower answered; if not, its figures are those of its last answer.
     pub answered: bool,
     /// Reads that wait for the leader.
     pub outstanding_reads: u64,

@@ -1,4 +1,4 @@
-//! What a load was like: requests sent to a cluster at a pace, and how it answered.
+//! Figures of a load: requests that were sent to a cluster, and how it answered.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Percentiles {
     pub p100_ms: f64,
 }
 
-/// Requests that were answered well, by time.
+/// Successful answers a second, over windows of time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
     /// All of them over the measured time.
@@ -43,9 +43,9 @@ pub struct Throughput {
 pub struct DriverUse {
     /// Core time of each request that was sent.
     pub cpu_us_per_request: f64,
-    /// Of one core, that of the busiest of the driver's threads; 1 is a whole core.
+    /// CPU of the driver's busiest thread; 1 is a whole core.
     pub cpu_share: f64,
-    /// Share of the time in which such a thread was ready to run and had no core.
+    /// Share of the time for which that thread was ready to run and had no core.
     pub starved_share: f64,
 }
 
@@ -60,24 +60,24 @@ pub struct LoadFigures {
     pub rate_per_s: Option<f64>,
     /// Measured time, without the warm-up.
     pub seconds: f64,
-    /// Requests that were measured, whatever came of them.
+    /// Requests that were measured, failed ones included.
     pub requests: u64,
-    /// Those that were not answered well, by what was found: `429 es_rejected_execution_exception`, `timeout`.
+    /// Failed requests by kind of error: `429 es_rejected_execution_exception`, `timeout`.
     pub errors: BTreeMap<String, u64>,
     /// Bytes of bodies that were received.
     pub answer_bytes: u64,
-    /// Documents that bulk requests indexed; 0 of other operations.
+    /// Documents that bulk requests indexed; 0 for other operations.
     pub documents: u64,
     /// Answers a second.
     pub throughput: Throughput,
-    /// From the intended start to the end of the answer. A request that was given up counts with the time until then;
-    /// other errors, which may be fast, are left out. None where nothing is left.
+    /// From the intended start to the end of the answer. A request that timed out counts with the time until then;
+    /// other failed requests, which may be fast, are left out. None if no request remains.
     pub latency: Option<Percentiles>,
     /// From the actual start to the end of the answer, of the same requests.
     pub service_time: Option<Percentiles>,
     /// Requests by the host that they were sent to.
     pub hosts: BTreeMap<String, u64>,
-    /// Queries of shards that each node's search pool completed meanwhile, warm-up included; empty where that was not asked.
+    /// Shard queries that each node's search pool completed meanwhile, warm-up included; empty if nodes were not asked.
     #[serde(default)]
     pub searches: BTreeMap<String, u64>,
     /// Starts that were late because every client was busy.
@@ -89,7 +89,7 @@ pub struct LoadFigures {
 }
 
 impl LoadFigures {
-    /// Requests that were not answered well.
+    /// Failed requests.
     pub fn failed(&self) -> u64 {
         self.errors.values().sum()
     }

@@ -62,7 +62,7 @@ pub struct VariantInfo {
     pub settings: BTreeMap<String, String>,
     /// Published seconds, where a row is published.
     pub published_s: Option<f64>,
-    /// The published row that it stands beside.
+    /// The published row that it is compared with.
     #[serde(default)]
     pub published: Option<PublishedInfo>,
     /// The variant that its loads are compared with, where the plan says it.

@@ -1,4 +1,4 @@
-//! Names: the nearest, for messages that offer what was probably meant; and those that fit a pattern.
+//! The nearest names to one that is not known, for error messages; and names that match a pattern.
 
 /// The names of `known` that are close to `given`, nearest first, three at most.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
@@ -30,7 +30,7 @@ fn closeness(given: &str, name: &str) -> f64 {
     whole.max(tail).max(contained)
 }
 
-/// Whether a name fits a pattern in which `*` stands for any text.
+/// Whether a name matches a pattern in which `*` stands for any text.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(first) else { return false };

@@ -1,7 +1,7 @@
-//! What a live cluster says of itself at one moment, in the units in which it says it.
+//! What a live cluster reports about itself at one moment, in the units of its REST API.
 //!
-//! The one rule: what was not asked, or was not said, is none and never zero. Counters are since the start of
-//! the node that says them, so only differences mean anything, and only while that node lives.
+//! The one rule: what was not asked, or not answered, is none and never zero. A node counts from its own start, so
+//! only differences of counters mean anything, and only as long as the node does not restart.
 
 use std::collections::BTreeMap;
 
@@ -95,14 +95,14 @@ pub struct Recovery {
     pub total_ops: Option<u64>,
     /// Operations replayed.
     pub recovered_ops: Option<u64>,
-    /// Whether it was no longer active: this is what was known of it last.
+    /// Whether the recovery has ended: its figures are the last that were seen.
     pub ended: bool,
     /// What the embedded engine charged its time to; empty elsewhere.
     pub charged_ns: BTreeMap<Limit, u64>,
 }
 
 impl Recovery {
-    /// What tells it from others, also from a later one of the same copy.
+    /// Identifies the recovery, also among later recoveries of the same copy.
     pub fn key(&self) -> (&str, u32, Option<&str>, Option<u64>) {
         (&self.index, self.shard, self.target.as_deref(), self.start_ms)
     }
@@ -112,7 +112,7 @@ impl Recovery {
         format!("{}[{}]", self.index, self.shard)
     }
 
-    /// Whether it takes its files from elsewhere; others have nothing to wait for.
+    /// Whether it copies files from another node or a repository, rather than opening what is on its own disk.
     pub fn copies_files(&self) -> bool {
         !matches!(self.kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE")
     }
@@ -262,7 +262,7 @@ pub struct WaitingCopy {
     pub can_allocate: Option<String>,
     /// The cluster's own sentence.
     pub explanation: Option<String>,
-    /// Deciders that say no or throttle, on every node.
+    /// Every decider that answers no or throttle, with the node that it answers for.
     pub decisions: Vec<Decision>,
 }
 
@@ -306,7 +306,7 @@ pub struct Follower {
     pub write_buffer_bytes: Option<u64>,
     /// Time spent in reads, summed over them.
     pub read_ms: Option<u64>,
-    /// The part of it that the leader worked.
+    /// The part of that time in which the leader worked.
     pub read_remote_ms: Option<u64>,
     /// Time spent in writes, summed over them.
     pub write_ms: Option<u64>,
@@ -356,7 +356,7 @@ pub struct Remote {
     pub proxy_sockets_max: Option<u64>,
 }
 
-/// A round trip, measured by asking the same small thing with and without it.
+/// A round trip, measured as the difference between a small request to one node and the same one through another.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RoundTrip {

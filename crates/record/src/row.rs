@@ -105,17 +105,17 @@ pub struct Row {
     pub documents: u64,
     /// Chunks that arrived damaged and were fetched again.
     pub refetched_chunks: u64,
-    /// Bytes a second of each node that received, while it did; none where that was not told apart.
+    /// Bytes a second of each receiving node while it received; none where nodes were not measured apart.
     #[serde(default)]
     pub node_bytes_per_s: Option<f64>,
     /// Seconds that the source documents publish for this variant.
     pub published_s: Option<f64>,
     /// Bytes that the published figure moved.
     pub published_bytes: Option<u64>,
-    /// The loads that were sent, one for each operation; of a plan that measures those, there is nothing else.
+    /// The loads that were sent, one for each operation. A plan that measures loads has nothing else in its rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadFigures>,
-    /// What following was like; of a plan that follows, there is nothing else.
+    /// How followers kept up. A plan that follows has nothing else in its rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub following: Option<FollowFigures>,
     /// What threads and memory did, where documents were streamed between two servers of buckets.
@@ -124,7 +124,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row with what every plan measures: `bytes` in `seconds`. What a plan measures besides is set by struct update.
+    /// A row with what every plan measures: `bytes` in `seconds`. A plan sets what else it measures by struct update.
     pub fn measured(variant: &str, lap: u32, seconds: f64, bytes: u64) -> Row {
         Row {
             variant: variant.to_owned(),
@@ -146,7 +146,7 @@ impl Row {
         }
     }
 
-    /// Whether it took any time at all; of others there is no rate.
+    /// Whether its time is more than zero; otherwise it has no rate.
     pub fn took_time(&self) -> bool {
         self.seconds.is_finite() && self.seconds > 0.0
     }

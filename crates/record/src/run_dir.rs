@@ -35,7 +35,7 @@ pub enum Error {
         /// What was found.
         source: std::io::Error,
     },
-    /// A file is there but not what it should be.
+    /// A line of a file cannot be parsed.
     #[error("{path} line {line}: {source}; the run cannot be read beyond this")]
     Damaged {
         /// The file.

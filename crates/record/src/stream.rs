@@ -1,4 +1,4 @@
-//! What a stream of documents between two servers took: its threads, and the consumer's memory.
+//! Figures of a stream of documents between two servers: CPU of its threads, and the consumer's memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +18,11 @@ pub struct ConsumerMemory {
     pub quota_bytes: u64,
     /// Most that was in use when it was looked at.
     pub used_bytes_max: u64,
-    /// Times that it was over its replication threshold and stopped.
+    /// How often the consumer stopped because its memory was over the replication threshold.
     pub stops: u64,
     /// How long it was stopped, all together.
     pub stopped_s: f64,
-    /// The longest that it took to go on.
+    /// The longest time until it went on.
     pub longest_stop_s: f64,
     /// Most messages that were buffered when it was looked at.
     pub buffered_items_max: u64,
@@ -33,7 +33,7 @@ pub struct ConsumerMemory {
 pub struct StreamFigures {
     /// Threads of its path, from the source on.
     pub threads: Vec<ThreadUse>,
-    /// Whether the consumer counts only and keeps nothing: a measuring device.
+    /// Whether the consumer is a measuring device: it counts what comes and keeps nothing.
     pub measuring_device: bool,
     /// The consumer's memory; none where nothing is kept.
     pub memory: Option<ConsumerMemory>,

@@ -30,9 +30,9 @@ pub struct Row {
     pub injected: String,
     /// The classes that are right; none where nothing is to be found.
     pub expected: Vec<String>,
-    /// By looking alone.
+    /// The verdict without probes.
     pub passive: Judged,
-    /// With probes; none where nothing could be probed.
+    /// The verdict with probes; none where nothing could be probed.
     pub probed: Option<Judged>,
     /// What the probes said.
     pub probes: Vec<ProbeResult>,

@@ -1,4 +1,4 @@
-//! Loads for a terminal, in the form that the field knows: a line for each figure, a column for each lap.
+//! Loads for a terminal, in the form of Rally's summary: a line for each figure, a column for each lap.
 
 use std::path::Path;
 
@@ -74,7 +74,7 @@ pub(crate) fn lap_lines(laps: &[LoadFigures], style: Style) -> Vec<String> {
     painted(grid(columns, rows), style)
 }
 
-/// Two variants of one operation side by side. The mark says what the laps support.
+/// Two variants of one operation side by side. Asterisks mark differences that the laps support.
 pub(crate) fn change_lines(
     (base_name, base): (&str, &[LoadFigures]),
     (other_name, other): (&str, &[LoadFigures]),
@@ -111,7 +111,7 @@ fn painted(lines: Vec<String>, style: Style) -> Vec<String> {
     lines.iter().enumerate().map(|(index, line)| style.paint(paint(index), line)).collect()
 }
 
-/// Errors by kind, requests by host, and what the driver has to say of itself.
+/// Errors by kind, requests by host, and what the driver itself used.
 pub(crate) fn remarks(laps: &[LoadFigures]) -> Vec<(Option<Paint>, String)> {
     let mut said = Vec::new();
     let mut errors = std::collections::BTreeMap::<&str, u64>::new();

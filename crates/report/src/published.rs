@@ -7,7 +7,7 @@ use insight::words;
 use record::units;
 use serde_json::{Value, json};
 
-/// A conclusion of the documents, as it was found.
+/// A conclusion of the source documents, and whether our figures support it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conclusion {
     /// What is concluded.

@@ -53,7 +53,7 @@ pub(crate) enum Paint {
     Warning,
 }
 
-/// Names come from plan files: without control characters they cannot steer a terminal.
+/// Replaces control characters: names come from plan files and must not send commands to the terminal.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -16,7 +16,7 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) transfer: &'s Transfer<'a>,
     pub(crate) knobs: Knobs,
     pub(crate) rate_bytes_per_s: f64,
-    /// Rate of all recoveries under the same limiter, of the busier end, and that end's name.
+    /// Rate of all recoveries that share a limiter at the busier end, and the name of that node.
     pub(crate) node_bytes_per_s: f64,
     pub(crate) node: String,
     pub(crate) limit_bytes_per_s: Option<f64>,
@@ -190,7 +190,7 @@ impl<'s, 'a> Copying<'s, 'a> {
     pub(crate) fn own_accounting(&self) -> Option<Evidence> {
         let charged = |limit| {
             let of = |recovery: &Recovery| recovery.charged_ns.get(&limit).copied();
-            // A limit that it was not charged to at first is not there.
+            // A limit that nothing was charged to yet is missing in the first look.
             of(self.transfer.last())?;
             self.transfer.rise(|recovery| Some(of(recovery).unwrap_or(0)))
         };

@@ -1,4 +1,4 @@
-//! Everything that a series of looks shows, judged.
+//! The diagnosis of a series of looks: every judge is asked, and the findings are put in order.
 
 use record::observation::Recovery;
 use record::{Line, RunDir};
@@ -23,13 +23,13 @@ pub struct Diagnosis {
     pub looks: usize,
     /// Everything that holds something, strongest first; unknown causes come last.
     pub findings: Vec<Finding>,
-    /// What was looked at and is well, a sentence each.
+    /// Recoveries that nothing holds, a sentence each.
     pub healthy: Vec<String>,
     /// What could not be asked, and what is lost without it.
     pub gaps: Vec<String>,
     /// The whole in one sentence.
     pub headline: String,
-    /// What was tried; empty where looking was all.
+    /// Results of probes; empty without probes.
     pub probes: Vec<ProbeResult>,
 }
 
@@ -114,7 +114,7 @@ fn of_followers(series: &Series<'_>) -> Vec<Finding> {
     followings(series).into_iter().filter_map(first).collect()
 }
 
-/// What slows a cluster besides, recoveries or not.
+/// What the judges of remote clusters and of the cluster as a whole find.
 fn of_cluster(series: &Series<'_>) -> Vec<Finding> {
     let remotes = series.remotes();
     let of_remote = judges().flat_map(|judge| match judge {
@@ -128,7 +128,7 @@ fn of_cluster(series: &Series<'_>) -> Vec<Finding> {
     of_remote.chain(of_all).collect()
 }
 
-/// What holds nodes where nothing recovers: causes that are not `known` there already.
+/// What the judges of nodes find, without what is already `known` of a node.
 fn of_nodes(series: &Series<'_>, known: &[Finding]) -> Vec<Finding> {
     let spans: Vec<_> =
         series.node_names().into_iter().filter_map(|name| series.node(name)).collect();

@@ -1,4 +1,4 @@
-//! What is found, and what speaks for it.
+//! A finding: what holds, the evidence for it, what lifts it, and what that would bring.
 
 use record::observation::{Scope, Setting};
 use serde::Serialize;
@@ -13,7 +13,7 @@ pub struct Finding {
     pub class: Class,
     /// What is held: `logs[3] to es-2`.
     pub subjects: Vec<String>,
-    /// Where it holds: a node, a remote cluster, a decider; empty where it is nowhere in particular.
+    /// Where it holds: a node, a remote cluster, a decider; empty where it has no place.
     pub place: String,
     /// How sure and how much, 0 to 1: the share of the time or of the ceiling that the evidence shows.
     pub strength: f64,
@@ -32,7 +32,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding of a cause that its rule's action lifts. Its subjects and evidence are added to it.
+    /// A finding with the cause and the action of a rule, still without subjects and evidence.
     pub(crate) fn of(
         rule: &Rule,
         place: impl Into<String>,
@@ -53,7 +53,7 @@ impl Finding {
         }
     }
 
-    /// Whether another finding says the same cause of the same place.
+    /// Whether another finding has the same cause in the same place.
     pub(crate) fn is_twin_of(&self, other: &Finding) -> bool {
         self.class == other.class && self.place == other.place
     }
@@ -74,7 +74,7 @@ pub struct Evidence {
     pub api: String,
     /// The field.
     pub field: String,
-    /// Its value or what became of it.
+    /// Its value, or how it changed.
     pub value: String,
 }
 

@@ -1,4 +1,4 @@
-//! The settings that rule a recovery, and what they are today.
+//! The settings that rule a recovery, and their values today.
 
 use record::observation::Recovery;
 use record::units;

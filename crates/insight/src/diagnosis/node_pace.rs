@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::series::{NodeSpan, Series};
 
-/// One node between the last two looks. What it does not tell is none.
+/// One node between the last two looks. A figure that the node does not report is none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NodePace {
     /// Its name.
@@ -16,8 +16,8 @@ pub struct NodePace {
     pub as_source: Option<u64>,
     /// Recoveries onto it.
     pub as_target: Option<u64>,
-    /// CPU of its machine, or of its process where the machine is not told: 1 is one whole core or, with
-    /// `cpu_of_all`, all of them.
+    /// CPU of its machine, or of its process where the machine is not reported: 1 is one whole core or, with
+    /// `cpu_of_all`, all cores.
     pub cpu: Option<f64>,
     /// Whether `cpu` is a share of all cores.
     pub cpu_of_all: bool,
@@ -39,7 +39,7 @@ pub struct NodePace {
     pub heap: Option<f64>,
 }
 
-/// Every node, by name; those that are gone too. Each figure is of the last two looks that told it.
+/// Every node, by name; those that are gone too. Each figure is of the last two looks that have it.
 pub fn node_paces(series: &Series<'_>) -> Vec<NodePace> {
     let Some(last) = series.last() else { return Vec::new() };
     let asked = series.looks().iter().rev().find(|(_, look)| !look.nodes.is_empty());

@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::series::{Series, Transfer};
 use crate::stats::mean;
 
-/// A rate that differs from the ones after it by more than this factor is of another time.
+/// A rate that differs from the latest rates by more than this factor is no longer current.
 const CHANGE: f64 = 1.5;
-/// Steps that the present is judged by.
+/// The latest rates: so many steps between looks.
 const PRESENT_STEPS: usize = 3;
 
 /// The pace of one recovery.
@@ -68,7 +68,7 @@ pub fn paces(series: &Series<'_>) -> Vec<Pace> {
             recovery.total_ops.zip(recovery.recovered_ops).map(|(a, b)| a.saturating_sub(b) as f64);
         let eta_s = match is_replaying {
             true => ops_left.zip(ops_per_s).filter(|(_, rate)| *rate > 0.0).map(|(left, rate)| {
-                // One rate over all: half and double of it is all that can be promised.
+                // There is only one mean rate, so the interval is from half of the time to twice.
                 (left / rate / 2.0, left / rate * 2.0)
             }),
             false => left.filter(|_| is_copying).and_then(|left| interval(left, since)),
@@ -95,7 +95,7 @@ pub fn paces(series: &Series<'_>) -> Vec<Pace> {
     last.recoveries.iter().map(pace).collect()
 }
 
-/// The rates at the end that belong together.
+/// The rates since the last change of the rate.
 fn since_change(rates: &[f64]) -> &[f64] {
     let present = &rates[rates.len().saturating_sub(PRESENT_STEPS)..];
     let Some(level) = crate::stats::median(present).filter(|level| *level > 0.0) else {
@@ -103,11 +103,11 @@ fn since_change(rates: &[f64]) -> &[f64] {
     };
     let differs = |rate: &f64| *rate > level * CHANGE || *rate < level / CHANGE;
     let from = rates.iter().rposition(differs).map_or(0, |last| last + 1);
-    // A single odd step at the very end is no new time yet.
+    // A single odd step at the very end is no change of the rate yet.
     if from == rates.len() { present } else { &rates[from..] }
 }
 
-/// From the fastest to the slowest that the rates make likely: two standard errors, and never closer than 10 %.
+/// Earliest and latest end: two standard errors of the mean rate around it, and at least 10 %.
 fn interval(left: f64, rates: &[f64]) -> Option<(f64, f64)> {
     let mean = mean(rates).filter(|mean| *mean > 0.0)?;
     let count = rates.len() as f64;

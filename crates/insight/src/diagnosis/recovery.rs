@@ -78,7 +78,7 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
     Judged::Held(Box::new(unknown::recovery(copying.transfer, why, evidence)))
 }
 
-/// What the judges answer that is strong enough for a verdict, strongest first; of equals the first of the table.
+/// The judges' answers that are strong enough for a verdict, strongest first; of equals the first of the table.
 fn strong_candidates(copying: &Copying<'_, '_>) -> Vec<Finding> {
     let of_recovery = judges().filter_map(|judge| match judge {
         Judge::Copying(judge) => judge(copying),
@@ -112,7 +112,7 @@ fn is_short(transfer: &Transfer<'_>) -> Option<String> {
         .then(|| format!("{} will have taken {} in all", transfer.name(), show_seconds(whole_s)))
 }
 
-/// What goes on and was not seen for long enough to be judged; none where one look is all there is.
+/// A finding for a recovery that goes on and was not seen for long enough to be judged; none if there is one look only.
 pub(crate) fn just_begun(series: &Series<'_>) -> Option<Finding> {
     let last = series.last().filter(|_| series.looks().len() > 1)?;
     let recovery = last.recoveries.iter().find(|one| !one.ended && one.copies_files())?;

@@ -56,7 +56,7 @@ impl<'a> Series<'a> {
         self.setting(name).cloned().unwrap_or_else(assumed)
     }
 
-    /// Whether the cluster tells settings that nobody set, too: what it does not tell it does not have.
+    /// Whether the cluster also reports settings that nobody set: then one that it does not report does not exist.
     pub(crate) fn tells_defaults(&self) -> bool {
         let mut asked = self.looks.iter().rev().filter_map(|(_, look)| look.settings.as_ref());
         asked.next().is_some_and(|all| all.values().any(|one| one.scope == Scope::Default))
@@ -67,8 +67,8 @@ impl<'a> Series<'a> {
         self.last().map_or("", |look| look.cluster.flavour.as_str())
     }
 
-    /// Every recovery that was seen for long enough to be judged, by key: in two looks, or in one where it had gone on
-    /// for a while by then. Nodes that starve answer late, and then looks are few.
+    /// Every recovery that was seen for long enough to be judged: in two looks, or in one look if it had gone on for a
+    /// while by then. A node without CPU answers late, so that a recovery may be in one look alone.
     pub(crate) fn transfers(&self) -> Vec<Transfer<'a>> {
         let mut seen: BTreeMap<_, Vec<(f64, &'a Recovery)>> = BTreeMap::new();
         for (t_ms, look) in &self.looks {
@@ -86,8 +86,8 @@ impl<'a> Series<'a> {
         seen.into_values().filter_map(told).collect()
     }
 
-    /// Shortest round trip between two places, as measured; none if it was not. Seen from the source where it can be:
-    /// its chunks go the way that its own questions go, and the way back may be another one.
+    /// Shortest round trip between two nodes; none if nobody measured it. The one from the source counts where there is
+    /// one: its requests take the path that its chunks take, and the path back may be another.
     pub(crate) fn rtt_ms(&self, source: &str, target: &str) -> Option<f64> {
         let shortest = |from: &str, to: &str| {
             let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
@@ -163,7 +163,7 @@ impl<'a> Transfer<'a> {
         Transfer { steps: vec![(t_ms, recovery)] }
     }
 
-    /// What the rises are counted from; none where it was seen once, for its own counters began at zero with it.
+    /// The look that counters are compared with; none if it was seen once: its counters began at zero with it.
     fn first(&self) -> Option<&'a Recovery> {
         (self.steps.len() >= 2).then(|| self.steps[0].1)
     }
@@ -181,7 +181,7 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// How long it was watched: by its own clock, which also ends when it ends.
+    /// How long it was watched, by the recovery's own clock, which stops when the recovery ends.
     pub fn wall_ms(&self) -> f64 {
         let watched = self.steps[self.steps.len() - 1].0 - self.steps[0].0;
         match self.rise(|recovery| recovery.total_ms) {
@@ -204,7 +204,7 @@ impl<'a> Transfer<'a> {
         self.rise(|recovery| recovery.recovered_bytes)
     }
 
-    /// Share of this one's time in which another went on, too.
+    /// Share of this recovery's time in which another one went on as well.
     pub fn overlap(&self, other: &Transfer<'_>) -> f64 {
         let span = |one: &Transfer<'_>| {
             let from_ms = match one.first() {
@@ -250,7 +250,7 @@ impl<'a> Transfer<'a> {
         if active.is_empty() { 0.0 } else { within as f64 / active.len() as f64 }
     }
 
-    /// Rates between looks that followed each other, as long as files came.
+    /// Bytes a second between successive looks, while files are copied.
     pub fn step_rates(&self) -> Vec<f64> {
         let rate = |pair: &[(f64, &Recovery)]| {
             let bytes = pair[1].1.recovered_bytes?.checked_sub(pair[0].1.recovered_bytes?)?;
@@ -261,8 +261,8 @@ impl<'a> Transfer<'a> {
     }
 }
 
-/// One node over several looks of one life. Not every look asks for every counter, so each is taken over the looks
-/// that told it.
+/// One node over several looks, since its last start. Not every look asks for every counter, so each counter is
+/// compared over the looks that have it.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeSpan<'a> {
     steps: Vec<(f64, &'a Node)>,
@@ -292,24 +292,24 @@ impl<'a> NodeSpan<'a> {
         self.steps[self.steps.len() - 1].1
     }
 
-    /// What the first look that told it said, and the last one.
+    /// The first and the last value that looks have.
     pub fn ends<T>(&self, told: impl Fn(&'a Node) -> Option<T>) -> Option<(T, T)> {
         let first = self.steps.iter().find_map(|(_, node)| told(node))?;
         Some((first, self.latest(told)?))
     }
 
-    /// What the last look that told it said.
+    /// The last value that a look has.
     pub fn latest<T>(&self, told: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
         self.steps.iter().rev().find_map(|(_, node)| told(node))
     }
 
-    /// From the first look that told a counter to the last; none if it is not told twice, or fell.
+    /// The rise of a counter from the first look that has it to the last; none if fewer than two have it, or it fell.
     pub fn over(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<Rise> {
         let mut told = self.steps.iter().filter(|(_, node)| counter(node).is_some());
         rise(told.next()?, told.next_back()?, counter)
     }
 
-    /// The same over the last two looks that told it.
+    /// The same over the last two looks that have it.
     pub fn lately(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<Rise> {
         let mut told = self.steps.iter().rev().filter(|(_, node)| counter(node).is_some());
         let last = told.next()?;
@@ -331,7 +331,7 @@ impl<'a> NodeSpan<'a> {
         Some(self.over(counter)?.per_s())
     }
 
-    /// The mean of a gauge over the looks that told it.
+    /// The mean of a gauge over the looks that have it.
     pub fn mean(&self, gauge: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
         let told: Vec<u64> = self.steps.iter().filter_map(|(_, node)| gauge(node)).collect();
         let sum: u64 = told.iter().sum();

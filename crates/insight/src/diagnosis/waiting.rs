@@ -91,11 +91,11 @@ pub(crate) const DECIDERS: &[Decider] = &[
 /// What copies wait for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
-    /// That the decider of this name says yes on some node; empty where none is named.
+    /// The decider of this name refuses every node; empty if the cluster names none.
     Decider(String),
-    /// A recovery slot.
+    /// The copy waits for a recovery slot.
     Slot,
-    /// Nothing but time; why, in words.
+    /// The copy will be placed without anybody's help; why, in words.
     Time(&'static str),
 }
 
@@ -158,7 +158,7 @@ fn stated_need(copy: &WaitingCopy) -> Need {
         Some("no_valid_shard_copy") => return Need::Decider("in_sync_store".to_owned()),
         _ => {}
     }
-    // Without nodes the cluster says its reason in words alone.
+    // Without decisions on nodes the cluster gives its reason only as text.
     if copy.decisions.is_empty() {
         let words = copy.explanation.as_deref().unwrap_or_default();
         let known = DECIDERS.iter().find(|decider| words.contains(decider.name));
@@ -174,7 +174,7 @@ fn stated_need(copy: &WaitingCopy) -> Need {
     let says = |name: &str| copy.decisions.iter().any(|decision| decision.decider == name);
     let no = copy.decisions.iter().filter(|decision| decision.decision == "NO");
     let throttled = copy.decisions.iter().any(|decision| decision.decision == "THROTTLE");
-    // A node that only throttles takes it once a slot is free, whatever the others say.
+    // A node whose deciders only throttle takes the copy once a slot is free, whatever other nodes answer.
     let blocked: Vec<&str> = no.map(|decision| decision.node.as_str()).collect();
     let waits = copy
         .decisions
@@ -194,7 +194,7 @@ pub(crate) fn names(copies: &[&WaitingCopy]) -> Vec<String> {
     copies.iter().map(|copy| format!("{} of {}[{}]", kind(copy), copy.index, copy.shard)).collect()
 }
 
-/// What the cluster says of the first of the copies: of this decider, or of all.
+/// The cluster's explanation for the first of the copies: the answers of one decider, or of all.
 pub(crate) fn explained(copies: &[&WaitingCopy], decider: Option<&str>) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     if let Some(copy) = copies.first() {

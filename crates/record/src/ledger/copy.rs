@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Runs as a copy holds them, or one of them: their sum.
+/// How many synthetic documents there are, and the sum of their hashes: of one run, or of all that a copy holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSum {
     /// Documents.
@@ -12,7 +12,7 @@ pub struct RunSum {
 }
 
 impl RunSum {
-    /// Both together.
+    /// The sum of both.
     pub fn plus(self, other: RunSum) -> RunSum {
         RunSum {
             documents: self.documents + other.documents,
@@ -43,11 +43,11 @@ pub struct Copy {
     pub shard: u32,
     /// Every live document.
     pub documents: Vec<Held>,
-    /// Documents that exist only as a number, beside those.
+    /// Synthetic documents, beside those.
     #[serde(default)]
     pub runs: RunSum,
     /// Highest sequence number of its history; none before the first.
     pub max_seq_no: Option<u64>,
-    /// Everything up to here is there; none while operation 0 is missing.
+    /// The copy has every operation up to this one; none while it lacks operation 0.
     pub local_checkpoint: Option<u64>,
 }

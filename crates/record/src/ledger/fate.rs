@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a write asks for. `content` is a hash that tells every content from every other.
+/// What a write asks for. `content` is a hash of the document; every write has another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Creates or replaces.
@@ -22,22 +22,22 @@ pub enum Action {
 /// What became of a write, as far as its driver knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was done, under this number.
+    /// The store did it.
     Acknowledged {
-        /// Place in the shard's history.
+        /// Its sequence number.
         seq_no: u64,
-        /// The document's version by it.
+        /// The document's version after it.
         version: u64,
     },
-    /// It was said not to have been done.
+    /// The store answered that it did not do it.
     Rejected,
-    /// Nobody knows.
+    /// There was no answer, or none that says whether it was done.
     Unknown,
 }
 
 impl Fate {
-    /// What an item of a `_bulk` answer says. Refused for good is what was understood and not done; other failures say
-    /// nothing of what was done. A delete of what is not there is done, too.
+    /// Reads an item of a `_bulk` answer. A status of 4xx means that the write was not done; other failures leave that
+    /// open. A delete of a document that does not exist (404) counts as done.
     pub fn of_bulk_item(item: &Value) -> Fate {
         let item =
             item.as_object().and_then(|object| object.values().next()).unwrap_or(&Value::Null);

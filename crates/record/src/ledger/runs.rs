@@ -1,9 +1,9 @@
-//! Documents that exist only as a number: what a driver was told about runs of them, beside the sum that a copy holds.
+//! Synthetic documents: runs of documents that exist only as a count and a sum of hashes.
 //!
-//! A copy keeps no list of them, only how many there are and the sum of what stands for their hashes. The sum of a run
-//! is known without a store, so that a copy holds what was acknowledged if both sums are equal: a run that is missing,
-//! is there twice, or is another one of the same length changes them. Documents that are only ever added can be counted
-//! in the same way, without a list of them: [`Sums`].
+//! A copy keeps their number and the sum of their hashes, and no list. The writer knows the sum of each run that it
+//! sent, so the sums of a copy are right if they equal those of the acknowledged runs: a run that is missing, that was
+//! indexed twice, or that was replaced by another of the same length changes the sums. [`Sums`] counts real documents
+//! that are only ever added in the same way.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use super::copy::{Copy, RunSum};
 use super::fate::Fate;
 use super::violation::{Rule, Violation, violation};
 
-/// Most sums without an answer of which every selection is tried: what a copy holds must be the sum of one.
+/// Up to this many runs without an answer, every subset of them is tried: one must explain what a copy holds.
 const UNANSWERED_MAX: usize = 16;
 
-/// What was added, as sums: what was acknowledged, and each that got no answer.
+/// The sum of everything that was acknowledged, and each sum that got no answer.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
     acknowledged: RunSum,
@@ -37,7 +37,7 @@ impl Sums {
         self.acknowledged = self.acknowledged.plus(there);
     }
 
-    /// Whether somebody holds what was acknowledged, and of what got no answer any; `name` is theirs.
+    /// Whether `held` is what was acknowledged, and any of what got no answer. `name` is the holder's, for the message.
     pub fn check(&self, name: &str, held: RunSum) -> Option<Violation> {
         let acknowledged = self.acknowledged;
         let most = self.unknown.iter().fold(acknowledged, |sum, run| sum.plus(*run)).documents;
@@ -71,8 +71,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// The places that it was given in the history: one for each document.
-    fn places(&self) -> Option<Range<u64>> {
+    /// Its sequence numbers, one for each document; none if it was not acknowledged.
+    fn seq_nos(&self) -> Option<Range<u64>> {
         match self.fate {
             Fate::Acknowledged { seq_no, .. } => Some(seq_no..seq_no + self.run.documents),
             _ => None,
@@ -101,12 +101,12 @@ impl Runs {
     /// The highest number that was acknowledged in a shard.
     pub(super) fn highest(&self, shard: u32) -> Option<u64> {
         let of_shard = self.0.iter().filter(|entry| entry.shard == shard);
-        of_shard.filter_map(|entry| entry.places()?.end.checked_sub(1)).max()
+        of_shard.filter_map(|entry| entry.seq_nos()?.end.checked_sub(1)).max()
     }
 
-    /// Numbers that were given to a run and to another, or to a document: `single` has those, by shard.
+    /// Sequence numbers that were given to two runs, or to a run and a document; `single` has those of documents.
     pub(super) fn check_answers(&self, single: &BTreeMap<(u32, u64), &str>) -> Vec<Violation> {
-        let places = |entry: &Entry| Some((entry.shard, entry.places()?));
+        let places = |entry: &Entry| Some((entry.shard, entry.seq_nos()?));
         let mut given: Vec<(u32, Range<u64>)> = self.0.iter().filter_map(places).collect();
         given.sort_by_key(|(shard, places)| (*shard, places.start, places.end));
         let mut found = Vec::new();
@@ -132,7 +132,7 @@ impl Runs {
         found
     }
 
-    /// Whether a copy holds what was acknowledged, and of what got no answer any.
+    /// Whether a copy holds the acknowledged runs, and any of those without an answer.
     pub(super) fn check(&self, copy: &Copy) -> Option<Violation> {
         let mut sums = Sums::default();
         for Entry { run, fate, .. } in self.0.iter().filter(|entry| entry.shard == copy.shard) {
@@ -142,7 +142,7 @@ impl Runs {
     }
 }
 
-/// Whether `start` and some of `parts` are `wanted`.
+/// Whether `start` plus some subset of `parts` is `wanted`.
 fn some_sum(start: RunSum, parts: &[RunSum], wanted: RunSum) -> bool {
     match parts.split_first() {
         None => start == wanted,

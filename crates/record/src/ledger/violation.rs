@@ -2,32 +2,32 @@
 
 use std::fmt;
 
-/// What a copy, or an answer, breaks.
+/// A rule that answers and copies must keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// One number of a shard's history, one operation.
+    /// No two operations of a shard were acknowledged with the same sequence number.
     NumbersAreGivenOnce,
-    /// A write that began after another was acknowledged has the higher number; and the higher version, unless the
-    /// document was deleted meanwhile.
+    /// A write that began after another write to the document was acknowledged has a higher sequence number, and a
+    /// higher version unless the document was deleted meanwhile.
     AcknowledgedInOrder,
-    /// What was acknowledged last is there, unless something newer without an answer is.
+    /// A copy holds the last acknowledged write of a document, or a newer one that got no answer.
     AcknowledgedIsThere,
-    /// What was deleted stays deleted.
+    /// A document that was deleted stays deleted.
     DeletedStaysDeleted,
-    /// Only what was written and not rejected is there.
+    /// A copy holds only documents that were written, and no write that was rejected.
     NothingElseIsThere,
-    /// Each document once.
+    /// A copy lists each document once.
     OnceEach,
-    /// The history has no hole.
+    /// The history of a copy has no holes: its local checkpoint is its highest sequence number.
     NoHoles,
-    /// Copies of a shard hold the same.
+    /// All copies of a shard hold the same documents.
     CopiesAreEqual,
 }
 
 /// A rule that is broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// The rule.
     pub rule: Rule,
     /// Where, and what was found.
     pub found: String,

@@ -16,7 +16,7 @@ use crate::svg::spark::{Spark, SparkChart};
 pub(super) const WIDTHS: [(&str, f64); 2] = [("wide", 960.0), ("slim", 420.0)];
 /// Width of one of several small charts side by side.
 const SMALL: f64 = 306.0;
-/// Durations that differ by more than this are shown on a scale of factors.
+/// If the longest time is more than so many times the shortest, the scale of time is logarithmic.
 const LOG_FROM: f64 = 3.0;
 /// Nodes of a small chart; of more, the busiest are shown.
 const MOST_NODES: usize = 18;

@@ -10,7 +10,7 @@ use record::{Line, Manifest, ModelInfo, RunDir, Status, units};
 const MOST_NOTES: usize = 40;
 
 pub(super) fn details(run: &RunDir, summary: &Summary<'_>) -> Markup {
-    // What was only watched cannot be repeated, and has no plan.
+    // A run that only watched has no plan and cannot be repeated.
     let watched = summary.watched.is_some();
     html! {
         section {

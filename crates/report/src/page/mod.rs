@@ -16,7 +16,7 @@ use limits::chip;
 
 const CSS: &str = include_str!("page.css");
 
-/// Refuses everything from outside, should anything in a record ever look like a reference.
+/// Keeps the browser from loading anything from outside, even if text of a record were taken for a reference.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The page of a run, whatever state it was left in. Everything that comes from the record is escaped.
@@ -53,7 +53,7 @@ pub fn html(run: &RunDir) -> String {
                     @if copies {
                         (charts::recovered(&summary, &curves))
                     }
-                    // From outside neither can be seen.
+                    // A cluster that was only watched shows neither its accounting nor its link.
                     @if summary.watched.is_none() {
                         @if copies {
                             (charts::accounting(&summary))

@@ -25,7 +25,7 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
     let waiting = view.waiting.len().min(SIDE_ROWS_MAX);
     let titled = |rows: usize| if rows == 0 { 0 } else { rows as u16 + 1 };
     let held = verdict::lines(view, area.width, paint);
-    // However much is found: what it is about has to be seen, too.
+    // However much is found, the recoveries that it is about must have room as well.
     let verdict_rows = (held.len() as u16 + 1).min((area.height / 2).max(3));
     let node_rows = (view.nodes.len() as u16 + 2).min((area.height / 3).max(4));
     let trouble = view.trouble.as_ref();
@@ -52,7 +52,7 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
     let title = if view.found.is_empty() { "Verdict" } else { "What holds" };
     frame.render_widget(Paragraph::new(held).block(block(title.to_owned(), paint)), verdict);
     if view.trouble.is_some() {
-        // It is not of now.
+        // What is shown below is no longer current.
         let below = Rect { y: head.bottom(), height: area.height - head.height, ..area };
         frame.buffer_mut().set_style(below, paint.dim());
     }

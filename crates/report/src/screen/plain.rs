@@ -7,7 +7,7 @@ use crate::style::plain;
 pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
     let mut lines = vec![format!("{t_s:.0} s  {}  health {}", view.title, view.health)];
     if let Some(trouble) = &view.trouble {
-        // What was seen last stands further up.
+        // The lines of the last answer have been printed already.
         lines.push(format!("  {}", plain(trouble)));
         return lines;
     }
@@ -30,7 +30,7 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
     lines.extend(view.followers.iter().map(|line| format!("  follower {line}")));
     lines.extend(view.waiting.iter().map(|line| format!("  waits: {line}")));
     lines.push(format!("  {}", view.verdict));
-    // The sentence of the first is the verdict's.
+    // The first finding has been printed as the verdict.
     lines.extend(view.found.iter().enumerate().filter_map(|(index, found)| {
         let lift = found.lift.as_ref()?;
         let of = if index == 0 { String::new() } else { format!("{}: ", found.class) };

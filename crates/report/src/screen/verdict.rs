@@ -1,4 +1,4 @@
-//! What holds and what lifts it, at the foot of the screen.
+//! The foot of the screen: what holds, and what lifts it.
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -9,7 +9,7 @@ use crate::style::{plain, wrap};
 
 /// Findings that are shown; the others are counted.
 const SHOWN: usize = 3;
-/// What stands before a line that lifts something.
+/// The mark before the setting or action that lifts a finding.
 const ARROW: &str = "  → ";
 
 /// The lines, wrapped to a width.

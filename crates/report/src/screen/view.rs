@@ -27,7 +27,7 @@ pub struct View {
     pub health: String,
     /// Hosts, what a look costs, where it is recorded.
     pub about: String,
-    /// Since when nobody answers, and why. All the rest is then of the last look that was answered.
+    /// Since when nobody answers, and why. Everything else is then of the last look that was answered.
     pub trouble: Option<String>,
     /// Recoveries, active ones first.
     pub recoveries: Vec<Pace>,
@@ -89,7 +89,7 @@ impl View {
             nodes: node_paces(series),
             followers: last.map(|look| followers(&look.followers)).unwrap_or_default(),
             waiting: last.map(|look| waiting(&look.waiting)).unwrap_or_default(),
-            // What was well may be so no longer.
+            // A cluster that was healthy at its last answer may no longer be so.
             verdict: match place.trouble.is_some() && diagnosis.findings.is_empty() {
                 true => "unknown: the cluster does not answer".to_owned(),
                 false => diagnosis.headline.clone(),
@@ -142,7 +142,7 @@ fn waiting(all: &[WaitingCopy]) -> Vec<String> {
     let unassigned = all.iter().filter(|copy| copy.state == "UNASSIGNED");
     let line = |copy: &WaitingCopy| {
         let kind = if copy.primary { "primary" } else { "replica" };
-        // That a node already holds the copy is no news.
+        // A node that already holds a copy always refuses another: that explains nothing.
         let telling = copy.decisions.iter().find(|decision| decision.decider != "same_shard");
         let why = telling
             .or(copy.decisions.first())
@@ -240,7 +240,7 @@ pub(super) fn node_cells(node: &NodePace) -> [String; 7] {
         cpu,
         disk,
         pair(node.rx_bytes_per_s, node.tx_bytes_per_s),
-        // Several transfers may pause at the same time, so it is no share of anything.
+        // Several recoveries may pause at the same time, so this is no share of the time.
         node.paused.map_or_else(dash, |paused| format!("{paused:.2}")),
         format!("{} / {}", count(node.as_source), count(node.as_target)),
         node.heap.map_or_else(dash, words::percent),

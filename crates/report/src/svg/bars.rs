@@ -32,7 +32,7 @@ pub(crate) struct BarChart {
     pub id: String,
     /// Name for those who hear the page.
     pub title: String,
-    /// What the chart shows, in a sentence, for those who hear the page.
+    /// What the chart shows, in a sentence, for screen readers.
     pub desc: String,
     /// Width.
     pub width: f64,

@@ -1,4 +1,4 @@
-//! What the results of probes make of a diagnosis that was made by looking alone.
+//! How the results of probes change a diagnosis that was made from looks alone.
 
 use super::result::{Kind, ProbeResult, Reading};
 use crate::diagnosis::class::Class;
@@ -6,9 +6,9 @@ use crate::diagnosis::diagnose::{Diagnosis, headline, sort};
 use crate::diagnosis::finding::{Evidence, Finding, Lift};
 use crate::diagnosis::series::Series;
 
-/// A verdict that a probe confirmed.
+/// Strength of a finding that a probe confirmed.
 const CONFIRMED: f64 = 0.98;
-/// What waits for slots that would only be shared.
+/// Strength of waiting for slots if more slots would only share the same rate.
 const SHARED: f64 = 0.3;
 
 /// Confirms, corrects or takes back findings; every result becomes evidence where it speaks of one. `series` is what
@@ -45,7 +45,7 @@ fn of_class<'d>(
     diagnosis.findings.iter_mut().filter(|finding| classes.contains(&finding.class))
 }
 
-/// Makes another class of a finding: its subjects and evidence stay, what lifts it is the class's.
+/// Changes the cause of a finding: its subjects and evidence stay, and the rule of the new cause says what lifts it.
 fn reclassify(finding: &mut Finding, class: Class, sentence: String, result: &ProbeResult) {
     finding.lift = Some(Lift::action(class.rule().lift));
     finding.class = class;
@@ -82,7 +82,7 @@ fn brake(diagnosis: &mut Diagnosis, result: &ProbeResult, holds: bool) {
     if any {
         return;
     }
-    // Whatever else is busy: the rate follows the limit.
+    // The rate follows the limit, so the limiter holds, whatever else is busy.
     const OTHERS: &[Class] = &[
         Class::Unknown,
         Class::Latency,

@@ -7,14 +7,14 @@ use record::observation::{Observation, Recovery};
 use crate::diagnosis::knobs::Knobs;
 use crate::diagnosis::series::Series;
 
-/// A recovery's own rate counts from so long on, in milliseconds.
+/// The rate of a recovery that took less time than this is left out, in milliseconds.
 const RATE_MS: u64 = 300;
 
 /// What is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Meter {
-    /// Bytes a second of all recoveries of a kind together, of those that a node takes part in; of all nodes where
-    /// none is named. `steady` leaves out the steps in which one of them began or ended.
+    /// Bytes a second of all recoveries of a kind in which a node takes part, or of all recoveries if no node is named.
+    /// `steady` leaves out the steps in which one of them began or ended.
     Together { node: Option<String>, knobs: Option<Knobs>, steady: bool },
     /// Bytes a second of each recovery by itself.
     Each { knobs: Knobs },
@@ -73,8 +73,8 @@ impl Meter {
     }
 }
 
-/// Bytes a second of recoveries together between two looks; none where none goes on, and none where one began or ended
-/// if the step is to be `steady`.
+/// Bytes a second of all recoveries together between two looks; none if no recovery goes on, and with `steady` also
+/// none if one began or ended.
 fn together(
     pair: &[(f64, &Observation)],
     counts: &impl Fn(&Recovery) -> bool,

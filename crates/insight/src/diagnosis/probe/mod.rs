@@ -1,9 +1,9 @@
-//! Probes: a setting is changed for seconds, and what the rate does tells classes apart that look the same.
+//! Probes: a setting is changed for seconds, and how the rate follows tells apart causes that look the same.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | `result` | [`Probe`] and [`ProbeResult`]: what is tried, and what it says |
-//! | `plan` | which probes tell the classes apart that a diagnosis leaves possible |
+//! | `plan` | which probes tell apart the causes that a diagnosis leaves possible |
 //! | `meter` | what is measured before, during and after |
 //! | `prober` | [`Prober`]: when to change, when to put back; a pure state machine over looks |
 //! | `apply` | what the results make of the diagnosis |

@@ -1,4 +1,4 @@
-//! Which probes tell the classes apart that a diagnosis leaves possible.
+//! Which probes tell apart the causes that a diagnosis leaves possible.
 
 use record::units::{parse_size, show_size_setting};
 
@@ -9,13 +9,13 @@ use crate::diagnosis::class::Class;
 use crate::diagnosis::diagnose::Diagnosis;
 use crate::diagnosis::series::Series;
 
-/// How much of its limit a brake leaves.
+/// A brake lowers the limit to this share of it.
 const BRAKE: f64 = 0.8;
-/// How much of its rate a lull leaves.
+/// A lull limits the recovery to this share of its rate.
 const LULL: f64 = 0.5;
 
-/// The probes, in the order in which each can make those after it needless. Empty where nothing recovers: a probe
-/// needs something that goes on.
+/// The probes to make. A result can make later probes needless, so those that decide most come first. Empty if nothing
+/// recovers: then there is no rate to measure.
 pub fn plan(series: &Series<'_>, diagnosis: &Diagnosis) -> Vec<Probe> {
     let Some(busiest) = busiest(series) else { return Vec::new() };
     let is_found =
@@ -78,11 +78,11 @@ fn lull(series: &Series<'_>, busiest: &Busiest, place: &str, disk: bool) -> Opti
     })
 }
 
-/// More chunks; where they are at their most, larger ones.
+/// Twice the chunks in flight; where their number is at its maximum, chunks of twice the size.
 fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
     let (name, default, most) = busiest.knobs.chunks;
     let found = series.setting_or_default(name, default);
-    // None where a scheduler chooses them.
+    // A scheduler that chooses the number of chunks leaves nothing to probe.
     let count = busiest.knobs.chunk_count(series)?;
     // The field's engines read both when a recovery begins; the embedded one at each chunk.
     let later_only = series.flavour() != "narrows";
@@ -124,7 +124,7 @@ fn slots(series: &Series<'_>, diagnosis: &Diagnosis) -> Option<Probe> {
         factor: f64::from(now + 1) / f64::from(now),
         later_only: false,
         place: String::new(),
-        // What one more slot fills are the gaps, too.
+        // A further slot also fills the gaps between one recovery and the next, so steps with those count.
         meter: Meter::Together { node: None, knobs: None, steady: false },
     })
 }

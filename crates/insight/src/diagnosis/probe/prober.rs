@@ -1,4 +1,4 @@
-//! When to change a setting and when to put it back: looks in, steps out. No clock and no cluster of its own.
+//! When to change a setting and when to put it back. A pure state machine: looks go in, steps come out.
 
 use std::collections::VecDeque;
 
@@ -7,22 +7,22 @@ use super::result::{Elasticity, Kind, Probe, ProbeResult, Reading};
 use crate::diagnosis::series::Series;
 use crate::stats::{MIN_LAPS, mean, mean_ratio_interval};
 
-/// Time after a change in which nothing is measured: it has to reach every node, and what is in flight to pass.
+/// Nothing is measured for so long after a change: it has to reach every node, and chunks in flight have to arrive.
 const SETTLE_MS: f64 = 1500.0;
 /// A measurement takes at least this long, and has at least so many samples.
 const MEASURE_MS: f64 = 5000.0;
 const SAMPLES: usize = 8;
-/// A measurement that is not whole by then never will be: nothing goes on any more.
+/// A measurement that has too few samples after this time is given up: nothing recovers any more.
 const PATIENCE_MS: f64 = 20_000.0;
-/// The same where only recoveries that begin later tell.
+/// The same for settings that only later recoveries obey.
 const LATER_PATIENCE_MS: f64 = 40_000.0;
-/// A probe is repeated so often where it is not clear.
+/// A probe whose result is not clear is made up to this many times.
 const ROUNDS: u32 = 3;
-/// From here on the measure follows, below it stays.
+/// Above this elasticity the measure follows the change, below it the measure stays.
 const HALF: f64 = 0.5;
 /// A rate that fell below this share of what it was obeys a limit of half of it.
 const OBEYED: f64 = 0.8;
-/// What rates vary by without any cause, as a logarithm.
+/// By how much rates vary without any cause, as a difference of logarithms.
 const RESOLUTION: f64 = 0.02;
 const SEED: u64 = 1;
 
@@ -52,14 +52,14 @@ pub struct Prober {
 struct Active {
     probe: Probe,
     phase: Phase,
-    /// From when on samples count.
+    /// Samples count from this time on.
     since_ms: f64,
     /// When the phase began.
     entered_ms: f64,
     round: u32,
     base: Vec<f64>,
     during: Vec<f64>,
-    /// Rates beside what is measured, where the rate is what was changed.
+    /// Rates before and during a lull, which changes the rate and measures something else.
     rates: (Vec<f64>, Vec<f64>),
 }
 
@@ -129,13 +129,13 @@ impl Prober {
             },
             Phase::After => match active.measure(series, span) {
                 Measured::NotYet => Step::Look,
-                // The recoveries that one more slot let begin go on after it is gone.
+                // Recoveries that began in the additional slot go on after it is taken back.
                 Measured::Whole | Measured::Never => self.finish(now_ms, None),
             },
         }
     }
 
-    /// The change could not be made, or someone else made another: nothing more is tried.
+    /// Ends all probes: the change could not be made, or someone else changed the setting.
     pub fn give_up(&mut self, why: &str) {
         let active = self.active.take().map(|active| active.probe);
         for probe in active.into_iter().chain(std::mem::take(&mut self.waiting)) {
@@ -152,12 +152,13 @@ impl Prober {
             .iter()
             .any(|o| o.probe.kind == Kind::Brake && o.reading == Reading::Follows);
         if holds {
-            // What the limiter holds cannot be told to follow anything else.
+            // A rate that the limiter holds follows nothing else, so the other probes would tell nothing.
             self.waiting.clear();
         }
         self.active = self.waiting.pop_front().map(|probe| Active {
             phase: Phase::Before,
-            // Recoveries are few. Those before count, too: a limiter that was braked did not hold them.
+            // Recoveries are few, so those before the first probe count, too: the brake has shown that the limiter
+            // did not hold them.
             since_ms: if probe.later_only { self.began_ms } else { since_ms },
             entered_ms: now_ms,
             probe,
@@ -174,7 +175,7 @@ impl Prober {
         let again = matches!(result.reading, Reading::Open(_)) && result.elasticity.is_some();
         if again && active.round < ROUNDS {
             let round = active.round + 1;
-            // What was measured after is the next before.
+            // What was measured after this round is the base of the next.
             let mut active = Active { round, ..active };
             active.enter(Phase::Set, now_ms);
             let again = Step::Set(Box::new(active.probe.clone()));
@@ -253,7 +254,7 @@ impl Active {
 
     fn elasticity(&self) -> Option<Elasticity> {
         let change = match self.probe.kind {
-            // A limit below the rate is a change of the rate itself: by how much, is measured.
+            // A lull changes the rate itself. By how much is measured, because a limit may be obeyed only in part.
             Kind::Lull => {
                 let (before, during) = (mean(&self.rates.0)?, mean(&self.rates.1)?);
                 Some(during / before).filter(|ratio| *ratio > 0.0 && *ratio < OBEYED)?

@@ -10,17 +10,17 @@ use crate::words;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The limiter a fifth lower: a rate that it holds falls by a fifth.
+    /// The limit is lowered by a fifth: a rate that the limiter holds falls by a fifth.
     Brake,
-    /// The recovery at half its rate: what it keeps busy itself is half as busy.
+    /// The recovery is limited to half its rate: a disk or cores that it keeps busy itself are half as busy then.
     Lull,
-    /// Twice the chunks in flight: a rate that latency holds doubles.
+    /// Twice the chunks are in flight: a rate that latency holds doubles.
     Chunks,
-    /// One more slot: the sum of all rates rises, or is only shared among more.
+    /// One more recovery slot: the sum of all rates rises, or more recoveries share the same sum.
     Slots,
 }
 
-/// A change for seconds, and what to look at meanwhile.
+/// A change of a setting for seconds, and what is measured meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Probe {
     /// What is tried.
@@ -31,9 +31,9 @@ pub struct Probe {
     pub found: Setting,
     /// Its value during the probe.
     pub to: String,
-    /// What the setting allows during the probe over what it allows today.
+    /// The limit that the setting sets during the probe over the one that it sets today.
     pub factor: f64,
-    /// Whether only recoveries that begin after it is set have it.
+    /// Whether the setting is read when a recovery begins, so that only later recoveries obey it.
     pub later_only: bool,
     /// Where it is measured: a node; empty for all of them.
     pub place: String,
@@ -56,11 +56,11 @@ pub struct Elasticity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
-    /// The measure follows: what was changed holds.
+    /// The measure follows the change: the limit that was changed holds.
     Follows,
-    /// It does not.
+    /// The measure does not follow it.
     Stays,
-    /// Neither is sure; why, in words.
+    /// The probe does not tell; why, in words.
     Open(String),
     /// The probe did not take place, or was given up: why, in words.
     GivenUp(String),
