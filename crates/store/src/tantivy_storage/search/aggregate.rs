@@ -22,7 +22,7 @@ use query::aggregation::{
 };
 use query::{FieldType, Literal, Mapping, SearchError, SearchErrorKind, unfit};
 
-use super::bounds::{BLOCK, Bounds, Here};
+use super::bounds::{BLOCK, Bounds, SegmentContext};
 use super::column::{Column, text_of};
 use super::failed::{Failed, Result};
 use super::gathered::{Gathered, Missing};
@@ -123,15 +123,15 @@ impl<'a> Collector<'a> {
     }
 
     /// Turns to the next segment.
-    pub(super) fn enter(&mut self, here: Here<'_>) -> tantivy::Result<()> {
+    pub(super) fn enter(&mut self, context: SegmentContext<'_>) -> tantivy::Result<()> {
         if let Some(kind) = self.kind {
-            self.column = Column::open(here.segment, self.path, kind)?;
+            self.column = Column::open(context.segment, self.path, kind)?;
         }
         if let State::Buckets(gathered) = &mut self.state {
-            self.bounds = here.bounds(self.path, &self.column)?;
+            self.bounds = context.bounds(self.path, &self.column)?;
             gathered.enter(&self.column);
         }
-        self.subs.iter_mut().try_for_each(|sub| sub.enter(here))
+        self.subs.iter_mut().try_for_each(|sub| sub.enter(context))
     }
 
     /// Counts documents of the whole shard, in their order.
@@ -190,17 +190,9 @@ impl<'a> Collector<'a> {
                 }
             }
             State::Buckets(gathered) if !matches!(of, AggregationKind::Range(_)) => {
-                let keeps = !self.subs.is_empty();
-                let ends = self.bounds.as_ref().and_then(|bounds| bounds.of_docs(docs));
-                let same = ends.and_then(|ends| gathered.key_of_all(of, column, ends));
-                match (same, same_parent(buckets)) {
-                    (Some(key), Some(parent)) => gathered.count_all(docs, parent, key, keeps),
-                    _ => {
-                        column.block_bits(docs, &mut self.bits);
-                        gathered.keys_of_block(of, column, &self.bits);
-                        gathered.count_block(docs, buckets, keeps);
-                    }
-                }
+                column.block_bits(docs, &mut self.bits);
+                gathered.keys_of_block(of, column, &self.bits);
+                gathered.count_block(docs, buckets, !self.subs.is_empty());
                 let (docs, numbers) = &gathered.within;
                 self.subs.iter_mut().for_each(|sub| sub.collect_block(docs, numbers));
             }
@@ -382,11 +374,6 @@ impl<'a> Collector<'a> {
             values: self.shown.clone(),
         }))
     }
-}
-
-/// The bucket of the level above that documents are in, where that is one.
-fn same_parent(buckets: &[u32]) -> Option<u32> {
-    buckets.first().copied().filter(|first| buckets.iter().all(|bucket| bucket == first))
 }
 
 fn is_of_stats(kind: &AggregationKind) -> bool {

@@ -13,8 +13,6 @@ use super::statistics::CountsCache;
 
 /// Documents of a block.
 pub(super) const BLOCK: u32 = 64;
-/// Where documents lie in more blocks than this, their bounds are not worth asking for.
-const BLOCKS_AT_ONCE: u32 = 4;
 
 /// The documents of a block in a segment of `max_doc` documents, deleted ones among them.
 pub(super) fn docs_of(block: u32, max_doc: u32) -> Range<DocId> {
@@ -37,13 +35,13 @@ pub(crate) struct Findings {
 
 /// A segment that is being searched, and what is known of it.
 #[derive(Clone, Copy)]
-pub(super) struct Here<'a> {
+pub(super) struct SegmentContext<'a> {
     pub(super) searcher: &'a Searcher,
     pub(super) segment: &'a SegmentReader,
     pub(super) findings: &'a Findings,
 }
 
-impl Here<'_> {
+impl SegmentContext<'_> {
     /// The bounds of a column; none where documents may have no value or several.
     pub(super) fn bounds(
         self,
@@ -83,15 +81,5 @@ impl Bounds {
     /// The least and the greatest value of a block.
     pub(super) fn of_block(&self, block: u32) -> (u64, u64) {
         self.ends[block as usize]
-    }
-
-    /// What the values of documents, which are in order, lie between; none where they are too far apart.
-    pub(super) fn of_docs(&self, docs: &[DocId]) -> Option<(u64, u64)> {
-        let (first, last) = (docs.first()? / BLOCK, docs.last()? / BLOCK);
-        if last - first >= BLOCKS_AT_ONCE {
-            return None;
-        }
-        let ends = &self.ends[first as usize..=last as usize];
-        ends.iter().copied().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 }

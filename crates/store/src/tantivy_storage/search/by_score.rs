@@ -9,29 +9,29 @@ use tantivy::{DocSet, SegmentReader, TERMINATED};
 use query::{ShardHit, ShardHits, TrackTotalHits};
 
 use super::failed::Result;
-use super::{Asked, Execution};
+use super::{Execution, ViewSearch};
 
 impl Execution<'_> {
     /// The best: passes over what cannot be among them, and counts apart. None where the hits are so few that all of
     /// them have to be looked at anyway, to be counted.
-    pub(super) fn best(&self, asked: &Asked<'_>) -> Result<Option<ShardHits>> {
-        let scored = asked.weight(true)?;
+    pub(super) fn best(&self, search: &ViewSearch<'_>) -> Result<Option<ShardHits>> {
+        let scored = search.weight(true)?;
         // Where all score the same the first are the best.
-        let is_constant = asked.query.is::<ConstScoreQuery>();
+        let is_constant = search.query.is::<ConstScoreQuery>();
         if self.wanted() > 0 && !is_constant {
             let mut most = 0;
-            for segment in asked.searcher.segment_readers() {
+            for segment in search.searcher.segment_readers() {
                 most += u64::from(scored.scorer(segment, 1.0)?.size_hint());
             }
             if most < self.left_to_count(0) {
                 return Ok(None);
             }
         }
-        let unscored = asked.weight(false)?;
+        let unscored = search.weight(false)?;
         let top = TopDocs::with_limit(self.wanted().max(1)).order_by_score();
         let (mut total, mut all, mut best) = (0, Vec::new(), Vec::new());
-        for (segment, reader) in (0..).zip(asked.searcher.segment_readers()) {
-            total += self.count_in(asked, unscored.as_ref(), reader, self.left_to_count(total))?;
+        for (segment, reader) in (0..).zip(search.searcher.segment_readers()) {
+            total += self.count_in(search, unscored.as_ref(), reader, self.left_to_count(total))?;
             match is_constant {
                 _ if self.wanted() == 0 => {}
                 true => all.extend(self.first_of(scored.as_ref(), segment, reader, all.len())?),
@@ -51,10 +51,10 @@ impl Execution<'_> {
     }
 
     /// Live documents that match; not all of them where nobody asks for so many.
-    pub(super) fn count(&self, asked: &Asked<'_>) -> Result<u64> {
-        let (weight, mut total) = (asked.weight(false)?, 0);
-        for segment in asked.searcher.segment_readers() {
-            total += self.count_in(asked, weight.as_ref(), segment, self.left_to_count(total))?;
+    pub(super) fn count(&self, search: &ViewSearch<'_>) -> Result<u64> {
+        let (weight, mut total) = (search.weight(false)?, 0);
+        for segment in search.searcher.segment_readers() {
+            total += self.count_in(search, weight.as_ref(), segment, self.left_to_count(total))?;
         }
         Ok(total)
     }
@@ -72,7 +72,7 @@ impl Execution<'_> {
     /// Live documents of a segment that match, counted until there are `limit` or some more.
     fn count_in(
         &self,
-        asked: &Asked<'_>,
+        search: &ViewSearch<'_>,
         weight: &dyn Weight,
         segment: &SegmentReader,
         limit: u64,
@@ -80,7 +80,7 @@ impl Execution<'_> {
         if limit == 0 {
             return Ok(0);
         }
-        Ok(match asked.within(self.here(asked, segment))? {
+        Ok(match search.within(self.context(search, segment))? {
             Some(within) => within.count_up_to(segment, limit),
             None if limit == u64::MAX => u64::from(weight.count(segment)?),
             None => count_up_to(weight, segment, limit)?,

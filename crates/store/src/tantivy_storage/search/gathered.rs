@@ -32,8 +32,8 @@ pub(super) struct Gathered {
     of_ord: Vec<u32>,
     /// Keys of the document at hand.
     pub(super) keys: Vec<u128>,
-    /// The bucket that was met last: mostly the next is the same.
-    last: Option<((u32, u128), u32)>,
+    /// Buckets that were met lately, by the last bits of parent and key: to look there costs less than to hash.
+    recent: Vec<((u32, u128), u32)>,
     /// Buckets of a histogram of dates that were met, in the order of time.
     spans: Spans,
     /// Of a block at hand: documents that are in a bucket, and that.
@@ -42,6 +42,8 @@ pub(super) struct Gathered {
 }
 
 const UNKNOWN: u32 = u32::MAX;
+/// Buckets that are found without hashing; a power of two.
+const RECENT: usize = 64;
 
 impl Gathered {
     /// Turns to the next segment.
@@ -60,13 +62,14 @@ impl Gathered {
     }
 
     fn number(&mut self, parent: u32, key: u128) -> Option<u32> {
-        if let Some((last, number)) = self.last
-            && last == (parent, key)
-        {
-            return Some(number);
+        let slot = (key as usize ^ (key >> 7) as usize ^ parent as usize) % RECENT;
+        match self.recent.get(slot) {
+            Some((met, number)) if *met == (parent, key) => return Some(*number),
+            Some(_) => {}
+            None => self.recent = vec![((UNKNOWN, 0), UNKNOWN); RECENT],
         }
         if let Some(number) = self.numbers.get(&(parent, key)) {
-            self.last = Some(((parent, key), *number));
+            self.recent[slot] = ((parent, key), *number);
             return Some(*number);
         }
         if self.buckets.len() >= MAX_GATHERED {
@@ -116,17 +119,6 @@ impl Gathered {
         }
         self.keys_of_block(of, column, &[ends.0, ends.1]);
         (self.keys[0] == self.keys[1]).then_some(self.keys[0])
-    }
-
-    /// Counts documents that have the same key, in one bucket of the level above; `keeps` as in [`Gathered::count_block`].
-    pub(super) fn count_all(&mut self, docs: &[DocId], parent: u32, key: u128, keeps: bool) {
-        self.within.0.clear();
-        self.within.1.clear();
-        let Some(number) = self.count(parent, key, docs.len() as u64) else { return };
-        if keeps {
-            self.within.0.extend_from_slice(docs);
-            self.within.1.resize(docs.len(), number);
-        }
     }
 
     /// Counts a block's documents by their keys; `keeps` says whether to keep the bucket of each.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tantivy::query::{Scorer, Weight};
 use tantivy::{DocId, DocSet, SegmentReader};
 
-use super::bounds::{Bounds, Here};
+use super::bounds::{Bounds, SegmentContext};
 use super::column::Column;
 use query::FieldType;
 
@@ -49,9 +49,9 @@ pub(super) struct Interval {
 
 impl Interval {
     /// In one segment; none where documents may have no value or several.
-    pub(super) fn within(&self, here: Here<'_>) -> tantivy::Result<Option<Within>> {
-        let column = Column::open(here.segment, &self.path, self.kind)?;
-        let bounds = here.bounds(&self.path, &column)?;
+    pub(super) fn within(&self, context: SegmentContext<'_>) -> tantivy::Result<Option<Within>> {
+        let column = Column::open(context.segment, &self.path, self.kind)?;
+        let bounds = context.bounds(&self.path, &column)?;
         Ok(bounds.map(|bounds| Within { bounds, column, ends: self.ends }))
     }
 }

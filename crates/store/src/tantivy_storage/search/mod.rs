@@ -40,7 +40,7 @@ use query::{
 
 use self::aggregate::Collector;
 pub(crate) use self::bounds::Findings;
-use self::bounds::{BLOCK, Bounds, Here, docs_of};
+use self::bounds::{BLOCK, Bounds, SegmentContext, docs_of};
 pub(crate) use self::failed::Failed;
 use self::failed::Result;
 use self::matches::{Batch, Interval, Matches, Within};
@@ -76,17 +76,17 @@ fn by_score() -> [SortKey; 1] {
     }]
 }
 
-/// What is asked of a view.
-struct Asked<'a> {
+/// A query on one view of a shard.
+struct ViewSearch<'a> {
     searcher: &'a Searcher,
     query: &'a dyn Library,
     /// The same, where it is no more than this.
     interval: Option<Interval>,
 }
 
-impl Asked<'_> {
-    fn within(&self, here: Here<'_>) -> tantivy::Result<Option<Within>> {
-        self.interval.as_ref().map_or(Ok(None), |interval| interval.within(here))
+impl ViewSearch<'_> {
+    fn within(&self, context: SegmentContext<'_>) -> tantivy::Result<Option<Within>> {
+        self.interval.as_ref().map_or(Ok(None), |interval| interval.within(context))
     }
 
     fn weight(&self, needs_scores: bool) -> tantivy::Result<Box<dyn Weight>> {
@@ -98,8 +98,12 @@ impl Asked<'_> {
 }
 
 impl Execution<'_> {
-    fn here<'a>(&'a self, asked: &Asked<'a>, segment: &'a SegmentReader) -> Here<'a> {
-        Here { searcher: asked.searcher, segment, findings: self.findings }
+    fn context<'a>(
+        &'a self,
+        search: &ViewSearch<'a>,
+        segment: &'a SegmentReader,
+    ) -> SegmentContext<'a> {
+        SegmentContext { searcher: search.searcher, segment, findings: self.findings }
     }
 
     /// Searches a view.
@@ -115,9 +119,9 @@ impl Execution<'_> {
         if plain && request.query.is_match_all() {
             return Ok(self.first_of_all(searcher));
         }
-        let asked = Asked { searcher, query: query.as_ref(), interval };
-        let best = if plain { self.best(&asked)? } else { None };
-        let mut hits = best.map_or_else(|| self.every(&asked), Ok)?;
+        let search = ViewSearch { searcher, query: query.as_ref(), interval };
+        let best = if plain { self.best(&search)? } else { None };
+        let mut hits = best.map_or_else(|| self.every(&search), Ok)?;
         hits.timed_out = self.stop.load(Ordering::Relaxed);
         Ok(hits)
     }
@@ -158,10 +162,10 @@ impl Execution<'_> {
     }
 
     /// Looks at every document that matches, or at those that may be among the best in the order that is asked for.
-    fn every(&self, asked: &Asked<'_>) -> Result<ShardHits> {
-        let (request, searcher) = (self.request, asked.searcher);
+    fn every(&self, search: &ViewSearch<'_>) -> Result<ShardHits> {
+        let (request, searcher) = (self.request, search.searcher);
         let needs_scores = request.needs_scores();
-        let weight = asked.weight(needs_scores)?;
+        let weight = search.weight(needs_scores)?;
         let by_score = by_score();
         let order = Order {
             keys: if request.sort.is_empty() { &by_score } else { &request.sort },
@@ -173,19 +177,19 @@ impl Execution<'_> {
         let wants_hits = self.wanted() > 0;
         // The hits are counted apart then, so that those that cannot be among the best need not be looked at.
         let sorts_only = wants_hits && !needs_scores && request.aggregations.is_empty();
-        let counted = if sorts_only { Some(self.count(asked)?) } else { None };
+        let counted = if sorts_only { Some(self.count(search)?) } else { None };
         let mut collectors = Collector::all(&request.aggregations, self.mapping, self.now_ms)?;
         let (mut total, mut max_score, mut base, mut all) = (0, None::<f32>, 0, Vec::new());
         for (segment, reader) in (0..).zip(searcher.segment_readers()) {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let here = self.here(asked, reader);
-            collectors.iter_mut().try_for_each(|collector| collector.enter(here))?;
-            let mut top = Top::new(self.wanted(), &order, self.mapping, here, base)?;
+            let context = self.context(search, reader);
+            collectors.iter_mut().try_for_each(|collector| collector.enter(context))?;
+            let mut top = Top::new(self.wanted(), &order, self.mapping, context, base)?;
             base += u64::from(reader.max_doc());
             if let Some(bounds) = top.bounds().filter(|_| sorts_only) {
-                self.most_promising(asked, weight.as_ref(), here, &bounds, &mut top)?;
+                self.most_promising(search, weight.as_ref(), context, &bounds, &mut top)?;
             } else if needs_scores {
                 self.each_scored(weight.as_ref(), reader, &mut |doc, score| {
                     if request.min_score.is_some_and(|least| score < least) {
@@ -201,7 +205,7 @@ impl Execution<'_> {
                 })?;
             } else {
                 let mut list = Vec::new();
-                self.each_batch(asked, weight.as_ref(), here, &mut |batch| {
+                self.each_batch(search, weight.as_ref(), context, &mut |batch| {
                     total += batch.len();
                     if wants_hits {
                         batch.list(&mut list, |_| true);
@@ -227,13 +231,13 @@ impl Execution<'_> {
     /// may hold another one.
     fn most_promising(
         &self,
-        asked: &Asked<'_>,
+        search: &ViewSearch<'_>,
         weight: &dyn Weight,
-        here: Here<'_>,
+        context: SegmentContext<'_>,
         bounds: &Bounds,
         top: &mut Top<'_>,
     ) -> tantivy::Result<()> {
-        let alive = here.segment.alive_bitset();
+        let alive = context.segment.alive_bitset();
         let mut left: Vec<u32> = (0..bounds.blocks()).collect();
         let (mut round, mut docs) = (FIRST_ROUND_BLOCKS, Vec::with_capacity(BLOCK as usize));
         loop {
@@ -249,7 +253,7 @@ impl Execution<'_> {
                 false => Vec::new(),
             };
             left.sort_unstable();
-            let mut matches = Matches::open(asked.within(here)?, weight, here.segment)?;
+            let mut matches = Matches::open(search.within(context)?, weight, context.segment)?;
             for block in left {
                 if top.may_hold(bounds, block) {
                     matches.of_block(bounds, block, &mut docs);
@@ -281,12 +285,12 @@ impl Execution<'_> {
     /// Calls with all live documents that match, some at once and in their order, until time runs out.
     fn each_batch(
         &self,
-        asked: &Asked<'_>,
+        search: &ViewSearch<'_>,
         weight: &dyn Weight,
-        here: Here<'_>,
+        context: SegmentContext<'_>,
         see: &mut dyn FnMut(Batch<'_>),
     ) -> tantivy::Result<()> {
-        let (alive, max_doc) = (here.segment.alive_bitset(), here.segment.max_doc());
+        let (alive, max_doc) = (context.segment.alive_bitset(), context.segment.max_doc());
         let mut living = Vec::new();
         let mut see = |batch: Batch<'_>| {
             if self.stop.load(Ordering::Relaxed) {
@@ -301,14 +305,14 @@ impl Execution<'_> {
             }
             true
         };
-        if asked.query.is::<AllQuery>() {
+        if search.query.is::<AllQuery>() {
             let mut blocks = 0..max_doc.div_ceil(BLOCK);
             blocks.all(|block| see(Batch::Block(block, docs_of(block, max_doc))));
-        } else if let Some(within) = asked.within(here)? {
+        } else if let Some(within) = search.within(context)? {
             within.each(&mut see);
         } else {
             // The library does not let itself be stopped, but it can be left idle.
-            weight.for_each_no_score(here.segment, &mut |docs| _ = see(Batch::Docs(docs)))?;
+            weight.for_each_no_score(context.segment, &mut |docs| _ = see(Batch::Docs(docs)))?;
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ pub(super) struct Resolver<'a> {
 }
 
 /// A mapped field that this copy indexes.
-struct Place<'a> {
+struct IndexedField<'a> {
     field: Field,
     path: &'a str,
     mapped: &'a mapping::Field,
@@ -118,32 +118,36 @@ impl Resolver<'_> {
     }
 
     /// The field of a path; none where the mapping or this copy has none.
-    fn place<'b>(&'b self, path: &'b str) -> Option<Place<'b>> {
+    fn indexed<'b>(&'b self, path: &'b str) -> Option<IndexedField<'b>> {
         let mapped = self.mapping.field(path)?;
         let name = match mapped.kind {
             FieldType::GeoPoint => format!("{path}.lat"),
             _ => path.to_owned(),
         };
         let field = self.searcher.schema().get_field(&name).ok()?;
-        Some(Place { field, path, mapped })
+        Some(IndexedField { field, path, mapped })
     }
 
-    fn scored(&self, place: &Place, query: Resolved) -> Result<Resolved> {
-        let counts =
-            self.findings.counts.of(self.searcher, place.field, place.path, place.mapped.kind)?;
+    fn scored(&self, indexed: &IndexedField, query: Resolved) -> Result<Resolved> {
+        let counts = self.findings.counts.of(
+            self.searcher,
+            indexed.field,
+            indexed.path,
+            indexed.mapped.kind,
+        )?;
         Ok(Box::new(Scored { counts, query }))
     }
 
     /// The words of a text, each with its position.
-    fn words(&self, place: &Place, text: &str) -> Result<Vec<(usize, Term)>> {
-        if place.mapped.kind == FieldType::Keyword {
-            return Ok(vec![(0, Term::from_field_text(place.field, text))]);
+    fn words(&self, indexed: &IndexedField, text: &str) -> Result<Vec<(usize, Term)>> {
+        if indexed.mapped.kind == FieldType::Keyword {
+            return Ok(vec![(0, Term::from_field_text(indexed.field, text))]);
         }
-        let mut tokenizer = self.searcher.index().tokenizer_for_field(place.field)?;
+        let mut tokenizer = self.searcher.index().tokenizer_for_field(indexed.field)?;
         let mut stream = tokenizer.token_stream(text);
         let mut words = Vec::new();
         stream.process(&mut |token| {
-            words.push((token.position, Term::from_field_text(place.field, &token.text)));
+            words.push((token.position, Term::from_field_text(indexed.field, &token.text)));
         });
         Ok(words)
     }
@@ -155,15 +159,15 @@ impl Resolver<'_> {
         all: bool,
         minimum: Option<&MinimumShouldMatch>,
     ) -> Result<Resolved> {
-        let Some(place) = self.place(path) else { return Ok(nothing()) };
-        if !matches!(place.mapped.kind, FieldType::Text | FieldType::Keyword) {
+        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
+        if !matches!(indexed.mapped.kind, FieldType::Text | FieldType::Keyword) {
             return self.term(path, value);
         }
-        let words = self.words(&place, &value.text())?;
+        let words = self.words(&indexed, &value.text())?;
         let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
         let occur = if all { Occur::Must } else { Occur::Should };
         for (_, word) in words {
-            clauses.push((occur, self.word(&place, word)?));
+            clauses.push((occur, self.word(&indexed, word)?));
         }
         if clauses.is_empty() {
             return Ok(nothing());
@@ -178,24 +182,24 @@ impl Resolver<'_> {
         Ok(Box::new(BooleanQuery::with_minimum_required_clauses(clauses, needed)))
     }
 
-    fn word(&self, place: &Place, word: Term) -> Result<Resolved> {
-        let option = match place.mapped.kind {
+    fn word(&self, indexed: &IndexedField, word: Term) -> Result<Resolved> {
+        let option = match indexed.mapped.kind {
             FieldType::Text => IndexRecordOption::WithFreqs,
             _ => IndexRecordOption::Basic,
         };
-        self.scored(place, Box::new(TermQuery::new(word, option)))
+        self.scored(indexed, Box::new(TermQuery::new(word, option)))
     }
 
     fn match_phrase(&self, path: &str, value: &Literal) -> Result<Resolved> {
-        let Some(place) = self.place(path) else { return Ok(nothing()) };
-        if place.mapped.kind != FieldType::Text {
+        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
+        if indexed.mapped.kind != FieldType::Text {
             return self.match_words(path, value, true, None);
         }
-        let mut words = self.words(&place, &value.text())?;
+        let mut words = self.words(&indexed, &value.text())?;
         match words.len() {
             0 => Ok(nothing()),
-            1 => self.word(&place, words.remove(0).1),
-            _ => self.scored(&place, Box::new(PhraseQuery::new_with_offset(words))),
+            1 => self.word(&indexed, words.remove(0).1),
+            _ => self.scored(&indexed, Box::new(PhraseQuery::new_with_offset(words))),
         }
     }
 
@@ -204,15 +208,15 @@ impl Resolver<'_> {
             let kind = QueryKind::Ids { values: vec![value.text()] };
             return self.resolve(&Query::of(kind));
         }
-        let Some(place) = self.place(path) else { return Ok(nothing()) };
-        if matches!(place.mapped.kind, FieldType::Text | FieldType::Keyword) {
-            return self.word(&place, Term::from_field_text(place.field, &value.text()));
+        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
+        if matches!(indexed.mapped.kind, FieldType::Text | FieldType::Keyword) {
+            return self.word(&indexed, Term::from_field_text(indexed.field, &value.text()));
         }
-        let Some((low, high)) = exact(place.path, place.mapped, value, self.now_ms)? else {
+        let Some((low, high)) = exact(indexed.path, indexed.mapped, value, self.now_ms)? else {
             return Ok(nothing());
         };
         let bounds = (Bound::Included(low), Bound::Included(high));
-        Ok(constant(between(&place, bounds), 1.0))
+        Ok(constant(between(&indexed, bounds), 1.0))
     }
 
     fn terms(&self, path: &str, values: &[Literal]) -> Result<Resolved> {
@@ -220,95 +224,95 @@ impl Resolver<'_> {
             let values = values.iter().map(Literal::text).collect();
             return self.resolve(&Query::of(QueryKind::Ids { values }));
         }
-        let Some(place) = self.place(path) else { return Ok(nothing()) };
-        if matches!(place.mapped.kind, FieldType::Text | FieldType::Keyword) {
-            let term = |value: &Literal| Term::from_field_text(place.field, &value.text());
+        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
+        if matches!(indexed.mapped.kind, FieldType::Text | FieldType::Keyword) {
+            let term = |value: &Literal| Term::from_field_text(indexed.field, &value.text());
             return Ok(set(values.iter().map(term)));
         }
         // Dates by a day are ranges, so that a set of values will not do for all of them.
         let mut points = BTreeSet::new();
         let mut ranges: Vec<(Occur, Resolved)> = Vec::new();
         for value in values {
-            let Some((low, high)) = exact(place.path, place.mapped, value, self.now_ms)? else {
+            let Some((low, high)) = exact(indexed.path, indexed.mapped, value, self.now_ms)? else {
                 continue;
             };
             if low == high {
                 points.insert(low.bits());
             } else {
                 let bounds = (Bound::Included(low), Bound::Included(high));
-                ranges.push((Occur::Should, between(&place, bounds)));
+                ranges.push((Occur::Should, between(&indexed, bounds)));
             }
         }
         if !points.is_empty() {
-            let one_of = any_value(&place, move |bits| points.contains(&bits));
+            let one_of = any_value(&indexed, move |bits| points.contains(&bits));
             ranges.push((Occur::Should, one_of));
         }
         Ok(if ranges.is_empty() { nothing() } else { Box::new(BooleanQuery::new(ranges)) })
     }
 
     fn range(&self, path: &str, kind: &QueryKind) -> Result<Resolved> {
-        let Some(place) = self.place(path) else { return Ok(nothing()) };
-        if place.mapped.kind == FieldType::GeoPoint {
+        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
+        if indexed.mapped.kind == FieldType::GeoPoint {
             return Err(unfit(format!(
                 "Field [{path}] of type [geo_point] does not support range queries"
             ))
             .into());
         }
-        match self.bounds(&place, kind)? {
+        match self.bounds(&indexed, kind)? {
             None => Ok(nothing()),
             Some((Bound::Unbounded, Bound::Unbounded)) => self.exists(path),
-            Some(bounds) => Ok(between(&place, bounds)),
+            Some(bounds) => Ok(between(&indexed, bounds)),
         }
     }
 
     /// The bounds of a range; none if nothing can lie within.
     fn bounds(
         &self,
-        place: &Place,
+        indexed: &IndexedField,
         kind: &QueryKind,
     ) -> Result<Option<(Bound<Value>, Bound<Value>)>> {
         let QueryKind::Range { lower, upper, format, zone_ms, .. } = kind else { return Ok(None) };
         let ends = (lower.as_ref(), upper.as_ref());
         let context = (format.as_ref(), *zone_ms, self.now_ms);
-        Ok(range(place.path, place.mapped, ends, context)?)
+        Ok(range(indexed.path, indexed.mapped, ends, context)?)
     }
 
     /// What a query asks, where that is no more than that one value lies between two.
     pub(super) fn interval(&self, query: &Query) -> Result<Option<Interval>> {
         let bounds = |path: &str, bounds: Option<(Bound<Value>, Bound<Value>)>| {
-            let (place, bounds) = (self.place(path)?, bounds?);
-            let ends = ends_of(place.mapped.kind, &bounds)?;
-            Some(Interval { path: path.to_owned(), kind: place.mapped.kind, ends })
+            let (indexed, bounds) = (self.indexed(path)?, bounds?);
+            let ends = ends_of(indexed.mapped.kind, &bounds)?;
+            Some(Interval { path: path.to_owned(), kind: indexed.mapped.kind, ends })
         };
         match &query.kind {
             QueryKind::ConstantScore { filter } => self.interval(filter),
             QueryKind::Term { field, value } if field != ID => {
-                let Some(place) = self.place(field) else { return Ok(None) };
-                let found = exact(place.path, place.mapped, value, self.now_ms)?;
+                let Some(indexed) = self.indexed(field) else { return Ok(None) };
+                let found = exact(indexed.path, indexed.mapped, value, self.now_ms)?;
                 let included = |(low, high)| (Bound::Included(low), Bound::Included(high));
                 Ok(bounds(field, found.map(included)))
             }
             QueryKind::Range { field, .. } => {
-                let Some(place) = self.place(field) else { return Ok(None) };
-                Ok(bounds(field, self.bounds(&place, &query.kind)?))
+                let Some(indexed) = self.indexed(field) else { return Ok(None) };
+                Ok(bounds(field, self.bounds(&indexed, &query.kind)?))
             }
             _ => Ok(None),
         }
     }
 
     fn prefix(&self, path: &str, value: &str) -> Result<Resolved> {
-        let Some(place) = self.place(path) else { return Ok(nothing()) };
-        if !matches!(place.mapped.kind, FieldType::Text | FieldType::Keyword) {
+        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
+        if !matches!(indexed.mapped.kind, FieldType::Text | FieldType::Keyword) {
             return Err(unfit(format!(
                 "Can only use prefix queries on keyword and text fields - not on [{path}] which is of type [{}]",
-                place.mapped.kind.name()
+                indexed.mapped.kind.name()
             ))
             .into());
         }
         if value.is_empty() {
             return self.exists(path);
         }
-        let term = |text: &str| Term::from_field_text(place.field, text);
+        let term = |text: &str| Term::from_field_text(indexed.field, text);
         let upper = match successor(value) {
             Some(next) => Bound::Excluded(term(&next)),
             None => Bound::Unbounded,
@@ -322,9 +326,9 @@ impl Resolver<'_> {
         let within = |name: &str| name == path || name.starts_with(&below);
         let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
         for (name, _) in fields.iter().filter(|(name, _)| within(name)) {
-            let Some(place) = self.place(name) else { continue };
-            let field = place.field;
-            let query: Resolved = match place.mapped.kind {
+            let Some(indexed) = self.indexed(name) else { continue };
+            let field = indexed.field;
+            let query: Resolved = match indexed.mapped.kind {
                 FieldType::Text if !self.keeps_lengths(field) => {
                     let first = Bound::Included(Term::from_field_text(field, ""));
                     Box::new(InvertedIndexRangeQuery::new(first, Bound::Unbounded))
@@ -366,7 +370,7 @@ impl Resolver<'_> {
             ))
             .into());
         }
-        if self.place(path).is_none() {
+        if self.indexed(path).is_none() {
             return Ok(nothing());
         }
         let names = (format!("{path}.lat"), format!("{path}.lon"));
@@ -418,25 +422,25 @@ fn set(terms: impl Iterator<Item = Term>) -> Resolved {
     if terms.is_empty() { nothing() } else { Box::new(TermSetQuery::new(terms)) }
 }
 
-fn between(place: &Place, bounds: (Bound<Value>, Bound<Value>)) -> Resolved {
+fn between(indexed: &IndexedField, bounds: (Bound<Value>, Bound<Value>)) -> Resolved {
     // The library has no ranges of booleans.
-    if place.mapped.kind == FieldType::Boolean {
+    if indexed.mapped.kind == FieldType::Boolean {
         return match ends_of(FieldType::Boolean, &bounds) {
             Some((low, high)) => {
-                any_value(place, move |bits| (low.into()..=high.into()).contains(&bits))
+                any_value(indexed, move |bits| (low.into()..=high.into()).contains(&bits))
             }
             None => nothing(),
         };
     }
     let (low, high) = bounds;
-    let field = place.field;
+    let field = indexed.field;
     let term = move |bound: Bound<Value>| match bound {
         Bound::Included(value) => Bound::Included(value.term(field)),
         Bound::Excluded(value) => Bound::Excluded(value.term(field)),
         Bound::Unbounded => Bound::Unbounded,
     };
     let (low, high) = (term(low), term(high));
-    if place.mapped.kind == FieldType::Text {
+    if indexed.mapped.kind == FieldType::Text {
         return Box::new(InvertedIndexRangeQuery::new(low, high));
     }
     Box::new(RangeQuery::new(low, high))
@@ -463,8 +467,11 @@ fn ends_of(kind: FieldType, (low, high): &(Bound<Value>, Bound<Value>)) -> Optio
 }
 
 /// Documents with a value whose bits fit.
-fn any_value(place: &Place, fits: impl Fn(u128) -> bool + Send + Sync + 'static) -> Resolved {
-    let (path, kind, fits) = (place.path.to_owned(), place.mapped.kind, Arc::new(fits));
+fn any_value(
+    indexed: &IndexedField,
+    fits: impl Fn(u128) -> bool + Send + Sync + 'static,
+) -> Resolved {
+    let (path, kind, fits) = (indexed.path.to_owned(), indexed.mapped.kind, Arc::new(fits));
     predicate(move |segment| {
         let (column, fits) = (Column::open(segment, &path, kind)?, fits.clone());
         Ok(move |doc| {

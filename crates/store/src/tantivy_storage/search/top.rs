@@ -13,7 +13,7 @@ use query::{
     unfit,
 };
 
-use super::bounds::{Bounds, Here};
+use super::bounds::{Bounds, SegmentContext};
 use super::column::{Column, double_bits, double_of, long_bits, long_of, text_of};
 use super::failed::{Failed, Result};
 use super::value::{self, Value, check_sortable};
@@ -42,7 +42,7 @@ enum Source {
 }
 
 /// One of the best hits so far. The order is that of the heap: the worst is on top.
-struct Kept {
+struct Candidate {
     first: Bits,
     /// Of the further keys, where there are any.
     rest: Vec<Bits>,
@@ -50,7 +50,7 @@ struct Kept {
     score: f32,
 }
 
-impl Ord for Kept {
+impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> Ordering {
         self.first
             .cmp(&other.first)
@@ -59,19 +59,19 @@ impl Ord for Kept {
     }
 }
 
-impl PartialOrd for Kept {
+impl PartialOrd for Candidate {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Kept {
+impl PartialEq for Candidate {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Kept {}
+impl Eq for Candidate {}
 
 /// Keeps the best hits of a segment.
 pub(super) struct Top<'a> {
@@ -82,7 +82,7 @@ pub(super) struct Top<'a> {
     /// Space for those.
     values: Vec<u64>,
     after: Option<Vec<Bits>>,
-    best: BinaryHeap<Kept>,
+    best: BinaryHeap<Candidate>,
     shows_values: bool,
     shows_scores: bool,
 }
@@ -104,20 +104,22 @@ impl<'a> Top<'a> {
         limit: usize,
         order: &Order<'a>,
         mapping: &Mapping,
-        here: Here<'_>,
+        context: SegmentContext<'_>,
         base: u64,
     ) -> Result<Self> {
         let keys: Vec<Key<'a>> = order
             .keys
             .iter()
-            .map(|of| key(of, mapping, here.segment, base, order.now_ms))
+            .map(|of| key(of, mapping, context.segment, base, order.now_ms))
             .collect::<Result<_>>()?;
         let after = order.after.map(|values| {
             let pairs = keys.iter().zip(values);
             pairs.map(|(key, value)| key.bits_after(value, mapping, order.now_ms)).collect()
         });
         let bounds = match keys.first().map(|first| (&first.key.target, &first.source)) {
-            Some((SortTarget::Field(path), Source::Field(column))) => here.bounds(path, column)?,
+            Some((SortTarget::Field(path), Source::Field(column))) => {
+                context.bounds(path, column)?
+            }
             _ => None,
         };
         Ok(Top {
@@ -135,9 +137,9 @@ impl<'a> Top<'a> {
     /// Looks at a document that matched.
     pub(super) fn collect(&mut self, doc: DocId, score: f32) {
         if let Some(first) = self.keys.first().map(|key| key.bits(doc, score))
-            && self.may_keep(first)
+            && self.may_be_best(first)
         {
-            self.keep(first, doc, score);
+            self.add(first, doc, score);
         }
     }
 
@@ -153,8 +155,8 @@ impl<'a> Top<'a> {
         // The last first: where values rise with the documents, as in a log, each would be better than those before.
         for (doc, value) in docs.iter().zip(&values).rev() {
             let first = self.keys[0].of_value(*value);
-            if self.may_keep(first) {
-                self.keep(first, *doc, 0.0);
+            if self.may_be_best(first) {
+                self.add(first, *doc, 0.0);
             }
         }
         self.values = values;
@@ -191,18 +193,18 @@ impl<'a> Top<'a> {
         best < last.first || (best == last.first && before)
     }
 
-    fn may_keep(&self, first: Bits) -> bool {
+    fn may_be_best(&self, first: Bits) -> bool {
         self.best.len() < self.limit || self.best.peek().is_some_and(|worst| first <= worst.first)
     }
 
-    fn keep(&mut self, first: Bits, doc: DocId, score: f32) {
+    fn add(&mut self, first: Bits, doc: DocId, score: f32) {
         let rest: Vec<Bits> = self.keys[1..].iter().map(|key| key.bits(doc, score)).collect();
         if let Some(after) = &self.after
             && (first, &rest[..]) <= (after[0], &after[1..])
         {
             return;
         }
-        let hit = Kept { first, rest, doc, score };
+        let hit = Candidate { first, rest, doc, score };
         if self.best.len() < self.limit {
             self.best.push(hit);
         } else if let Some(mut worst) = self.best.peek_mut()
@@ -215,13 +217,13 @@ impl<'a> Top<'a> {
     /// The hits, best first.
     pub(super) fn hits(self, segment: u32) -> Vec<ShardHit> {
         let Top { keys, best, shows_values, shows_scores, .. } = self;
-        let hit = |kept: Kept| ShardHit {
+        let hit = |found: Candidate| ShardHit {
             segment,
-            doc: kept.doc,
-            score: shows_scores.then_some(kept.score),
+            doc: found.doc,
+            score: shows_scores.then_some(found.score),
             sort: match shows_values {
                 true => {
-                    let bits = std::iter::once(&kept.first).chain(&kept.rest);
+                    let bits = std::iter::once(&found.first).chain(&found.rest);
                     keys.iter().zip(bits).map(|(key, bits)| key.value(*bits)).collect()
                 }
                 false => Vec::new(),
