@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::choices::unknown;
-use crate::plan::{self, Diagnostic};
+use crate::diagnostic::Diagnostic;
 
 /// What is tried when a plan's file is opened. Where that fails, the command line named no plan.
 pub(crate) const READ_PLAN: &str = "read plan";
@@ -14,15 +14,66 @@ pub enum Error {
     /// No bundled plan has this name.
     #[error(
         "{}; `narrows plans` says more, and a path that ends in .toml is read",
-        unknown("no plan is called", name, "Plans", &plan::names())
+        unknown("no plan is called", name, "Plans", known)
     )]
     UnknownPlan {
         /// The name that was asked for.
         name: String,
+        /// The bundled plans.
+        known: Vec<&'static str>,
     },
     /// Something in a plan's text; shows the place.
     #[error(transparent)]
     Plan(#[from] Box<Diagnostic>),
+    /// A plan cannot be run as it was asked for, or not there.
+    #[error("{why}")]
+    Usage {
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// The clusters did not start.
+    #[error("start {nodes} nodes")]
+    Start {
+        /// How many.
+        nodes: usize,
+        /// What was found.
+        source: clusters::Error,
+    },
+    /// The emulated link could not be measured without nodes.
+    #[error("measure the link's own ceiling")]
+    Ceiling {
+        /// What was found.
+        source: clusters::Error,
+    },
+    /// A node has ended by itself, and nothing says why.
+    #[error("a node has ended")]
+    NodeEnded,
+    /// A cluster that was there already is not as it was.
+    #[error(
+        "the cluster could not be put back as it was; once it answers, say `narrows restore {}`",
+        dir.display()
+    )]
+    NotRestored {
+        /// The directory of the run.
+        dir: PathBuf,
+        /// What was found.
+        source: Box<clusters::Error>,
+    },
+    /// No directory for files of servers.
+    #[error("make a temporary directory")]
+    TemporaryDirectory {
+        /// What was found.
+        source: std::io::Error,
+    },
+    /// Nobody could say that a run is to end.
+    #[error(transparent)]
+    Signals {
+        /// What was found.
+        source: std::io::Error,
+    },
+    /// Nothing is left to happen in virtual time.
+    #[error(transparent)]
+    Deadlock(#[from] world::virtual_world::Deadlock),
     /// A scale that cannot be.
     #[error(
         "scale {scale} is out of range; give a number above 0 and at most 1000000, for example 0.1"
@@ -241,6 +292,7 @@ impl Error {
             Error::UnknownPlan { .. }
             | Error::Io { what: READ_PLAN, .. }
             | Error::Plan(_)
+            | Error::Usage { .. }
             | Error::Scale { .. }
             | Error::Parameter { .. }
             | Error::TooLarge { .. }

@@ -303,7 +303,11 @@ mod tests {
     fn published() -> BTreeMap<(String, String), Option<Published>> {
         let mut rows = BTreeMap::new();
         for bundled in bundled() {
-            let plan = bundled.plan().unwrap().resolve(1.0, |_, _| Ok(())).unwrap();
+            let plan = bundled
+                .plan()
+                .unwrap()
+                .resolve(1.0, crate::experiments::STEPS, |_, _| Ok(()))
+                .unwrap();
             for variant in plan.variants {
                 rows.insert((plan.name.clone(), variant.name), variant.published);
             }

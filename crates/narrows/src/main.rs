@@ -1,13 +1,10 @@
-//! narrows: find what narrows the flow.
-//!
-//! The binary is thin: each command is one file in `commands`, and does its work through the crates below.
+#![doc = include_str!("../README.md")]
 
 mod commands;
 mod diagnose;
 mod exit;
 mod interrupt;
 mod live;
-mod machine;
 mod node_process;
 mod on;
 mod opensearch_args;

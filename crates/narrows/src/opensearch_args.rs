@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clusters::{DEFAULT_HEAP, OpenSearchClusters, Release};
-use world::Env;
+use clusters::{DEFAULT_HEAP, Release};
+use lab::OpenSearchNodes;
 
 /// Options of every command that starts OpenSearch.
 #[derive(Clone, Debug, clap::Args)]
@@ -20,22 +20,11 @@ pub(crate) struct OpenSearchArgs {
     opensearch_home: Option<PathBuf>,
 }
 
-impl Default for OpenSearchArgs {
-    fn default() -> Self {
-        OpenSearchArgs {
-            heap: DEFAULT_HEAP.to_owned(),
-            opensearch_version: Release::DEFAULT.to_owned(),
-            opensearch_home: None,
-        }
-    }
-}
-
 impl OpenSearchArgs {
-    /// A target that starts such nodes.
-    pub(crate) fn target(&self, env: &Env) -> anyhow::Result<OpenSearchClusters> {
+    /// Such nodes.
+    pub(crate) fn nodes(&self) -> anyhow::Result<OpenSearchNodes> {
         let release = Release::named(&self.opensearch_version)?;
-        let target = OpenSearchClusters::new(env).with_heap(&self.heap).with_release(release);
-        Ok(self.opensearch_home.iter().fold(target, |target, home| target.with_home(home)))
+        Ok(OpenSearchNodes { release, heap: self.heap.clone(), home: self.opensearch_home.clone() })
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use lab::runner::Watch;
+use lab::Watch;
 use record::Row;
 use record::units::{show_bytes, show_rate, show_seconds};
 
@@ -40,13 +40,6 @@ impl Progress {
             bar: None,
         };
         Progress { terminal: std::io::stderr().is_terminal(), phase: RefCell::new(phase) }
-    }
-
-    /// Takes the bar away, where a phase did not reach its end.
-    pub(crate) fn clear(&self) {
-        if let Some(bar) = &self.phase.borrow().bar {
-            bar.finish_and_clear();
-        }
     }
 
     fn say(&self, text: &str) {
@@ -134,6 +127,13 @@ impl Watch for Progress {
 
     fn note(&self, text: &str) {
         self.say(text);
+    }
+
+    /// Removes the bar of a phase that did not reach its end.
+    fn clear(&self) {
+        if let Some(bar) = self.phase.borrow_mut().bar.take() {
+            bar.finish_and_clear();
+        }
     }
 }
 

@@ -1,35 +1,13 @@
-//! Run directories: their names, and finding one again.
+//! Run directories: finding one again.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use crate::exit::Usage;
 
 /// Where runs are kept, below the current directory, unless told otherwise.
 pub(crate) const DEFAULT_DIR: &str = "runs";
-
-/// Now, as RFC 3339 in UTC.
-pub(crate) fn now() -> String {
-    let now = OffsetDateTime::now_utc().replace_nanosecond(0).expect("zero is in range");
-    now.format(&Rfc3339).expect("the year has four digits")
-}
-
-/// A new run's id and directory: `20261121-043000-remote-recovery`, with a number where that is taken.
-pub(crate) fn fresh(runs: &Path, plan: &str) -> (String, PathBuf) {
-    let stamp: String = now().chars().filter(char::is_ascii_digit).collect();
-    let base = format!("{}-{}-{plan}", &stamp[..8], &stamp[8..]);
-    let mut id = base.clone();
-    let mut number = 1;
-    while runs.join(&id).exists() {
-        number += 1;
-        id = format!("{base}-{number}");
-    }
-    let dir = runs.join(&id);
-    (id, dir)
-}
 
 /// The directory of an earlier run: a path, an id below `runs`, or `last`.
 pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {

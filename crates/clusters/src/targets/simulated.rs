@@ -14,7 +14,7 @@ use world::{Direction, Env, Link, LinkConfig, LinkStats};
 use super::engine_start::{self, EngineClusters, Place};
 use super::started::StartedHere;
 use crate::Error;
-use crate::clusters::{Faults, LinkControl, SyntheticIndex, VirtualControls};
+use crate::clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
 use crate::fault::FaultKind;
 use crate::http::RestClient;
 use crate::nodes::{Nodes, RunningNode};
@@ -68,6 +68,11 @@ impl VirtualClusters {
             models: RefCell::default(),
             draws: RefCell::default(),
         }
+    }
+
+    /// The same, made here, so that the whole engine is compiled into this crate and not once more where they are used.
+    pub fn boxed(env: &Env) -> Box<dyn Clusters> {
+        Box::new(VirtualClusters::new(env))
     }
 
     /// Draws another host for a node.

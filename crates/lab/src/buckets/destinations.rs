@@ -7,13 +7,13 @@ use dcp::consumer::ConsumerStats;
 use world::Env;
 
 use super::server::{RunningServer, ServerSpec, ServerUse};
-use crate::Error;
+use crate::error::Error;
 
 /// The threads of the destination; none where documents are only read.
-pub(super) struct Destinations(Vec<RunningServer>);
+pub(crate) struct Destinations(Vec<RunningServer>);
 
 impl Destinations {
-    /// Nowhere.
+    /// No destination: documents are only read.
     pub fn none() -> Destinations {
         Destinations(Vec::new())
     }
@@ -39,7 +39,7 @@ impl Destinations {
         self.0.is_empty()
     }
 
-    /// Each thread, with its vbuckets of so many.
+    /// Each thread with its part of so many vbuckets.
     pub fn with_vbuckets(&self, vbuckets: u16) -> impl Iterator<Item = (&RunningServer, Vec<u16>)> {
         let of = move |thread| (0..vbuckets).skip(thread).step_by(self.0.len()).collect();
         self.0.iter().enumerate().map(move |(thread, server)| (server, of(thread)))

@@ -10,14 +10,14 @@ const SLAB_BYTES: usize = 1 << 20;
 
 /// Documents by their number.
 #[derive(Clone)]
-pub(super) struct Documents {
+pub(crate) struct Documents {
     slab: Bytes,
     item_bytes: usize,
     vbuckets: u16,
 }
 
 impl Documents {
-    /// Of a seed, with values of so many bytes.
+    /// Documents of a seed, with values of so many bytes.
     pub fn new(seed: u64, item_bytes: u64, vbuckets: u16) -> Documents {
         let item_bytes = usize::try_from(item_bytes).unwrap_or(usize::MAX).min(1 << 24);
         let mut state = seed;
@@ -42,6 +42,6 @@ impl Documents {
 }
 
 /// Lets others on the thread have their turn.
-pub(super) async fn others_turn(env: &Env) {
+pub(crate) async fn others_turn(env: &Env) {
     env.sleep(std::time::Duration::from_micros(1)).await;
 }

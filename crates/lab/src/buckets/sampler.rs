@@ -5,22 +5,22 @@ use std::time::Duration;
 use record::{Line, NodeSample};
 use world::{Env, Time};
 
-use crate::Error;
-use crate::runner::{FOLLOWER, Journal, LEADER};
+use crate::error::Error;
+use crate::plan::{FOLLOWER, LEADER};
+use crate::runner::{Journal, Turn};
 
 /// Writes what threads do into the record.
-pub(super) struct Sampler<'a> {
+pub(crate) struct Sampler<'a> {
     env: Env,
     every: Duration,
-    pub variant: &'a str,
-    lap: u32,
+    turn: &'a Turn<'a>,
     due: Time,
     last: Vec<(String, Time, Duration)>,
 }
 
 impl<'a> Sampler<'a> {
-    pub fn new(env: &Env, every: Duration, variant: &'a str, lap: u32) -> Sampler<'a> {
-        Sampler { env: env.clone(), every, variant, lap, due: env.now(), last: Vec::new() }
+    pub fn new(env: &Env, every: Duration, turn: &'a Turn<'a>) -> Sampler<'a> {
+        Sampler { env: env.clone(), every, turn, due: env.now(), last: Vec::new() }
     }
 
     pub fn is_due(&self) -> bool {
@@ -58,7 +58,7 @@ impl<'a> Sampler<'a> {
             cpu_cores: cores,
             ..NodeSample::default()
         };
-        let variant = Some(self.variant.to_owned());
-        journal.line(&Line::Node { t_ms: journal.t_ms(), variant, lap: self.lap, sample })
+        let variant = Some(self.turn.variant.name.clone());
+        journal.line(&Line::Node { t_ms: journal.t_ms(), variant, lap: self.turn.lap, sample })
     }
 }

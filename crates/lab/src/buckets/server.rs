@@ -15,24 +15,24 @@ use tokio::sync::{mpsc, oneshot};
 use world::{Env, Task, model};
 
 use super::documents::{Documents, others_turn};
-use crate::Error;
 use crate::calibration::clock::thread_time;
+use crate::error::Error;
 
 /// The bucket's name.
-pub(super) const BUCKET: &str = "example";
+pub(crate) const BUCKET: &str = "example";
 /// Pause while a bucket has no memory for another document.
 const MEMORY_PAUSE: Duration = Duration::from_millis(1);
 /// How long all that was written may take to get to disk.
 const PERSISTED_WITHIN: Duration = Duration::from_secs(3600);
-/// Of a source, whose documents were written some time ago: its checkpoints hold next to nothing any more, and streams
-/// begin with what is on disk.
+/// The source's share of memory for checkpoints. Its documents were written some time ago: checkpoints hold next to nothing
+/// any more, and streams begin with what is on disk.
 const OLD_CHECKPOINT_RATIO: f64 = 1e-3;
 /// Documents that are written or read before others have a turn.
 const AT_ONCE: u64 = 256;
 
 /// What a server is to be.
 #[derive(Clone)]
-pub(super) struct ServerSpec {
+pub(crate) struct ServerSpec {
     /// Its name, of a thread and of a host.
     pub name: String,
     pub seed: u64,
@@ -40,7 +40,7 @@ pub(super) struct ServerSpec {
     pub memory: MemorySettings,
     pub consumer: ConsumerKind,
     pub documents: Documents,
-    /// Documents that it holds to begin with; none of an empty one, to which vbuckets come.
+    /// Documents that it holds at first; none at the destination.
     pub items: u64,
     pub dir: PathBuf,
     pub model: model::Host,
@@ -48,7 +48,7 @@ pub(super) struct ServerSpec {
 
 /// What a server says of itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ServerUse {
+pub(crate) struct ServerUse {
     /// Core time of its thread.
     pub busy: Duration,
     /// Versions that it has taken in, or counted.
@@ -72,13 +72,13 @@ enum Running {
 }
 
 /// A server that runs. It ends when this is dropped.
-pub(super) struct RunningServer {
+pub(crate) struct RunningServer {
     pub address: String,
     asks: Option<mpsc::UnboundedSender<Ask>>,
     running: Running,
 }
 
-pub(super) fn credentials() -> Credentials {
+pub(crate) fn credentials() -> Credentials {
     Credentials { user: "narrows".to_owned(), password: "narrows".to_owned() }
 }
 
@@ -146,7 +146,7 @@ impl Running {
 
 impl Drop for RunningServer {
     fn drop(&mut self) {
-        // The loop ends with who asks; what it wrote is in a directory that goes.
+        // The loop ends when nobody can ask any more. Its files are in a directory that the caller removes.
         self.asks = None;
         self.running.failure();
     }
@@ -208,8 +208,8 @@ fn seen(env: &Env, spec: &ServerSpec, bucket: &Bucket, server: &Server) -> Serve
     }
 }
 
-/// Core time of this thread: in the virtual world a host has one.
-pub(super) fn busy(env: &Env) -> Duration {
+/// Core time of this thread; in the virtual world that of its host, which has one core.
+pub(crate) fn busy(env: &Env) -> Duration {
     if env.is_virtual() { env.cpu_time() } else { thread_time() }
 }
 

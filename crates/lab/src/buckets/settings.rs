@@ -19,8 +19,11 @@ const NAMES: [&str; 7] = [
     "dcp.destination_quota",
     "dcp.move_overhead",
 ];
-const PATHS: [(&str, Way); 3] =
-    [("rebalance", Way::Rebalance), ("data-copy", Way::DataCopy), ("none", Way::Drain)];
+const PATHS: [(&str, StreamPath); 3] = [
+    ("rebalance", StreamPath::Rebalance),
+    ("data-copy", StreamPath::DataCopy),
+    ("none", StreamPath::Drain),
+];
 const CONSUMERS: [(&str, ConsumerKind); 3] = [
     ("mainstream", ConsumerKind::Mainstream),
     ("batching", ConsumerKind::Batching),
@@ -34,7 +37,7 @@ const SWITCHES: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 /// How documents go from one server to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum StreamPath {
     /// Vbuckets move, through a proxy that decodes every packet.
     Rebalance,
     /// Vbuckets are copied, through a proxy that passes on what comes.
@@ -46,13 +49,13 @@ pub enum Way {
 /// A variant's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamSettings {
-    /// The path.
-    pub way: Way,
+    /// How documents go.
+    pub path: StreamPath,
     /// The destination's consumer.
     pub consumer: ConsumerKind,
     /// Threads over which it spreads vbuckets; each vbucket stays on one.
     pub consumer_threads: u16,
-    /// What the modelled manager does for each move beside streaming.
+    /// Time that the modelled manager needs for each move in addition to streaming.
     pub move_overhead: Duration,
     memory: Memory,
     item_expel: Option<bool>,
@@ -78,7 +81,7 @@ impl StreamSettings {
     /// From settings by their names. The error is a sentence.
     pub fn of(settings: &BTreeMap<String, String>) -> Result<StreamSettings, String> {
         let mut found = StreamSettings {
-            way: Way::DataCopy,
+            path: StreamPath::DataCopy,
             consumer: ConsumerKind::Mainstream,
             consumer_threads: 1,
             move_overhead: Duration::ZERO,
@@ -88,7 +91,7 @@ impl StreamSettings {
         };
         for (name, text) in settings {
             match name.as_str() {
-                "dcp.path" => found.way = choose(name, text, &PATHS)?,
+                "dcp.path" => found.path = choose(name, text, &PATHS)?,
                 "dcp.consumer" => found.consumer = choose(name, text, &CONSUMERS)?,
                 "dcp.consumer_threads" => found.consumer_threads = threads(text)?,
                 "dcp.memory" => found.memory = choose(name, text, &MEMORIES)?,
@@ -130,7 +133,7 @@ mod tests {
             StreamSettings::of(&pairs.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect())
         };
         let found = text(&[("dcp.path", "rebalance"), ("dcp.consumer", "fast")]).unwrap();
-        assert_eq!((found.way, found.consumer), (Way::Rebalance, ConsumerKind::Fast));
+        assert_eq!((found.path, found.consumer), (StreamPath::Rebalance, ConsumerKind::Fast));
         assert_eq!(found.destination_memory(1000), memory_of_2020(1000));
         let found = text(&[
             ("dcp.memory", "today"),

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Advice, fadvise};
 
-use super::Measurement;
-use crate::Error;
+use super::measurement::Measurement;
+use crate::error::Error;
 
 const PIECE_BYTES: usize = 1 << 20;
 /// Of the file that is written and read.

@@ -14,9 +14,9 @@ use store::{Options, Shard, WriteRequest};
 use world::Env;
 
 use super::clock::process_time;
-use super::{Measurement, failed};
-use crate::Error;
+use super::measurement::{Measurement, failed};
 use crate::corpus::Corpus;
+use crate::error::Error;
 
 /// Corpora, and documents of each in a lap.
 const CORPORA: [(Corpus, u64); 3] =

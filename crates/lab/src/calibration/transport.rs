@@ -9,8 +9,8 @@ use store::Chunk;
 use world::{Connection, Env};
 
 use super::clock::thread_time;
-use super::{Measurement, failed};
-use crate::Error;
+use super::measurement::{Measurement, failed};
+use crate::error::Error;
 
 /// Questions and answers in a lap.
 const QUESTIONS: u64 = 10_000;

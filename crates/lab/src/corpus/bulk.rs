@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{DocumentWriter, FileDocuments, Source};
-use crate::Error;
+use super::file::FileDocuments;
+use super::generated::DocumentWriter;
+use super::source::Source;
+use crate::error::Error;
 
 /// The action: index under an automatic id. The index stands in the request's path.
 const ACTION: &[u8] = b"{\"index\":{}}\n";

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::IgnoredAny;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Reads a file one document a line. The ending chooses: `.gz` and `.zst` are decompressed,
 /// `.json`, `.ndjson`, `.jsonl` and no ending are read as they are. Blank lines are skipped.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::Corpus;
+use super::generated::Corpus;
 use crate::choices::unknown;
 
 /// A generated corpus or a file.

@@ -55,7 +55,7 @@ impl Deadlines {
         ended
     }
 
-    /// Looks: wakes who has waited too long.
+    /// Checks all deadlines, and wakes those who have waited too long.
     pub(super) fn look(&self, now: Time) {
         self.now.set(now);
         for slot in &self.slots {

@@ -6,18 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use record::LoadFigures;
 use tokio::sync::Notify;
 use world::{Env, Task, Time};
 
 use super::deadlines::Deadlines;
-use super::{
-    Failure, HostTurn, Load, MessageClient, Next, Operation, Recorder, Request, Requests, Sample,
-    Starts,
-};
-use crate::Error;
+use super::{Failure, HostTurn, Load, Next, Recorder, Request, Requests, Sample, Starts};
+use crate::error::Error;
 
-/// How often the driver looks for answers that take too long: a part of the limit, within bounds.
+/// How often the driver checks for answers that take too long: this part of the limit, within bounds.
 const LOOK_PART: u32 = 20;
 const LOOK_MIN: Duration = Duration::from_millis(1);
 const LOOK_MAX: Duration = Duration::from_millis(100);
@@ -40,7 +36,7 @@ pub trait Client: 'static {
     /// The beginning of the last answer's body: a kilobyte of it at least.
     fn body(&self) -> &[u8];
 
-    /// Closes the connection to a host: its answer is not waited for any more.
+    /// Closes the connection to a host, whose answer was given up.
     fn give_up(&mut self, host: usize);
 }
 
@@ -60,7 +56,7 @@ impl Live {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Requests whose end is known, whatever it was, warm-up included.
+    /// Requests that have ended, well or not, warm-up included.
     pub fn sent(&self) -> u64 {
         self.answered.load(Ordering::Relaxed) + self.failed.load(Ordering::Relaxed)
     }
@@ -81,9 +77,8 @@ struct Shared {
     live: Arc<Live>,
 }
 
-/// Sends `requests` as `load` says, through a client of its own for each of its clients, and answers what was
-/// recorded. `client` makes the n-th one. It ends at the load's end, at that of the requests, or when `live` is told to
-/// stop; dropped before that, it leaves nothing behind.
+/// Sends `requests` as `load` says, and answers with what was recorded. `client` makes the n-th of the load's clients. It
+/// ends with the load, with the requests, or when `live` is stopped. If it is dropped before, nothing is left running.
 ///
 /// # Errors
 /// If there are no more requests because a corpus cannot be read further.
@@ -115,7 +110,7 @@ pub async fn drive<C: Client>(
     };
     let tasks: Vec<Task<()>> = (0..clients).map(start).collect();
     for task in tasks {
-        // A task of ours is cancelled with its host alone, and then this one is, too.
+        // A task is cancelled only with its host, and then this one is cancelled, too.
         let _ = task.await;
     }
     if let Some(error) = shared.failure.take() {
@@ -124,22 +119,6 @@ pub async fn drive<C: Client>(
     let mut recorder = shared.recorder.borrow().clone();
     recorder.close(env.now());
     Ok(recorder)
-}
-
-/// Drives a load in the virtual world.
-///
-/// # Errors
-/// As [`Operation::requests`] and [`drive`].
-pub async fn in_virtual_time(
-    env: &Env,
-    load: &Load,
-    operation: &Operation,
-    live: &Arc<Live>,
-) -> Result<LoadFigures, Error> {
-    let requests = operation.requests(load.seed, 0, 1)?;
-    let client = |_| MessageClient::new(env, &load.hosts);
-    let recorder = drive(env, load, requests, client, live).await?;
-    Ok(recorder.figures(&operation.name, load))
 }
 
 impl Shared {
@@ -196,7 +175,7 @@ impl Shared {
         None
     }
 
-    /// The host to ask, and the time; where none can be reached, waits until one is tried again. None if it is over
+    /// The host to ask, and the time. Where no host can be reached, waits until one is tried again; none if the load ends
     /// meanwhile.
     async fn host(&self, at: Time, free: Time) -> Option<(usize, Time)> {
         // The clock is read once a request, where that is enough.
@@ -211,7 +190,7 @@ impl Shared {
         }
     }
 
-    /// Whether nobody stopped it until then.
+    /// Waits until then; answers whether the load still goes on.
     async fn wait_until(&self, when: Time) -> bool {
         if self.starts.borrow().is_stopped() {
             return false;

@@ -22,7 +22,7 @@ impl HostTurn {
         HostTurn { out_until: vec![Time(0); hosts.max(1)], next: first % hosts.max(1) }
     }
 
-    /// The next host to ask; where all are left out, when the first of them is not any more.
+    /// The next host to ask; where all are left out, the time at which the first of them is asked again.
     pub fn next(&mut self, now: Time) -> Result<usize, Time> {
         let count = self.out_until.len();
         let from = self.next;

@@ -1,12 +1,33 @@
-//! A client of the virtual world: requests as messages, over a connection of its own to each host.
+//! A load in the virtual world, whose clients send requests as messages, each over a connection of its own to each host.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
+use record::LoadFigures;
 use rest::{RestMessage, RestRequest};
 use world::{Connection, Env};
 
-use super::{Client, Failure, Reply, Request};
+use super::driver::{Client, Live, Reply, drive};
+use super::{Failure, Load, Operation, Request};
+use crate::error::Error;
 
-/// The client.
+/// Drives a load in the virtual world.
+///
+/// # Errors
+/// As [`Operation::requests`] and [`drive`].
+pub async fn in_virtual_time(
+    env: &Env,
+    load: &Load,
+    operation: &Operation,
+    live: &Arc<Live>,
+) -> Result<LoadFigures, Error> {
+    let requests = operation.requests(load.seed, 0, 1)?;
+    let client = |_| MessageClient::new(env, &load.hosts);
+    let recorder = drive(env, load, requests, client, live).await?;
+    Ok(recorder.figures(&operation.name, load))
+}
+
+/// A client.
 pub struct MessageClient {
     env: Env,
     hosts: Vec<(String, Option<Connection<RestMessage>>)>,
@@ -31,7 +52,7 @@ impl Client for MessageClient {
             })
         };
         let (address, kept) = &mut self.hosts[host];
-        // A connection that its node has lost since is no failure of this request.
+        // A kept connection may have been closed by its node; that is no failure of this request.
         let mut connection = match kept.take() {
             Some(connection) if connection.sender.send(message()).await.is_ok() => connection,
             _ => {

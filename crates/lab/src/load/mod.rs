@@ -8,7 +8,7 @@
 //! | `recorder` | latency from the intended start, service time, throughput in windows, errors by kind. Pure |
 //! | `deadlines` | giving up on answers, for all clients at once |
 //! | `driver` | [`drive`]: N clients on one event loop, against anything that is a [`Client`] |
-//! | `messages` | a client of the virtual world |
+//! | `messages` | a load in the virtual world, and its client |
 //! | `sockets`, `threads` | one of the real world; a load on threads of its own: [`start`] |
 //!
 //! Latency is counted from the moment at which a request was to start, not from when the driver came to it: in an open
@@ -27,9 +27,9 @@ mod threads;
 
 use std::time::Duration;
 
-pub use driver::{Client, Live, Reply, drive, in_virtual_time};
+pub use driver::{Client, Live, Reply, drive};
 pub use hosts::HostTurn;
-pub use messages::MessageClient;
+pub use messages::{MessageClient, in_virtual_time};
 pub use operation::{Check, Content, Draw, Operation, Request, Requests};
 pub use recorder::{Failure, Recorder, Sample};
 pub use schedule::{Next, Starts};

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use super::Failure;
-use crate::Error;
 use crate::corpus::{BulkBodies, Random, Source};
+use crate::error::Error;
 
 /// The family of random numbers that parameters are drawn from.
 const PARAMETERS: u64 = 0x7061_7261;
@@ -42,9 +42,9 @@ pub trait Requests {
 pub enum Check {
     /// Its status is 2xx.
     Status,
-    /// No shard failed, either, and the search did not time out.
+    /// As [`Check::Status`], and no shard failed and the search did not time out.
     Search,
-    /// Nor was any document refused.
+    /// As [`Check::Status`], and no document was refused.
     Bulk,
 }
 
@@ -178,7 +178,7 @@ impl Operation {
         Operation { name: name.to_owned(), content }
     }
 
-    /// Whether it changes nothing: it only reads by its method, or asks for what is a search in spite of its method.
+    /// Whether it changes nothing: by its method, or because its path is that of a search.
     pub fn is_read_only(&self) -> bool {
         let Content::Pattern { method, path, .. } = &self.content else { return false };
         let endpoint = path.split('?').next().unwrap_or(path).rsplit('/').next().unwrap_or("");

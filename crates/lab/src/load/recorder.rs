@@ -13,7 +13,7 @@ use world::Time;
 
 use super::{Load, Starts};
 
-/// Starts that are later than this though a client was free are the driver's fault.
+/// A start that is later than this although a client was free counts as the driver's delay.
 const SLIPPED: Duration = Duration::from_millis(1);
 
 /// Why a request was not answered well.
@@ -171,8 +171,8 @@ impl Recorder {
         }
     }
 
-    /// Counts a good answer in its window: also one that was asked for in the warm-up, as others are still under way
-    /// at the end.
+    /// Counts a good answer in its window, also that of a request of the warm-up: in turn some measured requests have no
+    /// answer yet at the end.
     fn count_answer(&mut self, sample: &Sample) {
         let Some(begin) = self.begin.filter(|begin| *begin <= sample.ended) else { return };
         if self.end.is_some_and(|end| sample.ended > end) {
@@ -195,7 +195,7 @@ impl Recorder {
         self.windows.resize(whole, 0);
     }
 
-    /// Adds what another driver of the same load recorded beside this one. Both are closed.
+    /// Adds what another driver of the same load recorded at the same time. Both are closed.
     pub fn add(&mut self, other: &Recorder) {
         let _ = self.latency.add(&other.latency);
         let _ = self.service_time.add(&other.service_time);

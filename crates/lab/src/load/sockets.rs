@@ -47,7 +47,7 @@ impl Client for SocketClient {
                 Err(failure) => {
                     *kept = None;
                     match failure {
-                        // What a kept connection has lost is no failure of this request.
+                        // A kept connection may have been closed by its node; that is no failure of this request.
                         WireFailure::Closed { untouched: true }
                             if !fresh && may_repeat(request) =>
                         {

@@ -1,4 +1,4 @@
-//! A load on real sockets, on threads of its own: whoever waits for it has its own event loop, and does not disturb it.
+//! A load on real sockets, on threads of its own, so that the event loop of whoever waits for it does not disturb it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use record::{DriverUse, LoadFigures};
 use tokio::sync::oneshot;
 
 use super::{Extent, Live, Load, Operation, Recorder, SocketClient, drive};
-use crate::Error;
 use crate::calibration::clock::thread_time;
+use crate::error::Error;
 
-/// A load that goes on, on one thread or several. Dropped, it ends by itself soon.
+/// A load that goes on, on one thread or several. If this is dropped, the load is stopped.
 pub struct Running {
     load: Load,
     operation: String,
@@ -40,7 +40,7 @@ pub fn start(
     threads: u32,
     live: &Arc<Live>,
 ) -> Result<Running, Error> {
-    // What is wrong is found here and not in a thread.
+    // Errors are found here rather than in a thread.
     operation.requests(load.seed, 0, 1)?;
     let threads = threads.clamp(1, load.clients.max(1));
     let mut parts = Vec::new();
@@ -144,7 +144,7 @@ fn run_part(
     })
 }
 
-/// Time that this thread was ready to run and had no core; zero where the system does not tell.
+/// Time for which this thread was ready to run and had no core; zero where the system does not tell.
 fn starved() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().nth(1).and_then(|field| field.parse().ok());

@@ -1,67 +1,56 @@
-//! What happens, one thing after another, in a plan that follows.
+//! What happens in a plan that follows: actions, one after another.
 
 use std::time::Duration;
 
 use record::names::matches;
 
 use super::background::Background;
+use super::by_world::ByWorld;
 use super::fault::Fault;
 
-/// Something that is done, and waited for.
+/// One action. The next one begins when it is done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Goes on indexing on the leader from here on, beside all that comes.
+    /// Begins to index on the leader; that goes on while later actions are done.
     IndexInBackground(Background),
-    /// Indexes no more.
+    /// Stops indexing.
     StopIndexing,
-    /// Has the follower follow every index; what it lacks it gets by a recovery from remote.
+    /// Has the follower follow every index, beginning with a recovery from remote.
     Follow,
-    /// Has the follower follow what the leader makes from here on.
+    /// Has the follower follow indices that are created on the leader from here on.
     AutoFollow(Pattern),
-    /// Restarts nodes of a cluster at random from here on, beside all that comes.
+    /// Begins to restart nodes of a cluster at random; that goes on while later actions are done.
     RestartAtRandom(RandomRestarts),
-    /// Restarts none any more; what is down starts.
+    /// Stops the restarts. Nodes that are down start.
     StopRestarts,
-    /// Waits until so many documents were written in the background.
-    WaitForDocuments(Written),
+    /// Waits until so many documents, scaled, were written in the background.
+    WaitForDocuments(ByWorld<u64>),
     /// Lets time pass.
-    Wait(Lasts),
-    /// Waits until the follower lacks no more than so many operations.
+    Wait(ByWorld<Duration>),
+    /// Waits until the follower lacks fewer operations than `under`.
     WaitForLag {
         /// Over all indices.
         under: u64,
         /// If it takes longer, the run has failed.
-        within: Lasts,
+        within: ByWorld<Duration>,
     },
-    /// Has a fault begin, lets its time pass, and ends it. A jump of a clock without a time takes none and stays.
+    /// Has a fault begin, waits as long as it lasts, and ends it. A jump of a clock that lasts for no time stays.
     Fault {
         /// What, and on which node.
         fault: Fault,
         /// How long.
-        lasts: Option<Lasts>,
+        lasts: Option<ByWorld<Duration>>,
     },
 }
 
 impl Action {
-    /// Names of the steps that only plans that follow have.
-    pub const NAMES: [&str; 8] = [
-        "auto_follow",
-        "stop_indexing",
-        "wait",
-        "wait_for_documents",
-        "wait_for_lag",
-        "fault",
-        "restart_at_random",
-        "stop_restarts",
-    ];
-
-    /// Whether the follower begins to follow with it.
+    /// Whether the follower begins to follow by this action.
     pub fn follows(&self) -> bool {
         matches!(self, Action::Follow | Action::AutoFollow(_))
     }
 }
 
-/// A pattern of auto-follow: which indices of the leader are followed once they are made.
+/// A pattern of auto-follow: which indices of the leader are followed once they are created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// Its name on the follower.
@@ -80,47 +69,15 @@ impl Pattern {
     }
 }
 
-/// Restarts of a cluster's nodes, by `kill -9` or in order, each drawn from the plan's seed.
+/// Restarts of a cluster's nodes, by `kill -9` or in order, drawn from the plan's seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomRestarts {
     /// The cluster.
     pub cluster: String,
-    /// Whether all of its nodes restart at once each time; otherwise one of them, or as likely as each all of them.
+    /// Whether all of its nodes restart at once each time. Otherwise one of them does, or all, each case as likely.
     pub all: bool,
-    /// From when all are up until the next goes down: half of this to one and a half, each as likely.
-    pub every: Lasts,
-    /// How long it is down.
-    pub pause: Lasts,
-}
-
-/// A number of documents; in the virtual world another one may be given. Scaled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// On real processes.
-    pub real: u64,
-    /// In virtual time.
-    pub full: u64,
-}
-
-impl Written {
-    /// The one for a world.
-    pub fn of(self, is_virtual: bool) -> u64 {
-        if is_virtual { self.full } else { self.real }
-    }
-}
-
-/// A time; in the virtual world, where it costs nothing, another one may be given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lasts {
-    /// On real processes.
-    pub real: Duration,
-    /// In virtual time.
-    pub full: Duration,
-}
-
-impl Lasts {
-    /// The one for a world.
-    pub fn of(self, is_virtual: bool) -> Duration {
-        if is_virtual { self.full } else { self.real }
-    }
+    /// Mean time from when all are up until the next goes down; drawn between half of it and one and a half.
+    pub every: ByWorld<Duration>,
+    /// How long nodes are down.
+    pub pause: ByWorld<Duration>,
 }

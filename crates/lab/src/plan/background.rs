@@ -1,15 +1,15 @@
-//! What is written while something else is measured.
+//! What is indexed in the background, while something else is measured.
 
-/// Indexing beside what is measured.
+/// Indexing in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Background {
     /// Documents a second, over all clients.
     pub documents_per_s: u64,
-    /// So many of 1000 writes replace a document that was written before; only where the plan follows.
+    /// How many of 1000 writes replace a document that was written before; only in plans that follow.
     pub updates_in_1000: u32,
-    /// So many of 1000 delete one.
+    /// How many of 1000 writes delete a document.
     pub deletes_in_1000: u32,
-    /// What is written in its place in the virtual world: documents that exist only as a number, by the run.
+    /// What is written in its place in the virtual world: runs of documents that exist only as a number.
     pub full: Option<Runs>,
 }
 
@@ -18,7 +18,7 @@ pub struct Background {
 pub struct Runs {
     /// How many a second.
     pub documents_per_s: u64,
-    /// Bytes of each one's source; those of the corpus where it does not say.
+    /// Bytes of a document's source; without it those of the corpus.
     pub document_bytes: Option<u64>,
 }
 

@@ -1,8 +1,5 @@
 //! The plans that come with narrows.
 
-use super::Plan;
-use crate::Error;
-
 /// A plan inside the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
@@ -46,18 +43,6 @@ pub fn bundled() -> &'static [Bundled] {
     &BUNDLED
 }
 
-/// Their names.
-pub(crate) fn names() -> Vec<&'static str> {
-    BUNDLED.iter().map(|plan| plan.name).collect()
-}
-
-impl Bundled {
-    /// The plan, parsed. A test holds that none of the bundled fails.
-    pub fn plan(&self) -> Result<Plan, Error> {
-        Plan::parse(&format!("plans/{}.toml", self.name), self.text)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,7 +53,7 @@ mod tests {
         for bundled in bundled() {
             let plan = bundled.plan().unwrap();
             assert_eq!(plan.name(), bundled.name);
-            plan.resolve(1.0, |_, _| Ok(())).unwrap();
+            plan.resolve(1.0, crate::experiments::STEPS, |_, _| Ok(())).unwrap();
         }
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans");
         let files = std::fs::read_dir(folder).unwrap();

@@ -17,7 +17,7 @@ pub(super) struct Document {
     pub(super) name: Spanned<String>,
     pub(super) about: String,
     pub(super) source: Option<String>,
-    /// Names, or tables of one name each: checked where they are resolved.
+    /// Names, or tables of one name each: `resolve/steps.rs` checks them.
     pub(super) steps: Spanned<Vec<Spanned<Value>>>,
     pub(super) laps: Spanned<i64>,
     pub(super) sample: Spanned<String>,
@@ -25,11 +25,11 @@ pub(super) struct Document {
     pub(super) leader: ClusterTable,
     pub(super) follower: Option<FollowerTable>,
     pub(super) link: Option<LinkTable>,
-    /// With indices.
+    /// What is indexed; a plan has this and indices, or a bucket.
     pub(super) corpus: Option<CorpusTable>,
     #[serde(default)]
     pub(super) index: Vec<IndexTable>,
-    /// In place of a corpus and indices.
+    /// What is streamed, in place of a corpus and indices.
     pub(super) bucket: Option<Spanned<BucketTable>>,
     #[serde(default)]
     pub(super) operation: Vec<OperationTable>,
@@ -58,7 +58,7 @@ pub(super) struct ClusterTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct FollowerTable {
     pub(super) nodes: Spanned<i64>,
-    /// The cluster that its nodes are a part of; a cluster of their own without it.
+    /// The cluster that its nodes join; without it they are a cluster of their own.
     pub(super) joins: Option<Spanned<String>>,
     #[serde(default, rename = "virtual")]
     pub(super) parameters: Parameters,
@@ -81,7 +81,7 @@ pub(super) struct CorpusTable {
     pub(super) clients: Spanned<i64>,
 }
 
-/// Documents in vbuckets, that are streamed from a server to another.
+/// Documents in vbuckets that are streamed from one server to another.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BucketTable {
@@ -92,7 +92,7 @@ pub(super) struct BucketTable {
     pub(super) full: Option<FullBucketTable>,
 }
 
-/// The published size.
+/// The size in the published run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FullBucketTable {
@@ -145,14 +145,14 @@ pub(super) struct ParameterTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct VariantTable {
     pub(super) name: Spanned<String>,
-    /// Stands for a variant for each value of a setting.
+    /// Makes this table stand for several variants: one for each value of a setting.
     pub(super) each: Option<EachTable>,
     #[serde(default)]
     pub(super) settings: Values,
     #[serde(default, rename = "virtual")]
     pub(super) parameters: Parameters,
     pub(super) published: Option<PublishedTable>,
-    /// The variant that it is compared with; the first without it.
+    /// The variant that it is compared with; without it the plan's first.
     pub(super) beside: Option<Spanned<String>>,
     /// Replicas of every index, in place of what the index says.
     pub(super) replicas: Option<Spanned<i64>>,
@@ -174,10 +174,10 @@ pub(super) struct EachTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct OperationTable {
     pub(super) name: Spanned<String>,
-    /// All of the plan without it.
+    /// Without it all indices of the plan.
     pub(super) index: Option<String>,
     pub(super) method: Option<String>,
-    /// `{index}` in it stands for the index.
+    /// The path of the request, in which `{index}` stands for the index.
     pub(super) path: Option<String>,
     pub(super) body: Option<String>,
     #[serde(default)]
@@ -187,7 +187,7 @@ pub(super) struct OperationTable {
     pub(super) cost: Option<CostTable>,
 }
 
-/// What a search of a shard costs where indices are loaded by their sizes, beside what every search does.
+/// What a search of a shard costs, in addition to what every search costs, where indices are loaded by their sizes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CostTable {
@@ -221,7 +221,7 @@ pub(super) struct FullLoadTable {
     pub(super) measured: Spanned<Value>,
 }
 
-/// What befalls a node while the load is sent.
+/// A fault while the load is sent.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FaultTable {

@@ -1,21 +1,21 @@
-//! What befalls a node or the link while something is measured.
+//! A fault of a node or of the link while something is measured.
 
 use std::time::Duration;
 
 use clusters::FaultKind;
 
-/// What [`Fault::node`] says of a fault that befalls no node.
+/// What [`Fault::node`] says where the fault is one of the link.
 pub(crate) const LINK: &str = "the link";
 
-/// A fault of one node, of all nodes of a cluster, or of the link. Whatever the end of the run, it is undone.
+/// A fault of one node, of all nodes of a cluster, or of the link. It is ended however the run ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     /// The node, or the cluster for all of its nodes at once.
     pub node: String,
-    /// What befalls it.
+    /// What is wrong with it.
     pub kind: FaultKind,
-    /// When, since the load began, warm-up included; of a step it is when its turn comes.
+    /// When it begins, since the load began, warm-up included. As an action it begins when its turn comes.
     pub at: Duration,
-    /// How long; until the load has ended without it.
+    /// How long it lasts; without it until the load has ended.
     pub lasts: Option<Duration>,
 }

@@ -3,140 +3,57 @@
 //! A [`Plan`] is text and plain data, each value with its place in the text. [`Plan::resolve`]
 //! makes it into a [`Resolved`]: units read, bounds checked, settings merged for each variant,
 //! published rows looked up. Every error shows file, line and column, and what would be right.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `document` | the file's tables as plain data |
+//! | `file`, `bundled` | a plan as it was read, and those that come with narrows |
+//! | `resolve/` | from plain data to values: one file for each section of a plan |
+//! | `resolved` and the files beside it | the values: one file for each noun |
+//! | `declared` | what an experiment declares of its step |
+//! | `published` | published figures, and the look-up of a row |
 
 mod action;
 mod background;
+mod bucket;
 mod bundled;
-mod diagnostic;
+mod by_world;
+mod corpus;
+mod declared;
 mod document;
 mod expand;
 mod fault;
+mod file;
+mod index;
+mod load;
 mod models;
-mod parameters;
+mod parameter;
 mod published;
 mod resolve;
-mod resolve_actions;
-mod resolve_index;
-mod resolve_load;
-mod resolve_steps;
 mod resolved;
 mod rollover;
 mod scalar;
-mod test_bed;
+mod step;
+mod topology;
+mod variant;
 
-pub use action::{Action, Lasts, Pattern, RandomRestarts, Written};
+pub use action::{Action, Pattern, RandomRestarts};
 pub use background::{Background, Runs};
-pub(crate) use bundled::names;
+pub use bucket::BucketUse;
 pub use bundled::{Bundled, bundled};
-pub use diagnostic::Diagnostic;
+pub use by_world::ByWorld;
+pub use corpus::CorpusUse;
+pub use declared::{DeclaredStep, DeclaredSteps, Needs, StepOption, Writers};
 pub use fault::Fault;
 pub(crate) use fault::LINK;
+pub use file::Plan;
+pub use index::{Full, Index};
+pub use load::{FullLoad, LoadUse};
 pub use models::{ModelInUse, models, models_in_use};
-pub use resolved::{
-    BucketUse, Cluster, CorpusUse, Full, FullLoad, Index, Link, LoadUse, Parameter, Peers,
-    Published, Resolved, Scope, Step, Variant,
-};
-pub use rollover::{Rollover, RolloverRule};
-
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-
-use document::Document;
-
-use crate::Error;
-use crate::error::READ_PLAN;
-
-/// A plan as it was read: text and plain data, nothing resolved.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// What messages call the file.
-    origin: String,
-    /// The folder that relative paths in the plan start from; none for a bundled one.
-    dir: Option<PathBuf>,
-    text: String,
-    document: Document,
-}
-
-impl Plan {
-    /// The bundled plan of that name, or the file at that path where it ends in `.toml`.
-    pub fn open(name_or_path: &str) -> Result<Self, Error> {
-        if name_or_path.ends_with(".toml") {
-            return Plan::read(Path::new(name_or_path));
-        }
-        let found = bundled().iter().find(|plan| plan.name == name_or_path);
-        found.ok_or_else(|| Error::UnknownPlan { name: name_or_path.to_owned() })?.plan()
-    }
-
-    /// The plan in the file at `path`.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
-            what: READ_PLAN,
-            path: path.to_owned(),
-            source,
-        })?;
-        let mut plan = Plan::parse(&path.display().to_string(), &text)?;
-        plan.dir = path.parent().map(Path::to_owned);
-        Ok(plan)
-    }
-
-    /// The plan in `text`; messages call it `origin`. Errors: no TOML, a key that is unknown,
-    /// missing or of the wrong type.
-    pub fn parse(origin: &str, text: &str) -> Result<Self, Error> {
-        let mut document: Document = toml::from_str(text)
-            .map_err(|error| Box::new(Diagnostic::from_toml(origin, text, &error)))?;
-        let written = std::mem::take(document.variant.get_mut());
-        *document.variant.get_mut() = expand::expand(written);
-        Ok(Plan { origin: origin.to_owned(), dir: None, text: text.to_owned(), document })
-    }
-
-    /// The plan's name.
-    pub fn name(&self) -> &str {
-        self.document.name.get_ref()
-    }
-
-    /// What the plan says about itself.
-    pub fn about(&self) -> &str {
-        &self.document.about
-    }
-
-    /// The whole text, as a run's manifest keeps it.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// An error at `span` of the text.
-    fn error(&self, span: Range<usize>, message: impl Into<String>) -> Error {
-        Error::Plan(Box::new(Diagnostic::new(&self.origin, &self.text, span, message.into())))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unknown_plan_offers_the_nearest() {
-        let said = |name: &str| Plan::open(name).unwrap_err().to_string();
-        let near = said("remote-recvery");
-        assert!(
-            near.starts_with(
-                "no plan is called \"remote-recvery\"; did you mean \"remote-recovery\""
-            ),
-            "{near}"
-        );
-        assert!(near.contains("recover-while-indexing, remote-recovery, "), "{near}");
-        let far = said("zzz");
-        assert!(far.starts_with("no plan is called \"zzz\". Plans: "), "{far}");
-        insta::assert_snapshot!(said("no/such/plan.toml"), @"cannot read plan no/such/plan.toml: No such file or directory (os error 2)");
-    }
-
-    #[test]
-    fn a_file_is_read_as_the_bundled_one_is() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("mine.toml");
-        let text = Plan::open("remote-recovery").unwrap().text;
-        std::fs::write(&path, &text).unwrap();
-        let plan = Plan::open(path.to_str().unwrap()).unwrap();
-        assert_eq!((plan.name(), plan.text()), ("remote-recovery", text.as_str()));
-    }
-}
+pub use parameter::{Parameter, Scope};
+pub use published::Published;
+pub use resolved::Resolved;
+pub use rollover::RolloverRule;
+pub use step::{Measured, Step};
+pub use topology::{Cluster, FOLLOWER, LEADER, Link};
+pub use variant::Variant;

@@ -2,7 +2,8 @@
 
 use world::model::{Models, parameters};
 
-use super::{BucketUse, Parameter, Resolved, Scope, Variant};
+use super::parameter::{Parameter, Scope};
+use super::variant::Variant;
 
 /// What the link, and the hosts in `scope`, are like.
 pub fn models(variant: &Variant, scope: Scope) -> Models {
@@ -12,20 +13,6 @@ pub fn models(variant: &Variant, scope: Scope) -> Models {
         set.expect("a resolved plan's parameters were set once already");
     }
     models
-}
-
-impl Resolved {
-    /// As it is run in virtual time: at the size of the published run, with as many laps. The link has the rate of the
-    /// test bed, where that says one: the rate in the plan is that of the emulated link.
-    pub fn take_full_size(&mut self) {
-        let laps = |variant: &Variant| variant.load.as_ref()?.full.laps;
-        self.laps = self.variants.iter().filter_map(laps).max().unwrap_or(self.laps);
-        self.bucket = self.bucket.as_ref().map(BucketUse::at_full_size);
-        let rate = models(&self.variants[0], Scope::Everywhere).link.rate_bytes_per_s;
-        if let (Some(link), Some(rate)) = (&mut self.link, rate) {
-            link.rate_bytes_per_s = rate;
-        }
-    }
 }
 
 /// A parameter as a variant uses it, for the record.
@@ -53,7 +40,7 @@ pub fn models_in_use(variant: &Variant) -> Vec<ModelInUse> {
         let models = models(variant, scope);
         for row in parameters() {
             let given = |p: &&Parameter| p.scope == scope && p.name == row.name;
-            // What a variant says for all counts before what its plan says for a cluster.
+            // A variant's parameter for all hosts overrides its plan's parameter for one cluster.
             let Some(last) = variant.parameters.iter().rfind(given) else { continue };
             rows.push(ModelInUse {
                 scope,
@@ -107,7 +94,7 @@ mod tests {
             ],
             own_parameters: vec!["disk.scheduler".to_owned()],
             published: None,
-            beside: None,
+            baseline: None,
             replicas: None,
             load: None,
             faults: Vec::new(),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::Published;
 use crate::choices::unknown;
 
 const FILES: [(&str, &str); 4] = [
@@ -18,6 +17,29 @@ const GIGABYTES: &str = "primary_bytes_gb";
 const METRIC: &str = "metric";
 const VALUE: &str = "value";
 const OPERATION: &str = "operation";
+
+/// A published row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    /// The file and the column of the figure: `remote-recovery, recovery_seconds`.
+    pub figure: String,
+    /// The columns that it was found by: `track = geopoint, chunk_size = 1mb`.
+    pub row: String,
+    /// The figure as it is printed.
+    pub text: String,
+    /// Seconds that the recovery took, where that is the figure.
+    pub seconds: Option<f64>,
+    /// Bytes a second of a node, where that is the figure; from a column in units of 10^6.
+    pub node_bytes_per_s: Option<f64>,
+    /// Figures of a load by their names, where those are published: `Median Throughput`, `50th percentile latency`, ...
+    pub load: BTreeMap<String, f64>,
+    /// Bytes that it moved: those of the primaries, from a column in units of 2^30, as Elasticsearch prints.
+    pub bytes: Option<u64>,
+    /// Whether parameters of the virtual world were fitted to this row. All others are predicted.
+    pub calibrated: bool,
+    /// What the document says beside the figure.
+    pub note: Option<String>,
+}
 
 /// A row by its columns; empty cells are left out.
 type Row<'a> = BTreeMap<&'a str, String>;
@@ -143,7 +165,7 @@ impl<'a> Table<'a> {
         let mut texts = Vec::new();
         for row in self.rows().filter(fits) {
             let (Some(metric), Some(cell)) = (row.get(METRIC), row.get(VALUE)) else { continue };
-            // Figures of nodes stand there, too; those of a load are about an operation.
+            // Rows without an operation are figures of nodes.
             let (Ok(value), true) = (cell.parse(), row.contains_key(OPERATION)) else { continue };
             if load.insert(metric.clone(), value).is_some() {
                 return Err(format!(

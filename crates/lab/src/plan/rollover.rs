@@ -1,24 +1,9 @@
-//! When an index gives its writes to a new one.
+//! When an alias is rolled over to a new write index.
 
 use std::time::Duration;
 
-/// When an index is rolled over, as index lifecycle management does it. One of the conditions that are given suffices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rollover {
-    /// On real processes.
-    pub real: RolloverRule,
-    /// In virtual time.
-    pub full: RolloverRule,
-}
-
-impl Rollover {
-    /// The one for a world.
-    pub fn of(&self, is_virtual: bool) -> &RolloverRule {
-        if is_virtual { &self.full } else { &self.real }
-    }
-}
-
-/// Conditions by the field's names, one at least, and how often they are looked at.
+/// When an index is rolled over, as index lifecycle management does it: conditions by the field's names, of which one at
+/// least is given, and how often they are checked. One that holds is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RolloverRule {
     /// `max_docs`.

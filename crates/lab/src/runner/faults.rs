@@ -1,14 +1,15 @@
-//! What befalls nodes and the link, and its end.
+//! Faults of nodes and of the link: their beginning and their end.
 
 use clusters::FaultKind;
 
-use super::{FOLLOWER, LEADER, Runner};
-use crate::Error;
-use crate::plan::{Fault, LINK, Variant};
+use super::base::Runner;
+use crate::error::Error;
+use crate::plan::{FOLLOWER, Fault, LEADER, LINK, Variant};
 
 impl Runner<'_> {
-    /// Has a fault begin, or ends it; of a cluster on all of its nodes, the manager last down and first up.
-    pub(super) async fn befall(
+    /// Has a fault begin, or ends it. The fault of a cluster is one of each of its nodes: the manager's begins last and
+    /// ends first.
+    pub(crate) async fn set_fault(
         &mut self,
         variant: &Variant,
         fault: &Fault,
@@ -21,7 +22,7 @@ impl Runner<'_> {
         };
         self.note(Some(variant), &text)?;
         if *kind == FaultKind::Cut && node == LINK {
-            let link = self.target.link();
+            let link = self.clusters.link();
             let link = link.expect("a plan without a link cuts nothing");
             if begins {
                 link.cut()
@@ -35,18 +36,18 @@ impl Runner<'_> {
             nodes.reverse();
         }
         for node in &nodes {
-            self.befall_node(node, *kind, begins).await?;
+            self.set_node_fault(node, *kind, begins).await?;
         }
         Ok(())
     }
 
-    async fn befall_node(
+    async fn set_node_fault(
         &mut self,
         node: &str,
         kind: FaultKind,
         begins: bool,
     ) -> Result<(), Error> {
-        let faults = self.target.faults()?;
+        let faults = self.clusters.faults()?;
         if begins {
             return Ok(faults.begin(node, kind).await?);
         }
@@ -57,8 +58,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Copies that failed five times are not tried again by themselves: once there is room, whoever runs a cluster asks
-    /// for it.
+    /// Has copies be allocated again that failed too often (`index.allocation.max_retries`): whoever runs a cluster asks
+    /// for it once there is room.
     async fn retry_failed(&self, node: &str) -> Result<(), Error> {
         let cluster = if node.starts_with(FOLLOWER) { FOLLOWER } else { LEADER };
         let path = "/_cluster/reroute?retry_failed=true";

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use record::{Line, Phase, Row, Writer};
 use world::{Env, Time};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Writes a run's record.
 pub struct Journal<'a> {

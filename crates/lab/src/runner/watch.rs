@@ -14,6 +14,8 @@ pub trait Watch {
     fn row(&self, row: &Row);
     /// Something worth telling.
     fn note(&self, text: &str);
+    /// The run is over; a phase that was begun may not have ended.
+    fn clear(&self) {}
 }
 
 /// Shows nothing.

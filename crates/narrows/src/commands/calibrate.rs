@@ -12,8 +12,6 @@ use record::Machine;
 use record::units::show_bytes;
 use serde_json::json;
 
-use crate::{machine, runs};
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Repetitions of every measurement, some seconds each.
@@ -71,9 +69,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let measured = calibrate(&args.dir, args.laps, |what| eprintln!("measuring {what}"))?;
     let calibration = Calibration {
-        machine: machine::describe(),
-        file_system: machine::file_system(&args.dir),
-        date: runs::now()[..10].to_owned(),
+        machine: lab::machine::describe(),
+        file_system: lab::machine::file_system(&args.dir),
+        date: lab::now()[..10].to_owned(),
         laps: args.laps,
         figures: measured.into_iter().map(Figure::of).collect::<anyhow::Result<_>>()?,
     };

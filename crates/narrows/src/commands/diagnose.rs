@@ -55,7 +55,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut diagnosed = Diagnosed::default();
     for on in &on {
         let rows = world::real_world::run(SEED, async |env| match on {
-            On::OpenSearch => work(&env, args.opensearch.target(&env)?, &cases, args).await,
+            On::OpenSearch => {
+                work(&env, args.opensearch.nodes()?.clusters(&env), &cases, args).await
+            }
             On::Embedded => {
                 let target = EmbeddedClusters::new(&env, std::env::current_exe()?);
                 work(&env, target, &cases, args).await

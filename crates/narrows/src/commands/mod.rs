@@ -13,7 +13,6 @@ mod published;
 mod report;
 pub(crate) mod restore;
 mod run;
-mod run_buckets;
 mod show;
 mod watch;
 

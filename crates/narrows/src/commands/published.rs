@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::Context;
@@ -11,11 +12,14 @@ use insight::words::three_digits;
 use insight::{Summary, load};
 use lab::orderings::{By, Judged, ORDERINGS, Order, RowName};
 use lab::plan::{Plan, bundled};
+use lab::{Executed, Options, Place};
+use record::RunDir;
 use record::units::show_seconds;
 use report::published::{Conclusion, Published, Wall};
 
-use super::run::in_virtual_time;
+use super::show::write_page;
 use crate::exit::Usage;
+use crate::progress::Progress;
 use crate::runs;
 
 #[derive(clap::Args)]
@@ -44,7 +48,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut loads: BTreeMap<_, BTreeMap<&str, f64>> = BTreeMap::new();
     for plan in &plans {
         let began = Instant::now();
-        let run = in_virtual_time(plan, args.scale, &args.runs)?;
+        let run = in_virtual_time(plan, args)?;
         let summary = Summary::of(&run);
         for (variant, figures) in summary.finished() {
             seconds.insert((plan.clone(), variant.name.clone()), figures.seconds);
@@ -101,8 +105,19 @@ fn plans(asked: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(if asked.is_empty() { known } else { asked.to_vec() })
 }
 
+/// The record of a bundled plan in virtual time.
+fn in_virtual_time(plan: &str, args: &Args) -> anyhow::Result<RunDir> {
+    let watch = Rc::new(Progress::new());
+    let options = Options { scale: args.scale, watch, ..Options::new(&args.runs) };
+    let Executed { id, dir, run, ended, .. } =
+        lab::execute(&Plan::open(plan)?, &Place::VIRTUAL, &options)?;
+    write_page(&run, &dir.join("report.html"))?;
+    ended.with_context(|| format!("run {id} failed; its record is in {}", dir.display()))?;
+    Ok(run)
+}
+
 fn has_published_rows(plan: &Plan) -> anyhow::Result<bool> {
-    let resolved = plan.resolve(1.0, |_, _| Ok(()))?;
+    let resolved = plan.resolve(1.0, lab::experiments::STEPS, |_, _| Ok(()))?;
     Ok(resolved.variants.iter().any(|variant| variant.published.is_some()))
 }
 

@@ -1,18 +1,13 @@
 //! `narrows restore`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clusters::Journal;
 
-use crate::exit::Usage;
-use crate::live::{ConnectArgs, client, usage};
+use crate::live::{ConnectArgs, client, tell_left, usage};
 use crate::runs;
 
-/// The journal of changes in a run's directory.
-pub(crate) const JOURNAL: &str = "changes.jsonl";
-/// That of the other cluster, where a run changed two.
-pub(crate) const SECOND_JOURNAL: &str = "changes-leader.jsonl";
 /// How long the removal of an index may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -30,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let dir = runs::find(&args.runs, &args.run)?;
-    let journals = [JOURNAL, SECOND_JOURNAL].map(|name| dir.join(name));
+    let journals = lab::JOURNALS.map(|name| dir.join(name));
     let left: Vec<&PathBuf> = journals.iter().filter(|path| path.exists()).collect();
     if left.is_empty() {
         println!("nothing to put back: {} has no journal of changes", dir.display());
@@ -42,30 +37,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             let hosts = journal.head().hosts.clone();
             let client = client(&env, &hosts, &args.connect, PATIENCE)?;
             let left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
-            tell(&left);
+            tell_left(&left);
             println!("{} is as it was", hosts.join(","));
         }
         Ok(())
     })
-}
-
-/// Says what someone else has changed in the meantime.
-pub(crate) fn tell(left: &[String]) {
-    for sentence in left {
-        eprintln!("narrows: {sentence}");
-    }
-}
-
-/// A new journal, in a run's directory.
-pub(crate) fn journal(
-    path: &Path,
-    cluster_uuid: &str,
-    hosts: Vec<String>,
-) -> anyhow::Result<Journal> {
-    if cluster_uuid.is_empty() {
-        let text =
-            "the cluster does not say its cluster_uuid, so changes could not be put back for sure";
-        return Err(Usage(text.to_owned()).into());
-    }
-    Ok(Journal::create(path, clusters::Head::new(cluster_uuid.to_owned(), hosts))?)
 }

@@ -116,6 +116,16 @@ pub(crate) fn client(
     args: &ConnectArgs,
     timeout: Duration,
 ) -> anyhow::Result<LiveClient> {
+    let options = checked_options(urls, args, timeout)?;
+    LiveClient::new(env, &options).map_err(|error| usage(&error))
+}
+
+/// How to reach a cluster; says aloud what is not as safe as it could be.
+pub(crate) fn checked_options(
+    urls: &[String],
+    args: &ConnectArgs,
+    timeout: Duration,
+) -> anyhow::Result<LiveOptions> {
     let options = options(urls, args, timeout).map_err(|error| usage(&error))?;
     if args.insecure {
         eprintln!("narrows: --insecure: the cluster's certificate is not looked at");
@@ -125,7 +135,7 @@ pub(crate) fn client(
             eprintln!("narrows: {address} is plain HTTP: the credentials can be read on the way");
         }
     }
-    LiveClient::new(env, &options).map_err(|error| usage(&error))
+    Ok(options)
 }
 
 /// Another client of a cluster that was connected to, of which everything has been said.

@@ -2,12 +2,16 @@
 
 mod connect;
 mod history;
+mod left;
 mod looking;
 mod probing;
 mod recording;
 
-pub(crate) use connect::{ConnectArgs, client, connect, options, second_client, title, usage};
+pub(crate) use connect::{
+    ConnectArgs, checked_options, client, connect, options, second_client, title, usage,
+};
 pub(crate) use history::History;
+pub(crate) use left::tell_left;
 pub(crate) use looking::Looking;
 pub(crate) use probing::{Probing, probe};
 pub(crate) use recording::Recording;

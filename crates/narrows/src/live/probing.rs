@@ -9,8 +9,7 @@ use insight::diagnosis::Diagnosis;
 use insight::diagnosis::probe::{self, Prober, Step};
 use world::Env;
 
-use super::{ConnectArgs, Looking, Recording, second_client, usage};
-use crate::commands::restore;
+use super::{ConnectArgs, Looking, Recording, second_client, tell_left, usage};
 use crate::interrupt::{Ended, until_told};
 
 /// What probing needs besides the looks so far.
@@ -44,7 +43,7 @@ pub(crate) async fn probe(
     let mut recording = record(looking, probing)?;
     let dir = recording.dir();
     let hosts = client.hosts().iter().map(ToString::to_string).collect();
-    let journal = restore::journal(&dir.join(restore::JOURNAL), &identity.uuid, hosts)?;
+    let journal = lab::journal(&dir.join(lab::JOURNALS[0]), &identity.uuid, hosts)?;
     let mut borrowed = BorrowedSettings::new(client, journal);
     let mut prober = Prober::new(probes, 0.0);
     let work = work(looking, &mut prober, &mut borrowed, probing.aloud);
@@ -55,7 +54,7 @@ pub(crate) async fn probe(
             "settings could not be put back; once the cluster answers, say `narrows restore {dir}`"
         )
     });
-    restore::tell(&left?);
+    tell_left(&left?);
     let results = prober.into_results();
     for result in &results {
         recording.note(looking.series().span_ms(), &result.sentence())?;

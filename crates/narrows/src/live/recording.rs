@@ -10,8 +10,6 @@ use record::{
     Writer,
 };
 
-use crate::{machine, runs};
-
 const VARIANT: &str = "watch";
 const LAP: u32 = 1;
 
@@ -32,7 +30,7 @@ impl Recording {
         hosts: &str,
         first: &Observation,
     ) -> anyhow::Result<Self> {
-        let (run, path) = runs::fresh(dir, name);
+        let (run, path) = lab::fresh(dir, name);
         let nodes = first
             .nodes
             .iter()
@@ -45,12 +43,12 @@ impl Recording {
             about: format!("{} as seen from outside.", super::title(&first.cluster)),
             plan_text: String::new(),
             target: hosts.to_owned(),
-            started: runs::now(),
+            started: lab::now(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             seed: 0,
             scale: 1.0,
             status: Status::Running,
-            machine: machine::describe(),
+            machine: lab::machine::describe(),
             link: None,
             nodes: nodes.collect(),
             variants: vec![VariantInfo {

@@ -9,7 +9,7 @@ use record::units::{parse_duration, parse_rate, parse_size, show_bytes, show_rat
 use report::grid;
 use world::Env;
 
-use super::user_and_password;
+use super::credentials::user_and_password;
 use crate::exit::Usage;
 use crate::interrupt::{Ended, until_told};
 use crate::live::{ConnectArgs, usage};

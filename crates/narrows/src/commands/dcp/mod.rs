@@ -1,11 +1,8 @@
 //! `narrows dcp`
 
+mod credentials;
 mod drain;
 mod serve;
-
-use ::dcp::auth::Credentials;
-
-use crate::exit::Usage;
 
 /// What to do with Couchbase's change protocol.
 #[derive(clap::Subcommand)]
@@ -20,20 +17,5 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<()> {
     match command {
         Command::Drain(args) => drain::run(args),
         Command::Serve(args) => serve::run(args),
-    }
-}
-
-/// User and password; the protocol knows nothing else.
-fn user_and_password(found: clusters::Credentials) -> anyhow::Result<Credentials> {
-    match found {
-        clusters::Credentials::Basic { user, password } => Ok(Credentials { user, password }),
-        other => {
-            let text = format!(
-                "{} will not do here: put user and password into NARROWS_USER and NARROWS_PASSWORD, or into a file given \
-                 with --credentials",
-                other.kind()
-            );
-            Err(Usage(text).into())
-        }
     }
 }

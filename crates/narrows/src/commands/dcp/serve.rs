@@ -14,7 +14,7 @@ use dcp::wire::PacketListener;
 use record::units::parse_size;
 use world::Env;
 
-use super::user_and_password;
+use super::credentials::user_and_password;
 use crate::interrupt::until_told;
 
 /// Pause while a bucket has no memory for another document.

@@ -1,0 +1,67 @@
+//! What was measured of a parameter of the virtual world.
+
+use world::model::{ModelError, Models, Parameter, parameters};
+
+use crate::error::Error;
+
+/// A parameter of the virtual world, as it was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    /// Its name in [`parameters`].
+    pub parameter: &'static str,
+    /// A value for each lap: bytes a second, seconds, or times, as the parameter is.
+    pub laps: Vec<f64>,
+    /// What was done.
+    pub how: &'static str,
+}
+
+impl Measurement {
+    /// The row of the parameter's table.
+    pub fn row(&self) -> &'static Parameter {
+        let found = parameters().iter().find(|row| row.name == self.parameter);
+        found.expect("only what has a row is measured")
+    }
+
+    /// A value of this parameter as plans write it, in three digits.
+    ///
+    /// # Errors
+    /// If it is out of the parameter's range.
+    pub fn text(&self, value: f64) -> Result<String, ModelError> {
+        let row = self.row();
+        let rounded = three_digits(value);
+        let given = match row.unit {
+            "bytes/s" => format!("{rounded:.0}B/s"),
+            "time" => format!("{:.0}ns", rounded * 1e9),
+            _ => rounded.to_string(),
+        };
+        let mut models = Models::default();
+        models.set(self.parameter, &given)?;
+        Ok(row.text(&models))
+    }
+}
+
+fn three_digits(value: f64) -> f64 {
+    format!("{value:.2e}").parse().expect("a number that was just written")
+}
+
+/// An [`Error`] of a part of the engine.
+pub(super) fn failed(what: &'static str, reason: impl ToString) -> Error {
+    Error::Calibration { what, reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_written_as_plans_read_them() {
+        let text =
+            |parameter, value| Measurement { parameter, laps: vec![value], how: "" }.text(value);
+        assert_eq!(text("cores.lz4_bytes_per_s", 1_234_567_890.0).unwrap(), "1.23GB/s");
+        assert_eq!(text("disk.sync", 1.236e-4).unwrap(), "124us");
+        assert_eq!(text("cores.index_document", 2.3456e-6).unwrap(), "2350ns");
+        assert_eq!(text("cores.decompress_speedup", 4.3256).unwrap(), "4.33");
+        let refused = text("disk.sync", 11.0).unwrap_err().to_string();
+        assert!(refused.contains("out of range"), "{refused}");
+    }
+}

@@ -1,0 +1,132 @@
+//! An error in a plan, with the line it is in.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::choices;
+
+/// What is wrong where; displays as
+///
+/// ```text
+/// plans/mine.toml:12:1: unknown key "rt"; did you mean "rtt"? Keys here: rtt, rate, window
+///    |
+/// 12 | rt = "100ms"
+///    | ^^
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The file, as the user named it.
+    pub origin: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// What was found and what to do.
+    pub message: String,
+    /// The line's text.
+    source: String,
+    /// Characters to underline, at least one.
+    width: usize,
+}
+
+impl std::error::Error for Diagnostic {}
+
+impl Diagnostic {
+    /// At the bytes `span` of `text`; only its first line is underlined.
+    pub(crate) fn new(origin: &str, text: &str, span: Range<usize>, message: String) -> Self {
+        // Spans come from the parser; one behind the end or within a character is pulled back.
+        let start = text.floor_char_boundary(span.start);
+        let end = text.floor_char_boundary(span.end.max(start));
+        let line_at = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        Diagnostic {
+            origin: origin.to_owned(),
+            line: text[..line_at].matches('\n').count() + 1,
+            column: text[line_at..start].chars().count() + 1,
+            message,
+            source: text[line_at..line_end].trim_end().to_owned(),
+            width: text[start..end.min(line_end)].chars().count().max(1),
+        }
+    }
+
+    /// What the TOML reader found, in our words.
+    pub(crate) fn from_toml(origin: &str, text: &str, error: &toml::de::Error) -> Self {
+        let mut span = error.span().unwrap_or(0..0);
+        if span.start == 0 {
+            // The file as a whole: point at its first key rather than at a comment above.
+            let blank = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
+            span.start = text.split_inclusive('\n').take_while(blank).map(str::len).sum();
+        }
+        Diagnostic::new(origin, text, span, in_our_words(error.message()))
+    }
+}
+
+/// serde's sentences about keys and types, with the nearest name offered. Others are left as they
+/// are.
+fn in_our_words(said: &str) -> String {
+    let said = said.trim().replace('\n', "; ");
+    let quoted: Vec<&str> = said.split('`').skip(1).step_by(2).collect();
+    let quoted_with = |mark| said.replace('`', mark);
+    match quoted.as_slice() {
+        [unknown, known @ ..] if said.starts_with("unknown field") => {
+            choices::unknown("unknown key", unknown, "Keys here", known)
+        }
+        [missing] if said.starts_with("missing field") => {
+            format!("the key \"{missing}\" is missing here")
+        }
+        _ if said.starts_with("invalid type") => {
+            let words = [
+                ("expected i64", "expected a whole number"),
+                ("expected a sequence", "expected an array"),
+                ("expected a map", "expected a table"),
+            ];
+            let mut said = quoted_with("");
+            for (from, to) in words {
+                said = said.replace(from, to);
+            }
+            match said.split_once("expected struct ") {
+                Some((before, _)) => format!("{before}expected a table"),
+                None => said,
+            }
+        }
+        _ => quoted_with("\""),
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Diagnostic { origin, line, column, message, source, width } = self;
+        let gutter = " ".repeat(line.to_string().len());
+        // Tabs stay tabs, so that the carets stand below what they mean at any tab width.
+        let indent: String =
+            source.chars().take(column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
+        writeln!(f, "{origin}:{line}:{column}: {message}")?;
+        writeln!(f, "{gutter} |")?;
+        writeln!(f, "{line} | {source}")?;
+        write!(f, "{gutter} | {indent}{}", "^".repeat(*width))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_below_tabs_and_wide_characters() {
+        let text = "a = 1\n\tnäme = \"ö\" # x\nb = 2\n";
+        let at = text.find("\"ö\"").unwrap();
+        let shown = Diagnostic::new("p.toml", text, at..at + 4, "no".to_owned()).to_string();
+        assert_eq!(shown, "p.toml:2:9: no\n  |\n2 | \tnäme = \"ö\" # x\n  | \t       ^^^");
+    }
+
+    #[test]
+    fn spans_over_lines_and_behind_the_end_are_cut() {
+        let text = "a = [\n1,\n]";
+        let wide = Diagnostic::new("p", text, 4..text.len(), String::new());
+        assert_eq!((wide.line, wide.column, wide.width), (1, 5, 1));
+        let behind = Diagnostic::new("p", text, 99..120, String::new());
+        assert_eq!((behind.line, behind.column, behind.width), (3, 2, 1));
+        let empty = Diagnostic::new("p", "", 0..0, String::new());
+        assert_eq!((empty.line, empty.column), (1, 1));
+    }
+}

@@ -1,0 +1,149 @@
+//! A plan as a place can run it: what the options change, and what foreign clusters do not have.
+
+use super::options::Options;
+use super::place::Place;
+use crate::error::Error;
+use crate::experiments::{FOLLOW, RECOVER, STEPS};
+use crate::plan::{Plan, Resolved, Step, Variant};
+
+/// The plan of a restore, with the settings that one has.
+const RESTORE_PLAN: &str = "restore-over-link";
+
+const NO_SECOND_CLUSTER: &str = "this plan recovers from another cluster, and a URL gives one: give the one that has \
+    the data with --leader URL; \"replica-over-link\" adds a replica inside one cluster, and --on opensearch starts two";
+/// What is said of a second cluster where there is no use for one.
+pub const NO_LEADER: &str = "--leader is for a plan that recovers from another cluster, with --on URL as the one that follows";
+const NO_FOLLOWING: &str = "this plan follows through cross-cluster replication, which OpenSearch has in a plugin that is not on \
+    Maven Central, and counts on numbers that a single cluster does not have; run it with --on embedded or --on virtual";
+
+/// The plan, resolved, with what the options say otherwise, as it can be run in this place.
+pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<Resolved, Error> {
+    let mut resolved = plan.resolve(options.scale, STEPS, |name, value| match place {
+        // Foreign clusters know their settings themselves, and say what they refuse.
+        _ if place.is_foreign() && !is_our_own(name) => Ok(()),
+        // A setting of a snapshot's repository; clusters without repositories say that they have none.
+        _ if name.starts_with("repository.") => Ok(()),
+        _ if name.starts_with("dcp.") => crate::buckets::check_setting(name, value),
+        _ => engine::settings::check(name, value).map(drop).map_err(|error| error.to_string()),
+    })?;
+    if options.laps == Some(0) {
+        return Err(usage("--laps must be at least 1"));
+    }
+    if place.is_virtual() {
+        resolved.take_full_size();
+    }
+    resolved.laps = options.laps.unwrap_or(resolved.laps);
+    resolved.seed = options.seed.unwrap_or(resolved.seed);
+    change_link(&mut resolved, options)?;
+    take_what_there_is(&mut resolved, place, options)?;
+    for name in &options.variants {
+        let known = || resolved.variants.iter().map(|variant| variant.name.as_str());
+        if !known().any(|variant| variant == name) {
+            let hint = record::names::did_you_mean(name, known());
+            let all = known().collect::<Vec<_>>().join(", ");
+            return Err(usage(format!("no variant is called \"{name}\"{hint}; there are {all}")));
+        }
+    }
+    if place.is_foreign() {
+        leave_out_our_own(&mut resolved, options)?;
+    }
+    if !options.variants.is_empty() {
+        resolved.variants.retain(|variant| options.variants.contains(&variant.name));
+    }
+    Ok(resolved)
+}
+
+fn usage(why: impl Into<String>) -> Error {
+    Error::Usage { why: why.into() }
+}
+
+fn change_link(plan: &mut Resolved, options: &Options) -> Result<(), Error> {
+    match &mut plan.link {
+        Some(link) => {
+            link.rtt = options.rtt.unwrap_or(link.rtt);
+            link.rate_bytes_per_s = options.rate_bytes_per_s.unwrap_or(link.rate_bytes_per_s);
+            Ok(())
+        }
+        None if options.rtt.is_some() || options.rate_bytes_per_s.is_some() => {
+            let name = &plan.name;
+            Err(usage(format!("plan {name} has no link: --rtt and --rate change nothing")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Puts in the place of cross-cluster replication what foreign clusters have, or refuses the plan.
+fn take_what_there_is(plan: &mut Resolved, place: &Place, options: &Options) -> Result<(), Error> {
+    let measured = plan.measured_step().map(|step| step.name);
+    let recovers = measured == Some(RECOVER);
+    let has_leader = matches!(place, Place::Live(live) if live.leader.is_some());
+    match place {
+        Place::Live(_) if has_leader && !recovers => Err(usage(NO_LEADER)),
+        Place::OpenSearch(_) if recovers => through_snapshot(plan, options),
+        Place::Live(_) if recovers && !has_leader => Err(usage(NO_SECOND_CLUSTER)),
+        Place::Live(_) if recovers => {
+            without_our_own(plan);
+            Ok(())
+        }
+        _ if place.is_foreign() && measured == Some(FOLLOW) => Err(usage(NO_FOLLOWING)),
+        _ => Ok(()),
+    }
+}
+
+/// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with the variants of
+/// such a restore: chunks and how many of them are in flight are no settings of it.
+fn through_snapshot(plan: &mut Resolved, options: &Options) -> Result<(), Error> {
+    let restore = Plan::open(RESTORE_PLAN)?.resolve(1.0, STEPS, |_, _| Ok(()))?;
+    let restores = restore.measured_step().expect("it measures a restore").clone();
+    for step in plan.steps.iter_mut().filter(|step| step.name() == RECOVER) {
+        *step = Step::Measure(restores.clone());
+    }
+    plan.about.push_str(
+        " Through a snapshot that the follower restores from the leader's repository: the cluster has no \
+         cross-cluster replication.",
+    );
+    plan.variants = restore.variants;
+    options.watch.note(&format!(
+        "{} goes through a snapshot and its restore: these nodes have no cross-cluster replication (OpenSearch has it in a \
+         plugin that is not on Maven Central); the variants are those of {RESTORE_PLAN}",
+        plan.name
+    ));
+    Ok(())
+}
+
+/// Settings that the embedded engine alone has.
+fn is_our_own(setting: &str) -> bool {
+    setting.starts_with("narrows.")
+}
+
+/// Takes the embedded engine's own settings from variants that have others, too.
+fn without_our_own(plan: &mut Resolved) {
+    for variant in &mut plan.variants {
+        if variant.settings.keys().any(|name| !is_our_own(name)) {
+            variant.settings.retain(|name, _| !is_our_own(name));
+        }
+    }
+}
+
+/// Leaves out the variants that only the embedded engine can run, and says so.
+fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<(), Error> {
+    let own = |variant: &Variant| variant.settings.keys().any(|name| is_our_own(name));
+    for variant in plan.variants.iter().filter(|variant| own(variant)) {
+        let name = &variant.name;
+        if options.variants.contains(name) {
+            return Err(usage(format!(
+                "\"{name}\" has settings of the embedded engine alone; run it with --on embedded"
+            )));
+        }
+        options
+            .watch
+            .note(&format!("{name} is left out: only the embedded engine has its settings"));
+    }
+    plan.variants.retain(|variant| !own(variant));
+    match plan.variants.is_empty() {
+        true => Err(usage(
+            "every variant has settings of the embedded engine alone; run it with --on embedded",
+        )),
+        false => Ok(()),
+    }
+}

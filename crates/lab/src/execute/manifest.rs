@@ -1,0 +1,84 @@
+//! What the record says of a run as a whole.
+
+use record::{FORMAT, LinkInfo, Manifest, ModelInfo, NodeInfo, PublishedInfo, Status, VariantInfo};
+
+use super::place::Place;
+use super::record_dir;
+use crate::machine;
+use crate::plan::{ModelInUse, Resolved, Variant, models_in_use};
+use crate::runner::topology;
+
+/// The manifest of a run that begins now.
+pub(super) fn manifest(plan_text: &str, plan: &Resolved, place: &Place, run: String) -> Manifest {
+    // The nodes and the network of a live cluster are its own.
+    let is_live = matches!(place, Place::Live(_));
+    let link = plan.link.filter(|_| !is_live).map(|link| LinkInfo {
+        rtt_ms: link.rtt.as_secs_f64() * 1e3,
+        rate_bytes_per_s: link.rate_bytes_per_s,
+        window_bytes: link.window_bytes,
+        ceiling_bytes_per_s: None,
+    });
+    Manifest {
+        format: FORMAT,
+        run,
+        plan: plan.name.clone(),
+        about: plan.about.clone(),
+        plan_text: plan_text.to_owned(),
+        target: place.to_string(),
+        started: record_dir::now(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        seed: plan.seed,
+        scale: plan.scale,
+        status: Status::Running,
+        machine: machine::describe(),
+        link,
+        nodes: if is_live { Vec::new() } else { nodes(plan) },
+        variants: plan.variants.iter().map(|variant| variant_info(variant, place)).collect(),
+    }
+}
+
+/// The nodes that are started. A bucket's servers are threads, which its rows name.
+fn nodes(plan: &Resolved) -> Vec<NodeInfo> {
+    let clusters = match plan.bucket {
+        Some(_) => Vec::new(),
+        None => topology(plan).clusters,
+    };
+    let nodes = clusters.into_iter().flat_map(|cluster| {
+        (0..cluster.nodes).map(move |n| NodeInfo {
+            cluster: cluster.name.clone(),
+            name: format!("{}-{n}", cluster.name),
+        })
+    });
+    nodes.collect()
+}
+
+fn variant_info(variant: &Variant, place: &Place) -> VariantInfo {
+    VariantInfo {
+        name: variant.name.clone(),
+        settings: variant.settings.clone(),
+        published_s: variant.published.as_ref().and_then(|published| published.seconds),
+        published: variant.published.as_ref().map(|published| PublishedInfo {
+            figure: published.figure.clone(),
+            row: published.row.clone(),
+            text: published.text.clone(),
+            node_bytes_per_s: published.node_bytes_per_s,
+            load: published.load.clone(),
+            calibrated: published.calibrated,
+        }),
+        baseline: variant.baseline.clone(),
+        models: if place.is_virtual() { models(variant) } else { Vec::new() },
+    }
+}
+
+/// What the virtual world is like.
+fn models(variant: &Variant) -> Vec<ModelInfo> {
+    let info = |row: ModelInUse| ModelInfo {
+        hosts: row.scope.name().to_owned(),
+        name: row.name.to_owned(),
+        value: row.value,
+        unit: row.unit.to_owned(),
+        source: row.source,
+        calibrated_on: row.calibrated_on,
+    };
+    models_in_use(variant).into_iter().map(info).collect()
+}

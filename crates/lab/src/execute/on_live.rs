@@ -1,0 +1,103 @@
+//! On clusters that are there already: whatever the end, they are left as they were.
+
+use std::path::Path;
+
+use clusters::live::{LiveClient, LiveOptions};
+use clusters::{
+    ClusterIdentity, Clusters, Head, Journal, LiveCluster, LiveClusters, NodeHandle, check_follows,
+};
+use record::{Manifest, NodeInfo, Writer};
+use world::Env;
+
+use super::options::Options;
+use super::place::{LiveHosts, hosts};
+use super::working::{Ended, until_interrupted, work};
+use crate::error::Error;
+use crate::plan::{FOLLOWER, LEADER, Resolved};
+
+/// The journals of changes in a run's directory: of the cluster, and of the leader where a run changed two.
+pub const JOURNALS: [&str; 2] = ["changes.jsonl", "changes-leader.jsonl"];
+
+/// A new journal of changes to a cluster.
+///
+/// # Errors
+/// If the cluster does not say which one it is, or the file cannot be written.
+pub fn journal(path: &Path, cluster_uuid: &str, hosts: Vec<String>) -> Result<Journal, Error> {
+    if cluster_uuid.is_empty() {
+        let why =
+            "the cluster does not say its cluster_uuid, so changes could not be put back for sure";
+        return Err(Error::Usage { why: why.to_owned() });
+    }
+    Ok(Journal::create(path, Head::new(cluster_uuid.to_owned(), hosts))?)
+}
+
+pub(super) fn run(
+    plan: &Resolved,
+    live: &LiveHosts,
+    options: &Options,
+    dir: &Path,
+    writer: &mut Writer,
+    manifest: &mut Manifest,
+) -> Result<Ended, Error> {
+    world::real_world::run(plan.seed, async |env| {
+        let mut clusters = LiveClusters::new(reach(&env, live, dir).await?);
+        let watch = &*options.watch;
+        let work = work(&env, plan, &mut clusters, writer, watch);
+        let ended = until_interrupted(options.interrupt, work).await;
+        watch.clear();
+        let nodes = [LEADER, FOLLOWER].into_iter().flat_map(|site| {
+            let name = |node: NodeHandle| NodeInfo { cluster: site.to_owned(), name: node.name };
+            clusters.nodes(site).into_iter().map(name)
+        });
+        manifest.nodes = nodes.collect();
+        clusters.stop().await;
+        match clusters.ended() {
+            Some(Err(source)) => {
+                Err(Error::NotRestored { dir: dir.to_owned(), source: Box::new(source) })
+            }
+            Some(Ok(left)) => {
+                left.iter().for_each(|sentence| watch.note(&format!("narrows: {sentence}")));
+                ended
+            }
+            None => ended,
+        }
+    })
+}
+
+/// The clusters, the leader first, each with a journal of its own.
+async fn reach(env: &Env, live: &LiveHosts, dir: &Path) -> Result<Vec<LiveCluster>, Error> {
+    let (client, identity) = identify(env, live, &live.follower).await?;
+    let mut found = Vec::new();
+    if let Some(leader) = &live.leader {
+        check_follows(&client, &identity).await.map_err(usage)?;
+        let (leader_client, leader_identity) = identify(env, live, leader).await?;
+        if leader_identity.uuid == identity.uuid {
+            let why = "--leader and --on name the same cluster; a plan that recovers from another one needs two";
+            return Err(Error::Usage { why: why.to_owned() });
+        }
+        found.push((leader, leader_client, leader_identity));
+    }
+    found.push((&live.follower, client, identity));
+    let mut clusters = Vec::new();
+    for ((options, client, identity), name) in found.into_iter().rev().zip(JOURNALS) {
+        let journal = journal(&dir.join(name), &identity.uuid, hosts(options))?;
+        clusters.insert(0, LiveCluster::new(client, identity, journal));
+    }
+    Ok(clusters)
+}
+
+/// A client of a cluster that may be changed, and which cluster it is.
+async fn identify(
+    env: &Env,
+    live: &LiveHosts,
+    options: &LiveOptions,
+) -> Result<(LiveClient, ClusterIdentity), Error> {
+    let client = LiveClient::new(env, options).map_err(usage)?;
+    let identity = ClusterIdentity::ask_before_changes(&client, live.any_version).await;
+    Ok((client, identity.map_err(usage)?))
+}
+
+/// A cluster that cannot be reached is a usage error: the address, the credentials or the version is not right.
+fn usage(error: clusters::Error) -> Error {
+    Error::Usage { why: error.to_string() }
+}

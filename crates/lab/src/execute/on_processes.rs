@@ -1,0 +1,43 @@
+//! On clusters of processes that are started for the run.
+
+use clusters::{Clusters, measure_ceiling};
+use record::{Manifest, Writer};
+use world::Env;
+
+use super::options::Options;
+use super::working::{Ended, until_interrupted, work};
+use crate::error::Error;
+use crate::plan::Resolved;
+
+pub(super) fn run(
+    plan: &Resolved,
+    options: &Options,
+    writer: &mut Writer,
+    manifest: &mut Manifest,
+    clusters: impl FnOnce(&Env) -> Box<dyn Clusters>,
+) -> Result<Ended, Error> {
+    world::real_world::run(plan.seed, async |env| {
+        let ceiling = measure_ceiling().map_err(|source| Error::Ceiling { source })?;
+        if let Some(link) = &mut manifest.link {
+            link.ceiling_bytes_per_s = Some(ceiling);
+        }
+        writer.manifest(manifest)?;
+        let mut clusters = clusters(&env);
+        let node_ended = clusters.node_ended();
+        let watch = &*options.watch;
+        let work = work(&env, plan, &mut *clusters, writer, watch);
+        let ended = tokio::select! {
+            biased;
+            ended = until_interrupted(options.interrupt, work) => ended,
+            () = node_ended => Err(Error::NodeEnded),
+        };
+        watch.clear();
+        // What failed may be no more than a node's end as others saw it.
+        let ended = match ended {
+            Err(error) => Err(clusters.failed_node().await.map_or(error, Into::into)),
+            ended => ended,
+        };
+        clusters.stop().await;
+        ended
+    })
+}

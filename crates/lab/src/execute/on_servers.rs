@@ -1,0 +1,84 @@
+//! Of a plan with a bucket: on servers that run on threads of this process, or on hosts of the virtual world.
+
+use std::path::Path;
+
+use record::Writer;
+
+use super::options::Options;
+use super::place::Place;
+use super::working::{Ended, until_interrupted};
+use crate::error::Error;
+use crate::experiments::{Stage, StreamBuckets};
+use crate::plan::Resolved;
+use crate::runner::{Journal, Turn};
+
+/// The host of the virtual world between both servers.
+const MANAGER: &str = "manager";
+/// Where servers of the virtual world have their files.
+const VIRTUAL_DIR: &str = "/buckets";
+
+/// Runs every variant and lap.
+pub(super) fn run(
+    plan: &Resolved,
+    place: &Place,
+    options: &Options,
+    writer: Writer,
+) -> Result<Ended, Error> {
+    match place {
+        Place::Embedded { .. } => on_threads(plan, options, writer),
+        Place::Virtual { .. } => in_virtual_time(plan, options, writer),
+        Place::OpenSearch(_) | Place::Live(_) => Err(Error::Usage {
+            why: format!(
+                "plan {} streams a bucket's documents; it runs with --on embedded or --on virtual. `narrows dcp drain` \
+                 measures a server of yours",
+                plan.name
+            ),
+        }),
+    }
+}
+
+fn turns(plan: &Resolved) -> impl Iterator<Item = Turn<'_>> {
+    (1..=plan.laps).flat_map(|lap| plan.variants.iter().map(move |variant| Turn { variant, lap }))
+}
+
+fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<Ended, Error> {
+    world::real_world::run(plan.seed, async |env| {
+        let watch = &*options.watch;
+        let working = async {
+            let journal = &Journal::new(&env, &mut writer);
+            for turn in &mut turns(plan) {
+                let dir = tempfile::tempdir();
+                let dir = dir.map_err(|source| Error::TemporaryDirectory { source })?;
+                let (env, dir) = (&env, dir.path());
+                StreamBuckets::run(&Stage { env, plan, turn: &turn, dir, journal, watch }).await?;
+            }
+            Ok(())
+        };
+        let ended = until_interrupted(options.interrupt, working).await;
+        watch.clear();
+        ended
+    })
+}
+
+/// Each variant in a world of its own: what one leaves behind takes no memory in the next.
+fn in_virtual_time(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<Ended, Error> {
+    let mut before_ms = 0.0;
+    for turn in turns(plan) {
+        let (plan, variant, lap) = (plan.clone(), turn.variant.clone(), turn.lap);
+        let watch = options.watch.clone();
+        let (ended, _trace) = world::virtual_world::run_traced(plan.seed, async move |env| {
+            let env = &env.host(MANAGER);
+            let journal = Journal::going_on(env, &mut writer, before_ms);
+            let turn = &Turn { variant: &variant, lap };
+            let dir = Path::new(VIRTUAL_DIR);
+            let stage = Stage { env, plan: &plan, turn, dir, journal: &journal, watch: &*watch };
+            let done = StreamBuckets::run(&stage).await;
+            watch.clear();
+            let t_ms = journal.t_ms();
+            drop(journal);
+            done.map(|_| (writer, t_ms))
+        })?;
+        (writer, before_ms) = ended?;
+    }
+    Ok(Ended::Complete)
+}

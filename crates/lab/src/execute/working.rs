@@ -1,0 +1,52 @@
+//! The work of a run on clusters, wherever they are, and how it ends.
+
+use clusters::Clusters;
+use record::{Row, Writer};
+use world::Env;
+
+use super::options::Interrupt;
+use crate::error::Error;
+use crate::experiments::on_clusters;
+use crate::plan::Resolved;
+use crate::runner::{Runner, Watch, topology};
+
+/// How a run ended, short of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was done.
+    Complete,
+    /// Somebody wanted it to end.
+    Interrupted,
+}
+
+/// Starts the clusters, and works through the plan on them.
+pub(super) async fn work(
+    env: &Env,
+    plan: &Resolved,
+    clusters: &mut dyn Clusters,
+    writer: &mut Writer,
+    watch: &dyn Watch,
+) -> Result<Vec<Row>, Error> {
+    let topology = topology(plan);
+    let nodes: usize = topology.clusters.iter().map(|cluster| cluster.nodes).sum();
+    watch.begin("start", None, None, "");
+    clusters.start(&topology).await.map_err(|source| Error::Start { nodes, source })?;
+    watch.end();
+    let experiment = plan.measured_step().and_then(|step| on_clusters(step.name));
+    Runner::new(env, plan, clusters, writer, watch).run(experiment).await
+}
+
+/// Works until it is done, or until somebody wants it to end.
+pub(super) async fn until_interrupted<T>(
+    interrupt: Interrupt,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<Ended, Error> {
+    tokio::select! {
+        biased;
+        done = work => done.map(|_| Ended::Complete),
+        told = interrupt() => match told {
+            Ok(()) => Ok(Ended::Interrupted),
+            Err(source) => Err(Error::Signals { source }),
+        },
+    }
+}

@@ -1,0 +1,357 @@
+//! `move`: a bucket's documents go from one server to another.
+
+use std::path::Path as Dir;
+use std::time::Duration;
+
+use dcp::client::ClientOptions;
+use dcp::consumer::ConsumerKind;
+use dcp::drain::{Drain, DrainSettings};
+use dcp::policy::memory_of_today;
+use dcp::rebalance::{Path, Rebalance, Replication};
+use futures_util::future::{select_all, try_join_all};
+use record::{ConsumerMemory, Row, StreamFigures, ThreadUse};
+use world::Env;
+
+use crate::buckets::{
+    BUCKET, Destinations, Documents, RunningServer, Sampler, ServerSpec, ServerUse, StreamPath,
+    StreamSettings, busy, credentials,
+};
+use crate::error::Error;
+use crate::plan::{BucketUse, DeclaredStep, Needs, Resolved, Scope, Writers, models};
+use crate::runner::{Journal, Turn, Watch};
+
+/// How often the destination is asked whether everything has come.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Of a connection that drains the producer.
+const DRAIN_WINDOW_BYTES: u32 = 20 << 20;
+const ANSWER_WITHIN: Duration = Duration::from_secs(120);
+/// Nothing has come for so long: it stands still.
+const STUCK_AFTER: Duration = Duration::from_secs(300);
+
+/// What takes part in one variant.
+struct Bench<'a> {
+    env: Env,
+    settings: StreamSettings,
+    bucket: &'a BucketUse,
+    source: RunningServer,
+    destinations: Destinations,
+}
+
+/// What streaming everything took.
+struct Streamed {
+    seconds: f64,
+    threads: Vec<ThreadUse>,
+    /// From the beginning until all was on disk, where it is kept.
+    persisted_s: Option<f64>,
+    seen: Seen,
+}
+
+/// What was seen of the destination while documents came.
+#[derive(Default)]
+struct Seen {
+    used_bytes_max: u64,
+    buffered_items_max: u64,
+    last: Option<ServerUse>,
+}
+
+/// One variant and lap: where it runs, and where it is recorded.
+pub(crate) struct Stage<'a, 'j> {
+    /// In the virtual world the manager's host.
+    pub(crate) env: &'a Env,
+    pub(crate) plan: &'a Resolved,
+    pub(crate) turn: &'a Turn<'a>,
+    /// A directory for the servers' files; in the virtual world a path on disks of their own.
+    pub(crate) dir: &'a Dir,
+    pub(crate) journal: &'a Journal<'j>,
+    pub(crate) watch: &'a dyn Watch,
+}
+
+#[derive(Default)]
+pub(crate) struct StreamBuckets;
+
+impl StreamBuckets {
+    pub(crate) const STEP: DeclaredStep =
+        DeclaredStep { writers: Writers::Never, ..DeclaredStep::new("move", Needs::Bucket) };
+
+    /// Takes a variant through its steps; its lines and its row are in the record when it returns. What it leaves are
+    /// servers, which end with it, and files in a directory that its caller removes.
+    ///
+    /// # Errors
+    /// If a server does not start, a connection breaks, nothing comes any more, or what came is not what was sent.
+    pub(crate) async fn run(stage: &Stage<'_, '_>) -> Result<Row, Error> {
+        let bench = Bench::prepare(stage).await?;
+        let streamed = bench.measure(stage).await?;
+        let row = bench.verify(stage, streamed).await?;
+        stage.journal.row(&row)?;
+        stage.watch.row(&row);
+        if !bench.keeps_nothing() && !row.verified {
+            return Err(Error::NotTheSame { variant: stage.turn.variant.name.clone() });
+        }
+        Ok(row)
+    }
+}
+
+impl<'a> Bench<'a> {
+    /// Starts both servers, the source with its documents.
+    async fn prepare(stage: &Stage<'a, '_>) -> Result<Bench<'a>, Error> {
+        let Stage { env, plan, turn: Turn { variant, lap }, dir, journal, watch } = stage;
+        let bucket = plan.bucket.as_ref().expect("a plan with this step has a bucket");
+        let settings =
+            StreamSettings::of(&variant.settings).map_err(|why| Error::Rejected { why })?;
+        watch.begin("fill", Some(&variant.name), None, "");
+        journal.phase("fill", true, Some(&variant.name), *lap)?;
+        let documents = Documents::new(plan.seed, bucket.item_bytes, bucket.vbuckets);
+        let source = ServerSpec {
+            name: "producer".to_owned(),
+            seed: plan.seed,
+            vbuckets: bucket.vbuckets,
+            memory: memory_of_today(bucket.quota_bytes),
+            consumer: ConsumerKind::Mainstream,
+            documents: documents.clone(),
+            items: bucket.items,
+            dir: dir.join("source"),
+            model: models(variant, Scope::Leader).host,
+        };
+        let destination = ServerSpec {
+            name: "consumer".to_owned(),
+            memory: settings.destination_memory(bucket.quota_bytes),
+            consumer: settings.consumer,
+            items: 0,
+            dir: dir.join("destination"),
+            model: models(variant, Scope::Follower).host,
+            ..source.clone()
+        };
+        let source = RunningServer::start(env, source).await?;
+        let destinations = match settings.path {
+            StreamPath::Drain => Destinations::none(),
+            _ => Destinations::start(env, &destination, settings.consumer_threads).await?,
+        };
+        journal.phase("fill", false, Some(&variant.name), *lap)?;
+        watch.end();
+        env.set_host_model(models(variant, Scope::Everywhere).host);
+        Ok(Bench { env: (*env).clone(), settings, bucket, source, destinations })
+    }
+
+    /// Core time of each thread of the path so far, from the source on.
+    async fn busy(&self) -> Result<Vec<(String, Duration)>, Error> {
+        let proxy = match self.settings.path {
+            StreamPath::Rebalance => "manager's proxy",
+            StreamPath::DataCopy => "plain proxy",
+            StreamPath::Drain => "reader",
+        };
+        let consumer = match self.settings.consumer {
+            ConsumerKind::Fast => "fast consumer, a measuring device",
+            ConsumerKind::Batching => "batching consumer",
+            ConsumerKind::Mainstream => "consumer",
+        };
+        let mut all = vec![("producer".to_owned(), self.source.seen().await?.busy)];
+        all.push((proxy.to_owned(), busy(&self.env)));
+        all.extend(self.destinations.busy(consumer).await?);
+        Ok(all)
+    }
+
+    fn options(&self, server: &RunningServer) -> ClientOptions {
+        ClientOptions {
+            address: server.address.clone(),
+            bucket: BUCKET.to_owned(),
+            credentials: credentials(),
+            tls: None,
+            timeout: ANSWER_WITHIN,
+            agent: "narrows".to_owned(),
+        }
+    }
+
+    /// Whether what comes is counted alone: the consumer measures, and keeps nothing.
+    fn keeps_nothing(&self) -> bool {
+        self.settings.consumer == ConsumerKind::Fast || self.settings.path == StreamPath::Drain
+    }
+
+    /// Streams everything, and waits until it is on disk.
+    async fn measure(&self, stage: &Stage<'_, '_>) -> Result<Streamed, Error> {
+        let Stage { turn: Turn { variant, lap }, journal, watch, .. } = stage;
+        let total = self.bucket.items * self.bucket.item_bytes;
+        watch.begin("move", Some(&variant.name), Some(total), "bytes");
+        journal.phase("move", true, Some(&variant.name), *lap)?;
+        let (before, began) = (self.busy().await?, self.env.now());
+        let seen = self.stream(stage).await?;
+        let seconds = (self.env.now() - began).as_secs_f64();
+        let spent = |((name, after), (_, before)): ((String, Duration), (String, Duration))| {
+            ThreadUse { name, busy_s: after.saturating_sub(before).as_secs_f64() }
+        };
+        let threads = self.busy().await?.into_iter().zip(before).map(spent).collect();
+        let persisted_s = match self.keeps_nothing() {
+            true => None,
+            false => {
+                self.destinations.persisted().await?;
+                Some((self.env.now() - began).as_secs_f64())
+            }
+        };
+        journal.phase("move", false, Some(&variant.name), *lap)?;
+        watch.end();
+        Ok(Streamed { seconds, threads, persisted_s, seen })
+    }
+
+    /// Reads every document at the destination, unless that keeps nothing; the row with what was found.
+    async fn verify(&self, stage: &Stage<'_, '_>, streamed: Streamed) -> Result<Row, Error> {
+        let device = self.keeps_nothing();
+        let items = self.bucket.items;
+        let documents = if device { 0 } else { self.destinations.verify(items).await? };
+        let Turn { variant, lap } = stage.turn;
+        let bytes = items * self.bucket.item_bytes;
+        let row = Row::measured(&variant.name, *lap, streamed.seconds, bytes);
+        Ok(Row {
+            verified: !device && documents == items,
+            documents,
+            node_bytes_per_s: Some(row.bytes_per_s),
+            stream: Some(StreamFigures {
+                threads: streamed.threads,
+                measuring_device: device,
+                memory: self.memory(&streamed.seen).filter(|_| !device),
+                persisted_s: streamed.persisted_s,
+            }),
+            ..row
+        })
+    }
+
+    /// Streams everything; samples meanwhile.
+    async fn stream(&self, stage: &Stage<'_, '_>) -> Result<Seen, Error> {
+        if self.destinations.is_none() {
+            self.drain().await?;
+            return Ok(Seen::default());
+        }
+        let mut seen = Seen::default();
+        let mut sampler = Sampler::new(&self.env, stage.plan.sample, stage.turn);
+        let all = Some(self.bucket.items);
+        match self.settings.path {
+            StreamPath::Rebalance => {
+                tokio::select! {
+                    biased;
+                    moved = self.rebalance() => moved?,
+                    failed = self.watch_until(None, &mut seen, &mut sampler, stage) => failed?,
+                }
+            }
+            _ => {
+                let copying = self.copy().await?;
+                tokio::select! {
+                    biased;
+                    done = self.watch_until(all, &mut seen, &mut sampler, stage) => done?,
+                    error = any_failure(&copying) => return Err(error),
+                }
+            }
+        }
+        Ok(seen)
+    }
+
+    /// How vbuckets get to each thread of the destination, and which.
+    fn rebalances(&self, path: Path) -> impl Iterator<Item = (Rebalance, Vec<u16>)> {
+        let parts = self.destinations.with_vbuckets(self.bucket.vbuckets);
+        parts.enumerate().map(move |(thread, (destination, vbuckets))| {
+            let rebalance = Rebalance {
+                source: self.options(&self.source),
+                destination: self.options(destination),
+                path,
+                // A connection of the same name would end the one before.
+                name: format!("narrows-{thread}"),
+                // In the real world this program is the manager, and a move takes the time that it takes.
+                move_overhead: match self.env.is_virtual() {
+                    true => self.settings.move_overhead,
+                    false => Duration::ZERO,
+                },
+            };
+            (rebalance, vbuckets)
+        })
+    }
+
+    /// Moves every vbucket, one at a time to each thread.
+    async fn rebalance(&self) -> Result<(), Error> {
+        let moving = self.rebalances(Path::Decoding).map(async |(rebalance, vbuckets)| {
+            for vb in vbuckets {
+                rebalance.move_vbucket(&self.env, vb).await?;
+            }
+            Ok::<(), Error>(())
+        });
+        try_join_all(moving).await.map(drop)
+    }
+
+    /// Begins to copy every vbucket.
+    async fn copy(&self) -> Result<Vec<Replication>, Error> {
+        let mut copying = Vec::new();
+        for (rebalance, vbuckets) in self.rebalances(Path::Plain) {
+            copying.push(rebalance.replicate(&self.env, &vbuckets).await?);
+        }
+        Ok(copying)
+    }
+
+    async fn drain(&self) -> Result<(), Error> {
+        let settings = DrainSettings {
+            window_bytes: DRAIN_WINDOW_BYTES,
+            connections: 1,
+            rate_bytes_per_s: None,
+            vbuckets: None,
+            follow: false,
+            name: "narrows".to_owned(),
+        };
+        let mut drain = Drain::start(&self.env, &self.options(&self.source), &settings).await?;
+        Ok(drain.finish().await?)
+    }
+
+    /// Looks at the destination until it has so many items; forever without a number.
+    async fn watch_until(
+        &self,
+        items: Option<u64>,
+        seen: &mut Seen,
+        sampler: &mut Sampler<'_>,
+        stage: &Stage<'_, '_>,
+    ) -> Result<(), Error> {
+        let mut moved = (self.env.now(), 0);
+        loop {
+            let now = self.destinations.seen().await?;
+            seen.used_bytes_max = seen.used_bytes_max.max(now.used_bytes);
+            seen.buffered_items_max = seen.buffered_items_max.max(now.consumers.buffered_items);
+            seen.last = Some(now);
+            if items.is_some_and(|items| now.items >= items) {
+                return Ok(());
+            }
+            if now.items > moved.1 {
+                moved = (self.env.now(), now.items);
+            } else if self.env.now().since(moved.0) > STUCK_AFTER {
+                return Err(Error::Stuck {
+                    variant: stage.turn.variant.name.clone(),
+                    seconds: STUCK_AFTER.as_secs(),
+                    bytes: now.items * self.bucket.item_bytes,
+                    why: format!(
+                        "the consumer has {} of {} documents and {} bytes in use",
+                        now.items, self.bucket.items, now.used_bytes
+                    ),
+                });
+            }
+            if sampler.is_due() {
+                stage.watch.progress(now.items * self.bucket.item_bytes, None);
+                for (name, busy) in self.busy().await? {
+                    sampler.sample(stage.journal, &name, busy)?;
+                }
+                sampler.next();
+            }
+            self.env.sleep(LOOK_EVERY).await;
+        }
+    }
+
+    fn memory(&self, seen: &Seen) -> Option<ConsumerMemory> {
+        let stats = seen.last?.consumers;
+        Some(ConsumerMemory {
+            quota_bytes: self.settings.destination_memory(self.bucket.quota_bytes).quota_bytes
+                * u64::from(self.settings.consumer_threads),
+            used_bytes_max: seen.used_bytes_max,
+            stops: stats.stops,
+            stopped_s: stats.stopped.as_secs_f64(),
+            longest_stop_s: stats.longest_stop.as_secs_f64(),
+            buffered_items_max: seen.buffered_items_max,
+        })
+    }
+}
+
+/// Waits until a copy breaks off.
+async fn any_failure(copying: &[Replication]) -> Error {
+    let (failed, ..) = select_all(copying.iter().map(|copy| Box::pin(copy.failure()))).await;
+    failed.into()
+}

@@ -1,0 +1,281 @@
+//! The actions of a plan that follows, and the samples that are taken while they are done.
+
+use std::time::Duration;
+
+use record::CatchUp;
+use record::units::show_seconds;
+use serde_json::{Value, json};
+use world::Time;
+
+use super::lag::{Following, Waiting};
+use super::restarts::{Due, Restarts};
+use super::samples::{sample_following, what_fails};
+use crate::error::Error;
+use crate::plan::{
+    Action, ByWorld, FOLLOWER, Fault, Index, LEADER, Pattern, RandomRestarts, Variant,
+};
+use crate::runner::Runner;
+use crate::writers::RunRate;
+
+/// How often a run of documents is written.
+const RUN_EVERY: Duration = Duration::from_secs(20);
+/// Most samples of a wait for documents: such a wait may take days.
+const SAMPLES: f64 = 2000.0;
+/// A wait for documents fails once nothing was acknowledged for so long.
+const WRITING_PATIENCE: Duration = Duration::from_secs(900);
+
+/// The time between two samples of a wait that has come so far: by how long this much took, as many as [`SAMPLES`].
+fn pace_of(passed_s: f64, written: u64, wanted: u64) -> Duration {
+    if written == 0 {
+        return Duration::ZERO;
+    }
+    let whole_s = passed_s * wanted as f64 / written as f64;
+    Duration::from_secs_f64((whole_s / SAMPLES).min(WRITING_PATIENCE.as_secs_f64() / 3.0))
+}
+
+pub(super) async fn do_all(run: &mut Runner<'_>, following: &mut Following) -> Result<(), Error> {
+    let plan = run.plan;
+    let is_virtual = run.clusters.is_virtual();
+    for action in &plan.actions {
+        match action {
+            Action::IndexInBackground(rate) => {
+                following.driver.stop().await;
+                let full = rate.full.filter(|_| is_virtual);
+                following.driver.begin(*rate, full.map(|runs| RunRate { runs, every: RUN_EVERY }));
+                let rate = full.map_or(rate.documents_per_s, |full| full.documents_per_s);
+                following.happened = format!("{rate} documents a second began");
+            }
+            Action::StopIndexing => {
+                following.driver.stop().await;
+                following.happened = "indexing ended".to_owned();
+            }
+            Action::AutoFollow(pattern) => {
+                begin_to_auto_follow(run, following, pattern).await?;
+                create_all(run, &following.variant).await?;
+            }
+            Action::RestartAtRandom(rule) => begin_restarts(run, following, rule),
+            Action::StopRestarts => Box::pin(stop_restarts(run, following)).await?,
+            Action::WaitForDocuments(written) => {
+                wait_for_documents(run, following, written.of(is_virtual)).await?;
+            }
+            Action::Follow => begin_to_follow(run, following).await?,
+            Action::Wait(lasts) => {
+                observe(run, following, lasts.of(is_virtual)).await?;
+            }
+            Action::WaitForLag { under, within } => {
+                let within = within.of(is_virtual);
+                let caught_up = wait_for_lag(run, following, *under, within).await?;
+                following.figures.catch_ups.push(caught_up);
+            }
+            Action::Fault { fault, lasts } => {
+                Box::pin(have_fault(run, following, fault, *lasts)).await?;
+            }
+        }
+    }
+    Box::pin(stop_restarts(run, following)).await
+}
+
+async fn begin_to_follow(run: &mut Runner<'_>, following: &mut Following) -> Result<(), Error> {
+    for index in &run.plan.indices {
+        let settings = follower_settings(run, &[index], &following.variant);
+        let body = json!({
+            "remote_cluster": LEADER, "leader_index": index.name, "settings": settings,
+        });
+        let path = format!("/{}/_ccr/follow?wait_for_active_shards=0", index.name);
+        run.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
+    }
+    following.follows = true;
+    following.happened = "the follower began".to_owned();
+    Ok(())
+}
+
+async fn begin_to_auto_follow(
+    run: &mut Runner<'_>,
+    following: &mut Following,
+    pattern: &Pattern,
+) -> Result<(), Error> {
+    let indices: Vec<&Index> = run.plan.indices.iter().collect();
+    let body = json!({
+        "remote_cluster": LEADER,
+        "settings": follower_settings(run, &indices, &following.variant),
+        "leader_index_patterns": pattern.patterns,
+        "leader_index_exclusion_patterns": pattern.exclude,
+    });
+    let path = format!("/_ccr/auto_follow/{}", pattern.name);
+    run.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
+    following.follows = true;
+    following.happened = "the follower began".to_owned();
+    Ok(())
+}
+
+/// As many replicas as on the leader, as far as there are nodes for them.
+fn follower_settings(run: &Runner<'_>, indices: &[&Index], variant: &Variant) -> Value {
+    let nodes = run.plan.follower.as_ref().map_or(1, |follower| follower.nodes);
+    let wanted = indices.iter().map(|index| index.replicas_of(variant)).max().unwrap_or(0);
+    json!({ "index.number_of_replicas": wanted.min(nodes - 1) })
+}
+
+async fn have_fault(
+    run: &mut Runner<'_>,
+    following: &mut Following,
+    fault: &Fault,
+    lasts: Option<ByWorld<Duration>>,
+) -> Result<(), Error> {
+    let Fault { node, kind, .. } = fault;
+    Box::pin(run.set_fault(&following.variant, fault, true)).await?;
+    let Some(lasts) = lasts else {
+        following.happened = format!("{node} was {kind}");
+        return Ok(());
+    };
+    let lasts = lasts.of(run.clusters.is_virtual());
+    let observed = observe(run, following, lasts).await;
+    Box::pin(run.set_fault(&following.variant, fault, false)).await?;
+    following.happened = format!("{node} was {kind} for {}", show_seconds(lasts.as_secs_f64()));
+    observed
+}
+
+/// Samples for so long.
+async fn observe(
+    run: &mut Runner<'_>,
+    following: &mut Following,
+    lasts: Duration,
+) -> Result<(), Error> {
+    let until = run.env.now() + lasts;
+    while run.env.now() < until {
+        look(run, following, run.plan.sample, Some(until)).await?;
+    }
+    Ok(())
+}
+
+/// Samples until the follower lacks fewer operations than `under`.
+pub(super) async fn wait_for_lag(
+    run: &mut Runner<'_>,
+    following: &mut Following,
+    under: u64,
+    within: Duration,
+) -> Result<CatchUp, Error> {
+    let began = run.env.now();
+    let mut waiting = Waiting::new(&following.happened, began);
+    let mut next = began;
+    loop {
+        Box::pin(restart_if_due(run, following)).await?;
+        let sample = sample_following(run, following).await?;
+        waiting.look(&sample, following.is_whole());
+        let now = run.env.now();
+        if sample.answered && sample.lag_operations < under {
+            return Ok(waiting.ended(now, &sample));
+        }
+        if now - began > within {
+            return Err(Error::Lags {
+                variant: following.variant.name.clone(),
+                seconds: within.as_secs(),
+                lag: sample.lag_operations,
+                under,
+                why: what_fails(run, following).await,
+            });
+        }
+        next = (next + run.plan.sample).max(now);
+        run.env.sleep_until(next).await;
+    }
+}
+
+/// Samples until so many documents were written in the background.
+async fn wait_for_documents(
+    run: &mut Runner<'_>,
+    following: &mut Following,
+    documents: u64,
+) -> Result<(), Error> {
+    let began = run.env.now();
+    let mut grew = (following.driver.written_in_background(), began);
+    while following.driver.written_in_background() < documents {
+        let written = following.driver.written_in_background();
+        let now = run.env.now();
+        if written > grew.0 {
+            grew = (written, now);
+        } else if now - grew.1 > WRITING_PATIENCE {
+            let variant = following.variant.name.clone();
+            let seconds = WRITING_PATIENCE.as_secs();
+            return Err(Error::NobodyWrites { variant, seconds, written, wanted: documents });
+        }
+        let pace = pace_of((now - began).as_secs_f64(), written, documents);
+        look(run, following, pace.max(run.plan.sample), None).await?;
+    }
+    let passed = (run.env.now() - began).as_secs_f64();
+    following.happened = format!("{documents} documents were written in {}", show_seconds(passed));
+    Ok(())
+}
+
+/// Restarts what is due, samples, and lets time pass until the next sample, or until something is due.
+async fn look(
+    run: &mut Runner<'_>,
+    following: &mut Following,
+    pace: Duration,
+    until: Option<Time>,
+) -> Result<(), Error> {
+    let began = run.env.now();
+    Box::pin(restart_if_due(run, following)).await?;
+    sample_following(run, following).await?;
+    let pace = following.pace(pace, run.plan.sample);
+    let next = (began + pace).max(run.env.now());
+    let due = following.restarts.as_ref().map(Restarts::due);
+    let next = [due, until].into_iter().flatten().fold(next, Time::min);
+    run.env.sleep_until(next).await;
+    Ok(())
+}
+
+fn begin_restarts(run: &mut Runner<'_>, following: &mut Following, rule: &RandomRestarts) {
+    let nodes = match rule.cluster.as_str() {
+        LEADER => run.plan.leader.nodes,
+        _ => run.plan.follower.map_or(0, |follower| follower.nodes),
+    };
+    let number = following.restarts_begun;
+    following.restarts_begun += 1;
+    let (seed, now) = ((run.plan.seed, number), run.env.now());
+    let restarts = Restarts::new(rule, nodes, run.clusters.is_virtual(), seed, now);
+    following.restarts = Some(restarts);
+}
+
+async fn restart_if_due(run: &mut Runner<'_>, following: &mut Following) -> Result<(), Error> {
+    let Some(restarts) = &mut following.restarts else { return Ok(()) };
+    let Some(due) = restarts.next(run.env.now()) else { return Ok(()) };
+    let pause = restarts.pause;
+    match due {
+        Due::Ends(fault) => {
+            // Whoever has not caught up by now does so after the next restart.
+            following.restarted = None;
+            run.set_fault(&following.variant, &fault, true).await
+        }
+        Due::Starts(fault) => end_pause(run, following, &fault, pause).await,
+    }
+}
+
+async fn end_pause(
+    run: &mut Runner<'_>,
+    following: &mut Following,
+    fault: &Fault,
+    pause: Duration,
+) -> Result<(), Error> {
+    run.set_fault(&following.variant, fault, false).await?;
+    let Fault { node, kind, .. } = fault;
+    following.figures.restarts_ended += 1;
+    following.happened = format!("{node} was {kind} for {}", show_seconds(pause.as_secs_f64()));
+    following.restarted = Some(Waiting::new(&following.happened, run.env.now()));
+    Ok(())
+}
+
+async fn stop_restarts(run: &mut Runner<'_>, following: &mut Following) -> Result<(), Error> {
+    let Some(restarts) = following.restarts.take() else { return Ok(()) };
+    let pause = restarts.pause;
+    if let Some(fault) = restarts.stop() {
+        end_pause(run, following, &fault, pause).await?;
+    }
+    following.restarted = None;
+    Ok(())
+}
+
+pub(super) async fn create_all(run: &Runner<'_>, variant: &Variant) -> Result<(), Error> {
+    for index in &run.plan.indices {
+        run.create(index, Some(variant)).await?;
+    }
+    Ok(())
+}

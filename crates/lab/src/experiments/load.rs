@@ -1,0 +1,275 @@
+//! `load`: operations on the leader, one after another, with faults of nodes meanwhile.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use clusters::FaultKind;
+use clusters::wire::WireHost;
+use record::{LoadFigures, Row};
+use serde_json::Value;
+use world::Time;
+
+use crate::error::Error;
+use crate::load::{self, Live, Load, Operation};
+use crate::plan::{DeclaredStep, Fault, LEADER, LoadUse, Needs, Resolved, Variant};
+use crate::runner::{BackgroundWriters, Experiment, Runner, Telemetry, Turn};
+
+/// Progress is shown at least this often.
+const SHOW_EVERY: Duration = Duration::from_millis(500);
+
+#[derive(Default)]
+pub(crate) struct SendLoad;
+
+impl SendLoad {
+    pub(crate) const STEP: DeclaredStep = DeclaredStep {
+        copies: false,
+        check: has_load,
+        ..DeclaredStep::new("load", Needs::OneCluster)
+    };
+}
+
+fn has_load(plan: &Resolved) -> Result<(), String> {
+    match plan.variants.iter().any(|variant| variant.load.is_some()) {
+        true => Ok(()),
+        false => Err("the step \"load\" needs a [load] that says which".to_owned()),
+    }
+}
+
+/// The beginning or the end of a fault while a load goes on.
+struct DueFault {
+    at: Time,
+    fault: Fault,
+    /// Whether the fault begins; it ends otherwise.
+    begins: bool,
+}
+
+/// A load that is being watched.
+struct WatchedLoad<'a> {
+    turn: &'a Turn<'a>,
+    live: Arc<Live>,
+}
+
+#[async_trait(?Send)]
+impl Experiment for SendLoad {
+    fn step(&self) -> &'static DeclaredStep {
+        &Self::STEP
+    }
+
+    /// Settings come before the indices: they may say where copies are placed.
+    async fn prepare(
+        &mut self,
+        run: &mut Runner<'_>,
+        variant: Option<&Variant>,
+    ) -> Result<(), Error> {
+        if variant.is_some() || run.plan.indexes() {
+            let variant = variant.unwrap_or(&run.plan.variants[0]);
+            run.set_up(variant).await?;
+            run.index(Some(variant)).await?;
+        }
+        Ok(())
+    }
+
+    async fn measure(
+        &mut self,
+        run: &mut Runner<'_>,
+        turn: &Turn<'_>,
+        _writers: Option<&BackgroundWriters>,
+    ) -> Result<Row, Error> {
+        let Turn { variant, lap } = *turn;
+        let mut load = variant.load.clone().expect("a plan with the step has a load");
+        if run.loads_sizes() {
+            let full = load.full.clone();
+            (load.operations, load.warm_up, load.measured) =
+                (full.operations, full.warm_up, full.measured);
+        } else {
+            renew_indices(run, variant).await?;
+        }
+        run.set_up(variant).await?;
+        let mut loads = Vec::new();
+        for operation in &load.operations {
+            loads.push(send(run, turn, &load, operation).await?);
+        }
+        let seconds: f64 = loads.iter().map(|figures| figures.seconds).sum();
+        let bytes = loads.iter().map(|figures| figures.answer_bytes).sum();
+        Ok(Row { loads, ..Row::measured(&variant.name, lap, seconds, bytes) })
+    }
+}
+
+/// Sends one operation as the variant says.
+async fn send(
+    run: &mut Runner<'_>,
+    turn: &Turn<'_>,
+    plan: &LoadUse,
+    operation: &Operation,
+) -> Result<LoadFigures, Error> {
+    let Turn { variant, lap } = *turn;
+    let (nodes, load) = load_of(run, plan);
+    run.journal.phase("load", true, Some(&variant.name), lap)?;
+    let total = match load.measured {
+        load::Extent::Requests(requests) => Some(requests),
+        load::Extent::Time(_) => None,
+    };
+    run.watch.begin(&operation.name, Some(&variant.name), total, "requests");
+    let before = searches_by_node(run).await;
+    let watched = WatchedLoad { turn, live: Arc::new(Live::default()) };
+    let env = run.env.clone();
+    let mut faults = due_faults(run.env.now(), &variant.faults);
+    let ended = if run.clusters.is_virtual() {
+        let sending = load::in_virtual_time(&env, &load, operation, &watched.live);
+        watch_load(run, &watched, &mut faults, sending).await
+    } else {
+        let hosts: Vec<WireHost> = load.hosts.iter().map(|host| WireHost::plain(host)).collect();
+        let running = load::start(&load, operation, &hosts, plan.threads, &watched.live)?;
+        watch_load(run, &watched, &mut faults, running.figures()).await
+    };
+    // Whatever its end, what was done to nodes is undone.
+    let undone = end_faults(run, variant, &faults).await;
+    let mut figures = ended?;
+    undone?;
+    run.watch.end();
+    run.journal.phase("load", false, Some(&variant.name), lap)?;
+    for (node, completed) in searches_by_node(run).await {
+        let earlier = before.get(&node).copied().unwrap_or(0);
+        figures.searches.insert(node, completed.saturating_sub(earlier));
+    }
+    // Nodes are known by their names, not by the ports that they have today.
+    let name = |host: &String| nodes.get(host).unwrap_or(host).clone();
+    figures.hosts = figures.hosts.iter().map(|(host, count)| (name(host), *count)).collect();
+    Ok(figures)
+}
+
+/// Makes the indices anew where they do not have as many replicas as the variant: copies that are added and taken
+/// away leave some nodes with more of them than others.
+async fn renew_indices(run: &Runner<'_>, variant: &Variant) -> Result<(), Error> {
+    let mut fit = true;
+    for index in &run.plan.indices {
+        let path = format!("/{}/_settings", index.name);
+        let found = run.ask(LEADER, "GET", &path, None).await?;
+        let found = &found[&index.name]["settings"]["index"]["number_of_replicas"];
+        fit &= *found == index.replicas_of(variant).to_string().as_str();
+    }
+    if fit {
+        return Ok(());
+    }
+    run.delete_indices(LEADER).await?;
+    run.set_up(variant).await?;
+    run.index(Some(variant)).await
+}
+
+/// The load, and the names of the nodes that it goes to, by their addresses.
+fn load_of(run: &Runner<'_>, plan: &LoadUse) -> (BTreeMap<String, String>, Load) {
+    let nodes = run.clusters.nodes(LEADER);
+    let asked = |name: &String| plan.nodes.is_empty() || plan.nodes.contains(name);
+    let nodes: Vec<_> = nodes.into_iter().filter(|node| asked(&node.name)).collect();
+    let load = Load {
+        hosts: nodes.iter().map(|node| node.http.clone()).collect(),
+        clients: plan.clients,
+        arrival: plan.arrival,
+        warm_up: plan.warm_up,
+        measured: plan.measured,
+        timeout: plan.timeout,
+        window: plan.window,
+        seed: run.plan.seed,
+    };
+    (nodes.into_iter().map(|node| (node.http, node.name)).collect(), load)
+}
+
+/// Waits for a load; samples nodes, shows how far it is, and does what is due.
+async fn watch_load(
+    run: &mut Runner<'_>,
+    watched: &WatchedLoad<'_>,
+    faults: &mut Vec<DueFault>,
+    sending: impl Future<Output = Result<LoadFigures, Error>>,
+) -> Result<LoadFigures, Error> {
+    let WatchedLoad { turn: Turn { variant, lap }, live } = watched;
+    let env = run.env.clone();
+    let every = run.plan.sample.max(SHOW_EVERY);
+    let telemetry = Telemetry::default();
+    let (mut next, mut done) = (env.now(), 0);
+    let mut sending = pin!(sending);
+    loop {
+        let due_at = faults.get(done).map(|due| due.at);
+        let wakes_at = due_at.map_or(next, |at| at.min(next));
+        tokio::select! {
+            biased;
+            figures = &mut sending => {
+                faults.truncate(done);
+                return figures;
+            }
+            () = env.sleep_until(wakes_at) => {}
+        }
+        if due_at.is_some_and(|at| at <= env.now()) {
+            done += 1;
+            let DueFault { fault, begins, .. } = &faults[done - 1];
+            if let Err(error) = run.set_fault(variant, fault, *begins).await {
+                faults.truncate(done);
+                return Err(error);
+            }
+        } else if next <= env.now() {
+            next = env.now() + every;
+            // A node that stands still does not answer, and would be waited for past the moment at which it goes on.
+            let limit = due_at.map_or(every, |at| (at - env.now()).min(every));
+            let sampling = run.sample_nodes(&variant.name, *lap, &telemetry);
+            if let Ok(sampled) = env.timeout(limit, sampling).await {
+                sampled?;
+            }
+            run.watch.progress(live.sent(), None);
+        }
+    }
+}
+
+/// Beginnings and ends of faults, in the order of time.
+fn due_faults(now: Time, faults: &[Fault]) -> Vec<DueFault> {
+    let mut due = Vec::new();
+    for fault in faults {
+        let at = now + fault.at;
+        due.push(DueFault { at, fault: fault.clone(), begins: true });
+        if let Some(lasts) = fault.lasts {
+            due.push(DueFault { at: at + lasts, fault: fault.clone(), begins: false });
+        }
+    }
+    due.sort_by_key(|due| due.at);
+    due
+}
+
+/// Ends every fault that began and has not ended; where one cannot be ended, the others are all the same.
+async fn end_faults(
+    run: &mut Runner<'_>,
+    variant: &Variant,
+    faults: &[DueFault],
+) -> Result<(), Error> {
+    let mut result = Ok(());
+    let mut lost_node = false;
+    for (n, due) in faults.iter().enumerate() {
+        lost_node |= matches!(due.fault.kind, FaultKind::Cut | FaultKind::Stop | FaultKind::Kill);
+        let ended = faults[n..].iter().any(|later| !later.begins && later.fault == due.fault);
+        if due.begins && !ended {
+            let undone = run.set_fault(variant, &due.fault, false).await;
+            result = result.and(undone);
+        }
+    }
+    result?;
+    if lost_node {
+        let indices = run.plan.indices.clone();
+        for index in &indices {
+            run.wait_for_health(LEADER, &index.name).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Queries of shards that the search pool of each node has completed; those that do not answer are left out.
+async fn searches_by_node(run: &Runner<'_>) -> BTreeMap<String, u64> {
+    let path = "/_cat/thread_pool/search?format=json&h=node_name,completed";
+    let Ok(answer) = run.ask(LEADER, "GET", path, None).await else { return BTreeMap::new() };
+    let number = |value: &Value| match value {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_u64(),
+    };
+    let rows = answer.as_array().into_iter().flatten();
+    rows.filter_map(|row| Some((row["node_name"].as_str()?.to_owned(), number(&row["completed"])?)))
+        .collect()
+}

@@ -1,0 +1,49 @@
+//! Experiments: one file each, with what plans know of its step and the four things that are done for each variant:
+//! prepare, measure, verify, clear away.
+//!
+//! To add one, write its file and put it into the table below.
+
+mod buckets;
+mod follow;
+mod load;
+mod peers;
+mod recover;
+mod replica;
+mod restore;
+
+use crate::plan::DeclaredSteps;
+use crate::runner::Experiment;
+
+pub(crate) use buckets::{Stage, StreamBuckets};
+
+/// The steps that need cross-cluster replication.
+pub(crate) const RECOVER: &str = recover::RecoverFollower::STEP.name;
+pub(crate) const FOLLOW: &str = follow::Follow::STEP.name;
+
+/// The table of experiments: those on clusters, and those that start servers of their own.
+macro_rules! experiments {
+    (clusters: $($on_clusters:path),+; servers: $($on_servers:path),+;) => {
+        /// The step of every experiment: what plans are resolved with.
+        pub const STEPS: &DeclaredSteps = &[$(&<$on_clusters>::STEP,)+ $(&<$on_servers>::STEP),+];
+
+        /// The experiment on clusters that measures in a step, if one does.
+        pub(crate) fn on_clusters(step: &str) -> Option<Box<dyn Experiment>> {
+            $(if step == <$on_clusters>::STEP.name {
+                return Some(Box::new(<$on_clusters>::default()));
+            })+
+            None
+        }
+    };
+}
+
+experiments! {
+    clusters:
+        recover::RecoverFollower,
+        peers::RecoverPeers,
+        replica::AddReplica,
+        restore::RestoreSnapshot,
+        load::SendLoad,
+        follow::Follow;
+    servers:
+        buckets::StreamBuckets;
+}

@@ -1,0 +1,151 @@
+//! `recover_peers`: copies of a cluster recover from copies of the same cluster. Either every index gets one replica more,
+//! or nodes restart one after another, each with an empty disk.
+
+use std::ops::RangeInclusive;
+
+use async_trait::async_trait;
+use clusters::FaultKind;
+use record::Row;
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption};
+use crate::runner::{
+    BackgroundWriters, Experiment, Recoveries, Runner, Telemetry, Turn, Wanted, WatchedRecovery,
+};
+
+/// The option with the number of nodes that restart; without it replicas are added.
+const RESTART: &str = "restart";
+/// The setting that stops copies from being placed while a node is away.
+const ENABLE: &str = "cluster.routing.allocation.enable";
+
+#[derive(Default)]
+pub(crate) struct RecoverPeers;
+
+impl RecoverPeers {
+    pub(crate) const STEP: DeclaredStep = DeclaredStep {
+        options: &[StepOption { name: RESTART, bounds: restarts }],
+        spoils_indices: |step| step.options.contains_key(RESTART),
+        ..DeclaredStep::new("recover_peers", Needs::OneCluster)
+    };
+}
+
+/// How many nodes may restart: the first node manages and stays up.
+fn restarts(leader: Cluster) -> (String, RangeInclusive<i64>) {
+    let what = format!("restart on {} nodes, of which the first stays up", leader.nodes);
+    (what, 1..=i64::from(leader.nodes) - 1)
+}
+
+#[async_trait(?Send)]
+impl Experiment for RecoverPeers {
+    fn step(&self) -> &'static DeclaredStep {
+        &Self::STEP
+    }
+
+    async fn measure(
+        &mut self,
+        run: &mut Runner<'_>,
+        turn: &Turn<'_>,
+        _writers: Option<&BackgroundWriters>,
+    ) -> Result<Row, Error> {
+        run.set_up(turn.variant).await?;
+        let telemetry = run.begin_recovery(turn).await?;
+        let (seconds, end, receiving) = match nodes_to_restart(run) {
+            None => {
+                let (seconds, end) = add_replicas(run, turn, &telemetry).await?;
+                (seconds, end, run.plan.leader.nodes.min(run.plan.shards()))
+            }
+            Some(nodes) => {
+                let (seconds, end) = restart_in_turn(run, turn, &telemetry, nodes).await?;
+                (seconds, end, 1)
+            }
+        };
+        run.end_recovery(turn)?;
+        let row = run.row(turn, seconds, &end);
+        let node_bytes_per_s = Some(row.bytes_per_s / f64::from(receiving));
+        Ok(Row { node_bytes_per_s, ..row })
+    }
+
+    async fn clear_away(&mut self, run: &mut Runner<'_>) -> Result<(), Error> {
+        match nodes_to_restart(run) {
+            None => run.set_replicas(0).await,
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+fn nodes_to_restart(run: &Runner<'_>) -> Option<u32> {
+    run.plan.measured_step()?.options.get(RESTART).copied()
+}
+
+/// Every index gets one replica more.
+async fn add_replicas(
+    run: &Runner<'_>,
+    turn: &Turn<'_>,
+    telemetry: &Telemetry,
+) -> Result<(f64, Recoveries), Error> {
+    let began_epoch_ms = run.env.epoch_ms();
+    run.set_replicas(1).await?;
+    let wanted =
+        Wanted::Peers { target: None, since_epoch_ms: began_epoch_ms, copies: run.plan.shards() };
+    let end = watch(run, turn, telemetry, wanted, Recoveries::default()).await?;
+    Ok((end.seconds_since(began_epoch_ms), end))
+}
+
+/// Restarts nodes one after another, each with an empty disk, and waits each time until it holds again what it held. The
+/// last node goes first.
+async fn restart_in_turn(
+    run: &mut Runner<'_>,
+    turn: &Turn<'_>,
+    telemetry: &Telemetry,
+    nodes: u32,
+) -> Result<(f64, Recoveries), Error> {
+    let (mut total_s, mut all) = (0.0, Recoveries::default());
+    for number in 1..=nodes {
+        let node = format!("{LEADER}-{}", run.plan.leader.nodes - number);
+        let copies = restart_empty(run, &node).await?;
+        let began_epoch_ms = run.env.epoch_ms();
+        set_allocation(run, Value::Null).await?;
+        let wanted = Wanted::Peers { target: Some(&node), since_epoch_ms: began_epoch_ms, copies };
+        all = watch(run, turn, telemetry, wanted, all).await?;
+        let took_s = all.seconds_since(began_epoch_ms);
+        total_s += took_s;
+        let took = record::units::show_seconds(took_s);
+        let text = format!("{node} has its {copies} copies again after {took}");
+        run.note(Some(turn.variant), &text)?;
+    }
+    Ok((total_s, all))
+}
+
+/// Ends a node, empties its disk and starts it again, while no copy is placed elsewhere. Answers how many copies lack a
+/// place now.
+async fn restart_empty(run: &mut Runner<'_>, node: &str) -> Result<u32, Error> {
+    set_allocation(run, json!("none")).await?;
+    let faults = run.clusters.faults()?;
+    faults.begin(node, FaultKind::Kill).await?;
+    faults.wipe(node)?;
+    faults.end(node, FaultKind::Kill).await?;
+    let nodes = run.plan.leader.nodes;
+    let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=60s");
+    let health = run.ask(LEADER, "GET", &path, None).await?;
+    let copies = health["unassigned_shards"].as_u64().unwrap_or(0);
+    Ok(u32::try_from(copies).unwrap_or(u32::MAX))
+}
+
+async fn set_allocation(run: &Runner<'_>, enable: Value) -> Result<(), Error> {
+    let body = json!({ "persistent": { ENABLE: enable } });
+    run.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
+    Ok(())
+}
+
+async fn watch(
+    run: &Runner<'_>,
+    turn: &Turn<'_>,
+    telemetry: &Telemetry,
+    wanted: Wanted<'_>,
+    already: Recoveries,
+) -> Result<Recoveries, Error> {
+    let cluster = LEADER;
+    run.watch_recovery(WatchedRecovery { turn, cluster, wanted, telemetry, already, writers: None })
+        .await
+}

@@ -1,0 +1,71 @@
+//! `recover`: the follower begins to follow, recovers every index from the leader, and is watched until it is complete.
+
+use async_trait::async_trait;
+use futures_util::future::try_join_all;
+use record::Row;
+use serde_json::json;
+
+use crate::error::Error;
+use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Writers};
+use crate::runner::{
+    BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
+};
+
+#[derive(Default)]
+pub(crate) struct RecoverFollower;
+
+impl RecoverFollower {
+    pub(crate) const STEP: DeclaredStep = DeclaredStep {
+        writers: Writers::Later,
+        ..DeclaredStep::new("recover", Needs::TwoClusters)
+    };
+}
+
+#[async_trait(?Send)]
+impl Experiment for RecoverFollower {
+    fn step(&self) -> &'static DeclaredStep {
+        &Self::STEP
+    }
+
+    /// Writers begin once the follower has listed the files of every shard: what it copies is then what the leader held
+    /// before, and can be compared.
+    async fn measure(
+        &mut self,
+        run: &mut Runner<'_>,
+        turn: &Turn<'_>,
+        writers: Option<&BackgroundWriters>,
+    ) -> Result<Row, Error> {
+        run.set_up(turn.variant).await?;
+        let telemetry = run.begin_recovery(turn).await?;
+        let began_epoch_ms = run.env.epoch_ms();
+        follow_all(run, writers.is_some()).await?;
+        let watched = WatchedRecovery {
+            turn,
+            cluster: FOLLOWER,
+            wanted: Wanted::Primaries { shards: run.plan.shards() },
+            telemetry: &telemetry,
+            already: Recoveries::default(),
+            writers,
+        };
+        let end = run.watch_recovery(watched).await?;
+        run.end_recovery(turn)?;
+        Ok(run.row(turn, end.seconds_since(began_epoch_ms), &end))
+    }
+}
+
+/// Has the follower follow every index, and where it `pauses` take no operations after the recovery: what was copied is
+/// compared with what the leader held before anything was written in the background.
+async fn follow_all(run: &Runner<'_>, pauses: bool) -> Result<(), Error> {
+    let follows = run.plan.indices.iter().map(|index| async move {
+        let body = json!({ "remote_cluster": LEADER, "leader_index": index.name });
+        let path = format!("/{}/_ccr/follow?wait_for_active_shards=0", index.name);
+        run.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
+        if pauses {
+            let path = format!("/{}/_ccr/pause_follow", index.name);
+            run.ask(FOLLOWER, "POST", &path, None).await?;
+        }
+        Ok::<_, Error>(())
+    });
+    try_join_all(follows).await?;
+    Ok(())
+}

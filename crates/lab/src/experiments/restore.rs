@@ -1,0 +1,124 @@
+//! `restore`: the follower restores a snapshot of the leader's indices, which it reads through the link.
+//!
+//! This is what clusters without cross-cluster replication have: the leader keeps a snapshot in a directory, and the
+//! follower reads it over HTTP as a repository of type `url`. Settings called `repository.*` are the repository's own.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use clusters::Repository;
+use record::Row;
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Variant};
+use crate::runner::{
+    BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
+};
+
+/// What the leader calls its repository.
+const OWN: &str = "narrows";
+/// What the follower calls it.
+const REMOTE: &str = "narrows-remote";
+const SNAPSHOT: &str = "all";
+/// Settings of a repository, in a plan.
+const OF_REPOSITORY: &str = "repository.";
+
+#[derive(Default)]
+pub(crate) struct RestoreSnapshot;
+
+impl RestoreSnapshot {
+    pub(crate) const STEP: DeclaredStep = DeclaredStep::new("restore", Needs::TwoClusters);
+}
+
+#[async_trait(?Send)]
+impl Experiment for RestoreSnapshot {
+    fn step(&self) -> &'static DeclaredStep {
+        &Self::STEP
+    }
+
+    fn check_clusters(&self, run: &Runner<'_>) -> Result<(), Error> {
+        repository(run).map(drop)
+    }
+
+    async fn prepare(
+        &mut self,
+        run: &mut Runner<'_>,
+        variant: Option<&Variant>,
+    ) -> Result<(), Error> {
+        run.fill_leader(variant).await?;
+        take_snapshot(run, variant).await?;
+        run.held = run.digest_leader(variant).await?;
+        Ok(())
+    }
+
+    async fn measure(
+        &mut self,
+        run: &mut Runner<'_>,
+        turn: &Turn<'_>,
+        _writers: Option<&BackgroundWriters>,
+    ) -> Result<Row, Error> {
+        connect_repository(run, turn.variant).await?;
+        let telemetry = run.begin_recovery(turn).await?;
+        let began_epoch_ms = run.env.epoch_ms();
+        let body = json!({ "indices": run.plan.index_names(), "include_global_state": false });
+        let path = format!("/_snapshot/{REMOTE}/{SNAPSHOT}/_restore");
+        run.ask(FOLLOWER, "POST", &path, Some(&body)).await?;
+        let watched = WatchedRecovery {
+            turn,
+            cluster: FOLLOWER,
+            wanted: Wanted::Primaries { shards: run.plan.shards() },
+            telemetry: &telemetry,
+            already: Recoveries::default(),
+            writers: None,
+        };
+        let end = run.watch_recovery(watched).await?;
+        run.end_recovery(turn)?;
+        Ok(run.row(turn, end.seconds_since(began_epoch_ms), &end))
+    }
+}
+
+fn repository(run: &Runner<'_>) -> Result<Repository, Error> {
+    let target = run.clusters.name();
+    run.clusters.repository(LEADER).ok_or(Error::NoRepository { target })
+}
+
+/// Takes a snapshot of the leader's indices as they are now, in place of an earlier one: for one variant, or for all.
+async fn take_snapshot(run: &Runner<'_>, variant: Option<&Variant>) -> Result<(), Error> {
+    let location = repository(run)?.location;
+    let name = variant.map(|variant| variant.name.as_str());
+    run.journal.phase("snapshot", true, name, 1)?;
+    run.watch.begin("snapshot", name, None, "");
+    let body = json!({ "type": "fs", "settings": { "location": location } });
+    run.ask(LEADER, "PUT", &format!("/_snapshot/{OWN}"), Some(&body)).await?;
+    let path = format!("/_snapshot/{OWN}/{SNAPSHOT}");
+    match run.ask(LEADER, "DELETE", &path, None).await {
+        Ok(_) | Err(Error::Target(clusters::Error::Refused { status: 404, .. })) => {}
+        Err(error) => return Err(error),
+    }
+    let body = json!({ "indices": run.plan.index_names(), "include_global_state": false });
+    let path = format!("/_snapshot/{OWN}/{SNAPSHOT}?wait_for_completion=true");
+    let answer = run.ask(LEADER, "PUT", &path, Some(&body)).await?;
+    if answer["snapshot"]["state"] != "SUCCESS" {
+        return Err(Error::Snapshot { why: answer["snapshot"]["reason"].to_string() });
+    }
+    run.watch.end();
+    run.journal.phase("snapshot", false, name, 1)
+}
+
+/// Gives the follower the variant's settings, and the leader's repository with those that are the repository's.
+async fn connect_repository(run: &Runner<'_>, variant: &Variant) -> Result<(), Error> {
+    run.set_models(variant)?;
+    let (own, cluster): (BTreeMap<&str, Value>, BTreeMap<&str, Value>) =
+        run.settings_of(variant).into_iter().partition(|(name, _)| name.starts_with(OF_REPOSITORY));
+    let settings = json!({ "persistent": cluster });
+    run.ask(FOLLOWER, "PUT", "/_cluster/settings", Some(&settings)).await?;
+    let mut settings = json!({ "url": repository(run)?.url });
+    for (name, value) in own.into_iter().filter(|(_, value)| !value.is_null()) {
+        settings[name.trim_start_matches(OF_REPOSITORY)] = value;
+    }
+    let body = json!({ "type": "url", "settings": settings });
+    let path = format!("/_snapshot/{REMOTE}?verify=false");
+    run.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
+    Ok(())
+}

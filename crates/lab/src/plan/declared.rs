@@ -1,0 +1,81 @@
+//! What an experiment declares of the step that it measures variants in: enough for a plan to be read and checked.
+
+use std::ops::RangeInclusive;
+
+use super::resolved::Resolved;
+use super::step::Measured;
+use super::topology::Cluster;
+
+/// All that plans need to know of the steps that variants are measured in. Experiments know their steps, plans do not.
+pub type DeclaredSteps = [&'static DeclaredStep];
+
+/// A step that variants are measured in.
+#[derive(Debug)]
+pub struct DeclaredStep {
+    /// The name in plans.
+    pub name: &'static str,
+    /// What the rest of the plan has to have.
+    pub needs: Needs,
+    /// Its options.
+    pub options: &'static [StepOption],
+    /// When writers of `index_in_background` begin.
+    pub writers: Writers,
+    /// Whether documents are copied in it, so that there is something to verify.
+    pub copies: bool,
+    /// Whether what happens in it is a list of [`Action`](super::Action)s in the plan.
+    pub has_actions: bool,
+    /// Whether a variant leaves the indices other than it found them.
+    pub spoils_indices: fn(&Measured) -> bool,
+    /// Says in a sentence what the plan has that does not go with it.
+    pub check: fn(&Resolved) -> Result<(), String>,
+}
+
+impl DeclaredStep {
+    /// A step that goes with every plan that has what it needs, without options or actions, and takes the indices as they
+    /// are.
+    pub const fn new(name: &'static str, needs: Needs) -> Self {
+        DeclaredStep {
+            name,
+            needs,
+            options: &[],
+            writers: Writers::Throughout,
+            copies: true,
+            has_actions: false,
+            spoils_indices: |_| false,
+            check: |_| Ok(()),
+        }
+    }
+}
+
+/// What a plan has to have for a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// A leader.
+    OneCluster,
+    /// A leader, and a follower across the link that is a cluster of its own.
+    TwoClusters,
+    /// A leader, and nodes across the link that join it.
+    SecondSite,
+    /// A bucket, and no indices.
+    Bucket,
+}
+
+/// When writers in the background of a step begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writers {
+    /// They cannot go on beside it.
+    Never,
+    /// Before it begins.
+    Throughout,
+    /// When its experiment has them begin.
+    Later,
+}
+
+/// An option of a step, a whole number.
+#[derive(Debug)]
+pub struct StepOption {
+    /// The name in plans.
+    pub name: &'static str,
+    /// What messages call it, and its bounds, with a leader of so many nodes.
+    pub bounds: fn(Cluster) -> (String, RangeInclusive<i64>),
+}

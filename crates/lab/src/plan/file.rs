@@ -1,0 +1,116 @@
+//! A plan as it was read: its text, and the same as plain data.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::bundled::{Bundled, bundled};
+use super::document::Document;
+use super::expand;
+use crate::diagnostic::Diagnostic;
+use crate::error::{Error, READ_PLAN};
+
+/// A plan as it was read: text and plain data, nothing resolved.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What messages call the file.
+    origin: String,
+    /// The folder that relative paths in the plan start from; none for a bundled one.
+    pub(super) dir: Option<PathBuf>,
+    text: String,
+    pub(super) document: Document,
+}
+
+impl Plan {
+    /// The bundled plan of that name, or the file at that path where it ends in `.toml`.
+    pub fn open(name_or_path: &str) -> Result<Self, Error> {
+        if name_or_path.ends_with(".toml") {
+            return Plan::read(Path::new(name_or_path));
+        }
+        let found = bundled().iter().find(|plan| plan.name == name_or_path);
+        let unknown = || {
+            let known = bundled().iter().map(|plan| plan.name).collect();
+            Error::UnknownPlan { name: name_or_path.to_owned(), known }
+        };
+        found.ok_or_else(unknown)?.plan()
+    }
+
+    /// The plan in the file at `path`.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
+            what: READ_PLAN,
+            path: path.to_owned(),
+            source,
+        })?;
+        let mut plan = Plan::parse(&path.display().to_string(), &text)?;
+        plan.dir = path.parent().map(Path::to_owned);
+        Ok(plan)
+    }
+
+    /// The plan in `text`; messages call it `origin`. Errors: no TOML, a key that is unknown,
+    /// missing or of the wrong type.
+    pub fn parse(origin: &str, text: &str) -> Result<Self, Error> {
+        let mut document: Document = toml::from_str(text)
+            .map_err(|error| Box::new(Diagnostic::from_toml(origin, text, &error)))?;
+        let written = std::mem::take(document.variant.get_mut());
+        *document.variant.get_mut() = expand::expand(written);
+        Ok(Plan { origin: origin.to_owned(), dir: None, text: text.to_owned(), document })
+    }
+
+    /// The plan's name.
+    pub fn name(&self) -> &str {
+        self.document.name.get_ref()
+    }
+
+    /// What the plan says about itself.
+    pub fn about(&self) -> &str {
+        &self.document.about
+    }
+
+    /// The whole text, as a run's manifest keeps it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// An error at `span` of the text.
+    pub(super) fn error(&self, span: Range<usize>, message: impl Into<String>) -> Error {
+        Error::Plan(Box::new(Diagnostic::new(&self.origin, &self.text, span, message.into())))
+    }
+}
+
+impl Bundled {
+    /// The plan, parsed. A test holds that none of the bundled fails.
+    pub fn plan(&self) -> Result<Plan, Error> {
+        Plan::parse(&format!("plans/{}.toml", self.name), self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_plan_offers_the_nearest() {
+        let said = |name: &str| Plan::open(name).unwrap_err().to_string();
+        let near = said("remote-recvery");
+        assert!(
+            near.starts_with(
+                "no plan is called \"remote-recvery\"; did you mean \"remote-recovery\""
+            ),
+            "{near}"
+        );
+        assert!(near.contains("recover-while-indexing, remote-recovery, "), "{near}");
+        let far = said("zzz");
+        assert!(far.starts_with("no plan is called \"zzz\". Plans: "), "{far}");
+        insta::assert_snapshot!(said("no/such/plan.toml"), @"cannot read plan no/such/plan.toml: No such file or directory (os error 2)");
+    }
+
+    #[test]
+    fn a_file_is_read_as_the_bundled_one_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mine.toml");
+        let text = Plan::open("remote-recovery").unwrap().text;
+        std::fs::write(&path, &text).unwrap();
+        let plan = Plan::open(path.to_str().unwrap()).unwrap();
+        assert_eq!((plan.name(), plan.text()), ("remote-recovery", text.as_str()));
+    }
+}

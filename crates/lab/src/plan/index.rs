@@ -1,0 +1,55 @@
+//! An index of a plan.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::by_world::ByWorld;
+use super::rollover::RolloverRule;
+use super::variant::Variant;
+
+/// An index on the leader.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Index {
+    /// Name.
+    pub name: String,
+    /// Primary shards.
+    pub shards: u32,
+    /// Replicas of each primary.
+    pub replicas: u32,
+    /// Which documents of the corpus it gets, counted from 0.
+    pub documents: Range<u64>,
+    /// Its size in the published run, scaled: what a virtual target loads.
+    pub full: Option<Full>,
+    /// Set where the name is an alias, which is rolled over to a new index once the write index is large or old enough.
+    pub rollover: Option<ByWorld<RolloverRule>>,
+    /// Its settings, but for the numbers of shards and replicas.
+    pub settings: BTreeMap<String, String>,
+}
+
+impl Index {
+    /// The name of the first index on the leader: where the index rolls over, its own name is that of the alias.
+    pub fn first_name(&self) -> String {
+        match self.rollover {
+            Some(_) => format!("{}-000001", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// Replicas of each primary under a variant.
+    pub fn replicas_of(&self, variant: &Variant) -> u32 {
+        variant.replicas.unwrap_or(self.replicas)
+    }
+}
+
+/// An index by its size alone; without replicas.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Full {
+    /// Documents.
+    pub documents: u64,
+    /// Bytes of segment files.
+    pub bytes: u64,
+    /// Segments over all shards.
+    pub segments: u32,
+    /// Size of each of a shard's segments as a share of the next larger one; 1 where all are equal.
+    pub segment_ratio: f64,
+}

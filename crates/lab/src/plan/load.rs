@@ -1,0 +1,43 @@
+//! The load of a variant.
+
+use std::time::Duration;
+
+use crate::load::{Arrival, Extent, Operation};
+
+/// A load as a variant sends it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadUse {
+    /// What is sent, one operation after another; at least one.
+    pub operations: Vec<Operation>,
+    /// What is sent in its place to indices that are loaded by their sizes.
+    pub full: FullLoad,
+    /// Clients.
+    pub clients: u32,
+    /// When requests start.
+    pub arrival: Arrival,
+    /// What each operation sends before it is measured.
+    pub warm_up: Extent,
+    /// What is measured of each operation.
+    pub measured: Extent,
+    /// An answer that takes longer is given up.
+    pub timeout: Duration,
+    /// Throughput is counted in windows of this length.
+    pub window: Duration,
+    /// The nodes that are asked, in turn; all of the leader's where none is named.
+    pub nodes: Vec<String>,
+    /// Threads of the driver, in the real world.
+    pub threads: u32,
+}
+
+/// A load at the size of the published run, on indices that have sizes and no documents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FullLoad {
+    /// Repetitions, where they differ from the plan's.
+    pub laps: Option<u32>,
+    /// The operations, as searches that cost and count.
+    pub operations: Vec<Operation>,
+    /// What each operation sends before it is measured.
+    pub warm_up: Extent,
+    /// What is measured of each operation.
+    pub measured: Extent,
+}

@@ -1,0 +1,38 @@
+//! Parameters of the virtual world, as a plan sets them.
+
+/// One parameter's value, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Which hosts it is for.
+    pub scope: Scope,
+    /// Its name in [`world::model::parameters`].
+    pub name: String,
+    /// Its value, as written.
+    pub value: String,
+    /// Where the value comes from.
+    pub source: String,
+    /// The published rows that it was fitted to, where it was.
+    pub calibrated_on: Option<String>,
+}
+
+/// Which hosts a parameter is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// All hosts, and the link.
+    Everywhere,
+    /// Those of the leader.
+    Leader,
+    /// Those of the follower.
+    Follower,
+}
+
+impl Scope {
+    /// The name in records: `all`, `leader`, `follower`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::Everywhere => "all",
+            Scope::Leader => "leader",
+            Scope::Follower => "follower",
+        }
+    }
+}

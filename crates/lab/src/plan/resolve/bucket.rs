@@ -1,0 +1,45 @@
+//! `[bucket]`.
+
+use std::ops::RangeInclusive;
+
+use record::units::{parse_size, show_size_setting};
+use toml::Spanned;
+
+use crate::error::Error;
+use crate::plan::bucket::BucketUse;
+use crate::plan::file::Plan;
+
+const VBUCKETS: RangeInclusive<i64> = 1..=dcp::bucket::MAX_VBUCKETS as i64;
+const ITEMS: RangeInclusive<i64> = 1..=1_000_000_000_000;
+const ITEM_SIZES: RangeInclusive<u64> = 1..=dcp::bucket::MAX_VALUE_BYTES as u64;
+const QUOTAS: RangeInclusive<u64> = 1 << 20..=1 << 40;
+
+impl Plan {
+    pub(super) fn bucket(&self, scale: f64) -> Result<Option<BucketUse>, Error> {
+        let Some(bucket) = &self.document.bucket else { return Ok(None) };
+        let bucket = bucket.get_ref();
+        let items = |items: &Spanned<i64>| self.scaled("items", items, ITEMS, scale);
+        let quota = |quota: &Spanned<String>| self.bucket_size("quota", quota, QUOTAS);
+        let full = bucket.full.as_ref();
+        let full = full.map(|full| Ok::<_, Error>((items(&full.items)?, quota(&full.quota)?)));
+        let full = full.transpose()?;
+        Ok(Some(BucketUse {
+            vbuckets: self.number("vbuckets", &bucket.vbuckets, VBUCKETS)?,
+            items: items(&bucket.items)?,
+            item_bytes: self.bucket_size("item_size", &bucket.item_size, ITEM_SIZES)?,
+            quota_bytes: quota(&bucket.quota)?,
+            full,
+        }))
+    }
+
+    fn bucket_size(
+        &self,
+        what: &str,
+        size: &Spanned<String>,
+        bounds: RangeInclusive<u64>,
+    ) -> Result<u64, Error> {
+        let bytes = self.unit(size, parse_size)?;
+        self.within(what, size, &bytes, &bounds, |bytes| show_size_setting(*bytes))?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,106 @@
+//! `[leader]`, `[follower]` and `[link]`.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use record::units::{parse_duration, parse_rate, parse_size, show_size_setting};
+use toml::Spanned;
+
+use crate::choices::unknown;
+use crate::error::Error;
+use crate::plan::declared::{DeclaredSteps, Needs};
+use crate::plan::file::Plan;
+use crate::plan::topology::{Cluster, FOLLOWER, LEADER, Link};
+
+const NODES: RangeInclusive<i64> = 1..=64;
+const RTTS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(60);
+const RATES: RangeInclusive<u64> = 1_000..=125_000_000_000;
+/// Up to the most that TCP can announce, RFC 7323.
+const WINDOWS: RangeInclusive<u64> = 1 << 10..=1 << 30;
+
+impl Plan {
+    /// Leader and follower.
+    pub(super) fn clusters(&self) -> Result<(Cluster, Option<Cluster>), Error> {
+        let cluster = |nodes: &Spanned<i64>| -> Result<Cluster, Error> {
+            Ok(Cluster { nodes: self.number("nodes", nodes, NODES)? })
+        };
+        let leader = cluster(&self.document.leader.nodes)?;
+        let follower = self.document.follower.as_ref().map(|follower| cluster(&follower.nodes));
+        Ok((leader, follower.transpose()?))
+    }
+
+    /// The names that a fault can have: every node, and each cluster for all of its nodes. Called once numbers of nodes are
+    /// known to be in range.
+    pub(super) fn fault_nodes(&self) -> Vec<String> {
+        let document = &self.document;
+        let follower = document.follower.as_ref().map(|follower| (FOLLOWER, &follower.nodes));
+        let clusters = [Some((LEADER, &document.leader.nodes)), follower];
+        let mut names = Vec::new();
+        for (cluster, nodes) in clusters.into_iter().flatten() {
+            names.extend((0..*nodes.get_ref()).map(|n| format!("{cluster}-{n}")));
+            names.push(cluster.to_owned());
+        }
+        names
+    }
+
+    /// A name that is one of `nodes`.
+    pub(super) fn node_called(
+        &self,
+        name: &Spanned<String>,
+        nodes: &[String],
+    ) -> Result<String, Error> {
+        if nodes.contains(name.get_ref()) {
+            return Ok(name.get_ref().clone());
+        }
+        let known: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        Err(self.error(name.span(), unknown("no node is called", name.get_ref(), "Nodes", &known)))
+    }
+
+    /// Whether the follower's nodes join the leader: one experiment needs that, others need two clusters.
+    pub(super) fn joined(&self, declared: &DeclaredSteps) -> Result<bool, Error> {
+        let joins = self.document.follower.as_ref().and_then(|follower| follower.joins.as_ref());
+        if let Some(joins) = joins.filter(|joins| joins.get_ref() != "leader") {
+            let message = "the follower's nodes can join \"leader\" alone";
+            return Err(self.error(joins.span(), message));
+        }
+        for step in self.document.steps.get_ref() {
+            let Some(name) = step.get_ref().as_str() else { continue };
+            let needs = declared.iter().find(|known| known.name == name).map(|known| known.needs);
+            let wrong = match needs {
+                Some(Needs::SecondSite) if joins.is_none() => {
+                    format!(
+                        "{name} needs nodes of the same cluster across the link; write joins = \"leader\" below \
+                         [follower]"
+                    )
+                }
+                Some(Needs::TwoClusters) if joins.is_some() => {
+                    "this step needs two clusters; take joins out of [follower], or use add_replica"
+                        .to_owned()
+                }
+                _ => continue,
+            };
+            return Err(self.error(step.span(), wrong));
+        }
+        Ok(joins.is_some())
+    }
+
+    /// The path between leader and follower.
+    pub(super) fn link(&self) -> Result<Option<Link>, Error> {
+        let Some(link) = &self.document.link else { return Ok(None) };
+        let rtt = self.unit(&link.rtt, parse_duration)?;
+        self.within("rtt", &link.rtt, &rtt, &RTTS, |rtt| format!("{}s", rtt.as_secs()))?;
+        let rate_bytes_per_s = self.unit(&link.rate, parse_rate)?;
+        let show = |rate: &u64| match rate / 125 {
+            kbit if kbit >= 1_000_000 => format!("{}gbit", kbit / 1_000_000),
+            kbit => format!("{kbit}kbit"),
+        };
+        self.within("rate", &link.rate, &rate_bytes_per_s, &RATES, show)?;
+        let mut window_bytes = None;
+        if let Some(window) = &link.window {
+            let bytes = self.unit(window, parse_size)?;
+            self.within("window", window, &bytes, &WINDOWS, |bytes| show_size_setting(*bytes))?;
+            window_bytes = Some(bytes);
+        }
+        Ok(Some(Link { rtt, rate_bytes_per_s, window_bytes }))
+    }
+}

@@ -1,0 +1,131 @@
+//! `[[fault]]`, of the plan, of variants, and of the action `fault`.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use clusters::FaultKind;
+use record::units::{parse_duration, parse_size};
+use toml::Spanned;
+
+use crate::choices::unknown;
+use crate::error::Error;
+use crate::plan::document::FaultTable;
+use crate::plan::fault::{Fault, LINK};
+use crate::plan::file::Plan;
+
+const FACTORS: RangeInclusive<f64> = 1.0..=1e6;
+const PROCESSES: RangeInclusive<i64> = 1..=100_000;
+const LASTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(86_400);
+const JUMPS: RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_secs(366 * 86_400);
+
+impl Plan {
+    /// The faults of the plan, then those of a variant.
+    pub(super) fn faults(&self, own: &[FaultTable], nodes: &[String]) -> Result<Vec<Fault>, Error> {
+        self.document.fault.iter().chain(own).map(|table| self.fault(table, nodes)).collect()
+    }
+
+    /// A fault. `nodes` are the names that it can have: nodes, and clusters.
+    pub(super) fn fault(&self, table: &FaultTable, nodes: &[String]) -> Result<Fault, Error> {
+        let kind = self.fault_kind(table)?;
+        self.check_fault_keys(table, kind)?;
+        let at = table.at.as_ref().map(|at| self.unit(at, parse_duration)).transpose()?;
+        let lasts = table.lasts.as_ref().map(|lasts| self.time("lasts", lasts, &LASTS));
+        let lasts = lasts.transpose()?;
+        let node = self.fault_node(table, kind, nodes)?;
+        Ok(Fault { node, kind, at: at.unwrap_or_default(), lasts })
+    }
+
+    fn fault_kind(&self, table: &FaultTable) -> Result<FaultKind, Error> {
+        let lacks = |message: &str| self.error(table.kind.span(), message);
+        Ok(match table.kind.get_ref().as_str() {
+            "slow" => FaultKind::Slow { factor: self.factor(table)? },
+            "load" => FaultKind::Load {
+                processes: match &table.processes {
+                    Some(processes) => self.number("processes", processes, PROCESSES)?,
+                    None => return Err(lacks("say how many processes: processes = 32")),
+                },
+                factor: self.factor(table)?,
+            },
+            "pause" => FaultKind::Pause,
+            "cut" => FaultKind::Cut,
+            "fail" => FaultKind::Fail,
+            "stop" => FaultKind::Stop,
+            "kill" => FaultKind::Kill,
+            "full_disk" => {
+                let free = table.free.as_ref();
+                let free = free.ok_or_else(|| lacks("say what is left: free = \"100mb\""))?;
+                FaultKind::FullDisk { free_bytes: self.unit(free, parse_size)? }
+            }
+            "clock" => {
+                let by = table.by.as_ref();
+                let by = by.ok_or_else(|| lacks("say how far: by = \"1h\", or by = \"-1h\""))?;
+                FaultKind::Clock { by_ms: self.jump(by)? }
+            }
+            other => {
+                return Err(lacks(&unknown(
+                    "no fault is called",
+                    other,
+                    "Faults",
+                    &FaultKind::NAMES,
+                )));
+            }
+        })
+    }
+
+    /// Refuses keys that the kind of fault does not have.
+    fn check_fault_keys(&self, table: &FaultTable, kind: FaultKind) -> Result<(), Error> {
+        let has_factor = matches!(kind, FaultKind::Slow { .. } | FaultKind::Load { .. });
+        let span = |given: Option<std::ops::Range<usize>>, fits: bool| given.filter(|_| !fits);
+        let factor = span(table.factor.as_ref().map(Spanned::span), has_factor);
+        let processes = table.processes.as_ref().map(Spanned::span);
+        let processes = span(processes, matches!(kind, FaultKind::Load { .. }));
+        let free = table.free.as_ref().map(Spanned::span);
+        let free = span(free, matches!(kind, FaultKind::FullDisk { .. }));
+        let by = table.by.as_ref().map(Spanned::span);
+        let by = span(by, matches!(kind, FaultKind::Clock { .. }));
+        let wrong = [
+            (factor, "only \"slow\" and \"load\" have a factor"),
+            (processes, "only \"load\" has processes"),
+            (free, "only \"full_disk\" leaves room free"),
+            (by, "only a \"clock\" is set by a time"),
+        ];
+        match wrong.into_iter().find_map(|(span, message)| Some((span?, message))) {
+            Some((span, message)) => Err(self.error(span, message)),
+            None => Ok(()),
+        }
+    }
+
+    fn fault_node(
+        &self,
+        table: &FaultTable,
+        kind: FaultKind,
+        nodes: &[String],
+    ) -> Result<String, Error> {
+        let lacks = match (&table.node, kind) {
+            (Some(node), _) => return self.node_called(node, nodes),
+            (None, FaultKind::Cut) if self.document.link.is_some() => return Ok(LINK.to_owned()),
+            (None, FaultKind::Cut) => "say which node is cut off; the plan has no [link] to cut",
+            (None, _) => "say whom the fault befalls: a node, or a cluster for all of its nodes",
+        };
+        Err(self.error(table.kind.span(), lacks))
+    }
+
+    /// How far a clock jumps, in milliseconds; back where it begins with a minus.
+    fn jump(&self, by: &Spanned<String>) -> Result<i64, Error> {
+        let (sign, text) = match by.get_ref().strip_prefix('-') {
+            Some(rest) => (-1, rest),
+            None => (1, by.get_ref().as_str()),
+        };
+        let time = self.time("by", &Spanned::new(by.span(), text.to_owned()), &JUMPS)?;
+        Ok(sign * time.as_millis() as i64)
+    }
+
+    fn factor(&self, table: &FaultTable) -> Result<f64, Error> {
+        let Some(factor) = &table.factor else {
+            return Err(self.error(table.kind.span(), "say how slow: factor = 4"));
+        };
+        self.within("factor", factor, factor.get_ref(), &FACTORS, f64::to_string)?;
+        Ok(*factor.get_ref())
+    }
+}

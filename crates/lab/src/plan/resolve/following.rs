@@ -1,0 +1,195 @@
+//! The actions of a plan that follows.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use toml::Spanned;
+
+use super::step_text::{Around, StepText};
+use crate::choices::unknown;
+use crate::error::Error;
+use crate::plan::action::{Action, Pattern, RandomRestarts};
+use crate::plan::by_world::ByWorld;
+use crate::plan::document::FaultTable;
+use crate::plan::file::Plan;
+use crate::plan::index::Index;
+use crate::plan::topology::{FOLLOWER, LEADER};
+
+const OPERATIONS: RangeInclusive<i64> = 1..=1_000_000_000_000;
+/// How long `wait_for_lag` waits where a plan does not say it.
+const WITHIN: Duration = Duration::from_secs(600);
+/// The name of a pattern that has none of its own.
+const PATTERN: &str = "narrows";
+
+/// How an action is written.
+pub(super) struct ActionForm {
+    pub(super) name: &'static str,
+    pub(super) options: &'static [&'static str],
+    pub(super) read: fn(&StepText<'_>, Around<'_>) -> Result<Action, Error>,
+}
+
+/// Every action that is no step of other plans.
+pub(super) const ACTIONS: [ActionForm; 8] = [
+    ActionForm {
+        name: "auto_follow",
+        options: &["name", "patterns", "exclude"],
+        read: |step, _| step.pattern().map(Action::AutoFollow),
+    },
+    ActionForm { name: "stop_indexing", options: &[], read: |_, _| Ok(Action::StopIndexing) },
+    ActionForm {
+        name: "wait",
+        options: &["lasts", "full"],
+        read: |step, _| {
+            let lasts = step.lasts("lasts")?;
+            lasts.map(Action::Wait).ok_or_else(|| step.lacks("{ wait = \"30s\" }"))
+        },
+    },
+    ActionForm {
+        name: "wait_for_documents",
+        options: &["written", "full"],
+        read: |step, around| step.documents(around.scale).map(Action::WaitForDocuments),
+    },
+    ActionForm {
+        name: "wait_for_lag",
+        options: &["under", "within", "full"],
+        read: |step, _| step.wait_for_lag(),
+    },
+    ActionForm {
+        name: "fault",
+        options: &["kind", "node", "factor", "processes", "free", "by", "lasts", "full"],
+        read: |step, around| step.fault(around.fault_nodes),
+    },
+    ActionForm {
+        name: "restart_at_random",
+        options: &["cluster", "nodes", "every", "pause", "full"],
+        read: |step, _| step.restarts().map(Action::RestartAtRandom),
+    },
+    ActionForm { name: "stop_restarts", options: &[], read: |_, _| Ok(Action::StopRestarts) },
+];
+
+impl Plan {
+    /// Whether indices fit the pattern that they are followed by: those that roll over need one, and take new documents
+    /// alone.
+    pub(super) fn check_patterns(
+        &self,
+        indices: &[Index],
+        actions: &[Action],
+    ) -> Result<(), Error> {
+        let pattern = actions.iter().find_map(|action| match action {
+            Action::AutoFollow(pattern) => Some(pattern),
+            _ => None,
+        });
+        let changes =
+            |action: &Action| matches!(action, Action::IndexInBackground(rate) if rate.changes());
+        for (index, table) in indices.iter().zip(&self.document.index) {
+            let first = index.first_name();
+            let rolls = index.rollover.is_some();
+            let wrong = match pattern {
+                None if rolls => {
+                    "an index that rolls over is followed by a pattern, as in { auto_follow = { patterns = [\"logs-*\"] } }"
+                        .to_owned()
+                }
+                Some(pattern) if !pattern.fits(&first) => {
+                    format!("no pattern of auto_follow fits {first}, so that nobody would follow it")
+                }
+                _ if rolls && actions.iter().any(changes) => {
+                    "an index that rolls over takes new documents alone: a document that is updated or deleted may be in \
+                     the index before; take updates and deletes out of index_in_background"
+                        .to_owned()
+                }
+                _ => continue,
+            };
+            return Err(self.error(table.name.span(), wrong));
+        }
+        Ok(())
+    }
+}
+
+impl StepText<'_> {
+    /// That an option is missing, with an example that has all of them.
+    fn lacks(&self, example: &str) -> Error {
+        self.wrong(format!("say it whole, as {example}"))
+    }
+
+    fn wait_for_lag(&self) -> Result<Action, Error> {
+        let example = "{ wait_for_lag = { under = 1000, within = \"5m\" } }";
+        let under = self.whole("under")?.ok_or_else(|| self.lacks(example))?;
+        let within = self.lasts("within")?.unwrap_or(ByWorld::both(WITHIN));
+        let under = self.plan.number("under", &under, OPERATIONS)?;
+        Ok(Action::WaitForLag { under, within })
+    }
+
+    fn fault(&self, nodes: &[String]) -> Result<Action, Error> {
+        let example = "{ fault = { kind = \"kill\", node = \"follower\", lasts = \"30s\" } }";
+        let table = FaultTable {
+            node: self.text("node")?,
+            kind: self.text("kind")?.ok_or_else(|| self.lacks(example))?,
+            factor: self.number("factor")?,
+            processes: self.whole("processes")?,
+            free: self.text("free")?,
+            by: self.text("by")?,
+            at: None,
+            lasts: None,
+        };
+        let fault = self.plan.fault(&table, nodes)?;
+        let lasts = self.lasts("lasts")?;
+        if lasts.is_none() && table.kind.get_ref() != "clock" {
+            return Err(self.wrong("say how long the fault lasts: lasts = \"30s\""));
+        }
+        Ok(Action::Fault { fault, lasts })
+    }
+
+    fn pattern(&self) -> Result<Pattern, Error> {
+        let example =
+            "say which indices are followed, as { auto_follow = { patterns = [\"logs-*\"] } }";
+        Ok(Pattern {
+            name: self.text("name")?.map_or_else(|| PATTERN.to_owned(), Spanned::into_inner),
+            patterns: self.texts("patterns")?.ok_or_else(|| self.wrong(example))?,
+            exclude: self.texts("exclude")?.unwrap_or_default(),
+        })
+    }
+
+    fn restarts(&self) -> Result<RandomRestarts, Error> {
+        let example = "say it whole, as { restart_at_random = { cluster = \"follower\", every = \"2h\", pause = \"5m\" } }";
+        let cluster = self.text("cluster")?.ok_or_else(|| self.wrong(example))?;
+        let clusters = [LEADER, FOLLOWER];
+        if !clusters.contains(&cluster.get_ref().as_str()) {
+            let said = unknown("no cluster is called", cluster.get_ref(), "Clusters", &clusters);
+            return Err(self.wrong(said));
+        }
+        let kinds = ["all", "any"];
+        let nodes = self.text("nodes")?;
+        let nodes = nodes.as_ref().map_or("any", |nodes| nodes.get_ref().as_str());
+        if !kinds.contains(&nodes) {
+            return Err(self.wrong(unknown(
+                "no choice of nodes is called",
+                nodes,
+                "Choices",
+                &kinds,
+            )));
+        }
+        let full = self.full(&["every", "pause"])?;
+        let lasts = |key: &str| {
+            let real = self.time(key)?.ok_or_else(|| self.wrong(example))?;
+            let full = full.as_ref().map(|full| full.time(key)).transpose()?.flatten();
+            Ok::<_, Error>(ByWorld { real, full: full.unwrap_or(real) })
+        };
+        Ok(RandomRestarts {
+            cluster: cluster.into_inner(),
+            all: nodes == "all",
+            every: lasts("every")?,
+            pause: lasts("pause")?,
+        })
+    }
+
+    fn documents(&self, scale: f64) -> Result<ByWorld<u64>, Error> {
+        let example = "say how many, as { wait_for_documents = { written = 100_000 } }";
+        let written = self.whole("written")?.ok_or_else(|| self.wrong(example))?;
+        let full = self.whole("full")?;
+        let full = full.as_ref().unwrap_or(&written);
+        Ok(ByWorld {
+            real: self.plan.scaled("written", &written, OPERATIONS, scale)?,
+            full: self.plan.scaled("full", full, OPERATIONS, scale)?,
+        })
+    }
+}

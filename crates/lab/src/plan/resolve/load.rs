@@ -1,0 +1,149 @@
+//! `[load]`, of the plan and of variants.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use toml::{Spanned, Value};
+
+use crate::choices::unknown;
+use crate::error::Error;
+use crate::load::{Arrival, Extent};
+use crate::plan::document::LoadTable;
+use crate::plan::file::Plan;
+use crate::plan::load::{FullLoad, LoadUse};
+
+const CLIENTS: RangeInclusive<i64> = 1..=10_000;
+const LAPS: RangeInclusive<i64> = 1..=1000;
+const REQUESTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
+const RATES: RangeInclusive<f64> = 1e-3..=1e7;
+const THREADS: RangeInclusive<i64> = 1..=64;
+const TIMES: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(86_400);
+/// `timeout` and `window` where the plan does not say them.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Two tables of a load, where the variant's values go before the plan's.
+#[derive(Clone, Copy)]
+struct Tables<'a> {
+    variant: Option<&'a LoadTable>,
+    plan: Option<&'a LoadTable>,
+}
+
+impl<'a> Tables<'a> {
+    fn get<T>(self, key: impl Fn(&'a LoadTable) -> Option<T>) -> Option<T> {
+        self.variant.and_then(&key).or_else(|| self.plan.and_then(key))
+    }
+}
+
+impl Plan {
+    /// The load of a variant: the plan's, changed by what the variant says of its own. None where neither has one.
+    pub(super) fn load(
+        &self,
+        own: Option<&Spanned<LoadTable>>,
+        nodes: &[String],
+        scale: f64,
+    ) -> Result<Option<LoadUse>, Error> {
+        let common = self.document.load.as_ref();
+        let Some(any) = own.or(common) else { return Ok(None) };
+        let tables =
+            Tables { variant: own.map(Spanned::get_ref), plan: common.map(Spanned::get_ref) };
+        let lacks = |message: &str| self.error(any.span(), message);
+        let named = tables.get(|table| table.operations.as_ref());
+        let named =
+            named.ok_or_else(|| lacks("a load names its operations: operations = [\"search\"]"))?;
+        let clients = tables.get(|table| table.clients.as_ref());
+        let clients = clients.ok_or_else(|| lacks("a load says how many clients it has"))?;
+        let measured = tables.get(|table| table.measured.as_ref()).ok_or_else(|| {
+            lacks("a load says what is measured: a time (\"30s\") or a number of requests")
+        })?;
+        let measured = self.extent("measured", measured)?;
+        let warm_up = tables.get(|table| table.warm_up.as_ref());
+        let warm_up = warm_up.map_or(Ok(Extent::NONE), |value| self.extent("warm_up", value))?;
+        let time = |what: &str, text: Option<&Spanned<String>>, default| {
+            text.map_or(Ok(default), |text| self.time(what, text, &TIMES))
+        };
+        let asked = tables.get(|table| table.nodes.as_ref()).into_iter().flatten();
+        let threads = tables.get(|table| table.threads.as_ref());
+        Ok(Some(LoadUse {
+            operations: self.operations_called(named)?,
+            full: self.full_load(tables, named, warm_up, measured, scale)?,
+            clients: self.number("clients", clients, CLIENTS)?,
+            arrival: self.arrival(tables)?,
+            warm_up,
+            measured,
+            timeout: time("timeout", tables.get(|table| table.timeout.as_ref()), TIMEOUT)?,
+            window: time("window", tables.get(|table| table.window.as_ref()), WINDOW)?,
+            nodes: asked.map(|name| self.node_called(name, nodes)).collect::<Result<_, _>>()?,
+            threads: threads.map_or(Ok(1), |threads| self.number("threads", threads, THREADS))?,
+        }))
+    }
+
+    /// The same in the published run, where it is the plan's unless `full` says otherwise.
+    fn full_load(
+        &self,
+        tables: Tables<'_>,
+        named: &[Spanned<String>],
+        warm_up: Extent,
+        measured: Extent,
+        scale: f64,
+    ) -> Result<FullLoad, Error> {
+        let full = tables.get(|table| table.full.as_ref());
+        let laps = full.and_then(|full| full.laps.as_ref());
+        let own_warm_up = full.and_then(|full| full.warm_up.as_ref());
+        let warm_up = own_warm_up.map_or(Ok(warm_up), |value| self.extent("warm_up", value))?;
+        let measured = full.map_or(Ok(measured), |full| self.extent("measured", &full.measured))?;
+        Ok(FullLoad {
+            laps: laps.map(|laps| self.number("laps", laps, LAPS)).transpose()?,
+            operations: self.as_costs(named)?,
+            warm_up: warm_up.scaled(scale),
+            measured: measured.scaled(scale),
+        })
+    }
+
+    fn arrival(&self, tables: Tables<'_>) -> Result<Arrival, Error> {
+        let arrival = tables.get(|table| table.arrival.as_ref());
+        let name = arrival.map(|arrival| arrival.get_ref().as_str());
+        let Some(rate) = tables.get(|table| table.rate.as_ref()) else {
+            return match arrival {
+                Some(arrival) if name != Some("closed") => {
+                    let message = "starts that follow a clock need a rate: rate = 500";
+                    Err(self.error(arrival.span(), message))
+                }
+                _ => Ok(Arrival::Closed),
+            };
+        };
+        let rate_per_s = *rate.get_ref();
+        self.within("rate", rate, &rate_per_s, &RATES, f64::to_string)?;
+        match name {
+            None | Some("deterministic") => Ok(Arrival::Deterministic { rate_per_s }),
+            Some("poisson") => Ok(Arrival::Poisson { rate_per_s }),
+            // A variant may take the plan's rate away.
+            Some("closed") => Ok(Arrival::Closed),
+            Some(other) => {
+                let names = ["closed", "deterministic", "poisson"];
+                let said = unknown("no arrival is called", other, "Arrivals", &names);
+                Err(self.error(arrival.expect("it has a name").span(), said))
+            }
+        }
+    }
+
+    /// A time as text, or a number of requests.
+    fn extent(&self, what: &str, value: &Spanned<Value>) -> Result<Extent, Error> {
+        match value.get_ref() {
+            Value::Integer(requests) => {
+                let spanned = Spanned::new(value.span(), *requests);
+                Ok(Extent::Requests(self.number(what, &spanned, REQUESTS)?))
+            }
+            Value::String(text) => {
+                let spanned = Spanned::new(value.span(), text.clone());
+                Ok(Extent::Time(self.time(what, &spanned, &TIMES)?))
+            }
+            other => {
+                let found = other.type_str();
+                let message =
+                    format!("{what} is a time (\"30s\") or a number of requests, found {found}");
+                Err(self.error(value.span(), message))
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! From plain data to values with units, one file for each section of a plan's file.
+//!
+//! | file | reads |
+//! | --- | --- |
+//! | `plan` | the whole |
+//! | `values` | numbers, units and settings, wherever they stand |
+//! | `clusters` | `[leader]`, `[follower]`, `[link]` |
+//! | `corpus`, `bucket` | `[corpus]`, `[bucket]` |
+//! | `index`, `rollover` | `[[index]]` |
+//! | `operation`, `load`, `fault` | `[[operation]]`, `[load]`, `[[fault]]` |
+//! | `parameters`, `test_bed` | `[virtual]`, `test_bed` |
+//! | `variants`, `published` | `[[variant]]`, and the published row of one |
+//! | `step_text` | one entry of `steps` with its options |
+//! | `steps`, `following` | `steps`, and the actions of a plan that follows |
+
+mod bucket;
+mod clusters;
+mod corpus;
+mod fault;
+mod following;
+mod index;
+mod load;
+mod operation;
+mod parameters;
+mod plan;
+mod published;
+mod rollover;
+mod step_text;
+mod steps;
+mod test_bed;
+mod values;
+mod variants;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! `[[operation]]`: what a load can send.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use record::units::parse_size;
+use serde_json::json;
+use toml::{Spanned, Value};
+
+use crate::choices::unknown;
+use crate::error::Error;
+use crate::load::{Check, Content, Draw, Operation};
+use crate::plan::document::{CostTable, OperationTable};
+use crate::plan::file::Plan;
+use crate::plan::scalar;
+
+const COST_DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
+
+impl Plan {
+    /// The operations of these names.
+    pub(super) fn operations_called(
+        &self,
+        named: &[Spanned<String>],
+    ) -> Result<Vec<Operation>, Error> {
+        let known: Vec<&str> =
+            self.document.operation.iter().map(|table| table.name.get_ref().as_str()).collect();
+        let one = |name: &Spanned<String>| {
+            let found = self.document.operation.iter().find(|t| t.name.get_ref() == name.get_ref());
+            match found {
+                Some(table) => self.operation(table),
+                None => {
+                    let said =
+                        unknown("no operation is called", name.get_ref(), "Operations", &known);
+                    Err(self.error(name.span(), said))
+                }
+            }
+        };
+        named.iter().map(one).collect()
+    }
+
+    /// The same operations where indices are loaded by their sizes: searches that count, at the cost that their table
+    /// declares. Other requests are what they are.
+    pub(super) fn as_costs(&self, named: &[Spanned<String>]) -> Result<Vec<Operation>, Error> {
+        let mut operations = Vec::new();
+        for table in &self.document.operation {
+            let operation = self.operation(table)?;
+            operations.push(match &operation.content {
+                Content::Pattern { check: Check::Search, .. } => {
+                    let body = match &table.cost {
+                        Some(cost) => self.cost(cost)?,
+                        None => json!({ "size": 0 }).to_string(),
+                    };
+                    Operation::search(&operation.name, &self.index_of(table), vec![body])
+                }
+                _ => operation,
+            });
+        }
+        let of = |name: &Spanned<String>| operations.iter().find(|o| o.name == *name.get_ref());
+        Ok(named.iter().filter_map(of).cloned().collect())
+    }
+
+    fn cost(&self, table: &CostTable) -> Result<String, Error> {
+        let documents: u64 = match &table.documents {
+            Some(documents) => self.number("documents", documents, COST_DOCUMENTS)?,
+            None => 0,
+        };
+        let bytes = match &table.bytes {
+            Some(bytes) => self.unit(bytes, parse_size)?,
+            None => 0,
+        };
+        let cost = json!({ "documents": documents, "bytes": bytes });
+        Ok(json!({ "size": 0, "ext": { "narrows": { "cost": cost } } }).to_string())
+    }
+
+    fn index_of(&self, table: &OperationTable) -> String {
+        table.index.clone().unwrap_or_else(|| {
+            let names = self.document.index.iter();
+            names.map(|index| index.name.get_ref().as_str()).collect::<Vec<_>>().join(",")
+        })
+    }
+
+    fn operation(&self, table: &OperationTable) -> Result<Operation, Error> {
+        let index = self.index_of(table);
+        let mut parameters = BTreeMap::new();
+        for (name, values) in &table.parameters {
+            parameters.insert(name.get_ref().clone(), self.draw(values)?);
+        }
+        let path = table.path.clone().unwrap_or_else(|| "/{index}/_search".to_owned());
+        let path = path.replace("{index}", &index);
+        let bodies: Vec<String> = table.body.iter().chain(&table.bodies).cloned().collect();
+        let default = if bodies.is_empty() && !path.contains("_search") { "GET" } else { "POST" };
+        let check = if path.contains("_search") { Check::Search } else { Check::Status };
+        let method = table.method.as_deref().unwrap_or(default).to_uppercase();
+        let content = Content::Pattern { method, path, bodies, parameters, check };
+        let operation = Operation { name: table.name.get_ref().clone(), content };
+        match operation.requests(0, 0, 1) {
+            Ok(_) => Ok(operation),
+            Err(error) => Err(self.error(table.name.span(), error.to_string())),
+        }
+    }
+
+    /// `{ from = 1, to = 100 }`, or a list of texts and numbers.
+    fn draw(&self, values: &Spanned<Value>) -> Result<Draw, Error> {
+        let wrong = || {
+            let message = "a parameter is a range { from = 1, to = 100 } or a list of values";
+            self.error(values.span(), message)
+        };
+        match values.get_ref() {
+            Value::Table(range) => {
+                let end = |name: &str| range.get(name).and_then(Value::as_integer);
+                match (end("from"), end("to")) {
+                    (Some(from), Some(to)) if from <= to && range.len() == 2 => {
+                        Ok(Draw::Integer { from, to })
+                    }
+                    _ => Err(wrong()),
+                }
+            }
+            Value::Array(list) if !list.is_empty() => {
+                let texts: Result<Vec<String>, _> = list.iter().map(scalar::text).collect();
+                texts.map(Draw::Choice).map_err(|_| wrong())
+            }
+            _ => Err(wrong()),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! When an index of a plan rolls over.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use record::units::parse_size;
+use toml::Spanned;
+
+use crate::error::Error;
+use crate::plan::by_world::ByWorld;
+use crate::plan::document::RolloverTable;
+use crate::plan::file::Plan;
+use crate::plan::rollover::RolloverRule;
+
+const DOCUMENTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
+const BYTES: RangeInclusive<u64> = 1..=1 << 60;
+/// Bounds of an index's age, and of the time between two checks of it.
+const AGES: RangeInclusive<Duration> =
+    Duration::from_millis(100)..=Duration::from_secs(1000 * 86_400);
+/// `indices.lifecycle.poll_interval` where the plan does not set it.
+const POLL_INTERVAL: Duration = Duration::from_secs(600);
+
+impl Plan {
+    pub(super) fn rollover(
+        &self,
+        table: &Spanned<RolloverTable>,
+    ) -> Result<ByWorld<RolloverRule>, Error> {
+        let real = self.rollover_rule(table)?;
+        let full = match &table.get_ref().full {
+            Some(full) if full.get_ref().full.is_some() => {
+                return Err(self.error(full.span(), "full has no full of its own"));
+            }
+            Some(full) => self.rollover_rule(full)?,
+            None => real.clone(),
+        };
+        Ok(ByWorld { real, full })
+    }
+
+    fn rollover_rule(&self, table: &Spanned<RolloverTable>) -> Result<RolloverRule, Error> {
+        let RolloverTable { max_docs, max_size, max_age, poll_interval, .. } = table.get_ref();
+        let time = |what: &str, text: &Spanned<String>| self.time(what, text, &AGES);
+        let size = |text: &Spanned<String>| {
+            let bytes = self.unit(text, parse_size)?;
+            self.within("max_size", text, &bytes, &BYTES, |b| format!("{b}b"))?;
+            Ok::<u64, Error>(bytes)
+        };
+        let docs = |docs: &Spanned<i64>| self.number("max_docs", docs, DOCUMENTS);
+        let interval =
+            poll_interval.as_ref().map(|text| time("poll_interval", text)).transpose()?;
+        let rule = RolloverRule {
+            max_docs: max_docs.as_ref().map(docs).transpose()?,
+            max_bytes: max_size.as_ref().map(size).transpose()?,
+            max_age: max_age.as_ref().map(|text| time("max_age", text)).transpose()?,
+            poll_interval: interval.unwrap_or(POLL_INTERVAL),
+        };
+        if rule.max_docs.is_none() && rule.max_bytes.is_none() && rule.max_age.is_none() {
+            let message = "say when it rolls over: max_docs, max_size or max_age";
+            return Err(self.error(table.span(), message));
+        }
+        Ok(rule)
+    }
+}

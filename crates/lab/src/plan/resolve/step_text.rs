@@ -1,0 +1,158 @@
+//! One entry of `steps` with its options, as it is written.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use toml::{Spanned, Value};
+
+use crate::choices::unknown;
+use crate::error::Error;
+use crate::plan::by_world::ByWorld;
+use crate::plan::file::Plan;
+use crate::plan::topology::Cluster;
+
+/// Updates and deletes need documents that were written before.
+const SHARES: RangeInclusive<f64> = 0.0..=0.4;
+const TIMES: RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_secs(100 * 86_400);
+
+/// What the options of steps are checked against.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    /// The cluster that has the data.
+    pub(super) leader: Cluster,
+    /// The names that a fault can have.
+    pub(super) fault_nodes: &'a [String],
+    /// What numbers of documents are multiplied by.
+    pub(super) scale: f64,
+}
+
+/// A step with its options, as it is written.
+pub(super) struct StepText<'a> {
+    pub(super) plan: &'a Plan,
+    entry: &'a Spanned<Value>,
+    pub(super) name: &'a str,
+    options: BTreeMap<&'a str, &'a Value>,
+}
+
+impl<'a> StepText<'a> {
+    /// Reads an entry; `options_of` answers the names of the options that a step has.
+    pub(super) fn read(
+        plan: &'a Plan,
+        entry: &'a Spanned<Value>,
+        options_of: impl Fn(&str) -> Vec<&'static str>,
+    ) -> Result<StepText<'a>, Error> {
+        let wrong = |message: String| plan.error(entry.span(), message);
+        let (name, options) = name_and_options(entry).map_err(wrong)?;
+        let known = options_of(name);
+        for key in options.keys() {
+            if !known.contains(key) {
+                let said = format!("the step \"{name}\" has no option");
+                return Err(wrong(match known.as_slice() {
+                    [] => format!("{said}s, found \"{key}\""),
+                    known => unknown(&said, key, "Options", known),
+                }));
+            }
+        }
+        Ok(StepText { plan, entry, name, options })
+    }
+
+    /// The table `full`, which has the options for virtual time, of which these are `known`.
+    pub(super) fn full(&self, known: &[&str]) -> Result<Option<StepText<'a>>, Error> {
+        let Some(full) = self.options.get("full") else { return Ok(None) };
+        let table = full.as_table().ok_or_else(|| {
+            self.wrong(format!("full is a table, with {} for --on virtual", known.join(" and ")))
+        })?;
+        let options: BTreeMap<&str, &Value> =
+            table.iter().map(|(key, value)| (key.as_str(), value)).collect();
+        if let Some(key) = options.keys().find(|key| !known.contains(key)) {
+            let said = format!("full of the step \"{}\" has no option", self.name);
+            return Err(self.wrong(unknown(&said, key, "Options", known)));
+        }
+        Ok(Some(StepText { options, ..*self }))
+    }
+
+    /// An error at this entry.
+    pub(super) fn wrong(&self, message: impl Into<String>) -> Error {
+        self.plan.error(self.entry.span(), message)
+    }
+
+    pub(super) fn whole(&self, key: &str) -> Result<Option<Spanned<i64>>, Error> {
+        let Some(value) = self.options.get(key) else { return Ok(None) };
+        let whole = value.as_integer();
+        let whole = whole.ok_or_else(|| self.wrong(format!("{key} is a whole number")))?;
+        Ok(Some(Spanned::new(self.entry.span(), whole)))
+    }
+
+    pub(super) fn number(&self, key: &str) -> Result<Option<Spanned<f64>>, Error> {
+        let Some(value) = self.options.get(key) else { return Ok(None) };
+        let number = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
+        let number = number.ok_or_else(|| self.wrong(format!("{key} is a number")))?;
+        Ok(Some(Spanned::new(self.entry.span(), number)))
+    }
+
+    pub(super) fn text(&self, key: &str) -> Result<Option<Spanned<String>>, Error> {
+        let Some(value) = self.options.get(key) else { return Ok(None) };
+        let text = value.as_str().ok_or_else(|| self.wrong(format!("{key} is a text")))?;
+        Ok(Some(Spanned::new(self.entry.span(), text.to_owned())))
+    }
+
+    /// Names, one at least where it is given.
+    pub(super) fn texts(&self, key: &str) -> Result<Option<Vec<String>>, Error> {
+        let Some(value) = self.options.get(key) else { return Ok(None) };
+        let list = value.as_array().filter(|list| !list.is_empty());
+        let texts = list.and_then(|list| {
+            list.iter().map(|text| text.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+        });
+        let wrong = || self.wrong(format!("{key} is a list of names, as [\"logs-*\"]"));
+        texts.map(Some).ok_or_else(wrong)
+    }
+
+    /// A share, in thousandths.
+    pub(super) fn in_1000(&self, key: &str) -> Result<u32, Error> {
+        let Some(share) = self.number(key)? else { return Ok(0) };
+        self.plan.within(key, &share, share.get_ref(), &SHARES, f64::to_string)?;
+        Ok((share.get_ref() * 1000.0).round() as u32)
+    }
+
+    pub(super) fn time(&self, key: &str) -> Result<Option<Duration>, Error> {
+        let Some(text) = self.text(key)? else { return Ok(None) };
+        self.plan.time(key, &text, &TIMES).map(Some)
+    }
+
+    /// The time of `key`, and in virtual time that of `full` where it is given.
+    pub(super) fn lasts(&self, key: &str) -> Result<Option<ByWorld<Duration>>, Error> {
+        let (real, full) = (self.time(key)?, self.time("full")?);
+        match (real, full) {
+            (Some(real), full) => Ok(Some(ByWorld { real, full: full.unwrap_or(real) })),
+            (None, None) => Ok(None),
+            (None, Some(_)) => Err(self.wrong(format!(
+                "full is the time for --on virtual; say with {key} what it is on real processes"
+            ))),
+        }
+    }
+}
+
+/// The name of a step, and its options by their names; otherwise what is wrong, in a sentence.
+fn name_and_options(entry: &Spanned<Value>) -> Result<(&str, BTreeMap<&str, &Value>), String> {
+    match entry.get_ref() {
+        Value::String(name) => Ok((name, BTreeMap::new())),
+        Value::Table(table) => match table.iter().next() {
+            Some((name, Value::Table(options))) if table.len() == 1 => {
+                Ok((name, options.iter().map(|(key, value)| (key.as_str(), value)).collect()))
+            }
+            // A wait has one option, so its value may stand alone.
+            Some((name, lasts @ Value::String(_))) if table.len() == 1 && name == "wait" => {
+                Ok((name, BTreeMap::from([("lasts", lasts)])))
+            }
+            _ => {
+                let example = "{ recover_peers = { restart = 4 } }";
+                Err(format!(
+                    "a step is a name, or a table of one name with its options, as {example}"
+                ))
+            }
+        },
+        other => Err(format!("a step is a name or a table, found {}", other.type_str())),
+    }
+}

@@ -1,0 +1,274 @@
+//! `steps`: what is done, in order.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use record::units::{parse_size, show_size_setting};
+use toml::{Spanned, Value};
+
+use super::following::ACTIONS;
+use super::step_text::{Around, StepText};
+use crate::choices::unknown;
+use crate::error::Error;
+use crate::plan::action::Action;
+use crate::plan::background::{Background, Runs};
+use crate::plan::declared::{DeclaredStep, DeclaredSteps, Needs, Writers};
+use crate::plan::file::Plan;
+use crate::plan::resolved::Resolved;
+use crate::plan::step::{Measured, Step};
+use crate::plan::topology::Cluster;
+
+const DOCUMENTS_PER_S: RangeInclusive<i64> = 1..=1_000_000_000;
+const DOCUMENT_SIZES: RangeInclusive<u64> = 1..=100 << 20;
+/// The options of `index_in_background`.
+const BACKGROUND: [&str; 4] = ["documents_per_s", "updates", "deletes", "full"];
+const FULL_BACKGROUND: [&str; 2] = ["documents_per_s", "document_size"];
+
+const NAMES_AND_PATTERN: &str = "a plan follows its indices by their names or by a pattern: \"follow\" or auto_follow, not both";
+
+/// What a written step means.
+enum Meaning {
+    Step(Step),
+    Action(Action),
+}
+
+impl Plan {
+    /// The steps, and in a plan that follows what happens in it, in order.
+    pub(super) fn steps(
+        &self,
+        declared: &DeclaredSteps,
+        leader: Cluster,
+        scale: f64,
+    ) -> Result<(Vec<Step>, Vec<Action>), Error> {
+        let written = &self.document.steps;
+        if written.get_ref().is_empty() {
+            return Err(self.error(written.span(), "a plan has at least one step"));
+        }
+        let fault_nodes = self.fault_nodes();
+        let around = Around { leader, fault_nodes: &fault_nodes, scale };
+        let mut meanings = Vec::new();
+        for entry in written.get_ref() {
+            let step = StepText::read(self, entry, |name| options_of(declared, name))?;
+            meanings.push((entry, step.meaning(declared, around)?));
+        }
+        // The step that actions are part of, where the plan has it.
+        let acting = declared.iter().find(|step| step.has_actions).filter(|acting| {
+            meanings.iter().any(|(_, meaning)| match meaning {
+                Meaning::Step(step) => step.name() == acting.name,
+                Meaning::Action(action) => action.follows(),
+            })
+        });
+        let (mut steps, mut actions) = (Vec::new(), Vec::new());
+        for (entry, meaning) in meanings {
+            match (meaning, acting) {
+                (Meaning::Step(Step::IndexInBackground(rate)), Some(_)) => {
+                    actions.push(Action::IndexInBackground(rate));
+                }
+                (Meaning::Action(action), Some(acting)) => {
+                    if matches!(action, Action::AutoFollow(_)) && !has(&steps, acting.name) {
+                        steps.push(Step::Measure(measured(acting, BTreeMap::new())));
+                    }
+                    actions.push(action);
+                }
+                (Meaning::Action(_), None) => {
+                    let names = ACTIONS.map(|action| action.name).join(", ");
+                    let message = format!(
+                        "the steps {names} are for a plan that follows; add the step \"follow\""
+                    );
+                    return Err(self.error(entry.span(), message));
+                }
+                (Meaning::Step(step), _) => {
+                    self.check_step(entry, &step, &steps, &actions)?;
+                    if acting.is_some_and(|acting| acting.name == step.name()) {
+                        actions.push(Action::Follow);
+                    }
+                    steps.push(step);
+                }
+            }
+        }
+        self.check_together(&steps, declared)?;
+        Ok((steps, actions))
+    }
+
+    /// Whether a step can stand where it does, after these steps and actions.
+    fn check_step(
+        &self,
+        entry: &Spanned<Value>,
+        step: &Step,
+        before: &[Step],
+        actions: &[Action],
+    ) -> Result<(), Error> {
+        let by_pattern = || actions.iter().any(|action| matches!(action, Action::AutoFollow(_)));
+        let wrong = match step {
+            Step::IndexInBackground(rate) if rate.changes() => {
+                "only a plan that follows updates and deletes; add the step \"follow\"".to_owned()
+            }
+            Step::IndexInBackground(rate) if rate.full.is_some() => {
+                "only a plan that follows has a full rate; add the step \"follow\"".to_owned()
+            }
+            // In a plan that follows by a pattern, auto_follow has put this step there.
+            Step::Measure(_) if has(before, step.name()) && by_pattern() => {
+                NAMES_AND_PATTERN.to_owned()
+            }
+            _ if has(before, step.name()) => {
+                format!("the step \"{}\" stands here twice", step.name())
+            }
+            _ => return Ok(()),
+        };
+        Err(self.error(entry.span(), wrong))
+    }
+
+    /// Whether steps go together, and with the clusters or the bucket of the plan.
+    fn check_together(&self, steps: &[Step], declared: &DeclaredSteps) -> Result<(), Error> {
+        let measured: Vec<&DeclaredStep> =
+            declared.iter().copied().filter(|known| has(steps, known.name)).collect();
+        let lacks_follower = self.document.follower.is_none() || self.document.link.is_none();
+        let writes = steps.iter().any(|step| matches!(step, Step::IndexInBackground(_)));
+        let wrong = match measured.as_slice() {
+            [one, other, ..] => {
+                let (one, other) = (one.name, other.name);
+                format!("a plan has the step \"{one}\" or \"{other}\", not both")
+            }
+            [one] if (one.needs == Needs::Bucket) != self.document.bucket.is_some() => {
+                let bucket = declared.iter().find(|known| known.needs == Needs::Bucket);
+                let name = bucket.map_or(one.name, |known| known.name);
+                format!("the step \"{name}\" and a [bucket] need each other")
+            }
+            [one]
+                if matches!(one.needs, Needs::TwoClusters | Needs::SecondSite)
+                    && lacks_follower =>
+            {
+                format!("the step \"{}\" needs a [follower] and a [link]", one.name)
+            }
+            all if writes && !all.iter().any(|one| one.writers != Writers::Never) => format!(
+                "the step \"index_in_background\" goes on while {} does; add one of them",
+                any_of(declared.iter().filter(|known| known.writers != Writers::Never))
+            ),
+            _ => return Ok(()),
+        };
+        Err(self.error(self.document.steps.span(), wrong))
+    }
+
+    /// Whether all that the plan has goes with the step that variants are measured in, as its experiment says.
+    pub(super) fn check_measured(
+        &self,
+        declared: &DeclaredSteps,
+        resolved: &Resolved,
+    ) -> Result<(), Error> {
+        let Some(measured) = resolved.measured_step() else { return Ok(()) };
+        let step = declared.iter().find(|step| step.name == measured.name);
+        let checked = step.map_or(Ok(()), |step| (step.check)(resolved));
+        checked.map_err(|why| self.error(self.document.steps.span(), why))
+    }
+}
+
+fn has(steps: &[Step], name: &str) -> bool {
+    steps.iter().any(|step| step.name() == name)
+}
+
+fn measured(step: &DeclaredStep, options: BTreeMap<&'static str, u32>) -> Measured {
+    let measured = Measured { name: step.name, options, spoils_indices: false };
+    Measured { spoils_indices: (step.spoils_indices)(&measured), ..measured }
+}
+
+/// `"a", "b" or "c"`.
+fn any_of<'a>(steps: impl Iterator<Item = &'a &'static DeclaredStep>) -> String {
+    let mut names: Vec<String> = steps.map(|step| format!("\"{}\"", step.name)).collect();
+    let last = names.pop().unwrap_or_default();
+    match names.is_empty() {
+        true => last,
+        false => format!("{} or {last}", names.join(", ")),
+    }
+}
+
+/// The options of a step; none where no step has the name.
+fn options_of(declared: &DeclaredSteps, name: &str) -> Vec<&'static str> {
+    if name == Step::BEFORE[2] {
+        return BACKGROUND.to_vec();
+    }
+    if let Some(action) = ACTIONS.iter().find(|action| action.name == name) {
+        return action.options.to_vec();
+    }
+    let step = declared.iter().find(|step| step.name == name);
+    step.map_or(Vec::new(), |step| step.options.iter().map(|option| option.name).collect())
+}
+
+/// The name of every step.
+fn names(declared: &DeclaredSteps) -> Vec<&'static str> {
+    let mut names = Step::BEFORE.to_vec();
+    for step in declared {
+        names.extend((step.needs == Needs::Bucket).then_some(Step::FILL));
+        names.push(step.name);
+    }
+    names.push(Step::VERIFY);
+    names.extend(ACTIONS.map(|action| action.name));
+    names
+}
+
+impl StepText<'_> {
+    fn meaning(&self, declared: &DeclaredSteps, around: Around<'_>) -> Result<Meaning, Error> {
+        if let Some(action) = ACTIONS.iter().find(|action| action.name == self.name) {
+            return (action.read)(self, around).map(Meaning::Action);
+        }
+        if let Some(step) = declared.iter().find(|step| step.name == self.name) {
+            return self.measured(step, around.leader).map(Meaning::Step);
+        }
+        Ok(Meaning::Step(match self.name {
+            "start" => Step::Start,
+            "index" => Step::Index,
+            "index_in_background" => Step::IndexInBackground(self.background()?),
+            Step::FILL => Step::Fill,
+            Step::VERIFY => Step::Verify,
+            name => {
+                return Err(self.wrong(unknown("unknown step", name, "Steps", &names(declared))));
+            }
+        }))
+    }
+
+    fn measured(&self, step: &DeclaredStep, leader: Cluster) -> Result<Step, Error> {
+        let mut options = BTreeMap::new();
+        for option in step.options {
+            let Some(value) = self.whole(option.name)? else { continue };
+            let (what, bounds) = (option.bounds)(leader);
+            options.insert(option.name, self.plan.number(&what, &value, bounds)?);
+        }
+        Ok(Step::Measure(measured(step, options)))
+    }
+
+    fn background(&self) -> Result<Background, Error> {
+        let rate = self.whole("documents_per_s")?.ok_or_else(|| {
+            let example = "{ index_in_background = { documents_per_s = 80_000 } }";
+            self.wrong(format!("say how many documents a second, as {example}"))
+        })?;
+        let background = Background {
+            documents_per_s: self.plan.number("documents_per_s", &rate, DOCUMENTS_PER_S)?,
+            updates_in_1000: self.in_1000("updates")?,
+            deletes_in_1000: self.in_1000("deletes")?,
+            full: self.full(&FULL_BACKGROUND)?.map(|full| full.runs()).transpose()?,
+        };
+        if background.full.is_some() && background.changes() {
+            let message = "what is written at a full rate exists only as a number, and is never changed; take updates and \
+                           deletes out, or full";
+            return Err(self.wrong(message));
+        }
+        Ok(background)
+    }
+
+    fn runs(&self) -> Result<Runs, Error> {
+        let rate = self.whole("documents_per_s")?;
+        let rate = rate.ok_or_else(|| self.wrong("say in full how many documents_per_s"))?;
+        let size = match self.text("document_size")? {
+            Some(text) => {
+                let bytes = self.plan.unit(&text, parse_size)?;
+                let show = |bytes: &u64| show_size_setting(*bytes);
+                self.plan.within("document_size", &text, &bytes, &DOCUMENT_SIZES, show)?;
+                Some(bytes)
+            }
+            None => None,
+        };
+        Ok(Runs {
+            documents_per_s: self.plan.number("documents_per_s", &rate, DOCUMENTS_PER_S)?,
+            document_bytes: size,
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! Test beds: the machines and lines of a published experiment, as parameters of the virtual world. Every plan that
+//! repeats an experiment of the same bed names it, so that one set of parameters answers for all its rows.
+
+use serde::Deserialize;
+
+use super::parameters::parameters;
+use crate::choices::unknown;
+use crate::diagnostic::Diagnostic;
+use crate::error::Error;
+use crate::plan::document::Parameters;
+use crate::plan::parameter::{Parameter, Scope};
+
+/// A test bed inside the program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TestBed {
+    /// Name, as plans write it.
+    pub(super) name: &'static str,
+    /// The whole file.
+    text: &'static str,
+}
+
+/// The file `plans/test-beds/NAME.toml`.
+macro_rules! bed {
+    ($name:literal) => {
+        TestBed {
+            name: $name,
+            text: include_str!(concat!("../../../../../plans/test-beds/", $name, ".toml")),
+        }
+    };
+}
+
+/// One line for each file in `plans/test-beds/`.
+const BEDS: [TestBed; 5] = [
+    bed!("aws-2019"),
+    bed!("aws-2019-small"),
+    bed!("code-search-2013"),
+    bed!("couchbase-2020"),
+    bed!("gce-2017"),
+];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(rename = "virtual")]
+    parameters: Parameters,
+}
+
+pub(super) fn test_bed(name: &str) -> Option<&'static TestBed> {
+    BEDS.iter().find(|bed| bed.name == name)
+}
+
+pub(super) fn unknown_test_bed(name: &str) -> String {
+    unknown("no test bed is called", name, "Test beds", &BEDS.map(|bed| bed.name))
+}
+
+impl TestBed {
+    /// Its parameters. A test holds that those of the bundled are right.
+    pub(super) fn parameters(&self) -> Result<Vec<Parameter>, Error> {
+        let origin = format!("plans/test-beds/{}.toml", self.name);
+        let document: Document = toml::from_str(self.text)
+            .map_err(|error| Box::new(Diagnostic::from_toml(&origin, self.text, &error)))?;
+        parameters(Scope::Everywhere, &document.parameters, |span, message| {
+            Error::Plan(Box::new(Diagnostic::new(&origin, self.text, span, message)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_listed_and_right() {
+        assert!(BEDS.is_sorted_by_key(|bed| bed.name));
+        for bed in BEDS {
+            assert!(!bed.parameters().unwrap().is_empty(), "{}", bed.name);
+        }
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/test-beds");
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), BEDS.len());
+    }
+
+    #[test]
+    fn an_unknown_one_is_told_which_there_are() {
+        let said = unknown_test_bed("aws-2018");
+        assert!(said.contains("did you mean \"aws-2019\""), "{said}");
+    }
+}

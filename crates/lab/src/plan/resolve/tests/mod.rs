@@ -1,0 +1,415 @@
+//! Plans as they are resolved, and what is said of those that are wrong.
+
+mod following;
+mod load;
+
+use std::time::Duration;
+
+use record::names::did_you_mean;
+use record::units::parse_size;
+
+use crate::corpus::{Corpus, Source};
+use crate::error::Error;
+use crate::plan::file::Plan;
+use crate::plan::resolved::Resolved;
+use crate::plan::step::Step;
+
+const KNOWN: [&str; 4] = [
+    "ccr.indices.recovery.chunk_size",
+    "ccr.indices.recovery.max_bytes_per_sec",
+    "ccr.indices.recovery.max_concurrent_file_chunks",
+    "narrows.recovery.scheduler",
+];
+
+fn check(name: &str, value: &str) -> Result<(), String> {
+    if !KNOWN.contains(&name) {
+        return Err(format!("no setting is called \"{name}\"{}", did_you_mean(name, KNOWN)));
+    }
+    if name.ends_with("chunk_size") {
+        parse_size(value).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// A plan of this test alone, so that the messages below do not move when a bundled one changes.
+const TEXT: &str = include_str!("test_plan.toml");
+
+/// Resolves a plan with the steps that there are.
+fn resolve(
+    text: &str,
+    scale: f64,
+    check: impl Fn(&str, &str) -> Result<(), String>,
+) -> Result<Resolved, Error> {
+    Plan::parse("my.toml", text)?.resolve(scale, crate::experiments::STEPS, check)
+}
+
+fn resolved() -> Resolved {
+    resolve(TEXT, 0.01, check).unwrap()
+}
+
+/// The names of a plan's steps.
+fn names(plan: &Resolved) -> Vec<&'static str> {
+    plan.steps.iter().map(Step::name).collect()
+}
+
+/// What is said when `from` in the bundled plan becomes `to`.
+fn said(from: &str, to: &str) -> String {
+    assert!(TEXT.contains(from), "{from}");
+    resolve(&TEXT.replacen(from, to, 1), 1.0, check).unwrap_err().to_string()
+}
+
+#[test]
+fn remote_recovery_is_the_published_experiment() {
+    let plan = resolved();
+    assert_eq!(names(&plan), ["start", "index", "recover", "verify"]);
+    assert_eq!((plan.leader.nodes, plan.follower.unwrap().nodes), (3, 3));
+    let index = &plan.indices[0];
+    assert_eq!((index.shards, index.replicas, index.documents.clone()), (3, 0, 0..25_000));
+    let link = plan.link.unwrap();
+    assert_eq!(link.rtt, Duration::from_millis(100));
+    assert_eq!(link.rate_bytes_per_s, 125_000_000);
+    assert_eq!(plan.corpus.as_ref().unwrap().source, Source::Generated(Corpus::Geopoint));
+    assert_eq!(plan.corpus.as_ref().unwrap().documents, 25_000);
+    let rows: Vec<(&str, Option<f64>)> = plan
+        .variants
+        .iter()
+        .map(|v| (v.name.as_str(), v.published.as_ref().and_then(|row| row.seconds)))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("64 KB x 1", Some(14384.9)),
+            ("1 MB x 1", Some(844.368)),
+            ("5 MB x 1", Some(287.406)),
+            ("1 MB x 5", Some(73.301)),
+            ("adaptive", None),
+        ]
+    );
+    let bytes = plan.variants.iter().filter_map(|v| v.published.as_ref()?.bytes);
+    assert!(bytes.eq([5_261_334_938; 4]));
+}
+
+#[test]
+fn a_replica_needs_one_cluster_and_a_follower_needs_two() {
+    insta::assert_snapshot!(said("\"recover\", ", "\"add_replica\", "), @r#"
+    my.toml:7:28: add_replica needs nodes of the same cluster across the link; write joins = "leader" below [follower]
+      |
+    7 | steps = ["start", "index", "add_replica", "verify"]
+      |                            ^^^^^^^^^^^^^
+    "#);
+    let joins = |cluster: &str| format!("[follower]\njoins = \"{cluster}\"");
+    insta::assert_snapshot!(said("[follower]", &joins("leader")), @r#"
+    my.toml:7:28: this step needs two clusters; take joins out of [follower], or use add_replica
+      |
+    7 | steps = ["start", "index", "recover", "verify"]
+      |                            ^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(said("[follower]", &joins("other")), @r#"
+    my.toml:16:9: the follower's nodes can join "leader" alone
+       |
+    16 | joins = "other"
+       |         ^^^^^^^
+    "#);
+}
+
+#[test]
+fn settings_are_merged_and_the_variants_go_before() {
+    let plan = resolved();
+    for variant in &plan.variants {
+        assert_eq!(variant.settings["ccr.indices.recovery.max_bytes_per_sec"], "-1");
+    }
+    let five = &plan.variants[3].settings;
+    assert_eq!(five["ccr.indices.recovery.chunk_size"], "1mb");
+    assert_eq!(five["ccr.indices.recovery.max_concurrent_file_chunks"], "5");
+    assert_eq!(five["narrows.recovery.scheduler"], "parallel_files");
+    let text = TEXT.replacen(
+        "\"narrows.recovery.scheduler\" = \"adaptive\"",
+        "\"ccr.indices.recovery.max_bytes_per_sec\" = \"40mb\"",
+        1,
+    );
+    let plan = resolve(&text, 1.0, check).unwrap();
+    let throttle =
+        |at: usize| &plan.variants[at].settings["ccr.indices.recovery.max_bytes_per_sec"];
+    assert_eq!((throttle(0).as_str(), throttle(4).as_str()), ("-1", "40mb"));
+}
+
+#[test]
+fn scale_multiplies_documents_and_leaves_at_least_one() {
+    assert_eq!(resolve(TEXT, 1e-9, check).unwrap().corpus.unwrap().documents, 1);
+    for bad in [0.0, -1.0, f64::NAN, 2e6] {
+        assert!(matches!(resolve(TEXT, bad, check), Err(Error::Scale { .. })), "{bad}");
+    }
+    insta::assert_snapshot!(resolve(TEXT, 0.0, check).unwrap_err(), @"scale 0 is out of range; give a number above 0 and at most 1000000, for example 0.1");
+}
+
+#[test]
+fn keys_are_checked() {
+    insta::assert_snapshot!(said("[leader]\nnodes = 3", "leader = 3"), @r"
+    my.toml:12:10: invalid type: integer 3, expected a table
+       |
+    12 | leader = 3
+       |          ^
+    ");
+    insta::assert_snapshot!(said("rtt = ", "rt = "), @r#"
+    my.toml:19:1: unknown key "rt"; did you mean "rtt" or "rate"? Keys here: rtt, rate, window
+       |
+    19 | rt = "100ms"
+       | ^^
+    "#);
+    insta::assert_snapshot!(said("laps = 1", "laps = 1\nnonsense = 2"), @r#"
+    my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, bucket, operation, load, fault, test_bed, virtual, node_settings, settings, variant
+      |
+    9 | nonsense = 2
+      | ^^^^^^^^
+    "#);
+    insta::assert_snapshot!(said("seed = 42", ""), @r#"
+    my.toml:4:1: the key "seed" is missing here
+      |
+    4 | name = "remote-recovery"
+      | ^
+    "#);
+    insta::assert_snapshot!(said("laps = 1", "laps = \"1\""), @r#"
+    my.toml:8:8: invalid type: string "1", expected a whole number
+      |
+    8 | laps = "1"
+      |        ^^^
+    "#);
+    insta::assert_snapshot!(said("laps = 1", "laps ="), @r"
+    my.toml:8:7: string values must be quoted, expected literal string
+      |
+    8 | laps =
+      |       ^
+    ");
+    insta::assert_snapshot!(said("steps = [", "steps = [3, "), @r#"
+    my.toml:7:10: a step is a name or a table, found integer
+      |
+    7 | steps = [3, "start", "index", "recover", "verify"]
+      |          ^
+    "#);
+    insta::assert_snapshot!(said("[follower]", "[folower]"), @r#"
+    my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, bucket, operation, load, fault, test_bed, virtual, node_settings, settings, variant
+       |
+    15 | [folower]
+       |  ^^^^^^^
+    "#);
+    insta::assert_snapshot!(said("[link]\n", "[link.extra]\n"), @r#"
+    my.toml:18:7: unknown key "extra". Keys here: rtt, rate, window
+       |
+    18 | [link.extra]
+       |       ^^^^^
+    "#);
+}
+
+#[test]
+fn values_are_checked() {
+    insta::assert_snapshot!(said("rtt = \"100ms\"", "rtt = \"100\""), @r#"
+    my.toml:19:7: "100" is not a time; write a number with micros, ms, s, m, h or d, for example 100ms
+       |
+    19 | rtt = "100"
+       |       ^^^^^
+    "#);
+    insta::assert_snapshot!(said("rtt = \"100ms\"", "rtt = \"5m\""), @r#"
+    my.toml:19:7: rtt is out of range; give 0s to 60s
+       |
+    19 | rtt = "5m"
+       |       ^^^^
+    "#);
+    insta::assert_snapshot!(said("rate = \"1gbit\"", "rate = \"10bit\""), @r#"
+    my.toml:20:8: rate is out of range; give 8kbit to 1000gbit
+       |
+    20 | rate = "10bit"
+       |        ^^^^^^^
+    "#);
+    insta::assert_snapshot!(said("sample = \"100ms\"", "sample = \"0s\""), @r#"
+    my.toml:9:10: sample is out of range; give 1ms to 3600s
+      |
+    9 | sample = "0s"
+      |          ^^^^
+    "#);
+    insta::assert_snapshot!(said("[leader]\nnodes = 3", "[leader]\nnodes = 0"), @r"
+    my.toml:13:9: nodes is out of range; give 1 to 64
+       |
+    13 | nodes = 0
+       |         ^
+    ");
+    insta::assert_snapshot!(said("replicas = 0", "replicas = 3"), @r"
+    my.toml:32:12: replicas on 3 leader nodes is out of range; give 0 to 2
+       |
+    32 | replicas = 3              # the published 64 KB row had 1; all others 0
+       |            ^
+    ");
+    insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
+    my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers" or "restore"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, load, follow, fill, move, verify, auto_follow, stop_indexing, wait, wait_for_documents, wait_for_lag, fault, restart_at_random, stop_restarts
+      |
+    7 | steps = ["start", "index", "recovery", "verify"]
+      |                            ^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(said("name = \"geopoint\"", "name = \"http-logs\""), @r#"
+    my.toml:24:8: no corpus is called "http-logs"; did you mean "http_logs"? Corpora: geopoint, http_logs, pmc, nginx; or give a .json, .json.gz or .json.zst file
+       |
+    24 | name = "http-logs"
+       |        ^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(said("name = \"remote-recovery\"", "name = \"Mine\""), @r#"
+    my.toml:4:8: a plan's name has lower-case letters, digits and hyphens only
+      |
+    4 | name = "Mine"
+      |        ^^^^^^
+    "#);
+    insta::assert_snapshot!(said("name = \"1 MB x 1\"", "name = \"64 KB x 1\""), @r#"
+    my.toml:50:8: each variant has a name of its own; this one is empty or taken
+       |
+    50 | name = "64 KB x 1"
+       |        ^^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn settings_are_checked_by_the_caller() {
+    insta::assert_snapshot!(said("recovery.scheduler", "recovery.sheduler"), @r#"
+    my.toml:47:1: no setting is called "narrows.recovery.sheduler"; did you mean "narrows.recovery.scheduler"?
+       |
+    47 | "narrows.recovery.sheduler" = "sequential"
+       | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(said("chunk_size\" = \"64kb\"", "chunk_size\" = \"64 apples\""), @r#"
+    my.toml:45:1: "64 apples" is not a size; write a number with b, kb, mb, gb or tb, for example 1mb
+       |
+    45 | "ccr.indices.recovery.chunk_size" = "64 apples"
+       | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(said("chunk_size\" = \"64kb\"", "chunk_size\" = [64]"), @r#"
+    my.toml:45:37: a setting is a string, a number, true or false, found an array
+       |
+    45 | "ccr.indices.recovery.chunk_size" = [64]
+       |                                     ^^^^
+    "#);
+    insta::assert_snapshot!(said("\"ccr.indices.recovery.max_bytes_per_sec\"", "ccr.indices.recovery.max_bytes_per_sec"), @r#"
+    my.toml:37:1: a setting is a string, a number, true or false, found a table; put a dotted name in quotes
+       |
+    37 | ccr.indices.recovery.max_bytes_per_sec = "-1"
+       | ^^^
+    "#);
+}
+
+/// As [`said`], the message alone: first line, without the place.
+#[track_caller]
+fn message(from: &str, to: &str, place: &str) -> String {
+    let said = said(from, to);
+    let first = said.lines().next().unwrap();
+    assert!(first.starts_with(&format!("my.toml:{place}: ")), "{said}");
+    first[format!("my.toml:{place}: ").len()..].to_owned()
+}
+
+#[test]
+fn steps_with_options_are_checked() {
+    let verify = ", \"verify\"]";
+    let step = |to: &str, place: &str| message(verify, &format!(", {to}]"), place);
+    assert_eq!(
+        step("{ recover_peers = { restrat = 4 } }", "7:39"),
+        "the step \"recover_peers\" has no option \"restrat\"; did you mean \"restart\"? Options: restart"
+    );
+    assert_eq!(
+        step("{ recover_peers = { restart = 3 } }", "7:39"),
+        "restart on 3 nodes, of which the first stays up is out of range; give 1 to 2"
+    );
+    assert_eq!(
+        step("{ verify = { x = 1 } }", "7:39"),
+        "the step \"verify\" has no options, found \"x\""
+    );
+    assert!(
+        step("{ a = 1, b = 2 }", "7:39").starts_with("a step is a name, or a table of one name")
+    );
+    assert!(step("\"index_in_background\"", "7:39").starts_with("say how many documents a second"));
+    assert_eq!(step("\"index\"", "7:39"), "the step \"index\" stands here twice");
+    assert_eq!(
+        step("\"recover_peers\"", "7:9"),
+        "a plan has the step \"recover\" or \"recover_peers\", not both"
+    );
+    let rate = "{ index_in_background = { documents_per_s = 80_000 } }";
+    let plan = TEXT.replacen(verify, &format!(", {rate}]"), 1);
+    let plan = resolve(&plan, 1.0, check).unwrap();
+    assert_eq!(plan.background().unwrap().documents_per_s, 80_000);
+    assert!(plan.spoils_indices());
+    let no_link = message("[link]\nrtt = \"100ms\"\nrate = \"1gbit\"\n", "", "7:9");
+    assert_eq!(no_link, "the step \"recover\" needs a [follower] and a [link]");
+}
+
+#[test]
+fn parameters_of_the_virtual_world_are_checked() {
+    let link = "[settings]\n";
+    let table = |entry: &str| format!("[virtual]\n{entry}\n[settings]\n");
+    let said = |entry: &str, place: &str| message(link, &table(entry), place);
+    let unknown = said("\"disk.schedular\" = { value = \"cfq\", source = \"x\" }", "35:1");
+    assert!(unknown.contains("did you mean \"disk.scheduler\""), "{unknown}");
+    let range = said("\"link.loss\" = { value = 0.5, source = \"x\" }", "35:25");
+    assert!(range.contains("Share of the segments") && range.contains("0 to 0.1"), "{range}");
+    assert_eq!(
+        said("\"link.loss\" = { value = 0.1 }", "35:15"),
+        "the key \"source\" is missing here"
+    );
+    assert_eq!(
+        said("\"link.loss\" = { value = 0.1, source = \" \" }", "35:39"),
+        "say where the value comes from"
+    );
+    let leader =
+        "[leader]\nnodes = 3\n[leader.virtual]\n\"link.loss\" = { value = 0, source = \"x\" }";
+    let own = message("[leader]\nnodes = 3", leader, "15:1");
+    assert_eq!(own, "the link belongs to no cluster; write this in [virtual]");
+}
+
+#[test]
+fn an_index_has_settings_of_its_own() {
+    let with = |line: &str| TEXT.replacen("[settings]\n", &format!("{line}\n\n[settings]\n"), 1);
+    let text = with("settings = { \"index.priority\" = 7 }");
+    let plan = resolve(&text, 1.0, |_, _| Ok(())).unwrap();
+    let settings: Vec<_> = plan.indices[0].settings.iter().collect();
+    assert_eq!(settings, [(&"index.priority".to_owned(), &"7".to_owned())]);
+    let refused = |line: &str| resolve(&with(line), 1.0, |_, _| Ok(())).unwrap_err().to_string();
+    let shards = refused("settings = { \"index.number_of_shards\" = 2 }");
+    assert!(shards.contains("write shards and replicas beside the index's name"), "{shards}");
+    let cluster = refused("settings = { \"transport.compress\" = true }");
+    assert!(cluster.contains("settings that begin with index."), "{cluster}");
+}
+
+#[test]
+fn indices_share_the_corpus() {
+    let two = "share = 0.25\nfull = { documents = 1_000, bytes = \"1mb\", segments = 6 }\n\n\
+               [[index]]\nname = \"other\"\nshards = 1\nreplicas = 1\nshare = 0.75\n\n[settings]\n";
+    let text = TEXT.replacen("[settings]\n", two, 1);
+    let plan = resolve(&text, 0.5, check).unwrap();
+    assert_eq!(plan.index_names(), "leader,other");
+    assert_eq!((plan.shards(), plan.full_bytes()), (4, None));
+    let documents: Vec<_> = plan.indices.iter().map(|index| index.documents.clone()).collect();
+    assert_eq!(documents, [0..312_500, 312_500..1_250_000]);
+    let full = plan.indices[0].full.unwrap();
+    assert_eq!((full.documents, full.bytes, full.segments), (500, 512 << 10, 6));
+    let more = message("[settings]\n", &two.replace("0.75", "0.8"), "38:8");
+    assert_eq!(more, "the shares of the indices sum to 1.0500; give at most 1");
+    let none = message("[settings]\n", &two.replace("share = 0.75\n", ""), "38:8");
+    assert_eq!(none, "of several indices each says its share of the corpus, 0 to 1");
+    let taken = message("[settings]\n", &two.replace("other", "leader"), "38:8");
+    assert_eq!(taken, "each index has a name of its own; this one is empty or taken");
+}
+
+#[test]
+fn published_rows_are_checked() {
+    insta::assert_snapshot!(said("file = \"remote-recovery\"", "file = \"remote\""), @r#"
+    my.toml:43:22: no published figures are called "remote"; did you mean "remote-recovery"? Files: dcp, remote-recovery, replica-selection, shard-recovery
+       |
+    43 | published = { file = "remote", match = { track = "geopoint", chunk_size = "64kb", max_concurrent_file_chunks = 1 } }
+       |                      ^^^^^^^^
+    "#);
+    insta::assert_snapshot!(said("track = \"geopoint\", chunk_size", "trak = \"geopoint\", chunk_size"), @r#"
+    my.toml:43:51: the published figures have no column "trak"; did you mean "track"? Columns: experiment, track, shards, replicas, primary_bytes_gb, chunk_size, max_concurrent_file_chunks, smart_file_fetch, compress, java, commit_or_pr, recovery_seconds, note
+       |
+    43 | published = { file = "remote-recovery", match = { trak = "geopoint", chunk_size = "64kb", max_concurrent_file_chunks = 1 } }
+       |                                                   ^^^^
+    "#);
+    insta::assert_snapshot!(said("track = \"geopoint\", chunk_size = \"64kb\"", "track = \"http_logs\", chunk_size = \"1mb\""), @r#"
+    my.toml:43:49: no published row has these values together; leave "published" out where there is none
+       |
+    43 | published = { file = "remote-recovery", match = { track = "http_logs", chunk_size = "1mb", max_concurrent_file_chunks = 1 } }
+       |                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+}

@@ -1,0 +1,115 @@
+//! Values wherever they stand: numbers within bounds, texts with units, settings.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use record::units::parse_duration;
+use toml::Spanned;
+
+use crate::error::Error;
+use crate::plan::document::Values;
+use crate::plan::file::Plan;
+use crate::plan::scalar;
+
+impl Plan {
+    /// A whole number within bounds.
+    pub(super) fn number<T: TryFrom<i64>>(
+        &self,
+        what: &str,
+        value: &Spanned<i64>,
+        bounds: RangeInclusive<i64>,
+    ) -> Result<T, Error> {
+        self.within(what, value, value.get_ref(), &bounds, |n| n.to_string())?;
+        T::try_from(*value.get_ref())
+            .map_err(|_| unreachable!("the bounds of {what} fit the type that it is read into"))
+    }
+
+    /// A number of documents within bounds, multiplied by the scale; at least one.
+    pub(super) fn scaled(
+        &self,
+        what: &str,
+        value: &Spanned<i64>,
+        bounds: RangeInclusive<i64>,
+        scale: f64,
+    ) -> Result<u64, Error> {
+        Ok(scaled(self.number(what, value, bounds)?, scale))
+    }
+
+    /// That `value`, written at `place`, is within `bounds`; the message shows those with `show`.
+    pub(super) fn within<T: PartialOrd, P>(
+        &self,
+        what: &str,
+        place: &Spanned<P>,
+        value: &T,
+        bounds: &RangeInclusive<T>,
+        show: impl Fn(&T) -> String,
+    ) -> Result<(), Error> {
+        if bounds.contains(value) {
+            return Ok(());
+        }
+        let (least, most) = (show(bounds.start()), show(bounds.end()));
+        let message = format!("{what} is out of range; give {least} to {most}");
+        Err(self.error(place.span(), message))
+    }
+
+    /// A text with a unit.
+    pub(super) fn unit<T, E: Display>(
+        &self,
+        value: &Spanned<String>,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<T, Error> {
+        parse(value.get_ref()).map_err(|error| self.error(value.span(), error.to_string()))
+    }
+
+    /// A time within bounds.
+    pub(super) fn time(
+        &self,
+        what: &str,
+        text: &Spanned<String>,
+        bounds: &RangeInclusive<Duration>,
+    ) -> Result<Duration, Error> {
+        let time = self.unit(text, parse_duration)?;
+        self.within(what, text, &time, bounds, |time| format!("{time:?}"))?;
+        Ok(time)
+    }
+
+    /// Settings as texts, each checked by whoever knows it.
+    pub(super) fn settings(
+        &self,
+        settings: &Values,
+        check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
+    ) -> Result<BTreeMap<String, String>, Error> {
+        let texts = self.texts(settings, "a setting")?;
+        for (name, value) in settings {
+            // Name and value together: only the check knows which of the two is wrong.
+            check_setting(name.get_ref(), &texts[name.get_ref()])
+                .map_err(|why| self.error(name.span().start..value.span().end, why))?;
+        }
+        Ok(texts)
+    }
+
+    /// Strings, numbers and booleans as texts.
+    pub(super) fn texts(
+        &self,
+        values: &Values,
+        what: &str,
+    ) -> Result<BTreeMap<String, String>, Error> {
+        let text = |(name, value): (&Spanned<String>, &Spanned<toml::Value>)| {
+            let text = scalar::text(value.get_ref()).map_err(|found| {
+                let hint = if found == "a table" { "; put a dotted name in quotes" } else { "" };
+                let message =
+                    format!("{what} is a string, a number, true or false, found {found}{hint}");
+                self.error(value.span(), message)
+            })?;
+            Ok((name.get_ref().clone(), text))
+        };
+        values.iter().map(text).collect()
+    }
+}
+
+/// A whole number, multiplied by the scale; at least one.
+pub(super) fn scaled(whole: u64, scale: f64) -> u64 {
+    ((whole as f64 * scale).round() as u64).max(1)
+}

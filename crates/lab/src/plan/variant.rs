@@ -1,0 +1,31 @@
+//! A variant of a plan: one combination of settings.
+
+use std::collections::BTreeMap;
+
+use super::fault::Fault;
+use super::load::LoadUse;
+use super::parameter::Parameter;
+use super::published::Published;
+
+/// One combination of settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant {
+    /// Name, unique in the plan.
+    pub name: String,
+    /// Settings by their names: the plan's, overridden by the variant's own.
+    pub settings: BTreeMap<String, String>,
+    /// Parameters of the virtual world: the plan's, then its clusters', then the variant's. The last one counts.
+    pub parameters: Vec<Parameter>,
+    /// Names of the parameters that are this variant's own.
+    pub own_parameters: Vec<String>,
+    /// The published row to compare with.
+    pub published: Option<Published>,
+    /// The variant that this one is compared with; the plan's first where none is named. `beside` in a plan's file.
+    pub baseline: Option<String>,
+    /// Replicas of every index, in place of what the index says.
+    pub replicas: Option<u32>,
+    /// The load that is sent, where the plan sends one.
+    pub load: Option<LoadUse>,
+    /// Faults of nodes or the link while the load is sent.
+    pub faults: Vec<Fault>,
+}

@@ -1,0 +1,78 @@
+//! A run: its plan, its clusters and its record.
+
+use bytes::Bytes;
+use clusters::Clusters;
+use record::{Line, ShardDigest, Writer};
+use serde_json::Value;
+use world::Env;
+
+use super::journal::Journal;
+use super::watch::Watch;
+use crate::error::Error;
+use crate::plan::{CorpusUse, Resolved, Variant};
+
+/// A plan being run on clusters that were started.
+pub(crate) struct Runner<'a> {
+    pub(crate) env: Env,
+    pub(crate) plan: &'a Resolved,
+    pub(crate) clusters: &'a mut dyn Clusters,
+    pub(crate) journal: Journal<'a>,
+    pub(crate) watch: &'a dyn Watch,
+    /// What the leader's primaries held once they were filled.
+    pub(crate) held: Vec<ShardDigest>,
+}
+
+impl<'a> Runner<'a> {
+    /// A run whose record begins now.
+    pub(crate) fn new(
+        env: &Env,
+        plan: &'a Resolved,
+        clusters: &'a mut dyn Clusters,
+        writer: &'a mut Writer,
+        watch: &'a dyn Watch,
+    ) -> Self {
+        let (env, journal) = (env.clone(), Journal::new(env, writer));
+        Runner { env, plan, clusters, journal, watch, held: Vec::new() }
+    }
+
+    /// What is indexed. A plan that comes here has it: buckets have an experiment of their own.
+    pub(crate) fn corpus(&self) -> &'a CorpusUse {
+        self.plan.corpus.as_ref().expect("a plan without a bucket has a corpus")
+    }
+
+    /// Whether the indices are loaded by their sizes.
+    pub(crate) fn loads_sizes(&self) -> bool {
+        self.clusters.is_virtual() && self.plan.full_bytes().is_some()
+    }
+
+    /// Whether each variant needs the indices anew. Where they are loaded at once, every variant has clusters of its own,
+    /// too: connections keep the windows that they were opened with, and nothing of one variant reaches the next.
+    pub(crate) fn fills_anew(&self) -> bool {
+        self.plan.spoils_indices() || self.loads_sizes()
+    }
+
+    /// Writes a sentence into the record, and tells it to the watcher.
+    pub(crate) fn note(&self, variant: Option<&Variant>, text: &str) -> Result<(), Error> {
+        self.watch.note(text);
+        let variant = variant.map(|variant| variant.name.clone());
+        self.journal.line(&Line::Note { t_ms: self.journal.t_ms(), variant, text: text.to_owned() })
+    }
+
+    /// Asks a cluster; its answer as JSON.
+    pub(crate) async fn ask(
+        &self,
+        cluster: &str,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Error> {
+        let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
+        Ok(self.clusters.request(cluster, method, path, body).await?.json()?)
+    }
+
+    /// Whether a cluster is one of the embedded engine, by its own word.
+    pub(crate) async fn is_embedded(&self, cluster: &str) -> Result<bool, Error> {
+        let root = self.ask(cluster, "GET", "/", None).await?;
+        Ok(root["version"]["distribution"] == "narrows")
+    }
+}

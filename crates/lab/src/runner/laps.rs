@@ -1,0 +1,163 @@
+//! Laps and variants: an experiment's four steps, and the loop that takes it through them.
+
+use async_trait::async_trait;
+use record::Row;
+
+use super::background::BackgroundWriters;
+use super::base::Runner;
+use super::topology::topology;
+use crate::error::Error;
+use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Variant, Writers};
+
+/// One variant in one lap.
+pub(crate) struct Turn<'a> {
+    pub(crate) variant: &'a Variant,
+    pub(crate) lap: u32,
+}
+
+/// An experiment on clusters. For each variant and lap it prepares the leader, measures, verifies what was copied, and
+/// clears away what the next variant must not find.
+#[async_trait(?Send)]
+pub(crate) trait Experiment {
+    /// Its step, as plans know it.
+    fn step(&self) -> &'static DeclaredStep;
+
+    /// Refuses clusters that lack what it needs, before anything is done to them.
+    fn check_clusters(&self, _run: &Runner<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Has the leader hold what is to be copied. Called before each variant where a variant leaves the indices other than
+    /// it found them; otherwise once for all, without a variant.
+    async fn prepare(
+        &mut self,
+        run: &mut Runner<'_>,
+        variant: Option<&Variant>,
+    ) -> Result<(), Error> {
+        run.fill_leader(variant).await?;
+        run.held = run.digest_leader(variant).await?;
+        Ok(())
+    }
+
+    /// Measures a variant. Writers in the background have begun already, unless the step declares [`Writers::Later`].
+    async fn measure(
+        &mut self,
+        run: &mut Runner<'_>,
+        turn: &Turn<'_>,
+        writers: Option<&BackgroundWriters>,
+    ) -> Result<Row, Error>;
+
+    /// Compares what was copied with what the leader holds; the row says what was found.
+    async fn verify(
+        &mut self,
+        run: &mut Runner<'_>,
+        turn: &Turn<'_>,
+        writers: Option<&BackgroundWriters>,
+        row: &mut Row,
+    ) -> Result<(), Error> {
+        // A cluster of its own has copied what the leader held before the writers began.
+        let writers = writers.filter(|_| self.step().needs != Needs::TwoClusters);
+        run.verify(turn, writers, row).await
+    }
+
+    /// Removes what the next variant must not find on a leader that keeps its indices.
+    async fn clear_away(&mut self, _run: &mut Runner<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Runner<'_> {
+    /// Works through the plan. Rows are in the record as soon as they are known; what is returned are all of
+    /// them. A variant whose copy is not right is an error, after its row was written.
+    pub(crate) async fn run(
+        &mut self,
+        experiment: Option<Box<dyn Experiment>>,
+    ) -> Result<Vec<Row>, Error> {
+        let Some(mut experiment) = experiment else {
+            self.fill_leader(None).await?;
+            return Ok(Vec::new());
+        };
+        experiment.check_clusters(self)?;
+        let anew = self.fills_anew();
+        if !anew {
+            experiment.prepare(self, None).await?;
+        }
+        let plan = self.plan;
+        let (mut rows, mut left_out) = (Vec::new(), None);
+        for lap in 1..=plan.laps {
+            // Variants of a lap are compared on the same hosts; the next lap has others of the same kind.
+            if let Some(controls) = self.clusters.virtual_controls().filter(|_| lap > 1) {
+                controls.renew_hosts();
+            }
+            for variant in &plan.variants {
+                if self.loads_sizes() && !rows.is_empty() {
+                    self.clusters.stop().await;
+                    self.clusters.start(&topology(plan)).await?;
+                }
+                if anew {
+                    experiment.prepare(self, Some(variant)).await?;
+                }
+                match self.turn(&mut *experiment, &Turn { variant, lap }).await {
+                    Ok(row) => rows.push(row),
+                    Err(error @ Error::NoSetting { .. }) => {
+                        // The settings were refused, so there is no copy to delete.
+                        if anew {
+                            self.delete_indices(LEADER).await?;
+                        }
+                        self.note(Some(variant), &format!("left out: {error}"))?;
+                        left_out = Some(error);
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+                self.clear_away(&mut *experiment).await?;
+            }
+        }
+        match left_out {
+            Some(error) if rows.is_empty() => Err(error),
+            _ => Ok(rows),
+        }
+    }
+
+    /// One variant and lap: measures, verifies, and writes the row.
+    async fn turn(
+        &mut self,
+        experiment: &mut dyn Experiment,
+        turn: &Turn<'_>,
+    ) -> Result<Row, Error> {
+        let step = experiment.step();
+        let writers = self.background_writers().await?;
+        if let Some(writers) = writers.as_ref().filter(|_| step.writers == Writers::Throughout) {
+            writers.begin();
+        }
+        let measured = experiment.measure(self, turn, writers.as_ref()).await;
+        // However it ended, the writers are stopped.
+        let ended = match &writers {
+            Some(writers) => self.end_writers(turn.variant, writers).await,
+            None => Ok(()),
+        };
+        let mut row = measured?;
+        ended?;
+        let verifies = step.copies && self.plan.verifies();
+        if verifies {
+            experiment.verify(self, turn, writers.as_ref(), &mut row).await?;
+        }
+        self.journal.row(&row)?;
+        self.watch.row(&row);
+        if verifies && !row.verified {
+            return Err(Error::NotTheSame { variant: turn.variant.name.clone() });
+        }
+        Ok(row)
+    }
+
+    /// Removes what the next variant must not find.
+    async fn clear_away(&mut self, experiment: &mut dyn Experiment) -> Result<(), Error> {
+        if self.plan.follower.is_some() && !self.plan.joined {
+            self.delete_indices(FOLLOWER).await?;
+        }
+        match self.fills_anew() {
+            true => self.delete_indices(LEADER).await,
+            false => experiment.clear_away(self).await,
+        }
+    }
+}

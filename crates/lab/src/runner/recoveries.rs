@@ -1,0 +1,190 @@
+//! What a cluster says of its recoveries (`_recovery`), summed over those that count.
+
+use std::collections::BTreeMap;
+
+use record::{Limit, RecoverySample};
+use serde_json::Value;
+
+/// Which recoveries of a cluster count.
+#[derive(Clone, Debug)]
+pub(crate) enum Wanted<'a> {
+    /// Those of primaries.
+    Primaries {
+        /// How many there should be.
+        shards: u32,
+    },
+    /// Those from other copies of the same cluster.
+    Peers {
+        /// The node that receives; any without one.
+        target: Option<&'a str>,
+        /// Older ones do not count.
+        since_epoch_ms: u64,
+        /// How many there should be.
+        copies: u32,
+    },
+}
+
+impl Wanted<'_> {
+    fn count(&self) -> u32 {
+        match self {
+            Wanted::Primaries { shards } => *shards,
+            Wanted::Peers { copies, .. } => *copies,
+        }
+    }
+
+    fn is(&self, row: &Value) -> bool {
+        match self {
+            Wanted::Primaries { .. } => row["primary"] == true,
+            Wanted::Peers { target, since_epoch_ms, .. } => {
+                row["type"] == "PEER"
+                    && row["start_time_in_millis"].as_u64() >= Some(*since_epoch_ms)
+                    && target.is_none_or(|target| row["target"]["name"] == target)
+            }
+        }
+    }
+}
+
+/// The recoveries of all indices, as `_recovery` tells them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recoveries {
+    pub(crate) sample: RecoverySample,
+    /// Whether every shard knows its files.
+    pub(crate) listed: bool,
+    /// Whether every shard is complete.
+    pub(crate) done: bool,
+    /// When the last of them was complete, in milliseconds since 1970.
+    pub(crate) stopped_epoch_ms: u64,
+    /// Bytes of operations that were copied after the files.
+    pub(crate) operations_bytes: u64,
+    /// Bytes of files that were there already.
+    pub(crate) reused_bytes: u64,
+    pub(crate) refetched_chunks: u64,
+    /// What the first failing shard says.
+    pub(crate) failure: Option<String>,
+}
+
+impl Recoveries {
+    /// Reads an answer of `GET {indices}/_recovery`.
+    pub(crate) fn read(answer: &Value, wanted: &Wanted<'_>) -> Self {
+        let mut all = Recoveries::default();
+        let indices = answer.as_object().into_iter().flatten();
+        let rows = indices.flat_map(|(_, index)| index["shards"].as_array().into_iter().flatten());
+        let (mut done, mut listed) = (0, 0);
+        for row in rows.filter(|row| wanted.is(row)) {
+            all.add(row);
+            done += u32::from(row["stage"] == "DONE");
+            listed += u32::from(row["index"]["files"]["total"].as_u64() > Some(0));
+        }
+        (all.done, all.listed) = (done == wanted.count(), listed == wanted.count());
+        all
+    }
+
+    /// How long they took that began then.
+    pub(crate) fn seconds_since(&self, began_epoch_ms: u64) -> f64 {
+        self.stopped_epoch_ms.saturating_sub(began_epoch_ms).max(1) as f64 / 1e3
+    }
+
+    /// The sums of these recoveries and of `later` ones, which say whether all are done.
+    pub(crate) fn and(mut self, later: Recoveries) -> Self {
+        let (sample, more) = (&mut self.sample, later.sample);
+        sample.recovered_bytes += more.recovered_bytes;
+        sample.total_bytes += more.total_bytes;
+        sample.recovered_files += more.recovered_files;
+        sample.total_files += more.total_files;
+        for (stage, count) in more.stages {
+            *sample.stages.entry(stage).or_default() += count;
+        }
+        for (limit, seconds) in more.charged_s {
+            *sample.charged_s.entry(limit).or_default() += seconds;
+        }
+        sample.chunk_bytes = more.chunk_bytes.or(sample.chunk_bytes);
+        sample.in_flight_bytes = more.in_flight_bytes;
+        self.listed = later.listed;
+        self.done = later.done;
+        self.stopped_epoch_ms = self.stopped_epoch_ms.max(later.stopped_epoch_ms);
+        self.operations_bytes += later.operations_bytes;
+        self.refetched_chunks += later.refetched_chunks;
+        self.failure = later.failure.or(self.failure);
+        self
+    }
+
+    fn add(&mut self, row: &Value) {
+        let number = |pointer: &str| row.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+        let reused = number("/index/size/reused_in_bytes");
+        let sample = &mut self.sample;
+        sample.recovered_bytes += number("/index/size/recovered_in_bytes");
+        sample.total_bytes += number("/index/size/total_in_bytes").saturating_sub(reused);
+        sample.recovered_files += number("/index/files/recovered");
+        sample.total_files += number("/index/files/total");
+        let stage = row["stage"].as_str().unwrap_or("?").to_owned();
+        *sample.stages.entry(stage).or_default() += 1;
+        let charged: BTreeMap<Limit, u64> =
+            serde_json::from_value(row["narrows"]["charged_ns"].clone()).unwrap_or_default();
+        for (limit, ns) in charged {
+            *sample.charged_s.entry(limit).or_default() += ns as f64 / 1e9;
+        }
+        // Only the embedded engine tells what is in flight.
+        if row["narrows"].is_object() {
+            let chunk_bytes = number("/narrows/chunk_bytes");
+            sample.chunk_bytes = Some(sample.chunk_bytes.unwrap_or(0).max(chunk_bytes));
+            let in_flight = number("/narrows/in_flight_bytes");
+            sample.in_flight_bytes = Some(sample.in_flight_bytes.unwrap_or(0) + in_flight);
+        }
+        self.reused_bytes += reused;
+        self.stopped_epoch_ms = self.stopped_epoch_ms.max(number("/stop_time_in_millis"));
+        self.operations_bytes += number("/narrows/operations_bytes");
+        self.refetched_chunks += number("/narrows/refetched_chunks");
+        let failure = row["narrows"]["failure"].as_str().map(str::to_owned);
+        self.failure = self.failure.take().or(failure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn row(kind: &str, target: &str, start: u64, stage: &str) -> Value {
+        json!({
+            "type": kind, "primary": kind == "SNAPSHOT", "stage": stage, "start_time_in_millis": start,
+            "stop_time_in_millis": start + 10, "target": { "name": target },
+            "index": {
+                "size": { "total_in_bytes": 7, "reused_in_bytes": 0, "recovered_in_bytes": 5 },
+                "files": { "total": 1, "recovered": 1 },
+            },
+        })
+    }
+
+    #[test]
+    fn only_what_is_wanted_counts() {
+        let rows = [
+            row("SNAPSHOT", "a", 1, "DONE"),
+            row("PEER", "a", 50, "DONE"),
+            row("PEER", "b", 60, "DONE"),
+            row("PEER", "b", 70, "INDEX"),
+        ];
+        let answer = json!({ "x": { "shards": rows[..2] }, "y": { "shards": rows[2..] } });
+        let primaries = Recoveries::read(&answer, &Wanted::Primaries { shards: 1 });
+        assert_eq!((primaries.done, primaries.sample.recovered_bytes), (true, 5));
+        let peers = |target, since_epoch_ms, copies| {
+            let read = Recoveries::read(&answer, &Wanted::Peers { target, since_epoch_ms, copies });
+            (read.done, read.listed, read.sample.recovered_bytes)
+        };
+        assert_eq!(peers(None, 0, 3), (false, true, 15));
+        assert_eq!(peers(Some("b"), 0, 2), (false, true, 10));
+        assert_eq!(peers(Some("a"), 50, 1), (true, true, 5));
+        assert_eq!(peers(Some("a"), 51, 1), (false, false, 0));
+    }
+
+    #[test]
+    fn parts_of_a_variant_are_summed() {
+        let answer = json!({ "x": { "shards": [row("PEER", "a", 50, "DONE")] } });
+        let part = Recoveries::read(
+            &answer,
+            &Wanted::Peers { target: None, since_epoch_ms: 0, copies: 1 },
+        );
+        let both = part.clone().and(part);
+        assert_eq!((both.done, both.sample.recovered_bytes, both.stopped_epoch_ms), (true, 10, 60));
+        assert_eq!(both.sample.stages["DONE"], 2);
+    }
+}

@@ -1,0 +1,156 @@
+//! Following a recovery until every shard is complete, and what it came to.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use record::{Limit, LimitShare, Line, Row};
+
+use super::background::BackgroundWriters;
+use super::base::Runner;
+use super::laps::Turn;
+use super::recoveries::{Recoveries, Wanted};
+use super::sampling::Telemetry;
+use crate::error::Error;
+
+/// A recovery in which nothing moves for this long has failed.
+const PATIENCE: Duration = Duration::from_secs(180);
+/// ... or for so many samples, where those are far between.
+const PATIENCE_SAMPLES: u32 = 20;
+/// After so many samples they are taken half as often, and so on: a week is not sampled as a minute is.
+const SAMPLES_BEFORE_THINNING: u32 = 1000;
+
+/// A recovery that is followed: of which turn it is, and what counts.
+pub(crate) struct WatchedRecovery<'a> {
+    pub(crate) turn: &'a Turn<'a>,
+    pub(crate) cluster: &'a str,
+    pub(crate) wanted: Wanted<'a>,
+    pub(crate) telemetry: &'a Telemetry,
+    /// What earlier parts of the same turn recovered.
+    pub(crate) already: Recoveries,
+    /// Writers that begin once every shard has listed its files.
+    pub(crate) writers: Option<&'a BackgroundWriters>,
+}
+
+impl Runner<'_> {
+    /// Begins the phase of a recovery, with a first sample of every node.
+    pub(crate) async fn begin_recovery(&self, turn: &Turn<'_>) -> Result<Telemetry, Error> {
+        let name = turn.variant.name.as_str();
+        self.journal.phase("recover", true, Some(name), turn.lap)?;
+        self.watch.begin("recover", Some(name), None, "bytes");
+        let telemetry = Telemetry::default();
+        self.sample_nodes(name, turn.lap, &telemetry).await?;
+        Ok(telemetry)
+    }
+
+    /// Ends the phase of a recovery.
+    pub(crate) fn end_recovery(&self, turn: &Turn<'_>) -> Result<(), Error> {
+        self.watch.end();
+        self.journal.phase("recover", false, Some(&turn.variant.name), turn.lap)
+    }
+
+    /// Samples until every shard is complete.
+    pub(crate) async fn watch_recovery(
+        &self,
+        watched: WatchedRecovery<'_>,
+    ) -> Result<Recoveries, Error> {
+        let Turn { variant, lap } = *watched.turn;
+        let path = format!("/{}/_recovery", self.plan.index_names());
+        let mut moved = (self.env.now(), 0);
+        let mut next = self.env.now();
+        let mut samples = 0;
+        loop {
+            let every = self.plan.sample * (1 << (samples / SAMPLES_BEFORE_THINNING).min(20));
+            samples += 1;
+            next = (next + every).max(self.env.now());
+            let answer = self.ask(watched.cluster, "GET", &path, None).await?;
+            let now_here = Recoveries::read(&answer, &watched.wanted);
+            if let Some(writers) = watched.writers.filter(|_| now_here.listed) {
+                writers.begin();
+            }
+            let all = watched.already.clone().and(now_here);
+            let (t_ms, sample) = (self.journal.t_ms(), all.sample.clone());
+            let line = Line::Recovery { t_ms, variant: variant.name.clone(), lap, sample };
+            self.journal.line(&line)?;
+            self.sample_nodes(&variant.name, lap, watched.telemetry).await?;
+            self.watch.progress(all.sample.recovered_bytes, Some(all.sample.total_bytes));
+            if all.done {
+                return Ok(all);
+            }
+            let now = self.env.now();
+            if all.sample.recovered_bytes > moved.1 {
+                moved = (now, all.sample.recovered_bytes);
+            }
+            let patience = PATIENCE.max(every * PATIENCE_SAMPLES);
+            if now - moved.0 > patience {
+                let bytes = all.sample.recovered_bytes;
+                let why = all.failure.unwrap_or_else(|| "no shard says why".to_owned());
+                let variant = variant.name.clone();
+                return Err(Error::Stuck { variant, seconds: patience.as_secs(), bytes, why });
+            }
+            self.env.sleep_until(next).await;
+        }
+    }
+
+    /// The row of a turn that took so long and ended with these recoveries.
+    pub(crate) fn row(&self, turn: &Turn<'_>, seconds: f64, end: &Recoveries) -> Row {
+        let Turn { variant, lap } = *turn;
+        let bytes = end.sample.recovered_bytes + end.operations_bytes;
+        let row = Row::measured(&variant.name, lap, seconds, bytes);
+        let published = variant.published.as_ref();
+        let link = self.plan.link.filter(|_| self.clusters.link().is_some());
+        let link_share = link.map(|link| row.bytes_per_s / link.rate_bytes_per_s as f64);
+        Row {
+            link_share,
+            limits: shares(&end.sample.charged_s, link_share),
+            refetched_chunks: end.refetched_chunks,
+            published_s: published.and_then(|published| published.seconds),
+            published_bytes: published.and_then(|published| published.bytes),
+            ..row
+        }
+    }
+}
+
+/// Charged seconds as shares of their sum, largest first.
+///
+/// The engine charges transfer time that it cannot attribute elsewhere to the link's rate. The link was the limit only
+/// while it was full, which is at most the time that it needs to carry what it carried. The rest is latency: a
+/// connection's window was smaller than what was asked for.
+fn shares(charged_s: &BTreeMap<Limit, f64>, link_share: Option<f64>) -> Vec<LimitShare> {
+    let total: f64 = charged_s.values().sum();
+    let mut charged_s = charged_s.clone();
+    if let (Some(share), Some(charged)) = (link_share, charged_s.get_mut(&Limit::LinkRate)) {
+        let more = *charged - charged.min(share * total);
+        *charged -= more;
+        *charged_s.entry(Limit::Latency).or_default() += more;
+    }
+    let mut shares: Vec<LimitShare> = charged_s
+        .iter()
+        .filter(|(_, seconds)| **seconds > 0.0)
+        .map(|(limit, seconds)| LimitShare { limit: *limit, share: seconds / total })
+        .collect();
+    shares.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.limit.cmp(&b.limit)));
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_sum_to_one_largest_first() {
+        let charged = BTreeMap::from([(Limit::Latency, 3.0), (Limit::LinkRate, 9.0)]);
+        let latency = LimitShare { limit: Limit::Latency, share: 0.25 };
+        let link = LimitShare { limit: Limit::LinkRate, share: 0.75 };
+        let expected = [link, latency];
+        assert_eq!(shares(&charged, None), expected);
+        assert_eq!(shares(&charged, Some(0.98)), expected);
+    }
+
+    #[test]
+    fn the_link_was_the_limit_only_while_it_was_full() {
+        let charged = BTreeMap::from([(Limit::Latency, 3.0), (Limit::LinkRate, 9.0)]);
+        let latency = LimitShare { limit: Limit::Latency, share: 0.875 };
+        let link = LimitShare { limit: Limit::LinkRate, share: 0.125 };
+        assert_eq!(shares(&charged, Some(0.125)), [latency, link]);
+    }
+}

@@ -1,0 +1,125 @@
+//! What a variant sets: settings of the clusters, and in the virtual world what hosts and link are like.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::base::Runner;
+use super::topology::link_config;
+use crate::error::Error;
+use crate::plan::{FOLLOWER, LEADER, Scope, Variant, models};
+
+/// How long the follower may take to reach the leader.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
+/// Settings that some releases do not have, with the fixed value that such a release works with.
+const FIXED: [(&str, &str); 1] = [("indices.recovery.chunk_size", "512kb")];
+/// Elasticsearch connects to so many nodes of a remote cluster (`cluster.remote.*.node_connections`).
+const SNIFFED_MAX: u32 = 3;
+
+impl Runner<'_> {
+    /// Gives the clusters the variant's settings, and takes back those of other variants; in the virtual world
+    /// sets what hosts and link are like, too.
+    pub(crate) async fn set_up(&self, variant: &Variant) -> Result<(), Error> {
+        self.set_models(variant)?;
+        let mut settings = self.settings_of(variant);
+        self.put_settings(LEADER, variant, &mut settings).await?;
+        if self.plan.follower.is_none() || self.plan.joined {
+            return Ok(());
+        }
+        let seeds = self.clusters.seeds_through_link(LEADER);
+        let remote = format!("cluster.remote.{LEADER}.seeds");
+        settings.insert(&remote, json!(seeds.join(",")));
+        self.put_settings(FOLLOWER, variant, &mut settings).await?;
+        self.wait_for_remote().await
+    }
+
+    /// Sets settings of a variant. A setting that this release does not know is left out where only other variants have
+    /// it: there is nothing to take back. A variant that has it cannot be run here.
+    async fn put_settings(
+        &self,
+        cluster: &str,
+        variant: &Variant,
+        settings: &mut BTreeMap<&str, Value>,
+    ) -> Result<(), Error> {
+        // A cluster refuses a request that sets nothing.
+        while !settings.is_empty() {
+            let body = json!({ "persistent": settings });
+            let asked = self.ask(cluster, "PUT", "/_cluster/settings", Some(&body)).await;
+            let Err(Error::Target(clusters::Error::Refused { status: 400, reason, .. })) = &asked
+            else {
+                return asked.map(drop);
+            };
+            let is_unknown = |name: &&str| {
+                reason.contains("not recognized") && reason.contains(&format!("[{name}]"))
+            };
+            let Some(name) = settings.keys().copied().find(is_unknown) else {
+                return asked.map(drop);
+            };
+            let fixed = FIXED.iter().find(|(setting, _)| *setting == name);
+            let is_as_fixed = |value: &String| fixed.is_some_and(|(_, fixed)| value == fixed);
+            if variant.settings.get(name).is_some_and(|value| !is_as_fixed(value)) {
+                let (variant, setting) = (variant.name.clone(), name.to_owned());
+                return Err(Error::NoSetting { variant, setting });
+            }
+            settings.remove(name);
+        }
+        Ok(())
+    }
+
+    /// A variant's settings; null for those that only others have.
+    pub(crate) fn settings_of<'v>(&'v self, variant: &'v Variant) -> BTreeMap<&'v str, Value> {
+        let all: BTreeSet<&String> =
+            self.plan.variants.iter().flat_map(|variant| variant.settings.keys()).collect();
+        let mut settings: BTreeMap<&str, Value> =
+            all.into_iter().map(|name| (name.as_str(), Value::Null)).collect();
+        for (name, value) in &variant.settings {
+            settings.insert(name, json!(value));
+        }
+        settings
+    }
+
+    /// Sets what hosts and link are like; on real machines says what of the variant has no effect there.
+    pub(crate) fn set_models(&self, variant: &Variant) -> Result<(), Error> {
+        let Some(controls) = self.clusters.virtual_controls() else {
+            if !variant.own_parameters.is_empty() {
+                let (what, target) = (variant.own_parameters.join(", "), self.clusters.name());
+                let text = format!(
+                    "{what} of {} is for --on virtual: {target} keeps its own",
+                    variant.name
+                );
+                self.note(Some(variant), &text)?;
+            }
+            return Ok(());
+        };
+        controls.set_hosts(LEADER, &models(variant, Scope::Leader).host);
+        if self.plan.follower.is_some() {
+            controls.set_hosts(FOLLOWER, &models(variant, Scope::Follower).host);
+        }
+        if let (Some(link), Some(config)) = (self.clusters.link(), self.plan.link) {
+            let config = models(variant, Scope::Everywhere).link.apply(link_config(config));
+            link.configure(config).map_err(clusters::Error::Link)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the follower is connected to as many of the leader's nodes as it connects to.
+    async fn wait_for_remote(&self) -> Result<(), Error> {
+        // A cluster that is already there has as many nodes as it has.
+        let there = u32::try_from(self.clusters.nodes(LEADER).len()).unwrap_or(u32::MAX);
+        let most = if self.clusters.has_allocation_filters() { SNIFFED_MAX } else { u32::MAX };
+        let nodes = self.plan.leader.nodes.min(there).min(most);
+        let give_up = self.env.now() + CONNECT_PATIENCE;
+        loop {
+            let info = self.ask(FOLLOWER, "GET", "/_remote/info", None).await?;
+            let connected = info[LEADER]["num_nodes_connected"].as_u64().unwrap_or(0);
+            if connected >= u64::from(nodes) {
+                return Ok(());
+            }
+            if self.env.now() >= give_up {
+                return Err(Error::NotConnected { connected, nodes });
+            }
+            self.env.sleep(Duration::from_millis(50)).await;
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Plans that follow, on the virtual world: every step and fault, what a follower's lag is, and that the checker finds what is
+//! lost.
+
+use lab::plan::{Plan, bundled};
+use record::{FollowFigures, Line, Row, RunDir};
+
+use crate::common::{self, Ran};
+
+/// Two clusters and what happens to them; `{steps}` stand after `follow`.
+const PLAN: &str = r#"
+name = "following"
+about = "Following."
+steps = [
+    "start",
+    "index",
+    { index_in_background = { documents_per_s = 400, updates = 0.2, deletes = 0.1 } },
+    "follow",
+    { wait_for_lag = { under = 200, within = "1m" } },
+    STEPS
+    "stop_indexing",
+    { wait_for_lag = { under = 1, within = "5m" } },
+    "verify",
+]
+laps = 1
+sample = "250ms"
+seed = 42
+[leader]
+nodes = 3
+[follower]
+nodes = 3
+[link]
+rtt = "100ms"
+rate = "10mbit"
+[corpus]
+name = "http_logs"
+documents = 2000
+bulk_documents = 50
+clients = 2
+[[index]]
+name = "logs"
+shards = 2
+replicas = 1
+share = 0.8
+[[index]]
+name = "other"
+shards = 1
+replicas = 0
+share = 0.2
+[[variant]]
+name = "adaptive"
+"#;
+
+fn plan(steps: &str) -> Plan {
+    Plan::parse("following.toml", &PLAN.replace("STEPS", steps)).unwrap()
+}
+
+/// Runs a plan in a world where one thing is done wrong, if any.
+fn run(plan: Plan, planted: Option<&'static str>) -> Ran {
+    common::run(common::resolved(&plan, 1.0), planted)
+}
+
+fn figures(row: &Row) -> &FollowFigures {
+    row.following.as_ref().unwrap()
+}
+
+#[test]
+fn every_fault_passes_and_nothing_is_lost() {
+    let faults = [
+        "kind = \"kill\", node = \"follower-1\", lasts = \"10s\"",
+        "kind = \"stop\", node = \"leader-2\", lasts = \"10s\"",
+        "kind = \"kill\", node = \"follower\", lasts = \"20s\"",
+        "kind = \"stop\", node = \"leader\", lasts = \"20s\"",
+        "kind = \"pause\", node = \"leader-1\", lasts = \"5s\"",
+        "kind = \"full_disk\", node = \"follower-2\", free = \"10kb\", lasts = \"15s\"",
+        "kind = \"clock\", node = \"leader\", by = \"6h\"",
+        "kind = \"clock\", node = \"follower\", by = \"-6h\", lasts = \"10s\"",
+        "kind = \"slow\", node = \"follower-0\", factor = 3, lasts = \"5s\"",
+        "kind = \"cut\", lasts = \"30s\"",
+    ];
+    let wait = "{ wait_for_lag = { under = 200, within = \"10m\" } },";
+    let steps = faults.map(|fault| format!("{{ fault = {{ {fault} }} }}, {wait}")).join("\n");
+    let (rows, run_dir, trace) = run(plan(&steps), None);
+    let rows = rows.unwrap();
+    let again = run(plan(&steps), None);
+    assert_eq!((&rows, &trace), (&again.0.unwrap(), &again.2), "the same seed, the same rows");
+    let found = figures(&rows[0]);
+    assert!(rows[0].verified && found.violations == 0, "{found:?}");
+    // Two copies of two shards on both sides, one of the third.
+    assert_eq!(found.copies, 10, "{found:?}");
+    assert_eq!(found.catch_ups.len(), faults.len() + 2);
+    assert!(found.acknowledged > 20_000 && found.unanswered > 0, "{found:?}");
+    let samples: Vec<_> = run_dir
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Following { sample, .. } => Some(sample),
+            _ => None,
+        })
+        .collect();
+    assert!(samples.iter().any(|sample| !sample.answered), "a follower that is down");
+    assert_eq!(samples.last().unwrap().lag_operations, 0);
+    let said = run_dir.lines.iter().any(|line| match line {
+        Line::Note { text, .. } => text == "10 copies hold what was acknowledged",
+        _ => false,
+    });
+    assert!(said, "the checker says what it found");
+}
+
+#[test]
+fn a_cut_of_five_minutes_is_caught_up_twice_as_fast_as_real_time() {
+    let steps = "{ fault = { kind = \"cut\", lasts = \"5s\", full = \"5m\" } }, { wait_for_lag = { under = 200, within = \"10m\" } },";
+    let text =
+        PLAN.replace("STEPS", steps).replace("documents_per_s = 400", "documents_per_s = 100");
+    let plan = Plan::parse("following.toml", &text).unwrap();
+    let (rows, run_dir, _) = run(plan, None);
+    let rows = rows.unwrap();
+    let found = figures(&rows[0]);
+    assert!(rows[0].verified, "{found:?}");
+    let wait = &found.catch_ups[1];
+    assert_eq!(wait.after, "the link was cut off for 5:00");
+    // 100 operations a second came meanwhile, and the last were acknowledged just now.
+    assert!((28_000..=31_500).contains(&wait.lag_operations), "{wait:?}");
+    assert!((298.0..302.0).contains(&wait.lag_s), "{wait:?}");
+    assert!(wait.speed() >= Some(2.0), "{wait:?}");
+    assert!(found.lag_operations_max >= wait.lag_operations);
+    // The lag rises while the link is cut: the driver knows what the follower cannot.
+    let lags: Vec<u64> = run_dir
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Following { sample, .. } => Some(sample.lag_operations),
+            _ => None,
+        })
+        .collect();
+    let peak = lags.iter().position(|lag| *lag == found.lag_operations_max).unwrap();
+    assert!(peak > 1000 && lags[peak / 2] > 2_500 && *lags.last().unwrap() == 0);
+}
+
+/// Acknowledged writes that die with the leader's nodes.
+#[test]
+fn what_is_lost_is_found() {
+    let steps =
+        "{ fault = { kind = \"kill\", node = \"leader\", lasts = \"2s\" } }, { wait = \"3s\" },";
+    let (ended, run_dir, _) = run(plan(steps), Some(store::planted::LOG_NOT_SYNCED));
+    let found = run_dir.rows.iter().find_map(|row| row.following.as_ref());
+    let error = ended.expect_err("what was acknowledged is gone");
+    let said = format!("{error}; {found:?}");
+    assert!(found.is_none_or(|found| found.violations > 0), "{said}");
+    assert!(matches!(error, lab::Error::NotTheSame { .. } | lab::Error::Lags { .. }), "{said}");
+    let whole = run(plan(steps), None);
+    assert!(whole.0.unwrap()[0].verified, "without the planted fault all is well");
+}
+
+/// Of ten days.
+const TWO_HOURS: f64 = 1.0 / 120.0;
+/// Documents that two hours bring.
+const WRITTEN: u64 = 141_833_333;
+
+/// The bundled plan, with restarts of single nodes, too, every twenty minutes where it has any.
+fn stability(name: &str) -> Plan {
+    let bundled = bundled().iter().find(|plan| plan.name == name).unwrap();
+    // What is sampled twice a second for two hours takes longer than what happens.
+    let mut text = bundled.text.replace("sample = \"500ms\"", "sample = \"10s\"");
+    for (from, to) in
+        [("every = \"4h\"", "every = \"20m\""), ("nodes = \"all\"", "nodes = \"any\"")]
+    {
+        assert_eq!(text.contains(from), name == "stability-restarts");
+        text = text.replace(from, to);
+    }
+    Plan::parse("stability.toml", &text).unwrap()
+}
+
+/// Two hours of a plan of logs that roll over, on every copy of which all that was acknowledged is found.
+fn two_hours(name: &str) -> (FollowFigures, RunDir) {
+    let (rows, run_dir, _) = common::run(common::resolved(&stability(name), TWO_HOURS), None);
+    let rows = rows.unwrap();
+    let found = figures(&rows[0]);
+    assert!(rows[0].verified && found.violations == 0, "{found:?}");
+    // Three indices, two shards, two copies on both sides.
+    assert_eq!(found.copies, 24, "{found:?}");
+    (found.clone(), run_dir)
+}
+
+#[test]
+fn two_hours_of_logs_roll_over_and_nothing_is_lost() {
+    let (found, run_dir) = two_hours("stability");
+    // 20 GB are there after 42 minutes, and after 84.
+    assert_eq!((found.indices, found.rollovers), (3, 2), "{found:?}");
+    assert!((WRITTEN..WRITTEN + 400_000).contains(&found.acknowledged), "{found:?}");
+    assert_eq!((found.rejected, found.unanswered), (0, 0), "{found:?}");
+    assert_eq!(found.operations, found.acknowledged, "each is an operation, and there is no other");
+    // 400 MB at once take 3 s over the link.
+    assert!(found.lag_s_max < 20.0, "{found:?}");
+    let takes = run_dir.lines.iter().filter(
+        |line| matches!(line, Line::Note { text, .. } if text.ends_with("takes the writes")),
+    );
+    assert_eq!(takes.count(), 2);
+}
+
+#[test]
+fn two_hours_of_logs_with_restarts_lose_nothing() {
+    let (found, _) = two_hours("stability-restarts");
+    assert_eq!(found.rollovers, 2, "{found:?}");
+    assert!(found.restarts_ended >= 3, "{found:?}");
+    assert!(!found.restarts.is_empty(), "{found:?}");
+    for wait in &found.restarts {
+        assert!(wait.after.ends_with("for 5:00"), "{wait:?}");
+        assert!(wait.seconds < 150.0, "twice as fast as real time: {wait:?}");
+    }
+    assert!(found.acknowledged >= WRITTEN);
+}
+
+/// Documents that were acknowledged, and that no copy has.
+#[test]
+fn logs_that_are_acknowledged_and_not_there_are_found() {
+    let planted = Some(store::planted::RUN_NOT_INDEXED);
+    let (ended, run_dir, _) =
+        common::run(common::resolved(&stability("stability"), TWO_HOURS / 8.0), planted);
+    let found = run_dir.rows.iter().find_map(|row| row.following.as_ref());
+    let error = ended.expect_err("copies lack what was acknowledged");
+    assert!(matches!(error, lab::Error::NotTheSame { .. }), "{error}; {found:?}");
+    let found = found.unwrap();
+    // One index, two shards, two copies on both sides: none has all, and the follower cuts runs otherwise.
+    assert!(found.violations >= 8, "{found:?}");
+    let said = &found.violations_shown[0];
+    assert!(said.starts_with("AcknowledgedIsThere: ") && said.contains("some are gone"), "{said}");
+}

@@ -1,0 +1,8 @@
+//! Plans executed in virtual time and on threads of this process; the load driver.
+
+mod buckets;
+mod common;
+mod following;
+mod load;
+mod runs;
+mod writers;

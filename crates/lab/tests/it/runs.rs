@@ -1,0 +1,268 @@
+//! The runner on the virtual world: the same steps, record and checker as on real processes.
+
+use lab::load::Extent;
+use lab::plan::{Full, Measured, Plan, Resolved, Step};
+use record::{Limit, Row, RunDir};
+use world::Trace;
+
+use crate::common;
+
+/// Runs a plan, changed by `change`, at a small scale.
+fn run_plan(
+    plan: &Plan,
+    scale: f64,
+    change: impl Fn(&mut Resolved),
+) -> (Vec<Row>, RunDir, Option<Trace>) {
+    let mut plan = common::resolved(plan, scale);
+    change(&mut plan);
+    let (rows, run_dir, trace) = common::run(plan, None);
+    (rows.unwrap(), run_dir, trace)
+}
+
+fn run(name: &str, scale: f64, change: impl Fn(&mut Resolved)) -> Vec<Row> {
+    run_plan(&Plan::open(name).unwrap(), scale, change).0
+}
+
+fn keep(names: &'static [&'static str]) -> impl Fn(&mut Resolved) {
+    move |plan| plan.variants.retain(|variant| names.contains(&variant.name.as_str()))
+}
+
+#[test]
+fn the_same_seed_gives_the_same_rows_and_the_same_trace() {
+    let plan = Plan::open("remote-recovery").unwrap();
+    let (first, read, trace) = run_plan(&plan, 0.001, |_| ());
+    let (again, _, other_trace) = run_plan(&plan, 0.001, |_| ());
+    assert_eq!((&first, &trace), (&again, &other_trace));
+    assert_eq!(first.len(), 5);
+    assert!(first.iter().all(|row| row.verified && row.documents == first[0].documents));
+    assert_eq!(first[1].held_by().unwrap().limit, Limit::Latency);
+    assert_eq!(read.rows.len(), 5);
+    assert!(read.lines.len() > 100);
+}
+
+#[test]
+fn indices_have_their_published_size_and_documents() {
+    let rows = run("remote-recovery", 1.0, keep(&["adaptive"]));
+    let published = 4.9 * f64::from(1 << 30);
+    assert!((rows[0].bytes as f64 / published - 1.0).abs() < 0.01, "{}", rows[0].bytes);
+    assert_eq!(rows[0].documents, 60_844_404);
+    assert!(rows[0].verified);
+}
+
+#[test]
+fn three_indices_recover_at_once_and_compressed() {
+    let rows = run("remote-recovery-http-logs", 0.002, |_| ());
+    assert_eq!(rows.len(), 10);
+    assert!(rows.iter().all(|row| row.verified && row.documents > 490_000), "{rows:?}");
+    let small = run("small-nodes-compression", 0.002, |_| ());
+    assert!(small.len() == 2 && small.iter().all(|row| row.verified), "{small:?}");
+}
+
+#[test]
+fn what_is_indexed_beside_is_not_in_the_copy() {
+    let rows = run("recover-while-indexing", 0.01, |_| ());
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row.verified && row.documents == 1_190_000), "{rows:?}");
+}
+
+#[test]
+fn nodes_restart_in_turn_and_copy_what_they_held() {
+    let rows = run("shard-recovery", 5e-5, keep(&["2gb", "2gb, noop"]));
+    // Half of all 256 copies, each a 128th of the primaries.
+    let whole = 12.8e12 * 5e-5;
+    for row in &rows {
+        assert!(row.verified && (row.bytes as f64 / whole - 1.0).abs() < 0.01, "{row:?}");
+        assert!(row.node_bytes_per_s > Some(0.0) && row.link_share.is_none());
+    }
+    assert!(rows[1].seconds < rows[0].seconds, "noop removes the limit");
+}
+
+/// The step `recover_peers` without nodes that restart.
+fn add_replicas() -> Step {
+    let (name, options) = ("recover_peers", Default::default());
+    Step::Measure(Measured { name, options, spoils_indices: false })
+}
+
+#[test]
+fn replicas_that_appear_recover_from_their_primaries() {
+    let rows = run("shard-recovery", 5e-5, |plan| {
+        plan.steps[2] = add_replicas();
+        plan.indices[0].replicas = 0;
+        plan.variants.truncate(1);
+    });
+    assert!(rows[0].verified && rows[0].bytes as f64 > 0.99 * 12.8e12 * 5e-5, "{rows:?}");
+    let throttle = f64::from(20 << 20);
+    assert!(rows[0].node_bytes_per_s.unwrap() < throttle * 1.05, "{rows:?}");
+}
+
+/// Why the plan may use chunks 64 times as large as the field's.
+#[test]
+fn chunks_of_512kb_and_of_32mb_take_the_same_time_where_throttle_or_disk_hold() {
+    for name in ["20mb, the default", "2gb"] {
+        let seconds = |chunk: &'static str| {
+            let rows = run("shard-recovery", 1.0, move |plan| {
+                plan.variants.retain(|variant| variant.name == name);
+                let settings = &mut plan.variants[0].settings;
+                settings.insert("indices.recovery.chunk_size".to_owned(), chunk.to_owned());
+                plan.steps[2] = add_replicas();
+                plan.leader.nodes = 2;
+                let index = &mut plan.indices[0];
+                (index.shards, index.replicas) = (1, 0);
+                index.full = Some(Full {
+                    documents: 1_000_000,
+                    bytes: 4 << 30,
+                    segments: 2,
+                    segment_ratio: 0.5,
+                });
+            });
+            rows[0].seconds
+        };
+        let (small, large) = (seconds("512kb"), seconds("32mb"));
+        assert!((small / large - 1.0).abs() < 0.02, "{name}: {small} s and {large} s");
+    }
+}
+
+#[test]
+fn a_replica_crosses_the_link_within_one_cluster() {
+    let rows = run("replica-over-link", 0.01, |_| ());
+    assert_eq!(rows.len(), 6);
+    assert!(rows.iter().all(|row| row.verified && row.documents == 10_000), "{rows:?}");
+    assert!(rows.iter().all(|row| row.bytes == rows[0].bytes && row.link_share > Some(0.0)));
+    let (throttled, adaptive) = (rows[0].seconds, rows[5].seconds);
+    assert!(adaptive < throttled, "{adaptive} s and {throttled} s");
+}
+
+/// A load on three nodes, of which one is not itself for a while.
+const LOAD: &str = r#"
+name = "load"
+about = "Health, asked of three nodes."
+steps = ["start", "index", "load"]
+laps = 2
+sample = "1s"
+seed = 42
+[leader]
+nodes = 3
+[corpus]
+name = "http_logs"
+documents = 1000
+bulk_documents = 100
+clients = 2
+[[index]]
+name = "logs"
+shards = 3
+replicas = 1
+[[operation]]
+name = "health"
+path = "/_cluster/health"
+[load]
+operations = ["health"]
+clients = 200
+rate = 100.0
+measured = "15s"
+timeout = "30s"
+[[variant]]
+name = "healthy"
+[[variant]]
+name = "slow"
+fault = [{ node = "leader-2", kind = "slow", factor = 1000.0 }]
+[[variant]]
+name = "paused"
+fault = [{ node = "leader-2", kind = "pause", at = "5s", lasts = "5s" }]
+[[variant]]
+name = "killed"
+fault = [{ node = "leader-2", kind = "kill", at = "5s", lasts = "5s" }]
+[[variant]]
+name = "stopped"
+fault = [{ node = "leader-2", kind = "stop", at = "5s" }]
+[[variant]]
+name = "healthy again"
+"#;
+
+#[test]
+fn faults_show_in_a_load_and_are_gone_after_it() {
+    let plan = Plan::parse("load.toml", LOAD).unwrap();
+    let (rows, _, trace) = run_plan(&plan, 1.0, |_| ());
+    let (again, _, other_trace) = run_plan(&plan, 1.0, |_| ());
+    assert_eq!((&rows, &trace), (&again, &other_trace), "the same seed, the same rows");
+    assert_eq!(rows.len(), 12);
+    let of = |name: &str| &rows.iter().find(|row| row.variant == name).unwrap().loads[0];
+    let p100_ms = |name: &str| of(name).latency.unwrap().p100_ms;
+    for name in ["healthy", "healthy again"] {
+        assert_eq!((of(name).requests, of(name).failed()), (1500, 0), "{name}");
+        assert!(of(name).hosts.values().all(|requests| *requests == 500), "{:?}", of(name).hosts);
+        assert!(p100_ms(name) < 10.0, "{name}: {} ms", p100_ms(name));
+    }
+    assert!(p100_ms("slow") > 2.0 * p100_ms("healthy"), "{} ms", p100_ms("slow"));
+    // Who asked it waits until it goes on; there are clients enough for the others meanwhile.
+    let paused = p100_ms("paused");
+    assert!((4_900.0..5_600.0).contains(&paused), "{paused} ms");
+    assert_eq!(of("paused").failed(), 0, "{:?}", of("paused").errors);
+    for name in ["killed", "stopped"] {
+        let lost = of(name).errors.get("not reachable").copied().unwrap_or(0);
+        assert!((3..=60).contains(&lost), "{name}: {:?}", of(name).errors);
+        assert!(of(name).hosts["leader-2"] < 500, "{name}: {:?}", of(name).hosts);
+    }
+}
+
+#[test]
+fn a_target_without_snapshots_refuses_a_restore_by_name() {
+    let plan = common::resolved(&Plan::open("restore-over-link").unwrap(), 0.01);
+    let error = common::run(plan, None).0.unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("virtual"), "{error}");
+}
+
+/// A load of a bundled plan, small.
+fn searches(plan: &mut Resolved, variants: &[&str], requests: u64) {
+    plan.laps = 1;
+    plan.variants.retain(|variant| variants.contains(&variant.name.as_str()));
+    for load in plan.variants.iter_mut().filter_map(|variant| variant.load.as_mut()) {
+        (load.full.warm_up, load.full.measured) =
+            (Extent::Requests(200), Extent::Requests(requests));
+    }
+}
+
+#[test]
+fn a_loaded_node_is_routed_around_and_the_first_node_only_coordinates() {
+    const VARIANTS: [&str; 3] = [
+        "4 replicas, es3 loaded: none",
+        "4 replicas, es3 loaded: ARS",
+        "4 replicas, es3 loaded: narrows",
+    ];
+    let rows = run("replica-selection", 1.0, |plan| searches(plan, &VARIANTS, 1000));
+    let load = |n: usize| &rows[n].loads[0];
+    for n in 0..3 {
+        assert_eq!((load(n).requests, load(n).failed()), (1000, 0));
+        assert_eq!(load(n).searches["leader-0"], 0, "no copy is placed there");
+        assert_eq!(load(n).searches.values().sum::<u64>(), 5 * 1200);
+    }
+    let shares = |n: usize| (load(n).searches["leader-3"], load(n).searches["leader-1"]);
+    assert_eq!(shares(0), (1200, 1200), "in turn each is asked as often as the others");
+    for n in [1, 2] {
+        let (es3, other) = shares(n);
+        assert!(es3 > 0 && es3 * 3 / 2 < other, "{es3} and {other}");
+        assert!(load(n).throughput.mean_per_s > 1.5 * load(0).throughput.mean_per_s);
+    }
+    let p99 = |n: usize| load(n).latency.unwrap().p99_ms;
+    assert!(p99(2) < p99(1) && p99(1) < p99(0), "{} {} {}", p99(2), p99(1), p99(0));
+}
+
+#[test]
+fn every_policy_serves_at_a_rate_and_who_knows_everything_is_the_bound() {
+    let rows = run("selection-policies", 1.0, |plan| {
+        let case: Vec<String> = plan.variants.iter().map(|v| v.name.clone()).collect();
+        let case: Vec<&str> = case.iter().filter(|n| n.starts_with("40/s")).map(|n| &**n).collect();
+        searches(plan, &case, 800);
+    });
+    let p99 = |policy: &str| {
+        let row = rows.iter().find(|row| row.variant.ends_with(&format!(": {policy}"))).unwrap();
+        assert_eq!((row.loads[0].requests, row.loads[0].failed()), (800, 0), "{policy}");
+        row.loads[0].latency.unwrap().p99_ms
+    };
+    assert_eq!(rows.len(), 11);
+    let bound = p99("oracle");
+    for row in &rows {
+        let policy = row.variant.rsplit(": ").next().unwrap();
+        assert!(p99(policy) > 0.9 * bound, "{policy}: {} and {bound}", p99(policy));
+    }
+    assert!(p99("narrows") < p99("none") && p99("narrows") < 1.05 * p99("ars_7_13"));
+}

@@ -1,0 +1,125 @@
+//! Documents that are indexed while something else is measured, in virtual time: they are on every copy that they
+//! should be on, and what is not there is found.
+
+use lab::Error;
+use lab::plan::Plan;
+use record::{Line, Row, RunDir};
+
+use crate::common;
+
+/// Copies of one cluster; `STEPS` stand between `index` and `verify`, `MORE` at the end.
+const PLAN: &str = r#"
+name = "beside"
+about = "Something is measured while documents are indexed."
+steps = ["start", "index", { index_in_background = { documents_per_s = 2_000 } }, STEPS]
+laps = 1
+sample = "100ms"
+seed = 42
+[leader]
+nodes = 3
+[corpus]
+name = "http_logs"
+documents = 20_000
+bulk_documents = 50
+clients = 4
+[[index]]
+name = "logs"
+shards = 2
+replicas = REPLICAS
+MORE
+"#;
+
+const VARIANTS: &str = "[settings]\n\"indices.recovery.max_bytes_per_sec\" = \"400kb\"\n\
+                        [[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\n";
+
+fn plan(steps: &str, replicas: u32, more: &str) -> Plan {
+    let text = PLAN.replace("STEPS", steps).replace("REPLICAS", &replicas.to_string());
+    Plan::parse("beside.toml", &text.replace("MORE", more)).unwrap()
+}
+
+fn run(plan: &Plan, planted: Option<&'static str>) -> (Result<Vec<Row>, Error>, RunDir) {
+    let (rows, run_dir, _) = common::run(common::resolved(plan, 1.0), planted);
+    (rows, run_dir)
+}
+
+/// What was indexed beside, by the record's notes, one for each variant.
+fn indexed(run_dir: &RunDir) -> Vec<u64> {
+    let note = |line: &Line| match line {
+        Line::Note { text, .. } => {
+            text.strip_prefix("indexed ")?.split_whitespace().next()?.parse().ok()
+        }
+        _ => None,
+    };
+    run_dir.lines.iter().filter_map(note).collect()
+}
+
+/// Every variant is verified, and its copies hold what was indexed before and beside.
+#[track_caller]
+fn hold_all(plan: Plan) {
+    let (rows, run_dir) = run(&plan, None);
+    let rows = rows.unwrap();
+    let beside = indexed(&run_dir);
+    assert_eq!((rows.len(), beside.len()), (2, 2), "{rows:?}");
+    for (row, beside) in rows.iter().zip(beside) {
+        assert!(row.verified && beside > 1_000, "{beside} beside: {row:?}");
+        assert_eq!(row.documents, 20_000 + beside, "{row:?}");
+    }
+}
+
+#[test]
+fn replicas_that_appear_hold_what_is_written_meanwhile() {
+    hold_all(plan("\"recover_peers\", \"verify\"", 0, VARIANTS));
+}
+
+#[test]
+fn nodes_that_restart_empty_hold_what_was_written_without_them() {
+    hold_all(plan("{ recover_peers = { restart = 2 } }, \"verify\"", 1, VARIANTS));
+}
+
+#[test]
+fn documents_that_are_only_a_number_are_written_beside_too() {
+    let full = format!(
+        "full = {{ documents = 1_000_000, bytes = \"200mb\", segments = 8 }}\n{}",
+        VARIANTS.replace("400kb", "20mb")
+    );
+    let (rows, run_dir) = run(&plan("\"recover_peers\", \"verify\"", 0, &full), None);
+    let rows = rows.unwrap();
+    for (row, beside) in rows.iter().zip(indexed(&run_dir)) {
+        assert!(row.verified && beside > 1_000, "{beside} beside: {row:?}");
+        assert_eq!(row.documents, 1_000_000 + beside, "{row:?}");
+    }
+}
+
+#[test]
+fn a_copy_across_a_link_holds_what_is_written_meanwhile() {
+    let sites = format!(
+        "[follower]\nnodes = 1\njoins = \"leader\"\n[link]\nrtt = \"100ms\"\nrate = \"100mbit\"\n{VARIANTS}"
+    );
+    let text = PLAN.replace("nodes = 3", "nodes = 1").replace("shards = 2", "shards = 1");
+    let text = text.replace("STEPS", "\"add_replica\", \"verify\"").replace("REPLICAS", "0");
+    hold_all(Plan::parse("beside.toml", &text.replace("MORE", &sites)).unwrap());
+}
+
+#[test]
+fn a_load_goes_on_beside_writes() {
+    let load = "[[operation]]\nname = \"count\"\npath = \"/logs/_count\"\n[load]\noperations = [\"count\"]\n\
+                clients = 2\nrate = 20.0\nmeasured = \"5s\"\ntimeout = \"5s\"\n\
+                [[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\n";
+    let (rows, run_dir) = run(&plan("\"load\"", 1, load), None);
+    for row in &rows.unwrap() {
+        assert_eq!(row.loads[0].failed(), 0, "{row:?}");
+    }
+    assert!(indexed(&run_dir).iter().all(|beside| (9_000..12_000).contains(beside)));
+}
+
+#[test]
+fn an_acknowledged_write_that_is_gone_is_found() {
+    let steps = "{ recover_peers = { restart = 2 } }, \"verify\"";
+    let planted = Some(store::planted::RUN_NOT_INDEXED);
+    let full = "full = { documents = 1_000_000, bytes = \"200mb\", segments = 8 }\n";
+    let (ended, run_dir) = run(&plan(steps, 1, &format!("{full}{VARIANTS}")), planted);
+    assert!(matches!(ended, Err(Error::NotTheSame { .. })), "{ended:?}");
+    let says =
+        |line: &Line| matches!(line, Line::Note { text, .. } if text.contains("some are gone"));
+    assert!(run_dir.lines.iter().any(says), "the record says what is gone");
+}

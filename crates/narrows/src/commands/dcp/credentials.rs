@@ -1,0 +1,20 @@
+//! Who a client of the protocol is.
+
+use ::dcp::auth::Credentials;
+
+use crate::exit::Usage;
+
+/// User and password; the protocol knows nothing else.
+pub(super) fn user_and_password(found: clusters::Credentials) -> anyhow::Result<Credentials> {
+    match found {
+        clusters::Credentials::Basic { user, password } => Ok(Credentials { user, password }),
+        other => {
+            let text = format!(
+                "{} will not do here: put user and password into NARROWS_USER and NARROWS_PASSWORD, or into a file given \
+                 with --credentials",
+                other.kind()
+            );
+            Err(Usage(text).into())
+        }
+    }
+}

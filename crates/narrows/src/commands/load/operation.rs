@@ -1,0 +1,143 @@
+//! What a load sends, as the command line says it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lab::corpus::Source;
+use lab::load::{Check, Content, Draw, Operation};
+
+use crate::exit::Usage;
+
+#[derive(clap::Args)]
+pub(super) struct OperationArgs {
+    /// What is sent: a path (/_cluster/health), a file with a search body (.json) or one on each line (.ndjson, in
+    /// turn), or `bulk`, which indexes documents. Without it, searches of --body.
+    #[arg(long, value_name = "WHAT")]
+    operation: Option<String>,
+    /// The body of the searches, or of what is sent to a path.
+    #[arg(long, value_name = "JSON")]
+    body: Option<String>,
+    /// The index to search or to fill; all of them without it.
+    #[arg(long, value_name = "NAME")]
+    index: Option<String>,
+    /// Method of a path; GET, or POST where there is a body.
+    #[arg(long, value_name = "METHOD")]
+    method: Option<String>,
+    /// A parameter that paths and bodies name as {{NAME}}, drawn for each request: a range of numbers (1..100) or words
+    /// joined by commas. May be given several times.
+    #[arg(long = "parameter", value_name = "NAME=VALUES", value_parser = parse_parameter)]
+    parameters: Vec<(String, Draw)>,
+    /// Documents for `bulk`: geopoint, http_logs, pmc, nginx, or a .json, .json.gz or .json.zst file.
+    #[arg(long, value_name = "NAME", default_value = "http_logs")]
+    corpus: String,
+    /// How many of them.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    documents: u64,
+    /// Documents in a bulk request.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    bulk_documents: u64,
+}
+
+impl OperationArgs {
+    /// What is to be sent.
+    pub(super) fn operation(&self, seed: u64) -> anyhow::Result<Operation> {
+        let parameters: BTreeMap<String, Draw> = self.parameters.iter().cloned().collect();
+        let pattern = |name: &str,
+                       method: &str,
+                       path: String,
+                       bodies: Vec<String>,
+                       check: Check| {
+            let (method, name) = (method.to_owned(), name.to_owned());
+            let content =
+                Content::Pattern { method, path, bodies, parameters: parameters.clone(), check };
+            Operation { name, content }
+        };
+        let search = |name: &str, bodies: Vec<String>| {
+            let index = self.index.as_deref().map_or_else(String::new, |index| format!("/{index}"));
+            pattern(name, "POST", format!("{index}/_search"), bodies, Check::Search)
+        };
+        let operation = match self.operation.as_deref() {
+            None => search("search", self.body.iter().cloned().collect()),
+            Some("bulk") => {
+                let index = self
+                    .index
+                    .clone()
+                    .ok_or_else(|| Usage("bulk needs --index NAME".to_owned()))?;
+                let source = Source::named(&self.corpus, None).map_err(Usage)?;
+                let (documents, bulk_documents) = (0..self.documents, self.bulk_documents.max(1));
+                let content = Content::Bulk { index, source, documents, bulk_documents };
+                Operation { name: "bulk".to_owned(), content }
+            }
+            Some(path) if path.starts_with('/') && !Path::new(path).is_file() => {
+                let default = if self.body.is_some() { "POST" } else { "GET" };
+                let method = self.method.as_deref().unwrap_or(default).to_uppercase();
+                let check = if path.contains("_search") { Check::Search } else { Check::Status };
+                pattern(path, &method, path.to_owned(), self.body.iter().cloned().collect(), check)
+            }
+            Some(file) => search(&stem(file), bodies(Path::new(file))?),
+        };
+        // Parameters that are named and not given are found before anything is asked.
+        operation.requests(seed, 0, 1)?;
+        Ok(operation)
+    }
+}
+
+fn stem(file: &str) -> String {
+    Path::new(file)
+        .file_stem()
+        .map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// The search bodies of a file: one, or one on each line.
+fn bodies(path: &Path) -> anyhow::Result<Vec<String>> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let lines = matches!(ending, "ndjson" | "jsonl");
+    if !lines && ending != "json" {
+        let text = format!(
+            "--operation {}: give a path that begins with /, a file that ends in .json, .ndjson or .jsonl, or `bulk`",
+            path.display()
+        );
+        return Err(Usage(text).into());
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Usage(format!("cannot read {}: {error}", path.display())))?;
+    let bodies: Vec<String> = match lines {
+        true => text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect(),
+        false => vec![text],
+    };
+    match bodies.is_empty() {
+        true => Err(Usage(format!("{} has no search body in it", path.display())).into()),
+        false => Ok(bodies),
+    }
+}
+
+fn parse_parameter(text: &str) -> Result<(String, Draw), String> {
+    let wrong = || "write NAME=1..100 or NAME=word,word".to_owned();
+    let (name, values) = text.split_once('=').ok_or_else(wrong)?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(plain) || values.is_empty() {
+        return Err(wrong());
+    }
+    let draw = match values.split_once("..").map(|(from, to)| (from.parse(), to.parse())) {
+        Some((Ok(from), Ok(to))) if from <= to => Draw::Integer { from, to },
+        Some((Ok(_), Ok(_))) => return Err("a range goes from the less to the more".to_owned()),
+        _ => Draw::Choice(values.split(',').map(str::to_owned).collect()),
+    };
+    Ok((name.to_owned(), draw))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_ranges_or_words() {
+        let (name, draw) = parse_parameter("year=1998..2004").unwrap();
+        assert_eq!((name.as_str(), draw), ("year", Draw::Integer { from: 1998, to: 2004 }));
+        let words = parse_parameter("q=a..b,c").unwrap().1;
+        assert_eq!(words, Draw::Choice(vec!["a..b".to_owned(), "c".to_owned()]));
+        for wrong in ["year", "=1", "a b=1", "n=", "n=5..1"] {
+            assert!(parse_parameter(wrong).is_err(), "{wrong}");
+        }
+    }
+}
