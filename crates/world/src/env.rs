@@ -66,8 +66,8 @@ impl Env {
         }
     }
 
-    /// Sets the clock of this host of the virtual world so much later, or earlier: what [`Env::epoch_ms`] says jumps.
-    /// Time itself, and so every wait, goes on as it was. In the real world it does nothing and answers `false`.
+    /// Moves the clock of this host of the virtual world: [`Env::epoch_ms`] jumps by so much. [`Env::now`], and so every
+    /// wait, is not affected. In the real world it does nothing and answers `false`.
     pub fn move_clock(&self, by_ms: i64) -> bool {
         match &self.arm {
             Arm::Real(_) => false,
@@ -78,14 +78,14 @@ impl Env {
         }
     }
 
-    /// Waits; exact to the nanosecond in the virtual world and to some 50 microseconds in the real one.
+    /// Sleeps; exact to the nanosecond in the virtual world and to some 50 microseconds in the real one.
     pub async fn sleep(&self, duration: Duration) {
         if !duration.is_zero() {
             self.sleep_until(self.now() + duration).await;
         }
     }
 
-    /// Waits until a moment; not at all if it has passed.
+    /// Sleeps until a moment; not at all if it has passed.
     pub async fn sleep_until(&self, when: Time) {
         match &self.arm {
             Arm::Real(host) => host.sleep_until(when).await,
@@ -107,7 +107,7 @@ impl Env {
         }
     }
 
-    /// Starts a task on this host. The name is shown where a run hangs.
+    /// Starts a task on this host. Its name is shown when a run hangs.
     pub fn spawn<T: 'static>(
         &self,
         name: &'static str,
@@ -119,7 +119,7 @@ impl Env {
         })
     }
 
-    /// Does work that occupies this host's disk or one of its cores.
+    /// Does work that occupies this host's disk or a core.
     ///
     /// Real world: runs `f`, on another thread where it may take long. Virtual world: runs `f` at once, and
     /// the modelled time passes on the disk's or the cores' queue.
@@ -143,9 +143,8 @@ impl Env {
         }
     }
 
-    /// Has all work of this host in the real world take so many times as long from now on; 1 is as it was. What is
-    /// added is waiting: it occupies who waits for the work and no core. In the virtual world
-    /// [`Env::set_host_model`] does it.
+    /// Makes all work of this host take `factor` times as long from now on, in the real world; 1 is normal speed. The rest
+    /// of the time is spent waiting, without a core. In the virtual world use [`Env::set_host_model`].
     pub fn slow_down(&self, factor: f64) {
         if let Arm::Real(host) = &self.arm {
             host.slow_down(factor);
@@ -202,23 +201,22 @@ impl Env {
         }
     }
 
-    /// Has a host of the virtual world stand still, or go on: none of its tasks runs meanwhile, as by `SIGSTOP`. In the
-    /// real world it does nothing.
+    /// Pauses a host of the virtual world, as `SIGSTOP` would, or lets it go on. In the real world it does nothing.
     pub fn pause_host(&self, name: &str, pauses: bool) {
         if let Arm::Virtual(host) = &self.arm {
             host.pause(name, pauses);
         }
     }
 
-    /// Has the code of all hosts of a virtual world do something wrong, under a name that the code knows: to see whether
-    /// tests find it. In the real world it does nothing.
+    /// Plants a bug in the code of all hosts of a virtual world, to see whether tests find it; the code knows it by name.
+    /// In the real world it does nothing.
     pub fn plant(&self, fault: &'static str) {
         if let Some(planted) = self.virtual_shared::<Planted>() {
             planted.0.borrow_mut().insert(fault);
         }
     }
 
-    /// Whether the code is to do this wrong: never in the real world.
+    /// Whether this bug is planted: never in the real world.
     pub fn is_planted(&self, fault: &str) -> bool {
         let planted = self.virtual_shared::<Planted>();
         planted.is_some_and(|planted| planted.0.borrow().contains(fault))
@@ -237,15 +235,14 @@ impl Env {
         }
     }
 
-    /// Sets what this host's cores, disk and card are like from now on, in the virtual world. In the real one
-    /// the machine is what it is, and nothing changes.
+    /// Sets the model of this host's cores, disk and card, in the virtual world. In the real one it does nothing.
     pub fn set_host_model(&self, model: model::Host) {
         if let Arm::Virtual(host) = &self.arm {
             host.set_model(model);
         }
     }
 
-    /// What this host is like, in the virtual world; none in the real one.
+    /// The model of this host, in the virtual world; none in the real one.
     pub fn virtual_host_model(&self) -> Option<model::Host> {
         match &self.arm {
             Arm::Real(_) => None,
@@ -253,8 +250,8 @@ impl Env {
         }
     }
 
-    /// The one `T` that all hosts of a virtual world share, for what no host of a real one could know; none in the
-    /// real world.
+    /// The one `T` that all hosts of a virtual world share, for knowledge that no host of the real one could have; none in
+    /// the real world.
     pub fn virtual_shared<T: Default + 'static>(&self) -> Option<Rc<T>> {
         match &self.arm {
             Arm::Real(_) => None,
@@ -270,7 +267,7 @@ impl Env {
         }
     }
 
-    /// What this host's connections carried.
+    /// Bytes that this host's connections carried.
     pub fn net_bytes(&self) -> NetBytes {
         let counters = match &self.arm {
             Arm::Real(host) => host.counters(),

@@ -1,4 +1,4 @@
-//! What nodes say to each other: typed messages with a wire size.
+//! Messages between nodes: typed, with a wire size.
 //!
 //! In the real world a message is framed over TCP; in the virtual world it is moved as it is, and only its
 //! size travels.
@@ -26,12 +26,12 @@ pub trait Message: Sized + 'static {
     /// The message as bytes, for the real world.
     fn encode(self) -> Frame;
 
-    /// The message out of bytes that came from a neighbour; an error closes the connection.
+    /// The message from the bytes of a neighbour; an error closes the connection.
     fn decode(head: &[u8], tail: Bytes) -> io::Result<Self>;
 
-    /// Bytes that the message occupies on the wire, about.
+    /// About how many bytes the message occupies on the wire.
     fn wire_bytes(&self) -> u64;
 
-    /// Damages the bulk bytes, as a bad link would; for faults in the virtual world.
+    /// Damages the bulk bytes, as a faulty link would, in the virtual world.
     fn damage(&mut self) {}
 }

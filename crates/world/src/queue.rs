@@ -13,14 +13,14 @@ pub struct RateQueue {
 }
 
 impl RateQueue {
-    /// Takes a job of the given length; answers when it will be done.
+    /// Queues a job of the given length; answers when it will be done.
     pub fn reserve(&mut self, now: Time, service: Duration) -> Time {
         self.free_at = self.free_at.max(now) + service;
         self.busy += service;
         self.free_at
     }
 
-    /// How long a job that came now would wait.
+    /// How long a job that arrives now would wait.
     pub fn backlog(&self, now: Time) -> Duration {
         self.free_at - now
     }
@@ -35,32 +35,32 @@ impl RateQueue {
 #[derive(Clone, Debug)]
 pub struct CoreQueue {
     cores: Vec<RateQueue>,
-    /// Served by cores that are no more.
-    before: Duration,
+    /// Time served by cores that were removed.
+    served_before: Duration,
 }
 
 impl CoreQueue {
     /// A queue of `cores` servers, at least one.
     pub fn new(cores: usize) -> Self {
-        CoreQueue { cores: vec![RateQueue::default(); cores.max(1)], before: Duration::ZERO }
+        CoreQueue { cores: vec![RateQueue::default(); cores.max(1)], served_before: Duration::ZERO }
     }
 
-    /// Changes the number of servers; the jobs of those that go are done where they are.
+    /// Changes the number of servers; a removed one still finishes its jobs.
     pub fn resize(&mut self, cores: usize) {
         let cores = cores.max(1);
         if cores < self.cores.len() {
-            self.before += self.cores.drain(cores..).map(|core| core.busy).sum::<Duration>();
+            self.served_before += self.cores.drain(cores..).map(|core| core.busy).sum::<Duration>();
         }
         self.cores.resize_with(cores, RateQueue::default);
     }
 
-    /// Takes a job of the given length; answers when it will be done.
+    /// Queues a job of the given length; answers when it will be done.
     pub fn reserve(&mut self, now: Time, service: Duration) -> Time {
         let first = self.cores.iter_mut().min_by_key(|c| c.free_at).expect("at least one core");
         first.reserve(now, service)
     }
 
-    /// When a job that came now would begin.
+    /// When a job that arrives now would begin.
     pub fn start(&self, now: Time) -> Time {
         self.cores.iter().map(|c| c.free_at).min().unwrap_or_default().max(now)
     }
@@ -78,7 +78,7 @@ impl CoreQueue {
 
     /// Time spent serving until `now`, over all cores.
     pub fn busy(&self, now: Time) -> Duration {
-        self.before + self.cores.iter().map(|c| c.busy(now)).sum::<Duration>()
+        self.served_before + self.cores.iter().map(|c| c.busy(now)).sum::<Duration>()
     }
 }
 
@@ -100,7 +100,7 @@ impl Default for DiskQueue {
 }
 
 impl DiskQueue {
-    /// Takes an operation; answers when it will be done. Work that no disk does is done at once.
+    /// Queues an operation; answers when it will be done. Work that is not a disk's is done at once.
     pub fn reserve(&mut self, now: Time, disk: &Disk, work: Work) -> Time {
         let (bytes, rate, sync) = match work {
             Work::DiskRead { bytes } => (bytes, disk.read_bytes_per_s, true),
@@ -113,7 +113,7 @@ impl DiskQueue {
         let seeks = each * u32::try_from(requests).unwrap_or(u32::MAX);
         let transfer = at_rate(bytes, rate);
         let alone = self.heads(disk).start(now) + seeks;
-        // Its bytes pass when its head is there and the line is free: that is what operations share.
+        // Its bytes pass once its head is in place and the line, which operations share, is free.
         let done = self.line.reserve(alone, transfer);
         self.heads.reserve(now, seeks + (done - alone));
         done

@@ -26,7 +26,7 @@ pub enum Work {
     DiskSync,
     /// Computes a checksum.
     Hash {
-        /// Over how many bytes.
+        /// How many bytes.
         bytes: u64,
     },
     /// Copies memory.

@@ -2,7 +2,8 @@
 //!
 //! The order (`kv_engine/docs/dcp/rebalance.md`): drain with markers that ask for an answer; SET_VBUCKET_STATE(pending)
 //! and its answer; the own copy is dead from here on, so nothing new is written; drain what was written meanwhile;
-//! SET_VBUCKET_STATE(active) and its answer; STREAM_END. At no moment are both copies active.
+//! SET_VBUCKET_STATE(active) and its answer; STREAM_END. At no moment are both copies active. A connection that breaks
+//! while the own copy is dead and the consumer's is not yet active leaves no active copy; the cluster manager chooses one.
 
 use crate::codec::VbucketState;
 
@@ -94,12 +95,6 @@ impl Takeover {
         }
     }
 
-    /// Whether the own copy is dead although the consumer's may not be active: a connection that breaks here leaves
-    /// no active copy, and the cluster manager has to choose one.
-    pub fn has_let_go(&self) -> bool {
-        matches!(self.phase, Phase::DrainingRest | Phase::Activating)
-    }
-
     /// Whether the consumer's copy is the active one.
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Done
@@ -120,16 +115,13 @@ mod tests {
         assert!(takeover.marker_answered());
         assert_eq!(takeover.next(true), TakeoverStep::SendState(VbucketState::Pending));
         assert_eq!(takeover.next(true), TakeoverStep::AwaitAnswer);
-        assert!(!takeover.has_let_go());
         assert_eq!(takeover.state_answered(), Some(VbucketState::Dead));
-        assert!(takeover.has_let_go());
         // What was written in between is sent before the other copy is active.
         assert_eq!(takeover.next(false), TakeoverStep::Drain);
         takeover.marker_sent();
         assert_eq!(takeover.next(true), TakeoverStep::Drain);
         assert!(takeover.marker_answered());
         assert_eq!(takeover.next(true), TakeoverStep::SendState(VbucketState::Active));
-        assert!(takeover.has_let_go());
         assert_eq!(takeover.state_answered(), Some(VbucketState::Dead));
         assert!(takeover.is_done());
         assert_eq!(takeover.next(true), TakeoverStep::End);

@@ -1,4 +1,4 @@
-//! The link in user space: a proxy that gives bytes the delay, the rate and the window of a long line.
+//! A link in user space: a proxy that adds the delay, the rate and the window of a long line.
 //!
 //! Needs no privileges. Its memory is bounded: it reads no more than the line holds (rate x delay) and a
 //! short queue, and leaves the rest in the sender's socket, as a full router would.
@@ -22,11 +22,11 @@ use crate::model::{Direction, LinkConfig, LinkStats};
 use crate::queue::RateQueue;
 use crate::{Task, Time};
 
-/// Read at once; also the piece that the rate is shared in.
+/// Bytes that are read at once, and the unit in which connections share the rate.
 const PIECE_BYTES: usize = 64 << 10;
 /// The queue in front of the line.
 const QUEUE: Duration = Duration::from_millis(4);
-/// Held by one connection where the line itself has no bound.
+/// The most bytes that one connection holds if the link has no rate.
 const HELD_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ pub(crate) struct Emulator {
 
 impl Drop for Emulator {
     fn drop(&mut self) {
-        // The tasks hold the shared state; ending them lets it go.
+        // The tasks hold the shared state; ending them frees it.
         let tasks = std::mem::take(&mut *self.shared.tasks.borrow_mut());
         drop(tasks);
     }

@@ -9,7 +9,7 @@ pub enum DiskScheduler {
     #[default]
     Noop,
     /// Completely Fair Queuing: after a read or a sync it leaves the device idle for [`Disk::slice_idle`] in the
-    /// hope that the same process asks for a place near by, and serves one process at a time.
+    /// hope that the same process asks for a nearby sector, and serves one process at a time.
     Cfq,
 }
 
@@ -20,13 +20,13 @@ pub struct Disk {
     pub read_bytes_per_s: u64,
     /// Sequential writes, all requests together.
     pub write_bytes_per_s: u64,
-    /// What a request costs before its first byte.
+    /// Time of a request before its first byte.
     pub seek: Duration,
-    /// What making earlier writes durable costs.
+    /// Time of making earlier writes durable.
     pub sync: Duration,
     /// Larger operations are split into requests of this size.
     pub request_bytes: u64,
-    /// Operations that the device serves side by side; they share its rate.
+    /// Operations that the device serves concurrently; they share its rate.
     pub queue_depth: u32,
     /// The kernel's order of requests.
     pub scheduler: DiskScheduler,

@@ -24,18 +24,17 @@ pub struct CoreCosts {
     pub index_bytes_per_s: u64,
     /// Parsing JSON.
     pub parse_bytes_per_s: u64,
-    /// Searching, for each document that is looked at.
+    /// Searching, for each document that is visited.
     pub search_document: Duration,
     /// Searching, for the bytes that are read.
     pub search_bytes_per_s: u64,
-    /// Searching a shard, beside what documents and bytes take.
+    /// Searching a shard, in addition to its documents and bytes.
     pub search: Duration,
-    /// How much searches differ: standard deviation over mean of what they take.
+    /// How much searches differ: standard deviation over mean of their times.
     pub search_spread: f64,
     /// Sending or receiving a message, whatever its size.
     pub message: Duration,
-    /// What a received message waits for a thread to take it up. No core works meanwhile, and messages wait side by
-    /// side.
+    /// How long a received message waits for a thread. No core works meanwhile, and messages wait concurrently.
     pub dispatch: Duration,
     /// Sending a message's bytes: framing, copying, encryption. None is without limit.
     pub send_bytes_per_s: Option<u64>,
@@ -45,18 +44,18 @@ pub struct CoreCosts {
     pub packets: PacketCosts,
 }
 
-/// What packets of document streams (Couchbase's DCP) cost a core. Bytes cost what those of messages do.
+/// What packets of document streams (Couchbase's DCP) cost a core. Their bytes cost what bytes of messages do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PacketCosts {
-    /// A consumer's thread: reading a connection once, however much has come.
+    /// A consumer's thread: reading a connection once, however much has arrived.
     pub read: Duration,
-    /// A consumer's thread: a packet that has come.
+    /// A consumer's thread: a received packet.
     pub receive: Duration,
-    /// A consumer's thread: taking a version into its bucket.
+    /// A consumer's thread: applying a version to its bucket.
     pub apply: Duration,
-    /// A producer's thread: a packet that goes.
+    /// A producer's thread: a sent packet.
     pub send: Duration,
-    /// A proxy's thread: a packet that is decoded and passed on by itself.
+    /// A proxy's thread: a packet that is decoded and passed on.
     pub relay: Duration,
 }
 
@@ -193,10 +192,10 @@ impl CoreCosts {
 pub struct Host {
     /// Cores.
     pub cores: u32,
-    /// Processes of others that are always ready to run. The kernel gives them and us equal parts of the cores.
+    /// Processes of others that are always ready to run. The kernel shares the cores equally between them and us.
     pub competitors: u32,
-    /// How much hosts of one kind differ: standard deviation over mean of what the same work takes on them. Who gives
-    /// hosts their models draws for each of them (see [`Host::drawn`]).
+    /// How much hosts of one kind differ: standard deviation over mean of the time that the same work takes on them. Each
+    /// host's model is drawn with [`Host::drawn`].
     pub spread: f64,
     /// What work costs each of them.
     pub costs: CoreCosts,
@@ -223,15 +222,15 @@ impl Default for Host {
 }
 
 impl Host {
-    /// One host of the kind, as `random` (uniform over all of `u64`) has it: some are faster, some slower.
+    /// Draws one host of the kind with `random` (uniform over all of `u64`): some are faster, some slower.
     pub fn drawn(&self, random: impl FnMut() -> u64) -> Host {
         let factor = gamma_factor(self.spread, random);
         let costs = if factor == 1.0 { self.costs.clone() } else { self.costs.slowed(factor) };
         Host { costs, ..self.clone() }
     }
 
-    /// How many times longer work takes while so many threads of ours are ready to run: the cores are shared in equal
-    /// parts by them and the competitors, as by the kernel's fair scheduler.
+    /// How many times longer work takes while so many threads of ours are ready to run: they share the cores equally with
+    /// the competitors, as under the kernel's fair scheduler.
     pub fn stretch(&self, ready: f64) -> f64 {
         ((ready + f64::from(self.competitors)) / f64::from(self.cores.max(1))).max(1.0)
     }

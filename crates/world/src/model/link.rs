@@ -15,10 +15,9 @@ pub struct LinkConfig {
     pub rate_bytes_per_s: Option<u64>,
     /// Bytes that one connection may have sent and not yet acknowledged; none is unlimited.
     pub window_bytes: Option<u64>,
-    /// Bytes that wait in front of the line, in the virtual world; what comes on top is lost. None is without
-    /// bound.
+    /// Bytes that can wait in front of the line, in the virtual world; the rest is lost. None is without bound.
     pub queue_bytes: Option<u64>,
-    /// TCP of its connections, in the virtual world; none sends as fast as the window and the rate let it.
+    /// TCP of its connections, in the virtual world; without it, window and rate alone limit them.
     pub tcp: Option<Tcp>,
 }
 
@@ -31,7 +30,7 @@ impl LinkConfig {
         }
     }
 
-    /// Refuses what only the virtual world has.
+    /// Refuses parts that only the virtual world has.
     ///
     /// # Errors
     /// [`io::ErrorKind::Unsupported`], naming it.
@@ -71,15 +70,15 @@ pub struct LinkStats {
 /// What a link's connections and its queue are like, besides its round trip and rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkModel {
-    /// Whether connections begin slowly and shrink after a loss, as [`LinkModel::tcp`] says.
+    /// Whether connections have TCP's windows, as [`LinkModel::tcp`] says.
     pub tcp_modelled: bool,
-    /// How they do.
+    /// TCP of its connections.
     pub tcp: Tcp,
-    /// Rate in each direction, where it is the test bed's and not the plan's to say. Who opens the link applies it.
+    /// Rate in each direction, if the test bed and not the plan sets it. The opener of the link applies it.
     pub rate_bytes_per_s: Option<u64>,
-    /// The receiver's window; none leaves what the link says.
+    /// The receiver's window; none leaves the link's own.
     pub max_window_bytes: Option<u64>,
-    /// Bytes that wait in front of the line; what comes on top is lost. None is without bound.
+    /// Bytes that can wait in front of the line; the rest is lost. None is without bound.
     pub queue_bytes: Option<u64>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What decides how fast a window grows again after a loss.
+/// How a window grows again after a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CongestionControl {
     /// RFC 9438; what Linux has used unless told otherwise since 2.6.19.
@@ -25,7 +25,7 @@ pub struct Tcp {
     pub slow_start_after_idle: bool,
     /// The part of the retransmission timeout that does not shrink with the round trip.
     pub min_rto: Duration,
-    /// What follows a loss.
+    /// How the window shrinks after a loss and grows again.
     pub congestion_control: CongestionControl,
     /// Share of the segments that the line loses, besides what overflows its queue.
     pub loss: f64,

@@ -5,8 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Values by path. What a value holds is durable the moment it is written; a store that models writes
-/// which are not yet synced keeps those elsewhere.
+/// Values by path. A value is durable as soon as it is written; a store that models unsynced writes keeps those elsewhere.
 #[derive(Clone, Default)]
 pub struct VirtualDisk {
     values: Rc<RefCell<BTreeMap<String, Rc<dyn Any>>>>,
