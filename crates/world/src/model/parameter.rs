@@ -93,11 +93,6 @@ const CONTROLS: [(&str, CongestionControl); 2] =
 const UNLIMITED: &str = "unlimited";
 
 impl Parameter {
-    /// The default, as plans write it.
-    pub fn default_text(&self) -> String {
-        self.text(&Models::default())
-    }
-
     /// The value in `models`, as plans write it: setting it again changes nothing.
     pub fn text(&self, models: &Models) -> String {
         let mut models = models.clone();

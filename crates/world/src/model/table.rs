@@ -439,7 +439,7 @@ mod tests {
                 if parameter.name == "link.congestion_control" { "reno".to_owned() } else { other };
             let mut models = Models::default();
             models.set(parameter.name, &other).unwrap_or_else(|error| panic!("{error}"));
-            let changed = |p: &&Parameter| p.text(&models) != p.default_text();
+            let changed = |p: &&Parameter| p.text(&models) != p.text(&Models::default());
             let names: Vec<&str> = parameters().iter().filter(changed).map(|p| p.name).collect();
             // TCP's parameters turn it on besides.
             let expected: &[&str] = if names.contains(&"link.tcp") && names.len() > 1 {
