@@ -1,6 +1,6 @@
 //! Short runs in virtual time with faults at random: nodes killed, stopped and paused, the link cut, disks full,
-//! clocks moved, following paused and ended. At the end everything that was acknowledged is on every copy of leader and follower, once, in
-//! its last version.
+//! clocks moved, following paused and ended. At the end everything that was acknowledged is on every copy of leader and
+//! follower, once, in its last version. A binary of its own: the runs take every core, and panics within them are results.
 //!
 //! A seed says everything. One that fails is printed with what is left of it when it is made smaller, and with the
 //! command that runs it again:

@@ -5,16 +5,14 @@
 //! Where each shard's turn begins is chance: a cluster that is "started fresh" keeps it to its end, and whether the shards
 //! of a node have their turn there in the same searches makes one slow half of them or slows all.
 //!
-//! More requests than a test has: `NARROWS_REQUESTS=40000 cargo test --release -p engine --test replica_selection -- --nocapture`.
-
-mod common;
+//! More requests than a test has: `NARROWS_REQUESTS=40000 cargo test --release -p engine --test it replica_selection -- --nocapture`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use common::{Cluster, ask};
+use crate::common::{Cluster, ask};
 use serde_json::{Value, json};
 use world::Env;
 use world::model::{CoreCosts, Host};

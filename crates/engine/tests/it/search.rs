@@ -1,14 +1,12 @@
 //! Searches over a cluster: query, then fetch; selection, failures, limits. In both worlds where documents are not
 //! needed, on real nodes where they are.
 
-mod common;
-
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::common::{Cluster, ask, eventually, raw};
 use bytes::Bytes;
-use common::{Cluster, ask, eventually, raw};
 use serde_json::{Value, json};
 use world::Env;
 

@@ -1,10 +1,8 @@
 //! One seed, one trace, whatever else lives in the same virtual world.
 
-mod common;
-
 use std::time::Duration;
 
-use common::Cluster;
+use crate::common::Cluster;
 use serde_json::json;
 use world::{Env, Trace};
 

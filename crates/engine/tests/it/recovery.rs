@@ -1,11 +1,9 @@
 //! Recovery from remote and from peers, and what may go wrong with it.
 
-mod common;
-
 use std::time::Duration;
 
-use common::pair::pair;
-use common::{Cluster, eventually};
+use crate::common::pair::pair;
+use crate::common::{Cluster, eventually};
 use serde_json::{Value, json};
 use world::Env;
 

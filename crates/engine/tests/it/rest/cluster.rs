@@ -6,8 +6,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use world::Env;
 
+use super::lines;
 use crate::common::{Cluster, ask, raw};
-use crate::lines;
 
 crate::both_worlds!(
     says_who_it_is,

@@ -1,11 +1,9 @@
 //! What befalls nodes while they are searched: whatever it is, every search is answered, and no slot and no count is left.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::{Cluster, ask, eventually};
+use crate::common::{Cluster, ask, eventually};
 use serde_json::{Value, json};
 use world::{Env, Task};
 

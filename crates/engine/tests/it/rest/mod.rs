@@ -11,8 +11,6 @@
 mod aliases;
 mod cat;
 mod cluster;
-#[path = "../common/mod.rs"]
-mod common;
 mod documents;
 
 use std::collections::BTreeMap;
@@ -25,7 +23,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use world::Env;
 
-use common::Cluster;
+use crate::common::Cluster;
 
 fn lines(actions: &[Value]) -> Bytes {
     Bytes::from(actions.iter().map(|action| format!("{action}\n")).collect::<String>())

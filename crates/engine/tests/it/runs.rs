@@ -1,12 +1,10 @@
 //! Runs of documents that exist only as a number, in the virtual world: written, replicated, recovered and followed as
 //! documents are, whatever fails meanwhile.
 
-mod common;
-
 use std::time::Duration;
 
-use common::eventually;
-use common::pair::{Pair, pair_of};
+use crate::common::eventually;
+use crate::common::pair::{Pair, pair_of};
 use serde_json::{Value, json};
 use world::{Env, virtual_world};
 
@@ -19,10 +17,10 @@ impl Pair {
     }
 
     /// Waits until every copy on both sides holds so many documents, and the same.
-    async fn same(&self, env: &Env, leader: &str, follower: &str, documents: u64) {
+    async fn both_hold(&self, env: &Env, leader: &str, follower: &str, documents: u64) {
         // Indices that a pattern names have the same names on both sides; another follower has one of its own.
         let by_name = leader.contains('*');
-        let rows = async |cluster: &common::Cluster, index: &str| {
+        let rows = async |cluster: &crate::common::Cluster, index: &str| {
             let path = format!("/{index}/_narrows/digest?replicas=true");
             let (_, found) = cluster.ask("GET", &path, Value::Null).await;
             let rows = found["shards"].as_array().cloned().unwrap_or_default();
@@ -67,7 +65,7 @@ fn are_followed_beside_documents() {
             assert_eq!(pair.leader.index("a", round * 10, round * 10 + 10).await, 10);
         }
         assert_eq!(written, 200_190);
-        pair.same(&env, "a", "b", written + 200).await;
+        pair.both_hold(&env, "a", "b", written + 200).await;
         let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
         assert_eq!(count["count"], written + 200);
         let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
@@ -83,7 +81,7 @@ fn are_followed_beside_documents() {
         pair.follower.must("PUT", "/b/_settings", body).await;
         written += pair.run("a", 5_000).await;
         pair.follower.green("b").await;
-        pair.same(&env, "a", "b", written + 200).await;
+        pair.both_hold(&env, "a", "b", written + 200).await;
         pair.stop().await;
     });
 }
@@ -116,7 +114,7 @@ fn survive_kills_on_either_side() {
             }
             pair.follower.must("POST", "/_cluster/reroute?retry_failed=true", Value::Null).await;
             pair.follower.green("b").await;
-            pair.same(&env, "a", "b", written).await;
+            pair.both_hold(&env, "a", "b", written).await;
             pair.stop().await;
         });
     }
@@ -125,7 +123,7 @@ fn survive_kills_on_either_side() {
 #[test]
 fn are_refused_in_numbers_that_make_no_sense() {
     virtual_world::run(7, async |env: Env| {
-        let cluster = common::Cluster::start(&env, "c", 1).await;
+        let cluster = crate::common::Cluster::start(&env, "c", 1).await;
         for query in ["documents=0&source_bytes=1", "documents=1", "documents=x&source_bytes=1"] {
             let path = format!("/a/_narrows/run?{query}");
             assert_eq!(cluster.ask("POST", &path, Value::Null).await.0, 400, "{query}");
@@ -188,7 +186,7 @@ fn a_leader_rolls_over_for_hours_while_the_follower_restarts() {
         .await;
         pair.follower.must("POST", "/_cluster/reroute?retry_failed=true", Value::Null).await;
         pair.follower.green("logs-*").await;
-        pair.same(&env, "logs-*", "logs-*", written).await;
+        pair.both_hold(&env, "logs-*", "logs-*", written).await;
         pair.stop().await;
     });
 }
@@ -201,7 +199,7 @@ fn a_follower_that_rests_costs_little_and_loses_nothing() {
         let period = json!({ "index.soft_deletes.retention_lease.period": "1h" });
         pair.leader.must("PUT", "/a/_settings", period).await;
         let mut written = pair.run("a", 1000).await;
-        pair.same(&env, "a", "b", written).await;
+        pair.both_hold(&env, "a", "b", written).await;
         let reads = async || {
             let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
             let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap();
@@ -220,7 +218,7 @@ fn a_follower_that_rests_costs_little_and_loses_nothing() {
         assert_eq!(count["count"], written, "it waited at the leader for what came");
         // The leader lets go of what nobody needs, and has not let go of what the follower did.
         pair.leader.must("POST", "/a/_flush", Value::Null).await;
-        pair.same(&env, "a", "b", written).await;
+        pair.both_hold(&env, "a", "b", written).await;
         let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
         for shard in stats["indices"][0]["shards"].as_array().unwrap() {
             assert!(shard["narrows"].get("recovered_from_remote_again").is_none(), "{shard}");

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use world::Env;
 
+use super::lines;
 use crate::common::{Cluster, ask, raw};
-use crate::lines;
 
 crate::both_worlds!(
     makes_shows_and_deletes_indices,

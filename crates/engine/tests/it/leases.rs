@@ -1,12 +1,10 @@
 //! What a leader keeps for its followers, and what goes wrong between them.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::pair::{Pair, pair};
-use common::{Cluster, eventually};
+use crate::common::pair::{Pair, pair};
+use crate::common::{Cluster, eventually};
 use engine::transport::{
     Class, LeaderShard, LeaseRequest, Pool, ReadChanges, Request, Response, ShardAction,
     ShardAnswer,

@@ -3,13 +3,11 @@
 //! In the virtual world the disk takes only so much. In the real one the shard copies lie on a small file system of their own,
 //! which only root can mount: elsewhere that test says so and ends.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::{Cluster, eventually, raw};
+use crate::common::{Cluster, eventually, raw};
 use serde_json::{Value, json};
 use world::Env;
 

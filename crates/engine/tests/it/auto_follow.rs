@@ -1,9 +1,7 @@
 //! Indices of a remote cluster are followed as they are made.
 
-mod common;
-
-use common::eventually;
-use common::pair::{Pair, pair};
+use crate::common::eventually;
+use crate::common::pair::{Pair, pair};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -46,7 +44,7 @@ impl Pair {
     async fn told(&self) -> Value {
         // Asked of a node that does not manage.
         let node = self.follower.nodes.values().next_back().unwrap();
-        let (status, stats) = common::ask(node, "GET", "/_ccr/stats", Value::Null).await;
+        let (status, stats) = crate::common::ask(node, "GET", "/_ccr/stats", Value::Null).await;
         assert_eq!(status, 200, "{stats}");
         stats["auto_follow_stats"].clone()
     }

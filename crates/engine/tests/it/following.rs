@@ -1,12 +1,10 @@
 //! A follower keeps up with its leader, whatever happens to either.
 
-mod common;
-
 use std::cell::Cell;
 use std::time::Duration;
 
-use common::pair::{Pair, pair, pair_of};
-use common::{Cluster, eventually};
+use crate::common::pair::{Pair, pair, pair_of};
+use crate::common::{Cluster, eventually};
 use serde_json::{Value, json};
 use world::Env;
 

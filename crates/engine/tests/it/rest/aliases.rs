@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use world::Env;
 
+use super::lines;
 use crate::common::{Cluster, raw};
-use crate::lines;
 
 crate::both_worlds!(
     an_alias_stands_for_its_indices,

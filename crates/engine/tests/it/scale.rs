@@ -1,11 +1,9 @@
 //! Odd sizes and odd failures: many shards on a node, many nodes with a shard, a node that flaps, a cluster whose
 //! manager is gone.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Cluster, ask, eventually};
+use crate::common::{Cluster, ask, eventually};
 use serde_json::{Value, json};
 use world::{Env, virtual_world};
 

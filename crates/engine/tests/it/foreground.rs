@@ -3,13 +3,11 @@
 //! In the virtual world disks are slow and latencies exact, so they are asserted; in the real one the same goes on, and only
 //! what comes of it is.
 
-mod common;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use common::{Cluster, eventually, raw};
+use crate::common::{Cluster, eventually, raw};
 use serde_json::{Value, json};
 use world::Env;
 use world::model::{Disk, Host};

@@ -1,10 +1,8 @@
 //! Compression that is on while it makes the link carry more.
 
-mod common;
-
+use crate::common::pair::{Pair, pair_of};
+use crate::common::{eventually, raw};
 use bytes::Bytes;
-use common::pair::{Pair, pair_of};
-use common::{eventually, raw};
 use serde_json::{Value, json};
 use world::Env;
 

@@ -1,8 +1,6 @@
 //! Writes reach every copy, and survive what happens to nodes.
 
-mod common;
-
-use common::{Cluster, eventually};
+use crate::common::{Cluster, eventually};
 use serde_json::{Value, json};
 use world::Env;
 

@@ -1,0 +1,20 @@
+//! A node and its cluster through the REST face, in both worlds.
+
+#[macro_use]
+mod common;
+
+mod auto_follow;
+mod compression;
+mod determinism;
+mod disk_full;
+mod following;
+mod foreground;
+mod leases;
+mod recovery;
+mod replica_selection;
+mod replication;
+mod rest;
+mod runs;
+mod scale;
+mod search;
+mod search_faults;
