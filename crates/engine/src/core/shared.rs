@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use policy::foreground::ForegroundDetector;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use world::{Env, Task, Time};
 
 use super::activity::Activity;
@@ -104,6 +104,24 @@ impl Core {
         let mut tasks = self.tasks.borrow_mut();
         tasks.retain(|task| !task.is_finished());
         tasks.push(task);
+    }
+
+    /// Runs `work` to its end as long as the node lives, also where whoever waits for it goes away: a request is dropped
+    /// where its connection closes, and what must not stop half way is not to be dropped with it.
+    pub(crate) async fn run_to_end<T: 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = Result<T, Failure>> + 'static,
+    ) -> Result<T, Failure> {
+        let (answer, answered) = oneshot::channel();
+        self.keep(name, async move {
+            // This fails where nobody waits any more.
+            let _ = answer.send(work.await);
+        });
+        answered.await.unwrap_or_else(|_| {
+            let reason = format!("node [{}] is going down", self.config.name);
+            Err(Failure::new(503, "node_closed_exception", reason))
+        })
     }
 
     /// Ends every task of [`Core::keep`].

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use query::Mapping;
-use tokio::sync::oneshot;
 
 use super::service::FollowService;
 use super::source::Source;
@@ -43,13 +42,12 @@ pub async fn follow(service: &Rc<FollowService>, request: FollowRequest) -> Resu
     create(service, &request, &known).await?;
     let uuid = uuid_of(service, &request.follower);
     // Whatever becomes of who asked for the follower, it does not stay unless the leader says that it is right.
-    let (settled, outcome) = oneshot::channel();
     let service2 = service.clone();
-    service.core.keep("settles what is followed", async move {
+    let settling = async move {
         let now = asked.await.unwrap_or_else(|_| Err(unexpected()));
-        let _ = settled.send(settle(&service2, &request, uuid, &known, now).await);
-    });
-    outcome.await.unwrap_or_else(|_| Err(unexpected()))
+        settle(&service2, &request, uuid, &known, now).await
+    };
+    service.core.run_to_end("settles what is followed", settling).await
 }
 
 /// Makes of a follower that was made of what was known what it should be by what its leader says now.

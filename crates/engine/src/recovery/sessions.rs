@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use store::Snapshot;
+use store::{Shard, Snapshot};
 use tokio::sync::Notify;
 use world::Time;
 
@@ -29,11 +29,30 @@ pub(super) struct Session {
     pub(super) kind: SessionKind,
     /// Drawn by the target.
     pub(super) key: u64,
-    pub(super) lease: String,
+    pub(super) _kept: KeptOps,
     pub(super) used: Cell<Time>,
 }
 
-impl Drop for Session {
+/// Has the log keep operations as long as it lives. A session that is only being opened holds one, too, so that nothing is
+/// kept for good where the opening fails or its target is lost.
+pub(super) struct KeptOps {
+    shard: Rc<LocalShard>,
+    lease: String,
+}
+
+impl KeptOps {
+    /// Keeps nothing yet: see [`KeptOps::from`].
+    pub(super) fn new(shard: &Rc<LocalShard>, lease: String) -> Self {
+        KeptOps { shard: shard.clone(), lease }
+    }
+
+    /// Keeps operations from this one on.
+    pub(super) fn from(&self, store: &Shard, seq_no: u64) {
+        store.retain_ops_from(&self.lease, Some(seq_no));
+    }
+}
+
+impl Drop for KeptOps {
     fn drop(&mut self) {
         if let Ok(store) = self.shard.store() {
             store.retain_ops_from(&self.lease, None);

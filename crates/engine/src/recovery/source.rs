@@ -7,7 +7,7 @@ use std::time::Duration;
 use world::Work;
 
 use super::service::{RecoveryService, read_ahead_kib};
-use super::sessions::Session;
+use super::sessions::{KeptOps, Session};
 use crate::replication::{add_lease, advance_global_checkpoint};
 use crate::shard::LocalShard;
 use crate::transport::{
@@ -41,6 +41,7 @@ pub(crate) async fn open_session(
     }
     let id = service.sessions.next_id();
     let lease = format!("recovery/{id}");
+    let kept = KeptOps::new(&shard, lease.clone());
     let ops_from = match &kind {
         SessionKind::Peer { has: Some((history, from)), .. } => {
             let known = *history == store.history_uuid() && *from >= store.log_complete_from();
@@ -51,22 +52,20 @@ pub(crate) async fn open_session(
     };
     let (snapshot, from_seq_no) = match ops_from {
         Some(from) => {
-            store.retain_ops_from(&lease, Some(from));
+            kept.from(&store, from);
             (None, from)
         }
         None => {
             // Nothing may be trimmed between the commit and the lease on what follows it.
-            store.retain_ops_from(&lease, Some(store.log_complete_from()));
-            let snapshot = store.snapshot(&lease.replace('/', "-")).await.inspect_err(|_| {
-                store.retain_ops_from(&lease, None);
-            })?;
+            kept.from(&store, store.log_complete_from());
+            let snapshot = store.snapshot(&lease.replace('/', "-")).await?;
             let from = snapshot.commit().local_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
             if let SessionKind::Remote { lease: id } = &kind {
                 // Until the follower has begun to follow.
                 add_lease(&service.core, &shard, &store, id, from).await?;
                 known_everywhere(service, &shard, snapshot.commit().max_seq_no).await?;
             }
-            store.retain_ops_from(&lease, Some(from));
+            kept.from(&store, from);
             (Some(snapshot), from)
         }
     };
@@ -83,7 +82,7 @@ pub(crate) async fn open_session(
         leases: shard.leases.borrow().clone(),
     };
     let used = Cell::new(service.core.env.now());
-    let session = Rc::new(Session { shard, snapshot, kind, key, lease, used });
+    let session = Rc::new(Session { shard, snapshot, kind, key, _kept: kept, used });
     service.sessions.open.borrow_mut().insert(id, session);
     service.sessions.opened.notify_waiters();
     Ok(Response::Session(Box::new(opened)))

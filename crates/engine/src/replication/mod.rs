@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use query::Mapping;
 use store::{Operation, Rejection, SyntheticBatch, WriteRequest};
+use tokio::sync::oneshot;
 use world::Task;
 
 use crate::core::Core;
@@ -31,7 +32,7 @@ use policy::routing;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a primary waits for a manager that takes a failed copy out of sync: less than a write waits for it.
-const TAKE_OUT_PATIENCE: Duration = Duration::from_secs(45);
+const STALE_COPY_PATIENCE: Duration = Duration::from_secs(45);
 /// Operations that copies may lack are sent to them so many at once, of about so many bytes.
 const SENT_AGAIN_OPS: usize = 1000;
 const SENT_AGAIN_BYTES: usize = 1 << 20;
@@ -180,7 +181,16 @@ fn may_exist(request: &mut WriteRequest) {
 }
 
 /// On the primary: indexes, makes durable, and replicates.
+///
+/// Once begun it runs to its end, also where the node that asked is lost meanwhile: an operation that has its place in the
+/// primary's history has to be durable here and to come to every copy, or those have holes for good.
 pub(crate) async fn write(core: &Rc<Core>, write: Write) -> Result<Response, Failure> {
+    let core2 = core.clone();
+    let writing = async move { write_on_primary(&core2, write).await };
+    core.run_to_end("writes on a primary", writing).await
+}
+
+async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response, Failure> {
     let began = core.env.now();
     let shard = core.local_shard(&write.index, write.shard)?;
     let store = shard.primary_store()?;
@@ -244,7 +254,7 @@ async fn finish(
     if store.durability() == store::Durability::Request {
         store.sync().await.map_err(|error| note(core, shard, error))?;
     }
-    settle(core, shard, replicas).await?;
+    await_replicas(core, shard, replicas).await?;
     advance_global_checkpoint(core, shard);
     Ok(())
 }
@@ -341,13 +351,15 @@ pub(crate) async fn end_following(
     Ok(())
 }
 
-/// Finds out what is durable on every copy: where writes do not wait for it, or one did not say.
+/// Makes what was applied durable on every copy, this one included, and finds out what that is: where writes do not wait
+/// for it, or one did not say.
 pub(crate) async fn spread_durability(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
 ) -> Result<(), Failure> {
+    shard.store()?.sync().await?;
     let replicas = send_to_replicas(core, shard, Arc::default());
-    settle(core, shard, replicas).await?;
+    await_replicas(core, shard, replicas).await?;
     advance_global_checkpoint(core, shard);
     Ok(())
 }
@@ -407,12 +419,14 @@ fn send_to_replicas(
     replicas
 }
 
-/// Waits for the replicas; one that failed leaves the in-sync set before the write is acknowledged.
-async fn settle(
+/// Waits for all replicas, whatever becomes of one of them: none may be left without what was sent to the others. Those
+/// that failed leave the in-sync set before the write is acknowledged.
+async fn await_replicas(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
     replicas: Vec<Replica>,
 ) -> Result<(), Failure> {
+    let mut failed = Vec::new();
     for (id, task) in replicas {
         let answer = task.await.unwrap_or_else(|_| Err(CallError::Failed(unexpected())));
         match answer {
@@ -422,25 +436,31 @@ async fn settle(
                 copy.local_checkpoint = copy.local_checkpoint.max(checkpoint);
             }
             Err(_) if core.env.is_planted(planted::FAILED_REPLICA_IGNORED) => {}
-            Err(error) => take_out(core, shard, &id, &error.to_string()).await?,
+            Err(error) => failed.push(mark_copy_stale(core, shard, &id, &error.to_string())),
         }
+    }
+    for marked in failed {
+        marked.await?;
     }
     let state = core.state();
     let routing = state.shard(&shard.index, shard.number);
     let missing: Vec<String> =
         routing.iter().flat_map(|r| r.missing_in_sync()).map(str::to_owned).collect();
     for id in missing {
-        take_out(core, shard, &id, "its node left, and a write came").await?;
+        mark_copy_stale(core, shard, &id, "its node left, and a write came").await?;
     }
     Ok(())
 }
 
-async fn take_out(
+/// Has the manager take a copy out of the in-sync set. Fails where that takes long, as what waits for it must not be
+/// acknowledged; the manager is told nevertheless, once it can be: the copy lacks what the others have, and nobody sends it
+/// again.
+fn mark_copy_stale(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
     id: &str,
     reason: &str,
-) -> Result<(), Failure> {
+) -> impl Future<Output = Result<(), Failure>> + use<> {
     shard.copies.borrow_mut().remove(id);
     let event = Event::CopyOutOfSync {
         index: shard.index.clone(),
@@ -449,18 +469,34 @@ async fn take_out(
         primary_term: shard.term(),
         reason: reason.to_owned(),
     };
-    let give_up = core.env.now() + TAKE_OUT_PATIENCE;
-    loop {
-        match core.submit(event.clone()).await {
-            // The manager is not there, and may come back.
-            Err(failure)
-                if failure.status == 503 && shard.is_primary() && core.env.now() < give_up =>
-            {
-                core.env.sleep(RETRY_AFTER).await;
+    let give_up = core.env.now() + STALE_COPY_PATIENCE;
+    let (answer, answered) = oneshot::channel();
+    let (core2, shard, id) = (core.clone(), shard.clone(), id.to_owned());
+    core.keep("takes a copy out of sync", async move {
+        let mut waiter = Some(answer);
+        let outcome = loop {
+            match core2.submit(event.clone()).await {
+                // The manager is not there, or has no room for the state: that may pass.
+                Err(failure) if failure.status >= 500 && shard.is_primary() => {
+                    if core2.env.now() >= give_up
+                        && let Some(waiter) = waiter.take()
+                    {
+                        let _ = waiter.send(Err(failure));
+                        if !shard.leaving.borrow_mut().insert(id.clone()) {
+                            return;
+                        }
+                    }
+                    core2.env.sleep(RETRY_AFTER).await;
+                }
+                outcome => break outcome,
             }
-            settled => return settled,
+        };
+        match waiter {
+            Some(waiter) => drop(waiter.send(outcome)),
+            None => drop(shard.leaving.borrow_mut().remove(&id)),
         }
-    }
+    });
+    async move { answered.await.unwrap_or_else(|_| Err(unexpected())) }
 }
 
 /// The global checkpoint is the lowest local checkpoint of the copies in sync, and of those that are about to be.
@@ -564,7 +600,7 @@ async fn settle_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(),
     let others: Vec<String> =
         routing.in_sync.iter().filter(|id| **id != shard.allocation_id).cloned().collect();
     for id in others {
-        take_out(core, shard, &id, "a new primary: the copy recovers from it").await?;
+        mark_copy_stale(core, shard, &id, "a new primary: the copy recovers from it").await?;
     }
     advance_global_checkpoint(core, shard);
     Ok(())
@@ -584,7 +620,7 @@ pub(crate) async fn fill_gaps(store: &store::Shard) -> Result<(), store::Error> 
     let fill = fillers(store);
     if !fill.is_empty() {
         store.apply(fill).await?;
-        store.sync().await?;
     }
-    Ok(())
+    // Also what the old primary sent last: nobody may have waited for it to be durable.
+    store.sync().await
 }

@@ -1,7 +1,7 @@
 //! A shard copy on this node, with its role.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use policy::retention::Leases;
@@ -51,6 +51,9 @@ pub struct LocalShard {
     settings: RefCell<Option<(u64, IndexSettings)>>,
     /// On a primary: copies that new writes go to though they are not in sync yet, and what every copy has.
     pub(crate) copies: RefCell<BTreeMap<String, Tracked>>,
+    /// On a primary: copies that the manager is still to take out of sync, though the write that found them failing has
+    /// given up waiting for that.
+    pub(crate) leaving: RefCell<BTreeSet<String>>,
     /// For whom operations are kept.
     pub(crate) leases: RefCell<Leases>,
     /// Who writes them to the disk: one at a time, or the older might come last.
@@ -101,6 +104,7 @@ impl LocalShard {
             last_refresh: Cell::default(),
             settings: RefCell::default(),
             copies: RefCell::default(),
+            leaving: RefCell::default(),
             leases: RefCell::default(),
             leases_on_disk: tokio::sync::Mutex::default(),
             advanced: Notify::new(),

@@ -150,7 +150,7 @@ fn replay() {
 }
 
 /// Cases that failed once, and why.
-const FAILED_ONCE: [(&str, &str); 12] = [
+const FAILED_ONCE: [(&str, &str); 15] = [
     (
         "5/none/2",
         "stats kept the checkpoint of the last write where writes do not wait for the disk",
@@ -169,6 +169,18 @@ const FAILED_ONCE: [(&str, &str); 12] = [
     ),
     ("28289/0.2.3.4/16", "copies stayed different where a primary was lost before following ended"),
     ("29408", "a commit of the virtual world did not keep the log behind it"),
+    (
+        "7026117/0/16",
+        "a write stopped half way on the primary when the node that had sent it was killed: replicas never got it",
+    ),
+    (
+        "7035738/3/16",
+        "a write stopped half way before the primary's log was synced, and nobody synced it afterwards",
+    ),
+    (
+        "5000680",
+        "the checker did not wait for as many round trips as the parameters make of the operations",
+    ),
     ("40620", "nobody asked a copy for what it has after a write that it had not answered"),
     (
         "5048875/2.3/16",
@@ -188,6 +200,24 @@ fn what_failed_once_passes() {
             panic!("{case} ({why}): {found}");
         }
     }
+}
+
+/// One operation a read and one read at a time are a round trip an operation; what a read may bring is bounded by its
+/// operations and by its bytes.
+#[test]
+fn the_checkers_patience_follows_from_the_parameters() {
+    let mut scenario = Scenario::of(&Case::from(5_000_680));
+    let seconds = |scenario: &Scenario| scenario.reading_takes(10_000).as_secs();
+    assert_eq!(seconds(&scenario), 1280, "128 ms for each");
+    scenario.parameters["max_read_request_operation_count"] = 50.into();
+    assert_eq!(seconds(&scenario), 1280, "200 bytes a read");
+    scenario.parameters["max_read_request_size"] = "6000b".into();
+    assert_eq!(seconds(&scenario), 128, "ten a read");
+    scenario.parameters["max_outstanding_read_requests"] = 4.into();
+    assert_eq!(seconds(&scenario), 32, "four reads at a time");
+    scenario.parameters = serde_json::json!({});
+    scenario.rate_bytes_per_s = 20_000;
+    assert_eq!(seconds(&scenario), 300, "the link alone");
 }
 
 #[test]

@@ -16,8 +16,8 @@ use crate::client::{Client, Load, write};
 use crate::scenario::{Chance, Scenario, Side, What};
 use crate::site::Site;
 
-/// How long two clusters may take to become equal once all is mended: one operation a round trip, where the parameters
-/// say so.
+/// How long two clusters may take to become equal once all is mended, beside the time that the follower needs to read
+/// what was written.
 const MEND_PATIENCE: Duration = Duration::from_secs(1500);
 /// How long copies must stay equal: longer than anything that was sent to a node that stood still takes.
 const STAYS_EQUAL: Duration = Duration::from_secs(5);
@@ -308,7 +308,9 @@ impl Stage {
     /// Waits until every copy is there and has the same history, and goes on having it: a node that stood still may
     /// carry out late what it was asked. Then the ledger is compared with what they hold.
     async fn become_equal(&self, ledger: &Ledger) -> Result<(), String> {
-        let give_up = self.env.now() + MEND_PATIENCE;
+        let (acknowledged, _, unknown) = ledger.counts();
+        let reading = self.scenario.reading_takes(acknowledged + unknown);
+        let give_up = self.env.now() + MEND_PATIENCE + reading;
         let mut looks = 0;
         let mut before: Option<Vec<Option<u64>>> = None;
         loop {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -170,6 +171,9 @@ pub struct Scenario {
     pub faults: Vec<Fault>,
 }
 
+/// Bytes of a client's write with its id and what a log or a message adds, at most.
+const OPERATION_BYTES: u64 = 600;
+
 fn replicas_of(chance: &mut Chance, nodes: usize) -> u32 {
     chance.between(0, (nodes as u64 - 1).min(2)) as u32
 }
@@ -266,6 +270,22 @@ fn more_faults(seed: u64, load_ms: u64, leaders: usize, followers: usize) -> Vec
 }
 
 impl Scenario {
+    /// How long a follower takes at most to read so many operations if nothing else goes wrong: the time that they take on
+    /// the link, and with parameters as many round trips, one after another, as these make of them.
+    pub fn reading_takes(&self, operations: u64) -> Duration {
+        let number = |name: &str| self.parameters[name].as_u64();
+        let size = |name: &str| self.parameters[name].as_str()?.strip_suffix('b')?.parse().ok();
+        let on_the_link_ms = operations * OPERATION_BYTES * 1000 / self.rate_bytes_per_s;
+        let operations_a_read = number("max_read_request_operation_count")
+            .zip(size("max_read_request_size"))
+            // A read brings one operation, however large it is.
+            .map(|(operations, bytes): (u64, u64)| operations.min(bytes / OPERATION_BYTES).max(1));
+        let round_trips = operations_a_read
+            .zip(number("max_outstanding_read_requests"))
+            .map_or(0, |(at_once, reads)| operations.div_ceil(at_once * reads));
+        Duration::from_millis(on_the_link_ms + round_trips * self.rtt_ms)
+    }
+
     pub fn of(case: &Case) -> Scenario {
         let mut chance = Chance::new(case.seed);
         let (leaders, followers) = (chance.between(1, 3) as usize, chance.between(1, 3) as usize);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::common::pair::{Pair, pair};
 use crate::common::{Cluster, eventually};
 use engine::transport::{
-    Class, LeaderShard, LeaseRequest, Pool, ReadChanges, Request, Response, ShardAction,
-    ShardAnswer,
+    Class, LeaderShard, LeaseRequest, Pool, ReadChanges, Request, Response, SessionKind,
+    ShardAction, ShardAnswer,
 };
 use serde_json::{Value, json};
 use world::Env;
@@ -22,6 +22,32 @@ both_worlds!(
     what_cannot_be_followed_is_named,
     a_chain_two_followers_and_oneself,
 );
+
+/// The connection closes a little later with each session, so that some of them are only being opened then. None keeps
+/// operations in the log for good.
+#[test]
+fn a_session_whose_target_is_lost_keeps_no_operations() {
+    world::virtual_world::run(7, |env| async move {
+        let cluster = Cluster::start(&env, "c", 1).await;
+        cluster.create("a", 1, 0).await;
+        let address = cluster.any().transport_address().to_owned();
+        for number in 0..100 {
+            cluster.index("a", number, number + 1).await;
+            let (index, kind) = ("a".to_owned(), SessionKind::Remote { lease: "f".to_owned() });
+            let request = Request::OpenSession { index, shard: 0, kind, key: number };
+            let pool = Pool::new(env.clone());
+            let limit = Duration::from_micros(20 * number);
+            let _ = pool.call(&address, Class::Control, request, limit).await;
+            pool.close();
+        }
+        // Longer than a session that was opened may be idle.
+        env.sleep(Duration::from_secs(90)).await;
+        let leases = cluster.any().retention_leases("a").unwrap();
+        let ids: Vec<&str> = leases.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, ["f"]);
+        cluster.stop().await;
+    });
+}
 
 async fn follow(cluster: &Cluster, index: &str, alias: &str, leader: &str) {
     let body = json!({

@@ -1,7 +1,12 @@
 //! Writes reach every copy, and survive what happens to nodes.
 
+use std::time::Duration;
+
 use crate::common::{Cluster, eventually};
+use bytes::Bytes;
+use engine::transport::{Class, Pool, Request, Write};
 use serde_json::{Value, json};
+use store::WriteRequest;
 use world::Env;
 
 both_worlds!(
@@ -10,7 +15,38 @@ both_worlds!(
     a_lost_primary_is_replaced,
     a_whole_cluster_restarts_with_its_data,
     updates_and_deletes_reach_every_copy,
+    a_write_goes_on_where_the_node_that_sent_it_is_lost,
 );
+
+/// The connection closes a little later with each write, so that some of them are half way then. No copy may lack what
+/// another has.
+async fn a_write_goes_on_where_the_node_that_sent_it_is_lost(env: Env) {
+    let cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 1, 2).await;
+    let state = cluster.any().state();
+    let primary = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let address = cluster.nodes[&primary].transport_address().to_owned();
+    for number in 0..100 {
+        let (id, source) = (format!("d{number}").into(), Bytes::from_static(b"{}"));
+        let request = WriteRequest::Index { id, source, auto_id: false, create: false };
+        let write = Write { index: "a".to_owned(), shard: 0, requests: vec![request] };
+        let pool = Pool::new(env.clone());
+        let limit = Duration::from_micros(20 * number);
+        let _ = pool.call(&address, Class::Bulk, Request::Write(write), limit).await;
+        pool.close();
+    }
+    eventually(&env, "every copy has every write", async || {
+        let mut copies = Vec::new();
+        for node in cluster.nodes.values() {
+            copies.extend(node.copies("a").await.unwrap());
+        }
+        let ends: Vec<_> =
+            copies.iter().flat_map(|copy| [copy.local_checkpoint, copy.max_seq_no]).collect();
+        ends.len() == 6 && ends[0].is_some() && ends.iter().all(|end| *end == ends[0])
+    })
+    .await;
+    cluster.stop().await;
+}
 
 async fn every_copy_holds_what_was_acknowledged(env: Env) {
     let cluster = Cluster::start(&env, "c", 3).await;
