@@ -27,10 +27,6 @@ pub enum Backoff {
 impl Backoff {
     /// The follower with its default `max_retry_delay` of 500 ms.
     pub const FOLLOWER: Backoff = Backoff::Follower { max_retry_delay: Duration::from_millis(500) };
-    /// `indices.recovery.retry_delay_network` with its default of 5 s.
-    pub const NETWORK: Backoff = Backoff::Fixed { delay: Duration::from_secs(5) };
-    /// `indices.recovery.retry_delay_state_sync` with its default of 500 ms.
-    pub const STATE_SYNC: Backoff = Backoff::Fixed { delay: Duration::from_millis(500) };
 
     /// The wait before the `retry`-th try after the first (from 1), given a random number that is
     /// uniform over all of `u64`.
@@ -76,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_fixed_delay_stays() {
-        assert_eq!(Backoff::NETWORK.delay(1, 7), Backoff::NETWORK.delay(100, 8));
-        assert_eq!(Backoff::STATE_SYNC.delay(3, 1), Duration::from_millis(500));
+        let network = Backoff::Fixed { delay: Duration::from_secs(5) };
+        assert_eq!([network.delay(1, 7), network.delay(100, 8)], [Duration::from_secs(5); 2]);
     }
 }

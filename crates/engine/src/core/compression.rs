@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use policy::compression::AutoCompression;
+use policy::transfer::compression::AutoCompression;
 
 /// What is known of each path by the alias of the cluster at its end; none is this one.
 pub(crate) type Paths = BTreeMap<Option<String>, AutoCompression>;

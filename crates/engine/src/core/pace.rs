@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use policy::compression::{AutoCompression, Shipment};
+use policy::transfer::compression::{AutoCompression, Shipment};
 
 use super::shared::Core;
 use super::throttles::Throttle;

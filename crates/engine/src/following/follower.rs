@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use policy::compression::Shipment;
 use policy::following::{Answer, Limits, Order, Pace, ReadAsk, ShardFollower};
+use policy::transfer::compression::Shipment;
 use store::Operation;
 use tokio::sync::mpsc;
 use world::{Task, Time};

@@ -2,7 +2,7 @@
 //!
 //! Every node that may have the primary is asked at once, and only the one that has it says yes: this costs one round
 //! trip, where asking for the place first would cost two. The first chunks are asked for in the same round trip, by number
-//! ([`policy::opening`](policy::opening)), so that the link is not idle until the files are known.
+//! ([`policy::transfer::opening`](policy::transfer::opening)), so that the link is not idle until the files are known.
 
 use super::service::RecoveryService;
 use crate::transport::unexpected;
@@ -16,8 +16,9 @@ use world::{Env, Task, Time};
 use super::source_session::{SourceSession, TransferError};
 use crate::remote;
 use crate::transport::{CallError, Class, Request, Response, SessionKind, SessionOpened};
-use policy::chunk_scheduler::{ChunkRequest, SchedulerConfig};
-use policy::opening::{Opening, opening_chunk};
+use policy::transfer::chunk::ChunkRequest;
+use policy::transfer::chunk_scheduler::SchedulerConfig;
+use policy::transfer::opening::{Opening, opening_chunk};
 
 /// Which shard, and for whom.
 #[derive(Clone)]

@@ -13,8 +13,8 @@ use crate::shard::LocalShard;
 use crate::transport::{
     Failure, Reply, Response, SessionKind, SessionOpened, SourcePhases, WireChunk, maybe_compress,
 };
-use policy::chunk_scheduler::ChunkRequest;
-use policy::opening::opening_chunk;
+use policy::transfer::chunk::ChunkRequest;
+use policy::transfer::opening::opening_chunk;
 
 /// How often idle sessions are looked for.
 const EXPIRE_EVERY: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use policy::chunk_scheduler::SchedulerConfig;
+use policy::transfer::chunk_scheduler::SchedulerConfig;
 
 use super::service::RecoveryService;
 use crate::core::Throttle;

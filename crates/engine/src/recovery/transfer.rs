@@ -17,9 +17,10 @@ use crate::shard::{FileProgress, Progress};
 use crate::transport::{
     CallError, Class, Failure, Request, Response, WireChunk, decompress, unexpected,
 };
-use policy::accounting::{SourcePhases, TargetPhases, Timeline};
-use policy::chunk_scheduler::{ChunkRequest, ChunkScheduler, Delivery, FileSpan};
-use policy::compression::Shipment;
+use policy::transfer::accounting::{SourcePhases, TargetPhases, Timeline};
+use policy::transfer::chunk::{ChunkRequest, Delivery, FileSpan};
+use policy::transfer::chunk_scheduler::ChunkScheduler;
+use policy::transfer::compression::Shipment;
 
 /// How often the round trip is measured while files are copied.
 const PING_EVERY: Duration = Duration::from_secs(2);

@@ -175,9 +175,9 @@ pub static TABLE: &[Setting] = &[
     ),
     cluster(
         "indices.recovery.max_concurrent_operations",
-        count(1, 4),
+        count(1, 1),
         "1",
-        "Batches of operations in flight for one peer recovery.",
+        "Batches of operations in flight for one peer recovery: here one after another, so that nothing but 1 is accepted.",
     ),
     cluster(
         "indices.recovery.retry_delay_network",

@@ -8,7 +8,7 @@ use record::Limit;
 use serde_json::{Value, json};
 use world::Time;
 
-use policy::accounting::Accounting;
+use policy::transfer::accounting::Accounting;
 
 /// The stages of a recovery, as Elasticsearch names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

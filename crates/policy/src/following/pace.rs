@@ -10,10 +10,10 @@ use std::time::Duration;
 use world::Time;
 
 use super::Limits;
-use crate::adaptive::Adaptive;
-use crate::chunk_scheduler::Delivery;
-use crate::knee::REQUEST_COST_BYTES;
-use crate::path::Trip;
+use crate::transfer::adaptive::Adaptive;
+use crate::transfer::bandwidth_delay_product::REQUEST_COST_BYTES;
+use crate::transfer::chunk::Delivery;
+use crate::transfer::path::Trip;
 
 /// How much at once.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chunk_scheduler::{ChunkRequest, FileSpan};
+use super::chunk::{ChunkRequest, FileSpan};
 
 /// The bytes of a set of files that are neither verified nor in flight.
 #[derive(Debug)]

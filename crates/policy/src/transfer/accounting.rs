@@ -18,7 +18,7 @@ use std::time::Duration;
 use record::Limit;
 use world::Time;
 
-use super::chunk_scheduler::ChunkRequest;
+use super::chunk::ChunkRequest;
 pub use super::timeline::{SourcePhases, TargetPhases, Timeline};
 
 /// Names one chunk, or one batch of operations, while it is in flight.
@@ -116,12 +116,10 @@ impl Accounting {
 
     /// A chunk failed: its time counts as travelling.
     pub fn failed(&mut self, now: Time, id: ChunkId) {
-        self.end_as(now, id, None);
-    }
-
-    /// A chunk failed, and its time is to be charged to `limit`.
-    pub fn failed_as(&mut self, now: Time, id: ChunkId, limit: Limit) {
-        self.end_as(now, id, Some(limit));
+        let now = self.pass(now);
+        let Some(issued) = self.land(id) else { return };
+        self.add(issued, now, None);
+        self.settle();
     }
 
     /// Chunks in flight.
@@ -162,13 +160,6 @@ impl Accounting {
         let issued = self.in_flight.remove(&id)?;
         self.by_age.remove(&(issued, id));
         Some(issued)
-    }
-
-    fn end_as(&mut self, now: Time, id: ChunkId, limit: Option<Limit>) {
-        let now = self.pass(now);
-        let Some(issued) = self.land(id) else { return };
-        self.add(issued, now, limit);
-        self.settle();
     }
 
     /// A chunk was served by `limit`, or travelled, for a while.
@@ -328,15 +319,13 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_chunk_travelled_unless_said() {
+    fn a_failed_chunk_travelled() {
         let mut account = Accounting::new(Time(0), Limit::Slots);
         account.issued(Time(0), id(1));
         account.failed(Time(5), id(1));
-        account.issued(Time(5), id(1));
-        account.failed_as(Time(8), id(1), Limit::Proxy);
-        let charged = account.charged(Time(10));
+        let charged = account.charged(Time(7));
         let ns = |limit| charged.get(&limit).map_or(0, |d: &Duration| d.as_nanos());
-        assert_eq!((ns(Limit::Latency), ns(Limit::Proxy), ns(Limit::Slots)), (5, 3, 2));
+        assert_eq!((ns(Limit::Latency), ns(Limit::Slots)), (5, 2));
     }
 
     #[test]
@@ -363,7 +352,6 @@ mod tests {
         Issue(u64),
         Finish { id: u64, arrived: f64, phases: [u16; 9] },
         Fail(u64),
-        FailAs(u64, usize),
         Idle(usize),
     }
 
@@ -374,7 +362,6 @@ mod tests {
             4 => id.clone().prop_map(Event::Issue),
             4 => finish.prop_map(|(id, arrived, phases)| Event::Finish { id, arrived, phases }),
             1 => id.clone().prop_map(Event::Fail),
-            1 => (id, 0..LIMITS).prop_map(|(id, limit)| Event::FailAs(id, limit)),
             1 => (0..LIMITS).prop_map(Event::Idle),
         ]
     }
@@ -418,7 +405,6 @@ mod tests {
                         account.finished(now, id(n), random_timeline(at, now, arrived, phases));
                     }
                     Event::Fail(n) => account.failed(now, id(n)),
-                    Event::FailAs(n, limit) => account.failed_as(now, id(n), Limit::ALL[limit]),
                     Event::Idle(limit) => account.set_idle(now, Limit::ALL[limit]),
                 }
                 let later = now + Duration::from_nanos(wait / 2);

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chunk_scheduler::ChunkRequest;
+use super::chunk::ChunkRequest;
 use super::pending::Pending;
 
 #[derive(Debug)]

@@ -16,7 +16,7 @@
 //!   for a slow start. So a burst goes out at once and more follows at a fixed pace. When the first
 //!   chunk arrives, the pace stops; the rate at which the burst arrives is the first rate.
 //! * A base round trip that has not been seen for a while is measured anew by a short drain below the
-//!   knee. All transfers of a process drain at the same moments, or each would only see the others' queue.
+//!   product. All transfers of a process drain at the same moments, or each would only see the others' queue.
 //! * If the round trip suddenly looks much longer, half of what is in flight is drained, then half of
 //!   the rest. Either trips stay the same: then the path is longer now, and the rate is kept. Or they
 //!   change: then a queue stands, and what was known of the rate is forgotten.
@@ -30,9 +30,9 @@ use std::time::Duration;
 
 use world::Time;
 
-use super::chunk_scheduler::Delivery;
+use super::bandwidth_delay_product::{BandwidthDelayProduct, REQUEST_COST_BYTES};
+use super::chunk::Delivery;
 use super::give_way::GiveWay;
-use super::knee::{Knee, REQUEST_COST_BYTES};
 use super::path::{Rates, Round, Train, Trip};
 
 /// Sent at once: a tenth of what 1 Gbit/s carries in 300 ms, so that even without the pace below less
@@ -177,7 +177,7 @@ impl Adaptive {
 
     /// The size to cut the next chunk to.
     pub(super) fn chunk_bytes(&self) -> u64 {
-        let bytes = self.knee().map_or(OPENING_CHUNK_BYTES, Knee::chunk_bytes);
+        let bytes = self.product().map_or(OPENING_CHUNK_BYTES, BandwidthDelayProduct::chunk_bytes);
         bytes.min((self.memory_max_bytes / 4).max(1))
     }
 
@@ -267,16 +267,19 @@ impl Adaptive {
         self.rate().map_or(f64::INFINITY, |rate| rate.max(self.highest))
     }
 
-    fn knee(&self) -> Option<Knee> {
+    fn product(&self) -> Option<BandwidthDelayProduct> {
         let rate_bytes_per_s = self.rate()?;
-        Some(Knee { rate_bytes_per_s, base_s: self.base?.base_s(self.link_rate()) })
+        Some(BandwidthDelayProduct {
+            rate_bytes_per_s,
+            base_s: self.base?.base_s(self.link_rate()),
+        })
     }
 
     fn window_bytes(&self, now: Time) -> f64 {
-        let window = match (&self.phase, self.knee()) {
+        let window = match (&self.phase, self.product()) {
             (Phase::Train { window_bytes, .. }, None) => *window_bytes as f64,
             (Phase::Drain(drain), _) if drain.holds_back() => drain.window_bytes,
-            (_, Some(knee)) => self.gain * knee.product_bytes() + knee.slack_bytes(),
+            (_, Some(product)) => self.gain * product.product_bytes() + product.slack_bytes(),
             (_, None) => {
                 let open_s = (now - self.began).min(OPENING_MAX).as_secs_f64();
                 OPENING_BYTES as f64 + open_s * OPENING_BYTES_PER_S as f64
@@ -319,13 +322,13 @@ impl Adaptive {
 
     /// Was the path full? Does what is known of it still hold?
     fn judge(&mut self, now: Time, round: &Round) {
-        let (Some(knee), Some(shortest)) = (self.knee(), round.shortest) else { return };
-        let waited_s = round.shortest_throttled_s - knee.base_s;
-        let chunk_s = knee.chunk_bytes() as f64 / knee.rate_bytes_per_s;
+        let (Some(product), Some(shortest)) = (self.product(), round.shortest) else { return };
+        let waited_s = round.shortest_throttled_s - product.base_s;
+        let chunk_s = product.chunk_bytes() as f64 / product.rate_bytes_per_s;
         if waited_s < QUEUE_MIN_CHUNKS * chunk_s {
             self.gain = GAIN_NOT_FULL;
         }
-        let expected_s = knee.base_s + knee.slack_bytes() / knee.rate_bytes_per_s;
+        let expected_s = product.base_s + product.slack_bytes() / product.rate_bytes_per_s;
         let trip_s = shortest.base_s(self.link_rate());
         self.crowded_rounds =
             if trip_s > CROWDED * expected_s { self.crowded_rounds + 1 } else { 0 };
@@ -352,13 +355,13 @@ impl Adaptive {
     fn refresh_base(&mut self, now: Time) {
         let is_steady = matches!(self.phase, Phase::Steady) && self.give_way.is_free();
         let is_due = self.base_is_old(now) || (self.base_was_lower && self.settle_rounds == 0);
-        if let (true, true, Some(knee)) = (is_steady, is_due, self.knee()) {
-            let recent = self.rates.recent().unwrap_or(knee.rate_bytes_per_s);
+        if let (true, true, Some(product)) = (is_steady, is_due, self.product()) {
+            let recent = self.rates.recent().unwrap_or(product.rate_bytes_per_s);
             let is_alone = recent > ALONE * self.peak;
             self.peak = recent.max(ALONE_DECAY * self.peak);
             let is_deep = self.base_was_lower || !is_alone;
             let share = if is_deep { DEEP_DRAIN_SHARE } else { DRAIN_SHARE };
-            self.start_drain(now, share * recent * knee.base_s, None);
+            self.start_drain(now, share * recent * product.base_s, None);
         }
     }
 
@@ -372,7 +375,7 @@ impl Adaptive {
         self.gain = 1.0;
         self.crowded_rounds = 0;
         self.rounds_since_drain = 0;
-        let before_s = self.knee().map_or(0.0, |knee| knee.base_s);
+        let before_s = self.product().map_or(0.0, |product| product.base_s);
         // The drain's first round begins with it.
         self.round = Round::new(now);
         self.phase = Phase::Drain(Drain {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use world::Time;
 
-use super::chunk_scheduler::{ChunkRequest, ChunkScheduler, Delivery, FileSpan, SchedulerConfig};
-use super::rate_limiter::RateLimiter;
+use super::chunk::{ChunkRequest, Delivery, FileSpan};
+use super::chunk_scheduler::{ChunkScheduler, SchedulerConfig};
+use crate::rate_limiter::RateLimiter;
 
 /// A value that changes at moments: `(from, value)`, in order, the first from zero.
 pub(super) type Steps<T> = Vec<(f64, T)>;

@@ -20,47 +20,12 @@ use std::time::Duration;
 use world::Time;
 
 use super::adaptive::Adaptive;
+use super::bandwidth_delay_product::REQUEST_COST_BYTES;
+use super::chunk::{ChunkRequest, Delivery, FileSpan};
 use super::file_window::FileWindow;
-use super::knee::REQUEST_COST_BYTES;
 use super::parallel_files::ParallelFiles;
 use super::path::Trip;
 use super::pending::Pending;
-
-/// One file to fetch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FileSpan {
-    /// Length in bytes.
-    pub len: u64,
-    /// Verified prefix in bytes that is resumed from.
-    pub have: u64,
-}
-
-/// A range of a file to ask the source for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ChunkRequest {
-    /// Index into the files given to [`ChunkScheduler::new`].
-    pub file: u32,
-    /// First byte.
-    pub offset: u64,
-    /// Bytes, never zero.
-    pub len: u32,
-}
-
-/// What is known of a chunk once it is verified and written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Delivery {
-    /// When the request left.
-    pub requested_at: Time,
-    /// When the last byte arrived.
-    pub arrived_at: Time,
-    /// Time that the source spent, its throttle included.
-    pub server_time: Duration,
-    /// Time that a rate limiter held the chunk back, at the source and at the target together.
-    pub throttled: Duration,
-    /// Whether the users of either node suffer, as a
-    /// [`ForegroundDetector`](super::foreground::ForegroundDetector) finds.
-    pub foreground_pressure: bool,
-}
 
 /// How to choose chunks. Sizes in bytes; zeros count as one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,7 +7,7 @@ use world::Time;
 
 use super::chunk_scheduler::SchedulerConfig;
 use super::link_sim::{Flow, Link, Trace, run};
-use super::rate_limiter::RateLimiter;
+use crate::rate_limiter::RateLimiter;
 
 const MIB: u64 = 1 << 20;
 const ADAPTIVE: SchedulerConfig = SchedulerConfig::Adaptive { memory_max_bytes: 64 * MIB };

@@ -7,7 +7,8 @@
 
 use world::Time;
 
-use super::chunk_scheduler::{ChunkRequest, ChunkScheduler, FileSpan, SchedulerConfig};
+use super::chunk::{ChunkRequest, FileSpan};
+use super::chunk_scheduler::{ChunkScheduler, SchedulerConfig};
 
 /// A file longer than any: what the transfer is taken for until the files are known.
 const UNKNOWN_BYTES: u64 = 1 << 60;

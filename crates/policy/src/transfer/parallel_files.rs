@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::chunk_scheduler::ChunkRequest;
+use super::chunk::ChunkRequest;
 use super::pending::Pending;
 
 #[derive(Debug)]
