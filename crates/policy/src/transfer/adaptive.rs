@@ -78,7 +78,7 @@ const ROUNDS_TO_SETTLE: u32 = 2;
 /// The state of one transfer's controller. Everything is counted in bytes plus
 /// [`REQUEST_COST_BYTES`] a request.
 #[derive(Debug)]
-pub(super) struct Adaptive {
+pub(crate) struct Adaptive {
     memory_max_bytes: u64,
     began: Time,
     phase: Phase,
@@ -141,7 +141,7 @@ impl Drain {
 }
 
 impl Adaptive {
-    pub(super) fn new(memory_max_bytes: u64, now: Time) -> Self {
+    pub(crate) fn new(memory_max_bytes: u64, now: Time) -> Self {
         Adaptive {
             memory_max_bytes: memory_max_bytes.max(1),
             began: now,
@@ -160,12 +160,12 @@ impl Adaptive {
         }
     }
 
-    pub(super) fn set_memory_max_bytes(&mut self, memory_max_bytes: u64) {
+    pub(crate) fn set_memory_max_bytes(&mut self, memory_max_bytes: u64) {
         self.memory_max_bytes = memory_max_bytes.max(1);
     }
 
     /// There is something to fetch again after a pause: the round that it fell into says nothing of the path.
-    pub(super) fn resume(&mut self, now: Time) {
+    pub(crate) fn resume(&mut self, now: Time) {
         if !matches!(self.phase, Phase::Opening) {
             self.round = Round::new(now);
         }
@@ -176,13 +176,13 @@ impl Adaptive {
     }
 
     /// The size to cut the next chunk to.
-    pub(super) fn chunk_bytes(&self) -> u64 {
+    pub(crate) fn chunk_bytes(&self) -> u64 {
         let bytes = self.product().map_or(OPENING_CHUNK_BYTES, BandwidthDelayProduct::chunk_bytes);
         bytes.min((self.memory_max_bytes / 4).max(1))
     }
 
     /// Whether a chunk of `len` bytes may be requested beside `chunks` others of `bytes` in all.
-    pub(super) fn may_start(&self, now: Time, len: u32, bytes: u64, chunks: usize) -> bool {
+    pub(crate) fn may_start(&self, now: Time, len: u32, bytes: u64, chunks: usize) -> bool {
         let len = u64::from(len);
         let cost = bytes + len + (chunks as u64 + 1) * REQUEST_COST_BYTES;
         chunks == 0
@@ -190,7 +190,7 @@ impl Adaptive {
     }
 
     /// When the opening lets another step through; none once something has arrived.
-    pub(super) fn wake_at(&self, len: u32, bytes: u64, chunks: usize) -> Option<Time> {
+    pub(crate) fn wake_at(&self, len: u32, bytes: u64, chunks: usize) -> Option<Time> {
         let fits = bytes + u64::from(len) <= self.memory_max_bytes;
         if !matches!(self.phase, Phase::Opening) || !fits || !self.give_way.is_free() {
             return None;
@@ -207,7 +207,7 @@ impl Adaptive {
     }
 
     /// Somebody else measured a round trip on the same path.
-    pub(super) fn round_trip(&mut self, now: Time, round_trip: Duration) {
+    pub(crate) fn round_trip(&mut self, now: Time, round_trip: Duration) {
         if !round_trip.is_zero() {
             self.learn_base(Trip { at: now, took: round_trip, bytes: 0 });
         }
@@ -221,7 +221,7 @@ impl Adaptive {
     }
 
     /// A chunk was delivered; `flying_bytes` were in flight until then, it included.
-    pub(super) fn delivered(&mut self, trip: Trip, delivery: &Delivery, flying_bytes: u64) {
+    pub(crate) fn delivered(&mut self, trip: Trip, delivery: &Delivery, flying_bytes: u64) {
         let now = trip.at;
         self.give_way.delivered(now, now - delivery.requested_at, delivery.foreground_pressure);
         if delivery.requested_at < self.began {

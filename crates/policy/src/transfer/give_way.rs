@@ -14,7 +14,7 @@ const STEP: f64 = 1.0 / 16.0;
 const STEP_EVERY: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
-pub(super) struct GiveWay {
+pub(crate) struct GiveWay {
     share: f64,
     /// No further decrease before: the last one must show its effect first.
     decrease_from: Time,
@@ -23,22 +23,22 @@ pub(super) struct GiveWay {
 }
 
 impl GiveWay {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         GiveWay { share: 1.0, decrease_from: Time(0), increase_from: Time(0) }
     }
 
     /// Share of the window in use, above 0, up to 1.
-    pub(super) fn share(&self) -> f64 {
+    pub(crate) fn share(&self) -> f64 {
         self.share
     }
 
     /// Whether the transfer runs freely.
-    pub(super) fn is_free(&self) -> bool {
+    pub(crate) fn is_free(&self) -> bool {
         self.share >= 1.0
     }
 
     /// A chunk was delivered after `round_trip`, and said whether users suffer.
-    pub(super) fn delivered(&mut self, now: Time, round_trip: Duration, pressure: bool) {
+    pub(crate) fn delivered(&mut self, now: Time, round_trip: Duration, pressure: bool) {
         let step = round_trip.max(STEP_EVERY);
         if pressure {
             self.increase_from = now + step;

@@ -14,12 +14,12 @@ const RATE_ROUNDS: usize = 8;
 
 /// The delivery rate of the last rounds, in bytes per second.
 #[derive(Debug, Default)]
-pub(super) struct Rates {
+pub(crate) struct Rates {
     rounds: VecDeque<f64>,
 }
 
 impl Rates {
-    pub(super) fn push(&mut self, rate_bytes_per_s: f64) {
+    pub(crate) fn push(&mut self, rate_bytes_per_s: f64) {
         if self.rounds.len() == RATE_ROUNDS {
             self.rounds.pop_front();
         }
@@ -27,22 +27,22 @@ impl Rates {
     }
 
     /// For a round that was held back on purpose: it may show more than was known, never less.
-    pub(super) fn raise(&mut self, rate_bytes_per_s: f64) {
+    pub(crate) fn raise(&mut self, rate_bytes_per_s: f64) {
         if self.max().is_none_or(|max| rate_bytes_per_s > max) {
             self.push(rate_bytes_per_s);
         }
     }
 
-    pub(super) fn max(&self) -> Option<f64> {
+    pub(crate) fn max(&self) -> Option<f64> {
         self.rounds.iter().copied().reduce(f64::max)
     }
 
     /// The higher rate of the last two rounds.
-    pub(super) fn recent(&self) -> Option<f64> {
+    pub(crate) fn recent(&self) -> Option<f64> {
         self.rounds.iter().rev().take(2).copied().reduce(f64::max)
     }
 
-    pub(super) fn forget_all_but(&mut self, rate_bytes_per_s: f64) {
+    pub(crate) fn forget_all_but(&mut self, rate_bytes_per_s: f64) {
         self.rounds.clear();
         self.rounds.push_back(rate_bytes_per_s);
     }
@@ -50,41 +50,41 @@ impl Rates {
 
 /// One chunk's way there and back.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trip {
+pub(crate) struct Trip {
     /// When it ended.
-    pub(super) at: Time,
+    pub(crate) at: Time,
     /// From request to delivery, without throttling.
-    pub(super) took: Duration,
+    pub(crate) took: Duration,
     /// Size, as charged.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Trip {
     /// Seconds without the chunk's own time on the link, so that chunks of different sizes compare.
     /// `link_bytes_per_s` is the highest rate ever seen: a transfer's share of it says less, and would
     /// make of a large chunk of a small transfer a path of no length.
-    pub(super) fn base_s(&self, link_bytes_per_s: f64) -> f64 {
+    pub(crate) fn base_s(&self, link_bytes_per_s: f64) -> f64 {
         (self.took.as_secs_f64() - self.bytes as f64 / link_bytes_per_s).max(0.0)
     }
 }
 
 /// One round trip of the whole window: it ends when a chunk requested after its begin is delivered.
 #[derive(Debug)]
-pub(super) struct Round {
-    pub(super) began: Time,
-    pub(super) bytes: u64,
+pub(crate) struct Round {
+    pub(crate) began: Time,
+    pub(crate) bytes: u64,
     /// Shortest trip, without throttling.
-    pub(super) shortest: Option<Trip>,
+    pub(crate) shortest: Option<Trip>,
     /// Shortest trip in seconds with throttling: what a chunk had to wait for, whatever the reason.
-    pub(super) shortest_throttled_s: f64,
+    pub(crate) shortest_throttled_s: f64,
 }
 
 impl Round {
-    pub(super) fn new(began: Time) -> Self {
+    pub(crate) fn new(began: Time) -> Self {
         Round { began, bytes: 0, shortest: None, shortest_throttled_s: f64::INFINITY }
     }
 
-    pub(super) fn add(&mut self, trip: Trip, throttled: Duration, link_bytes_per_s: f64) {
+    pub(crate) fn add(&mut self, trip: Trip, throttled: Duration, link_bytes_per_s: f64) {
         self.bytes += trip.bytes;
         let base_s = trip.base_s(link_bytes_per_s);
         self.shortest_throttled_s = self.shortest_throttled_s.min(base_s + throttled.as_secs_f64());
@@ -94,7 +94,7 @@ impl Round {
     }
 
     /// Bytes per second of the round, if any time has passed.
-    pub(super) fn rate(&self, now: Time) -> Option<f64> {
+    pub(crate) fn rate(&self, now: Time) -> Option<f64> {
         let seconds = (now - self.began).as_secs_f64();
         (seconds > 0.0).then(|| self.bytes as f64 / seconds)
     }
@@ -104,8 +104,8 @@ impl Round {
 /// the rate at which they arrive is the rate of the narrowest place (a packet train, as in Dovrolis,
 /// Ramanathan, Moore, "Packet-Dispersion Techniques and a Capacity-Estimation Methodology", 2004).
 #[derive(Debug)]
-pub(super) struct Train {
-    pub(super) first_at: Time,
+pub(crate) struct Train {
+    pub(crate) first_at: Time,
     last_at: Time,
     chunks: u32,
     bytes: u64,
@@ -116,18 +116,18 @@ const TRAIN_CHUNKS: u32 = 4;
 const TRAIN_BYTES: u64 = 256 << 10;
 
 impl Train {
-    pub(super) fn new(first_at: Time) -> Self {
+    pub(crate) fn new(first_at: Time) -> Self {
         Train { first_at, last_at: first_at, chunks: 0, bytes: 0 }
     }
 
-    pub(super) fn add(&mut self, now: Time, bytes: u64) {
+    pub(crate) fn add(&mut self, now: Time, bytes: u64) {
         self.last_at = now;
         self.chunks += 1;
         self.bytes += bytes;
     }
 
     /// Bytes per second over the whole train so far, once there is enough of it.
-    pub(super) fn rate(&self) -> Option<f64> {
+    pub(crate) fn rate(&self) -> Option<f64> {
         let seconds = (self.last_at - self.first_at).as_secs_f64();
         let enough = self.chunks >= TRAIN_CHUNKS && self.bytes >= TRAIN_BYTES && seconds > 0.0;
         enough.then(|| self.bytes as f64 / seconds)
