@@ -1,20 +1,4 @@
-//! The embedded engine: a small replicated store after Elasticsearch's model, in either world.
-//!
-//! | module | holds |
-//! | --- | --- |
-//! | [`settings`] | every setting by its field name |
-//! | [`state`] | the cluster state, its manager, allocation; pure |
-//! | [`transport`] | what nodes say to each other |
-//! | [`Node`] | a node: start, membership, copies |
-//! | [`replication`] | writes |
-//! | `search` | searches: query, then fetch; which copy answers |
-//! | [`recovery`] | copies that come from elsewhere |
-//! | [`following`] | what a follower does |
-//! | `remote` | remote clusters, and what is known of them |
-//! | [`rest`] | the REST face |
-//!
-//! The one rule: a node knows the world through [`world::Env`] alone, and decides
-//! nothing itself that a policy can decide.
+#![doc = include_str!("../README.md")]
 
 pub mod core;
 pub mod error;

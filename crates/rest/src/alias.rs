@@ -4,9 +4,9 @@ use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
+use super::call::Call;
 use super::error::{bad_body, bad_request, not_supported};
 use super::names::{indices, matches_any};
-use super::router::Call;
 use super::table::{Cell, Column, Table, words};
 use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event};
 use engine::transport::Failure;

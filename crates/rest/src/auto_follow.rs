@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
+use super::call::Call;
 use super::ccr::{read_follower, text};
 use super::error::bad_body;
 use super::names::matches_any;
-use super::router::Call;
 use engine::remote;
 use engine::state::{AutoFollow, AutoFollowChange, Event};
 use engine::transport::Failure;

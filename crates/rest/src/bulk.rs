@@ -9,13 +9,13 @@ use world::Work;
 use super::answer::Reply;
 use super::bulk_answer::{Item, render};
 use super::bulk_lines::{Action, Op, parse};
+use super::call::Call;
 use super::document::{
     Refresh, check_id, ensure_index, refuse_follower, refuse_unsupported, wait_for_active,
 };
 use super::error::not_supported;
 use super::filter::Filter;
 use super::names::{no_such_index, write_index};
-use super::router::Call;
 use engine::Node;
 use engine::replication::write_documents;
 use engine::transport::unexpected;

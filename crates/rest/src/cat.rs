@@ -5,11 +5,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::answer::Reply;
-use super::cluster::manager;
+use super::call::Call;
+use super::identity::{COMPATIBLE_VERSION, host, manager};
 use super::names::called;
-use super::nodes::host;
 use super::recovery::rows;
-use super::router::Call;
 use super::spread::on_nodes;
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::{clock, moment};
@@ -106,7 +105,7 @@ pub(super) async fn nodes(call: Call) -> Result<Reply, Failure> {
             host(address).into(),
             address.rsplit_once(':').map(|(_, port)| port).into(),
             member.http_address.as_str().into(),
-            super::cluster::COMPATIBLE_VERSION.into(),
+            COMPATIBLE_VERSION.into(),
             Cell::Empty,
             Cell::Empty,
             Cell::Empty,

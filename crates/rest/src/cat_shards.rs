@@ -6,11 +6,11 @@ use std::time::Duration;
 use store::ShardStats;
 
 use super::answer::Reply;
+use super::call::Call;
 use super::cluster::state_name;
 use super::error::bad_request;
+use super::identity::host;
 use super::names::{called, indices as named};
-use super::nodes::host;
-use super::router::Call;
 use super::spread::{on_shards, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::moment;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::answer::Reply;
+use super::call::Call;
+use super::identity::host;
 use super::names::matches_any;
-use super::nodes::host;
-use super::router::Call;
 use super::spread::on_nodes;
 use super::table::{Cell, Column, Table, numbers, words};
 use engine::transport::{Failure, Request};

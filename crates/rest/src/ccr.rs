@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::answer::Reply;
+use super::call::Call;
 use super::error::bad_body;
 use super::names::{called, no_such_index};
-use super::router::Call;
 use super::spread::{on_shards, primaries, shards_json};
 use engine::Node;
 use engine::following::{self, FollowRequest};

@@ -3,17 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
+use super::call::Call;
 use super::error::{bad_request, not_supported};
+use super::identity::{COMPATIBLE_VERSION, host, manager};
 use super::names::{indices, matches_any};
-use super::nodes::host;
-use super::router::Call;
-use engine::Node;
 use engine::settings::{flat, nested};
 use engine::state::{ClusterState, CopyState, Event, ShardRouting};
 use engine::transport::Failure;
-
-/// The version that clients are told: the last of the field's that all of them agree with.
-pub(super) const COMPATIBLE_VERSION: &str = "7.10.2";
 
 /// `GET /`.
 pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
@@ -32,11 +28,6 @@ pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
         "tagline": "find what narrows the flow",
     })
     .into())
-}
-
-/// Name of the node that manages the cluster.
-pub(super) fn manager(node: &Node) -> &str {
-    node.core().config.members.first().map_or(node.name(), String::as_str)
 }
 
 const METRICS: [&str; 7] = [

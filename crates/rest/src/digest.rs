@@ -7,8 +7,8 @@ use record::ShardDigest;
 use serde_json::{Value, json};
 
 use super::answer::Reply;
+use super::call::Call;
 use super::names::indices;
-use super::router::Call;
 use super::spread::{on_shards, primaries, started};
 use engine::transport::unexpected;
 use engine::transport::{Failure, ShardAction, ShardAnswer};

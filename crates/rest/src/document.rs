@@ -8,11 +8,11 @@ use store::{Outcome, WriteRequest};
 
 use super::active::Active;
 use super::answer::{Body, Reply};
+use super::call::Call;
 use super::error::{bad_body, bad_request, not_supported};
 use super::filter::Filter;
 use super::names::{no_such_index, one_index, write_index};
 use super::parameters::Query;
-use super::router::Call;
 use super::spread::{Place, ask, on_shards, primaries, started};
 use engine::Node;
 use engine::replication::write_documents;

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::answer::Reply;
+use super::call::Call;
 use super::cluster::state_name;
 use super::error::{bad_body, bad_request};
 use super::names::no_such_index;
-use super::router::Call;
 use super::time_text::moment;
 use engine::state::{self, ClusterState, Explanation, NodeExplanation, Reason};
 use engine::transport::Failure;

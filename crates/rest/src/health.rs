@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::answer::Reply;
+use super::call::Call;
 use super::error::bad_request;
 use super::names::called;
 use super::parameters::Query;
-use super::router::Call;
 use engine::state::{self, ClusterState, Health, ShardRouting, Status};
 use engine::transport::Failure;
 

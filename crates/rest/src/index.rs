@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 use super::active::Active;
 use super::alias::{aliases_json, read_aliases};
 use super::answer::Reply;
+use super::call::Call;
 use super::document::refuse_follower;
 use super::error::{bad_body, bad_request, not_supported};
 use super::index_settings::settings_json;
 use super::names::indices;
-use super::router::Call;
 use engine::settings::{
     IndexSettings, Scope, SettingsMap, Update, When, check_update, parse_update,
 };

@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
+use super::call::Call;
 use super::names::{indices, matches_any};
-use super::router::Call;
 use engine::settings::{Scope, Update, index_settings, parse_update};
 use engine::state::{Event, IndexMeta};
 use engine::transport::Failure;
 
-/// `index.version.created` of [`super::cluster::COMPATIBLE_VERSION`].
+/// `index.version.created` of [`super::identity::COMPATIBLE_VERSION`].
 const VERSION_CREATED: &str = "7100299";
 
 /// `settings` and, with `include_defaults`, `defaults` of an index; only those whose names fit `wanted`.

@@ -6,9 +6,9 @@ use query::parse_count;
 use serde_json::json;
 
 use super::answer::Reply;
+use super::call::Call;
 use super::error::{bad_request, not_supported};
 use super::names::indices;
-use super::router::Call;
 use super::search::count_by;
 use super::spread::{copies, on_shards, primaries, shards_json, started};
 use engine::transport::{Failure, ShardAction, ShardAnswer};

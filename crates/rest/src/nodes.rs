@@ -6,10 +6,10 @@ use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::cluster::{COMPATIBLE_VERSION, manager};
+use super::call::Call;
 use super::error::{bad_request, cause_json};
+use super::identity::{COMPATIBLE_VERSION, host, manager};
 use super::names::matches;
-use super::router::Call;
 use super::spread::on_nodes;
 use engine::Node;
 use engine::state::{self, ClusterState};
@@ -65,12 +65,6 @@ const INFO: [&str; 11] = [
     "thread_pool",
     "transport",
 ];
-
-/// The host of an address.
-pub(super) fn host(address: &str) -> &str {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    host.trim_matches(['[', ']'])
-}
 
 /// The present nodes that an expression names: `_all`, `_local`, `_master`, names with `*`.
 fn select(node: &Node, state: &ClusterState, expression: Option<&str>) -> Vec<String> {
@@ -223,13 +217,6 @@ fn stats_json(mut stats: Value, wanted: Option<&[&str]>, within: Option<&[&str]>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hosts_of_addresses() {
-        assert_eq!(host("127.0.0.1:9300"), "127.0.0.1");
-        assert_eq!(host("[::1]:9300"), "::1");
-        assert_eq!(host("leader-1:40001"), "leader-1");
-    }
 
     #[test]
     fn keeps_the_parts_that_are_asked_for() {

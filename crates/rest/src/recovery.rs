@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
+use super::call::Call;
+use super::identity::host;
 use super::names::indices;
-use super::nodes::host;
-use super::router::Call;
 use super::spread::on_nodes;
 use engine::state::ClusterState;
 use engine::transport::{Failure, Request};

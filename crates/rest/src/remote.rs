@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::router::Call;
+use super::call::Call;
 use engine::remote::remote_nodes;
 use engine::settings::Remote;
 use engine::transport::Failure;

@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::answer::Reply;
+use super::call::Call;
 use super::error::{bad_body, bad_request};
 use super::index::{Body, replicas};
 use super::names::no_such_index;
-use super::router::Call;
 use super::spread::{on_shards, primaries};
 use engine::state::{Event, RollOver};
 use engine::transport::{Failure, ShardAction, ShardAnswer};

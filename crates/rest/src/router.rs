@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use bytes::Bytes;
 use record::names::nearest;
-use serde_json::Value;
 
 use super::active::ACTIVE;
 use super::answer::{Look, Reply};
+use super::call::Call;
 use super::document::WRITE;
-use super::error::{bad_body, bad_request};
+use super::error::bad_request;
 use super::names::EXPRESSION;
 use super::parameters::{Known, Query, percent_decode};
 use super::table::TABLE;
@@ -23,55 +22,7 @@ use super::{
     search, settings,
 };
 use engine::Node;
-use engine::state::ClusterState;
 use engine::transport::Failure;
-
-/// A request on its way: what a handler is given.
-pub(super) struct Call {
-    pub(super) node: Node,
-    /// Parts of the path, by their names in the route.
-    parts: BTreeMap<String, String>,
-    pub(super) query: Query,
-    pub(super) body: Bytes,
-}
-
-impl Call {
-    /// A part of the path; none where the route that matched has none of this name.
-    pub(super) fn part(&self, name: &str) -> Option<&str> {
-        self.parts.get(name).map(String::as_str)
-    }
-
-    /// The expression for indices; none where the path has none.
-    pub(super) fn indices(&self) -> Option<&str> {
-        self.part("index")
-    }
-
-    /// The one index that a route with `{index}` is about.
-    pub(super) fn index(&self) -> &str {
-        self.indices().unwrap_or_default()
-    }
-
-    pub(super) fn state(&self) -> Arc<ClusterState> {
-        self.node.core().state()
-    }
-
-    /// The body as JSON; null for none.
-    pub(super) fn json(&self) -> Result<Value, Failure> {
-        if self.body.is_empty() {
-            return Ok(Value::Null);
-        }
-        serde_json::from_slice(&self.body)
-            .map_err(|error| bad_body(format!("the body is no JSON: {error}")))
-    }
-
-    /// The body, which must be there.
-    pub(super) fn needed_json(&self) -> Result<Value, Failure> {
-        if self.body.is_empty() {
-            return Err(bad_body("request body is required"));
-        }
-        self.json()
-    }
-}
 
 type Answer = Pin<Box<dyn Future<Output = Result<Reply, Failure>>>>;
 type Handler = fn(Call) -> Answer;
@@ -359,6 +310,14 @@ fn find(path: &str) -> Option<matchit::Match<'static, '_, &'static Methods>> {
 /// The methods that a path allows; none for an unknown one.
 pub(super) fn allowed(path: &str) -> Vec<&'static str> {
     find(split(path).0).map(|found| found.value.keys().copied().collect()).unwrap_or_default()
+}
+
+/// Answers one request. Never fails: what goes wrong is an answer, too.
+pub async fn handle(node: &Node, request: RestRequest) -> RestResponse {
+    node.passes().await;
+    let response = answer(node, request).await;
+    node.passes().await;
+    response
 }
 
 /// Answers a request.

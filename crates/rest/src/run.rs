@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::answer::Reply;
+use super::call::Call;
 use super::document::{ensure_index, wait_for_active};
 use super::error::{bad_request, cause_json, not_supported};
 use super::names::write_index;
-use super::router::Call;
 use engine::replication::write_run;
 use engine::transport::Failure;
 

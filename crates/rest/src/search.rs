@@ -12,10 +12,10 @@ use query::{
 };
 
 use super::answer::Reply;
+use super::call::Call;
 use super::error::{bad_request, cause_json, error_json, not_supported};
 use super::names::indices;
 use super::parameters::Query;
-use super::router::Call;
 use engine::search::{Hit, Outcome, Preference, SearchJob, ShardFailure, search};
 use engine::transport::Failure;
 

@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use world::{Connection, Env, Listener, Task, Time};
 
 use super::answer::Look;
-use super::{RestMessage, RestRequest, RestResponse, handle, refusal, router};
+use super::{RestMessage, RestRequest, RestResponse, refusal, router};
 use engine::Node;
 use engine::transport::Failure;
 
@@ -101,7 +101,7 @@ pub(crate) async fn serve(node: Node, listener: RestListener) {
 async fn serve_messages(node: Node, connection: Connection<RestMessage>) {
     let Connection { sender, mut receiver } = connection;
     while let Ok(Some(RestMessage::Request(request))) = receiver.recv().await {
-        let response = handle(&node, request).await;
+        let response = router::handle(&node, request).await;
         if sender.send(RestMessage::Response(response)).await.is_err() {
             return;
         }
@@ -207,7 +207,7 @@ async fn answer(
     match body {
         Ok(body) => {
             let allow = path.clone();
-            let response = handle(node, RestRequest { method, path, body }).await;
+            let response = router::handle(node, RestRequest { method, path, body }).await;
             let allow =
                 (response.status == 405).then(|| (ALLOW, router::allowed(&allow).join(", ")));
             http_response(response, allow, false)

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::answer::Reply;
-use super::router::Call;
+use super::call::Call;
 use engine::settings::{
     Scope, SettingsMap, Update, When, check_update, cluster_settings, flat, nested,
     parse_cluster_update,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use store::{Operation, Outcome, ShardStats, WriteRequest};
 
 use super::follow_stats::FollowStats;
+use super::operations::ops_bytes;
 use super::searching::{hit_bytes, searched_bytes};
 use super::{
     Changes, Failure, LeaseRequest, ReadChanges, RemoteIndex, SessionKind, SessionOpened,
@@ -402,8 +403,4 @@ fn request_bytes(request: &WriteRequest) -> u64 {
         WriteRequest::Run { run, .. } => run.source_bytes() + 44 * run.documents(),
     };
     24 + request.id().len() as u64 + source
-}
-
-pub(super) fn ops_bytes(ops: &[Operation]) -> u64 {
-    ops.iter().map(Operation::encoded_bytes).sum()
 }

@@ -9,7 +9,6 @@ use world::Env;
 
 use super::Failure;
 use super::compress::{decompress, maybe_compress};
-use super::message::ops_bytes;
 
 /// Operations, plain or packed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -68,4 +67,9 @@ impl Operations {
             Operations::Packed { bytes, .. } => bytes.len() as u64,
         }
     }
+}
+
+/// Bytes of operations in a message.
+pub(super) fn ops_bytes(ops: &[Operation]) -> u64 {
+    ops.iter().map(Operation::encoded_bytes).sum()
 }

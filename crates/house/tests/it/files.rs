@@ -11,10 +11,10 @@ use crate::source::{Crate, crates};
 const SECTION: &str = "## Modules, from the ground up";
 
 /// Crates whose README has no section `## Modules, from the ground up`. To be emptied.
-const NO_ORDER_YET: &[&str] = &["engine"];
+const NO_ORDER_YET: &[&str] = &[];
 
 /// How many files of a crate stand in circles, at most. To be emptied.
-const IN_CIRCLES_YET: &[(&str, usize)] = &[("engine", 83)];
+const IN_CIRCLES_YET: &[(&str, usize)] = &[("engine", 12), ("policy", 5)];
 
 #[test]
 fn modules_import_only_those_below_them() {

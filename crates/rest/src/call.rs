@@ -1,0 +1,60 @@
+//! A request on its way: what a handler is given.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use engine::Node;
+use engine::state::ClusterState;
+use engine::transport::Failure;
+use serde_json::Value;
+
+use super::error::bad_body;
+use super::parameters::Query;
+
+/// A request on its way: what a handler is given.
+pub(super) struct Call {
+    pub(super) node: Node,
+    /// Parts of the path, by their names in the route.
+    pub(super) parts: BTreeMap<String, String>,
+    pub(super) query: Query,
+    pub(super) body: Bytes,
+}
+
+impl Call {
+    /// A part of the path; none where the route that matched has none of this name.
+    pub(super) fn part(&self, name: &str) -> Option<&str> {
+        self.parts.get(name).map(String::as_str)
+    }
+
+    /// The expression for indices; none where the path has none.
+    pub(super) fn indices(&self) -> Option<&str> {
+        self.part("index")
+    }
+
+    /// The one index that a route with `{index}` is about.
+    pub(super) fn index(&self) -> &str {
+        self.indices().unwrap_or_default()
+    }
+
+    pub(super) fn state(&self) -> Arc<ClusterState> {
+        self.node.core().state()
+    }
+
+    /// The body as JSON; null for none.
+    pub(super) fn json(&self) -> Result<Value, Failure> {
+        if self.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&self.body)
+            .map_err(|error| bad_body(format!("the body is no JSON: {error}")))
+    }
+
+    /// The body, which must be there.
+    pub(super) fn needed_json(&self) -> Result<Value, Failure> {
+        if self.body.is_empty() {
+            return Err(bad_body("request body is required"));
+        }
+        self.json()
+    }
+}
