@@ -5,26 +5,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::applied::{Applied, NewIndex, bad_name, check_remote, find};
 use super::loads::Loads;
-use super::manager::Applied;
 use super::{
-    Alias, Aliases, Change, ClusterState, FollowOrigin, IndexMeta, ShardCopy, ShardRouting,
-    StateError, UnassignedReason, alias, mapping,
+    Alias, Change, ClusterState, FollowOrigin, IndexMeta, ShardCopy, ShardRouting, StateError,
+    UnassignedReason, check_aliases, mapping,
 };
 use crate::settings::{self, Scope, SettingError, SettingsMap, Update, When, check_update};
 
 pub(super) const SHARDS: &str = "index.number_of_shards";
 pub(super) const REPLICAS: &str = "index.number_of_replicas";
-
-/// An index that is to be made.
-#[derive(Default)]
-pub(super) struct NewIndex {
-    pub index: String,
-    pub leader: Option<FollowOrigin>,
-    pub settings: Update,
-    pub mappings: Value,
-    pub aliases: Aliases,
-}
 
 pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex) -> Applied {
     let NewIndex { index, leader, settings: update, mappings, aliases } = new;
@@ -36,7 +26,7 @@ pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex)
         return Err(StateError::IndexName { index, why: "an alias has this name" });
     }
     let changed = BTreeMap::from([(index.clone(), aliases.clone())]);
-    alias::check(state, &changed, &BTreeSet::new())?;
+    check_aliases::check(state, &changed, &BTreeSet::new())?;
     let mappings = mapping::merge(&Value::Null, &mappings)?;
     let mut given = SettingsMap::new();
     settings::apply(&mut given, &check_update(Scope::Index, When::Start, &update)?);
@@ -78,32 +68,6 @@ fn check_name(index: &str) -> Result<(), StateError> {
     why.map_or(Ok(()), |why| Err(StateError::IndexName { index: index.to_owned(), why }))
 }
 
-/// What is wrong with a name of an index or an alias.
-pub(super) fn bad_name(name: &str) -> Option<&'static str> {
-    if name.is_empty() || name == "." || name == ".." {
-        Some("it must not be empty, . or ..")
-    } else if name.starts_with(['_', '-', '+']) {
-        Some("it must not start with _, - or +")
-    } else if name.contains(|c: char| c.is_whitespace() || "\\/*?\"<>|,#:".contains(c)) {
-        Some("it must not contain spaces or \\ / * ? \" < > | , # :")
-    } else if name.len() > 255 {
-        Some("it must not be longer than 255 bytes")
-    } else {
-        None
-    }
-}
-
-/// Whether a remote cluster is set up.
-pub(super) fn check_remote(state: &ClusterState, alias: &str) -> Result<(), StateError> {
-    let settings = state.settings();
-    if settings.remotes().contains_key(alias) {
-        return Ok(());
-    }
-    let known = settings.remotes().keys().map(String::as_str);
-    let hint = record::names::did_you_mean(alias, known);
-    Err(StateError::NoSuchRemote { alias: alias.to_owned(), hint })
-}
-
 /// A follower: as many shards as its leader, and of its aliases those that can be here, for reading alone.
 pub(super) fn create_follower(
     state: &mut ClusterState,
@@ -124,17 +88,6 @@ pub(super) fn create_follower(
     new.aliases.values_mut().for_each(|alias| *alias = Alias::read_only());
     new.leader = Some(leader);
     create_index(state, now_ms, new)
-}
-
-pub(super) fn find<'a>(
-    state: &'a mut ClusterState,
-    index: &str,
-) -> Result<&'a mut IndexMeta, StateError> {
-    if !state.indices.contains_key(index) {
-        let hint = record::names::did_you_mean(index, state.indices.keys().map(String::as_str));
-        return Err(StateError::NoSuchIndex { index: index.to_owned(), hint });
-    }
-    Ok(Arc::make_mut(state.indices.get_mut(index).expect("it is contained")))
 }
 
 pub(super) fn delete_index(state: &mut ClusterState, index: String) -> Applied {

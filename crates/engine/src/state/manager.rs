@@ -4,16 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::allocation::{promote, reroute};
+use super::applied::{Applied, NewIndex, find};
 use super::cluster::ByNode;
-use super::indices::NewIndex;
 use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, Event, FoundCopy, MAX_RETRIES, Node, ShardRouting, StateError,
-    UnassignedReason, alias, auto_follow, follow, indices,
+    UnassignedReason, change_aliases, change_auto_follow, change_following, indices,
 };
 use crate::settings::{self, Scope, Update, When, check_update};
-
-pub(super) type Applied = Result<Vec<Change>, StateError>;
 
 /// What came of a batch of events.
 #[derive(Debug, Default)]
@@ -77,16 +75,16 @@ fn apply_one(
             let new = NewIndex { index, settings, mappings, aliases, leader: None };
             indices::create_index(state, now_ms, new)
         }
-        Event::ChangeAliases { actions } => alias::change_aliases(state, actions),
-        Event::RollOver(roll_over) => alias::roll_over(state, now_ms, *roll_over),
+        Event::ChangeAliases { actions } => change_aliases::change_aliases(state, actions),
+        Event::RollOver(roll_over) => change_aliases::roll_over(state, now_ms, *roll_over),
         Event::CreateFollower { index, leader, shards, settings, mappings, aliases } => {
             let new = NewIndex { index, settings, mappings, aliases, leader: None };
             indices::create_follower(state, now_ms, new, leader, shards)
         }
         Event::SetFollowing { index, change } => {
-            follow::set_following(state, now_ms, index, change)
+            change_following::set_following(state, now_ms, index, change)
         }
-        Event::ChangeAutoFollow { name, change } => auto_follow::change(state, name, change),
+        Event::ChangeAutoFollow { name, change } => change_auto_follow::change(state, name, change),
         Event::DeleteIndex { index } => indices::delete_index(state, index),
         Event::PutMapping { index, mappings } => indices::put_mapping(state, index, &mappings),
         Event::PutIndexSettings { index, settings } => {
@@ -239,7 +237,7 @@ fn copy_out_of_sync(
     primary_term: u64,
     why: String,
 ) -> Applied {
-    let shards = indices::find(state, &index)?.shards;
+    let shards = find(state, &index)?.shards;
     let Some(shard) = state.shard_mut(&index, number) else {
         return Err(StateError::NoSuchShard { index, shard: number, shards });
     };

@@ -8,6 +8,8 @@
 //! | `shard` | [`ShardRouting`]: where the copies of a shard are, and which of them are in sync |
 //! | `event`, `change` | what may happen; what came of it |
 //! | `manager` | [`apply`], [`apply_all`]: events in, changes out; members and copies |
+//! | `applied`, `check_aliases` | what every change shares; which aliases are refused |
+//! | `change_aliases`, `change_following`, `change_auto_follow` | the events about these |
 //! | `follow` | what makes an index a follower |
 //! | `auto_follow` | which indices become followers by themselves |
 //! | `indices` | the events about indices |
@@ -33,9 +35,14 @@
 
 mod alias;
 mod allocation;
+mod applied;
 mod auto_follow;
 mod change;
+mod change_aliases;
+mod change_auto_follow;
+mod change_following;
 mod check;
+mod check_aliases;
 mod cluster;
 mod deciders;
 mod diff;

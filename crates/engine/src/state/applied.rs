@@ -1,0 +1,64 @@
+//! What every change of the state shares: what came of it, the index that it is about, and the names that are refused.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::alias::Aliases;
+use super::change::Change;
+use super::cluster::ClusterState;
+use super::error::StateError;
+use super::follow::FollowOrigin;
+use super::index::IndexMeta;
+use crate::settings::Update;
+
+/// What came of an event: the changes in order, or why it is refused.
+pub(super) type Applied = Result<Vec<Change>, StateError>;
+
+/// An index that is to be made.
+#[derive(Default)]
+pub(super) struct NewIndex {
+    pub index: String,
+    pub leader: Option<FollowOrigin>,
+    pub settings: Update,
+    pub mappings: Value,
+    pub aliases: Aliases,
+}
+
+/// The index of this name, to be changed.
+pub(super) fn find<'a>(
+    state: &'a mut ClusterState,
+    index: &str,
+) -> Result<&'a mut IndexMeta, StateError> {
+    if !state.indices.contains_key(index) {
+        let hint = record::names::did_you_mean(index, state.indices.keys().map(String::as_str));
+        return Err(StateError::NoSuchIndex { index: index.to_owned(), hint });
+    }
+    Ok(Arc::make_mut(state.indices.get_mut(index).expect("it is contained")))
+}
+
+/// What is wrong with a name of an index or an alias.
+pub(super) fn bad_name(name: &str) -> Option<&'static str> {
+    if name.is_empty() || name == "." || name == ".." {
+        Some("it must not be empty, . or ..")
+    } else if name.starts_with(['_', '-', '+']) {
+        Some("it must not start with _, - or +")
+    } else if name.contains(|c: char| c.is_whitespace() || "\\/*?\"<>|,#:".contains(c)) {
+        Some("it must not contain spaces or \\ / * ? \" < > | , # :")
+    } else if name.len() > 255 {
+        Some("it must not be longer than 255 bytes")
+    } else {
+        None
+    }
+}
+
+/// Whether a remote cluster is set up.
+pub(super) fn check_remote(state: &ClusterState, alias: &str) -> Result<(), StateError> {
+    let settings = state.settings();
+    if settings.remotes().contains_key(alias) {
+        return Ok(());
+    }
+    let known = settings.remotes().keys().map(String::as_str);
+    let hint = record::names::did_you_mean(alias, known);
+    Err(StateError::NoSuchRemote { alias: alias.to_owned(), hint })
+}

@@ -1,0 +1,80 @@
+//! The events about following.
+
+use std::sync::Arc;
+
+use super::applied::{Applied, find};
+use super::follow::FollowChange;
+use super::{Change, ClusterState, ShardRouting, StateError, UnassignedReason};
+
+pub(super) fn set_following(
+    state: &mut ClusterState,
+    now_ms: u64,
+    index: String,
+    change: FollowChange,
+) -> Applied {
+    let meta = find(state, &index)?;
+    let Some(leader) = &mut meta.leader else { return Err(StateError::NoFollower { index }) };
+    let following = &mut leader.following;
+    match change {
+        FollowChange::Pause if following.paused => Err(StateError::NotFollowing { index }),
+        FollowChange::Pause => {
+            following.paused = true;
+            Ok(vec![Change::FollowingChanged { index }])
+        }
+        FollowChange::Resume { .. } if !following.paused => Err(StateError::Following { index }),
+        FollowChange::Resume { parameters } => {
+            following.paused = false;
+            following.parameters = parameters;
+            following.fell_back.clear();
+            Ok(vec![Change::FollowingChanged { index }])
+        }
+        FollowChange::Unfollow if !following.paused => Err(StateError::NotPaused { index }),
+        FollowChange::Unfollow => {
+            let shards = state.routing.get(&index);
+            let recovers = |shard: &ShardRouting| !shard.was_started();
+            if shards.is_some_and(|shards| shards.iter().any(recovers)) {
+                return Err(StateError::NotRecovered { index });
+            }
+            find(state, &index)?.leader = None;
+            Ok(vec![Change::FollowingChanged { index }])
+        }
+        FollowChange::FallBack { shard, allocation_id, reason } => {
+            let routing = state.shard(&index, shard);
+            let primary = routing.and_then(|routing| routing.started_primary());
+            if primary.is_none_or(|primary| primary.allocation_id != allocation_id) {
+                return Ok(Vec::new());
+            }
+            Ok(fall_back(state, now_ms, index, shard, reason))
+        }
+    }
+}
+
+/// Takes every copy of a shard from its node, and forgets that any was in sync: the primary recovers as that of a new
+/// follower does, and the replicas from it.
+fn fall_back(
+    state: &mut ClusterState,
+    now_ms: u64,
+    index: String,
+    number: u32,
+    why: String,
+) -> Vec<Change> {
+    let meta = state.indices.get_mut(&index).map(Arc::make_mut);
+    if let Some(leader) = meta.and_then(|meta| meta.leader.as_mut()) {
+        leader.following.fell_back.insert(number, why);
+    }
+    let mut changes = vec![Change::FollowingChanged { index: index.clone() }];
+    let Some(shard) = state.shard_mut(&index, number) else { return changes };
+    for allocation_id in std::mem::take(&mut shard.in_sync) {
+        changes.push(Change::OutOfSync { index: index.clone(), shard: number, allocation_id });
+    }
+    let reason = UnassignedReason::ExistingIndexRestored;
+    for at in 0..shard.copies.len() {
+        shard.copies[at].in_sync = false;
+        if shard.copies[at].is_assigned() {
+            let allocation_id = shard.unassign(at, reason, now_ms);
+            let index = index.clone();
+            changes.push(Change::Unassigned { index, shard: number, allocation_id, reason });
+        }
+    }
+    changes
+}
