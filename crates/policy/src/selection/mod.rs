@@ -18,11 +18,15 @@
 
 mod ars;
 mod c3;
+mod feedback;
 mod least_outstanding;
 mod narrows;
 mod node_stats;
+mod observed_node;
+mod peak_ewma;
 mod prequal;
 mod random;
+mod rate_control;
 mod rotation;
 mod served;
 #[cfg(test)]
@@ -36,7 +40,8 @@ use std::time::Duration;
 use world::Time;
 
 pub use ars::ArsForm;
-pub use node_stats::{NodeFeedback, NodeStats, NodeTable};
+pub use feedback::NodeFeedback;
+pub use node_stats::{NodeStats, NodeTable};
 pub use served::{ProbeAnswer, ServedLatency};
 
 /// How the copy is chosen.

@@ -4,30 +4,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use world::Time;
 
-use super::c3::RateControl;
-use super::narrows::Known;
-use super::two_choices::PeakEwma;
+use super::feedback::NodeFeedback;
+use super::observed_node::ObservedNode;
+use super::peak_ewma::PeakEwma;
+use super::rate_control::RateControl;
 
 /// Weight of a new sample in the moving averages (`ResponseCollectorService.ALPHA`).
 pub(super) const ALPHA: f64 = 0.3;
-
-/// What a node says of itself with each answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeFeedback {
-    /// Searches that wait there.
-    pub queue: u64,
-    /// Moving average of the time that a search takes there once it runs.
-    pub service_time: Duration,
-    /// Searches that run or wait there, without the one that is answered.
-    pub in_flight: u64,
-    /// Searches that may run there at once.
-    pub threads: u64,
-    /// What this search took once it ran.
-    pub took: Duration,
-}
 
 /// What is known of a node that answered once.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +31,7 @@ pub(super) struct Node {
     pub(super) stats: Option<NodeStats>,
     pub(super) c3: RateControl,
     pub(super) peak: PeakEwma,
-    pub(super) known: Known,
+    pub(super) known: ObservedNode,
 }
 
 /// What is known of all nodes, by name.
