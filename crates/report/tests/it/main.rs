@@ -1,6 +1,5 @@
 //! Tests of what is shown of a run: pages, tables, the screen, and records of earlier formats.
 
-mod browser;
 mod common;
 mod fixture;
 mod page;

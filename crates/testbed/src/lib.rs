@@ -1,0 +1,78 @@
+#![doc = include_str!("../README.md")]
+
+mod small_disk;
+pub mod tools;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+pub use small_disk::SmallDisk;
+pub use tools::Tool;
+
+/// The variable that has a test fail which cannot run.
+pub const REQUIRE_ALL: &str = "NARROWS_REQUIRE_ALL";
+
+/// Why a test cannot run, found out while it ran.
+#[derive(Debug)]
+pub struct CannotRun(pub String);
+
+/// What a test returns: nothing, or that it cannot run.
+pub trait Outcome {
+    /// Whether it ran.
+    fn ran(self) -> Result<(), CannotRun>;
+}
+
+impl Outcome for () {
+    fn ran(self) -> Result<(), CannotRun> {
+        Ok(())
+    }
+}
+
+impl Outcome for Result<(), CannotRun> {
+    fn ran(self) -> Result<(), CannotRun> {
+        self
+    }
+}
+
+/// `fn main` of a binary of tests: each with the [`tools`] that it needs.
+#[macro_export]
+macro_rules! main {
+    ($($($part:ident)::+ [$($tool:ident),*]),+ $(,)?) => {
+        fn main() -> std::process::ExitCode {
+            $crate::run(vec![
+                $($crate::test(stringify!($($part)::+), vec![$(&$crate::tools::$tool),*], || $($part)::+())),+
+            ])
+        }
+    };
+}
+
+/// A test that needs these tools.
+pub fn test<O: Outcome + 'static>(name: &str, needs: Vec<&'static Tool>, body: fn() -> O) -> Trial {
+    Trial::ignorable_test(name.replace(' ', ""), move || {
+        let missing = needs.iter().find(|tool| !tool.is_here());
+        let ran = match missing {
+            Some(tool) => Err(CannotRun(format!("{}: {}", tool.missing, tool.remedy))),
+            None => body().ran(),
+        };
+        match ran {
+            Ok(()) => Ok(Completion::Completed),
+            Err(CannotRun(why)) if are_all_required() => {
+                Err(Failed::from(format!("{REQUIRE_ALL} is set, and {why}")))
+            }
+            Err(CannotRun(why)) => Ok(Completion::ignored_with(format!("because {why}"))),
+        }
+    })
+}
+
+/// Whether a test that cannot run has failed.
+pub fn are_all_required() -> bool {
+    std::env::var(REQUIRE_ALL).is_ok_and(|value| value == "1")
+}
+
+/// Runs tests as the command line says, one at a time unless it says otherwise: what they start wants the whole machine.
+pub fn run(tests: Vec<Trial>) -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(1);
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
