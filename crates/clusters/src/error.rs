@@ -300,6 +300,12 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
+    /// No room for the data of nodes.
+    #[error("{path} is full; make room there, or set TMPDIR to a directory that has some")]
+    NoRoom {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Not the address of a cluster.
     #[error("\"{what}\" is not an address to use: {why}")]
     Address {
@@ -382,14 +388,6 @@ pub enum Error {
         shard: u32,
         /// What it says.
         reason: String,
-    },
-    /// An address that other machines can reach.
-    #[error(
-        "{address} is not a loopback address; say --allow-remote if others may reach what is behind"
-    )]
-    NotLoopback {
-        /// The address.
-        address: String,
     },
 }
 

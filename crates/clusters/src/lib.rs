@@ -23,11 +23,12 @@ pub use credentials::Credentials;
 pub use error::Error;
 pub use fault::FaultKind;
 pub use http::{Answer, RestClient, wire};
-pub use link::{LinkThread, measure_ceiling, standalone_link};
+pub use link::{LinkThread, measure_ceiling};
 pub use nodes::{
     ADDRESS_TAKEN, NodeReady, NodeStart, Order, STOP, TemporaryUse, end_process_on_panic,
 };
 pub use targets::{
-    DEFAULT_HEAP, EmbeddedClusters, LiveClusters, OpenSearchClusters, Release, VirtualClusters,
+    DEFAULT_HEAP, EmbeddedClusters, LiveClusters, OpenSearchClusters, Release, TRANSPORT_ABOVE,
+    VirtualClusters,
 };
 pub use topology::{ClusterSpec, NodeHandle, Repository, TopologySpec, check_cluster_name};

@@ -16,6 +16,7 @@ use dcp::codec::{VbucketState, Write};
 use dcp::consumer::{Consumer, ConsumerKind, Counts, Follower, Sink};
 use dcp::server::{Server, ServerSettings};
 use dcp::wire::PacketListener;
+use testbed::bench::Table;
 use world::Env;
 
 const VBUCKETS: u16 = 4;
@@ -157,12 +158,20 @@ fn run(address: &str, kind: ConsumerKind, threads: u16) {
     let bytes: u64 = running.into_iter().map(|thread| thread.join().expect("a thread")).sum();
     let (seconds, cores) = (began.elapsed().as_secs_f64(), (cpu() - cpu_before).as_secs_f64());
     let mb = bytes as f64 / 1e6;
-    println!(
-        "{kind:?} on {threads} threads: {mb:.0} MB in {seconds:.2} s, {:.0} MB/s, {:.0} MB/s for each core ({cores:.2} core seconds)",
-        mb / seconds,
-        mb / cores.max(1e-9)
-    );
+    TABLE.row(&[
+        format!("{kind:?}, threads: {threads}"),
+        format!("{mb:.0}"),
+        format!("{seconds:.2}"),
+        format!("{:.0}", mb / seconds),
+        format!("{:.0}", mb / cores.max(1e-9)),
+    ]);
 }
+
+const TABLE: Table = Table {
+    page: "consumer",
+    name: "measured",
+    columns: &["consumer", "MB", "s", "MB/s", "MB/s for each core"],
+};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
@@ -171,6 +180,7 @@ fn main() {
         return serve(number(args.get(1)));
     }
     let producer = producer(number(args.first()));
+    TABLE.begin();
     for _ in 0..2 {
         for (kind, threads) in [
             (ConsumerKind::Fast, 1),

@@ -27,8 +27,9 @@ impl IdSource {
         IdSource { node, counter: 0 }
     }
 
-    /// Where a node's counts begin that others know by number: a count of its next life has other numbers, so that who
-    /// still holds one of these finds nothing, and never what is somebody else's.
+    /// Where a node's session and context numbers begin. After a restart they begin elsewhere, so that a number from
+    /// before
+    /// finds nothing, and never what belongs to somebody else.
     pub fn first_number(&self) -> u64 {
         u64::from_be_bytes(self.node[..8].try_into().expect("8 bytes"))
     }

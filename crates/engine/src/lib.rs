@@ -2,6 +2,7 @@
 
 pub mod core;
 pub mod error;
+mod failures;
 pub mod following;
 mod ids;
 mod node;

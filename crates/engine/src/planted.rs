@@ -2,5 +2,96 @@
 
 /// A replica that fails a write is not taken out of the copies in sync, and the write is acknowledged all the same.
 pub const FAILED_REPLICA_IGNORED: &str = "engine: a replica's failure is ignored";
+/// A copy in sync that is on no node stays in sync when a write is acknowledged.
+pub const MISSING_COPY_STAYS_IN_SYNC: &str = "engine: a missing copy stays in sync";
+/// The manager is not told of a failed copy once the write has given up.
+pub const STALE_COPY_FORGOTTEN: &str = "engine: a failed copy is forgotten when its write gives up";
+/// A write is acknowledged before the primary's log is synced.
+pub const ACKNOWLEDGED_BEFORE_SYNC: &str = "engine: acknowledged before the primary's sync";
+/// A write is acknowledged before its replicas answered.
+pub const ACKNOWLEDGED_BEFORE_REPLICAS: &str = "engine: acknowledged before the replicas";
+/// A replica answers before its log is synced.
+pub const REPLICA_NOT_SYNCED: &str = "engine: a replica does not sync";
+/// A replica takes operations from a primary whose term is over.
+pub const OLD_TERM_ACCEPTED: &str = "engine: a replica heeds no terms";
+/// A write ends with the connection that asked for it.
+pub const WRITE_STOPS_HALF_WAY: &str = "engine: a write stops half way";
+/// A write that may have been done is answered as refused.
+pub const REFUSED_WHAT_MAY_BE_DONE: &str = "engine: what may be done is refused";
+/// A write that is sent again is answered with its own conflict.
+pub const CONFLICT_WITH_ITSELF: &str = "engine: a write conflicts with itself";
+/// Another copy that becomes the primary goes on beside copies that may have something else.
+pub const PROMOTION_LEAVES_COPIES: &str = "engine: a promotion leaves the other copies as they are";
+/// Places that an old primary gave and nobody has stay empty.
+pub const GAPS_STAY: &str = "engine: a new primary leaves gaps";
+/// The global checkpoint is the primary's own.
+pub const CHECKPOINT_OF_ONE_COPY: &str = "engine: the global checkpoint is the primary's own";
+/// The global checkpoint does not wait for a copy that is about to be in sync.
+pub const JOINING_COPY_NOT_COUNTED: &str = "engine: a joining copy is not counted";
+/// A copy that is being brought up gets no writes.
+pub const TRACKED_COPY_LEFT_OUT: &str = "engine: a tracked copy gets no writes";
+/// A copy joins whatever it lacks.
+pub const JOINS_TOO_EARLY: &str = "engine: a copy joins before it has everything";
+/// A copy of an earlier term goes on with what it has.
+pub const OWN_COPY_TRUSTED: &str = "engine: a copy of an earlier term is trusted";
+/// Sessions are numbered from 1 on after every start.
+pub const SESSIONS_BEGIN_AGAIN: &str = "engine: session numbers begin again";
+/// The manager publishes what it did not write.
+pub const STATE_NOT_WRITTEN: &str = "engine: the manager does not write the state";
+/// A recovery from remote gets what not every copy of the leader has.
+pub const REMOTE_BEYOND_CHECKPOINT: &str = "engine: a remote recovery reads beyond the checkpoint";
+/// A follower gets what not every copy of the leader has.
+pub const CHANGES_BEYOND_CHECKPOINT: &str = "engine: a follower reads beyond the checkpoint";
 /// A follower goes on after the highest operation that it has, and not after the last that every copy has.
 pub const CHECKPOINT_SKIPPED: &str = "engine: a follower skips its checkpoint";
+/// The second operation of each page of changes is lost, and nobody looks for holes.
+pub const CHANGE_SKIPPED: &str = "engine: a page of changes loses an operation";
+/// A follower's primary does not send what it wrote before.
+pub const FOLLOWED_REPEATS_NOT_SENT: &str =
+    "engine: a follower's repeats are not sent to its replicas";
+/// A follower's primary sends its replicas nothing.
+pub const FOLLOWED_NOT_SENT: &str = "engine: a follower's primary sends its replicas nothing";
+/// Following ends without any care for what copies lack.
+pub const UNFOLLOW_LEAVES_GAPS: &str = "engine: the end of following leaves gaps";
+/// Leases are gone after a restart.
+pub const LEASES_FORGOTTEN: &str = "engine: a restart forgets the leases";
+/// A lease is kept by the primary in memory, and nothing is kept for it.
+pub const LEASE_KEEPS_NOTHING: &str = "engine: a lease keeps nothing";
+/// A search answers with the shards that answered, and says that they are all.
+pub const FAILED_SHARD_UNSAID: &str = "engine: a search does not say that a shard failed";
+/// A search asks a copy before it has everything.
+pub const SEARCHED_BEFORE_STARTED: &str = "engine: a search reads a copy that is still recovering";
+
+/// All that random runs with faults must find.
+pub const ALL: &[&str] = &[
+    FAILED_REPLICA_IGNORED,
+    MISSING_COPY_STAYS_IN_SYNC,
+    STALE_COPY_FORGOTTEN,
+    ACKNOWLEDGED_BEFORE_SYNC,
+    ACKNOWLEDGED_BEFORE_REPLICAS,
+    REPLICA_NOT_SYNCED,
+    OLD_TERM_ACCEPTED,
+    WRITE_STOPS_HALF_WAY,
+    REFUSED_WHAT_MAY_BE_DONE,
+    CONFLICT_WITH_ITSELF,
+    PROMOTION_LEAVES_COPIES,
+    GAPS_STAY,
+    CHECKPOINT_OF_ONE_COPY,
+    JOINING_COPY_NOT_COUNTED,
+    TRACKED_COPY_LEFT_OUT,
+    JOINS_TOO_EARLY,
+    OWN_COPY_TRUSTED,
+    SESSIONS_BEGIN_AGAIN,
+    STATE_NOT_WRITTEN,
+    REMOTE_BEYOND_CHECKPOINT,
+    CHANGES_BEYOND_CHECKPOINT,
+    CHECKPOINT_SKIPPED,
+    CHANGE_SKIPPED,
+    FOLLOWED_REPEATS_NOT_SENT,
+    FOLLOWED_NOT_SENT,
+    UNFOLLOW_LEAVES_GAPS,
+    LEASES_FORGOTTEN,
+    LEASE_KEEPS_NOTHING,
+    FAILED_SHARD_UNSAID,
+    SEARCHED_BEFORE_STARTED,
+];

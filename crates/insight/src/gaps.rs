@@ -8,7 +8,8 @@ use crate::words;
 
 /// A sentence for everything that is missing or wrong.
 pub(crate) fn gaps(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> Vec<String> {
-    let mut gaps: Vec<String> = status(run, variants).into_iter().collect();
+    let mut gaps = run.damage.clone();
+    gaps.extend(status(run, variants));
     if run.rows.iter().any(|row| !row.loads.is_empty()) {
         // A load copies nothing: there is nothing to verify, and no recovery to draw.
         gaps.extend(variants.iter().filter_map(unfinished));
@@ -33,7 +34,11 @@ fn status(run: &RunDir, variants: &[Variant]) -> Option<String> {
     let count = format!("{done} of {} variants finished", variants.len());
     match run.manifest.status {
         Status::Complete if done == variants.len() => None,
-        Status::Complete => Some(format!("The record is complete, but {count}.")),
+        Status::Complete if variants.iter().any(began) => {
+            Some(format!("The run went to its end, but the record has lost rows: {count}."))
+        }
+        Status::Complete => Some(format!("The run went to its end, but {count}.")),
+        Status::Unknown => Some(format!("How the run ended is not known: {count}.")),
         Status::Running => Some(format!("The run is still going on, or was killed: {count}.")),
         Status::Interrupted => Some(format!("The run was interrupted: {count}.")),
         Status::Failed => {
@@ -44,6 +49,11 @@ fn status(run: &RunDir, variants: &[Variant]) -> Option<String> {
             Some(format!("The run failed: {count}.{}", note.unwrap_or_default()))
         }
     }
+}
+
+/// Whether it left traces, and no figures.
+fn began(variant: &Variant) -> bool {
+    matches!(variant.progress, Progress::Partial { .. })
 }
 
 fn unfinished(variant: &Variant) -> Option<String> {

@@ -70,9 +70,11 @@ fn nothing_finished(manifest: &Manifest, variants: &[Variant]) -> String {
         .count();
     let why = match manifest.status {
         Status::Running => "the run is still going on, or was killed",
-        Status::Complete => "the plan measures none",
+        Status::Complete if began == 0 => "the plan measures none, or the record has lost it",
+        Status::Complete => "the record has lost what was measured",
         Status::Interrupted => "the run was interrupted",
         Status::Failed => "the run failed",
+        Status::Unknown => "how the run ended is not known",
     };
     match began {
         0 => format!("No variant began: {why}"),

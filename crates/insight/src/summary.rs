@@ -54,7 +54,11 @@ impl<'a> Summary<'a> {
         let looks = diagnosis::recorded(run);
         let loads = loads(run, &variants);
         let following = following(run, &variants);
-        let watched = (!looks.looks().is_empty()).then(|| diagnose(&looks));
+        let watched = (!looks.looks().is_empty()).then(|| {
+            let mut diagnosis = diagnose(&looks);
+            diagnosis.gaps.splice(0..0, run.damage.iter().cloned());
+            diagnosis
+        });
         Summary {
             manifest: &run.manifest,
             headline: match &watched {

@@ -5,6 +5,11 @@ use std::ops::Range;
 
 use crate::choices;
 
+/// Characters of a line that are shown.
+const SHOWN_MAX: usize = 200;
+/// Characters of a message: lists of known names are long, a value that is repeated may be longer.
+const MESSAGE_MAX: usize = 2000;
+
 /// What is wrong where; displays as
 ///
 /// ```text
@@ -23,8 +28,10 @@ pub struct Diagnostic {
     pub column: usize,
     /// What was found and what to do.
     pub message: String,
-    /// The line's text.
+    /// The line's text, or the part of a long one around the place.
     source: String,
+    /// Where in it the place is, from 1.
+    mark_at: usize,
     /// Characters to underline, at least one.
     width: usize,
 }
@@ -39,13 +46,17 @@ impl Diagnostic {
         let end = text.floor_char_boundary(span.end.max(start));
         let line_at = text[..start].rfind('\n').map_or(0, |at| at + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let column = text[line_at..start].chars().count() + 1;
+        let width = text[start..end.min(line_end)].chars().count().max(1);
+        let (source, left) = excerpt(text[line_at..line_end].trim_end(), column);
         Diagnostic {
             origin: origin.to_owned(),
             line: text[..line_at].matches('\n').count() + 1,
-            column: text[line_at..start].chars().count() + 1,
-            message,
-            source: text[line_at..line_end].trim_end().to_owned(),
-            width: text[start..end.min(line_end)].chars().count().max(1),
+            column,
+            message: shortened(message),
+            width: width.min((source.chars().count() + 1).saturating_sub(column - left)).max(1),
+            mark_at: column - left,
+            source,
         }
     }
 
@@ -59,6 +70,36 @@ impl Diagnostic {
         }
         Diagnostic::new(origin, text, span, in_our_words(error.message()))
     }
+}
+
+/// The part of a line around a column, and how many characters of the line its text no longer has on the left.
+fn excerpt(line: &str, column: usize) -> (String, usize) {
+    let characters: Vec<char> = line.chars().collect();
+    if characters.len() <= SHOWN_MAX {
+        return (line.to_owned(), 0);
+    }
+    let from = column.saturating_sub(SHOWN_MAX / 2).min(characters.len().saturating_sub(SHOWN_MAX));
+    let to = (from + SHOWN_MAX).min(characters.len());
+    let mut shown: String = characters[from..to].iter().collect();
+    if to < characters.len() {
+        shown.push('…');
+    }
+    match from {
+        0 => (shown, 0),
+        // The mark takes the place of one character.
+        _ => (format!("…{}", shown.split_off(characters[from].len_utf8())), from),
+    }
+}
+
+/// A message that repeats a long value says its beginning and its end.
+fn shortened(message: String) -> String {
+    let length = message.chars().count();
+    if length <= MESSAGE_MAX {
+        return message;
+    }
+    let begin: String = message.chars().take(MESSAGE_MAX / 2).collect();
+    let end: String = message.chars().skip(length - MESSAGE_MAX / 2).collect();
+    format!("{begin} … {end}")
 }
 
 /// serde's sentences about keys and types, with the nearest name offered. Others are left as they
@@ -95,11 +136,11 @@ fn in_our_words(said: &str) -> String {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Diagnostic { origin, line, column, message, source, width } = self;
+        let Diagnostic { origin, line, column, message, source, mark_at, width } = self;
         let gutter = " ".repeat(line.to_string().len());
         // Tabs stay tabs, so that the carets stand below what they mean at any tab width.
         let indent: String =
-            source.chars().take(column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
+            source.chars().take(mark_at - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
         writeln!(f, "{origin}:{line}:{column}: {message}")?;
         writeln!(f, "{gutter} |")?;
         writeln!(f, "{line} | {source}")?;
@@ -117,6 +158,26 @@ mod tests {
         let at = text.find("\"ö\"").unwrap();
         let shown = Diagnostic::new("p.toml", text, at..at + 4, "no".to_owned()).to_string();
         assert_eq!(shown, "p.toml:2:9: no\n  |\n2 | \tnäme = \"ö\" # x\n  | \t       ^^^");
+    }
+
+    #[test]
+    fn a_long_line_is_shown_around_the_place() {
+        let text = format!("a = \"{}\" b = \"{}\"", "x".repeat(100_000), "y".repeat(5000));
+        let at = text.find(" b = ").unwrap() + 1;
+        let wrong = Diagnostic::new("p.toml", &text, at..at + 1, "z".repeat(9000));
+        let shown = wrong.to_string();
+        assert!(shown.len() < 3000, "{}", shown.len());
+        assert!(
+            shown.contains(&format!("p.toml:1:{}: ", wrong.column)),
+            "the column is that of the line"
+        );
+        let lines: Vec<&str> = shown.lines().collect();
+        let marked = lines[3].find('^').unwrap();
+        let source: Vec<char> = lines[2].chars().collect();
+        assert_eq!(source[marked], 'b');
+        assert!(source.contains(&'…'));
+        let wide = Diagnostic::new("p.toml", &text, 4..text.len(), String::new()).to_string();
+        assert!(wide.len() < 600, "{wide}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use clusters::{Clusters, EmbeddedClusters};
 use lab::corpus::Corpus;
 use serde_json::{Value, json};
+use testbed::bench::Table;
 use world::{Env, LinkConfig};
 
 const FIXED: [(&str, &str, &str, u32); 6] = [
@@ -23,13 +24,25 @@ const FIXED: [(&str, &str, &str, u32); 6] = [
     ("1 MB x 10", "file_window", "1mb", 10),
 ];
 
+const TABLE: Table = Table {
+    page: "adaptive",
+    name: "measured",
+    columns: &[
+        "round trip",
+        "rate",
+        "MB",
+        "whole, s",
+        "whole, of the link",
+        "files, of the link",
+        "best fixed",
+        "its time over ours",
+    ],
+};
+
 fn main() {
     let laps = common::sized("NARROWS_LAPS", 1);
     world::real_world::run(1, async |env| {
-        println!(
-            "{:>7} {:>9} {:>8} {:>10}  {:>9}  best fixed",
-            "rtt", "rate", "MB", "adaptive", "of link"
-        );
+        TABLE.begin();
         for (rate_name, rate) in [("100mbit", 12_500_000), ("1gbit", 125_000_000u64)] {
             for rtt_ms in [10u64, 100, 300] {
                 one_link(&env, rate_name, rate, rtt_ms, laps).await;
@@ -75,15 +88,16 @@ async fn one_link(env: &Env, rate_name: &str, rate: u64, rtt_ms: u64, laps: u64)
     }
     let Recovered { seconds, files_s, bytes } = adaptive;
     let share = |seconds: f64| bytes / seconds / rate as f64 * 100.0;
-    println!(
-        "{rtt_ms:>4} ms {rate_name:>8} {:>8.1} {seconds:>7.2} s {:>7.1} % {:>7.1} %  {} {:.2} s, ratio {:.2}",
-        bytes / 1e6,
-        share(seconds),
-        share(files_s),
-        best_fixed.1,
-        best_fixed.0,
-        best_fixed.0 / seconds,
-    );
+    TABLE.row(&[
+        format!("{rtt_ms} ms"),
+        rate_name.to_owned(),
+        format!("{:.1}", bytes / 1e6),
+        format!("{seconds:.2}"),
+        format!("{:.1} %", share(seconds)),
+        format!("{:.1} %", share(files_s)),
+        best_fixed.1.to_string(),
+        format!("{:.2}", best_fixed.0 / seconds),
+    ]);
     target.stop().await;
 }
 

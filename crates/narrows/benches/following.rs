@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use clusters::{Clusters, EmbeddedClusters};
 use lab::corpus::Corpus;
 use serde_json::{Value, json};
+use testbed::bench::Table;
 use world::{Direction, Env, LinkConfig};
 
 const RTT: Duration = Duration::from_millis(100);
@@ -32,6 +33,35 @@ const CORPORA: [(Corpus, u64, u64); 3] = [
     (Corpus::Pmc, 12_000, 50),
 ];
 
+const SPEED: Table = Table {
+    page: "following",
+    name: "measured",
+    columns: &[
+        "documents",
+        "count",
+        "local, 1/s",
+        "follow, 1/s",
+        "of local",
+        "of local, core time",
+        "of the link",
+        "of the lesser",
+    ],
+};
+
+const CUT: Table = Table {
+    page: "following",
+    name: "cut",
+    columns: &[
+        "documents",
+        "indexed",
+        "cut, s",
+        "caught up, s",
+        "follower +MB",
+        "buffers, MB",
+        "leader +MB",
+    ],
+};
+
 fn main() {
     let scale = common::sized("NARROWS_SCALE", 100) as f64 / 100.0;
     let laps = common::sized("NARROWS_LAPS", 1);
@@ -41,17 +71,7 @@ fn main() {
     let corpora = || CORPORA.into_iter().filter(|(corpus, ..)| is_taken(corpus));
     assert!(corpora().next().is_some(), "NARROWS_CORPUS is geopoint, http_logs or pmc");
     world::real_world::run(1, async |env| {
-        println!(
-            "{:<10} {:>11} {:>13} {:>13} {:>9} {:>14} {:>9} {:>14}",
-            "documents",
-            "count",
-            "local, 1/s",
-            "follow, 1/s",
-            "of local",
-            "of local, CPU",
-            "of link",
-            "of the lesser"
-        );
+        SPEED.begin();
         for _ in 0..laps {
             for (corpus, documents, bulk) in corpora() {
                 let documents = (documents as f64 * scale) as u64;
@@ -59,16 +79,7 @@ fn main() {
             }
         }
         if cut_s > 0 {
-            println!(
-                "\n{:<10} {:>11} {:>13} {:>13} {:>15} {:>15} {:>12}",
-                "cut link",
-                "indexed",
-                "cut, s",
-                "caught up, s",
-                "follower +MB",
-                "buffers, MB",
-                "leader +MB"
-            );
+            CUT.begin();
             for (corpus, documents, bulk) in corpora() {
                 let bench = Bench { env: env.clone(), corpus, documents, bulk };
                 bench.memory(Duration::from_secs(cut_s)).await;
@@ -124,17 +135,16 @@ impl Bench {
         let per_s = |took: Duration| self.documents as f64 / took.as_secs_f64();
         let of_local = per_s(follow) / per_s(local);
         let of_link = bytes / follow.as_secs_f64() / RATE_BYTES_PER_S as f64;
-        println!(
-            "{:<10} {:>11} {:>13.0} {:>13.0} {:>7.1} % {:>12.1} % {:>7.1} % {:>12.1} %",
-            self.corpus.name(),
-            self.documents,
-            per_s(local),
-            per_s(follow),
-            of_local * 100.0,
-            local_core_ms / follow_core_ms * 100.0,
-            of_link * 100.0,
-            of_local.max(of_link) * 100.0,
-        );
+        SPEED.row(&[
+            self.corpus.name().to_owned(),
+            self.documents.to_string(),
+            format!("{:.0}", per_s(local)),
+            format!("{:.0}", per_s(follow)),
+            format!("{:.1} %", of_local * 100.0),
+            format!("{:.1} %", local_core_ms / follow_core_ms * 100.0),
+            format!("{:.1} %", of_link * 100.0),
+            format!("{:.1} %", of_local.max(of_link) * 100.0),
+        ]);
         target.stop().await;
     }
 
@@ -173,16 +183,15 @@ impl Bench {
         }
         let (buffers, follower, leader) = most.get();
         let mb = |bytes: u64| bytes as f64 / 1e6;
-        println!(
-            "{:<10} {:>11} {:>13.1} {:>13.1} {:>15.0} {:>15.1} {:>12.0}",
-            self.corpus.name(),
-            indexed,
-            cut.as_secs_f64(),
-            healed.elapsed().as_secs_f64(),
-            mb(follower.saturating_sub(before[0])),
-            mb(buffers),
-            mb(leader.saturating_sub(before[1])),
-        );
+        CUT.row(&[
+            self.corpus.name().to_owned(),
+            indexed.to_string(),
+            format!("{:.1}", cut.as_secs_f64()),
+            format!("{:.1}", healed.elapsed().as_secs_f64()),
+            format!("{:.0}", mb(follower.saturating_sub(before[0]))),
+            format!("{:.1}", mb(buffers)),
+            format!("{:.0}", mb(leader.saturating_sub(before[1]))),
+        ]);
         target.stop().await;
     }
 

@@ -16,6 +16,7 @@ use clusters::{Clusters, EmbeddedClusters};
 use futures_util::future::join_all;
 use lab::corpus::{BulkBodies, Corpus, Source, portions};
 use serde_json::{Value, json};
+use testbed::bench::Table;
 use world::{Env, LinkConfig};
 
 const BULK_CLIENTS: u32 = 2;
@@ -25,14 +26,17 @@ const GET_EVERY: Duration = Duration::from_millis(5);
 /// A recovery is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+const TABLE: Table = Table {
+    page: "foreground",
+    name: "measured",
+    columns: &["recovery", "bulk p50, p99, ms", "get p50, p99, ms", "recovery, MB/s"],
+};
+
 fn main() {
     let documents = common::sized("NARROWS_DOCUMENTS", 6_000_000);
     let seconds = common::sized("NARROWS_SECONDS", 12);
     world::real_world::run(1, async |env| {
-        println!(
-            "{:<22} {:>14} {:>14} {:>10}",
-            "bulks and gets, ms", "bulk p50, p99", "get p50, p99", "recovery"
-        );
+        TABLE.begin();
         let run = Run { env: env.clone(), during: Duration::from_secs(seconds), documents };
         run.all(Kind::Peer).await;
         run.all(Kind::Remote).await;
@@ -245,10 +249,9 @@ impl Latencies {
             let at = |part: usize| all[(all.len() - 1) * part / 100].as_secs_f64() * 1e3;
             format!("{:.1}, {:.1}", at(50), at(99))
         };
-        let rate = moved.map(|moved| {
-            format!("{:.0} MB/s", moved.bytes.get() / moved.seconds.get().max(1e-9) / 1e6)
-        });
+        let rate = moved
+            .map(|moved| format!("{:.0}", moved.bytes.get() / moved.seconds.get().max(1e-9) / 1e6));
         let (bulks, gets) = (pair(&self.bulks), pair(&self.gets));
-        println!("{name:<22} {bulks:>14} {gets:>14} {:>10}", rate.unwrap_or_default());
+        TABLE.row(&[name, &bulks, &gets, &rate.unwrap_or_default()]);
     }
 }

@@ -11,10 +11,13 @@ use clusters::Clusters;
 use lab::corpus::Corpus;
 use query::Mapping;
 use store::{Options, Shard, WriteRequest};
+use testbed::bench::Table;
 use world::Env;
 
 const BULK: u64 = 5000;
 const CLIENTS: u32 = 4;
+
+const TABLE: Table = Table { page: "indexing", name: "measured", columns: &["", "documents/s"] };
 
 fn main() {
     let documents = common::sized("NARROWS_DOCUMENTS", 2_000_000);
@@ -26,11 +29,10 @@ fn main() {
         let took = common::index(&target, "c", Corpus::Geopoint, documents, CLIENTS, BULK).await;
         target.stop().await;
         let through = documents as f64 / took.as_secs_f64();
-        println!("store alone, one shard, no HTTP: {:.0} documents/s", alone);
-        println!(
-            "through _bulk, {CLIENTS} clients, 2 shards, durability request: {through:.0} documents/s"
-        );
-        println!("ratio: {:.2}", through / alone);
+        TABLE.begin();
+        TABLE.row(&["the store alone, one shard, no HTTP", &format!("{alone:.0}")]);
+        TABLE.row(&["through `_bulk`", &format!("{through:.0}")]);
+        TABLE.row(&["ratio", &format!("{:.2}", through / alone)]);
     });
 }
 

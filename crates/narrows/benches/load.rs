@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use insight::stats::median;
 use serde_json::Value;
+use testbed::bench::Table;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -127,6 +128,12 @@ fn json_number(output: &Output, pointer: &str) -> Option<f64> {
     serde_json::from_slice::<Value>(&output.stdout).ok()?.pointer(pointer)?.as_f64()
 }
 
+const TABLE: Table = Table {
+    page: "load",
+    name: "measured",
+    columns: &["driver", "CPU us a request (laps)", "times wrk", "requests/s"],
+};
+
 fn main() {
     let (seconds, laps) =
         (common::sized("NARROWS_BENCH_SECONDS", 5), common::sized("NARROWS_BENCH_LAPS", 3));
@@ -157,18 +164,17 @@ fn main() {
     }
     let of = |name: &str| found.iter().find(|entry| entry.0.name == name);
     let wrk = of("wrk").and_then(|entry| median(&entry.1));
-    println!("| driver | CPU us a request (laps) | times wrk | requests/s |");
-    println!("| --- | --- | --- | --- |");
+    TABLE.begin();
     for (driver, cpu_us, per_s) in &found {
         let middle = median(cpu_us).expect("there is a lap");
         let all: Vec<String> = cpu_us.iter().map(|us| format!("{us:.1}")).collect();
         let ratio = wrk.map_or("-".to_owned(), |wrk| format!("{:.2}", middle / wrk));
-        println!(
-            "| {} | {middle:.1} ({}) | {ratio} | {:.0} |",
-            driver.name,
-            all.join(", "),
-            median(per_s).expect("there is a lap")
-        );
+        TABLE.row(&[
+            driver.name.to_owned(),
+            format!("{middle:.1} ({})", all.join(", ")),
+            ratio,
+            format!("{:.0}", median(per_s).expect("there is a lap")),
+        ]);
     }
 }
 

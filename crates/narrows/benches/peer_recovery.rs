@@ -11,12 +11,31 @@ use std::time::{Duration, Instant};
 use clusters::{Clusters, EmbeddedClusters};
 use lab::corpus::Corpus;
 use serde_json::{Value, json};
+use testbed::bench::Table;
+
+const TABLE: Table = Table {
+    page: "peer_recovery",
+    name: "measured",
+    columns: &[
+        "setting",
+        "MB",
+        "files, MB/s",
+        "of a bare socket",
+        "whole, MB/s",
+        "window, MB",
+        "memory above idle, MB",
+    ],
+};
 
 fn main() {
     let documents = common::sized("NARROWS_DOCUMENTS", 12_000_000);
     let laps = common::sized("NARROWS_LAPS", 3);
     let socket = bare_socket();
-    println!("bare socket over loopback: {:.0} MB/s", socket / 1e6);
+    TABLE.begin();
+    let bare = |name: &str, rate: f64| {
+        TABLE.row(&[name, "", &format!("{:.0}", rate / 1e6), "", "", "", ""]);
+    };
+    bare("a bare socket over loopback", socket);
     world::real_world::run(1, async |env| {
         let mut target = common::start(&env, &[("c", 2)], None).await;
         common::create(&target, "c", Corpus::Geopoint, 1).await;
@@ -24,7 +43,7 @@ fn main() {
         // Beside a merge it would be the merge that is measured.
         common::settle(&target, "c").await;
         for lap in 1..=laps {
-            println!("lap {lap}: a bare file, synced: {:.0} MB/s", bare_file() / 1e6);
+            bare(&format!("lap {lap}: a bare file, synced"), bare_file());
             for (name, scheduler, chunk) in [
                 ("adaptive", "adaptive", "512kb"),
                 ("512 KB x 2 (the field's default)", "file_window", "512kb"),
@@ -62,17 +81,16 @@ async fn recover(target: &EmbeddedClusters, env: &world::Env, name: &str, socket
     let bytes = number("/index/size/recovered_in_bytes");
     let files_s = number("/index/total_time_in_millis") / 1e3;
     let total_s = number("/total_time_in_millis") / 1e3;
-    println!(
-        "{name}: {:.0} MB, files {:.0} MB/s ({:.2} of the socket), whole {:.0} MB/s; \
-         window {:.1} MB, memory +{:.0} MB; charged {}",
-        bytes / 1e6,
-        bytes / files_s / 1e6,
-        bytes / files_s / socket,
-        bytes / total_s / 1e6,
-        number("/narrows/in_flight_bytes_max") / 1e6,
-        peak.saturating_sub(before) as f64 / 1e6,
-        row["narrows"]["charged_ns"],
-    );
+    let mb = |bytes: f64| format!("{:.1}", bytes / 1e6);
+    TABLE.row(&[
+        name.to_owned(),
+        mb(bytes),
+        mb(bytes / files_s),
+        format!("{:.2}", bytes / files_s / socket),
+        mb(bytes / total_s),
+        mb(number("/narrows/in_flight_bytes_max")),
+        mb(peak.saturating_sub(before) as f64),
+    ]);
     common::ask(target, "c", "PUT", "/a/_settings", replicas(0)).await;
     env.sleep(Duration::from_millis(500)).await;
 }

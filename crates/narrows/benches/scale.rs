@@ -12,6 +12,7 @@ use bytes::Bytes;
 use engine::{Node, NodeConfig, Segments};
 use rest::RestRequest;
 use serde_json::{Value, json};
+use testbed::bench::Table;
 use world::{Env, Task, Time, virtual_world};
 
 /// Nodes and shards; each shard has a replica.
@@ -28,8 +29,14 @@ const SEED: u64 = 7;
 const SETTINGS: [(&str, &str); 2] =
     [("indices.recovery.chunk_size", "32mb"), ("indices.recovery.max_bytes_per_sec", "250mb")];
 
+const TABLE: Table = Table {
+    page: "scale",
+    name: "measured",
+    columns: &["nodes x shards", "phase", "wall s", "core s", "virtual s", "peak memory, MB"],
+};
+
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     if let [child, size] = &args[..]
         && child == "only"
     {
@@ -38,21 +45,24 @@ fn main() -> ExitCode {
         let ended = virtual_world::run_traced(SEED, move |env| run(env, nodes, shards));
         let (seconds, trace) = ended.unwrap_or_else(|deadlock| panic!("{deadlock}"));
         let (wall, events) = (began.elapsed().as_secs_f64(), trace.events);
-        println!(
-            "| {size} | all, {events} events, {:.0} a core second, trace {:016x} | {wall:.1} | {:.1} | {seconds:.1} | {} |",
-            events as f64 / core_s(),
-            trace.hash,
-            core_s(),
-            peak_mb(),
-        );
+        let per_s = events as f64 / core_s();
+        TABLE.row(&[
+            size.clone(),
+            format!("all, {events} events, {per_s:.0} a core second, trace {:016x}", trace.hash),
+            format!("{wall:.1}"),
+            format!("{:.1}", core_s()),
+            format!("{seconds:.1}"),
+            peak_mb().to_string(),
+        ]);
         return ExitCode::SUCCESS;
     }
-    println!("| nodes x shards | phase | wall s | core s | virtual s | peak memory, MB |");
-    println!("| --- | --- | --- | --- | --- | --- |");
+    TABLE.begin();
     let sizes: Vec<String> = if args.is_empty() { SIZES.map(str::to_owned).to_vec() } else { args };
     let exe = std::env::current_exe().expect("a process knows its program");
     for size in sizes {
-        let status = Command::new(&exe).args(["only", &size]).status();
+        // Each size in a process of its own, so that its memory can be told; it adds its rows to the table.
+        let written = testbed::bench::is_written().then_some("--write");
+        let status = Command::new(&exe).args(["only", &size]).args(written).status();
         if !status.is_ok_and(|status| status.success()) {
             eprintln!("{size} did not end well");
             return ExitCode::FAILURE;
@@ -78,14 +88,14 @@ struct Clock {
 impl Clock {
     fn row(&mut self, phase: &str) {
         let (wall, core_s, at) = (Instant::now(), core_s(), self.env.now());
-        println!(
-            "| {} | {phase} | {:.1} | {:.1} | {:.1} | {} |",
-            self.size,
-            (wall - self.wall).as_secs_f64(),
-            core_s - self.core_s,
-            (at - self.at).as_secs_f64(),
-            peak_mb(),
-        );
+        TABLE.row(&[
+            self.size.clone(),
+            phase.to_owned(),
+            format!("{:.1}", (wall - self.wall).as_secs_f64()),
+            format!("{:.1}", core_s - self.core_s),
+            format!("{:.1}", (at - self.at).as_secs_f64()),
+            peak_mb().to_string(),
+        ]);
         (self.wall, self.core_s, self.at) = (wall, core_s, at);
     }
 }
@@ -166,6 +176,7 @@ async fn start(env: &Env, nodes: usize) -> Vec<Node> {
         transport: env.host(name).any_address(),
         http: env.host(name).any_address(),
         credentials: None,
+        allowed_hosts: Vec::new(),
         publish: None,
         data: PathBuf::from("/data"),
         settings: SETTINGS.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),

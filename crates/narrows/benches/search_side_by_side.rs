@@ -23,6 +23,7 @@ use lab::corpus::{Corpus, Source};
 use lab::load::{Content, Draw, Extent, Live, Load, Operation};
 use record::LoadFigures;
 use serde_json::{Value, json};
+use testbed::bench::Table;
 use world::Env;
 
 const CLUSTER: &str = "bench";
@@ -221,7 +222,22 @@ async fn same(
     same
 }
 
-/// Throughput and 99th percentile of each lap.
+const TABLE: Table = Table {
+    page: "search_side_by_side",
+    name: "measured",
+    columns: &[
+        "operation",
+        "embedded /s",
+        "OpenSearch /s",
+        "times",
+        "embedded p99 ms",
+        "OpenSearch p99 ms",
+        "part",
+        "2x and half",
+        "same answers",
+    ],
+};
+
 #[derive(Default)]
 struct Laps {
     per_s: Vec<f64>,
@@ -240,13 +256,21 @@ impl Laps {
     }
 }
 
-fn line(name: &str, embedded: &Laps, opensearch: &Laps, same: &str) -> String {
+fn add_row(name: &str, embedded: &Laps, opensearch: &Laps, same: &str) {
     let ((per_s, p99), (its_per_s, its_p99)) = (embedded.medians(), opensearch.medians());
     let (times, part) = (per_s / its_per_s, p99 / its_p99);
     let reached = if times >= 2.0 && part <= 0.5 { "yes" } else { "no" };
-    format!(
-        "| {name} | {per_s:.0} | {its_per_s:.0} | {times:.2} | {p99:.2} | {its_p99:.2} | {part:.2} | {reached} | {same} |"
-    )
+    TABLE.row(&[
+        name.to_owned(),
+        format!("{per_s:.0}"),
+        format!("{its_per_s:.0}"),
+        format!("{times:.2}"),
+        format!("{p99:.2}"),
+        format!("{its_p99:.2}"),
+        format!("{part:.2}"),
+        reached.to_owned(),
+        same.to_owned(),
+    ]);
 }
 
 async fn bench(env: &Env) {
@@ -259,10 +283,7 @@ async fn bench(env: &Env) {
     }
     opensearch.start(&topology()).await.expect("OpenSearch starts: java and mvn are there");
 
-    println!(
-        "| operation | embedded /s | OpenSearch /s | times | embedded p99 ms | OpenSearch p99 ms | part | 2x and half | same answers |"
-    );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    TABLE.begin();
     let documents = common::sized("NARROWS_BENCH_DOCUMENTS", 500_000);
     let papers = common::sized("NARROWS_BENCH_PAPERS", 4_000);
     for (corpus, count) in [(Corpus::HttpLogs, documents), (Corpus::Pmc, papers)] {
@@ -302,7 +323,7 @@ async fn fill(
             theirs.add(opensearch_figures);
         }
     }
-    println!("{}", line(&format!("indexing {}, documents", corpus.name()), &ours, &theirs, "-"));
+    add_row(&format!("indexing {}, documents", corpus.name()), &ours, &theirs, "-");
     settle(embedded, corpus, documents).await;
     settle(opensearch, corpus, documents).await;
 }
@@ -330,7 +351,7 @@ async fn measure(
             lap.add((figures.throughput.mean_per_s, p99_ms));
         }
     }
-    println!("{}", line(search.name, &ours, &theirs, &format!("{same} of {COMPARED}")));
+    add_row(search.name, &ours, &theirs, &format!("{same} of {COMPARED}"));
 }
 
 fn main() {

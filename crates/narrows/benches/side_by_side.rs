@@ -7,6 +7,7 @@
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use testbed::bench::Table;
 
 const PLAN: &str = "replica-over-link";
 /// Where, and under which variants.
@@ -52,28 +53,40 @@ fn run(side: &'static str, variants: &[&str], runs: &std::path::Path) -> Vec<Lin
     rows.into_iter().map(|row| Line { side, row }).collect()
 }
 
+const TABLE: Table = Table {
+    page: "side_by_side",
+    name: "measured",
+    columns: &[
+        "on",
+        "settings",
+        "documents",
+        "MB",
+        "seconds (laps)",
+        "MB/s",
+        "of the link",
+        "times the first",
+        "held by",
+    ],
+};
+
 fn main() {
     let runs = tempfile::tempdir().unwrap();
     let lines: Vec<Line> =
         SIDES.iter().flat_map(|(side, variants)| run(side, variants, runs.path())).collect();
     let first = lines[0].number("seconds");
-    println!(
-        "| on | settings | documents | MB | seconds (laps) | MB/s | of the link | times the first | held by |"
-    );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    TABLE.begin();
     for line in &lines {
         assert_eq!(line.row["verified"], true, "{}", line.row);
-        println!(
-            "| {} | {} | {} | {:.0} | {} | {:.1} | {:.0} % | {:.1} | {} |",
-            line.side,
-            line.row["variant"].as_str().unwrap_or("?"),
-            line.row["documents"],
-            line.number("bytes") / 1e6,
+        TABLE.row(&[
+            line.side.to_owned(),
+            line.row["variant"].as_str().unwrap_or("?").to_owned(),
+            line.row["documents"].to_string(),
+            format!("{:.0}", line.number("bytes") / 1e6),
             line.seconds(),
-            line.number("bytes_per_s") / 1e6,
-            line.number("link_share") * 100.0,
-            first / line.number("seconds"),
-            line.row["held_by"].as_str().unwrap_or("unknown"),
-        );
+            format!("{:.1}", line.number("bytes_per_s") / 1e6),
+            format!("{:.0} %", line.number("link_share") * 100.0),
+            format!("{:.1}", first / line.number("seconds")),
+            line.row["held_by"].as_str().unwrap_or("unknown").to_owned(),
+        ]);
     }
 }

@@ -12,6 +12,7 @@ use clusters::{
     ClusterSpec, Clusters, SyntheticIndex, TopologySpec, VirtualClusters, VirtualControls,
 };
 use serde_json::{Value, json};
+use testbed::bench::Table;
 use world::Env;
 
 struct Case {
@@ -50,7 +51,23 @@ const CASES: [Case; 3] = [
     },
 ];
 
+const TABLE: Table = Table {
+    page: "virtual_recovery",
+    name: "measured",
+    columns: &[
+        "case",
+        "TB",
+        "virtual s",
+        "wall s",
+        "core s",
+        "events, M",
+        "M events/s of a core",
+        "memory, MB",
+    ],
+};
+
 fn main() {
+    TABLE.begin();
     let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
     for case in
         CASES.iter().filter(|case| wanted.as_ref().is_none_or(|w| case.name.contains(w.as_str())))
@@ -68,18 +85,17 @@ fn run(case: &'static Case) {
             .unwrap_or_else(|deadlock| panic!("{deadlock}"));
     let wall_s = began.elapsed().as_secs_f64();
     let core_s = common::core_seconds() - began_core_s;
-    println!(
-        "{}: {:.2} TB in {:.0} virtual s; {:.2} s of wall time, {:.2} s of the core, {:.2} M events, {:.2} M events/s of the core, \
-         peak memory {:.0} MB",
-        case.name,
-        bytes as f64 / 1e12,
-        virtual_time.as_secs_f64(),
-        wall_s,
-        core_s,
-        trace.events as f64 / 1e6,
-        trace.events as f64 / 1e6 / core_s,
-        peak_memory_bytes() as f64 / 1e6,
-    );
+    let events_m = trace.events as f64 / 1e6;
+    TABLE.row(&[
+        case.name.to_owned(),
+        format!("{:.2}", bytes as f64 / 1e12),
+        format!("{:.0}", virtual_time.as_secs_f64()),
+        format!("{wall_s:.2}"),
+        format!("{core_s:.2}"),
+        format!("{events_m:.2}"),
+        format!("{:.2}", events_m / core_s),
+        format!("{:.0}", peak_memory_bytes() as f64 / 1e6),
+    ]);
 }
 
 async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {

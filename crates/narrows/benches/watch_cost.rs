@@ -10,7 +10,7 @@
 //! `opensearch` or `embedded`, how many pairs of spans, and how many seconds each takes; `recovering` as the fourth has a
 //! throttled recovery go on all the while.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use std::collections::BTreeMap;
@@ -21,9 +21,10 @@ use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOption
 use clusters::{
     ClusterSpec, Clusters, Credentials, EmbeddedClusters, OpenSearchClusters, TopologySpec,
 };
-use common::{noise, noise_index};
+use common::noise;
 use insight::stats::{mean, median, median_interval};
 use serde_json::json;
+use testbed::bench::Table;
 use world::Env;
 
 const NODES: usize = 2;
@@ -35,8 +36,24 @@ const WARM_S: u64 = 20;
 /// Names of their threads begin so.
 const COMPILERS: [&str; 2] = ["C1 Compiler", "C2 Compiler"];
 
+const TABLE: Table = Table {
+    page: "watch_cost",
+    name: "measured",
+    columns: &[
+        "on",
+        "state",
+        "the nodes' own threads, % of a core",
+        "mean",
+        "their compilers",
+        "idle",
+        "requests",
+        "bytes",
+    ],
+};
+
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let number = |n: usize, default| arguments.get(n).map_or(default, |a| a.parse().unwrap());
     let (pairs, seconds) = (number(1, 5), number(2, 20));
     let recovers = arguments.get(3).is_some_and(|word| word == "recovering");
@@ -94,7 +111,7 @@ async fn measure<T: Clusters>(env: &Env, mut target: T, pairs: u64, seconds: u64
             }
         }
         let percent = |used_s: f64| used_s / seconds as f64 * 100.0;
-        println!(
+        eprintln!(
             "{:.2} % of a core with, {:.2} % without; compilers {:.2} %, {:.2} %",
             percent(with[0]),
             percent(without[0]),
@@ -109,16 +126,18 @@ async fn measure<T: Clusters>(env: &Env, mut target: T, pairs: u64, seconds: u64
     let interval = median_interval(&costs, 1).map_or_else(String::new, |interval| {
         format!(" ({:.2} to {:.2})", interval.low, interval.high)
     });
-    println!(
-        "{}, {NODES} nodes together, {}: one look a second costs {:.2} % of one core{interval}, mean {:.2}, and compilers \
-         {:.2}; idle {:.2} %; {requests} requests, {bytes} bytes",
-        target.name(),
-        if recovers { "one recovery" } else { "nothing recovers" },
-        median(&costs).unwrap_or(f64::NAN),
-        mean(&costs).unwrap_or(f64::NAN),
-        median(&compiling).unwrap_or(f64::NAN),
-        median(&idle).unwrap_or(f64::NAN),
-    );
+    TABLE.begin();
+    let middle = |all: &[f64]| format!("{:.2}", median(all).unwrap_or(f64::NAN));
+    TABLE.row(&[
+        target.name().to_owned(),
+        if recovers { "one recovery under way" } else { "nothing recovers" }.to_owned(),
+        format!("{}{interval}", middle(&costs)),
+        format!("{:.2}", mean(&costs).unwrap_or(f64::NAN)),
+        middle(&compiling),
+        middle(&idle),
+        requests.to_string(),
+        bytes.to_string(),
+    ]);
     target.stop().await;
 }
 
@@ -129,8 +148,8 @@ async fn begin_recovery<T: Clusters>(target: &T) {
     };
     let limit = json!({"persistent": {"indices.recovery.max_bytes_per_sec": "20kb"}});
     ask("PUT", "/_cluster/settings", limit.to_string()).await;
-    ask("PUT", "/noise", noise_index(1).to_string()).await;
-    for lines in noise(4000) {
+    ask("PUT", "/noise", noise::index(1).to_string()).await;
+    for lines in noise::bulks(4000) {
         ask("POST", "/noise/_bulk", lines).await;
     }
     ask("POST", "/noise/_flush", String::new()).await;

@@ -4,14 +4,15 @@
 use std::io;
 use std::process::ExitCode;
 
+use crate::terminal::{self, say};
+
 /// What was asked cannot be done as it was asked: exit code 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
 pub(crate) fn of_clap(error: &clap::Error) -> ExitCode {
-    // Help and version are no errors; a broken pipe there is none either.
-    let _ = error.print();
+    terminal::print_clap(error);
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
@@ -20,7 +21,7 @@ pub(crate) fn of(result: anyhow::Result<()>) -> ExitCode {
     if error.chain().any(is_broken_pipe) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("narrows: {}", told(&error));
+    say!("narrows: {}", told(&error));
     ExitCode::from(match () {
         () if error.chain().any(is_usage) => 2,
         () if error.chain().any(is_taken) => clusters::ADDRESS_TAKEN,

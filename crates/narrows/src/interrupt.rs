@@ -1,8 +1,10 @@
 //! Someone who says stop: Ctrl-C, SIGTERM, a terminal that is closed.
 
+use std::future::poll_fn;
 use std::io;
+use std::task::Poll;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How work ended, short of a failure.
 pub(crate) enum Ended {
@@ -16,21 +18,26 @@ pub(crate) enum Ended {
 pub(crate) async fn until_told(
     work: impl Future<Output = anyhow::Result<()>>,
 ) -> anyhow::Result<Ended> {
+    let told = listen()?;
     tokio::select! {
         biased;
         result = work => result.map(|()| Ended::Complete),
-        heard = told() => Ok(heard.map(|()| Ended::Interrupted)?),
+        () = told => Ok(Ended::Interrupted),
     }
 }
 
 /// Waits until someone says stop.
 pub(crate) async fn told() -> io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
-    tokio::select! {
-        biased;
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
-        _ = hang_up.recv() => Ok(()),
-    }
+    listen()?.await;
+    Ok(())
+}
+
+/// Listens from now on: whoever says stop before this is awaited is heard, too.
+pub(crate) fn listen() -> io::Result<impl Future<Output = ()>> {
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let mut signals = kinds.map(signal).into_iter().collect::<io::Result<Vec<Signal>>>()?;
+    Ok(poll_fn(move |cx| {
+        let heard = signals.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
+        if heard { Poll::Ready(()) } else { Poll::Pending }
+    }))
 }

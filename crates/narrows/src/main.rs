@@ -11,6 +11,7 @@ mod opensearch_args;
 mod own_mounts;
 mod progress;
 mod runs;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -39,5 +40,6 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::of_clap(&error),
     };
+    engine::core::print_warnings_with(|words| terminal::say!("{words}"));
     exit::of(commands::run(cli.command, &mut Cli::command()))
 }

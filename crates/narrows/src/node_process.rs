@@ -5,7 +5,7 @@
 //! order, the runner has vanished, and the last node takes the temporary directory away.
 
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Read};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ use clusters::{NodeReady, NodeStart, Order, STOP, TemporaryUse};
 use engine::NodeConfig;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
+
+use crate::terminal;
 
 /// What it is started with is no longer than this.
 const START_BYTES_MAX: u64 = 1 << 20;
@@ -77,8 +79,7 @@ async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
             }
         }
     });
-    let mut out = io::stdout();
-    let said = writeln!(out, "{ready}").and_then(|()| out.flush());
+    let said = writeln!(terminal::out(), "{ready}");
     let end = if said.is_ok() {
         let mut terminate = signal(SignalKind::terminate())?;
         tokio::select! {

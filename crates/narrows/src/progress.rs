@@ -2,13 +2,15 @@
 
 use std::cell::RefCell;
 use std::fmt::Write;
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use lab::Watch;
 use record::Row;
+use record::text::{visible, visible_line};
 use record::units::{show_bytes, show_rate, show_seconds};
+
+use crate::terminal::{self, say};
 
 /// Plain lines come no closer than this.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -39,13 +41,13 @@ impl Progress {
             total: None,
             bar: None,
         };
-        Progress { terminal: std::io::stderr().is_terminal(), phase: RefCell::new(phase) }
+        Progress { terminal: terminal::is_error_terminal(), phase: RefCell::new(phase) }
     }
 
     fn say(&self, text: &str) {
         match &self.phase.borrow().bar {
-            Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+            Some(bar) => bar.println(visible(text)),
+            None => say!("{text}"),
         }
     }
 
@@ -69,7 +71,7 @@ impl Progress {
             let _ = write!(to, "{}/s", HumanCount(state.per_sec() as u64));
         });
         bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
-        bar.set_message(title.to_owned());
+        bar.set_message(visible_line(title).into_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
         Some(bar)
     }
@@ -83,7 +85,7 @@ impl Watch for Progress {
         };
         let bar = self.bar(&title, unit, total);
         if bar.is_none() {
-            eprintln!("{title} ...");
+            say!("{title} ...");
         }
         let now = Instant::now();
         let unit = unit.to_owned();
@@ -102,7 +104,7 @@ impl Watch for Progress {
         }
         if phase.told.elapsed() >= LINE_EVERY {
             phase.told = Instant::now();
-            eprintln!("{}", phase.line(done));
+            say!("{}", phase.line(done));
         }
     }
 
@@ -112,7 +114,7 @@ impl Watch for Progress {
             Some(bar) => bar.finish_and_clear(),
             None => {
                 let took = phase.began.elapsed().as_secs_f64();
-                eprintln!("{}: {}", phase.title, show_seconds(took));
+                say!("{}: {}", phase.title, show_seconds(took));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Retention leases: for whom a shard keeps operations, from which on, and until when.
 //!
-//! After Elasticsearch's `ReplicationTracker`. A follower renews its lease every 30 s while it moves; one that was not renewed for
-//! `index.soft_deletes.retention_lease.period` is gone.
+//! After Elasticsearch's `ReplicationTracker`. A follower renews its lease every 30 s while it moves; a lease that was
+//! not renewed for `index.soft_deletes.retention_lease.period` expires.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,14 +15,15 @@ pub const RENEW_EVERY: Duration = Duration::from_secs(30);
 /// A lease that does not move is renewed after this part of its period, and after [`REST_MAX`] at the latest.
 const REST_PART: u32 = 4;
 const REST_MAX: Duration = Duration::from_secs(3600);
-/// How long a lease that has not moved is not looked at: when it moves again, the leader keeps for so long what need not be kept.
+/// The longest pause between two looks at a resting lease. When it moves again, the leader retains operations this much
+/// too long.
 const LOOK_MAX: Duration = Duration::from_secs(300);
 
-/// When a follower renews its lease: soon while it moves, and in time where it rests. A follower of an index that nobody
-/// writes to any more costs next to nothing.
+/// When a follower renews its lease: every [`RENEW_EVERY`] while it moves, and before it expires where it rests. So a
+/// follower of an idle index costs next to nothing.
 #[derive(Debug)]
 pub struct Renewal {
-    /// When, from which operation on, and how long it may rest.
+    /// When it was renewed, from which operation on, and for how long it may rest.
     last: Option<(Time, u64, Duration)>,
     wait: Duration,
 }
@@ -51,7 +52,7 @@ impl Renewal {
         }
     }
 
-    /// It was renewed for so long; none where that failed, or it is not known for how long.
+    /// The lease was renewed for `period`; none where that failed, or the period is not known.
     pub fn done(&mut self, now: Time, from: u64, period: Option<Duration>) {
         let rest = |period: Duration| (period / REST_PART).min(REST_MAX);
         self.last = period.map(|period| (now, from, rest(period)));
@@ -75,7 +76,7 @@ pub struct Lease {
 pub struct Leases(BTreeMap<String, Lease>);
 
 impl Leases {
-    /// Adds a lease, or renews it. One that is renewed never keeps more than before: what it let go may be gone.
+    /// Adds a lease, or renews it. Renewing never moves a lease back: operations below it may be gone.
     pub fn renew(&mut self, id: &str, retaining_seq_no: u64, now_ms: u64, source: &str) {
         let lease = self.0.entry(id.to_owned()).or_insert_with(|| Lease {
             retaining_seq_no,

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::mapping::value::{DateUnit, civil_date, date_millis, days_to_month};
+use crate::mapping::value::{Moment, civil_date, days_to_month, iso};
 
 /// Milliseconds of a day.
 pub const DAY_MS: i64 = 86_400_000;
@@ -32,54 +32,39 @@ pub enum CalendarUnit {
     Year,
 }
 
+/// A unit's name, its short name, its letter in date math, its milliseconds, and its months where these differ.
+type Unit = (CalendarUnit, &'static str, &'static str, u8, i64, i64);
+
+/// In the order of [`CalendarUnit`].
+const UNITS: [Unit; 8] = [
+    (CalendarUnit::Second, "second", "1s", b's', 1000, 0),
+    (CalendarUnit::Minute, "minute", "1m", b'm', 60_000, 0),
+    (CalendarUnit::Hour, "hour", "1h", b'h', 3_600_000, 0),
+    (CalendarUnit::Day, "day", "1d", b'd', DAY_MS, 0),
+    (CalendarUnit::Week, "week", "1w", b'w', 7 * DAY_MS, 0),
+    (CalendarUnit::Month, "month", "1M", b'M', 0, 1),
+    (CalendarUnit::Quarter, "quarter", "1q", 0, 0, 3),
+    (CalendarUnit::Year, "year", "1y", b'y', 0, 12),
+];
+
 impl CalendarUnit {
     /// The unit of `calendar_interval`: `month`, `1M`.
     pub fn of_interval(text: &str) -> Option<Self> {
-        Some(match text {
-            "second" | "1s" => CalendarUnit::Second,
-            "minute" | "1m" => CalendarUnit::Minute,
-            "hour" | "1h" => CalendarUnit::Hour,
-            "day" | "1d" => CalendarUnit::Day,
-            "week" | "1w" => CalendarUnit::Week,
-            "month" | "1M" => CalendarUnit::Month,
-            "quarter" | "1q" => CalendarUnit::Quarter,
-            "year" | "1y" => CalendarUnit::Year,
-            _ => return None,
-        })
+        UNITS.iter().find(|unit| unit.1 == text || unit.2 == text).map(|unit| unit.0)
     }
 
     fn of_math(letter: u8) -> Option<Self> {
-        Some(match letter {
-            b's' => CalendarUnit::Second,
-            b'm' => CalendarUnit::Minute,
-            b'h' | b'H' => CalendarUnit::Hour,
-            b'd' => CalendarUnit::Day,
-            b'w' => CalendarUnit::Week,
-            b'M' => CalendarUnit::Month,
-            b'y' => CalendarUnit::Year,
-            _ => return None,
-        })
+        let letter = if letter == b'H' { b'h' } else { letter };
+        UNITS.iter().find(|unit| unit.3 == letter).map(|unit| unit.0)
     }
 
     /// Milliseconds of a unit whose length never changes.
     fn fixed_ms(self) -> Option<i64> {
-        Some(match self {
-            CalendarUnit::Second => 1000,
-            CalendarUnit::Minute => 60_000,
-            CalendarUnit::Hour => 3_600_000,
-            CalendarUnit::Day => DAY_MS,
-            CalendarUnit::Week => 7 * DAY_MS,
-            CalendarUnit::Month | CalendarUnit::Quarter | CalendarUnit::Year => return None,
-        })
+        Some(UNITS[self as usize].4).filter(|ms| *ms > 0)
     }
 
     fn months(self) -> i64 {
-        match self {
-            CalendarUnit::Month => 1,
-            CalendarUnit::Quarter => 3,
-            CalendarUnit::Year => 12,
-            _ => 0,
-        }
+        UNITS[self as usize].5
     }
 
     /// The start of the unit that a moment lies in.
@@ -167,14 +152,11 @@ enum Form {
     Pattern(String),
 }
 
-const ISO_NAMES: [&str; 6] = [
-    "date_optional_time",
-    "strict_date_optional_time",
-    "strict_date_optional_time_nanos",
-    "date_time",
-    "strict_date_time",
-    "iso8601",
-];
+/// Each date is written with all of its format, and read with each of several.
+const MAX_FORMAT_BYTES: usize = 1024;
+
+const ISO_NAMES: &str = "date_optional_time strict_date_optional_time strict_date_optional_time_nanos date_time \
+                         strict_date_time iso8601";
 
 impl Default for DateFormat {
     fn default() -> Self {
@@ -185,6 +167,10 @@ impl Default for DateFormat {
 impl DateFormat {
     /// Reads a format. The error says which part is not known.
     pub fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > MAX_FORMAT_BYTES {
+            let len = text.len();
+            return Err(format!("a date format of {len} bytes is longer than {MAX_FORMAT_BYTES}"));
+        }
         let forms = text.split("||").map(str::trim).map(|part| match part {
             "epoch_millis" => Ok(Form::Millis),
             "epoch_second" => Ok(Form::Seconds),
@@ -192,7 +178,7 @@ impl DateFormat {
             "basic_date" => Ok(Form::Pattern("yyyyMMdd".to_owned())),
             "year_month" | "strict_year_month" => Ok(Form::Pattern("yyyy-MM".to_owned())),
             "year" | "strict_year" => Ok(Form::Pattern("yyyy".to_owned())),
-            name if ISO_NAMES.contains(&name) => Ok(Form::Iso),
+            name if ISO_NAMES.split(' ').any(|known| known == name) => Ok(Form::Iso),
             pattern => {
                 pieces(pattern)?;
                 Ok(Form::Pattern(pattern.to_owned()))
@@ -226,36 +212,14 @@ impl DateFormat {
         }
     }
 
-    /// A moment, and how many milliseconds the text leaves open behind it: a day for a date alone.
-    fn read(&self, text: &str) -> Option<(i64, i64)> {
+    fn read(&self, text: &str) -> Option<Moment> {
+        let exact = |ms| Moment { ms, open_ms: 0, is_zoned: true };
         self.0.iter().find_map(|form| match form {
-            Form::Millis => Some((text.parse().ok()?, 0)),
-            Form::Seconds => Some((text.parse::<i64>().ok()?.checked_mul(1000)?, 0)),
-            // A bare number is for the other forms, but for a year.
-            Form::Iso
-                if text.len() > 4
-                    && text.bytes().all(|b| b == b'-' || b.is_ascii_digit())
-                    && !text.get(1..).is_some_and(|rest| rest.contains('-')) =>
-            {
-                None
-            }
-            Form::Iso => Some((date_millis(text, DateUnit::Millis)?, open_ms(text))),
+            Form::Millis => text.parse().ok().map(exact),
+            Form::Seconds => text.parse::<i64>().ok()?.checked_mul(1000).map(exact),
+            Form::Iso => iso(text),
             Form::Pattern(pattern) => read_pattern(pattern, text),
         })
-    }
-}
-
-/// What an ISO date leaves open. Elasticsearch fills in hours, minutes, seconds and fractions when it rounds up,
-/// but never months or days.
-fn open_ms(text: &str) -> i64 {
-    let Some((_, time)) = text.split_once(['T', 't', ' ']) else { return DAY_MS - 1 };
-    let time = time.split(['Z', 'z', '+', '-']).next().unwrap_or_default();
-    match (time.matches(':').count(), time.contains(['.', ','])) {
-        (0, _) if time.is_empty() => DAY_MS - 1,
-        (0, _) => 3_600_000 - 1,
-        (1, _) => 60_000 - 1,
-        (_, false) => 999,
-        _ => 0,
     }
 }
 
@@ -338,7 +302,7 @@ fn show_pattern(pattern: &str, ms: i64) -> String {
     text
 }
 
-fn read_pattern(pattern: &str, text: &str) -> Option<(i64, i64)> {
+fn read_pattern(pattern: &str, text: &str) -> Option<Moment> {
     let (mut year, mut month, mut day, mut of_day, mut open) = (1970, 1, 1, 0, DAY_MS - 1);
     let mut rest = text;
     for piece in pieces(pattern).ok()? {
@@ -379,7 +343,8 @@ fn read_pattern(pattern: &str, text: &str) -> Option<(i64, i64)> {
         && (1..=12).contains(&month)
         && (1..=days_in_month(year, month.clamp(1, 12))).contains(&day)
         && of_day < DAY_MS + 1000;
-    fits.then(|| ((days_to_month(year, month) + day - 1) * DAY_MS + of_day, open))
+    let ms = || (days_to_month(year, month) + day - 1) * DAY_MS + of_day;
+    fits.then(|| Moment { ms: ms(), open_ms: open, is_zoned: text.ends_with('Z') })
 }
 
 /// What a date of a query is read with.
@@ -400,14 +365,11 @@ impl DateContext<'_> {
             return self.math(self.now_ms, math, round_up, text);
         }
         let (date, math) = text.split_once("||").unwrap_or((text, ""));
-        let (ms, open) =
+        let Moment { ms, open_ms, is_zoned } =
             self.format.read(date).ok_or_else(|| format!("failed to parse date field [{text}]"))?;
-        let has_zone = date.ends_with(['Z', 'z'])
-            || date.split_once('T').is_some_and(|(_, time)| time.contains(['+', '-']))
-            || date.bytes().all(|b| b.is_ascii_digit()) && date.len() > 4;
-        let ms = if has_zone { ms } else { ms.saturating_sub(self.zone_ms) };
+        let ms = if is_zoned { ms } else { ms.saturating_sub(self.zone_ms) };
         // Math begins at the start of what was written.
-        let ms = if round_up && math.is_empty() { ms.saturating_add(open) } else { ms };
+        let ms = if round_up && math.is_empty() { ms.saturating_add(open_ms) } else { ms };
         self.math(ms, math, round_up, text)
     }
 
@@ -451,7 +413,7 @@ mod tests {
     use super::*;
 
     fn at(text: &str) -> i64 {
-        date_millis(text, DateUnit::Millis).unwrap()
+        iso(text).unwrap().ms
     }
 
     #[test]
@@ -514,11 +476,13 @@ mod tests {
             assert_eq!(DateFormat::parse(format).unwrap().show(ms), text, "{format}");
         }
         let format = DateFormat::parse("dd/MM/yyyy||yyyy-MM").unwrap();
-        assert_eq!(format.read("09/03/2015"), Some((at("2015-03-09"), DAY_MS - 1)));
-        assert_eq!(format.read("2015-03"), Some((at("2015-03-01"), DAY_MS - 1)));
+        assert_eq!(format.read("09/03/2015"), iso("2015-03-09"));
+        assert_eq!(format.read("2015-03"), iso("2015-03-01"));
         assert_eq!(format.read("31/02/2015"), None);
         assert!(DateFormat::parse("EEE").unwrap_err().contains("[E]"));
         assert!(DateFormat::parse("yyyy'T").is_err());
+        assert!(DateFormat::parse(&"yyyy||".repeat(170)).is_ok());
+        assert!(DateFormat::parse(&"yyyy||".repeat(171)).unwrap_err().contains("1024"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Why a search or a mapping is refused.
 
-/// Where something stands in a request's body; both count from 1.
+/// Where something stands in a request's body; both count from 1. While a body is read line 0 has its names and values
+/// by number (see `json`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spot {
     /// Line.

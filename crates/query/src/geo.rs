@@ -18,32 +18,22 @@ pub fn latitudes_within(center: (f64, f64), distance_m: f64) -> (f64, f64) {
     (center.0 - degrees, center.0 + degrees)
 }
 
-const UNITS: [(&str, f64); 18] = [
-    ("nauticalmiles", 1852.0),
-    ("nmi", 1852.0),
-    ("NM", 1852.0),
-    ("miles", 1609.344),
-    ("mi", 1609.344),
-    ("yards", 0.9144),
-    ("yd", 0.9144),
-    ("feet", 0.3048),
-    ("ft", 0.3048),
-    ("inch", 0.0254),
-    ("in", 0.0254),
-    ("kilometers", 1000.0),
-    ("km", 1000.0),
-    ("centimeters", 0.01),
-    ("cm", 0.01),
-    ("millimeters", 0.001),
-    ("mm", 0.001),
-    ("meters", 1.0),
+/// Names of units, and metres of each.
+const UNITS: [(&str, f64); 9] = [
+    ("nauticalmiles nmi NM", 1852.0),
+    ("miles mi", 1609.344),
+    ("yards yd", 0.9144),
+    ("feet ft", 0.3048),
+    ("inch in", 0.0254),
+    ("kilometers km", 1000.0),
+    ("centimeters cm", 0.01),
+    ("millimeters mm", 0.001),
+    ("meters m", 1.0),
 ];
 
 fn unit(name: &str) -> Option<f64> {
-    if name == "m" {
-        return Some(1.0);
-    }
-    UNITS.iter().find(|(known, _)| *known == name).map(|(_, meters)| *meters)
+    let unit = UNITS.iter().find(|(names, _)| names.split(' ').any(|known| known == name));
+    unit.map(|(_, meters)| *meters)
 }
 
 /// Metres of `12km`; of a bare number in the unit `default`.

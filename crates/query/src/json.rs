@@ -1,7 +1,16 @@
 //! JSON with the place of every value, so that what is refused can be pointed at.
+//!
+//! serde keeps no places. Names and values are numbered as they are read, and only where one is refused its number is
+//! looked up in the text.
 
+use std::cell::Cell;
+use std::fmt;
+
+use record::names::did_you_mean;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
+use super::Literal;
 use super::error::{SearchError, Spot, parsing};
 
 /// A value and its place.
@@ -30,160 +39,116 @@ pub(crate) struct Member {
     pub(crate) node: Node,
 }
 
-/// Objects and lists within each other, at most.
-const MAX_DEPTH: usize = 100;
-
-/// Reads a body. Names that stand twice in an object are refused, as in Elasticsearch.
-pub(crate) fn read(text: &[u8]) -> Result<Node, SearchError> {
-    let text = std::str::from_utf8(text)
-        .map_err(|error| parsing(Spot::default(), format!("the body is no UTF-8: {error}")))?;
-    let mut reader = Reader { text, at: 0, line: 1, line_start: 0, depth: 0 };
-    let node = reader.node()?;
-    reader.space();
-    if reader.at < text.len() {
-        return Err(reader.error("something follows the JSON value"));
-    }
-    Ok(node)
+/// Reads a body, and what `parse` makes of it. Names that stand twice in an object are refused, as in Elasticsearch.
+pub(crate) fn read<T>(
+    body: &[u8],
+    parse: impl FnOnce(&Node) -> Result<T, SearchError>,
+) -> Result<T, SearchError> {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let node = Reader(&Cell::new(0)).deserialize(&mut json);
+    let node = node.and_then(|node| json.end().map(|()| node)).map_err(|error| {
+        let at = Spot { line: error.line() as u32, column: error.column() as u32 };
+        parsing(at, format!("the body is no JSON: {error}"))
+    })?;
+    parse(&node).map_err(|error| match error.at {
+        Some(Spot { line: 0, column: token }) => SearchError { at: spot(body, token), ..error },
+        _ => error,
+    })
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-    line: u32,
-    line_start: usize,
-    depth: usize,
-}
-
-impl Reader<'_> {
-    fn spot(&self) -> Spot {
-        Spot { line: self.line, column: (self.at - self.line_start) as u32 + 1 }
-    }
-
-    fn error(&self, reason: impl Into<String>) -> SearchError {
-        parsing(self.spot(), format!("the body is no JSON: {}", reason.into()))
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn space(&mut self) {
-        while let Some(byte) = self.peek().filter(|byte| b" \t\r\n".contains(byte)) {
-            self.at += 1;
-            if byte == b'\n' {
-                (self.line, self.line_start) = (self.line + 1, self.at);
+/// Where a name or value stands in JSON, by its number.
+fn spot(json: &[u8], token: u32) -> Option<Spot> {
+    let (mut at, mut seen, mut line, mut line_start) = (0, 0, 1, 0);
+    while let Some(byte) = json.get(at) {
+        let start = at;
+        at += 1;
+        match byte {
+            b'\n' => (line, line_start) = (line + 1, at),
+            b' ' | b'\t' | b'\r' | b'}' | b']' | b',' | b':' => {}
+            _ => {
+                if seen == token {
+                    return Some(Spot { line, column: (start - line_start) as u32 + 1 });
+                }
+                seen += 1;
+                match byte {
+                    b'{' | b'[' => {}
+                    b'"' => {
+                        while json.get(at)? != &b'"' {
+                            at += if json[at] == b'\\' { 2 } else { 1 };
+                        }
+                        at += 1;
+                    }
+                    _ => at += json[at..].iter().take_while(|b| !b" \t\r\n}],".contains(b)).count(),
+                }
             }
         }
     }
+    None
+}
 
-    fn expect(&mut self, byte: u8) -> Result<(), SearchError> {
-        self.space();
-        if self.peek() == Some(byte) {
-            self.at += 1;
-            return Ok(());
-        }
-        Err(self.error(format!("expected [{}]", char::from(byte))))
+/// Reads a value; counts names and values.
+#[derive(Clone, Copy)]
+struct Reader<'a>(&'a Cell<u32>);
+
+impl Reader<'_> {
+    /// The place of the next name or value: its number, which [`read`] looks up where it is needed.
+    fn next(self) -> Spot {
+        let token = self.0.get();
+        self.0.set(token + 1);
+        Spot { line: 0, column: token }
     }
+}
 
-    fn node(&mut self) -> Result<Node, SearchError> {
-        self.space();
-        let at = self.spot();
-        let value = match self.peek() {
-            Some(b'{') => self.nested(Self::object)?,
-            Some(b'[') => self.nested(Self::list)?,
-            Some(b'"') => Value::Text(self.string()?),
-            Some(b't') => self.word("true", Value::Bool(true))?,
-            Some(b'f') => self.word("false", Value::Bool(false))?,
-            Some(b'n') => self.word("null", Value::Null)?,
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            _ => return Err(self.error("expected a value")),
-        };
-        Ok(Node { at, value })
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Node;
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Node, D::Error> {
+        let at = self.next();
+        Ok(Node { at, value: json.deserialize_any(self)? })
     }
+}
 
-    fn nested(
-        &mut self,
-        read: impl FnOnce(&mut Self) -> Result<Value, SearchError>,
-    ) -> Result<Value, SearchError> {
-        if self.depth == MAX_DEPTH {
-            return Err(self.error(format!("nested deeper than {MAX_DEPTH} levels")));
-        }
-        self.depth += 1;
-        self.at += 1;
-        let value = read(self)?;
-        self.depth -= 1;
-        Ok(value)
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a value")
     }
-
-    /// Whether another item follows, behind the first.
-    fn more(&mut self, first: bool, end: u8) -> Result<bool, SearchError> {
-        self.space();
-        if self.peek() == Some(end) {
-            self.at += 1;
-            return Ok(false);
-        }
-        if !first {
-            self.expect(b',')?;
-        }
-        Ok(true)
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
-
-    fn list(&mut self) -> Result<Value, SearchError> {
+    fn visit_bool<E>(self, yes: bool) -> Result<Value, E> {
+        Ok(Value::Bool(yes))
+    }
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Number(number.into()))
+    }
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Number(number.into()))
+    }
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(number).map_or(Value::Null, Value::Number))
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Text(text.to_owned()))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while self.more(items.is_empty(), b']')? {
-            items.push(self.node()?);
+        while let Some(item) = seq.next_element_seed(self)? {
+            items.push(item);
         }
         Ok(Value::List(items))
     }
-
-    fn object(&mut self) -> Result<Value, SearchError> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut members: Vec<Member> = Vec::new();
-        while self.more(members.is_empty(), b'}')? {
-            self.space();
-            let at = self.spot();
-            if self.peek() != Some(b'"') {
-                return Err(self.error("expected a name in quotes"));
-            }
-            let name = self.string()?;
+        while let Some(name) = map.next_key::<String>()? {
             // Objects of requests are small; those that are not would take the square of their size.
             if members.len() < 1024 && members.iter().any(|member| member.name == name) {
-                return Err(parsing(at, format!("duplicate field '{name}'")));
+                return Err(A::Error::custom(format!("duplicate field '{name}'")));
             }
-            self.expect(b':')?;
-            members.push(Member { at, name, node: self.node()? });
+            let at = self.next();
+            members.push(Member { at, name, node: map.next_value_seed(self)? });
         }
         Ok(Value::Object(members))
-    }
-
-    fn string(&mut self) -> Result<String, SearchError> {
-        let bytes = self.text.as_bytes();
-        let mut end = self.at + 1;
-        while end < bytes.len() && bytes[end] != b'"' {
-            end += if bytes[end] == b'\\' { 2 } else { 1 };
-        }
-        let Some(raw) = self.text.get(self.at..=end) else {
-            return Err(self.error("a string has no end"));
-        };
-        let text = serde_json::from_str(raw).map_err(|error| self.error(error.to_string()))?;
-        self.at = end + 1;
-        Ok(text)
-    }
-
-    fn word(&mut self, word: &str, value: Value) -> Result<Value, SearchError> {
-        if !self.text[self.at..].starts_with(word) {
-            return Err(self.error("expected a value"));
-        }
-        self.at += word.len();
-        Ok(value)
-    }
-
-    fn number(&mut self) -> Result<Value, SearchError> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let len = rest.iter().take_while(|byte| b"+-.eE0123456789".contains(byte)).count();
-        let raw = &self.text[self.at..self.at + len];
-        let number = serde_json::from_str(raw).map_err(|error| self.error(error.to_string()))?;
-        self.at += len;
-        Ok(Value::Number(number))
     }
 }
 
@@ -272,8 +237,119 @@ impl Node {
         }
     }
 
+    /// A value of a query, as it was written.
+    pub(crate) fn literal(&self, what: &str) -> Result<Literal, SearchError> {
+        Ok(match &self.value {
+            Value::Text(text) => Literal::Text(text.clone()),
+            Value::Bool(yes) => Literal::Boolean(*yes),
+            Value::Number(number) => match number.as_i64() {
+                Some(whole) => Literal::Integer(whole),
+                None => Literal::Float(self.float(what)?),
+            },
+            _ => return Err(self.wrong(what, "a value")),
+        })
+    }
+
+    /// Without places.
+    pub(crate) fn plain(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(yes) => (*yes).into(),
+            Value::Number(number) => number.clone().into(),
+            Value::Text(text) => text.as_str().into(),
+            Value::List(items) => items.iter().map(Node::plain).collect(),
+            Value::Object(members) => {
+                members.iter().map(|member| (member.name.clone(), member.node.plain())).collect()
+            }
+        }
+    }
+
     pub(crate) fn wrong(&self, what: &str, wanted: &str) -> SearchError {
         parsing(self.at, format!("[{what}] is {wanted}, found {}", self.kind()))
+    }
+}
+
+/// The members of an object that `what` may have.
+pub(crate) struct Options<'a> {
+    what: &'a str,
+    node: &'a Node,
+    members: &'a [Member],
+    /// Those whose names are those of fields.
+    pub(crate) fields: Vec<&'a Member>,
+}
+
+impl Node {
+    /// The members of an object; `known` are the names that it may have, with spaces in between, `fields` how many
+    /// others it may have.
+    pub(crate) fn options<'a>(
+        &'a self,
+        what: &'a str,
+        known: &str,
+        fields: usize,
+    ) -> Result<Options<'a>, SearchError> {
+        let members = self.object(what)?;
+        let is_known = |member: &&Member| known.split(' ').any(|known| known == member.name);
+        let others: Vec<&Member> = members.iter().filter(|member| !is_known(member)).collect();
+        if let Some(Member { at, name, .. }) = others.get(fields) {
+            let near = did_you_mean(name, known.split(' '));
+            return Err(parsing(*at, format!("[{what}] does not support [{name}]{near}")));
+        }
+        Ok(Options { what, node: self, members, fields: others })
+    }
+}
+
+impl<'a> Options<'a> {
+    /// None of them: in place of an object stands a value.
+    pub(crate) fn none(what: &'a str, node: &'a Node) -> Self {
+        Options { what, node, members: &[], fields: Vec::new() }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a Node)> {
+        self.members.iter().map(|member| (member.name.as_str(), &member.node))
+    }
+
+    /// The option of a name; null counts as none.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Node> {
+        let found = self.members.iter().find(|member| member.name == name);
+        found.map(|member| &member.node).filter(|node| node.value != Value::Null)
+    }
+
+    /// What is made of an option by one of the readers of [`Node`].
+    pub(crate) fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&'a Node, &str) -> Result<T, SearchError>,
+    ) -> Result<Option<T>, SearchError> {
+        self.get(name).map(|node| read(node, name)).transpose()
+    }
+
+    pub(crate) fn need(&self, name: &str) -> Result<&'a Node, SearchError> {
+        self.get(name).ok_or_else(|| self.missing(name))
+    }
+
+    /// The one field.
+    pub(crate) fn field(&self) -> Result<(&'a str, &'a Node), SearchError> {
+        let field = self.fields.first().map(|member| (member.name.as_str(), &member.node));
+        field.ok_or_else(|| self.missing("a field"))
+    }
+
+    pub(crate) fn missing(&self, name: &str) -> SearchError {
+        parsing(self.node.at, format!("[{}] requires [{name}]", self.what))
+    }
+
+    /// Which of some words an option is, in any case; the first where it is not there.
+    pub(crate) fn one_of<'w>(&self, name: &str, words: &[&'w str]) -> Result<&'w str, SearchError> {
+        let Some(node) = self.get(name) else { return Ok(words[0]) };
+        let given = node.text(name)?;
+        let found = words.iter().find(|word| given.eq_ignore_ascii_case(word));
+        found.copied().ok_or_else(|| {
+            let reason = format!(
+                "[{}] {name} [{given}] is not supported by this engine; send {}",
+                self.what,
+                words.join(" or ")
+            );
+            parsing(node.at, reason)
+        })
     }
 }
 
@@ -283,82 +359,57 @@ mod tests {
 
     use super::*;
 
-    fn plain(node: &Node) -> serde_json::Value {
-        match &node.value {
-            Value::Null => serde_json::Value::Null,
-            Value::Bool(yes) => (*yes).into(),
-            Value::Number(number) => serde_json::Value::Number(number.clone()),
-            Value::Text(text) => text.as_str().into(),
-            Value::List(items) => items.iter().map(plain).collect(),
-            Value::Object(members) => {
-                let pairs = members.iter().map(|m| (m.name.clone(), plain(&m.node)));
-                serde_json::Value::Object(pairs.collect())
-            }
-        }
+    fn plain(text: &str) -> Result<serde_json::Value, SearchError> {
+        read(text.as_bytes(), |node| Ok(node.plain()))
     }
 
     #[test]
     fn knows_where_everything_stands() {
-        let node = read(b"{\n  \"query\": {\"foo\":\n 7}}").unwrap();
-        let query = &node.object("").unwrap()[0];
-        assert_eq!(query.at, Spot { line: 2, column: 3 });
-        let foo = &query.node.object("").unwrap()[0];
+        let at = |text: &str, find: fn(&Node) -> Spot| {
+            let error =
+                read(text.as_bytes(), |node| Err::<(), _>(parsing(find(node), ""))).unwrap_err();
+            error.at.map(|at| (at.line, at.column))
+        };
+        let text = "{\n  \"query\": {\"f\\\"oo\":\n 7}}";
+        assert_eq!(at(text, |node| node.object("").unwrap()[0].at), Some((2, 3)));
+        let foo = |node: &Node| node.object("").unwrap()[0].node.object("").unwrap()[0].node.at;
+        assert_eq!((at(text, |node| node.at), at(text, foo)), (Some((1, 1)), Some((3, 2))));
         assert_eq!(
-            (foo.at, foo.node.at),
-            (Spot { line: 2, column: 13 }, Spot { line: 3, column: 2 })
+            at("[-1.5, true,{}, [null]]", |node| node.items()[3].items()[0].at),
+            Some((1, 18))
         );
+        assert_eq!(at("[\"\\\\\", \"a\"]", |node| node.items()[1].at), Some((1, 8)));
     }
 
     #[test]
     fn says_what_is_no_json() {
         for (text, said) in [
-            ("", "expected a value"),
-            ("{", "expected a name"),
-            ("{\"a\" 1}", "expected [:]"),
-            ("[1 2]", "expected [,]"),
-            ("[1,]", "expected a value"),
-            ("\"abc", "no end"),
-            ("\"\\", "no end"),
-            ("01", "no JSON"),
-            ("{} {}", "follows"),
+            ("", "EOF"),
+            ("{", "EOF"),
+            ("{\"a\" 1}", "expected `:`"),
+            ("[1 2]", "expected `,`"),
+            ("\"abc", "EOF"),
+            ("01", "invalid number"),
+            ("{} {}", "trailing"),
             ("{\"a\":1,\"a\":2}", "duplicate field 'a'"),
         ] {
-            let error = read(text.as_bytes()).unwrap_err();
+            let error = plain(text).unwrap_err();
             assert!(error.reason.contains(said), "{text}: {error}");
+            assert!(error.at.is_some_and(|at| at.line == 1), "{text}: {error:?}");
         }
         let deep = "[".repeat(100_000);
-        assert!(read(deep.as_bytes()).unwrap_err().reason.contains("100 levels"));
-    }
-
-    fn any_json() -> impl Strategy<Value = serde_json::Value> {
-        let leaf = prop_oneof![
-            Just(serde_json::Value::Null),
-            any::<bool>().prop_map(Into::into),
-            any::<i64>().prop_map(Into::into),
-            "[ -~é\\n\"\\\\]{0,12}".prop_map(Into::into),
-        ];
-        leaf.prop_recursive(4, 32, 5, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..5).prop_map(Into::into),
-                prop::collection::btree_map("[a-zé\"]{0,4}", inner, 0..5)
-                    .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
-            ]
-        })
+        assert!(plain(&deep).unwrap_err().reason.contains("recursion"));
     }
 
     proptest! {
         #[test]
-        fn reads_what_serde_reads(json in any_json(), pretty in any::<bool>()) {
-            let text = if pretty { format!("{json:#}") } else { json.to_string() };
-            prop_assert_eq!(plain(&read(text.as_bytes()).unwrap()), json);
-        }
-
-        #[test]
-        fn never_panics(text in "[\\[\\]{}:,\"\\\\a0-9.eE+ntf\\n-]{0,40}") {
-            let ours = read(text.as_bytes()).is_ok();
-            let theirs = serde_json::from_str::<serde_json::Value>(&text).is_ok();
-            // Ours is stricter in names that stand twice, and never laxer.
-            prop_assert!(theirs || !ours, "{}", text);
+        fn never_panics(text in "[\\[\\]{}:,\"\\\\a0-9.eE+ntf\\n-]{0,40}", token in 0u32..20) {
+            spot(text.as_bytes(), token);
+            let theirs = serde_json::from_str::<serde_json::Value>(&text);
+            // Ours is stricter in names that stand twice.
+            if let Ok(ours) = plain(&text) {
+                prop_assert_eq!(ours, theirs.unwrap());
+            }
         }
     }
 }

@@ -1,6 +1,10 @@
 //! Queries as plain data, before any mapping is known.
 
+use std::net::Ipv6Addr;
+
 use serde::{Deserialize, Serialize};
+
+use super::mapping::value::show_ip;
 
 /// A value of a query, as it was written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,6 +17,8 @@ pub enum Literal {
     Float(f64),
     /// True or false.
     Boolean(bool),
+    /// An address that a hit is sorted by; IPv4 is mapped into IPv6. Requests have texts in its place.
+    Address(Ipv6Addr),
 }
 
 impl Literal {
@@ -23,6 +29,20 @@ impl Literal {
             Literal::Integer(number) => number.to_string(),
             Literal::Float(number) => number.to_string(),
             Literal::Boolean(yes) => yes.to_string(),
+            Literal::Address(address) => show_ip(address),
+        }
+    }
+
+    /// As a hit shows it: JSON has no infinity, which the field writes as a string.
+    pub fn json(&self) -> serde_json::Value {
+        match self {
+            Literal::Text(text) => text.as_str().into(),
+            Literal::Integer(number) => (*number).into(),
+            Literal::Float(f64::INFINITY) => "Infinity".into(),
+            Literal::Float(f64::NEG_INFINITY) => "-Infinity".into(),
+            Literal::Float(number) => (*number).into(),
+            Literal::Boolean(yes) => (*yes).into(),
+            Literal::Address(address) => show_ip(address).into(),
         }
     }
 }

@@ -77,6 +77,20 @@ pub enum SortMode {
     Max,
 }
 
+impl SortKey {
+    /// The key of a name; `_score` alone begins with the greatest where nothing else is said.
+    pub fn of(name: &str, descending: Option<bool>) -> Self {
+        let target = match name {
+            "_score" => SortTarget::Score,
+            "_doc" => SortTarget::Doc,
+            field => SortTarget::Field(field.to_owned()),
+        };
+        let descending = descending.unwrap_or(target == SortTarget::Score);
+        let mode = if descending { SortMode::Max } else { SortMode::Min };
+        SortKey { target, descending, missing: SortMissing::Last, mode, may_be_unmapped: false }
+    }
+}
+
 /// One key of the order of hits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SortKey {
@@ -92,35 +106,9 @@ pub struct SortKey {
     pub may_be_unmapped: bool,
 }
 
-/// A value that a hit is sorted by. Booleans are 0 and 1, dates milliseconds; a number that is missing is the
-/// least or greatest one, a text that is missing null: all as Elasticsearch has it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum SortValue {
-    /// No text.
-    Null,
-    /// A whole number, a date, a boolean.
-    Long(i64),
-    /// Another number, or a score.
-    Double(f64),
-    /// A text or an address.
-    Text(String),
-}
-
-impl SortValue {
-    /// As a hit shows it.
-    pub fn json(&self) -> serde_json::Value {
-        match self {
-            SortValue::Null => serde_json::Value::Null,
-            SortValue::Long(number) => (*number).into(),
-            // JSON has no infinity; the field writes it as a string.
-            SortValue::Double(number) if number.is_infinite() => {
-                if *number > 0.0 { "Infinity" } else { "-Infinity" }.into()
-            }
-            SortValue::Double(number) => (*number).into(),
-            SortValue::Text(text) => text.as_str().into(),
-        }
-    }
-}
+/// A value that a hit is sorted by. Booleans are 0 and 1, dates milliseconds; a number that is missing is the least or
+/// greatest one, a text that is missing none: all as Elasticsearch has it.
+pub type SortValue = Option<Literal>;
 
 /// What a search costs, where there are no documents to be searched: in the virtual world. Real shards cost what
 /// they cost.

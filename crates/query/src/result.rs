@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::aggregation::Partial;
+use super::Literal;
 use super::request::{SortKey, SortMissing, SortValue};
 
 /// A hit, before its document is fetched.
@@ -32,8 +32,8 @@ pub struct ShardHits {
     pub max_score: Option<f32>,
     /// The best hits, in order.
     pub hits: Vec<ShardHit>,
-    /// One for each aggregation of the request.
-    pub aggregations: Vec<Partial>,
+    /// What the aggregations of the request found, for who merges it; empty where there are none.
+    pub aggregations: Bytes,
     /// Whether time ran out before everything was looked at.
     pub timed_out: bool,
 }
@@ -70,35 +70,58 @@ fn compare_scores(a: Option<f32>, b: Option<f32>) -> Ordering {
 }
 
 fn compare_values(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
-    let missing = |value: &SortValue| *value == SortValue::Null;
-    let nulls_first = key.missing == SortMissing::First;
-    match (missing(a), missing(b)) {
-        (true, true) => return Ordering::Equal,
-        (true, false) => return if nulls_first { Ordering::Less } else { Ordering::Greater },
-        (false, true) => return if nulls_first { Ordering::Greater } else { Ordering::Less },
-        (false, false) => {}
-    }
+    let (a, b) = match (a, b) {
+        (Some(a), Some(b)) => (a, b),
+        _ if key.missing == SortMissing::First => return a.is_some().cmp(&b.is_some()),
+        _ => return b.is_some().cmp(&a.is_some()),
+    };
     let ordering = match (a, b) {
-        (SortValue::Long(a), SortValue::Long(b)) => a.cmp(b),
-        (SortValue::Text(a), SortValue::Text(b)) => match (address(a), address(b)) {
-            (Some(a), Some(b)) => a.cmp(&b),
-            _ => a.cmp(b),
-        },
-        (a, b) => number(a).total_cmp(&number(b)),
+        (Literal::Integer(a), Literal::Integer(b)) => a.cmp(b),
+        (Literal::Text(a), Literal::Text(b)) => a.cmp(b),
+        (Literal::Address(a), Literal::Address(b)) => a.cmp(b),
+        // Indices may map a field differently: numbers come before addresses, and these before texts.
+        (a, b) => number(a).total_cmp(&number(b)).then(rank(a).cmp(&rank(b))),
     };
     if key.descending { ordering.reverse() } else { ordering }
 }
 
-/// Addresses sort by their bits, not by their texts.
-fn address(text: &str) -> Option<std::net::Ipv6Addr> {
-    let looks_like_one = text.contains(['.', ':']) && text.len() <= 45;
-    looks_like_one.then(|| crate::mapping::value::ip(text)).flatten()
+fn number(value: &Literal) -> f64 {
+    match value {
+        Literal::Integer(number) => *number as f64,
+        Literal::Float(number) => *number,
+        _ => f64::NAN,
+    }
 }
 
-fn number(value: &SortValue) -> f64 {
+fn rank(value: &Literal) -> u8 {
     match value {
-        SortValue::Long(number) => *number as f64,
-        SortValue::Double(number) => *number,
-        SortValue::Text(_) | SortValue::Null => f64::NAN,
+        Literal::Text(_) => 2,
+        Literal::Address(_) => 1,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_sort_by_their_bits_and_texts_as_they_are() {
+        let hit =
+            |value: Literal| ShardHit { segment: 0, doc: 0, score: None, sort: vec![Some(value)] };
+        let address = |text: &str| Literal::Address(crate::mapping::value::ip(text).unwrap());
+        let text = |text: &str| Literal::Text(text.to_owned());
+        let in_order = [
+            Literal::Integer(7),
+            address("9.0.0.1"),
+            address("10.0.0.1"),
+            text("10.0.0.1"),
+            text("5x"),
+            text("9.0.0.1"),
+        ];
+        let mut hits: Vec<ShardHit> = in_order.iter().rev().cloned().map(hit).collect();
+        hits.sort_by(|a, b| compare_hits(&[SortKey::of("a", None)], a, b));
+        let sorted: Vec<Literal> = hits.into_iter().flat_map(|hit| hit.sort).flatten().collect();
+        assert_eq!(sorted, in_order);
     }
 }

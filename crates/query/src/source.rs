@@ -32,50 +32,65 @@ impl SourceFilter {
             return Some(source.clone());
         }
         let value: Value = serde_json::from_slice(source).ok()?;
-        let kept = self.keep(value, "").unwrap_or_else(|| Value::Object(Map::new()));
+        let mut walk = Walk { filter: self, path: String::new(), fits: matches };
+        let kept = walk.keep(value, false).unwrap_or_else(|| Value::Object(Map::new()));
         Some(Bytes::from(kept.to_string()))
     }
+}
 
-    fn keep(&self, value: Value, path: &str) -> Option<Value> {
-        let fits = |patterns: &[String]| {
-            !path.is_empty() && patterns.iter().any(|pattern| matches(pattern, path))
-        };
-        if fits(&self.excludes) {
+/// A walk through a source: each pattern is compared with each path once.
+struct Walk<'a, F> {
+    filter: &'a SourceFilter,
+    path: String,
+    fits: F,
+}
+
+impl<F: FnMut(&str, &str) -> bool> Walk<'_, F> {
+    fn fits(&mut self, patterns: &[String]) -> bool {
+        let Walk { path, fits, .. } = self;
+        !path.is_empty() && patterns.iter().any(|pattern| fits(pattern, path))
+    }
+
+    /// `all`: a name above is one of those that are shown, and so is all below it.
+    fn keep(&mut self, value: Value, all: bool) -> Option<Value> {
+        let SourceFilter { includes, excludes, .. } = self.filter;
+        if self.fits(excludes) {
             return None;
         }
-        if self.includes.is_empty() || fits(&self.includes) {
-            if self.excludes.is_empty() {
-                return Some(value);
-            }
-            let all_below = SourceFilter { includes: Vec::new(), ..self.clone() };
-            return all_below.below(value, path);
+        if all || includes.is_empty() || self.fits(includes) {
+            return if excludes.is_empty() { Some(value) } else { self.below(value, true) };
         }
-        self.below(value, path).filter(|value| match value {
+        self.below(value, false).filter(|value| match value {
             Value::Object(object) => !object.is_empty(),
             Value::Array(items) => !items.is_empty(),
             _ => false,
         })
     }
 
-    fn below(&self, value: Value, path: &str) -> Option<Value> {
+    fn below(&mut self, value: Value, all: bool) -> Option<Value> {
         match value {
             Value::Object(object) => {
-                let kept = object.into_iter().filter_map(|(name, value)| {
-                    let path =
-                        if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                    Some((name, self.keep(value, &path)?))
-                });
-                Some(Value::Object(kept.collect()))
+                let above = self.path.len();
+                let mut kept = Map::new();
+                for (name, value) in object {
+                    if above > 0 {
+                        self.path.push('.');
+                    }
+                    self.path.push_str(&name);
+                    if let Some(value) = self.keep(value, all) {
+                        kept.insert(name, value);
+                    }
+                    self.path.truncate(above);
+                }
+                Some(Value::Object(kept))
             }
             Value::Array(items) => {
                 let kept = items.into_iter().filter_map(|item| match item {
-                    Value::Object(_) | Value::Array(_) => self.below(item, path),
-                    leaf => self.includes.is_empty().then_some(leaf),
+                    Value::Object(_) | Value::Array(_) => self.below(item, all),
+                    leaf => all.then_some(leaf),
                 });
-                let kept: Vec<Value> = kept
-                    .filter(|item| self.includes.is_empty() || *item != Value::Object(Map::new()))
-                    .collect();
-                Some(Value::Array(kept))
+                let kept = kept.filter(|item| all || *item != Value::Object(Map::new()));
+                Some(Value::Array(kept.collect()))
             }
             leaf => Some(leaf),
         }
@@ -98,6 +113,20 @@ mod tests {
             "items": [{"id": 1, "price": 2}, {"price": 3}],
         });
         serde_json::from_slice(&filter.apply(&Bytes::from(source.to_string())).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn each_pattern_is_compared_with_each_path_once() {
+        let texts = |text: &str| (0..50).map(|number| format!("*{text}{number}*")).collect();
+        let filter = SourceFilter { enabled: true, includes: texts("a"), excludes: texts("b") };
+        let source = (0..100).fold(json!(1), |below, _| json!({"x": below, "y": [{"z": 1}]}));
+        let mut compared = 0;
+        let fits = |_: &str, _: &str| {
+            compared += 1;
+            false
+        };
+        Walk { filter: &filter, path: String::new(), fits }.keep(source, false);
+        assert_eq!(compared, 300 * 100, "300 names, 100 patterns");
     }
 
     #[test]

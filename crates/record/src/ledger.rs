@@ -30,6 +30,15 @@ pub struct Entry {
     pub fate: Fate,
 }
 
+/// What the answers say of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Certain {
+    /// Whether it is there.
+    pub is_there: bool,
+    /// Writes that were begun.
+    pub writes: usize,
+}
+
 /// Names a write of a [`Ledger`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteId {
@@ -91,6 +100,26 @@ impl Ledger {
             }
         }
         (acknowledged, rejected, unknown)
+    }
+
+    /// Documents that a write was begun for.
+    pub fn documents(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// The documents of which the answers alone say whether they are there: every write was answered, and not one of them
+    /// without saying what became of it.
+    pub fn certain(&self) -> BTreeMap<String, Certain> {
+        let certain = |document: &Document| {
+            let writes = document.writes.len();
+            let is_unknown = document.writes.iter().any(|write| write.fate == Fate::Unknown);
+            let acknowledged = |write: &&Entry| matches!(write.fate, Fate::Acknowledged { .. });
+            let last = document.writes.iter().rev().find(acknowledged);
+            let is_there = last.is_some_and(|write| write.action != Action::Delete);
+            (!is_unknown).then_some(Certain { is_there, writes })
+        };
+        let documents = self.documents.iter();
+        documents.filter_map(|(id, document)| Some((id.clone(), certain(document)?))).collect()
     }
 
     /// Every rule that the answers or the copies break. To be called once nobody writes any more and the copies had

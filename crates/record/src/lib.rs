@@ -7,9 +7,11 @@ mod load;
 mod manifest;
 pub mod names;
 pub mod observation;
+pub mod random;
 mod row;
 mod run_dir;
 mod stream;
+pub mod text;
 pub mod units;
 
 pub use follow::{CatchUp, FollowFigures};

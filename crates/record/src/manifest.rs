@@ -16,6 +16,8 @@ pub enum Status {
     Interrupted,
     /// A step failed; the last note says which.
     Failed,
+    /// The manifest cannot be read; never written.
+    Unknown,
 }
 
 /// The machine a run took place on.
@@ -141,4 +143,28 @@ pub struct Manifest {
     pub nodes: Vec<NodeInfo>,
     /// Variants in the order of the plan.
     pub variants: Vec<VariantInfo>,
+}
+
+impl Manifest {
+    /// In place of one that cannot be read.
+    pub(crate) fn unknown(run: &str, format: u32) -> Manifest {
+        let unknown = || "unknown".to_owned();
+        Manifest {
+            format,
+            run: run.to_owned(),
+            plan: unknown(),
+            about: String::new(),
+            plan_text: String::new(),
+            target: unknown(),
+            started: String::new(),
+            version: unknown(),
+            seed: 0,
+            scale: 1.0,
+            status: Status::Unknown,
+            machine: Machine { os: unknown(), cpu: unknown(), cores: 0, memory_bytes: 0 },
+            link: None,
+            nodes: Vec::new(),
+            variants: Vec::new(),
+        }
+    }
 }

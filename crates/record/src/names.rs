@@ -1,9 +1,17 @@
 //! The nearest names to one that is not known, for error messages; and names that match a pattern.
 
+/// Longer names are compared with none: what this costs grows with the product of the two lengths, and nobody mistypes
+/// the like.
+const MAX_BYTES: usize = 256;
+
 /// The names of `known` that are close to `given`, nearest first, three at most.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    if given.len() > MAX_BYTES {
+        return Vec::new();
+    }
     let mut scored: Vec<(f64, &str)> = known
         .into_iter()
+        .filter(|name| name.len() <= MAX_BYTES)
         .map(|name| (closeness(given, name), name))
         .filter(|(score, _)| *score > 0.72)
         .collect();
@@ -71,6 +79,9 @@ mod tests {
         let known = ["remote-recovery", "replica-selection", "stability"];
         assert_eq!(did_you_mean("remote-recvery", known), "; did you mean \"remote-recovery\"?");
         assert_eq!(did_you_mean("zzz", known), "");
+        let long = "x".repeat(MAX_BYTES + 1);
+        assert_eq!(nearest(&long, [long.as_str()]), Vec::<&str>::new());
+        assert_eq!(nearest(&long[1..], [&long[1..], &long]), [&long[1..]]);
         let settings = ["indices.recovery.max_bytes_per_sec", "transport.compress"];
         assert_eq!(nearest("max_byte_per_sec", settings), [settings[0]]);
     }

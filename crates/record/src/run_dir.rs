@@ -4,19 +4,22 @@
 //! others. Files of formats 1 to 3 have no such line; they are read as they are.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::line::Line;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Status};
 use crate::row::Row;
 
 /// The version of the format that this build writes. Older ones still open. 2 added observations of live clusters, 3
 /// what following is like, 4 a first line with the version to `lines.jsonl` and `rows.jsonl`.
 pub const FORMAT: u32 = 4;
+
+/// From this format on, files of lines begin with their version.
+const FIRST_WITH_VERSION_LINES: u32 = 4;
 
 const MANIFEST: &str = "manifest.json";
 const LINES: &str = "lines.jsonl";
@@ -34,16 +37,6 @@ pub enum Error {
         path: PathBuf,
         /// What was found.
         source: std::io::Error,
-    },
-    /// A line of a file cannot be parsed.
-    #[error("{path} line {line}: {source}; the run cannot be read beyond this")]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What the parser said.
-        source: serde_json::Error,
     },
     /// Written by a newer narrows.
     #[error("{path} has format {found}, this narrows reads up to {FORMAT}; use a newer one")]
@@ -148,48 +141,93 @@ pub struct RunDir {
     pub lines: Vec<Line>,
     /// Every row.
     pub rows: Vec<Row>,
+    /// What of the record is missing or damaged and so was left out, a sentence each.
+    pub damage: Vec<String>,
 }
 
 impl RunDir {
-    /// Reads a run. A last line that was cut off by a kill is left out; damage elsewhere is an error.
+    /// Reads a run, as much of it as can be read; [`RunDir::damage`] says what cannot.
+    ///
+    /// # Errors
+    /// If the directory cannot be read, or a newer narrows wrote it.
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        let path = dir.join(MANIFEST);
-        let text = fs::read_to_string(&path).map_err(io("read", &path))?;
-        let damaged = |source| Error::Damaged { path: path.clone(), line: 1, source };
-        // The version first: what else stands in a newer manifest is not known here.
-        serde_json::from_str::<Version>(&text).map_err(damaged)?.check(&path)?;
-        let manifest = serde_json::from_str(&text).map_err(damaged)?;
-        Ok(RunDir { manifest, lines: read(&dir.join(LINES))?, rows: read(&dir.join(ROWS))? })
+        let mut damage = Vec::new();
+        let manifest = read_manifest(dir, &mut damage)?;
+        // A run that was killed breaks off in the middle of a line: that is no damage.
+        let ended = manifest.status != Status::Running;
+        let lines = read(&dir.join(LINES), manifest.format, ended, &mut damage)?;
+        let rows = read(&dir.join(ROWS), manifest.format, ended, &mut damage)?;
+        Ok(RunDir { manifest, lines, rows, damage })
     }
 }
 
-/// Reads a file of lines, after the one with its version where it has one.
-fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, Error> {
-    let file = File::open(path).map_err(io("open", path))?;
+/// The manifest; one that knows nothing but the run's name where it cannot be read.
+fn read_manifest(dir: &Path, damage: &mut Vec<String>) -> Result<Manifest, Error> {
+    let path = dir.join(MANIFEST);
+    let bytes = fs::read(&path).map_err(io("read", &path))?;
+    // The version first: what else stands in a newer manifest is not known here.
+    let version = serde_json::from_slice::<Version>(&bytes);
+    if let Ok(version) = &version {
+        version.check(&path)?;
+    }
+    version.and_then(|_| serde_json::from_slice(&bytes)).or_else(|error| {
+        damage.push(format!(
+            "{MANIFEST} is damaged ({error}): the plan, its settings and how the run ended are not known."
+        ));
+        let name = dir.file_name().unwrap_or(dir.as_os_str());
+        Ok(Manifest::unknown(&name.to_string_lossy(), FORMAT))
+    })
+}
+
+/// Reads a file of lines, after the one with its version. `format` is that of the manifest; in a run that `ended`, a last
+/// line that is cut off is damage, too.
+fn read<T: DeserializeOwned>(
+    path: &Path,
+    format: u32,
+    ended: bool,
+    damage: &mut Vec<String>,
+) -> Result<Vec<T>, Error> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            damage.push(format!("{name} is missing, and with it all that it held."));
+            return Ok(Vec::new());
+        }
+        opened => opened.map_err(io("open", path))?,
+    };
     let mut reader = BufReader::new(file);
-    let mut values = Vec::new();
-    let mut text = String::new();
-    let mut number = 0;
-    loop {
-        text.clear();
-        number += 1;
-        if reader.read_line(&mut text).map_err(io("read", path))? == 0 {
-            return Ok(values);
+    let (mut values, mut bad, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut has_version = format < FIRST_WITH_VERSION_LINES;
+    for number in 1.. {
+        bytes.clear();
+        if reader.read_until(b'\n', &mut bytes).map_err(io("read", path))? == 0 {
+            break;
         }
         if number == 1
-            && let Ok(version) = serde_json::from_str::<Version>(&text)
+            && let Ok(version) = serde_json::from_slice::<Version>(&bytes)
         {
             version.check(path)?;
+            has_version = true;
             continue;
         }
-        match serde_json::from_str(&text) {
+        match serde_json::from_slice(&bytes) {
             Ok(value) => values.push(value),
-            Err(_) if !text.ends_with('\n') => return Ok(values),
-            Err(source) => {
-                return Err(Error::Damaged { path: path.to_owned(), line: number, source });
+            Err(_) if !bytes.ends_with(b"\n") && !ended => {}
+            Err(_) if !bytes.ends_with(b"\n") => {
+                damage.push(format!("{name} breaks off in line {number}, which is left out."));
             }
+            Err(_) => bad.push(number),
         }
     }
+    if !has_version && ended {
+        damage.push(format!("{name} has lost its beginning."));
+    }
+    if let [first, more @ ..] = bad.as_slice() {
+        let more =
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        damage.push(format!("{name}: line {first}{more} cannot be read and is left out."));
+    }
+    Ok(values)
 }
 
 #[cfg(test)]
@@ -200,27 +238,64 @@ mod tests {
         serde_json::to_string(&Row::measured(variant, 1, 1.0, 1)).unwrap() + "\n"
     }
 
-    fn rows(text: &str) -> Result<Vec<String>, Error> {
+    fn read_rows(bytes: &[u8], ended: bool) -> Result<(Vec<String>, Vec<String>), Error> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(ROWS);
-        fs::write(&path, text).unwrap();
-        Ok(read::<Row>(&path)?.into_iter().map(|row| row.variant).collect())
+        fs::write(&path, bytes).unwrap();
+        let mut damage = Vec::new();
+        let rows = read::<Row>(&path, FORMAT, ended, &mut damage)?;
+        Ok((rows.into_iter().map(|row| row.variant).collect(), damage))
     }
 
     #[test]
-    fn rows_are_read_after_the_version_or_without_one() {
+    fn a_run_that_was_killed_is_read_up_to_its_last_moment() {
         let version = format!("{{\"format\":{FORMAT}}}\n");
-        assert_eq!(rows(&(version.clone() + &row("a"))).unwrap(), ["a"]);
-        assert_eq!(rows(&(row("a") + &row("b"))).unwrap(), ["a", "b"], "formats 1 to 3");
-        assert_eq!(rows(&version[..4]).unwrap(), [""; 0], "killed at its first line");
-        assert_eq!(rows(&(version + &row("a") + &row("b")[..9])).unwrap(), ["a"], "killed later");
+        let rows = |text: &str| {
+            let (rows, damage) = read_rows(text.as_bytes(), false).unwrap();
+            assert_eq!(damage, [""; 0], "{text}");
+            rows
+        };
+        assert_eq!(rows(&(version.clone() + &row("a"))), ["a"]);
+        assert_eq!(rows(&version[..4]), [""; 0], "killed at its first line");
+        assert_eq!(rows(&(version + &row("a") + &row("b")[..9])), ["a"], "killed later");
     }
 
     #[test]
-    fn a_newer_file_is_refused_and_damage_is_told_with_its_line() {
-        let newer = rows(&format!("{{\"format\":{}}}\n", FORMAT + 1)).unwrap_err();
+    fn damage_is_told_and_the_rest_is_read() {
+        let version = format!("{{\"format\":{FORMAT}}}\n");
+        let torn = version.clone() + &row("a") + &row("b")[..9];
+        let (rows, damage) = read_rows(torn.as_bytes(), true).unwrap();
+        assert_eq!(rows, ["a"]);
+        assert_eq!(damage, ["rows.jsonl breaks off in line 3, which is left out."]);
+        let (rows, damage) = read_rows(b"", true).unwrap();
+        assert_eq!(
+            (rows.len(), damage),
+            (0, vec!["rows.jsonl has lost its beginning.".to_owned()])
+        );
+        let mut bytes = (version + &row("a")).into_bytes();
+        bytes.extend(b"oops\n\xff\xfe\n");
+        bytes.extend(row("b").into_bytes());
+        let (rows, damage) = read_rows(&bytes, true).unwrap();
+        assert_eq!(rows, ["a", "b"]);
+        assert_eq!(damage, ["rows.jsonl: line 3 and 1 more cannot be read and is left out."]);
+    }
+
+    #[test]
+    fn a_newer_file_is_refused() {
+        let newer = format!("{{\"format\":{}}}\n", FORMAT + 1);
+        let newer = read_rows(newer.as_bytes(), true).unwrap_err();
         assert!(matches!(newer, Error::Newer { found, .. } if found == FORMAT + 1), "{newer}");
-        let damaged = rows(&format!("{{\"format\":{FORMAT}}}\n{}oops\n", row("a"))).unwrap_err();
-        assert!(matches!(damaged, Error::Damaged { line: 3, .. }), "{damaged}");
+    }
+
+    #[test]
+    fn without_a_manifest_that_can_be_read_the_rows_are_still_there() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(MANIFEST), "{\"format\":4,\"run\":\"r").unwrap();
+        fs::write(dir.path().join(ROWS), format!("{{\"format\":4}}\n{}", row("a"))).unwrap();
+        let run = RunDir::open(dir.path()).unwrap();
+        assert_eq!((run.rows.len(), run.manifest.status), (1, Status::Unknown));
+        let [manifest, lines] = run.damage.as_slice() else { panic!("{:?}", run.damage) };
+        assert!(manifest.starts_with("manifest.json is damaged"), "{manifest}");
+        assert!(lines.starts_with("lines.jsonl is missing"), "{lines}");
     }
 }

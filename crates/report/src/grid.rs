@@ -3,6 +3,8 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
 
+use crate::style::plain;
+
 /// The lines: header, rule, one a row. Columns that are `right` are aligned there.
 pub fn grid<'a>(
     columns: impl IntoIterator<Item = (&'a str, bool)>,
@@ -14,7 +16,9 @@ pub fn grid<'a>(
         .load_style(NOTHING.header_separator(LineStyle::none().fill('─').junction('─')))
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(headers);
-    table.add_rows(rows);
+    table.add_rows(
+        rows.into_iter().map(|row| row.iter().map(|cell| plain(cell)).collect::<Vec<_>>()),
+    );
     for (index, is_right) in right.iter().enumerate() {
         let shown = table.column_mut(index).expect("as many columns as headers");
         shown.set_padding((0, if index + 1 < right.len() { 2 } else { 0 }));

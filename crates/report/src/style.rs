@@ -1,6 +1,9 @@
 //! How a terminal is written to.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
+
+use record::text::{visible, visible_line};
 
 /// Colour and width of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,15 +33,33 @@ impl Style {
         let Some(paint) = paint.filter(|_| self.color && !text.is_empty()) else {
             return text.to_owned();
         };
-        let code = match paint {
-            Paint::Bold => "1",
-            Paint::Dim => "2",
-            Paint::Good => "32",
-            Paint::Warning => "33",
+        format!("{}{text}{END}", paint.begin())
+    }
+
+    /// `text` as it may be sent to a terminal, wherever its parts come from: [`visible`] but for the colours of this
+    /// module, which command nothing else.
+    pub fn safe(self, text: &str) -> Cow<'_, str> {
+        if !self.color || !text.contains('\x1b') {
+            return visible(text);
+        }
+        let ours = |part: &str| {
+            let begins = Paint::ALL.map(Paint::begin).into_iter().chain([END]);
+            begins.map(|code| &code[1..]).find(|code| part.starts_with(code)).map_or(0, str::len)
         };
-        format!("\x1b[{code}m{text}\x1b[0m")
+        let mut parts = text.split('\x1b');
+        let mut safe = visible(parts.next().unwrap_or_default()).into_owned();
+        for part in parts {
+            let (code, rest) = part.split_at(ours(part));
+            safe.push_str(if code.is_empty() { "\\u001b" } else { "\x1b" });
+            safe.push_str(code);
+            safe.push_str(&visible(rest));
+        }
+        Cow::Owned(safe)
     }
 }
+
+/// The end of any colour.
+const END: &str = "\x1b[0m";
 
 /// What a colour is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +74,23 @@ pub(crate) enum Paint {
     Warning,
 }
 
-/// Replaces control characters: names come from plan files and must not send commands to the terminal.
+impl Paint {
+    const ALL: [Paint; 4] = [Paint::Bold, Paint::Dim, Paint::Good, Paint::Warning];
+
+    /// What a terminal is sent before the text.
+    const fn begin(self) -> &'static str {
+        match self {
+            Paint::Bold => "\x1b[1m",
+            Paint::Dim => "\x1b[2m",
+            Paint::Good => "\x1b[32m",
+            Paint::Warning => "\x1b[33m",
+        }
+    }
+}
+
+/// A name or a sentence from elsewhere, fit for a line of a terminal.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    visible_line(text).into_owned()
 }
 
 /// Breaks `text` at spaces into lines of at most `width` characters; those after the first are
@@ -105,7 +140,13 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_do_not_reach_the_terminal() {
-        assert_eq!(plain("a\x1b[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
+    fn colours_are_all_that_a_terminal_is_told() {
+        let style = |color| Style { color, width: 80 };
+        let painted = Paint::ALL.map(|paint| style(true).paint(Some(paint), "x")).concat();
+        assert_eq!(style(true).safe(&painted), painted);
+        let hostile = format!("{painted}\x1b]0;t\x07\x1b[8m\u{202e}\x1b");
+        let shown = format!("{painted}\\u001b]0;t\\u0007\\u001b[8m\\u202e\\u001b");
+        assert_eq!(style(true).safe(&hostile), shown);
+        assert!(!style(false).safe(&painted).contains('\x1b'));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::error::bad_request;
 use super::parameters::Query;
 use engine::Node;
-use engine::state::{ClusterState, ShardRouting};
+use engine::state::{ClusterState, IndexShardRoutingTable};
 use engine::transport::Failure;
 
 /// The parameter.
@@ -44,7 +44,7 @@ impl Active {
         }
     }
 
-    fn enough(self, shard: &ShardRouting) -> bool {
+    fn enough(self, shard: &IndexShardRoutingTable) -> bool {
         let started = shard.copies.iter().filter(|copy| copy.is_started()).count();
         match self {
             Active::All => started == shard.copies.len(),

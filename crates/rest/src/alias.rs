@@ -11,7 +11,7 @@ use super::table::{Cell, Column, Table, words};
 use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event};
 use engine::transport::Failure;
 
-/// What an alias may have besides, in the field.
+/// Further properties of an alias in the field, which are refused.
 const UNSUPPORTED: [&str; 5] =
     ["filter", "index_routing", "is_hidden", "routing", "search_routing"];
 

@@ -103,8 +103,11 @@ impl Look {
             Ok(Reply { status, body: Body::Json(value) }) => (status, JSON, self.json(value)),
             Ok(Reply { status, body: Body::Written(json) }) if plain => (status, JSON, json),
             Ok(Reply { status, body: Body::Written(json) }) => {
-                let value = serde_json::from_slice(&json).unwrap_or_default();
-                (status, JSON, self.json(value))
+                match serde_json::from_slice(&json) {
+                    Ok(value) => (status, JSON, self.json(value)),
+                    // Documents may be nested as deep as can be read, and lie deeper in the answer.
+                    Err(_) => (status, JSON, json),
+                }
             }
             Ok(Reply { status, body: Body::Text(text) }) => (status, TEXT, text.into_bytes()),
         };

@@ -42,13 +42,13 @@ pub(super) async fn bulk(call: Call) -> Result<Reply, Failure> {
     let (body, index) = (call.body.clone(), call.indices().map(str::to_owned));
     let work = Work::Copy { bytes: body.len() as u64 };
     let actions = call.node.core().env.work(work, move || parse(&body, index.as_deref())).await?;
-    let (mut items, groups) = sort(&call.node, actions);
+    let (mut items, groups) = group_by_index(&call.node, actions);
     let names: Vec<String> = groups.keys().map(|name| name.to_string()).collect();
     let mut writes = Vec::with_capacity(groups.len());
     for (index, group) in groups {
         let places = group.places;
         match prepare(&call, &index, group.makes).await {
-            Err(failure) => settle(&mut items, places, Err(failure)),
+            Err(failure) => fill_in_results(&mut items, places, Err(failure)),
             Ok(()) => {
                 let (node, requests) = (call.node.clone(), group.requests);
                 let task = call.node.core().env.spawn("writes a bulk", async move {
@@ -59,7 +59,7 @@ pub(super) async fn bulk(call: Call) -> Result<Reply, Failure> {
         }
     }
     for (places, task) in writes {
-        settle(&mut items, places, task.await.unwrap_or_else(|_| Err(unexpected())));
+        fill_in_results(&mut items, places, task.await.unwrap_or_else(|_| Err(unexpected())));
     }
     refresh.carry_out(&call.node, &names).await;
     let took_ms = (call.node.core().env.now() - began).as_millis() as u64;
@@ -83,7 +83,7 @@ async fn prepare(call: &Call, index: &str, makes: bool) -> Result<(), Failure> {
     wait_for_active(call, index).await
 }
 
-fn settle(
+fn fill_in_results(
     items: &mut [Item],
     places: Vec<usize>,
     results: Result<Vec<Result<Written, Failure>>, Failure>,
@@ -103,9 +103,9 @@ fn settle(
 /// A name of a request, and the index that takes its writes.
 type Named = (Arc<str>, Result<Arc<str>, Failure>);
 
-/// An item for each action, and the writes by index. What cannot be written has its failure already. An alias stands for
-/// the index that takes its writes.
-fn sort(node: &Node, actions: Vec<Action>) -> (Vec<Item>, BTreeMap<Arc<str>, Group>) {
+/// An item for each action, and the writes by index. An action that is refused has its failure already. An alias stands
+/// for the index that takes its writes.
+fn group_by_index(node: &Node, actions: Vec<Action>) -> (Vec<Item>, BTreeMap<Arc<str>, Group>) {
     let state = node.core().state();
     let total = actions.len();
     let mut items = Vec::with_capacity(total);

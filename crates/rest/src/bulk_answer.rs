@@ -126,7 +126,7 @@ impl Copies<'_> {
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
-    use store::Outcome;
+    use store::WriteOutcome;
 
     use super::*;
 
@@ -134,7 +134,7 @@ mod tests {
         Item { op: Op::Index, index: "a".into(), id: id.into(), result: Some(result) }
     }
 
-    fn written(outcome: Outcome) -> Result<Written, Failure> {
+    fn written(outcome: WriteOutcome) -> Result<Written, Failure> {
         Ok(Written { seq_no: 7, version: 2, primary_term: 3, outcome })
     }
 
@@ -147,8 +147,8 @@ mod tests {
     fn writes_items() {
         let failure = Failure::new(409, "version_conflict_engine_exception", "a \"b\"");
         let items = [
-            item("x", written(Outcome::Created)),
-            item("ä\"\\\n", written(Outcome::NotFound)),
+            item("x", written(WriteOutcome::Created)),
+            item("ä\"\\\n", written(WriteOutcome::NotFound)),
             item("y", Err(failure)),
         ];
         assert_eq!(
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn leaves_items_out() {
-        let items = [item("x", written(Outcome::Updated))];
+        let items = [item("x", written(WriteOutcome::Updated))];
         assert_eq!(rendered(&items, false), json!({"took": 5, "errors": false}));
     }
 }

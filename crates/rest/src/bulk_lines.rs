@@ -67,7 +67,7 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>, Fa
         let (op, meta) = read_action(line, number)?;
         let index = match meta.index {
             None => default.clone(),
-            // Mostly that of the action before.
+            // Usually the index of the action before.
             Some(name) => match actions.last() {
                 Some(last) if *last.index == *name => Some(last.index.clone()),
                 _ => Some(Arc::from(name)),

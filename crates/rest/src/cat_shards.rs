@@ -24,10 +24,11 @@ type Stats = BTreeMap<(String, u32, String), ShardStats>;
 
 async fn stats(call: &Call, state: &ClusterState, names: &[String]) -> Stats {
     let answers = on_shards(&call.node, started(state, names), &ShardAction::Stats, PATIENCE).await;
-    let one = |(place, answer): (super::spread::Place, Result<ShardAnswer, Failure>)| match answer {
-        Ok(ShardAnswer::Stats(stats)) => Some(((place.index, place.shard, place.node?), *stats)),
-        _ => None,
-    };
+    let one =
+        |(copy, answer): (super::spread::AskedCopy, Result<ShardAnswer, Failure>)| match answer {
+            Ok(ShardAnswer::Stats(stats)) => Some(((copy.index, copy.shard, copy.node?), *stats)),
+            _ => None,
+        };
     answers.into_iter().filter_map(one).collect()
 }
 

@@ -13,7 +13,7 @@ use super::names::{called, no_such_index};
 use super::spread::{on_shards, primaries, shards_json};
 use engine::Node;
 use engine::following::{self, FollowRequest};
-use engine::settings::{FollowParameters, Scope, Update, parse_update};
+use engine::settings::{FollowParameters, SettingScope, Update, parse_update};
 use engine::state::{ClusterState, Event, FollowChange, FollowOrigin, IndexMeta};
 use engine::transport::FollowStats;
 use engine::transport::{Failure, ShardAction, ShardAnswer};
@@ -61,7 +61,8 @@ pub(super) fn read_follower(
     };
     let parameters = FollowParameters::take(&mut object)?;
     refuse_unknown(&object, what, known)?;
-    let settings = object.get("settings").map(|settings| parse_update(Scope::Index, settings));
+    let settings =
+        object.get("settings").map(|settings| parse_update(SettingScope::Index, settings));
     let settings = settings.transpose()?.unwrap_or_default();
     Ok((object, NewFollower { settings, parameters }))
 }
@@ -96,7 +97,7 @@ pub(super) async fn follow(call: Call) -> Result<Reply, Failure> {
     let request =
         FollowRequest { follower, alias: remote_cluster, leader_index, settings, parameters };
     following::follow(call.node.following(), request).await?;
-    // Without waiting the field says no, whatever there is.
+    // Without waiting the field answers `false`, whatever the shards are.
     let acked = active != Active::Count(0) && active.wait(&call.node, call.index(), limit).await;
     Ok(json!({
         "follow_index_created": true,
@@ -196,7 +197,7 @@ pub(super) async fn forget_follower(call: Call) -> Result<Reply, Failure> {
     Ok(json!({ "_shards": shards_json(total, &answers) }).into())
 }
 
-/// The followers that an expression names. Without one that is named for itself: 404.
+/// The followers that an expression names; 404 where a name without `*` is no follower.
 fn followers(call: &Call) -> Result<Vec<(String, FollowOrigin)>, Failure> {
     let state = call.state();
     let wanted = call.indices().unwrap_or("_all");
@@ -245,7 +246,7 @@ pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
         let Some(meta) = state.indices.get(index) else { continue };
         let (mut shards, mut lag) = (Vec::new(), 0);
         while let Some((place, answer)) = answers.next_if(|(place, _)| place.index == *index) {
-            // One that has not begun, or does not answer: what it stands at is not known.
+            // A shard that has not begun to follow, or does not answer, has no statistics.
             let Ok(ShardAnswer::Following(stats)) = answer else { continue };
             let stats = stats.map(|stats| *stats).unwrap_or_default();
             lag += stats.lag();

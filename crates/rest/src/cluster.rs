@@ -8,7 +8,7 @@ use super::error::{bad_request, not_supported};
 use super::identity::{COMPATIBLE_VERSION, host, manager};
 use super::names::{indices, matches_any};
 use engine::settings::{flat, nested};
-use engine::state::{ClusterState, CopyState, Event, ShardRouting};
+use engine::state::{ClusterState, CopyState, Event, IndexShardRoutingTable};
 use engine::transport::Failure;
 
 /// `GET /`.
@@ -87,7 +87,7 @@ fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) ->
     let one = |name: &String| {
         let meta = state.indices.get(name)?;
         let shards = state.routing.get(name)?;
-        let by_number = |of: &dyn Fn(&ShardRouting) -> Value| -> Value {
+        let by_number = |of: &dyn Fn(&IndexShardRoutingTable) -> Value| -> Value {
             (0..)
                 .zip(shards.iter())
                 .map(|(n, shard): (u32, _)| (n.to_string(), of(shard)))
@@ -123,7 +123,7 @@ fn routing_json(state: &ClusterState, names: &[String]) -> Value {
     json!({ "indices": names.iter().filter_map(one).collect::<Map<_, _>>() })
 }
 
-fn copies_json(index: &str, number: u32, shard: &ShardRouting) -> Value {
+fn copies_json(index: &str, number: u32, shard: &IndexShardRoutingTable) -> Value {
     shard
         .copies
         .iter()

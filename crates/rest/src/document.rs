@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use store::{Outcome, WriteRequest};
+use store::{WriteOutcome, WriteRequest};
 
 use super::active::Active;
 use super::answer::{Body, Reply};
@@ -13,7 +13,7 @@ use super::error::{bad_body, bad_request, not_supported};
 use super::filter::Filter;
 use super::names::{no_such_index, one_index, write_index};
 use super::parameters::Query;
-use super::spread::{Place, ask, on_shards, primaries, started};
+use super::spread::{AskedCopy, ask, on_shards, primaries, started};
 use engine::Node;
 use engine::replication::write_documents;
 use engine::settings::Update;
@@ -89,7 +89,7 @@ impl Refresh {
         }
     }
 
-    /// Refreshes every copy of these indices. A copy that cannot is not in use.
+    /// Refreshes every copy of these indices. A copy that fails at it is reported to the manager by its node.
     pub(super) async fn carry_out(self, node: &Node, indices: &[String]) {
         if self != Refresh::No {
             let places = started(&node.core().state(), indices);
@@ -162,12 +162,12 @@ pub(super) fn copies_written(state: &ClusterState, index: &str, shard: u32) -> (
 }
 
 /// The words and the status of an outcome.
-pub(super) fn result_of(outcome: Outcome) -> (&'static str, u16) {
+pub(super) fn result_of(outcome: WriteOutcome) -> (&'static str, u16) {
     match outcome {
-        Outcome::Created => ("created", 201),
-        Outcome::Updated => ("updated", 200),
-        Outcome::Deleted => ("deleted", 200),
-        Outcome::NotFound => ("not_found", 404),
+        WriteOutcome::Created => ("created", 201),
+        WriteOutcome::Updated => ("updated", 200),
+        WriteOutcome::Deleted => ("deleted", 200),
+        WriteOutcome::NotFound => ("not_found", 404),
     }
 }
 
@@ -287,7 +287,7 @@ async fn read(call: &Call) -> Result<(String, Option<Found>), Failure> {
     let meta = &state.indices[index];
     let id = call.part("id").unwrap_or_default().to_owned();
     let shard = shard_of(&id, meta.shards);
-    let of_shard = |place: &Place| place.shard == shard;
+    let of_shard = |place: &AskedCopy| place.shard == shard;
     let place = primaries(&state, &[index.to_owned()]).into_iter().find(of_shard);
     let place = place.ok_or_else(|| no_such_index(&state, index))?;
     match ask(&call.node, &place, ShardAction::Get { id }, PATIENCE).await? {
@@ -325,7 +325,7 @@ impl Wanted {
         if paths.is_empty() { Wanted::All } else { Wanted::Some(Filter::parse(&paths.join(","))) }
     }
 
-    /// The source as it is sent; none for nothing. In the virtual world old documents are sizes alone.
+    /// The source as it is sent; none where it is not wanted. In the virtual world old documents are sizes alone.
     fn of(&self, source: Vec<u8>) -> Option<Vec<u8>> {
         match self {
             _ if source.is_empty() => None,

@@ -10,7 +10,7 @@ use super::call::Call;
 use super::error::bad_request;
 use super::names::called;
 use super::parameters::Query;
-use engine::state::{self, ClusterState, Health, ShardRouting, Status};
+use engine::state::{self, ClusterState, Health, IndexShardRoutingTable, Status};
 use engine::transport::Failure;
 
 /// Parameters of its own.
@@ -50,6 +50,11 @@ pub(super) async fn health(call: Call) -> Result<Reply, Failure> {
         answer["status"] = json!(Status::Red);
     }
     answer["timed_out"] = json!(!met);
+    // The field has no place for them; who reads its own fields alone passes over this one.
+    let dangling = state.dangling().len();
+    if dangling > 0 {
+        answer["dangling_indices"] = json!(dangling);
+    }
     if level != "cluster" {
         let one =
             |name: &String| Some((name.clone(), index_json(&state, name, level == "shards")?));
@@ -217,7 +222,7 @@ fn index_json(state: &ClusterState, index: &str, with_shards: bool) -> Option<Va
     Some(object)
 }
 
-fn shard_json(shard: &ShardRouting) -> Value {
+fn shard_json(shard: &IndexShardRoutingTable) -> Value {
     let started = shard.copies.iter().filter(|copy| copy.is_started()).count();
     let assigned = shard.assigned().count();
     let primary_active = shard.started_primary().is_some();

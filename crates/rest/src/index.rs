@@ -15,7 +15,7 @@ use super::error::{bad_body, bad_request, not_supported};
 use super::index_settings::settings_json;
 use super::names::indices;
 use engine::settings::{
-    IndexSettings, Scope, SettingsMap, Update, When, check_update, parse_update,
+    IndexSettings, SettingScope, SettingsMap, Update, When, check_update, parse_update,
 };
 use engine::state::{Aliases, Event, merge_mappings};
 use engine::transport::Failure;
@@ -36,7 +36,7 @@ impl Body {
     pub(super) fn take(object: &mut Map<String, Value>) -> Result<Body, Failure> {
         let mut body = Body::default();
         if let Some(settings) = object.remove("settings") {
-            body.settings = parse_update(Scope::Index, &settings)?;
+            body.settings = parse_update(SettingScope::Index, &settings)?;
         }
         body.mappings = object.remove("mappings").unwrap_or_default();
         if let Some(aliases) = object.remove("aliases") {
@@ -78,12 +78,12 @@ pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
 
 /// Replicas of an index with these settings.
 pub(super) fn replicas(settings: &Update) -> Result<u32, Failure> {
-    let checked = check_update(Scope::Index, When::Start, settings)?;
+    let checked = check_update(SettingScope::Index, When::Start, settings)?;
     let given: SettingsMap = checked.into_iter().filter_map(|(k, v)| Some((k, v?))).collect();
     Ok(IndexSettings::resolve(&given).number_of_replicas())
 }
 
-/// Mapping types are gone from the field, too; clients may say that they send none.
+/// `include_type_name`: mapping types are gone from the field, and clients may say that they send none.
 fn refuse_types(call: &Call) -> Result<(), Failure> {
     if call.query.flag("include_type_name", false)? {
         return Err(not_supported("a mapping type", "send mappings without one"));

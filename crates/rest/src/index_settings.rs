@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::answer::Reply;
 use super::call::Call;
 use super::names::{indices, matches_any};
-use engine::settings::{Scope, Update, index_settings, parse_update};
+use engine::settings::{SettingScope, Update, index_settings, parse_update};
 use engine::state::{Event, IndexMeta};
 use engine::transport::Failure;
 
@@ -52,7 +52,7 @@ pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
 /// `PUT /{index}/_settings`.
 pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
     let preserve = call.query.flag("preserve_existing", false)?;
-    let update = parse_update(Scope::Index, &call.needed_json()?)?;
+    let update = parse_update(SettingScope::Index, &call.needed_json()?)?;
     let state = call.state();
     for index in indices(&state, call.indices(), &call.query)? {
         let Some(meta) = state.indices.get(&index) else { continue };

@@ -55,7 +55,7 @@ pub(super) async fn force_merge(call: Call) -> Result<Reply, Failure> {
     }
 }
 
-/// Has every started copy do something, one thing after another. What failed is not done further.
+/// Has every started copy do these actions, one after another. A copy at which one fails is left out of the next.
 async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<Reply, Failure> {
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;

@@ -1,5 +1,7 @@
 //! Expressions that name indices or nodes: `a,b*,-bc`, `_all`.
 
+use std::collections::BTreeSet;
+
 use record::names::did_you_mean;
 pub(super) use record::names::matches;
 
@@ -24,7 +26,8 @@ pub(super) fn no_such_index(state: &ClusterState, index: &str) -> Failure {
     failure
 }
 
-/// The index that takes the writes to a name, which may be an alias; the name itself where neither is there.
+/// The index that takes the writes to a name, which may be an alias; the name itself where there is no such index or
+/// alias.
 pub(super) fn write_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'a str, Failure> {
     let found = state.write_index(name).map_err(|error| Failure::from(&error))?;
     Ok(found.unwrap_or(name))
@@ -58,28 +61,26 @@ pub(super) fn indices(
     let ignore = query.flag("ignore_unavailable", false)?;
     let allow_none = query.flag("allow_no_indices", true)?;
     let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
-    let mut found: Vec<String> = Vec::new();
+    let mut found: BTreeSet<&str> = BTreeSet::new();
     for part in expression.split(',') {
         if let Some(excluded) = part.strip_prefix('-').filter(|_| !found.is_empty()) {
             found.retain(|name| !is_called(state, name, |called| matches(excluded, called)));
         } else if part == "_all" || part.contains('*') {
-            found.extend(called(state, part).cloned());
+            found.extend(called(state, part).map(String::as_str));
         } else if state.indices.contains_key(part) {
-            found.push(part.to_owned());
+            found.insert(part);
         } else {
-            let before = found.len();
-            found.extend(state.aliased(part).map(|(index, _)| index.to_owned()));
-            if found.len() == before && !ignore {
+            let mut aliased = state.aliased(part).map(|(index, _)| index).peekable();
+            if aliased.peek().is_none() && !ignore {
                 return Err(no_such_index(state, part));
             }
+            found.extend(aliased);
         }
     }
     if found.is_empty() && !allow_none {
         return Err(no_such_index(state, expression));
     }
-    found.sort();
-    found.dedup();
-    Ok(found)
+    Ok(found.into_iter().map(str::to_owned).collect())
 }
 
 /// The indices that fit one of several patterns, by their names or their aliases.

@@ -76,7 +76,7 @@ fn shape(state: &ClusterState, recovery: Value) -> Option<(String, Value)> {
 fn name_end(end: &mut Map<String, Value>) {
     let Some(address) = end.get("transport_address").and_then(Value::as_str).map(str::to_owned)
     else {
-        // Nothing is known of it: it came from nowhere, or has not been found yet.
+        // A copy that recovers from nothing has no source, and the source of another may not be known yet.
         end.retain(|_, value| !value.is_null());
         return;
     };

@@ -182,7 +182,7 @@ async fn reached(
     }
     let places = primaries(&state, &[index.to_owned()]);
     for (_, answer) in on_shards(&call.node, places, &ShardAction::Stats, PATIENCE).await {
-        // Of a shard that does not answer it is not known what it has reached: the next call finds out.
+        // A shard that does not answer counts as empty: the next call finds out.
         if let Ok(ShardAnswer::Stats(stats)) = answer {
             reached.docs += stats.documents;
             reached.bytes += stats.store_bytes;

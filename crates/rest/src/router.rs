@@ -17,9 +17,9 @@ use super::parameters::{Known, Query, percent_decode};
 use super::table::TABLE;
 use super::{RestRequest, RestResponse};
 use super::{
-    alias, auto_follow, bulk, cat, cat_shards, cat_thread_pool, ccr, cluster, digest, document,
-    explain, health, index, index_settings, maintenance, nodes, recovery, remote, rollover, run,
-    search, settings,
+    alias, auto_follow, bulk, cat, cat_shards, cat_thread_pool, ccr, cluster, dangling, digest,
+    document, explain, health, index, index_settings, maintenance, nodes, recovery, remote,
+    rollover, search, settings, synthetic_batch,
 };
 use engine::Node;
 use engine::transport::Failure;
@@ -89,6 +89,13 @@ static ROUTES: &[Route] = &[
         &[&["include_disk_info", "include_yes_decisions"], LOCAL],
         |c| Box::pin(explain::explain(c)),
     ),
+    route(GET, &["/_dangling"], &[MANAGED], |c| Box::pin(dangling::list(c))),
+    route(POST, &["/_dangling/{uuid}"], &[dangling::KNOWN, MANAGED], |c| {
+        Box::pin(dangling::import(c))
+    }),
+    route(DELETE, &["/_dangling/{uuid}"], &[dangling::KNOWN, MANAGED], |c| {
+        Box::pin(dangling::delete(c))
+    }),
     // Nodes.
     route(GET, &["/_nodes", "/_nodes/{node}", "/_nodes/{node}/{metric}"], &[nodes::KNOWN], |c| {
         Box::pin(nodes::info(c))
@@ -237,7 +244,9 @@ static ROUTES: &[Route] = &[
         |c| Box::pin(digest::digest(c)),
     ),
     route(GET, &["/{index}/_narrows/copies"], &[EXPRESSION], |c| Box::pin(digest::copies(c))),
-    route(POST, &["/{index}/_narrows/run"], &[run::KNOWN], |c| Box::pin(run::index(c))),
+    route(POST, &["/{index}/_narrows/run"], &[synthetic_batch::KNOWN], |c| {
+        Box::pin(synthetic_batch::index(c))
+    }),
     // For people.
     route(GET, &["/_cat"], &[], |c| Box::pin(cat::list(c))),
     route(
@@ -270,6 +279,16 @@ static ROUTES: &[Route] = &[
         Box::pin(cat_shards::shards(c))
     }),
 ];
+
+/// `http.max_initial_line_length`. It bounds what lists of patterns cost that stand in a path.
+const MAX_LINE_BYTES: usize = 4096;
+
+fn too_long() -> Failure {
+    let reason = format!(
+        "an HTTP line is larger than {MAX_LINE_BYTES} bytes (http.max_initial_line_length); send the rest in the body"
+    );
+    Failure::new(400, "too_long_http_line_exception", reason)
+}
 
 type Methods = BTreeMap<&'static str, &'static Route>;
 
@@ -324,6 +343,9 @@ pub async fn handle(node: &Node, request: RestRequest) -> RestResponse {
 pub(super) async fn answer(node: &Node, request: RestRequest) -> RestResponse {
     let (path, query) = split(&request.path);
     let is_head = request.method == "HEAD";
+    if request.path.len() > MAX_LINE_BYTES {
+        return Look::default().render(Err(too_long()), is_head);
+    }
     let is_cat = path.starts_with("/_cat");
     let read = Query::parse(query).and_then(|query| Ok((Look::read(&query, is_cat)?, query)));
     let (look, query) = match read {
@@ -336,6 +358,16 @@ pub(super) async fn answer(node: &Node, request: RestRequest) -> RestResponse {
         Err(failure) => Err(failure),
     };
     look.render(reply, is_head)
+}
+
+/// Whether a node answers this before it has joined its cluster: it says how it is, and nothing of what there is.
+fn answers_alone(path: &str) -> bool {
+    path == "/" || path.starts_with("/_cluster/health") || path.starts_with("/_nodes")
+}
+
+fn not_recovered() -> Failure {
+    let reason = "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];";
+    Failure::new(503, "cluster_block_exception", reason)
 }
 
 fn prepare(
@@ -354,6 +386,9 @@ fn prepare(
         Failure::new(405, "method_not_allowed_exception", reason)
     })?;
     query.check(path, route.known)?;
+    if !node.state().is_joined() && !answers_alone(path) {
+        return Err(not_recovered());
+    }
     let decoded = |(name, part): (&str, &str)| Ok((name.to_owned(), percent_decode(part)?));
     let parts = found.params.iter().map(decoded).collect::<Result<_, Failure>>()?;
     let body = request.body.clone();

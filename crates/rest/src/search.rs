@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use query::aggregation::render;
 use serde_json::{Map, Value, json};
 
 use query::{
-    SearchRequest, SortTarget, SortValue, TrackTotalHits, parse_search, parse_sort,
+    Literal, SearchRequest, SortTarget, SortValue, TrackTotalHits, parse_search, parse_sort,
     parse_track_total_hits,
 };
 
@@ -16,7 +15,7 @@ use super::call::Call;
 use super::error::{bad_request, cause_json, error_json, not_supported};
 use super::names::indices;
 use super::parameters::Query;
-use engine::search::{Hit, Outcome, Preference, SearchJob, ShardFailure, search};
+use engine::search::{Hit, Preference, SearchJob, SearchOutcome, ShardFailure, search};
 use engine::transport::Failure;
 
 /// Parameters of `_search`. Some are known so that they are refused in words.
@@ -94,7 +93,7 @@ fn job(
     parameters(query, &mut request)?;
     let state = call.state();
     let names = indices(&state, expression, query)?;
-    // As in the field: what shows hits is not kept unless that is asked for.
+    // As in the field: answers with hits are cached only where the request asks for that.
     let mut cached = request.size == 0;
     for name in &names {
         let settings = state.indices[name].typed_settings();
@@ -198,7 +197,7 @@ async fn answer(call: &Call, job: SearchJob, as_int: bool) -> Result<Reply, Fail
 /// The answer, with sources byte for byte.
 fn written(
     request: &SearchRequest,
-    outcome: Outcome,
+    outcome: SearchOutcome,
     as_int: bool,
     max_buckets: usize,
 ) -> Result<Vec<u8>, Failure> {
@@ -236,7 +235,7 @@ fn written(
     text.extend_from_slice(b"]}");
     if !request.aggregations.is_empty() {
         text.extend_from_slice(b",\"aggregations\":");
-        render(&request.aggregations, outcome.aggregations, max_buckets, &mut text)?;
+        outcome.aggregations.write(&request.aggregations, max_buckets, &mut text)?;
     }
     text.push(b'}');
     Ok(text)
@@ -265,7 +264,8 @@ fn write_hit(text: &mut Vec<u8>, request: &SearchRequest, hit: &Hit) {
         text.extend_from_slice(source);
     }
     if !request.sort.is_empty() {
-        let values: Vec<Value> = hit.found.sort.iter().map(SortValue::json).collect();
+        let json = |value: &SortValue| value.as_ref().map_or(Value::Null, Literal::json);
+        let values: Vec<Value> = hit.found.sort.iter().map(json).collect();
         text.extend_from_slice(format!(",\"sort\":{}", json!(values)).as_bytes());
     }
     text.push(b'}');
@@ -299,7 +299,7 @@ fn shards_json(total: usize, failures: &[ShardFailure]) -> Value {
 
 /// A search without an answer: the causes, and for each shard why.
 fn failed(failures: &[ShardFailure]) -> Reply {
-    // What the request is to blame for says so, before what may pass.
+    // A wrong request (4xx) comes before errors that may pass.
     let status = failures.iter().map(|f| f.failure.status).min().unwrap_or(503).max(400);
     let status = if failures.iter().any(|f| f.failure.status == 429) { 429 } else { status };
     let mut causes: Vec<Value> = Vec::new();

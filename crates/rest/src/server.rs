@@ -3,17 +3,18 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use http_body_util::{BodyExt, Full};
+use bytes::Bytes;
+use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::header::{
-    ALLOW, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName,
-    ORIGIN, WWW_AUTHENTICATE,
+    ALLOW, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST,
+    HeaderName, ORIGIN, WWW_AUTHENTICATE,
 };
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1;
@@ -23,14 +24,12 @@ use tokio::net::{TcpListener, TcpStream};
 use world::{Connection, Env, Listener, Task, Time};
 
 use super::answer::Look;
+use super::bodies::{BodyBudget, check_announced, read_body};
+use super::hosts::{check_host, check_origin};
 use super::{RestMessage, RestRequest, RestResponse, refusal, router};
 use engine::Node;
 use engine::transport::Failure;
 
-/// `http.max_content_length`.
-const MAX_BODY_BYTES: u64 = 100 << 20;
-/// A buffer grows by no more than this ahead of the bytes that really came.
-const TRUST_BYTES: u64 = 8 << 20;
 /// How long the head of a request may take to arrive.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a body may stall.
@@ -76,6 +75,7 @@ pub(crate) async fn listen(env: &Env, address: &str) -> io::Result<RestListener>
 /// Serves clients until the task is ended; their connections end with it.
 pub(crate) async fn serve(node: Node, listener: RestListener) {
     let mut connections: Vec<Task<()>> = Vec::new();
+    let budget = BodyBudget::default();
     match listener.0 {
         Arm::Http { listener, .. } => loop {
             let Ok((stream, _)) = listener.accept().await else {
@@ -83,7 +83,7 @@ pub(crate) async fn serve(node: Node, listener: RestListener) {
                 continue;
             };
             connections.retain(|task| !task.is_finished());
-            let serving = serve_http(node.clone(), stream);
+            let serving = serve_http(node.clone(), stream, budget.clone());
             connections.push(node.core().env.spawn("serves a client", serving));
         },
         Arm::Messages(mut listener) => loop {
@@ -164,16 +164,16 @@ impl Watch {
     }
 }
 
-async fn serve_http(node: Node, stream: TcpStream) {
+async fn serve_http(node: Node, stream: TcpStream, budget: BodyBudget) {
     // Fails only where the connection is gone already.
     let _ = stream.set_nodelay(true);
     let watch = Watch::new(node.core().env.clone());
     let io = Watched { io: TokioIo::new(stream), watch: watch.clone() };
     let service = service_fn(|request: hyper::Request<Incoming>| {
-        let (node, watch) = (node.clone(), watch.clone());
+        let (node, watch, budget) = (node.clone(), watch.clone(), budget.clone());
         async move {
             watch.enter(Phase::Body);
-            let response = answer(&node, request, &watch).await;
+            let response = answer(&node, request, &watch, &budget).await;
             watch.enter(Phase::Idle);
             Ok::<_, Infallible>(response)
         }
@@ -181,7 +181,7 @@ async fn serve_http(node: Node, stream: TcpStream) {
     let serving = pin!(http1::Builder::new().serve_connection(io, service));
     tokio::select! {
         biased;
-        // A client that breaks off is no concern of the node.
+        // A client may break off at any time.
         _ = serving => {}
         () = watch.lost_patience() => {}
     }
@@ -191,6 +191,7 @@ async fn answer(
     node: &Node,
     request: hyper::Request<Incoming>,
     watch: &Watch,
+    budget: &BodyBudget,
 ) -> hyper::Response<Full<Bytes>> {
     if let Some(refusal) = refuse_stranger(node, &request) {
         let challenge = (WWW_AUTHENTICATE, refusal::CHALLENGE.to_owned());
@@ -199,13 +200,13 @@ async fn answer(
     }
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let method = request.method().as_str().to_owned();
-    let body = match check_head(&request) {
-        Ok(()) => read_body(request).await,
+    let body = match check_head(node, &request) {
+        Ok(()) => read_body(request.into_body(), budget).await,
         Err(failure) => Err(failure),
     };
     watch.enter(Phase::Working);
     match body {
-        Ok(body) => {
+        Ok((body, _held)) => {
             let allow = path.clone();
             let response = router::handle(node, RestRequest { method, path, body }).await;
             let allow =
@@ -246,11 +247,15 @@ fn http_response(
 }
 
 /// Refuses what cannot be read, and what a web page of another site sends through somebody's browser.
-fn check_head(request: &hyper::Request<Incoming>) -> Result<(), Failure> {
+fn check_head(node: &Node, request: &hyper::Request<Incoming>) -> Result<(), Failure> {
     let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
-    if let Some(origin) = header(ORIGIN).filter(|origin| !is_local(origin)) {
-        let reason = format!("requests of pages from [{origin}] are not answered");
-        return Err(Failure::new(403, "security_exception", reason));
+    let hosts = request.headers().get_all(HOST).iter().map(|host| host.to_str().unwrap_or("?"));
+    for host in hosts.chain(request.uri().authority().map(|authority| authority.as_str())) {
+        let bound = node.http_address().parse::<SocketAddr>().ok().map(|address| address.ip());
+        check_host(host, bound, &node.core().config.allowed_hosts)?;
+    }
+    if let Some(origin) = header(ORIGIN) {
+        check_origin(origin)?;
     }
     if let Some(encoding) = header(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
         let reason = format!("bodies in [{encoding}] are not read here; send them uncompressed");
@@ -264,56 +269,7 @@ fn check_head(request: &hyper::Request<Incoming>) -> Result<(), Failure> {
         );
         return Err(Failure::new(406, "media_type_header_exception", reason));
     }
-    let announced = header(CONTENT_LENGTH).and_then(|text| text.parse::<u64>().ok());
-    if announced.is_some_and(|bytes| bytes > MAX_BODY_BYTES) {
-        return Err(too_large());
-    }
-    Ok(())
-}
-
-/// Whether an origin is a page of this machine.
-fn is_local(origin: &str) -> bool {
-    let host = origin.split_once("://").map_or(origin, |(_, host)| host);
-    let host = match host.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or(v6),
-        None => host.split(':').next().unwrap_or(host),
-    };
-    let ip = host.parse::<std::net::IpAddr>();
-    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
-}
-
-fn too_large() -> Failure {
-    let reason = format!(
-        "the body is larger than {MAX_BODY_BYTES} bytes (http.max_content_length); send it in parts"
-    );
-    Failure::new(413, "content_too_long_exception", reason)
-}
-
-async fn read_body(request: hyper::Request<Incoming>) -> Result<Bytes, Failure> {
-    let mut body = request.into_body();
-    let hint = body.size_hint().lower();
-    let mut first = Bytes::new();
-    let mut rest = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            let reason = format!("the body broke off: {error}; send it again");
-            Failure::new(400, "parse_exception", reason)
-        })?;
-        let Ok(data) = frame.into_data() else { continue };
-        if first.is_empty() {
-            first = data;
-            continue;
-        }
-        if rest.is_empty() {
-            rest.reserve(hint.min(TRUST_BYTES) as usize);
-            rest.extend_from_slice(&first);
-        }
-        if (rest.len() + data.len()) as u64 > MAX_BODY_BYTES {
-            return Err(too_large());
-        }
-        rest.extend_from_slice(&data);
-    }
-    Ok(if rest.is_empty() { first } else { rest.freeze() })
+    check_announced(header(CONTENT_LENGTH).and_then(|text| text.parse().ok()))
 }
 
 /// A stream that tells the watch when bytes come.
@@ -369,16 +325,6 @@ impl Write for Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn knows_pages_of_this_machine() {
-        for origin in ["http://localhost:8080", "http://127.0.0.1", "https://[::1]:80"] {
-            assert!(is_local(origin), "{origin}");
-        }
-        for origin in ["http://localhost.example.org", "https://example.org:9200", "null"] {
-            assert!(!is_local(origin), "{origin}");
-        }
-    }
 
     #[test]
     fn loses_patience_with_slow_clients_alone() {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::answer::Reply;
 use super::call::Call;
 use engine::settings::{
-    Scope, SettingsMap, Update, When, check_update, cluster_settings, flat, nested,
+    SettingScope, SettingsMap, Update, When, check_update, cluster_settings, flat, nested,
     parse_cluster_update,
 };
 use engine::state::Event;
@@ -58,7 +58,7 @@ pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
 
 /// What an update sets, as it is kept. What it takes back is not shown.
 fn given(update: &Update, flat_settings: bool) -> Result<Value, Failure> {
-    let checked = check_update(Scope::Cluster, When::Running, update)?;
+    let checked = check_update(SettingScope::Cluster, When::Running, update)?;
     let map: SettingsMap =
         checked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     Ok(if flat_settings { flat(&map) } else { nested(&map) })

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::error::cause_json;
 use engine::Node;
-use engine::state::{ClusterState, ShardRouting};
+use engine::state::{ClusterState, IndexShardRoutingTable};
 use engine::transport::unexpected;
 use engine::transport::{Class, Failure, Request, Response, ShardAction, ShardAnswer};
 
 /// A copy that is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct AskedCopy {
     pub(super) index: String,
     pub(super) shard: u32,
     pub(super) primary: bool,
@@ -21,23 +21,23 @@ pub(super) struct Place {
 }
 
 /// Every started copy.
-pub(super) fn started(state: &ClusterState, indices: &[String]) -> Vec<Place> {
-    let mut places = Vec::new();
+pub(super) fn started(state: &ClusterState, indices: &[String]) -> Vec<AskedCopy> {
+    let mut copies = Vec::new();
     for (index, shard, routing) in shards_of(state, indices) {
         for copy in routing.copies.iter().filter(|copy| copy.is_started()) {
             let node = copy.node.clone();
-            places.push(Place { index: index.to_owned(), shard, primary: copy.primary, node });
+            copies.push(AskedCopy { index: index.to_owned(), shard, primary: copy.primary, node });
         }
     }
-    places
+    copies
 }
 
 /// The primary of every shard, also of those that have none started.
-pub(super) fn primaries(state: &ClusterState, indices: &[String]) -> Vec<Place> {
+pub(super) fn primaries(state: &ClusterState, indices: &[String]) -> Vec<AskedCopy> {
     shards_of(state, indices)
         .map(|(index, shard, routing)| {
             let node = routing.started_primary().and_then(|primary| primary.node.clone());
-            Place { index: index.to_owned(), shard, primary: true, node }
+            AskedCopy { index: index.to_owned(), shard, primary: true, node }
         })
         .collect()
 }
@@ -51,37 +51,37 @@ pub(super) fn copies(state: &ClusterState, indices: &[String]) -> usize {
 fn shards_of<'a>(
     state: &'a ClusterState,
     indices: &'a [String],
-) -> impl Iterator<Item = (&'a str, u32, &'a ShardRouting)> {
+) -> impl Iterator<Item = (&'a str, u32, &'a IndexShardRoutingTable)> {
     let known = indices.iter().filter_map(|index| state.routing.get_key_value(index));
     known.flat_map(|(index, shards)| {
         (0..).zip(shards.iter()).map(move |(number, shard)| (index.as_str(), number, shard))
     })
 }
 
-/// What was answered for each place, in their order.
-pub(super) type Answers = Vec<(Place, Result<ShardAnswer, Failure>)>;
+/// The answer of each copy, in the order in which they were asked.
+pub(super) type Answers = Vec<(AskedCopy, Result<ShardAnswer, Failure>)>;
 
-/// Asks every place at once. The indices of `places` come from [`super::names::indices`].
+/// Asks every copy at once. The indices of `copies` come from [`super::names::indices`].
 pub(super) async fn on_shards(
     node: &Node,
-    places: Vec<Place>,
+    copies: Vec<AskedCopy>,
     action: &ShardAction,
     limit: Duration,
 ) -> Answers {
-    let calls: Vec<_> = places
+    let calls: Vec<_> = copies
         .into_iter()
-        .map(|place| {
-            let (node2, place2, action) = (node.clone(), place.clone(), action.clone());
+        .map(|copy| {
+            let (node2, copy2, action) = (node.clone(), copy.clone(), action.clone());
             let call = node
                 .core()
                 .env
-                .spawn("asks a shard", async move { ask(&node2, &place2, action, limit).await });
-            (place, call)
+                .spawn("asks a shard", async move { ask(&node2, &copy2, action, limit).await });
+            (copy, call)
         })
         .collect();
     let mut answers = Vec::with_capacity(calls.len());
-    for (place, call) in calls {
-        answers.push((place, call.await.unwrap_or_else(|_| Err(unexpected()))));
+    for (copy, call) in calls {
+        answers.push((copy, call.await.unwrap_or_else(|_| Err(unexpected()))));
     }
     answers
 }
@@ -89,16 +89,16 @@ pub(super) async fn on_shards(
 /// Asks one copy.
 pub(super) async fn ask(
     node: &Node,
-    place: &Place,
+    copy: &AskedCopy,
     action: ShardAction,
     limit: Duration,
 ) -> Result<ShardAnswer, Failure> {
-    let address = place.node.as_deref().and_then(|name| node.core().address_of(name));
+    let address = copy.node.as_deref().and_then(|name| node.core().address_of(name));
     let address = address.ok_or_else(|| {
         let why = "has no started primary; see _cluster/allocation/explain";
-        Failure::unavailable(&place.index, place.shard, why)
+        Failure::unavailable(&copy.index, copy.shard, why)
     })?;
-    let request = Request::Shard(place.index.clone(), place.shard, action);
+    let request = Request::Shard(copy.index.clone(), copy.shard, action);
     match node.core().call(&address, Class::Control, request, limit).await? {
         Response::Shard(answer) => Ok(answer),
         _ => Err(unexpected()),
@@ -109,12 +109,12 @@ pub(super) async fn ask(
 pub(super) fn shards_json(total: usize, answers: &Answers) -> Value {
     let failures: Vec<Value> = answers
         .iter()
-        .filter_map(|(place, answer)| {
+        .filter_map(|(copy, answer)| {
             let failure = answer.as_ref().err()?;
             Some(json!({
-                "index": place.index,
-                "shard": place.shard,
-                "node": place.node,
+                "index": copy.index,
+                "shard": copy.shard,
+                "node": copy.node,
                 "status": failure.status,
                 "reason": cause_json(failure),
             }))
@@ -169,13 +169,13 @@ mod tests {
 
     #[test]
     fn counts_what_failed() {
-        let place = |shard| Place { index: "a".into(), shard, primary: true, node: None };
+        let copy = |shard| AskedCopy { index: "a".into(), shard, primary: true, node: None };
         let failure = Failure::unavailable("a", 1, "has no started primary");
-        let answers = vec![(place(0), Ok(ShardAnswer::Done)), (place(1), Err(failure))];
+        let answers = vec![(copy(0), Ok(ShardAnswer::Done)), (copy(1), Err(failure))];
         let shards = shards_json(4, &answers);
         assert_eq!((&shards["total"], &shards["successful"]), (&json!(4), &json!(1)));
         assert_eq!(shards["failures"][0]["shard"], 1);
         assert_eq!(shards["failures"][0]["reason"]["type"], "unavailable_shards_exception");
-        assert_eq!(shards_json(1, &vec![(place(0), Ok(ShardAnswer::Done))]).get("failures"), None);
+        assert_eq!(shards_json(1, &vec![(copy(0), Ok(ShardAnswer::Done))]).get("failures"), None);
     }
 }

@@ -5,7 +5,9 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 /// The version of the commit file that this build writes.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
+/// Commits up to this version may have a log without a checkpoint.
+pub(crate) const FORMAT_WITHOUT_LOG_CHECKPOINT: u32 = 1;
 
 /// One file of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +31,7 @@ pub struct Commit {
     pub max_seq_no: Option<u64>,
     /// Everything up to here is in the files; none if operation 0 is missing.
     pub local_checkpoint: Option<u64>,
-    /// What the files hold above that. Single documents are found in the files; runs of them are not.
+    /// Sequence numbers above that whose operations are in the files: a synthetic batch cannot be looked up in them.
     #[serde(default)]
     pub above_checkpoint: Vec<Range<u64>>,
     /// Live documents.
@@ -50,7 +52,7 @@ impl Commit {
 pub(crate) struct StoredCommit {
     pub(crate) format: u32,
     pub(crate) commit: Commit,
-    /// Log files below this generation belong to another past of this directory.
+    /// Log files below this generation are of a copy that was replaced.
     pub(crate) log_generation: u64,
     /// The log holds every operation from here on.
     pub(crate) complete_from: u64,

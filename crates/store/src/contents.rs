@@ -6,8 +6,8 @@ use tantivy::Searcher;
 
 use crate::commit::StoredCommit;
 
-/// What a search saw: hits are fetched from the same view, whatever was written meanwhile. It holds the files of its
-/// segments.
+/// The view that a search saw: hits are fetched from the same one, whatever is written meanwhile. It holds the files of
+/// its segments.
 #[derive(Clone)]
 pub struct SearchView(pub(crate) Option<Searcher>);
 

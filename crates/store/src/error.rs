@@ -12,7 +12,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Everything that can go wrong with a shard copy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system said no.
+    /// An I/O error.
     #[error("{what} {path}: {source}")]
     Io {
         /// What was tried.
@@ -22,16 +22,16 @@ pub enum Error {
         /// What was found.
         source: std::io::Error,
     },
-    /// The disk has no room for what was being written; what was written before is still there. Once there is room,
-    /// try again; or open the copy again where it answers [`Error::Failed`].
-    #[error("{what} {path}: No space left on device; make room on the disk, then try again")]
+    /// The disk has no room for what was being written: nothing of it is there, and what was written before still is.
+    /// Once there is room, try again.
+    #[error("{what} {path}: {NO_SPACE}; make room on the disk, then try again")]
     DiskFull {
         /// What was tried.
         what: &'static str,
         /// On which path.
         path: PathBuf,
     },
-    /// The index library said no.
+    /// An error of the index library.
     #[error("{what} in {path}: {reason}; look at the disk and its space, then open the copy again")]
     Index {
         /// What was tried.
@@ -111,13 +111,14 @@ pub enum Error {
         /// The directory.
         dir: PathBuf,
     },
-    /// An earlier write failed, so nothing more is accepted.
-    #[error("{dir} accepts nothing until it is opened again, since this failed: {reason}")]
+    /// A write, sync or refresh failed, so that log and index may differ: nothing more is accepted. Whether the operations
+    /// of that write are there shows once the copy is open again.
+    #[error("{dir} accepts nothing until it is opened again, since this failed: {}", .first.reason)]
     Failed {
         /// The directory.
         dir: PathBuf,
         /// The first failure.
-        reason: String,
+        first: FirstFailure,
     },
     /// A snapshot's file is not what its commit lists; it must not be copied.
     #[error(
@@ -192,6 +193,44 @@ pub enum Error {
     },
 }
 
+/// Why a copy or a log accepts nothing more.
+#[derive(Clone, Debug)]
+pub struct FirstFailure {
+    /// What failed first.
+    pub reason: String,
+    /// Whether a full disk was the reason.
+    pub disk_full: bool,
+}
+
+impl FirstFailure {
+    /// A failure that no full disk has caused.
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
+        FirstFailure { reason: reason.into(), disk_full: false }
+    }
+
+    /// The error of every call from now on.
+    pub(crate) fn error(&self, dir: &Path) -> Error {
+        Error::Failed { dir: dir.to_owned(), first: self.clone() }
+    }
+}
+
+impl From<&Error> for FirstFailure {
+    fn from(error: &Error) -> Self {
+        FirstFailure { reason: error.to_string(), disk_full: error.is_disk_full() }
+    }
+}
+
+impl Error {
+    /// Whether a full disk is what is wrong, also where it made a copy fail.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Error::DiskFull { .. } => true,
+            Error::Failed { first, .. } => first.disk_full,
+            _ => false,
+        }
+    }
+}
+
 /// For `map_err`: an I/O error with what was tried and where.
 pub(crate) fn io<'a>(
     what: &'static str,
@@ -217,13 +256,18 @@ pub(crate) fn index<'a>(
             {
                 Error::DiskFull { what, path }
             }
+            // Some errors of its threads are handed on as text alone.
+            error if error.to_string().contains(NO_SPACE) => Error::DiskFull { what, path },
             error => Error::Index { what, path, reason: error.to_string() },
         }
     }
 }
 
+/// As the system says it.
+const NO_SPACE: &str = "No space left on device";
+
 /// No room on the disk, or none that this user may take.
-fn means_full_disk(error: &std::io::Error) -> bool {
+pub fn means_full_disk(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
@@ -247,6 +291,7 @@ mod tests {
                 index("refresh", path)(
                     OpenWriteError::wrap_io_error(source(), path.to_owned()).into(),
                 ),
+                index("refresh", path)(TantivyError::InternalError(source().to_string())),
             ];
             for error in all {
                 assert_eq!(matches!(error, Error::DiskFull { .. }), full, "{error}");

@@ -73,7 +73,7 @@ pub(crate) fn len_of(path: &Path) -> Result<Option<u64>> {
 
 /// Removes a directory with all in it; nothing if it is not there.
 pub(crate) fn remove_dir(dir: &Path) -> Result<()> {
-    /// A handle dropped just now may have a merge that still writes there; it has no way to publish it.
+    /// A merge of a handle that was dropped just now may still write there; it can publish nothing any more.
     const ATTEMPTS: usize = 1000;
     for attempt in 1.. {
         match fs::remove_dir_all(dir) {

@@ -47,7 +47,8 @@ macro_rules! either {
 impl Incoming {
     /// Begins to receive `commit`, or goes on: files of the same name, length and hash that were received
     /// before are kept, whole or up to where they were checked, and so are those of an older copy in `dir`.
-    /// All that is kept is read and checked again. Waits a while for who has the copy open, as a search may that began
+    /// All that is kept is read and checked again. Waits a while if the copy is still open, for example by a search
+    /// that began
     /// before it was closed; then it fails with [`Error::InUse`].
     pub async fn begin(env: &Env, dir: &Path, commit: Commit) -> Result<Incoming> {
         if let Some(file) = commit.files.iter().find(|file| !safe_name(&file.name)) {

@@ -17,6 +17,7 @@ pub mod planted;
 mod record_log;
 mod requests;
 mod retention;
+pub mod sealed;
 mod segments;
 pub mod sent;
 mod shard;
@@ -33,15 +34,16 @@ pub use chunk::{Chunk, SyntheticChunk};
 pub use commit::{Commit, FileMeta};
 pub use contents::SearchView;
 pub use digest::{Digest, ListedDocument, document_hash};
-pub use error::{Error, Result};
+pub use error::{Error, FirstFailure, Result, means_full_disk};
 pub use incoming::Incoming;
 pub use operation::{OpKind, Operation, SyntheticBatch};
 pub use record_log::{Location, Record, RecordLog};
 pub use requests::{
-    Durability, GetResult, Opened, Options, Outcome, Rejection, ShardStats, WriteRequest,
+    Durability, GetResult, Opened, Options, Rejection, ShardStats, WriteOutcome, WriteRequest,
     WriteResult,
 };
 pub use segments::Segments;
 pub use shard::{Shard, committed, damage_largest_file, destroy, holds_anything};
 pub use snapshot::Snapshot;
 pub use synthetic::set_disk_free_bytes;
+pub use tantivy_storage::Aggregated;

@@ -1,7 +1,7 @@
 //! One operation on a shard: what the log holds, and what replicas and followers are sent.
 //!
-//! In the virtual world one operation may stand for a run of new documents, so that billions of them cost no more than
-//! the requests that brought them.
+//! In the virtual world one operation may stand for a batch of new documents, so that billions of them cost no
+//! more than the requests that brought them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,22 +39,22 @@ pub enum OpKind {
     /// Does nothing, but takes a place in the history.
     NoOp,
     /// Creates documents that exist only as a number. Each takes a place in the history. In the virtual world alone.
-    Run(SyntheticBatch),
+    SyntheticBatch(SyntheticBatch),
 }
 
-/// A run of documents that exist only as a number, or a part of it. The operation's id is that of the whole run, and its
-/// place that of the part's first document.
+/// A batch of documents that exist only as a number, or a part of it. The operation's id is that of the whole
+/// batch, and its place that of the part's first document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyntheticBatch {
-    /// Documents of the whole run.
+    /// Documents of the whole batch.
     documents: u64,
     /// Bytes of their sources.
     source_bytes: u64,
-    /// Which of them these are, by their numbers in the run.
+    /// Which of them these are, by their numbers in the batch.
     part: Range<u64>,
 }
 
-/// Why a run is refused.
+/// Why a batch is refused.
 pub(crate) const RUNS_ARE_VIRTUAL: &str =
     "documents that exist only as a number are of the virtual world; send documents";
 
@@ -62,7 +62,7 @@ pub(crate) const RUNS_ARE_VIRTUAL: &str =
 pub(crate) const GENERATED_ID_BYTES: u64 = 20;
 
 impl SyntheticBatch {
-    /// A whole run, of one document at least.
+    /// A whole batch, of one document at least.
     pub fn new(documents: u64, source_bytes: u64) -> Self {
         let documents = documents.max(1);
         SyntheticBatch { documents, source_bytes, part: 0..documents }
@@ -84,7 +84,7 @@ impl SyntheticBatch {
         self.part.end.saturating_sub(self.part.start)
     }
 
-    /// Bytes of their sources: those of the parts of a run add up to those of the run.
+    /// Bytes of their sources: those of the parts of a batch add up to those of the batch.
     pub fn source_bytes(&self) -> u64 {
         let before = |end: u64| {
             let share = u128::from(self.source_bytes) * u128::from(end);
@@ -93,8 +93,9 @@ impl SyntheticBatch {
         before(self.part.end) - before(self.part.start)
     }
 
-    /// The sum of what stands for the hashes of the documents: those of the parts add up to that of the run, too. A copy's
-    /// [`Digest`](crate::Digest) counts it.
+    /// The sum of numbers that stand for the hashes of the documents, as a copy's [`Digest`](crate::Digest) has it. The
+    /// sums
+    /// of the parts add up to that of the batch.
     pub fn hash(&self, id: &str) -> u64 {
         // The n-th document counts for a + n * b, of which the sum is known without going through all of them.
         let (a, b) = (document_hash(id, b"a"), document_hash(id, b"b"));
@@ -119,7 +120,7 @@ const INDEX_AUTO_ID: u8 = 2;
 const DELETE: u8 = 3;
 const NO_OP: u8 = 4;
 const RUN: u8 = 5;
-/// Of a run: its documents, their bytes, the part's first and the one after its last.
+/// Of a batch: its documents, their bytes, the part's first and the one after its last.
 const RUN_NUMBERS: usize = 4;
 /// kind, seq_no, version, length of the id.
 const FIXED_BYTES: usize = 1 + 8 + 8 + 4;
@@ -130,15 +131,16 @@ impl Operation {
         Operation { seq_no, version: 1, id: Arc::from(""), kind: OpKind::NoOp }
     }
 
-    /// The places that it takes in the history: one, or one for each document of a run.
+    /// The places that it takes in the history: one, or one for each document of a batch.
     pub fn places(&self) -> Range<u64> {
-        let count = if let OpKind::Run(run) = &self.kind { run.documents() } else { 1 };
+        let count =
+            if let OpKind::SyntheticBatch(batch) = &self.kind { batch.documents() } else { 1 };
         self.seq_no..self.seq_no.saturating_add(count)
     }
 
-    /// Whether it stands for a run of documents.
-    pub fn is_run(&self) -> bool {
-        matches!(self.kind, OpKind::Run(_))
+    /// Whether it stands for a batch of documents.
+    pub fn is_synthetic_batch(&self) -> bool {
+        matches!(self.kind, OpKind::SyntheticBatch(_))
     }
 
     /// The last of its places.
@@ -152,7 +154,7 @@ impl Operation {
         places.end - places.start
     }
 
-    /// What of it takes these places; none if nothing does.
+    /// The part of it with these sequence numbers; none if it has none of them.
     pub fn within(&self, places: &Range<u64>) -> Option<Operation> {
         let own = self.places();
         let (start, end) = (own.start.max(places.start), own.end.min(places.end));
@@ -160,9 +162,9 @@ impl Operation {
             return None;
         }
         let mut op = self.clone();
-        if let OpKind::Run(run) = &mut op.kind {
-            let first = run.part.start;
-            run.part = first + (start - own.start)..first + (end - own.start);
+        if let OpKind::SyntheticBatch(batch) = &mut op.kind {
+            let first = batch.part.start;
+            batch.part = first + (start - own.start)..first + (end - own.start);
             op.seq_no = start;
         }
         Some(op)
@@ -171,7 +173,7 @@ impl Operation {
     /// Bytes of the document's source; 0 where there is none.
     pub fn source_bytes(&self) -> u64 {
         match &self.kind {
-            OpKind::Run(run) => run.source_bytes(),
+            OpKind::SyntheticBatch(batch) => batch.source_bytes(),
             OpKind::Index { source, .. } => source.len() as u64,
             OpKind::Delete | OpKind::NoOp => 0,
         }
@@ -180,7 +182,7 @@ impl Operation {
     /// Bytes that the operation takes in the log and, about, in a message.
     pub fn encoded_bytes(&self) -> u64 {
         let (id_bytes, count) = match &self.kind {
-            OpKind::Run(run) => (GENERATED_ID_BYTES as usize, run.documents()),
+            OpKind::SyntheticBatch(batch) => (GENERATED_ID_BYTES as usize, batch.documents()),
             _ => (self.id.len(), 1),
         };
         crate::frame::framed_bytes(FIXED_BYTES + id_bytes) as u64 * count + self.source_bytes()
@@ -190,7 +192,7 @@ impl Operation {
     pub(crate) fn encode(&self, buffer: &mut Vec<u8>) {
         let numbers;
         let (kind, source): (u8, &[u8]) = match &self.kind {
-            OpKind::Run(SyntheticBatch { documents, source_bytes, part }) => {
+            OpKind::SyntheticBatch(SyntheticBatch { documents, source_bytes, part }) => {
                 let all = [*documents, *source_bytes, part.start, part.end];
                 numbers = all.map(u64::to_le_bytes).concat();
                 (RUN, &numbers)
@@ -229,7 +231,7 @@ impl Operation {
                 if !rest.is_empty() || start >= end || end > documents {
                     return None;
                 }
-                OpKind::Run(SyntheticBatch { documents, source_bytes, part: start..end })
+                OpKind::SyntheticBatch(SyntheticBatch { documents, source_bytes, part: start..end })
             }
             _ => return None,
         };
@@ -270,18 +272,18 @@ mod tests {
         }
     }
 
-    fn run(seq_no: u64, documents: u64, source_bytes: u64) -> Operation {
-        let kind = OpKind::Run(SyntheticBatch::new(documents, source_bytes));
+    fn batch(seq_no: u64, documents: u64, source_bytes: u64) -> Operation {
+        let kind = OpKind::SyntheticBatch(SyntheticBatch::new(documents, source_bytes));
         Operation { seq_no, version: 1, id: Arc::from("run-1"), kind }
     }
 
     #[test]
     fn the_parts_of_a_run_add_up_to_it() {
-        let whole = run(100, 1000, 12_345);
+        let whole = batch(100, 1000, 12_345);
         assert_eq!((whole.places(), whole.last_seq_no()), (100..1100, 1099));
         let hash = |op: &Operation| match &op.kind {
-            OpKind::Run(run) => run.hash(&op.id),
-            _ => unreachable!("it is a run"),
+            OpKind::SyntheticBatch(batch) => batch.hash(&op.id),
+            _ => unreachable!("it is a batch"),
         };
         let cuts = [0, 101, 102, 640, 1099, 2000];
         let parts: Vec<Operation> =

@@ -6,8 +6,8 @@ use world::Env;
 
 use crate::{Error, Result};
 
-/// How long to wait for the handle before, whose last work may still run on another thread. A process that was being
-/// started at that moment may hold its lock a little longer, too.
+/// How long to wait for the previous handle, whose last work may still run on another thread. A child process that was
+/// started at that moment may hold the lock a little longer, too.
 const IN_USE_PATIENCE: Duration = Duration::from_secs(5);
 const IN_USE_PAUSE: Duration = Duration::from_millis(20);
 

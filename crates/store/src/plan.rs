@@ -1,4 +1,4 @@
-//! What a batch of operations changes in the index: which are new, which replace, which come too late.
+//! What a batch of operations changes in the index: which are new, which replace documents, which are superseded.
 //!
 //! The newest operation on a document wins, by sequence number, in whatever order they arrive. Looking up
 //! what the index holds costs; generated ids mostly need none: an operation with one can only be superseded
@@ -55,7 +55,7 @@ impl Bounds {
             && Some(op.seq_no) > self.updates
     }
 
-    /// Whether the files that were opened hold a run. It lies in a range of them whole or not at all.
+    /// Whether the opened files hold a synthetic batch, which they hold whole or not at all.
     fn is_committed(&self, op: &Operation) -> bool {
         let holds = |range: &Range<u64>| range.contains(&op.seq_no);
         self.committed_above.iter().any(holds)
@@ -72,7 +72,7 @@ fn is_update(op: &Operation) -> bool {
     match op.kind {
         OpKind::Index { auto_id, .. } => !auto_id,
         OpKind::Delete => true,
-        OpKind::NoOp | OpKind::Run(_) => false,
+        OpKind::NoOp | OpKind::SyntheticBatch(_) => false,
     }
 }
 
@@ -80,7 +80,7 @@ fn is_update(op: &Operation) -> bool {
 pub(crate) fn lookups(ops: &[Operation], bounds: &Bounds, map: &VersionMap) -> Vec<Arc<str>> {
     let bounds = bounds.clone().with(ops);
     let needs = |op: &&Operation| {
-        !matches!(op.kind, OpKind::NoOp | OpKind::Run(_))
+        !matches!(op.kind, OpKind::NoOp | OpKind::SyntheticBatch(_))
             && !bounds.is_append(op)
             && map.get(&op.id).is_none()
     };
@@ -142,10 +142,10 @@ impl<'a> Planner<'a> {
     pub(crate) fn take(&mut self, at: usize, op: &Operation) {
         let source = match &op.kind {
             OpKind::NoOp => return,
-            OpKind::Run(run) => {
-                // Its documents are new by their nature: nothing but the files themselves can hold them.
+            OpKind::SyntheticBatch(batch) => {
+                // Its documents are always new, unless the opened files hold them.
                 if !self.bounds.is_committed(op) {
-                    self.plan.documents += run.documents() as i64;
+                    self.plan.documents += batch.documents() as i64;
                     self.plan.changes.push(Change { at, replaces: false });
                     self.plan.untracked = true;
                 }
@@ -235,11 +235,11 @@ mod tests {
 
     #[test]
     fn runs_are_applied_unless_the_files_hold_them() {
-        let run = |seq_no| {
-            let kind = OpKind::Run(crate::SyntheticBatch::new(10, 100));
-            Operation { seq_no, version: 1, id: Arc::from("run"), kind }
+        let batch = |seq_no| {
+            let kind = OpKind::SyntheticBatch(crate::SyntheticBatch::new(10, 100));
+            Operation { seq_no, version: 1, id: Arc::from("batch"), kind }
         };
-        let ops = [run(20), run(30)];
+        let ops = [batch(20), batch(30)];
         let map = VersionMap::default();
         let bounds = Bounds {
             committed: Some(39),

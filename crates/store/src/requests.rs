@@ -69,11 +69,11 @@ pub enum WriteRequest {
         id: Arc<str>,
     },
     /// Creates documents that exist only as a number. Refused but in the virtual world.
-    Run {
-        /// Names the run; no other has the same.
+    SyntheticBatch {
+        /// Names the batch; no other has the same.
         id: Arc<str>,
         /// The documents.
-        run: SyntheticBatch,
+        batch: SyntheticBatch,
     },
 }
 
@@ -83,20 +83,20 @@ impl WriteRequest {
         match self {
             WriteRequest::Index { id, .. }
             | WriteRequest::Delete { id }
-            | WriteRequest::Run { id, .. } => id,
+            | WriteRequest::SyntheticBatch { id, .. } => id,
         }
     }
 
     /// Whether it is of documents that exist only as a number.
-    pub fn is_run(&self) -> bool {
-        matches!(self, WriteRequest::Run { .. })
+    pub fn is_synthetic_batch(&self) -> bool {
+        matches!(self, WriteRequest::SyntheticBatch { .. })
     }
 }
 
 /// What a write did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum WriteOutcome {
     /// A new document.
     Created,
     /// Replaced one.
@@ -129,7 +129,7 @@ pub enum Rejection {
 }
 
 /// What became of one write: its operation, to be sent to the other copies, and its outcome.
-pub type WriteResult = std::result::Result<(Operation, Outcome), Rejection>;
+pub type WriteResult = std::result::Result<(Operation, WriteOutcome), Rejection>;
 
 /// A document.
 #[derive(Clone, Debug, PartialEq, Eq)]

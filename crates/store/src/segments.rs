@@ -1,4 +1,4 @@
-//! How many segments a synthesized copy has, and how large they are beside each other.
+//! How many segments a synthesized copy has, and their relative sizes.
 
 /// Segments, each `ratio` times as large as the one before.
 #[derive(Clone, Copy, Debug, PartialEq)]

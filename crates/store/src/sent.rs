@@ -1,6 +1,7 @@
 //! Operations as they are sent to another node: their heads, then all their sources in one buffer.
 //!
-//! So whoever takes them in allocates once for all sources, and each operation has a part of that. A field takes this form
+//! So the receiver allocates once for all sources, and each operation has a slice of that buffer. A field takes this
+//! form
 //! with `#[serde(with = "store::sent")]`.
 
 use std::sync::Arc;
@@ -27,7 +28,7 @@ enum HeadKind {
     Index(usize, bool),
     Delete,
     NoOp,
-    Run(SyntheticBatch),
+    SyntheticBatch(SyntheticBatch),
 }
 
 /// Writes operations in this form.
@@ -58,7 +59,7 @@ pub fn deserialize<'de, D: Deserializer<'de>, T: From<Vec<Operation>>>(
             }
             HeadKind::Delete => OpKind::Delete,
             HeadKind::NoOp => OpKind::NoOp,
-            HeadKind::Run(run) => OpKind::Run(run),
+            HeadKind::SyntheticBatch(batch) => OpKind::SyntheticBatch(batch),
         };
         ops.push(Operation { seq_no, version, id: Arc::from(id), kind });
     }
@@ -71,7 +72,7 @@ pub fn deserialize<'de, D: Deserializer<'de>, T: From<Vec<Operation>>>(
 fn source_of(op: &Operation) -> &[u8] {
     match &op.kind {
         OpKind::Index { source, .. } => source,
-        OpKind::Delete | OpKind::NoOp | OpKind::Run(_) => &[],
+        OpKind::Delete | OpKind::NoOp | OpKind::SyntheticBatch(_) => &[],
     }
 }
 
@@ -80,7 +81,7 @@ fn head_of(op: &Operation) -> Head<'_> {
         OpKind::Index { source, auto_id } => HeadKind::Index(source.len(), *auto_id),
         OpKind::Delete => HeadKind::Delete,
         OpKind::NoOp => HeadKind::NoOp,
-        OpKind::Run(run) => HeadKind::Run(run.clone()),
+        OpKind::SyntheticBatch(batch) => HeadKind::SyntheticBatch(batch.clone()),
     };
     Head { seq_no: op.seq_no, version: op.version, id: &op.id, kind }
 }
@@ -100,7 +101,7 @@ mod tests {
         let kinds = [
             index(b"{\"n\":1}", true),
             OpKind::Delete,
-            OpKind::Run(SyntheticBatch::new(7, 700)),
+            OpKind::SyntheticBatch(SyntheticBatch::new(7, 700)),
             index(b"{}", false),
             OpKind::NoOp,
             index(b"", false),

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use world::Env;
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::FirstFailure;
 
 /// Runs `work` as a task of its own and waits for it.
 pub(crate) async fn to_its_end<T: 'static>(
@@ -19,8 +20,5 @@ pub(crate) async fn to_its_end<T: 'static>(
         let _ = tell.send(work.await);
     };
     env.spawn(name, task).detach();
-    told.await.unwrap_or_else(|_| {
-        let reason = "its node is going down".to_owned();
-        Err(Error::Failed { dir: dir.to_owned(), reason })
-    })
+    told.await.unwrap_or_else(|_| Err(FirstFailure::new("its node is going down").error(dir)))
 }

@@ -1,5 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+pub mod bench;
+pub mod fuzz;
+pub mod generated;
+pub mod night;
 mod small_disk;
 pub mod tools;
 

@@ -1,7 +1,7 @@
 //! What a test may need of the machine, and how it is had. `.ci/run` installs all of it.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::SmallDisk;
@@ -31,14 +31,19 @@ pub static CHROMIUM: Tool = Tool {
 
 /// A JVM for OpenSearch 1 and 2, Elasticsearch 7 and Couchbase's client.
 pub static JAVA: Tool = Tool {
-    look: || has_java(11),
-    missing: "Java is not installed",
+    look: || java_version("java") >= 11,
+    missing: "there is no Java 11 or newer on the path",
     remedy: "apt install openjdk-17-jre-headless",
 };
 
-/// A JVM for OpenSearch 3.
+/// A JVM for OpenSearch 3. One beside that on the path is enough.
 pub static JAVA_21: Tool = Tool {
-    look: || has_java(21),
+    look: || {
+        let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten();
+        let newest = installed.map(|entry| java_version(entry.path().join("bin/java"))).max();
+        let on_path = java_version("java");
+        on_path >= 21 || on_path > 0 && newest >= Some(21)
+    },
     missing: "there is no Java 21 or newer on the path or in /usr/lib/jvm",
     remedy: "apt install openjdk-21-jre-headless",
 };
@@ -80,6 +85,13 @@ pub static COUCHBASE_PY: Tool = Tool {
     look: || runs(&python(), &["-c", "import couchbase"]),
     missing: "python3 has no couchbase",
     remedy: "pip install couchbase, and name that Python in NARROWS_PYTHON",
+};
+
+/// A terminal for a program that wants one.
+pub static SCRIPT: Tool = Tool {
+    look: || runs("script", &["--version"]),
+    missing: "script is not installed",
+    remedy: "apt install bsdutils",
 };
 
 /// The right to mount a file system.
@@ -138,16 +150,10 @@ fn said_by(program: impl AsRef<OsStr>, arguments: &[&str]) -> String {
     output.map_or_else(|_| String::new(), |output| text(&output.stdout) + &text(&output.stderr))
 }
 
-fn has_java(oldest: u32) -> bool {
-    let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten();
-    let installed = installed.map(|entry| entry.path().join("bin/java"));
-    std::iter::once(PathBuf::from("java")).chain(installed).any(|java| {
-        let said = said_by(java, &["-version"]);
-        // The first line is `openjdk version "17.0.15" 2025-04-15`.
-        let version = said
-            .split('"')
-            .nth(1)
-            .and_then(|version| version.split(['.', '-']).next()?.parse().ok());
-        version.is_some_and(|version: u32| version >= oldest)
-    })
+/// The major version of a Java; 0 where there is none.
+fn java_version(java: impl AsRef<OsStr>) -> u32 {
+    let said = said_by(java, &["-version"]);
+    // The first line is `openjdk version "17.0.15" 2025-04-15`.
+    let version = said.split('"').nth(1).and_then(|version| version.split(['.', '-']).next());
+    version.and_then(|version| version.parse().ok()).unwrap_or(0)
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
+use testbed::bench::Table;
 use world::{Connection, Env, Frame, Message, Work};
 
 struct Sized(u64);
@@ -22,7 +23,14 @@ impl Message for Sized {
     }
 }
 
+const TABLE: Table = Table {
+    page: "virtual_recovery",
+    name: "events",
+    columns: &["without an engine", "events, M", "core s", "M events/s of a core"],
+};
+
 fn main() {
+    TABLE.begin();
     measure("timers: 1000 tasks sleep", async |env| {
         let tasks: Vec<_> = (0..1000)
             .map(|number| {
@@ -48,7 +56,12 @@ fn measure<F: Future<Output = ()> + 'static>(what: &str, body: impl FnOnce(Env) 
     let ((), trace) = world::virtual_world::run_traced(1, body).expect("it ends");
     let took_s = core_seconds() - began_s;
     let events_m = trace.events as f64 / 1e6;
-    println!("{what}: {events_m:.2} M events in {took_s:.2} s, {:.2} M/s", events_m / took_s);
+    TABLE.row(&[
+        what.to_owned(),
+        format!("{events_m:.2}"),
+        format!("{took_s:.2}"),
+        format!("{:.2}", events_m / took_s),
+    ]);
 }
 
 /// Seconds of a core that this process has had: other programs do not count.

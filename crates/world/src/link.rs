@@ -37,6 +37,22 @@ impl Link {
         }
     }
 
+    /// Has it carry no more connections than so many at once; others wait until one of them has closed. The virtual world
+    /// has no handles that could run out, and so no bound.
+    pub fn bound_connections(&self, max: usize) {
+        if let LinkArm::Real(emulator) = &self.0 {
+            emulator.bound_connections(max);
+        }
+    }
+
+    /// The connections that it carries, where it can be bounded.
+    pub fn connections(&self) -> Option<usize> {
+        match &self.0 {
+            LinkArm::Real(emulator) => Some(emulator.connections()),
+            LinkArm::Virtual(_) => None,
+        }
+    }
+
     /// Changes round trip, rate, window and queue for what comes from now on, and TCP for new connections.
     ///
     /// # Errors

@@ -5,4 +5,4 @@ mod thread;
 
 pub(crate) use sites::SiteLink;
 
-pub use thread::{LinkThread, measure_ceiling, standalone_link};
+pub use thread::{LinkThread, measure_ceiling};

@@ -1,12 +1,11 @@
 //! The link on a thread of its own, so that the load generator does not slow it.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use record::units::{show_bytes, show_rate};
 use tokio::sync::mpsc as channel;
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
@@ -171,69 +170,9 @@ fn receive_all(sink: &TcpListener) -> io::Result<u64> {
     Ok((bytes as f64 / seconds) as u64)
 }
 
-/// `narrows link`: a link in the foreground until Ctrl-C, with a line of figures each second on standard
-/// error. Loopback only, unless `allow_remote`.
-pub fn standalone_link(
-    listen: &str,
-    to: &str,
-    config: LinkConfig,
-    allow_remote: bool,
-) -> Result<(), Error> {
-    let loopback = listen.parse::<SocketAddr>().is_ok_and(|a| is_loopback(a.ip()))
-        || listen.starts_with("localhost:");
-    if !allow_remote && !loopback {
-        return Err(Error::NotLoopback { address: listen.to_owned() });
-    }
-    world::real_world::run(0, async |env| {
-        let link = Link::open(&env, config);
-        let address = link.route_from(listen, to).await.map_err(Error::Link)?;
-        println!("{address} leads to {to}");
-        eprintln!("Ctrl-C ends it");
-        tokio::select! {
-            biased;
-            _ = tokio::signal::ctrl_c() => Ok(()),
-            () = print_stats(&env, &link) => Ok(()),
-        }
-    })
-}
-
-fn is_loopback(ip: IpAddr) -> bool {
-    ip.is_loopback()
-}
-
-async fn print_stats(env: &Env, link: &Link) {
-    let mut before = (LinkStats::default(), LinkStats::default());
-    loop {
-        env.sleep(Duration::from_secs(1)).await;
-        let now = (link.stats(Direction::Out), link.stats(Direction::Back));
-        if now != before {
-            let line = |name: &str, now: LinkStats, before: LinkStats| {
-                let busy = now.busy.saturating_sub(before.busy).as_secs_f64() * 100.0;
-                let rate = show_rate((now.bytes - before.bytes) as f64);
-                format!(
-                    "{name} {rate}, busy {:.0} %, {} in all",
-                    busy.min(100.0),
-                    show_bytes(now.bytes)
-                )
-            };
-            eprintln!("{}; {}", line("out", now.0, before.0), line("back", now.1, before.1));
-        }
-        before = now;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_loopback_is_listened_on_unasked() {
-        let config = LinkConfig::default();
-        for address in ["0.0.0.0:0", "192.0.2.1:9", "example.org:1", ":9200"] {
-            let refused = standalone_link(address, "127.0.0.1:1", config.clone(), false);
-            assert!(matches!(refused, Err(Error::NotLoopback { .. })), "{address}");
-        }
-    }
 
     #[test]
     fn the_ceiling_is_measured() {

@@ -184,11 +184,22 @@ impl<P: RunningNode, C> Nodes<P, C> {
 
     /// The first node that has ended by itself, as the error that it is.
     pub(crate) async fn failed(&mut self) -> Option<Error> {
+        Some(self.first_failed().await?.1)
+    }
+
+    /// As [`Nodes::failed`], with its name; from now on it is down.
+    pub(crate) async fn take_failed(&mut self) -> Option<(String, Error)> {
+        let (node, error) = self.first_failed().await?;
+        node.running = None;
+        Some((node.handle.name.clone(), error))
+    }
+
+    async fn first_failed(&mut self) -> Option<(&mut StartedNode<P, C>, Error)> {
         for node in &mut self.list {
             if let Some(running) = &mut node.running
                 && let Some(error) = running.failure().await
             {
-                return Some(error);
+                return Some((node, error));
             }
         }
         None

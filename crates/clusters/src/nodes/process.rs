@@ -306,6 +306,7 @@ mod tests {
             transport: "127.0.0.1:0".to_owned(),
             http: "127.0.0.1:0".to_owned(),
             credentials: None,
+            allowed_hosts: Vec::new(),
             data: "/nowhere".into(),
             settings: Default::default(),
             rotation_seed: None,

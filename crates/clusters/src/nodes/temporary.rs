@@ -18,6 +18,8 @@ const PREFIX: &str = "narrows-";
 const MARKER: &str = "narrows-temporary";
 /// What stands in it.
 const TEXT: &str = "Made by narrows for one run, which removes this directory at its end.\n";
+/// With less room, nodes would fail in words of their own.
+const FREE_BYTES_MIN: u64 = 16 << 20;
 /// How long the last process waits for the lock of a runner that is just being killed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -32,8 +34,14 @@ impl TemporaryDir {
     /// A fresh directory where the system keeps temporary ones.
     pub(crate) fn make() -> Result<TemporaryDir, Error> {
         let above = std::env::temp_dir();
-        let io = |source| Error::Io { what: "make a directory in", path: above.clone(), source };
+        let io = |source: io::Error| match source.kind() {
+            io::ErrorKind::StorageFull => Error::NoRoom { path: above.clone() },
+            _ => Error::Io { what: "make a directory in", path: above.clone(), source },
+        };
         sweep(&above);
+        if free_bytes(&above).is_some_and(|free| free < FREE_BYTES_MIN) {
+            return Err(Error::NoRoom { path: above });
+        }
         let dir = tempfile::Builder::new().prefix(PREFIX).tempdir().map_err(io)?;
         let marker = make_marker(dir.path()).map_err(io)?;
         Ok(TemporaryDir { dir, _marker: marker })
@@ -42,6 +50,12 @@ impl TemporaryDir {
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
+}
+
+/// What others than the superuser may still write there; none where the system does not tell.
+fn free_bytes(dir: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(dir).ok()?;
+    Some(stat.f_bavail * stat.f_frsize)
 }
 
 fn make_marker(dir: &Path) -> io::Result<File> {

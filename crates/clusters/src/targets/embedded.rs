@@ -25,7 +25,7 @@ use crate::topology::{NodeHandle, TopologySpec};
 use crate::{Credentials, Error};
 
 /// How far transport ports lie above the HTTP ports.
-const TRANSPORT_ABOVE: u16 = 100;
+pub const TRANSPORT_ABOVE: u16 = 100;
 /// Pauses before a restarted node tries again to listen where it listened before: other processes are given
 /// such ports for a connection, often a short one.
 const TAKEN_PAUSES_MS: [u64; 6] = [50, 100, 200, 500, 1000, 2000];
@@ -37,6 +37,7 @@ pub struct EmbeddedClusters {
     port: Option<u16>,
     http_ip: IpAddr,
     credentials: Option<BasicAuth>,
+    allowed_hosts: Vec<String>,
     data: Option<PathBuf>,
     nodes: Nodes<NodeProcess, NodeConfig>,
     link: Option<SiteLink>,
@@ -56,6 +57,7 @@ impl EmbeddedClusters {
             port: None,
             http_ip: Ipv4Addr::LOCALHOST.into(),
             credentials: None,
+            allowed_hosts: Vec::new(),
             data: None,
             nodes: Nodes::new(Self::NAME, RestClient::new(env)),
             link: None,
@@ -93,6 +95,22 @@ impl EmbeddedClusters {
         Ok(self)
     }
 
+    /// Has the nodes answer where they are asked by these names, too.
+    pub fn with_allowed_hosts(mut self, names: &[String]) -> Self {
+        self.allowed_hosts = names.to_vec();
+        self
+    }
+
+    /// The first node that has ended by itself, and the error that its end is; from then on it is down.
+    pub async fn take_failed(&mut self) -> Option<(String, Error)> {
+        self.nodes.take_failed().await
+    }
+
+    /// Starts a node that is down, on its data and at its addresses.
+    pub async fn restart(&mut self, node: &str) -> Result<(), Error> {
+        StartedHere::restart(self, node).await
+    }
+
     /// Keeps the nodes' data in `dir`. Without this it is in a temporary directory, which is removed at the end.
     pub fn with_data(mut self, dir: &Path) -> Self {
         self.data = Some(dir.to_owned());
@@ -111,7 +129,8 @@ impl EmbeddedClusters {
 
     async fn start_process(&self, config: &NodeConfig) -> Result<(NodeProcess, NodeReady), Error> {
         let temporary = self.own_data.as_ref().map(|dir| dir.path().to_owned());
-        let config = NodeConfig { credentials: self.credentials.clone(), ..config.clone() };
+        let (credentials, allowed_hosts) = (self.credentials.clone(), self.allowed_hosts.clone());
+        let config = NodeConfig { credentials, allowed_hosts, ..config.clone() };
         let start = NodeStart { config, temporary };
         NodeProcess::start(&self.env, &self.program, &start, &self.nodes.ends).await
     }

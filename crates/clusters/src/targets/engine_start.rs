@@ -1,5 +1,6 @@
 //! How clusters of the embedded engine are started, in either world.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use engine::NodeConfig;
@@ -69,11 +70,21 @@ async fn start_cluster<T: EngineClusters>(
         } else {
             target.route(site, &handle.transport).await?
         };
-        (config.transport, config.http) = (handle.transport.clone(), handle.http.clone());
+        config.transport = handle.transport.clone();
+        config.http = listens_again(&config.http, &handle.http);
         let (site, running) = (site.to_owned(), Some(running));
         target.nodes_mut().add(StartedNode { site, handle, through_link, config, running });
     }
     target.wait_for_nodes(&sites[0].name, nodes).await
+}
+
+/// Where a node listens that is started again: a port that it was given is its own from now on. One that listens on all
+/// addresses is asked by one of them, and keeps them all.
+fn listens_again(listened: &str, asked: &str) -> String {
+    match (listened.parse::<SocketAddr>(), asked.parse::<SocketAddr>()) {
+        (Ok(listened), Ok(asked)) => SocketAddr::new(listened.ip(), asked.port()).to_string(),
+        _ => asked.to_owned(),
+    }
 }
 
 /// What each node is started with, and its site. Who the manager is comes later: it is known when the first has started.
@@ -96,6 +107,7 @@ fn configs<'a, T: EngineClusters>(
             transport,
             http,
             credentials: None,
+            allowed_hosts: Vec::new(),
             publish: None,
             data,
             settings: site.settings.clone(),
@@ -104,4 +116,16 @@ fn configs<'a, T: EngineClusters>(
         Ok((site.name.as_str(), config))
     };
     nodes.enumerate().map(config).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_listens_again_where_it_listened_before() {
+        assert_eq!(listens_again("0.0.0.0:0", "127.0.0.1:9201"), "0.0.0.0:9201");
+        assert_eq!(listens_again("127.0.0.1:0", "127.0.0.1:9201"), "127.0.0.1:9201");
+        assert_eq!(listens_again("leader-0:9200", "leader-0:9200"), "leader-0:9200");
+    }
 }

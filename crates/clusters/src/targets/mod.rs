@@ -18,7 +18,7 @@ mod started;
 
 use std::path::PathBuf;
 
-pub use embedded::EmbeddedClusters;
+pub use embedded::{EmbeddedClusters, TRANSPORT_ABOVE};
 pub use live::LiveClusters;
 pub use opensearch::{DEFAULT_HEAP, OpenSearchClusters, Release};
 pub use simulated::VirtualClusters;

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use engine::transport::Failure;
 use engine::{Node, NodeConfig, Segments};
 use futures_util::future::try_join_all;
-use world::model::{CoreCosts, Disk, Host, split_mix};
+use record::random::split_mix;
+use world::model::{CoreCosts, Disk, Host};
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
 use super::engine_start::{self, EngineClusters, Place};

@@ -170,7 +170,7 @@ impl Table {
 mod tests {
     use std::cell::Cell;
 
-    use world::model::split_mix;
+    use record::random::split_mix;
 
     use super::*;
     use crate::bucket::item::{ItemData, ItemKind};

@@ -38,7 +38,7 @@ pub struct DrainSettings {
 pub struct Drain {
     env: Env,
     began: Time,
-    reports: mpsc::UnboundedReceiver<Told>,
+    reports: mpsc::UnboundedReceiver<ConnectionEvent>,
     connections: Vec<Draining>,
     ended: usize,
     ends: BTreeMap<u16, String>,
@@ -56,7 +56,7 @@ struct Draining {
 }
 
 /// What a connection reports.
-enum Told {
+enum ConnectionEvent {
     /// The stream of a vbucket ended before all was sent.
     Ended(u16, String),
     /// All its streams have ended, or it broke.
@@ -126,8 +126,8 @@ impl Drain {
         while self.ended < self.connections.len() {
             match self.reports.recv().await {
                 None => return Ok(()),
-                Some(Told::Ended(vb, why)) => drop(self.ends.insert(vb, why)),
-                Some(Told::Done(place, at, failure)) => {
+                Some(ConnectionEvent::Ended(vb, why)) => drop(self.ends.insert(vb, why)),
+                Some(ConnectionEvent::Done(place, at, failure)) => {
                     self.ended += 1;
                     if let Some(connection) = self.connections.get_mut(place) {
                         connection.ended = Some(at);
@@ -199,7 +199,12 @@ async fn open(
     Ok(follower)
 }
 
-async fn drain(env: Env, place: usize, mut follower: Follower, told: mpsc::UnboundedSender<Told>) {
+async fn drain(
+    env: Env,
+    place: usize,
+    mut follower: Follower,
+    told: mpsc::UnboundedSender<ConnectionEvent>,
+) {
     let mut failure = None;
     loop {
         let event = match follower.event() {
@@ -221,7 +226,7 @@ async fn drain(env: Env, place: usize, mut follower: Follower, told: mpsc::Unbou
             _ => continue,
         };
         // The drain may have been dropped.
-        let _ = told.send(Told::Ended(ended.0, ended.1));
+        let _ = told.send(ConnectionEvent::Ended(ended.0, ended.1));
     }
-    let _ = told.send(Told::Done(place, env.now(), failure));
+    let _ = told.send(ConnectionEvent::Done(place, env.now(), failure));
 }

@@ -142,6 +142,29 @@ fn wire(packet: &Packet) -> Vec<u8> {
     out.to_vec()
 }
 
+/// Frames of every kind, changed at random.
+#[test]
+fn frames() {
+    use testbed::fuzz::{self, Budget};
+
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let samples: Vec<Vec<u8>> = (0..60)
+        .map(|_| {
+            let request = proptest::strategy::Strategy::new_tree(&request(), &mut runner).unwrap();
+            wire(&proptest::strategy::ValueTree::current(&request).packet())
+        })
+        .collect();
+    let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+    fuzz::search("DCP frames", &samples, 50_000, Budget::default(), |bytes| {
+        body::decode(bytes);
+        let mut answer = bytes.to_vec();
+        if let Some(magic) = answer.first_mut() {
+            *magic = 0x81;
+            body::decode(&answer);
+        }
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 

@@ -1,7 +1,7 @@
 //! A process is killed while it writes: every sequence number that it said to be persisted is there.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -10,20 +10,18 @@ use dcp::bucket::{Bucket, BucketSettings, Condition};
 use dcp::codec::Write;
 use world::Env;
 
+/// The test below runs itself again with this variable: that process writes, and is killed.
 const DIR: &str = "NARROWS_TEST_BUCKET";
 const VBUCKETS: u16 = 8;
 
-async fn open(env: &Env, dir: &std::path::Path) -> Bucket {
+async fn open(env: &Env, dir: &Path) -> Bucket {
     Bucket::open(env, BucketSettings::new("example", VBUCKETS, 256 << 20), dir).await.unwrap()
 }
 
 /// Writes until it is killed; says on its output what is persisted.
-#[test]
-#[ignore = "the child of the test below"]
-fn child() {
-    let Some(dir) = std::env::var_os(DIR).map(PathBuf::from) else { return };
+fn write_until_killed(dir: &Path) {
     world::real_world::run(1, async |env| {
-        let bucket = open(&env, &dir).await;
+        let bucket = open(&env, dir).await;
         for n in 0u64.. {
             let vb = (n % u64::from(VBUCKETS)) as u16;
             let (key, value) = (format!("key{}", n % 1000), format!("{n}"));
@@ -40,10 +38,13 @@ fn child() {
 
 #[test]
 fn a_persisted_sequence_number_survives_kill_9() {
+    if let Some(dir) = std::env::var_os(DIR) {
+        return write_until_killed(Path::new(&dir));
+    }
     let dir = tempfile::tempdir().unwrap();
     for round in 0..4 {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "crash::child", "--nocapture"])
+            .args(["--exact", "crash::a_persisted_sequence_number_survives_kill_9", "--nocapture"])
             .env(DIR, dir.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

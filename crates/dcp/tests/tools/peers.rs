@@ -1,5 +1,4 @@
-//! Independent clients against our server, and our consumer against a producer on somebody else's codec. Where a tool is
-//! not there a test says so and passes; with `NARROWS_REQUIRE_PEERS=1` a missing one is a failure.
+//! Independent clients against our server, and our consumer against a producer on somebody else's codec.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,58 +13,43 @@ use dcp::bucket::{Bucket, Condition};
 use dcp::client::{Client, ClientOptions};
 use dcp::codec::{VbucketState, Write};
 use dcp::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, Sink};
+use testbed::CannotRun;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use world::Env;
 
 const VBUCKETS: u16 = 16;
 
-/// Passes without the tool, unless it is required.
-fn skip(reason: &str) {
-    let required = std::env::var("NARROWS_REQUIRE_PEERS").is_ok_and(|value| value == "1");
-    assert!(!required, "NARROWS_REQUIRE_PEERS is set, and {reason}");
-    eprintln!("skipped: {reason}");
+/// Runs a command that fetches what others publish.
+fn fetch(command: &mut Command, what: &str) -> Result<(), CannotRun> {
+    let done = command.stdin(Stdio::null()).output().unwrap();
+    if done.status.success() {
+        return Ok(());
+    }
+    let said = [done.stdout, done.stderr].concat();
+    Err(CannotRun(format!("{what}: {}", String::from_utf8_lossy(&said))))
 }
 
-/// The Go program, built once; the reason where it cannot be.
-fn go_peer() -> Result<&'static Path, &'static str> {
-    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let build = || {
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dcp-peers");
+/// The Go program, built once.
+fn go_peer() -> Result<PathBuf, CannotRun> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dcp-peers");
+    if BUILT.get().is_none() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/go");
         let mut go = Command::new("go");
         go.arg("build").arg("-o").arg(&out).arg(".").current_dir(source);
-        match go.output() {
-            Ok(done) if done.status.success() => Ok(out),
-            Ok(done) => Err(format!(
-                "the Go program cannot be built: {}",
-                String::from_utf8_lossy(&done.stderr)
-            )),
-            Err(error) => Err(format!("go cannot be run: {error}")),
-        }
-    };
-    BUILT.get_or_init(build).as_deref().map_err(String::as_str)
+        fetch(&mut go, "go does not build Couchbase's clients")?;
+    }
+    Ok(BUILT.get_or_init(|| out).clone())
 }
 
-/// The class path of Couchbase's Java client, fetched once; the reason where it cannot be.
-fn java_class_path() -> Result<&'static str, &'static str> {
-    static FETCHED: OnceLock<Result<String, String>> = OnceLock::new();
-    let fetch = || {
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dcp-client.classpath");
-        let mut maven = Command::new("mvn");
-        maven.args(["-q", "-B", "dependency:build-classpath", "-f"]).arg(java_source("pom.xml"));
-        maven.arg(format!("-Dmdep.outputFile={}", out.display())).stdin(Stdio::null());
-        match maven.output() {
-            Ok(done) if done.status.success() => {
-                std::fs::read_to_string(&out).map_err(|error| format!("{}: {error}", out.display()))
-            }
-            Ok(done) => {
-                let said = String::from_utf8_lossy(&done.stdout).into_owned();
-                Err(format!("mvn does not fetch the Java client: {said}"))
-            }
-            Err(error) => Err(format!("mvn cannot be run: {error}")),
-        }
-    };
-    FETCHED.get_or_init(fetch).as_deref().map_err(String::as_str)
+/// The class path of Couchbase's Java client.
+fn java_class_path() -> Result<String, CannotRun> {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dcp-client.classpath");
+    let mut maven = Command::new("mvn");
+    maven.args(["-q", "-B", "dependency:build-classpath", "-f"]).arg(java_source("pom.xml"));
+    maven.arg(format!("-Dmdep.outputFile={}", out.display()));
+    fetch(&mut maven, "mvn does not fetch Couchbase's Java client")?;
+    Ok(std::fs::read_to_string(out).unwrap())
 }
 
 fn java_source(name: &str) -> PathBuf {
@@ -170,55 +154,44 @@ async fn run_peer(env: &Env, program: &Path, args: &[&str]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-fn stream_through(mode: &str) {
-    let program = match go_peer() {
-        Ok(program) => program,
-        Err(reason) => return skip(reason),
-    };
+fn stream_through(mode: &str) -> Result<(), CannotRun> {
+    let program = go_peer()?;
     world::real_world::run(7, async |env| {
         let bench = filled(&env).await;
-        let seen = run_peer(&env, program, &[mode, bench.server.address(), "example"]).await;
+        let seen = run_peer(&env, &program, &[mode, bench.server.address(), "example"]).await;
         check_seen(&bench.bucket, &seen).await;
     });
+    Ok(())
 }
 
-#[test]
-fn gocbcore_streams_everything() {
-    stream_through("gocbcore");
+pub fn gocbcore_streams_everything() -> Result<(), CannotRun> {
+    stream_through("gocbcore")
 }
 
-#[test]
-fn gomemcached_streams_everything() {
-    stream_through("gomemcached");
+pub fn gomemcached_streams_everything() -> Result<(), CannotRun> {
+    stream_through("gomemcached")
 }
 
 /// Couchbase's own Java client: SCRAM, the manifest that is refused, sequence numbers, streams, a window.
-#[test]
-fn couchbases_java_client_streams_everything() {
-    let class_path = match java_class_path() {
-        Ok(class_path) => class_path,
-        Err(reason) => return skip(reason),
-    };
+pub fn couchbases_java_client_streams_everything() -> Result<(), CannotRun> {
+    let class_path = java_class_path()?;
     world::real_world::run(7, async |env| {
         let bench = filled(&env).await;
         let source = java_source("Streams.java");
         let address = bench.server.address();
-        let args = ["-cp", class_path, source.to_str().unwrap(), address, "example"];
+        let args = ["-cp", &class_path, source.to_str().unwrap(), address, "example"];
         let seen = run_peer(&env, Path::new("java"), &args).await;
         check_seen(&bench.bucket, &seen).await;
     });
+    Ok(())
 }
 
 /// Our consumer reads what a producer on gomemcached's codec writes, which stops wherever its window is full.
-#[test]
-fn our_consumer_reads_a_producer_on_another_codec() {
-    let program = match go_peer() {
-        Ok(program) => program,
-        Err(reason) => return skip(reason),
-    };
+pub fn our_consumer_reads_a_producer_on_another_codec() -> Result<(), CannotRun> {
+    let program = go_peer()?;
     world::real_world::run(7, async |env| {
         for kind in [ConsumerKind::Mainstream, ConsumerKind::Batching, ConsumerKind::Fast] {
-            let mut command = tokio::process::Command::new(program);
+            let mut command = tokio::process::Command::new(&program);
             command.args(["producer", "4", "2000"]).stdout(Stdio::piped()).kill_on_drop(true);
             let mut child = command.spawn().unwrap();
             let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -279,22 +252,17 @@ fn our_consumer_reads_a_producer_on_another_codec() {
             assert!(child.wait().await.unwrap().success());
         }
     });
+    Ok(())
 }
 
 /// The couchbase package from PyPI: it finds vbuckets by the configuration, and wants errors as it knows them.
-#[test]
-fn pythons_couchbase_writes_reads_and_deletes() {
-    let python = std::env::var_os("COUCHBASE_PYTHON").unwrap_or("python3".into());
-    let import = Command::new(&python).args(["-c", "import couchbase"]).output();
-    if !import.is_ok_and(|done| done.status.success()) {
-        return skip(&format!("{} has no package couchbase", python.display()));
-    }
+pub fn pythons_couchbase_writes_reads_and_deletes() {
     world::real_world::run(7, async |env| {
         let bench = Bench::start(&env, settings(64, 64 << 20)).await;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/python/documents.py");
         let script = script.to_str().unwrap();
         let args = [script, bench.server.address(), "example", "200"];
-        let said = run_peer(&env, Path::new(&python), &args).await;
+        let said = run_peer(&env, Path::new(&testbed::tools::python()), &args).await;
         assert_eq!(said.trim(), "done");
         assert_eq!(bench.bucket.documents(), 100);
         let vb = dcp::bucket::vbucket_of(b"python1", 64);
@@ -303,11 +271,7 @@ fn pythons_couchbase_writes_reads_and_deletes() {
 }
 
 /// Wireshark's dissector reads all that goes over a connection: authentication, documents, streams, refusals.
-#[test]
-fn tshark_finds_nothing_malformed() {
-    if let Err(error) = Command::new("tshark").arg("--version").output() {
-        return skip(&format!("tshark cannot be run: {error}"));
-    }
+pub fn tshark_finds_nothing_malformed() {
     world::real_world::run(7, async |env| {
         let bench = Bench::start(&env, settings(4, 64 << 20)).await;
         bench.fill(0..200, 60).await;

@@ -10,18 +10,18 @@ use world::Time;
 
 use crate::shard::{LocalShard, ShardKey};
 
-/// Without a write or a search for this long there is nothing left to refresh or to commit. Longer than searches keep
-/// a copy refreshed.
+/// A copy that was not written or searched for this long has nothing left to refresh or to commit. Longer than a search
+/// keeps a copy refreshed.
 pub(crate) const QUIET_AFTER: Duration = Duration::from_secs(60);
 
 /// Which copies are in use.
 pub(crate) struct Activity {
-    /// When a copy here was last written or searched, or the state changed; told to who rests until then.
+    /// When a copy here was last written or searched, or the state changed.
     pub(crate) used_at: Cell<Time>,
     pub(crate) used: Notify,
-    /// Copies that were written or searched lately: the others rest.
+    /// Copies that were written or searched lately; the maintenance skips the others.
     pub(crate) in_use: RefCell<BTreeMap<ShardKey, Rc<LocalShard>>>,
-    /// Something may be due to copies that rest, too: their settings may have changed, or one has a new lease.
+    /// Whether the maintenance must also look at idle copies: their settings may have changed, or one has a new lease.
     pub(crate) all_are_due: Cell<bool>,
 }
 

@@ -22,8 +22,9 @@ impl fmt::Debug for BasicAuth {
 }
 
 impl BasicAuth {
-    /// Credentials. Refuses what RFC 7617 cannot carry, and what guards nothing: an empty user or password,
-    /// a user with a colon, control characters.
+    /// Credentials. Refuses an empty user or password, a user with a colon, and control characters: RFC 7617 cannot
+    /// carry
+    /// them, or they protect nothing.
     pub fn new(user: &str, password: &str) -> Result<BasicAuth, Error> {
         let control = |text: &str| text.chars().any(char::is_control);
         let reason = if user.is_empty() || password.is_empty() {
@@ -47,7 +48,7 @@ impl BasicAuth {
         STANDARD.encode(format!("{}:{}", self.user, self.password))
     }
 
-    /// Whether a request's `Authorization` is this. The time that takes tells nothing of where they differ.
+    /// Whether a request's `Authorization` is this. The comparison takes the same time wherever they differ.
     pub fn admits(&self, authorization: &[u8]) -> bool {
         const SCHEME: &[u8] = b"basic ";
         let Some((scheme, token)) = authorization.split_at_checked(SCHEME.len()) else {

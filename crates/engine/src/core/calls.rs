@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::shared::Core;
+use crate::failures::{Action, Component, action};
 use crate::state::Event;
 use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
 
 /// How long a node waits for its manager, at most.
 pub(crate) const MANAGER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a node waits before it tells the manager again what happened.
+/// How long a node waits before it sends the manager an event again.
 const REPORT_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 impl Core {
@@ -53,7 +54,7 @@ impl Core {
                 _ => return Err(unexpected()),
             },
         };
-        // It was published before the answer, unless that failed.
+        // The manager publishes a state before it answers, but publishing to this node may have failed.
         if self.state().version < version {
             match self.ask_manager(Request::State).await? {
                 Response::State(state) => self.accept_state(state),
@@ -63,11 +64,12 @@ impl Core {
         Ok(())
     }
 
-    /// Tells the manager, again if it is not there at the moment, or cannot store what it is told: its disk may be the
-    /// full one.
+    /// Sends the manager an event, and sends it again while the manager is not there or cannot store the state: its
+    /// disk
+    /// may be full.
     pub(crate) async fn report(&self, event: Event) {
         while let Err(failure) = self.submit(event.clone()).await {
-            if failure.status < 500 {
+            if action(Component::ManagerEvent, failure.error_kind()) == Action::GiveUp {
                 return;
             }
             self.env.sleep(REPORT_AGAIN_AFTER).await;

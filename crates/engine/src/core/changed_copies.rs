@@ -1,4 +1,4 @@
-//! Which copies a new state may ask something of: a node with thousands of copies looks at those of the indices that changed.
+//! Which copies a new state may change: a node with thousands of copies looks at those of the indices that changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -6,11 +6,11 @@ use std::ops::RangeInclusive;
 use crate::shard::ShardKey;
 use crate::state::ClusterState;
 
-/// The copies that a new state may ask something of.
+/// The copies that a new state may change.
 pub(crate) enum ChangedCopies {
     /// All copies here.
     All,
-    /// Those of the indices that differ from the state before, are new or are gone: their names, and their UUIDs.
+    /// Those of indices that were changed, created or deleted: the names of these indices, and their UUIDs.
     Of(BTreeSet<String>, BTreeSet<String>),
 }
 
@@ -24,7 +24,7 @@ impl ChangedCopies {
         let uuids = |state: &ClusterState| -> Vec<String> {
             names.iter().filter_map(|name| Some(state.indices.get(name)?.uuid.clone())).collect()
         };
-        let uuids = uuids(old).into_iter().chain(uuids(new)).collect();
+        let uuids = uuids(old).into_iter().chain(uuids(new)).chain(new.buried_since(old)).collect();
         ChangedCopies::Of(names, uuids)
     }
 

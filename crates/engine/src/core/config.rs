@@ -25,9 +25,11 @@ pub struct NodeConfig {
     pub publish: Option<String>,
     /// Where to serve REST. Other than loopback only with credentials.
     pub http: String,
-    /// What clients of REST must show in the real world; nothing where there is none. In the virtual one there are no
-    /// strangers.
+    /// The credentials that REST clients must send; none asks for none. The virtual world does not ask for them.
     pub credentials: Option<BasicAuth>,
+    /// Names by which clients of REST may ask it in the real world, besides those of loopback and the address of `http`.
+    #[serde(default)]
+    pub allowed_hosts: Vec<String>,
     /// Where to keep data.
     pub data: PathBuf,
     /// Cluster settings of lowest rank.

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::activity::QUIET_AFTER;
 use super::shared::Core;
+use crate::failures::{Action, Component, ErrorKind, action};
 use crate::shard::LocalShard;
 use crate::state::Event;
 use crate::transport::Failure;
@@ -45,6 +46,20 @@ impl Core {
         self.reconcile_again();
     }
 
+    /// Does what the table of failures says about an error of a copy's store. The manager is told in a task of its own,
+    /// because whoever waits for the store may be gone before the manager has answered.
+    pub(crate) fn store_failed(
+        self: &Rc<Self>,
+        component: Component,
+        shard: &Rc<LocalShard>,
+        error: &store::Error,
+    ) {
+        if action(component, ErrorKind::of_store(error)) == Action::ReopenCopy {
+            let (core, shard, reason) = (self.clone(), shard.clone(), error.to_string());
+            self.keep("reports a failed copy", async move { core.fail_copy(&shard, reason).await });
+        }
+    }
+
     /// Notes that a copy here is written or searched, or that its settings may have changed.
     pub(crate) fn note_use(&self) {
         self.activity.used_at.set(self.env.now());
@@ -55,14 +70,14 @@ impl Core {
     pub(crate) fn note_use_of(&self, shard: &Rc<LocalShard>) {
         let now = self.env.now();
         let before = shard.used_at.replace(Some(now));
-        // One that was in use a moment ago is looked at anyway.
+        // The maintenance looks at a copy that was in use a moment ago anyway.
         if before.is_none_or(|before| now - before > QUIET_AFTER / 2) {
             self.activity.in_use.borrow_mut().insert(shard.key(), shard.clone());
         }
         self.note_use();
     }
 
-    /// Has the maintenance look at every copy the next time, also at those that rest.
+    /// Has the maintenance look at every copy the next time, also at idle ones.
     pub(crate) fn maintain_all(&self) {
         self.activity.all_are_due.set(true);
         self.note_use();

@@ -11,7 +11,7 @@
 //! | `state` | how a new state is taken over, and waited for |
 //! | `calls` | requests to other nodes, to the manager, and to itself |
 //! | `copies` | the shard copies that are open on this node, their use and their failure |
-//! | `pace` | how fast recoveries may go, and whether users of this node suffer |
+//! | `recovery_speed` | how fast recoveries may go, and whether users of this node suffer |
 //!
 //! The one rule: nothing here knows a feature. What must be called upwards is a function in [`Upward`], handed over when
 //! the node starts.
@@ -23,11 +23,12 @@ mod changed_copies;
 mod compression;
 mod config;
 mod copies;
-mod pace;
 mod published;
+mod recovery_speed;
 mod shared;
 mod state;
 mod throttles;
+mod warning;
 
 pub(crate) use activity::QUIET_AFTER;
 pub use basic_auth::BasicAuth;
@@ -37,3 +38,5 @@ pub use config::NodeConfig;
 pub use shared::Core;
 pub(crate) use shared::{Submit, Upward};
 pub(crate) use throttles::Throttle;
+pub use warning::print_warnings_with;
+pub(crate) use warning::warn;

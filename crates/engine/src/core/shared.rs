@@ -36,7 +36,7 @@ pub struct Core {
     pub(crate) shards: RefCell<BTreeMap<ShardKey, Rc<LocalShard>>>,
     pub(crate) activity: Activity,
     pub(crate) throttles: Throttles,
-    /// Settings that a transfer goes by have changed, or the number of transfers has.
+    /// The settings of transfers have changed, or the number of transfers that share the memory.
     pub(crate) pace_changed: Notify,
     pub(crate) foreground: RefCell<ForegroundDetector>,
     pub(super) compression: RefCell<Paths>,
@@ -48,7 +48,7 @@ pub struct Core {
     tasks: RefCell<Vec<Task<()>>>,
 }
 
-/// Handles an event on the manager; answers with the version of the state that came of it.
+/// Handles an event on the manager; answers with the version of the new state.
 pub(crate) type Submit = Box<dyn Fn(Event) -> LocalFuture<Result<u64, Failure>>>;
 
 /// What is called of the parts above, handed over when the node starts.
@@ -106,8 +106,9 @@ impl Core {
         tasks.push(task);
     }
 
-    /// Runs `work` to its end as long as the node lives, also where whoever waits for it goes away: a request is dropped
-    /// where its connection closes, and what must not stop half way is not to be dropped with it.
+    /// Runs `work` to its end while the node lives, even if its caller goes away. A request is dropped when its
+    /// connection
+    /// closes; work that must not stop half way runs in a task of its own.
     pub(crate) async fn run_to_end<T: 'static>(
         &self,
         name: &'static str,
@@ -132,7 +133,7 @@ impl Core {
         }
     }
 
-    /// Where this node's counts begin that others know by number; those of its next life begin elsewhere.
+    /// Where this node's session and context numbers begin; after a restart they begin elsewhere.
     pub(crate) fn first_number(&self) -> u64 {
         self.ids.borrow().first_number()
     }

@@ -14,11 +14,12 @@ impl Core {
         self.published.state.borrow().clone()
     }
 
-    /// As [`Core::state`], for a question about a shard from outside. A node that is starting does not know what there
-    /// is, and must not say that there is nothing.
+    /// As [`Core::state`], for a question about a shard from another cluster. A node that has not joined yet has no
+    /// state,
+    /// and must not answer that an index does not exist.
     pub fn joined_state(&self, index: &str, shard: u32) -> Result<Arc<ClusterState>, Failure> {
         let state = self.state();
-        if state.members.is_empty() {
+        if !state.is_joined() {
             return Err(Failure::unavailable(index, shard, "is on a node that is starting"));
         }
         Ok(state)
@@ -60,7 +61,7 @@ impl Core {
         }
     }
 
-    /// Takes over what the manager publishes. Fails where this node lacks the state that a change follows.
+    /// Takes over what the manager publishes. Fails if a difference does not follow the state that this node has.
     pub(crate) fn accept(&self, publication: Publication) -> Result<(), Failure> {
         let (diff, state) = match publication {
             Publication::Whole(state) => {
@@ -82,7 +83,7 @@ impl Core {
         Ok(())
     }
 
-    /// Has the copies here compared with the whole state, also where it is as it was.
+    /// Has every copy here compared with the state, although the state has not changed.
     pub(crate) fn reconcile_again(&self) {
         self.published.reconcile_all.set(true);
         self.published.reconcile.notify_one();

@@ -1,7 +1,7 @@
 //! Auto-follow: on the manager, follows indices of remote clusters as they are made, by the patterns of the state.
 //!
-//! A remote cluster is asked what its indices are and answers once that has changed, so that a new leader is followed
-//! about a round trip after its primaries are there. What could not be followed is tried again.
+//! A remote cluster is asked for its indices and answers once they have changed (a long poll), so that a new leader is
+//! followed about a round trip after its primaries have started. An index that could not be followed is tried again.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,7 +20,7 @@ use crate::transport::Failure;
 
 /// How long a remote cluster may wait for a change before it answers: `ccr.wait_for_metadata_timeout` of the field.
 const WAIT: Duration = Duration::from_secs(60);
-/// Between two questions at least: where much changes, it is looked at once for all.
+/// The shortest pause between two questions: many changes are answered together.
 const PACE: Duration = Duration::from_millis(500);
 /// After something failed.
 const RETRY: Duration = Duration::from_secs(10);
@@ -209,7 +209,7 @@ async fn follow_new(auto: &AutoFollowing, alias: &str, listing: &Listing) -> boo
             continue;
         }
         let change = AutoFollowChange::Settle { followed, gone };
-        // Where the manager stops now, the next finds the followers that there are, and settles them.
+        // If the manager stops here, its next start finds the followers that exist and records them.
         is_done &= service.core.submit(Event::ChangeAutoFollow { name, change }).await.is_ok();
     }
     is_done

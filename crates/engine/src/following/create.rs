@@ -27,8 +27,8 @@ pub struct FollowRequest {
 
 /// `PUT {index}/_ccr/follow`: makes an index whose primaries recover from the leader's.
 ///
-/// What this node knows of the leader's index is taken for true, so that recovery begins at once, while the leader is asked
-/// whether it still is. Where it is not, the follower is taken back.
+/// If this node knows the leader's index already, the follower is created from that and recovery begins at once, while
+/// the leader is asked whether it is still so. If it is not, the follower is deleted and created anew.
 pub async fn follow(service: &Rc<FollowService>, request: FollowRequest) -> Result<(), Failure> {
     let asked = remote::ask_index(
         service.remotes.clone(),
@@ -41,17 +41,17 @@ pub async fn follow(service: &Rc<FollowService>, request: FollowRequest) -> Resu
     let asked = service.core.env.spawn("asks what the leader's index is", asked);
     create(service, &request, &known).await?;
     let uuid = uuid_of(service, &request.follower);
-    // Whatever becomes of who asked for the follower, it does not stay unless the leader says that it is right.
+    // The check runs even if the client goes away: a follower must not stay unless its leader confirms it.
     let service2 = service.clone();
-    let settling = async move {
+    let correcting = async move {
         let now = asked.await.unwrap_or_else(|_| Err(unexpected()));
-        settle(&service2, &request, uuid, &known, now).await
+        correct(&service2, &request, uuid, &known, now).await
     };
-    service.core.run_to_end("settles what is followed", settling).await
+    service.core.run_to_end("settles what is followed", correcting).await
 }
 
-/// Makes of a follower that was made of what was known what it should be by what its leader says now.
-async fn settle(
+/// Creates the follower anew if its leader's index is another by now than the one that this node knew.
+async fn correct(
     service: &Rc<FollowService>,
     request: &FollowRequest,
     uuid: Option<String>,
@@ -99,7 +99,7 @@ async fn create(
     service.core.submit(event).await
 }
 
-/// Has the leader keep nothing more for a follower. Asks all of its shards; fails where one does not answer.
+/// Removes a follower's leases on all shards of its leader; fails if one of them does not answer.
 pub async fn drop_leases(
     service: &Rc<FollowService>,
     origin: &FollowOrigin,

@@ -1,19 +1,20 @@
-//! One following shard: asks the leader, applies what came, on and on.
+//! One following shard: it reads from the leader and applies the operations, on and on.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use policy::following::{Answer, Limits, Order, Pace, ReadAsk, ShardFollower};
+use policy::following::{Answer, Limits, Order, ReadAsk, ReadWriteBudget, ShardFollower};
 use policy::transfer::compression::Shipment;
 use store::Operation;
 use tokio::sync::mpsc;
 use world::{Task, Time};
 
-use super::carry_over::CarryOver;
-use super::service::{FollowService, OPERATIONS_GONE, REMOTE_TIMEOUT};
+use super::metadata_sync::MetadataSync;
+use super::service::{FollowService, REMOTE_TIMEOUT};
 use super::source::{Source, keep_lease};
+use crate::failures::{Action, Component, ErrorKind, action};
 use crate::planted;
 use crate::replication::{self, advance_global_checkpoint, lease_of};
 use crate::settings::FollowPace;
@@ -23,15 +24,15 @@ use crate::transport::{
     CallError, Failure, LeaderShard, ReadChanges, Request, Response, unexpected,
 };
 
-/// A shard that follows, as it stands. Shared by the task that follows and those who look.
+/// A shard that follows. Shared by the task that follows and by whoever asks for its statistics.
 pub(crate) struct Follower {
     pub(crate) shard: Rc<LocalShard>,
     pub(crate) source: Rc<Source>,
     pub(crate) policy: RefCell<ShardFollower<Operation>>,
-    pub(crate) carried: CarryOver,
-    /// Why it follows no more.
+    pub(crate) carried: MetadataSync,
+    /// Why following stopped.
     pub(crate) fatal: RefCell<Option<Failure>>,
-    /// What went wrong with the last write that did.
+    /// The error of the last write that failed.
     pub(crate) last_write_failure: RefCell<Option<String>>,
     /// Whether it holds or wants operations.
     is_busy: Cell<bool>,
@@ -80,21 +81,21 @@ impl Pacing {
 /// The shortest sleep of a shard that has nothing to do now.
 const WAKE_LEAST: std::time::Duration = std::time::Duration::from_micros(100);
 
-/// Why a request came to nothing.
+/// Why a read or a write failed.
 enum Trouble {
-    /// Another try may help.
+    /// It is tried again.
     Again(String),
-    /// None will.
+    /// Following stops.
     Fatal(Failure),
 }
 
-enum Told {
+enum FollowerEvent {
     Read(ReadAsk, Result<Answer<Operation>, Trouble>),
     Written(u64, Result<(), Trouble>),
 }
 
 impl Follower {
-    /// Of a started primary; none while its store is not open.
+    /// The follower of a started primary; none while its store is not open.
     pub(crate) fn new(
         service: &Rc<FollowService>,
         shard: Rc<LocalShard>,
@@ -102,9 +103,9 @@ impl Follower {
         pacing: Pacing,
     ) -> Option<Follower> {
         let store = shard.primary_store().ok()?;
-        let pace = match pacing {
-            Pacing::Field(limits) => Pace::Field(limits),
-            Pacing::Adaptive => Pace::adaptive(u64::MAX),
+        let budget = match pacing {
+            Pacing::Field(limits) => ReadWriteBudget::Field(limits),
+            Pacing::Adaptive => ReadWriteBudget::adaptive(u64::MAX),
         };
         let source = Source::new(
             &leader.remote_cluster,
@@ -122,12 +123,12 @@ impl Follower {
             false => store.global_checkpoint(),
         };
         let policy =
-            ShardFollower::new(service.core.env.now(), pace, goes_on_after, store.max_seq_no());
+            ShardFollower::new(service.core.env.now(), budget, goes_on_after, store.max_seq_no());
         Some(Follower {
             shard,
             source: Rc::new(source),
             policy: RefCell::new(policy),
-            carried: CarryOver::default(),
+            carried: MetadataSync::default(),
             fatal: RefCell::default(),
             last_write_failure: RefCell::default(),
             is_busy: Cell::new(false),
@@ -135,7 +136,7 @@ impl Follower {
         })
     }
 
-    /// Counts it among the busy ones, or no more.
+    /// Says whether it is busy: busy followers get more of the memory.
     fn set_busy(&self, is_busy: bool) {
         match (self.is_busy.replace(is_busy), is_busy) {
             (false, true) => self.service.busy.update(|busy| busy + 1),
@@ -144,13 +145,13 @@ impl Follower {
         }
     }
 
-    /// The first operation that not every copy has.
+    /// The lowest operation that not every copy has.
     fn needed_from(&self) -> u64 {
         self.note_checkpoint();
         self.policy.borrow().follower_global_checkpoint().map_or(0, |seq_no| seq_no + 1)
     }
 
-    /// Tells the policy what every copy has: it rises beside writes, too, where those do not wait for the disk.
+    /// Tells the policy the global checkpoint. With `index.translog.durability: async` it also advances between writes.
     pub(crate) fn note_checkpoint(&self) {
         if let Ok(store) = self.shard.store() {
             let (checkpoint, max) = (store.global_checkpoint(), store.max_seq_no());
@@ -178,7 +179,7 @@ impl Follower {
         let Response::Changes(changes) = answer.map_err(of_call)? else {
             return Err(Trouble::Fatal(unexpected()));
         };
-        // Operations may need what the leader's index is now.
+        // Operations may need mappings that the leader's index has by now.
         self.carried
             .bring(
                 service,
@@ -189,8 +190,14 @@ impl Follower {
             )
             .await
             .map_err(of_failure)?;
-        let ops = changes.ops.unpack(&service.core.env).await.map_err(again)?;
-        if let Some(hole) = hole_in(ask.from, &ops) {
+        let mut ops = changes
+            .ops
+            .unpack(&service.core.env)
+            .await
+            .map_err(|failure| Trouble::Again(failure.reason))?;
+        if service.core.env.is_planted(planted::CHANGE_SKIPPED) && ops.len() > 2 {
+            ops.remove(1);
+        } else if let Some(hole) = hole_in(ask.from, &ops) {
             let reason = format!("the leader's answer lacks operation {hole}, which was asked for");
             return Err(Trouble::Again(reason));
         }
@@ -209,12 +216,11 @@ impl Follower {
         service: &Rc<FollowService>,
         ops: Arc<Vec<Operation>>,
     ) -> Result<(), Trouble> {
-        match replication::apply_followed(&service.core, &self.shard, ops).await {
-            Ok(()) => Ok(()),
-            // A full disk may have room again; a copy that accepts nothing more is opened anew.
-            Err(replication::ApplyError::Store(error)) => Err(Trouble::Again(error.to_string())),
-            Err(replication::ApplyError::Other(failure)) => Err(of_failure(failure)),
-        }
+        let written = replication::apply_followed(&service.core, &self.shard, ops).await;
+        written.map_err(|error| {
+            let kind = error.kind();
+            trouble(Component::FollowerWrite, kind, error.into())
+        })
     }
 }
 
@@ -230,22 +236,19 @@ fn hole_in(from: u64, ops: &[Operation]) -> Option<u64> {
     None
 }
 
-fn again(failure: Failure) -> Trouble {
-    Trouble::Again(failure.reason)
-}
-
 fn of_call(error: CallError) -> Trouble {
-    match error {
-        CallError::Failed(failure) => of_failure(failure),
-        other => Trouble::Again(other.to_string()),
-    }
+    trouble(Component::FollowerRead, error.error_kind(), error.into())
 }
 
 fn of_failure(failure: Failure) -> Trouble {
-    // A remote cluster that was taken out of the settings may come back.
-    let may_pass =
-        matches!(failure.status, 429 | 503) || failure.kind == "no_such_remote_cluster_exception";
-    if may_pass { again(failure) } else { Trouble::Fatal(failure) }
+    trouble(Component::FollowerRead, failure.error_kind(), failure)
+}
+
+fn trouble(component: Component, kind: ErrorKind, failure: Failure) -> Trouble {
+    match action(component, kind) {
+        Action::StopFollowing | Action::RecoverAgain => Trouble::Fatal(failure),
+        _ => Trouble::Again(failure.reason),
+    }
 }
 
 /// Follows until the task is ended, or until it cannot any more.
@@ -256,7 +259,7 @@ pub(super) async fn run(service: Rc<FollowService>, follower: Rc<Follower>) {
     let renewing = service.core.env.spawn("renews a lease", renewing);
     let failure = keep_up(&service, &follower).await;
     drop(renewing);
-    let is_gone = failure.kind == OPERATIONS_GONE;
+    let is_gone = action(Component::FollowerRead, failure.error_kind()) == Action::RecoverAgain;
     let reason = failure.reason.clone();
     *follower.fatal.borrow_mut() = Some(failure);
     if is_gone {
@@ -265,7 +268,7 @@ pub(super) async fn run(service: Rc<FollowService>, follower: Rc<Follower>) {
 }
 
 async fn keep_up(service: &Rc<FollowService>, follower: &Rc<Follower>) -> Failure {
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tell, mut events) = mpsc::unbounded_channel();
     let mut reads: BTreeMap<u64, Task<()>> = BTreeMap::new();
     loop {
         follower.set_busy(follower.policy.borrow().is_busy());
@@ -283,18 +286,18 @@ async fn keep_up(service: &Rc<FollowService>, follower: &Rc<Follower>) -> Failur
                 }
             }
         }
-        // What is due and was not ordered waits for something else: never spin.
+        // A policy that says "now" again and again must not keep this loop spinning.
         let soonest = service.core.env.now() + WAKE_LEAST;
         let wake_at = follower.policy.borrow().wake_at().map(|at| at.max(soonest));
         tokio::select! {
             biased;
-            first = told.recv() => {
+            first = events.recv() => {
                 let mut next = first;
                 while let Some(one) = next {
-                    if let Err(fatal) = settle(service, follower, &mut reads, one) {
+                    if let Err(fatal) = handle_event(service, follower, &mut reads, one) {
                         return fatal;
                     }
-                    next = told.try_recv().ok();
+                    next = events.try_recv().ok();
                 }
             }
             () = sleep_until(service, wake_at) => {}
@@ -313,47 +316,49 @@ fn start_read(
     service: &Rc<FollowService>,
     follower: &Rc<Follower>,
     ask: ReadAsk,
-    tell: mpsc::UnboundedSender<Told>,
+    tell: mpsc::UnboundedSender<FollowerEvent>,
 ) -> Task<()> {
     let (service2, follower) = (service.clone(), follower.clone());
     service.core.env.spawn("reads from a leader", async move {
         let answer = follower.read(&service2, ask).await;
-        // Who listens has ended where nobody does.
-        let _ = tell.send(Told::Read(ask, answer));
+        // The loop may have ended meanwhile.
+        let _ = tell.send(FollowerEvent::Read(ask, answer));
     })
 }
 
-/// Runs to its end even where the index is paused meanwhile: what is on the primary has to come to its copies.
+/// Runs to its end even if the index is paused meanwhile: operations on the primary must reach its replicas.
 fn start_write(
     service: &Rc<FollowService>,
     follower: &Rc<Follower>,
     (number, ops): (u64, Arc<Vec<Operation>>),
-    tell: mpsc::UnboundedSender<Told>,
+    tell: mpsc::UnboundedSender<FollowerEvent>,
 ) {
     let (service2, follower) = (service.clone(), follower.clone());
     let being_written = BeingWritten::new(&follower.shard);
     service.core.keep("writes what was followed", async move {
         let written = follower.write(&service2, ops).await;
         drop(being_written);
-        let _ = tell.send(Told::Written(number, written));
+        let _ = tell.send(FollowerEvent::Written(number, written));
     });
 }
 
-fn settle(
+fn handle_event(
     service: &Rc<FollowService>,
     follower: &Follower,
     reads: &mut BTreeMap<u64, Task<()>>,
-    told: Told,
+    event: FollowerEvent,
 ) -> Result<(), Failure> {
     let now = service.core.env.now();
     let mut policy = follower.policy.borrow_mut();
-    match told {
-        Told::Read(ask, answer) => {
+    match event {
+        FollowerEvent::Read(ask, answer) => {
             reads.remove(&ask.from);
             match answer {
                 Ok(answer) => {
                     let pressure = answer.pressure || service.core.pressure();
                     let brought = policy.read_done(now, ask, answer);
+                    let copies = &follower.shard.followed_copies;
+                    copies.update(|copies| copies.after_read(policy.leader_global_checkpoint()));
                     let shipment = Shipment {
                         requested_at: brought.requested_at,
                         plain_bytes: brought.bytes,
@@ -368,7 +373,7 @@ fn settle(
                 Err(Trouble::Fatal(failure)) => return Err(failure),
             }
         }
-        Told::Written(number, written) => match written {
+        FollowerEvent::Written(number, written) => match written {
             Ok(()) => {
                 let store = follower.shard.store();
                 let (checkpoint, max) = store
@@ -400,7 +405,9 @@ async fn fall_back(service: &Rc<FollowService>, shard: &LocalShard, reason: Stri
         };
         let event = Event::SetFollowing { index: shard.index.clone(), change };
         match service.core.submit(event).await {
-            Err(failure) if failure.status >= 500 => {
+            Err(failure)
+                if action(Component::ManagerEvent, failure.error_kind()) == Action::TryAgain =>
+            {
                 service.core.env.sleep(std::time::Duration::from_millis(200)).await;
             }
             _ => return,

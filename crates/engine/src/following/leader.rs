@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use store::Shard;
 
-use super::service::OPERATIONS_GONE;
 use crate::core::Core;
+use crate::failures::GONE;
+use crate::planted;
 use crate::replication::{add_lease, advance_global_checkpoint, remove_lease};
 use crate::shard::LocalShard;
 use crate::transport::{
@@ -27,7 +28,7 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Re
         let store = primary(&shard, &ask.leader)?;
         let has_ops = || store.global_checkpoint() >= Some(ask.from);
         if !has_ops() {
-            // Where writes do not wait for the disk it rises with nobody's doing.
+            // With `index.translog.durability: async` the checkpoint advances between writes.
             advance_global_checkpoint(core, &shard);
         }
         let has_news = has_ops() || index_changed();
@@ -42,7 +43,10 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Re
         }
     };
     let began = core.env.now();
-    let global_checkpoint = store.global_checkpoint();
+    let global_checkpoint = match core.env.is_planted(planted::CHANGES_BEYOND_CHECKPOINT) {
+        true => store.max_seq_no(),
+        false => store.global_checkpoint(),
+    };
     let ops = match global_checkpoint {
         Some(last) if last >= ask.from => {
             let last = last.min(ask.from.saturating_add(ask.max_ops.max(1) - 1));
@@ -95,7 +99,7 @@ pub(crate) async fn lease(core: &Rc<Core>, ask: LeaseRequest) -> Result<Response
     Ok(Response::Leased { period })
 }
 
-/// The copy that a follower means, of the index that it means.
+/// The copy here of the leader's shard; fails if the index was deleted and created again.
 fn local(core: &Rc<Core>, of: &LeaderShard) -> Result<Rc<LocalShard>, Failure> {
     let state = core.joined_state(&of.index, of.shard)?;
     let meta = state.indices.get(&of.index).ok_or_else(|| Failure::no_such_index(&of.index))?;
@@ -110,7 +114,7 @@ fn local(core: &Rc<Core>, of: &LeaderShard) -> Result<Rc<LocalShard>, Failure> {
     core.local_shard_of((&of.index, &meta.uuid), of.shard)
 }
 
-/// Its store, if it is the primary and has the history of which the follower has the beginning.
+/// The store, if the copy is the primary and has the history that the follower began with.
 fn primary(shard: &LocalShard, of: &LeaderShard) -> Result<Shard, Failure> {
     let store = shard.primary_store()?;
     if store.history_uuid() == of.history_uuid {
@@ -127,7 +131,7 @@ fn primary(shard: &LocalShard, of: &LeaderShard) -> Result<Shard, Failure> {
     Err(Failure::new(400, "illegal_state_exception", reason))
 }
 
-/// Operations are not there any more: says so as the field does, with the leases that there are.
+/// The error of operations that the log no longer has: as the field's, with the leases that there are.
 fn gone(store: &Shard, error: store::Error) -> Failure {
     let store::Error::OperationsGone { from, oldest } = error else { return error.into() };
     let leases: Vec<String> = store.stats().leases.into_keys().collect();
@@ -136,5 +140,5 @@ fn gone(store: &Shard, error: store::Error) -> Failure {
          existing retention leases [{}]; maybe increase index.soft_deletes.retention_lease.period",
         leases.join(", ")
     );
-    Failure::new(404, OPERATIONS_GONE, reason)
+    Failure::new(404, GONE, reason)
 }

@@ -7,7 +7,7 @@
 //! | `tasks` | which shards of a node follow |
 //! | `follower` | one shard: reads, writes, falls back |
 //! | `source` | the leader's shard as the follower reaches it, and the lease there |
-//! | `carry_over` | mappings, settings and aliases |
+//! | `metadata_sync` | mappings, settings and aliases |
 //! | `auto_follow` | new indices of remote clusters are followed |
 //! | `leader` | the other side: operations and leases |
 //! | `stats` | the numbers of `_ccr/stats` |
@@ -15,10 +15,10 @@
 //! Decisions are in [`policy::following`](policy::following) and [`policy::retention`](policy::retention).
 
 mod auto_follow;
-mod carry_over;
 mod create;
 mod follower;
 mod leader;
+mod metadata_sync;
 mod service;
 mod source;
 mod stats;

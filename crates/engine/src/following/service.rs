@@ -9,8 +9,6 @@ use crate::remote::RemoteClusterService;
 
 /// How long a leader may take to answer, beside what it was told to wait.
 pub(super) const REMOTE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The error of a leader that has not the operations that a follower lacks.
-pub(super) const OPERATIONS_GONE: &str = "resource_not_found_exception";
 
 /// What every following shard of a node needs.
 pub struct FollowService {
@@ -39,8 +37,9 @@ impl FollowService {
     }
 }
 
-/// What one of `all` shards may hold of `memory_max_bytes`. Half of that is everyone's, the other half is for those that are
-/// busy: an index that nobody writes to takes next to nothing from one that is behind.
+/// The share of one of `all` shards in `memory_max_bytes`. Half of the memory is divided among all shards, the other
+/// half
+/// among the busy ones: an idle index takes next to nothing from one that is behind.
 fn share(memory_max_bytes: u64, (all, busy): (usize, usize), is_busy: bool) -> u64 {
     let half = memory_max_bytes / 2;
     let more = if is_busy { half / busy.max(1) as u64 } else { 0 };

@@ -15,10 +15,10 @@ pub(crate) struct Source {
     pub(crate) shard: LeaderShard,
     lease: String,
     address: RefCell<Option<String>>,
-    /// One finds out where it is, the others wait.
+    /// Held by the request that looks for the primary; the others wait for it.
     locating: tokio::sync::Mutex<()>,
     next_connection: Cell<u32>,
-    /// For how long a lease holds there, once that was said.
+    /// The leader's `retention_lease.period`, once the leader has said it.
     lease_period: Cell<Option<Duration>>,
 }
 
@@ -111,7 +111,7 @@ pub(crate) async fn keep_lease(
         service.core.env.sleep(renewal.wait()).await;
         let from = from();
         if renewal.is_due(service.core.env.now(), from) {
-            // Reads find out what is wrong, and say so.
+            // If this fails for good, the next read fails, too, and says why.
             let renewed = source.renew(&service, Some(from)).await;
             renewal.done(service.core.env.now(), from, renewed.ok().and(source.lease_period.get()));
         }

@@ -22,7 +22,7 @@ pub(crate) struct FollowTasks {
 
 /// How often it is looked whether what was being written is written.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
-/// Until the end of following is tried again.
+/// The pause before the end of following is tried again.
 const END_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 struct Running {
@@ -93,7 +93,7 @@ fn wanted<'a>(state: &'a ClusterState, shard: &LocalShard) -> Option<&'a FollowO
     follows.then_some(leader)
 }
 
-/// Sees to the end of following, once for each shard: it goes on as any other from there.
+/// Ends following, once for each shard: from then on the primary takes writes as any other.
 fn end_following(core: &Rc<Core>, state: &ClusterState, shard: Rc<LocalShard>) {
     match state.indices.get(&shard.index) {
         Some(meta) if meta.leader.is_some() => return shard.followed.set(true),
@@ -107,11 +107,11 @@ fn end_following(core: &Rc<Core>, state: &ClusterState, shard: Rc<LocalShard>) {
             let is_same = |there: &Rc<LocalShard>| Rc::ptr_eq(there, &shard);
             shards.get(&shard.key()).is_some_and(is_same) && shard.is_primary()
         };
-        // What is being written has its places, also on copies that do not have it yet.
+        // Operations that are being written have sequence numbers, also where a replica does not have them yet.
         while shard.followed_writes.get() > 0 {
             core2.env.sleep(RETRY_AFTER).await;
         }
-        // A disk that is full has room again some time. Another primary does this by itself, and so does the next start.
+        // A full disk may have room again. Another primary does this by itself, and so does the next start.
         while is_there() && replication::end_following(&core2, &shard).await.is_err() {
             core2.env.sleep(END_AGAIN_AFTER).await;
         }

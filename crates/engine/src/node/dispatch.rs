@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::manager::{Manager, version_of};
 use super::parts::{Node, Parts};
+use crate::failures::Component;
 use crate::following;
 use crate::recovery;
 use crate::remote;
@@ -12,8 +13,9 @@ use crate::search;
 use crate::state::{self, Event};
 use crate::transport::{Failure, Reply, Request, Response, ShardAction, ShardAnswer};
 
-/// Each answer's course is in a box of its own: as the variants of one it would be as large as the largest, and be moved and kept
-/// as such for every question, however short.
+/// The future of each kind of request has a box of its own: unboxed, the future of every request would be as large as
+/// the
+/// largest of them.
 pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failure> {
     let Parts { core, recovery, remotes, search, .. } = &*node.parts;
     let response = match request {
@@ -58,6 +60,10 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
             Response::Shard(Box::pin(on_shard(node, &index, number, action)).await?)
         }
         Request::NodeStats { copies } => Response::Json(node.stats(copies).to_string()),
+        Request::Dangling(uuid) => {
+            let found = Box::pin(node.dangling_index(&uuid)).await;
+            Response::Json(serde_json::to_string(&found).expect("plain data"))
+        }
         Request::Recoveries => Response::Json(recovery::recoveries(core).to_string()),
         Request::RemoteIndex(index) => remote::describe(core, &index)?,
         Request::RemoteIndices { known_version, wait } => {
@@ -136,6 +142,7 @@ async fn on_shard(
     let core = node.core();
     let shard = core.local_shard(index, number)?;
     let store = shard.store()?;
+    let failed = |error: &store::Error| core.store_failed(Component::Maintenance, &shard, error);
     Ok(match action {
         ShardAction::Following => ShardAnswer::Following(
             following::stats_of(core, &node.parts.follow_tasks, &shard).map(Box::new),
@@ -159,18 +166,18 @@ async fn on_shard(
             ShardAnswer::Digest(digest.documents, digest.hash)
         }
         ShardAction::Refresh => {
-            store.refresh().await?;
+            store.refresh().await.inspect_err(failed)?;
             ShardAnswer::Done
         }
         ShardAction::Flush => {
             if let Some(settings) = shard.settings_by(&core.state()) {
                 replication::expire_leases(core, &shard, &settings).await;
             }
-            store.flush().await?;
+            store.flush().await.inspect_err(failed)?;
             ShardAnswer::Done
         }
         ShardAction::ForceMerge { max_num_segments } => {
-            store.force_merge(max_num_segments).await?;
+            store.force_merge(max_num_segments).await.inspect_err(failed)?;
             ShardAnswer::Done
         }
         ShardAction::Stats => ShardAnswer::Stats(Box::new(store.stats())),

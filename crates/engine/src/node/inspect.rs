@@ -10,8 +10,9 @@ use crate::shard::LocalShard;
 use crate::transport::Failure;
 
 impl Node {
-    /// What this node's primaries of an index keep for whom: lease and first operation that it keeps. None where it
-    /// has no primary of it.
+    /// The retention leases of this node's primaries of an index, each with the first operation that it retains. None
+    /// where
+    /// the node has no primary of it.
     pub fn retention_leases(&self, index: &str) -> Option<Vec<(String, u64)>> {
         let shards = self.core().shards.borrow();
         let mut of_index =
@@ -69,7 +70,7 @@ impl Node {
     }
 }
 
-/// What is left of a sum without documents that are known one by one: those that exist only as a number.
+/// The sum over the documents that exist only as a number: the whole sum without the documents that are listed.
 fn without(sum: &store::Digest, documents: &[ledger::Held]) -> ledger::RunSum {
     let content = documents.iter().fold(sum.hash, |left, held| left.wrapping_sub(held.content));
     let documents = sum.documents.saturating_sub(documents.len() as u64);

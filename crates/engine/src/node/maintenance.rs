@@ -8,6 +8,7 @@ use store::Shard;
 use world::Time;
 
 use crate::core::{Core, QUIET_AFTER};
+use crate::failures::Component;
 use crate::replication::{expire_leases, spread_durability};
 use crate::search::IDLE_AFTER;
 use crate::settings::{Durability, IndexSettings};
@@ -16,8 +17,9 @@ use crate::state::ClusterState;
 
 /// How often the maintenance of open copies looks at those that are in use.
 const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
-/// And how seldom at all of them, where no lease ends before: a node may have thousands that rest. A clock that is set is
-/// heard of no later.
+/// How often it looks at all copies, unless a lease expires before: a node may have thousands of idle ones. A clock
+/// that
+/// was changed is noticed after this time at the latest.
 const SWEEP_EVERY: Duration = Duration::from_secs(300);
 
 /// Syncs copies with `index.translog.durability: async`, refreshes those that are searched, and commits those whose
@@ -59,11 +61,11 @@ pub(super) async fn run(core: Rc<Core>) {
     }
 }
 
-/// A copy that does not answer its last write leaves nobody knowing what it has. It is asked after so long, as by
-/// `index.global_checkpoint_sync.interval` in the field: followers get nothing above.
+/// A replica that did not answer its last write holds the global checkpoint back. After this time the primary asks it
+/// what it has, as by the field's `index.global_checkpoint_sync.interval`: followers get nothing above the checkpoint.
 const CHECKPOINT_SYNC_EVERY: Duration = Duration::from_secs(30);
 
-/// What is to come of a copy that was looked after.
+/// When a copy is to be looked at again.
 #[derive(Default)]
 struct Maintained {
     /// There may be something to do soon.
@@ -88,12 +90,11 @@ async fn maintain_one(
         let last = synced_at.entry(shard.key()).or_insert(core.env.now());
         if core.env.now() - *last >= every {
             if syncs {
-                // A copy that fails here is closed by the store, and says so at the next write.
-                let _ = store.sync().await;
+                done(core, shard, store.sync().await);
             }
             *last = core.env.now();
             if lags() {
-                // A copy that cannot say is asked again at the next sync.
+                // A replica that does not answer is asked again at the next sync.
                 let _ = spread_durability(core, shard).await;
             }
         }
@@ -102,18 +103,25 @@ async fn maintain_one(
     }
     refresh(core, shard, &store, &settings).await;
     let leases_last = expire_leases(core, shard, &settings).await;
-    // What leases keep in the log stays there, however often it is committed.
+    // Operations that leases retain stay in the log, however often it is committed.
     if store.uncommitted_bytes() >= settings.translog_flush_threshold_size() {
-        let _ = store.flush().await;
+        done(core, shard, store.flush().await);
     }
     let now = core.env.now();
     let is_used = shard.used_at.get().is_some_and(|used_at| now - used_at <= QUIET_AFTER);
     Maintained { is_in_use: syncs || is_used || lags(), leases_last }
 }
 
+/// Reports a copy that failed. What failed for another reason is due again the next time.
+fn done<T>(core: &Rc<Core>, shard: &Rc<LocalShard>, result: store::Result<T>) {
+    if let Err(error) = result {
+        core.store_failed(Component::Maintenance, shard, &error);
+    }
+}
+
 /// Makes what was written searchable every `index.refresh_interval`, as long as somebody searches: a copy
 /// that nobody searches is refreshed by its next search.
-async fn refresh(core: &Rc<Core>, shard: &LocalShard, store: &Shard, settings: &IndexSettings) {
+async fn refresh(core: &Rc<Core>, shard: &Rc<LocalShard>, store: &Shard, settings: &IndexSettings) {
     let Some(interval) = settings.refresh_interval().filter(|interval| !interval.is_zero()) else {
         return;
     };
@@ -122,7 +130,6 @@ async fn refresh(core: &Rc<Core>, shard: &LocalShard, store: &Shard, settings: &
     let due = shard.last_refresh.get().is_none_or(|last| now - last >= interval);
     if searched && due && store.has_unrefreshed() {
         shard.last_refresh.set(Some(now));
-        // A copy that fails here is closed by the store, and says so at the next write.
-        let _ = store.refresh().await;
+        done(core, shard, store.refresh().await);
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use tokio::sync::{Notify, oneshot};
 use world::Env;
 
-use crate::core::NodeConfig;
+use crate::core::{NodeConfig, warn};
 use crate::error::Error;
-use crate::shard::NodeDisk;
+use crate::shard::{NodeDisk, StoredState};
 use crate::state::{self, ClusterState, Event};
 use crate::transport::Failure;
 
-/// What whoever told the manager of an event is answered: the state that came of it.
+/// The answer to an event: the state after it.
 pub(super) type Answer = Result<Arc<ClusterState>, Failure>;
 
 /// The state, and the events that wait for their turn.
@@ -29,14 +29,18 @@ impl Manager {
         config: &NodeConfig,
         disk: &NodeDisk,
     ) -> Result<Manager, Error> {
-        let mut state = match disk.read_state(&config.name).await? {
+        let StoredState { state: stored, damage } = disk.read_state(&config.name).await?;
+        damage.iter().for_each(|words| warn(env, &config.name, words));
+        let mut state = match stored {
             None => {
                 let members = config.members.iter().map(|name| state::Node {
                     name: name.clone(),
                     transport_address: String::new(),
                     http_address: String::new(),
                 });
-                ClusterState::new(&config.cluster, members, || env.random_u64())
+                // The ids of copies that are here already must not be given once more.
+                let life = if disk.holds_copies().await { env.epoch_ms() } else { 0 };
+                ClusterState::new(&config.cluster, members, || env.random_u64() ^ life)
             }
             Some(state) => Arc::unwrap_or_clone(state),
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::parts::{ManagerSeen, Node};
-use crate::core::MANAGER_TIMEOUT;
+use crate::core::{MANAGER_TIMEOUT, warn};
 use crate::error::Error;
 use crate::state::{self, Event};
 use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
@@ -33,7 +33,8 @@ pub(super) async fn join(node: &Node) -> Result<(), Error> {
 
 async fn try_join(node: &Node) -> Result<(), Failure> {
     let core = node.core();
-    let found = core.disk.found_copies().await;
+    let (found, unreadable) = core.disk.found_copies().await;
+    unreadable.iter().for_each(|words| warn(&core.env, core.name(), words));
     let keys = found.iter().map(|copy| (copy.index_uuid.clone(), copy.shard));
     node.parts.closed_copies.replace(keys.collect());
     let state = match (&node.parts.manager, &core.config.manager) {
@@ -69,21 +70,20 @@ impl Node {
     fn lost_manager(&self) {
         if let ManagerSeen::At(_) = self.parts.manager_seen.get() {
             self.parts.manager_seen.set(ManagerSeen::LostSince(self.core().env.now()));
-            // Whoever waits for a state waits in vain.
+            // Requests that wait for a new state must not wait any longer.
             self.core().published.changed.notify_waiters();
         }
     }
 }
 
-/// Asks the manager whether this node still counts in, unless the manager has shown that by itself.
+/// Asks the manager whether this node is still a member, unless the manager has checked it lately.
 pub(super) async fn stay(node: Node) {
     let core = node.core();
     let Some(address) = core.config.manager.clone() else { return };
     loop {
         let settings = core.settings();
         core.env.sleep(settings.leader_check_interval()).await;
-        // A node that the manager has checked lately need not ask whether it is known. Longer than from one check
-        // to the next.
+        // Longer than from one check by the manager to the next.
         let known_for = settings.follower_check_interval() * 3 / 2;
         if let ManagerSeen::At(at) = node.parts.manager_seen.get()
             && core.env.now() - at < known_for
@@ -96,7 +96,7 @@ pub(super) async fn stay(node: Node) {
             Ok(_) => node.heard_manager(),
             Err(CallError::Broken { .. } | CallError::Timeout { .. }) => node.lost_manager(),
             Err(CallError::Failed(_)) => {
-                // What ran under the old membership is brought up anew from what is on disk.
+                // Copies that were open under the old membership are opened anew from the disk.
                 core.published.reconcile_all.set(true);
                 let shards = std::mem::take(&mut *core.shards.borrow_mut());
                 for shard in shards.into_values() {

@@ -9,10 +9,12 @@
 //! | `manager`, `managing` | the cluster manager: the state and its events; publishing, and watching the nodes |
 //! | `reconcile` | brings up the copies that belong on this node, and takes down those that do not |
 //! | `maintenance` | syncs, refreshes and commits open copies in time |
+//! | `stored_indices`, `dangling` | what indices are, beside their copies; those that the cluster state does not know |
 //! | `inspect` | what tests and checkers ask of a node |
 //! | `stats`, `cgroup` | a node in numbers |
 
 mod cgroup;
+mod dangling;
 mod dispatch;
 mod inspect;
 mod maintenance;
@@ -23,6 +25,7 @@ mod parts;
 mod reconcile;
 mod start;
 mod stats;
+mod stored_indices;
 
 pub use parts::Node;
 pub use start::check_addresses;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use world::Time;
 
 use super::manager::Manager;
+use super::stored_indices::StoredIndices;
 use crate::core::Core;
 use crate::following::{AutoFollowing, FollowService, FollowTasks};
 use crate::recovery::RecoveryService;
@@ -37,13 +38,14 @@ pub(super) struct Parts {
     pub(super) auto_following: Rc<AutoFollowing>,
     /// Copies on the disk that are not open: they may be deleted once nobody needs them.
     pub(super) closed_copies: RefCell<BTreeSet<ShardKey>>,
+    pub(super) stored_indices: Rc<StoredIndices>,
     pub(super) stopping: Cell<bool>,
 }
 
 /// What a node knows of its manager.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ManagerSeen {
-    /// It was there at that moment.
+    /// When it last answered.
     At(Time),
     /// It has not answered since.
     LostSince(Time),
@@ -97,19 +99,21 @@ impl Node {
         }
     }
 
-    /// Cuts it off, or heals that: nothing passes between it and other nodes or clients meanwhile. What was under way
-    /// arrives afterwards, connections stay, and nobody is told.
+    /// Cuts the node off from other nodes and clients, or heals that. Connections stay open without an error, and
+    /// messages
+    /// that were under way arrive once it is healed.
     pub fn cut_off(&self, cut: bool) {
-        self.core().pool.way().cut(cut);
+        self.core().pool.partition().cut(cut);
     }
 
     /// Waits while the node is cut off: for whoever carries requests of clients.
     pub async fn passes(&self) {
-        self.core().pool.way().passes().await;
+        self.core().pool.partition().passes().await;
     }
 
-    /// Has all that it computes take so many times as long from now on; 1 is as it was. In the virtual world the host
-    /// is what is slow (`Env::set_host_model`), and this does nothing.
+    /// Slows the node's computations by a factor; 1 is the normal speed. Does nothing in the virtual world, where the
+    /// host is
+    /// slowed instead (`Env::set_host_model`).
     pub fn slow_down(&self, factor: f64) {
         self.core().env.slow_down(factor);
     }

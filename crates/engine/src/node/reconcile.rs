@@ -10,8 +10,8 @@ use crate::replication;
 use crate::shard::{LocalShard, ShardKey};
 use crate::state::{ClusterState, CopyState, Event, IndexMeta, ShardCopy};
 
-/// Runs whenever the state changes. Costs what changed, and a look at each index; after a failure of a copy what belongs on this
-/// node.
+/// Runs whenever the state changes. It looks at the indices that changed; after the failure of a copy, at every copy of
+/// this node.
 pub(super) async fn run(node: Node) {
     let core = node.core();
     let mut before: Option<Arc<ClusterState>> = None;
@@ -28,6 +28,7 @@ pub(super) async fn run(node: Node) {
         take_down(&node, &state, &changed).await;
         bring_up(&node, &state, &changed);
         node.parts.follow_tasks.reconcile(&changed);
+        node.parts.stored_indices.note(core.name(), &state, &changed);
         maintain_changed(core, &changed);
         remove_obsolete(&node, &changed).await;
         before = Some(state);
@@ -42,8 +43,9 @@ async fn take_down(node: &Node, state: &ClusterState, changed: &ChangedCopies) {
             .filter(|meta| meta.uuid == shard.index_uuid)
             .and_then(|_| state.shard(&shard.index, shard.number));
         let copy = routing.and_then(|routing| routing.on_node(core.name()));
-        // A primary that could not be opened keeps its id when it is placed here again, and the state in between may
-        // not have been seen.
+        // A primary that could not be opened keeps its id when it is assigned to this node again, and this node may
+        // have
+        // missed the state in between.
         copy.is_some_and(|copy| copy.allocation_id == shard.allocation_id) && !shard.has_given_up()
     };
     let mut unwanted = changed.among(&core.shards.borrow());
@@ -122,7 +124,7 @@ fn bring_up_copy(
                 recovery::recover(node.parts.recovery.clone(), shard.clone(), recovery.clone());
             shard.set_recovery_task(core.env.spawn("recovers", task));
         }
-        // This node has restarted, or closed the copy: it is not there any more.
+        // The node restarted, or closed the copy.
         (None, CopyState::Started) => {
             let event = Event::ShardFailed {
                 index: index.to_owned(),
@@ -159,9 +161,21 @@ async fn remove_obsolete(node: &Node, changed: &ChangedCopies) {
         match core.disk.remove_copy(&key.0, key.1).await {
             Ok(()) => {
                 node.parts.closed_copies.borrow_mut().remove(&key);
+                remove_empty_index(node, &key.0).await;
             }
             // It is tried again the next time.
             Err(_) => core.published.reconcile_all.set(true),
         }
+    }
+}
+
+/// An index goes with its last copy here.
+async fn remove_empty_index(node: &Node, uuid: &str) {
+    let core = node.core();
+    let is_open = core.shards.borrow().range(all_of(uuid)).next().is_some();
+    let is_closed = node.parts.closed_copies.borrow().range(all_of(uuid)).next().is_some();
+    if !is_open && !is_closed {
+        node.parts.stored_indices.forget(uuid);
+        core.disk.remove_empty_index(uuid).await;
     }
 }

@@ -7,7 +7,7 @@ use world::Env;
 
 use super::manager::{Manager, version_of};
 use super::parts::{ManagerSeen, Node, Parts};
-use super::{dispatch, maintenance, managing, membership, reconcile};
+use super::{dangling, dispatch, maintenance, managing, membership, reconcile, stored_indices};
 use crate::core::{ChangedCopies, Core, NodeConfig, Submit, Upward};
 use crate::error::Error;
 use crate::following::{AutoFollowing, FollowService, FollowTasks, auto_follow};
@@ -45,14 +45,18 @@ impl Node {
         let core = Core::new(env, config, row, disk, state);
         let node = Node::of_parts(core, manager, rotation_seed);
         let (core, handler) = (node.core().clone(), node.clone());
-        let way = core.pool.way().clone();
-        let serving = transport::serve(env.clone(), way, transport, move |request| {
+        let partition = core.pool.partition().clone();
+        let serving = transport::serve(env.clone(), partition, transport, move |request| {
             let node = handler.clone();
             async move { dispatch::handle(&node, request).await }
         });
         core.keep("transport", serving);
         serve(&node);
         core.keep("reconciles", reconcile::run(node.clone()));
+        core.keep(
+            "writes what indices are",
+            stored_indices::write(core.clone(), node.parts.stored_indices.clone()),
+        );
         core.keep("maintains shards", maintenance::run(core.clone()));
         core.keep("lets views go", search::expire(node.search().clone()));
         core.keep("ends idle sessions", recovery::expire_sessions(node.parts.recovery.clone()));
@@ -62,6 +66,7 @@ impl Node {
             core.keep("follows by patterns", auto_follow(node.parts.auto_following.clone()));
         }
         membership::join(&node).await?;
+        dangling::say(&core).await;
         core.keep("stays a member", membership::stay(node.clone()));
         Ok(node)
     }
@@ -79,6 +84,7 @@ impl Node {
             following,
             remotes,
             closed_copies: RefCell::default(),
+            stored_indices: Rc::default(),
             stopping: Cell::new(false),
             core,
         });
@@ -89,7 +95,7 @@ impl Node {
         node
     }
 
-    /// What the features call of the node. It is held weakly: whoever holds a part would else hold all of them for good.
+    /// The functions by which features call the node. They hold it weakly: a feature would keep the whole node alive.
     fn upward(&self) -> Upward {
         let weak = Rc::downgrade(&self.parts);
         let with = |act: fn(&Node)| -> Box<dyn Fn()> {

@@ -74,7 +74,7 @@ impl Node {
         stats
     }
 
-    /// Adds what all copies here come to.
+    /// Adds the sums over all copies here.
     fn add_copies(&self, indices: &mut Value) {
         let shards = self.core().shards.borrow();
         let stores: Vec<store::ShardStats> =

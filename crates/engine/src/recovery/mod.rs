@@ -4,17 +4,16 @@
 //! | --- | --- |
 //! | `service` | what a node keeps of its recoveries |
 //! | `sessions`, `source_session` | sessions, on the node that is read and as the other reaches them |
-//! | `opening` | the session, and the chunks that are asked for with it |
+//! | `session_opening` | the session, and the chunks that are asked for with it |
 //! | `source` | the copy that is read |
 //! | `target` | the copy that recovers: stages, retries |
 //! | `transfer` | files: chunks chosen by a scheduler, throttled, verified, accounted |
 //!
-//! One way for both kinds: the target asks, the source answers. In Elasticsearch a peer recovery is pushed by
-//! its source, and a recovery from remote pulled by its target; what is in flight, and so the speed, is the
-//! same.
+//! The same mechanism serves both kinds: the target asks, the source answers. In Elasticsearch the source pushes a peer
+//! recovery and the target pulls a recovery from remote; the bytes in flight, and so the speed, are the same.
 
-mod opening;
 mod service;
+mod session_opening;
 mod sessions;
 mod source;
 mod source_session;

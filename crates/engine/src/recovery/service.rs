@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::sessions::Sessions;
 use crate::core::Core;
+use crate::planted;
 use crate::settings::Settings;
 use crate::shard::{Progress, Stage};
 
@@ -15,7 +16,8 @@ use crate::shard::{Progress, Stage};
 pub(crate) struct RecoveryService {
     pub(crate) core: Rc<Core>,
     pub(crate) sessions: Sessions,
-    /// Recoveries of copies here that are not done: a node may have thousands of copies, and each chunk asks for these.
+    /// Recoveries of copies here that are not done, kept apart because every chunk asks for them and a node may have
+    /// thousands of copies.
     going_on: RefCell<Vec<Weak<Progress>>>,
     /// Chunks that were read and not yet handed to a connection, in KiB.
     pub(crate) read_ahead: Arc<Semaphore>,
@@ -30,7 +32,10 @@ impl RecoveryService {
     pub(crate) fn new(core: &Rc<Core>) -> Rc<Self> {
         Rc::new(RecoveryService {
             core: core.clone(),
-            sessions: Sessions::new(core.first_number()),
+            sessions: Sessions::new(match core.env.is_planted(planted::SESSIONS_BEGIN_AGAIN) {
+                true => 1,
+                false => core.first_number(),
+            }),
             going_on: RefCell::default(),
             read_ahead: Arc::new(Semaphore::new(read_ahead_kib(&core.settings()) as usize)),
         })
@@ -48,7 +53,7 @@ impl RecoveryService {
         self.going_on.borrow().iter().filter(|one| is_going_on(one)).count()
     }
 
-    /// Notes that a chunk is being read, until what is answered is dropped.
+    /// Counts a chunk as being read until the returned guard is dropped.
     pub(super) fn begin_read(self: &Rc<Self>) -> Reading {
         let reading = &self.sessions.reading;
         reading.set(reading.get() + 1);
@@ -56,8 +61,8 @@ impl RecoveryService {
         Reading { service: self.clone() }
     }
 
-    /// Finds out whether recoveries hardly use this node: with a chunk each at most, none of them could give
-    /// way any further.
+    /// Finds out whether recoveries hardly use this node. A recovery with one chunk in flight cannot give way any
+    /// further.
     pub(super) fn note_load(&self) {
         let mut going_on = self.going_on.borrow_mut();
         going_on.retain(is_going_on);

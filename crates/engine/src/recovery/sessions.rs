@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use world::Time;
 
 use crate::core::Throttle;
+use crate::failures::GONE;
 use crate::shard::LocalShard;
 use crate::transport::{Failure, SessionKind};
 
@@ -33,15 +34,15 @@ pub(super) struct Session {
     pub(super) used: Cell<Time>,
 }
 
-/// Has the log keep operations as long as it lives. A session that is only being opened holds one, too, so that nothing is
-/// kept for good where the opening fails or its target is lost.
+/// Retains operations in the log until it is dropped. A session that is being opened holds one, too, so that a session
+/// that fails to open retains nothing.
 pub(super) struct KeptOps {
     shard: Rc<LocalShard>,
     lease: String,
 }
 
 impl KeptOps {
-    /// Keeps nothing yet: see [`KeptOps::from`].
+    /// Retains nothing yet: see [`KeptOps::from`].
     pub(super) fn new(shard: &Rc<LocalShard>, lease: String) -> Self {
         KeptOps { shard: shard.clone(), lease }
     }
@@ -85,7 +86,7 @@ impl Sessions {
         let session = self.open.borrow().get(&id).cloned().ok_or_else(|| {
             let reason =
                 format!("there is no recovery session [{id}]; it was idle for too long, or closed");
-            Failure::new(404, "resource_not_found_exception", reason)
+            Failure::new(404, GONE, reason)
         })?;
         session.used.set(now);
         Ok(session)
@@ -106,7 +107,7 @@ impl Sessions {
         }
     }
 
-    /// Whether no session reads more than a chunk at a time, taken together.
+    /// Whether all sessions together read no more than a chunk each.
     pub(crate) fn reads_are_light(&self) -> bool {
         self.reading.get() <= self.count()
     }

@@ -8,8 +8,9 @@ use world::Work;
 
 use super::service::{RecoveryService, read_ahead_kib};
 use super::sessions::{KeptOps, Session};
+use crate::planted;
 use crate::replication::{add_lease, advance_global_checkpoint};
-use crate::shard::LocalShard;
+use crate::shard::{FollowedCopies, LocalShard};
 use crate::transport::{
     Failure, Reply, Response, SessionKind, SessionOpened, SourcePhases, WireChunk, maybe_compress,
 };
@@ -36,7 +37,7 @@ pub(crate) async fn open_session(
     let store = shard.primary_store()?;
     if let SessionKind::Peer { allocation_id, .. } = &kind {
         until_assigned(service, &shard, allocation_id).await?;
-        // What an earlier try of this copy had come to no longer counts: nothing waits for it.
+        // An earlier try of this copy is over: the global checkpoint must not wait for it.
         shard.copies.borrow_mut().remove(allocation_id);
     }
     let id = service.sessions.next_id();
@@ -46,7 +47,8 @@ pub(crate) async fn open_session(
         SessionKind::Peer { has: Some((history, from)), .. } => {
             let known = *history == store.history_uuid() && *from >= store.log_complete_from();
             let not_ahead = *from <= store.max_seq_no().map_or(0, |max| max + 1);
-            (known && not_ahead).then_some(*from)
+            let is_replaced = shard.followed_copies.get() == FollowedCopies::Replaced;
+            (known && not_ahead && !is_replaced).then_some(*from)
         }
         _ => None,
     };
@@ -56,12 +58,12 @@ pub(crate) async fn open_session(
             (None, from)
         }
         None => {
-            // Nothing may be trimmed between the commit and the lease on what follows it.
+            // The log must not be trimmed between the commit and the lease on the operations after it.
             kept.from(&store, store.log_complete_from());
             let snapshot = store.snapshot(&lease.replace('/', "-")).await?;
             let from = snapshot.commit().local_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
             if let SessionKind::Remote { lease: id } = &kind {
-                // Until the follower has begun to follow.
+                // The lease is kept until the follower has begun to follow.
                 add_lease(&service.core, &shard, &store, id, from).await?;
                 known_everywhere(service, &shard, snapshot.commit().max_seq_no).await?;
             }
@@ -69,13 +71,15 @@ pub(crate) async fn open_session(
             (Some(snapshot), from)
         }
     };
+    let is_unbound = service.core.env.is_planted(planted::REMOTE_BEYOND_CHECKPOINT);
     let opened = SessionOpened {
         session: id,
         commit: snapshot.as_ref().map(|snapshot| snapshot.commit().clone()),
         from_seq_no,
         max_seq_no: match kind {
             SessionKind::Peer { .. } => store.max_seq_no(),
-            // What is above may never have been, once the primary is lost.
+            // Later operations may vanish with this primary.
+            SessionKind::Remote { .. } if is_unbound => store.max_seq_no(),
             SessionKind::Remote { .. } => store.global_checkpoint(),
         },
         history_uuid: store.history_uuid().to_owned(),
@@ -88,7 +92,7 @@ pub(crate) async fn open_session(
     Ok(Response::Session(Box::new(opened)))
 }
 
-/// Waits until this node knows of the copy that asks: what is written goes to the copies that its state names.
+/// Waits until this node's state names the copy that asks: writes go to the copies that the state names.
 async fn until_assigned(
     service: &Rc<RecoveryService>,
     shard: &LocalShard,
@@ -113,7 +117,8 @@ async fn until_assigned(
     waited.map_err(|_| Failure::unavailable(&shard.index, shard.number, why))
 }
 
-/// Waits until every copy in sync has everything up to `max`: a follower must not have what another primary may replace.
+/// Waits until every copy in sync has everything up to `max`: a follower must not have operations that another primary
+/// may replace.
 async fn known_everywhere(
     service: &Rc<RecoveryService>,
     shard: &Rc<LocalShard>,
@@ -141,7 +146,7 @@ pub(crate) async fn awaited_session(
     number: u32,
     key: u64,
 ) -> Result<u64, Failure> {
-    // A target asks every seed, and all but one of them can say no at once.
+    // A target asks every seed: all but the primary's node refuse at once.
     service.core.local_shard(index, number)?.primary_store()?;
     let session = service.core.env.timeout(OPENING_PATIENCE, service.sessions.keyed(key)).await;
     session.map_err(|_| Failure::unavailable(index, number, "no session was opened; try again"))
@@ -210,7 +215,7 @@ pub(crate) async fn read_chunk(
     Ok(Reply { response: Response::Chunk(Box::new(chunk)), hold: Some(hold) })
 }
 
-/// Hashes a whole file at the source: says whether the damage that the target found is here.
+/// Hashes a whole file at the source, to find out whether the damage that the target found is here.
 pub(crate) async fn verify_file(
     service: &Rc<RecoveryService>,
     session: u64,
@@ -223,7 +228,7 @@ pub(crate) async fn verify_file(
     Ok(Response::Done)
 }
 
-/// Reads operations. Those that have a number and are not logged yet are waited for.
+/// Reads operations. Waits for operations that have a sequence number and are not in the log yet.
 pub(crate) async fn read_ops(
     service: &Rc<RecoveryService>,
     session: u64,
@@ -233,9 +238,11 @@ pub(crate) async fn read_ops(
 ) -> Result<Response, Failure> {
     let session = service.sessions.get(service.core.env.now(), session)?;
     let store = session.shard.store()?;
-    // Another cluster gets what every copy in sync has: later operations may exist here alone and vanish with this copy.
+    let is_unbound = service.core.env.is_planted(planted::REMOTE_BEYOND_CHECKPOINT);
+    // Another cluster gets operations that every copy in sync has: later ones may vanish with this copy.
     let last = || match session.kind {
         SessionKind::Peer { .. } => Some(u64::MAX),
+        SessionKind::Remote { .. } if is_unbound => Some(u64::MAX),
         SessionKind::Remote { .. } => store.global_checkpoint(),
     };
     let give_up = service.core.env.now() + OPS_PATIENCE;
@@ -254,7 +261,7 @@ pub(crate) async fn read_ops(
     }
 }
 
-/// From now on every write goes to the target of this session, too.
+/// Has every write from now on sent to the target of this session, too.
 pub(crate) fn start_tracking(
     service: &Rc<RecoveryService>,
     session: u64,
@@ -268,9 +275,9 @@ pub(crate) fn start_tracking(
     Ok(Response::SeqNo(store.max_seq_no()))
 }
 
-/// The target says what it has, and is counted from now on like a copy in sync: the global checkpoint does not pass it
-/// any more. Answers the global checkpoint. A target that has less asks again when the rest has come, which was sent to it
-/// when it was tracked and is on its way.
+/// The target reports its local checkpoint, and from now on the global checkpoint waits for it as for a copy in sync.
+/// Answers with the global checkpoint. A target that has less asks again once the missing operations have arrived: they
+/// were sent when it began to be tracked.
 pub(crate) fn finalize(
     service: &Rc<RecoveryService>,
     session: u64,
@@ -282,7 +289,7 @@ pub(crate) fn finalize(
         let mut copies = session.shard.copies.borrow_mut();
         let copy = copies.entry(allocation_id.clone()).or_default();
         copy.local_checkpoint = copy.local_checkpoint.max(local_checkpoint);
-        copy.joins = true;
+        copy.pending_in_sync = true;
     }
     advance_global_checkpoint(&service.core, &session.shard);
     Ok(Response::SeqNo(store.global_checkpoint()))

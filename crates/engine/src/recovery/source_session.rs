@@ -8,6 +8,7 @@ use policy::transfer::chunk_scheduler::SchedulerConfig;
 
 use super::service::RecoveryService;
 use crate::core::Throttle;
+use crate::failures::{Action, Component, ErrorKind, action};
 use crate::settings::Scheduler;
 use crate::shard::{Progress, Stage};
 use crate::transport::{CallError, Class, Request, Response};
@@ -18,18 +19,19 @@ pub(crate) enum TransferError {
     /// The source did not answer, or refused.
     #[error("the source {0}")]
     Call(#[from] CallError),
-    /// This side's disk refused.
+    /// The target's own store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
 impl TransferError {
-    /// Whether another try may help.
-    pub(crate) fn is_transient(&self) -> bool {
-        match self {
-            TransferError::Call(error) => error.is_transient(),
-            TransferError::Store(error) => matches!(error, store::Error::ReceivedDamaged { .. }),
-        }
+    /// Whether the same recovery tries again.
+    pub(crate) fn is_tried_again(&self) -> bool {
+        let kind = match self {
+            TransferError::Call(error) => error.error_kind(),
+            TransferError::Store(error) => ErrorKind::of_store(error),
+        };
+        action(Component::Recovery, kind) == Action::TryAgain
     }
 }
 

@@ -9,15 +9,18 @@ use record::Limit;
 use store::{Commit, Incoming, Operation, Options, Shard};
 use world::Time;
 
-use super::opening::{self, Ahead, Wanted};
 use super::service::RecoveryService;
+use super::session_opening::{self, PrefetchedChunks, Wanted};
 use super::source_session::{SourceSession, TransferError};
 use super::transfer::{WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_trip};
 use crate::core::Throttle;
+use crate::planted;
 use crate::remote;
 use crate::replication::{fill_gaps, follow_mapping, follows, lease_of, set_leases};
 use crate::settings::CheckOnStartup;
-use crate::shard::{CopyNote, Ends, LocalShard, Progress, Stage, store_durability};
+use crate::shard::{
+    CopyMetadata, Ends, FollowedCopies, LocalShard, Progress, Stage, store_durability,
+};
 use crate::state::{Event, RecoverySource};
 use crate::transport::{
     CallError, Class, Failure, Request, Response, SessionKind, SessionOpened, unexpected,
@@ -27,13 +30,13 @@ use policy::backoff::Backoff;
 /// Operations asked for at once (as `ccr` reads them: 5120 operations, 32 MB).
 const OPS_AT_ONCE: u32 = 5120;
 const OPS_BYTES_AT_ONCE: u64 = 32 << 20;
-/// How long a copy waits for operations that were sent to it and have not come, and how often it looks.
+/// How long a copy waits for operations that are on their way to it, and how often it looks.
 const OPS_PATIENCE: Duration = Duration::from_secs(10);
 const OPS_LOOK: Duration = Duration::from_millis(5);
-/// A recovery whose source is out of reach is given up when nothing has come for this long.
+/// A recovery is given up when it has received nothing for this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Recovers a copy, from wherever it is to come, and tells the manager how that ended.
+/// Recovers a copy from the source that the state names, and tells the manager how that ended.
 pub(crate) async fn recover(
     service: Rc<RecoveryService>,
     shard: Rc<LocalShard>,
@@ -110,20 +113,22 @@ impl Recovery {
         self.service.core.disk.copy_dir(&self.shard.index_uuid, self.shard.number)
     }
 
-    /// Writes which copy the directory holds. Only now may a later start take it for one.
+    /// Writes the copy's metadata. From now on a later start takes the directory for a copy.
     async fn sign(&self, primary_term: u64) -> Result<(), Failure> {
-        let note = CopyNote { allocation_id: self.shard.allocation_id.clone(), primary_term };
+        let history_uuid = self.shard.store().ok().map(|store| store.history_uuid().to_owned());
+        let allocation_id = self.shard.allocation_id.clone();
+        let metadata = CopyMetadata { allocation_id, primary_term, history_uuid };
         let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
-        self.service.core.disk.write_note(uuid, number, &note).await.map_err(|error| {
-            let reason = format!("cannot write the note of the copy in {:?}: {error}", self.dir());
-            Failure::new(500, "recovery_failed_exception", reason)
+        self.service.core.disk.write_metadata(uuid, number, &metadata).await.map_err(|error| {
+            let reason = format!("cannot write the metadata of the copy in {:?}", self.dir());
+            Failure::not_stored((500, "recovery_failed_exception"), &reason, &error)
         })
     }
 
     async fn recover_from_nothing(&self) -> Result<(), Failure> {
         let (mapping, options) = self.options(None)?;
         let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
-        // What an earlier try left behind was never a copy.
+        // Files of an earlier try without metadata are no copy.
         let _ = self.service.core.disk.remove_copy(uuid, number).await;
         let store = Shard::create(&self.service.core.env, &self.dir(), &mapping, options).await?;
         self.shard.set_store(store);
@@ -134,18 +139,29 @@ impl Recovery {
         self.progress.enter(self.now(), Stage::Index, Limit::DiskRead);
         let (mapping, options) = self.options(None)?;
         let store = Shard::open(&self.service.core.env, &self.dir(), &mapping, options).await?;
+        let metadata = self.metadata().await;
+        if metadata.is_some_and(|metadata| !metadata.is_of(store.history_uuid())) {
+            let dir = self.dir();
+            let reason = format!("{} holds the files of another shard", dir.display());
+            return Err(Failure::new(500, "corrupt_index_exception", reason));
+        }
         let opened = store.opened();
         self.progress.ops_total.set(opened.replayed_ops);
         self.progress.ops_recovered.set(opened.replayed_ops);
         if !self.follows() {
             fill_gaps(&store).await?;
         } else if let Some(checkpoint) = store.local_checkpoint() {
-            // Other copies recover from this one, whatever they lack; it goes on after what it has.
+            // The other copies recover from this one; following continues after the operations that are here.
             store.advance_global_checkpoint(checkpoint);
+        }
+        if self.follows() {
+            self.shard.followed_copies.set(FollowedCopies::BeforeRead);
         }
         let leases =
             self.service.core.disk.read_leases(&self.shard.index_uuid, self.shard.number).await;
-        set_leases(&self.shard, &store, leases);
+        if !self.service.core.env.is_planted(planted::LEASES_FORGOTTEN) {
+            set_leases(&self.shard, &store, leases);
+        }
         self.shard.set_store(store);
         self.sign(self.shard.term()).await
     }
@@ -167,17 +183,26 @@ impl Recovery {
         }
     }
 
-    /// What this copy has from an earlier life, where operations alone may bring it up to date, as all it has is in the
-    /// primary's history: it was in sync with the primary of the same term, or it is a follower's, whose copies have
-    /// the leader's operations and no others.
+    /// The store that an earlier life left here, if operations alone can bring it up to date. All its operations must
+    /// be in
+    /// the primary's history: the copy was in sync with the primary of the same term, or it belongs to a follower,
+    /// whose
+    /// copies have the leader's operations and no others.
     async fn own_store(&self) -> Option<Shard> {
-        let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
-        let note = self.service.core.disk.read_note(uuid, number).await?;
-        if note.primary_term != self.shard.term() && !self.follows() {
+        let metadata = self.metadata().await?;
+        let is_planted = self.service.core.env.is_planted(planted::OWN_COPY_TRUSTED);
+        if metadata.primary_term != self.shard.term() && !self.follows() && !is_planted {
             return None;
         }
         let (mapping, options) = self.options(None).ok()?;
-        Shard::open(&self.service.core.env, &self.dir(), &mapping, options).await.ok()
+        let store = Shard::open(&self.service.core.env, &self.dir(), &mapping, options).await;
+        store.ok().filter(|store| metadata.is_of(store.history_uuid()))
+    }
+
+    /// What was written beside the files that are here.
+    async fn metadata(&self) -> Option<CopyMetadata> {
+        let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
+        self.service.core.disk.read_metadata(uuid, number).await
     }
 
     async fn try_peer(
@@ -198,8 +223,8 @@ impl Recovery {
         let wanted = Wanted { index: self.shard.index.clone(), shard: self.shard.number, kind };
         let source = self.source(address, Throttle::Peer, None);
         let _pings = self.ping(&source);
-        let (source, opened, ahead) = self.open(vec![source], wanted).await?;
-        let result = self.copy_and_follow(&source, &opened, ahead, own).await;
+        let (source, opened, prefetched) = self.open(vec![source], wanted).await?;
+        let result = self.copy_and_follow(&source, &opened, prefetched, own).await;
         self.end_session(&source);
         result
     }
@@ -208,7 +233,7 @@ impl Recovery {
         &self,
         source: &SourceSession,
         opened: &SessionOpened,
-        ahead: Ahead,
+        prefetched: PrefetchedChunks,
         own: &mut Option<Shard>,
     ) -> Result<(), TransferError> {
         let store = match &opened.commit {
@@ -216,7 +241,7 @@ impl Recovery {
                 if let Some(store) = own.take() {
                     store.close().await?;
                 }
-                self.copy_files(source, commit, ahead, &opened.history_uuid).await?
+                self.copy_files(source, commit, prefetched, &opened.history_uuid).await?
             }
             None => own.clone().expect("operations alone are offered to who has a store"),
         };
@@ -235,12 +260,13 @@ impl Recovery {
         self.sign(self.shard.term()).await.map_err(|f| CallError::Failed(f).into())
     }
 
-    /// Joins the copies in sync, once this one has what they have. What it lacks was being written when it began to be
-    /// tracked: the others may know of it before it has come.
+    /// Joins the in-sync set once this copy has what the others have. Operations that were being written when it began
+    /// to be
+    /// tracked may reach the others first.
     async fn join(&self, source: &SourceSession, store: &Shard) -> Result<(), TransferError> {
         let give_up = self.now() + OPS_PATIENCE;
         loop {
-            // It is counted by what it has from now on, so it must keep that.
+            // From now on the global checkpoint counts what this copy has, so that must be durable.
             store.sync().await?;
             let local_checkpoint = store.persisted_checkpoint();
             let request = Request::Finalize { session: source.session, local_checkpoint };
@@ -248,7 +274,8 @@ impl Recovery {
                 Response::SeqNo(everywhere) => everywhere,
                 _ => return Err(CallError::Failed(unexpected()).into()),
             };
-            if local_checkpoint >= everywhere {
+            let is_planted = self.service.core.env.is_planted(planted::JOINS_TOO_EARLY);
+            if local_checkpoint >= everywhere || is_planted {
                 everywhere.into_iter().for_each(|up_to| store.advance_global_checkpoint(up_to));
                 return Ok(());
             }
@@ -294,10 +321,10 @@ impl Recovery {
         let lease = lease.ok_or_else(|| Failure::no_such_index(&self.shard.index));
         let kind = SessionKind::Remote { lease: lease.map_err(CallError::Failed)? };
         let wanted = Wanted { index: index.to_owned(), shard: number, kind };
-        let (source, opened, ahead) = self.open(sources, wanted).await?;
+        let (source, opened, prefetched) = self.open(sources, wanted).await?;
         self.progress.ends.borrow_mut().source_address = Some(source.address.clone());
         let _pings = self.ping(&source);
-        let result = self.copy_remote(&source, &opened, ahead).await;
+        let result = self.copy_remote(&source, &opened, prefetched).await;
         self.end_session(&source);
         result
     }
@@ -306,11 +333,11 @@ impl Recovery {
         &self,
         source: &SourceSession,
         opened: &SessionOpened,
-        ahead: Ahead,
+        prefetched: PrefetchedChunks,
     ) -> Result<(), TransferError> {
         let commit = opened.commit.as_ref();
         let commit = commit.ok_or_else(|| CallError::Failed(unexpected()))?;
-        let store = self.copy_files(source, commit, ahead, &opened.history_uuid).await?;
+        let store = self.copy_files(source, commit, prefetched, &opened.history_uuid).await?;
         self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
         self.copy_ops(source, &store, opened.max_seq_no).await?;
         self.progress.enter(self.now(), Stage::Finalize, Limit::DiskWrite);
@@ -318,12 +345,12 @@ impl Recovery {
         self.sign(self.shard.term()).await.map_err(|f| CallError::Failed(f).into())
     }
 
-    /// Opens a session; where nothing is here that could be kept, with the first chunks on its heels.
+    /// Opens a session. Where the directory is empty, the first chunks are asked for with it.
     async fn open(
         &self,
         sources: Vec<SourceSession>,
         wanted: Wanted,
-    ) -> Result<(SourceSession, SessionOpened, Ahead), TransferError> {
+    ) -> Result<(SourceSession, SessionOpened, PrefetchedChunks), TransferError> {
         let service = &self.service;
         let config = match sources.first() {
             Some(source) if !store::holds_anything(&service.core.env, &self.dir()).await? => {
@@ -331,7 +358,7 @@ impl Recovery {
             }
             _ => None,
         };
-        opening::open(service, sources, wanted, config).await
+        session_opening::open(service, sources, wanted, config).await
     }
 
     fn source(&self, address: String, throttle: Throttle, remote: Option<String>) -> SourceSession {
@@ -345,7 +372,7 @@ impl Recovery {
         self.service.core.env.spawn("measures the round trip", task)
     }
 
-    /// Tells the source that it is over; if that does not arrive, the source finds out by itself.
+    /// Closes the session at the source; if the message is lost, the source closes it after a while.
     fn end_session(&self, source: &SourceSession) {
         let (service, source) = (self.service.clone(), source.clone());
         self.service.core.keep("closes a session", async move {
@@ -359,13 +386,13 @@ impl Recovery {
         &self,
         source: &SourceSession,
         commit: &Commit,
-        ahead: Ahead,
+        prefetched: PrefetchedChunks,
         history_uuid: &str,
     ) -> Result<Shard, TransferError> {
         let env = &self.service.core.env;
         self.progress.enter(self.now(), Stage::Index, WAITS_FOR_ANSWER);
         let incoming = Rc::new(Incoming::begin(env, &self.dir(), commit.clone()).await?);
-        fetch_files(&self.service, source, &self.progress, (commit, &incoming), ahead).await?;
+        fetch_files(&self.service, source, &self.progress, (commit, &incoming), prefetched).await?;
         self.progress.enter(self.now(), Stage::VerifyIndex, Limit::DiskWrite);
         let failed = |failure| TransferError::Call(CallError::Failed(failure));
         let (mapping, options) = self.options(Some(history_uuid.to_owned())).map_err(failed)?;
@@ -383,7 +410,7 @@ impl Recovery {
         let total = max.map_or(0, |max| (max + 1).saturating_sub(next(store)));
         self.progress.ops_total.set(total);
         self.progress.ops_recovered.set(0);
-        // The primary of a follower may lack some in between, which come to both of them later.
+        // The primary of a follower may lack operations in between; both copies get them later.
         let may_have_gaps = self.follows();
         let mut from = next(store);
         while max.is_some_and(|max| from <= max) {
@@ -433,7 +460,7 @@ impl Retries {
         Retries { count: 0, since_progress: recovery.now(), recovered_bytes: 0 }
     }
 
-    /// Waits before the next try; the failure where there is none.
+    /// Waits before the next try; fails where there is to be none.
     async fn after(&mut self, recovery: &Recovery, error: TransferError) -> Result<(), Failure> {
         let failure = as_failure(&error);
         let now = recovery.now();
@@ -441,9 +468,7 @@ impl Retries {
         if recovered > self.recovered_bytes {
             (self.recovered_bytes, self.count, self.since_progress) = (recovered, 0, now);
         }
-        // A session that its source has forgotten is opened anew: the source restarted meanwhile.
-        let session_gone = failure.kind == "resource_not_found_exception";
-        if !(error.is_transient() || session_gone) || now - self.since_progress > PATIENCE {
+        if !error.is_tried_again() || now - self.since_progress > PATIENCE {
             let (files, came) = recovery.progress.bytes();
             let reason = format!("{} (after {came} of {files} bytes)", failure.reason);
             return Err(Failure { reason, ..failure });
@@ -455,7 +480,7 @@ impl Retries {
         progress.accounting.borrow_mut().set_idle(now, Limit::Latency);
         let service = &recovery.service;
         let settings = service.core.settings();
-        // A primary that does not know yet that it is started, and the like, passes soon.
+        // A refusal passes soon: the primary may not know yet that it is started, for example.
         let not_ready = matches!(error, TransferError::Call(CallError::Failed(_)));
         let delay = match recovery.progress.ends.borrow().kind {
             "PEER" if not_ready => settings.recovery_retry_delay_state_sync(),

@@ -10,8 +10,8 @@ use store::{Commit, Incoming};
 use tokio::sync::mpsc;
 use world::{Task, Time, Work};
 
-use super::opening::{Ahead, Answer, Asked, sleep_until};
 use super::service::RecoveryService;
+use super::session_opening::{Answer, Asked, PrefetchedChunks, sleep_until};
 use super::source_session::{SourceSession, TransferError};
 use crate::shard::{FileProgress, Progress};
 use crate::transport::{
@@ -24,7 +24,7 @@ use policy::transfer::compression::Shipment;
 
 /// How often the round trip is measured while files are copied.
 const PING_EVERY: Duration = Duration::from_secs(2);
-/// The longest between two measurements: a path that stays as it is, is asked less and less often.
+/// The longest pause between two measurements: a path that does not change is measured less and less often.
 const PING_EVERY_MAX: Duration = Duration::from_secs(64);
 
 /// Measures the round trip to the source until the task is ended.
@@ -45,14 +45,14 @@ pub(crate) async fn measure_round_trip(service: Rc<RecoveryService>, source: Sou
 const DAMAGED_IN_A_ROW: u32 = 50;
 
 /// What the tasks of a transfer tell it.
-enum Told {
-    Chunk(Outcome),
+enum TransferEvent {
+    Chunk(ChunkOutcome),
     /// A file was checked as a whole.
     File(Result<(), TransferError>),
 }
 
 /// What came of one chunk.
-struct Outcome {
+struct ChunkOutcome {
     request: ChunkRequest,
     requested_at: Time,
     result: Result<Arrived, ChunkError>,
@@ -79,7 +79,7 @@ struct Transfer {
     incoming: Rc<Incoming>,
     scheduler: ChunkScheduler,
     /// Chunks that were asked for before the files were known.
-    ahead: BTreeMap<ChunkRequest, Asked>,
+    prefetched: BTreeMap<ChunkRequest, Asked>,
     /// Bytes of each file that are still missing.
     missing: Vec<u64>,
     tasks: BTreeMap<ChunkRequest, Task<()>>,
@@ -88,7 +88,7 @@ struct Transfer {
     checking: usize,
     /// Chunks that came damaged since one came whole.
     damaged_in_a_row: u32,
-    tell: mpsc::UnboundedSender<Told>,
+    tell: mpsc::UnboundedSender<TransferEvent>,
     next_connection: u32,
 }
 
@@ -99,7 +99,7 @@ pub(crate) async fn fetch_files(
     source: &SourceSession,
     progress: &Rc<Progress>,
     (commit, incoming): (&Commit, &Rc<Incoming>),
-    ahead: Ahead,
+    prefetched: PrefetchedChunks,
 ) -> Result<(), TransferError> {
     let have: BTreeMap<usize, u64> = incoming.have().into_iter().collect();
     let spans: Vec<FileSpan> = commit
@@ -109,8 +109,8 @@ pub(crate) async fn fetch_files(
         .map(|(i, file)| FileSpan { len: file.len, have: have.get(&i).copied().unwrap_or(0) })
         .collect();
     list_files(progress, commit, &spans);
-    let began = ahead.began().unwrap_or(service.core.env.now());
-    let (tell, told) = mpsc::unbounded_channel();
+    let began = prefetched.began().unwrap_or(service.core.env.now());
+    let (tell, events) = mpsc::unbounded_channel();
     let mut transfer = Transfer {
         service: service.clone(),
         source: source.clone(),
@@ -118,7 +118,7 @@ pub(crate) async fn fetch_files(
         incoming: incoming.clone(),
         // It began with what was asked for ahead.
         scheduler: ChunkScheduler::new(source.scheduler(service), &spans, began),
-        ahead: ahead.by_chunk(&source.address, commit),
+        prefetched: prefetched.by_chunk(&source.address, commit),
         missing: spans.iter().map(|span| span.len - span.have).collect(),
         tasks: BTreeMap::new(),
         checks: Vec::new(),
@@ -127,7 +127,7 @@ pub(crate) async fn fetch_files(
         tell,
         next_connection: 0,
     };
-    // Told once: a running minimum would hide a path that gets longer.
+    // Each measurement is reported once: a running minimum would hide a path that becomes longer.
     transfer.scheduler.round_trip(service.core.env.now(), source.round_trip.get());
     service.core.pace_changed.notify_waiters();
     for file in 0..spans.len() {
@@ -135,17 +135,17 @@ pub(crate) async fn fetch_files(
             transfer.check_file(file as u32);
         }
     }
-    let result = transfer.run(told).await;
+    let result = transfer.run(events).await;
     progress.in_flight_bytes.set(0);
     service.note_load();
-    // Whoever is left may have this one's share of the memory.
+    // The other transfers share the memory of this one.
     service.core.pace_changed.notify_waiters();
     result
 }
 
 fn list_files(progress: &Progress, commit: &Commit, spans: &[FileSpan]) {
     let mut files = progress.files.borrow_mut();
-    // A retry lists the same files again: what came before the failure has come, and is not "reused".
+    // A retry lists the same files again: bytes that arrived before the failure are recovered, not "reused".
     let before: BTreeMap<String, u64> =
         files.iter().map(|file| (file.name.clone(), file.reused)).collect();
     *files = commit
@@ -161,7 +161,10 @@ fn list_files(progress: &Progress, commit: &Commit, spans: &[FileSpan]) {
 }
 
 impl Transfer {
-    async fn run(&mut self, mut told: mpsc::UnboundedReceiver<Told>) -> Result<(), TransferError> {
+    async fn run(
+        &mut self,
+        mut events: mpsc::UnboundedReceiver<TransferEvent>,
+    ) -> Result<(), TransferError> {
         while !self.scheduler.is_complete() || self.checking > 0 {
             self.start_chunks();
             if self.scheduler.is_complete() {
@@ -174,10 +177,10 @@ impl Transfer {
             let service = self.service.clone();
             tokio::select! {
                 biased;
-                first = told.recv() => {
-                    self.settle(first.expect("this transfer holds a sender"))?;
-                    while let Ok(more) = told.try_recv() {
-                        self.settle(more)?;
+                first = events.recv() => {
+                    self.handle_event(first.expect("this transfer holds a sender"))?;
+                    while let Ok(more) = events.try_recv() {
+                        self.handle_event(more)?;
                     }
                 }
                 () = service.core.pace_changed.notified() => self.reconfigure(),
@@ -201,8 +204,10 @@ impl Transfer {
             self.progress.accounting.borrow_mut().issued(now, request.into());
             let class = Class::Recovery(self.next_connection % connections);
             self.next_connection = self.next_connection.wrapping_add(1);
-            let asked =
-                self.ahead.remove(&request).unwrap_or_else(|| self.ask(request, class, compress));
+            let asked = self
+                .prefetched
+                .remove(&request)
+                .unwrap_or_else(|| self.ask(request, class, compress));
             let fetch = fetch_chunk(
                 self.service.clone(),
                 self.source.clone(),
@@ -232,10 +237,10 @@ impl Transfer {
         Asked { at, compress, answer }
     }
 
-    fn settle(&mut self, told: Told) -> Result<(), TransferError> {
-        let outcome = match told {
-            Told::Chunk(outcome) => outcome,
-            Told::File(result) => {
+    fn handle_event(&mut self, event: TransferEvent) -> Result<(), TransferError> {
+        let outcome = match event {
+            TransferEvent::Chunk(outcome) => outcome,
+            TransferEvent::File(result) => {
                 self.checking -= 1;
                 return result;
             }
@@ -311,7 +316,7 @@ impl Transfer {
         self.scheduler.delivered(now, request, delivery);
     }
 
-    /// Has a file checked as a whole, while chunks of others go on.
+    /// Has a whole file checked while chunks of other files are fetched.
     fn check_file(&mut self, file: u32) {
         let check = check_file(
             self.service.clone(),
@@ -324,8 +329,8 @@ impl Transfer {
         self.checking += 1;
         self.checks.push(self.service.core.env.spawn("checks a file", async move {
             let result = check.await;
-            // Nobody listens any more where the transfer has failed meanwhile.
-            let _ = tell.send(Told::File(result));
+            // The transfer may have failed meanwhile.
+            let _ = tell.send(TransferEvent::File(result));
         }));
     }
 }
@@ -342,7 +347,7 @@ async fn check_file(
         Err(damaged @ store::Error::ReceivedDamaged { .. }) => {
             let request = Request::VerifyFile { session: source.session, file };
             source.ask(&service, Class::Control, request).await?;
-            // The source is whole: what came was damaged behind the chunks' checksums.
+            // The source is whole: the file was damaged after the chunks' checksums were compared.
             progress.refetched_chunks.set(progress.refetched_chunks.get() + 1);
             Err(damaged.into())
         }
@@ -355,7 +360,7 @@ async fn fetch_chunk(
     source: SourceSession,
     incoming: Rc<Incoming>,
     (request, asked): (ChunkRequest, Asked),
-    tell: mpsc::UnboundedSender<Told>,
+    tell: mpsc::UnboundedSender<TransferEvent>,
 ) {
     let Asked { at: requested_at, compress, answer } = asked;
     let answer: Result<Answer, _> = answer.await;
@@ -369,7 +374,7 @@ async fn fetch_chunk(
         Err(_) => return,
     };
     // Nobody listens any more where the transfer has failed meanwhile.
-    let _ = tell.send(Told::Chunk(Outcome { request, requested_at, result }));
+    let _ = tell.send(TransferEvent::Chunk(ChunkOutcome { request, requested_at, result }));
 }
 
 /// Decompresses, verifies, waits for the throttle, and writes.

@@ -1,7 +1,7 @@
-//! Remote clusters: how they are reached, and what a node keeps of what their indices are.
+//! Remote clusters: how they are reached, and what a node knows of their indices.
 //!
-//! A node knows what it could follow before it is told to: it asks each remote cluster for its indices when it connects,
-//! and again from time to time. So a follow begins at once, and one round trip is saved.
+//! A node asks each remote cluster for its indices when it connects, and again from time to time. So a follow begins
+//! without asking first, which saves a round trip.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use world::{Env, Task};
 
 use crate::core::Core;
-use crate::state::{IndexMeta, ShardRouting};
+use crate::state::{IndexMeta, IndexShardRoutingTable};
 use crate::transport::{
     CallError, Class, Failure, NodeRow, RemoteIndex, Request, Response, UNAVAILABLE, unexpected,
 };
@@ -22,7 +22,7 @@ use crate::transport::{
 const REMOTE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a remote cluster is asked what has changed.
 const REFRESH: Duration = Duration::from_secs(30);
-/// Of a cluster with more to tell, the rest of the indices is asked for one by one.
+/// Indices in one answer; further ones are asked for one by one.
 const TOLD_AT_ONCE_BYTES: u64 = 1 << 20;
 
 /// What a node knows of remote clusters, and what it told them of this one.
@@ -81,14 +81,14 @@ impl RemoteClusterService {
     }
 }
 
-/// On a leader: what an index is.
+/// On a leader: describes an index.
 pub(crate) fn describe(core: &Core, index: &str) -> Result<Response, Failure> {
     let state = core.joined_state(index, 0)?;
     let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
     Ok(Response::RemoteIndex(description(meta)))
 }
 
-/// On a leader: what the indices are whose primaries have been started, unless the asker knows; he may wait for a change.
+/// On a leader: the indices whose primaries have started. An asker that knows this version waits for a change.
 pub(crate) async fn describe_all(
     service: &Rc<RemoteClusterService>,
     known_version: Option<u64>,
@@ -117,12 +117,12 @@ pub(crate) async fn describe_all(
     let mut bytes = 0;
     let mut indices = BTreeMap::new();
     let mut others = BTreeMap::new();
-    // Of hundreds of indices few have changed since this was asked last.
+    // Few of hundreds of indices have changed since the last question.
     let mut before = service.described.take();
     let mut described = Described::new();
     for (name, shards) in &state.routing {
         let Some(meta) = state.indices.get(name) else { continue };
-        if !shards.iter().all(ShardRouting::was_started) {
+        if !shards.iter().all(IndexShardRoutingTable::was_started) {
             continue;
         }
         let one = before.remove(name).filter(|(of, _)| Arc::ptr_eq(of, meta));
@@ -166,7 +166,7 @@ pub(crate) fn seeds(core: &Core, alias: &str) -> Result<Vec<String>, Failure> {
     Ok(remote.seeds.clone())
 }
 
-/// Asks a remote cluster for what one of its indices is now.
+/// Asks a remote cluster to describe one of its indices.
 pub(crate) async fn ask_index(
     service: Rc<RemoteClusterService>,
     alias: String,
@@ -205,8 +205,8 @@ pub async fn list(
     }
 }
 
-/// Asks the seeds one after another until one answers, which may take so much longer as it was told to wait. Begins with the
-/// one that answered last: one that stands still is waited for once.
+/// Asks the seeds one after another until one answers; a long poll may take `wait` longer. Begins with the seed that
+/// answered last, so that a seed which stands still is waited for only once.
 async fn ask_any(
     service: &Rc<RemoteClusterService>,
     alias: &str,
@@ -249,7 +249,7 @@ async fn keep_in_touch(service: Rc<RemoteClusterService>) {
 async fn refresh(service: &Rc<RemoteClusterService>, alias: &str) {
     let known_version = service.version(alias);
     let request = Request::RemoteIndices { known_version, wait: Duration::ZERO };
-    // Without an answer what was known stays: a follow asks again before it relies on it for good.
+    // Without an answer the old description stays: a follow confirms it with the leader.
     if let Ok(Response::RemoteIndices { version, indices, .. }) =
         ask_any(service, alias, request, Duration::ZERO).await
     {
@@ -285,7 +285,7 @@ async fn connect(service: Rc<RemoteClusterService>) {
     }
 }
 
-/// The nodes of a remote cluster that answer: seed and who it is, or why not.
+/// Every seed of a remote cluster, with the node that answered there, or why none did.
 pub async fn remote_nodes(
     service: &Rc<RemoteClusterService>,
     alias: &str,
@@ -314,8 +314,8 @@ pub async fn remote_nodes(
     Ok(rows)
 }
 
-/// Waits for several calls at once; the first that does well answers for all, and the others are dropped. "Not here" says
-/// less than any other failure.
+/// Waits for several calls at once; the first success is the answer, and the other calls are dropped. If all fail, any
+/// other failure is preferred to "not here".
 pub(crate) async fn first_of<S, F>(
     env: &Env,
     calls: Vec<(S, F)>,

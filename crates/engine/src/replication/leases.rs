@@ -1,13 +1,15 @@
-//! Retention leases of a primary: which operations it keeps for whom. It writes them to its disk, and its copies get them,
-//! so that a restart or a new primary goes on keeping what a follower has not fetched.
+//! Retention leases of a primary: which operations it retains for whom. It writes them to its disk and sends them to
+//! the
+//! replicas, so that after a restart or a promotion the operations that a follower has not fetched are still retained.
 
-use crate::core::Core;
 use std::rc::Rc;
 use std::time::Duration;
 
 use policy::retention::Leases;
 use store::Shard;
 
+use crate::core::Core;
+use crate::planted;
 use crate::settings::IndexSettings;
 use crate::shard::LocalShard;
 use crate::state::{ClusterState, FollowOrigin};
@@ -15,7 +17,7 @@ use crate::transport::{Class, Failure, Request, Response};
 
 /// How long a copy may take to take over the leases of its primary.
 const COPY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Who asks for the leases of followers, as the field says it.
+/// `source` of the leases of followers, as in the field.
 const SOURCE: &str = "ccr";
 
 /// Adds or renews a lease, durably and on every copy.
@@ -31,7 +33,9 @@ pub(crate) async fn add_lease(
     }
     shard.leases.borrow_mut().renew(id, from, core.env.epoch_ms(), SOURCE);
     let all = shard.leases.borrow().clone();
-    all.iter().for_each(|(id, lease)| store.retain_ops_from(id, Some(lease.retaining_seq_no)));
+    if !core.env.is_planted(planted::LEASE_KEEPS_NOTHING) {
+        all.iter().for_each(|(id, lease)| store.retain_ops_from(id, Some(lease.retaining_seq_no)));
+    }
     keep_leases(core, shard).await
 }
 
@@ -48,8 +52,8 @@ pub(crate) async fn remove_lease(
     keep_leases(core, shard).await
 }
 
-/// Drops the leases that were not renewed in time; answers how long those that are left last at least. Nothing is lost by it
-/// before the next flush.
+/// Drops the leases that were not renewed in time; answers after what time the next one expires. Operations go at the
+/// next flush.
 pub(crate) async fn expire_leases(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
@@ -65,7 +69,7 @@ pub(crate) async fn expire_leases(
         store.retain_ops_from(id, None);
     }
     if !expired.is_empty() {
-        // What could not be written is found expired again after a restart.
+        // If this could not be written, the leases are found expired again after a restart.
         let _ = keep_leases(core, shard).await;
     }
     let left = shard.leases.borrow().expires_at_ms(period);
@@ -111,7 +115,7 @@ async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(), Fail
             leases: shard.leases.borrow().clone(),
         };
         let core2 = core.clone();
-        // A copy that does not get them now gets them with the next renewal.
+        // A replica that does not get them now gets them with the next renewal.
         core.keep("spreads leases", async move {
             let _ = core2.call(&address, Class::Control, request, COPY_TIMEOUT).await;
         });
@@ -125,9 +129,8 @@ async fn write_leases(core: &Rc<Core>, shard: &LocalShard) -> Result<(), Failure
     let written = core.disk.write_leases(&shard.index_uuid, shard.number, &leases).await;
     written.map_err(|error| {
         let dir = core.disk.copy_dir(&shard.index_uuid, shard.number);
-        let reason = format!("cannot write the retention leases of {dir:?}: {error}");
-        // There may be room again: who asks may ask again.
-        Failure::new(503, "engine_exception", reason)
+        let reason = format!("cannot write the retention leases of {dir:?}");
+        Failure::not_stored((503, "engine_exception"), &reason, &error)
     })
 }
 

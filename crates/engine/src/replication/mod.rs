@@ -6,7 +6,7 @@
 
 mod leases;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +17,9 @@ use tokio::sync::oneshot;
 use world::Task;
 
 use crate::core::Core;
+use crate::failures::{Action, Component, ErrorKind, action};
 use crate::planted;
-use crate::shard::LocalShard;
+use crate::shard::{FollowedCopies, LocalShard};
 use crate::state::{ClusterState, Event};
 use crate::transport::{
     CallError, Class, Failure, Request, Response, UNAVAILABLE, Write, Written, unexpected,
@@ -31,7 +32,7 @@ use policy::routing;
 /// How long a write waits for its primary, and a primary for a replica.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a primary waits for a manager that takes a failed copy out of sync: less than a write waits for it.
+/// How long a primary waits for the manager to take a failed copy out of the in-sync set: less than a write waits.
 const STALE_COPY_PATIENCE: Duration = Duration::from_secs(45);
 /// Operations that copies may lack are sent to them so many at once, of about so many bytes.
 const SENT_AGAIN_OPS: usize = 1000;
@@ -56,9 +57,10 @@ pub async fn write_documents(
     Ok(write_groups(core, index, groups, total).await)
 }
 
-/// Writes a run of new documents that exist only as a number, an equal part to each shard. In the virtual world alone. What
-/// became of each part: shard, documents, result. Without an `id` each part has one of its own.
-pub async fn write_run(
+/// Writes a synthetic batch: new documents that exist only as a number, an equal part to each shard. In the
+/// virtual world alone. What became of each part: shard, documents, result. Without an `id` each part has one of
+/// its own.
+pub async fn write_synthetic_batch(
     core: &Rc<Core>,
     index: &str,
     documents: u64,
@@ -73,8 +75,11 @@ pub async fn write_run(
         let (documents, bytes) = (share(documents, shard), share(source_bytes, shard));
         if documents > 0 {
             let id = id.map_or_else(|| core.next_id(), |id| SyntheticBatch::id_of_shard(id, shard));
-            let (id, run) = (Arc::from(id), SyntheticBatch::new(documents, bytes));
-            groups.insert(shard, (vec![parts.len()], vec![WriteRequest::Run { id, run }]));
+            let (id, batch) = (Arc::from(id), SyntheticBatch::new(documents, bytes));
+            groups.insert(
+                shard,
+                (vec![parts.len()], vec![WriteRequest::SyntheticBatch { id, batch }]),
+            );
             parts.push((shard, documents));
         }
     }
@@ -144,18 +149,21 @@ async fn to_primary(
                 let request = Request::Write(write.clone());
                 match core.call(&address, Class::Bulk, request, WRITE_TIMEOUT).await {
                     Ok(Response::Written(mut results)) => {
-                        // What it conflicts with may be itself.
+                        // The conflict may be with this write itself, which was sent before.
                         let refused = results.iter_mut().filter_map(|result| result.as_mut().err());
-                        let conflicts = refused.filter(|failure| was_sent && failure.status == 409);
+                        let may_be =
+                            was_sent && !core.env.is_planted(planted::CONFLICT_WITH_ITSELF);
+                        let conflicts = refused.filter(|failure| may_be && failure.status == 409);
                         conflicts.for_each(|failure| *failure = not_known(failure.clone()));
                         return Ok(results);
                     }
                     Ok(_) => return Err(unexpected()),
-                    // Nothing else: what was done must not be done again under another number.
+                    // No other failure is tried again: the write may have been done, and must not get a second sequence
+                    // number.
                     Err(CallError::Failed(failure)) if failure.kind == UNAVAILABLE => failure,
                     Err(broken @ CallError::Broken { .. }) => {
-                        // It has no id by which it would be found to be there.
-                        if write.requests.iter().any(WriteRequest::is_run) {
+                        // A synthetic batch cannot be looked up by its id.
+                        if write.requests.iter().any(WriteRequest::is_synthetic_batch) {
                             return Err(not_known(broken.into()));
                         }
                         was_sent = true;
@@ -182,11 +190,15 @@ fn may_exist(request: &mut WriteRequest) {
 
 /// On the primary: indexes, makes durable, and replicates.
 ///
-/// Once begun it runs to its end, also where the node that asked is lost meanwhile: an operation that has its place in the
-/// primary's history has to be durable here and to come to every copy, or those have holes for good.
+/// Once begun it runs to its end, even if the node that asked is lost meanwhile: an operation that has a sequence
+/// number
+/// must become durable here and reach every copy, or their histories would have holes for good.
 pub(crate) async fn write(core: &Rc<Core>, write: Write) -> Result<Response, Failure> {
     let core2 = core.clone();
     let writing = async move { write_on_primary(&core2, write).await };
+    if core.env.is_planted(planted::WRITE_STOPS_HALF_WAY) {
+        return writing.await;
+    }
     core.run_to_end("writes on a primary", writing).await
 }
 
@@ -194,9 +206,12 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response, Fai
     let began = core.env.now();
     let shard = core.local_shard(&write.index, write.shard)?;
     let store = shard.primary_store()?;
-    follow_mapping(core, &shard, &store).await.map_err(|error| noted(core, &shard, error))?;
+    follow_mapping(core, &shard, &store)
+        .await
+        .map_err(|error| report_apply_failure(core, &shard, error))?;
     core.note_use_of(&shard);
-    let outcomes = store.index(write.requests).await.map_err(|e| note(core, &shard, e))?;
+    let outcomes =
+        store.index(write.requests).await.map_err(|e| report_store_failure(core, &shard, e))?;
     let primary_term = shard.term();
     let mut ops = Vec::with_capacity(outcomes.len());
     let mut results = Vec::with_capacity(outcomes.len());
@@ -213,21 +228,25 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response, Fai
     if !ops.is_empty() {
         let replicas = send_to_replicas(core, &shard, Arc::new(ops));
         let finished = finish(core, &shard, &store, replicas).await;
-        finished.map_err(|error| not_known(error.into()))?;
+        let refuses = core.env.is_planted(planted::REFUSED_WHAT_MAY_BE_DONE);
+        finished.map_err(|error| match refuses {
+            true => Failure { status: 400, ..error.into() },
+            false => not_known(error.into()),
+        })?;
     }
     core.served_in(core.env.now() - began);
     Ok(Response::Written(results))
 }
 
-/// What was applied here may be on other copies, too, and stay: whoever asked must not take it for refused.
+/// The failure of a write that was applied here: it may be on other copies, too, and must not look refused.
 fn not_known(failure: Failure) -> Failure {
     let reason = format!("it may have been done or not: {}", failure.reason);
     let status = if failure.status < 500 { 503 } else { failure.status };
     Failure { status, reason, ..failure }
 }
 
-/// Has the store index by the mapping that the state has now: before each write, so that a field that was
-/// mapped is indexed in every document that comes after the answer.
+/// Has the store index by the mapping in the state. Called before each write, so that a field is indexed in every
+/// document that is sent after its mapping was acknowledged.
 pub(crate) async fn follow_mapping(
     core: &Core,
     shard: &LocalShard,
@@ -251,38 +270,56 @@ async fn finish(
     store: &store::Shard,
     replicas: Vec<Replica>,
 ) -> Result<(), ApplyError> {
-    if store.durability() == store::Durability::Request {
-        store.sync().await.map_err(|error| note(core, shard, error))?;
+    let is_planted = core.env.is_planted(planted::ACKNOWLEDGED_BEFORE_SYNC);
+    let synced = match store.durability() {
+        store::Durability::Request if !is_planted => store.sync().await,
+        _ => Ok(()),
+    };
+    if core.env.is_planted(planted::ACKNOWLEDGED_BEFORE_REPLICAS) {
+        replicas.into_iter().for_each(|(_, task)| task.detach());
+        return synced.map_err(ApplyError::Store);
     }
-    await_replicas(core, shard, replicas).await?;
+    // Also where this disk failed: a dropped send leaves a copy without what the others got.
+    let replicated = await_replicas(core, shard, replicas).await;
+    synced.map_err(|error| report_store_failure(core, shard, error))?;
+    replicated?;
     advance_global_checkpoint(core, shard);
     Ok(())
 }
 
-/// A primary whose store accepts nothing more is to be opened anew, or to be where there is room.
-fn note(core: &Rc<Core>, shard: &Rc<LocalShard>, error: store::Error) -> store::Error {
-    if let store::Error::Failed { .. } = error {
-        let (core2, shard, reason) = (core.clone(), shard.clone(), error.to_string());
-        // Not part of the write: who waits for it may be gone before the manager knows.
-        core.keep("reports a failed copy", async move { core2.fail_copy(&shard, reason).await });
-    }
+/// Has a primary whose store accepts nothing more opened again.
+fn report_store_failure(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    error: store::Error,
+) -> store::Error {
+    core.store_failed(Component::Primary, shard, &error);
     error
 }
 
-/// As [`note`], of whatever it was.
-fn noted(core: &Rc<Core>, shard: &Rc<LocalShard>, error: ApplyError) -> ApplyError {
+/// As [`report_store_failure`], where the store is what failed.
+fn report_apply_failure(core: &Rc<Core>, shard: &Rc<LocalShard>, error: ApplyError) -> ApplyError {
     match error {
-        ApplyError::Store(error) => ApplyError::Store(note(core, shard, error)),
+        ApplyError::Store(error) => ApplyError::Store(report_store_failure(core, shard, error)),
         other => other,
     }
 }
 
 /// Why operations could not be applied.
 pub(crate) enum ApplyError {
-    /// This node's disk refused.
+    /// The store of this node's copy failed.
     Store(store::Error),
     /// Anything else.
     Other(Failure),
+}
+
+impl ApplyError {
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            ApplyError::Store(error) => ErrorKind::of_store(error),
+            ApplyError::Other(failure) => failure.error_kind(),
+        }
+    }
 }
 
 impl From<store::Error> for ApplyError {
@@ -306,43 +343,59 @@ impl From<Failure> for ApplyError {
     }
 }
 
-/// On a follower's primary: applies operations that have their places in the history already, and replicates all of
-/// them, also those that were here: a copy may lack what another has.
+/// On a follower's primary: applies operations that have the leader's sequence numbers, and replicates all of them,
+/// also
+/// those that were here already: a replica may lack them.
 ///
-/// Here first: a copy that is being brought up either finds them in the log, or is tracked when they are sent.
+/// The primary applies them first: a copy that is recovering either finds them in the primary's log, or is tracked by
+/// the time they are sent.
 pub(crate) async fn apply_followed(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
     ops: Arc<Vec<Operation>>,
 ) -> Result<(), ApplyError> {
     let store = shard.primary_store()?;
-    follow_mapping(core, shard, &store).await.map_err(|error| noted(core, shard, error))?;
+    follow_mapping(core, shard, &store)
+        .await
+        .map_err(|error| report_apply_failure(core, shard, error))?;
     core.note_use_of(shard);
-    store.apply(ops.to_vec()).await.map_err(|error| note(core, shard, error))?;
-    let replicas = send_to_replicas(core, shard, ops);
+    let before = store.max_seq_no();
+    store.apply(ops.to_vec()).await.map_err(|error| report_store_failure(core, shard, error))?;
+    let repeats = ops.first().map(|op| op.seq_no) < before;
+    let is_kept = core.env.is_planted(planted::FOLLOWED_NOT_SENT)
+        || repeats && core.env.is_planted(planted::FOLLOWED_REPEATS_NOT_SENT);
+    let replicas = if is_kept { Vec::new() } else { send_to_replicas(core, shard, ops) };
     finish(core, shard, &store, replicas).await
 }
 
-/// On a primary that follows no more. No-ops take the places of what never came and does not come any more. Then every copy
-/// gets what it may lack: an earlier primary that was lost may not have sent all that it had to each of them.
+/// On a primary whose following ended. No-ops fill the gaps in its history, since the missing operations will not
+/// arrive
+/// any more. Then every replica is sent what it may lack: an earlier primary may have been lost before it had sent
+/// everything to each of them.
 pub(crate) async fn end_following(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
 ) -> Result<(), ApplyError> {
     let store = shard.primary_store()?;
+    if core.env.is_planted(planted::UNFOLLOW_LEAVES_GAPS) {
+        return Ok(());
+    }
+    if shard.followed_copies.get().may_differ(store.local_checkpoint()) {
+        return replace_followed_copies(core, shard, &store).await;
+    }
     let fill = fillers(&store);
     if !fill.is_empty() {
-        store.apply(fill).await.map_err(|error| note(core, shard, error))?;
+        store.apply(fill).await.map_err(|error| report_store_failure(core, shard, error))?;
     }
     advance_global_checkpoint(core, shard);
-    // The log reaches back as far as any copy in sync may lack something.
+    // The log has every operation that a copy in sync may lack.
     let known = store.global_checkpoint().map_or(0, |checkpoint| checkpoint + 1);
     let mut from = known.max(store.log_complete_from());
-    // What is written from now on goes to all of them anyway.
+    // New writes go to every replica anyway.
     let Some(max) = store.max_seq_no() else { return Ok(()) };
     while from <= max {
         let ops = store.ops_between(from..=max, SENT_AGAIN_OPS, SENT_AGAIN_BYTES).await;
-        let ops = ops.map_err(|error| note(core, shard, error))?;
+        let ops = ops.map_err(|error| report_store_failure(core, shard, error))?;
         let Some(last) = ops.last() else { break };
         from = last.places().end;
         let replicas = send_to_replicas(core, shard, Arc::new(ops));
@@ -351,13 +404,37 @@ pub(crate) async fn end_following(
     Ok(())
 }
 
-/// Makes what was applied durable on every copy, this one included, and finds out what that is: where writes do not wait
-/// for it, or one did not say.
+/// On a primary whose following ended, and which was promoted or reopened without operations of the leader that other
+/// copies may have: they recover from it, file by file, because nobody else has those operations.
+async fn replace_followed_copies(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    store: &store::Shard,
+) -> Result<(), ApplyError> {
+    shard.followed_copies.set(FollowedCopies::Replaced);
+    fill_gaps(store).await.map_err(|error| report_store_failure(core, shard, error))?;
+    let state = core.state();
+    let Some(routing) = state.shard(&shard.index, shard.number) else { return Ok(()) };
+    let assigned = routing.assigned().map(|copy| &copy.allocation_id);
+    // Also those that are being brought up: they may have begun with what they had.
+    let others: BTreeSet<&String> =
+        assigned.chain(&routing.in_sync).filter(|id| **id != shard.allocation_id).collect();
+    for id in others {
+        let why = "following ended before its primary had what this copy may have: it recovers from the primary";
+        mark_copy_stale(core, shard, id, why).await?;
+    }
+    advance_global_checkpoint(core, shard);
+    Ok(())
+}
+
+/// Makes every copy sync and report its checkpoint: for indices whose writes do not wait for the disk, and after a
+/// replica that did not answer.
 pub(crate) async fn spread_durability(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
 ) -> Result<(), Failure> {
-    shard.store()?.sync().await?;
+    let synced = shard.store()?.sync().await;
+    synced.map_err(|error| report_store_failure(core, shard, error))?;
     let replicas = send_to_replicas(core, shard, Arc::default());
     await_replicas(core, shard, replicas).await?;
     advance_global_checkpoint(core, shard);
@@ -377,7 +454,7 @@ fn rejected(rejection: &Rejection) -> Failure {
 
 type Replica = (String, Task<Result<Option<u64>, CallError>>);
 
-/// Starts sending operations to every copy that must or may have them.
+/// Starts sending operations to every replica that is in sync or tracked.
 fn send_to_replicas(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
@@ -391,7 +468,8 @@ fn send_to_replicas(
     for copy in others {
         let id = &copy.allocation_id;
         let tracked = shard.copies.borrow().get(id).is_some_and(|copy| copy.tracked);
-        if !copy.in_sync && !tracked {
+        let is_left_out = core.env.is_planted(planted::TRACKED_COPY_LEFT_OUT);
+        if !copy.in_sync && (!tracked || is_left_out) {
             continue;
         }
         let request = Request::Replicate {
@@ -419,8 +497,8 @@ fn send_to_replicas(
     replicas
 }
 
-/// Waits for all replicas, whatever becomes of one of them: none may be left without what was sent to the others. Those
-/// that failed leave the in-sync set before the write is acknowledged.
+/// Waits for all replicas, even after one has failed. Replicas that failed leave the in-sync set before the write is
+/// acknowledged.
 async fn await_replicas(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
@@ -447,14 +525,17 @@ async fn await_replicas(
     let missing: Vec<String> =
         routing.iter().flat_map(|r| r.missing_in_sync()).map(str::to_owned).collect();
     for id in missing {
+        if core.env.is_planted(planted::MISSING_COPY_STAYS_IN_SYNC) {
+            continue;
+        }
         mark_copy_stale(core, shard, &id, "its node left, and a write came").await?;
     }
     Ok(())
 }
 
-/// Has the manager take a copy out of the in-sync set. Fails where that takes long, as what waits for it must not be
-/// acknowledged; the manager is told nevertheless, once it can be: the copy lacks what the others have, and nobody sends it
-/// again.
+/// Has the manager take a copy out of the in-sync set. Fails if that takes long, because the write that waits for it
+/// must
+/// not be acknowledged. The manager is told later all the same: the copy lacks operations that nobody sends again.
 fn mark_copy_stale(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
@@ -469,6 +550,9 @@ fn mark_copy_stale(
         primary_term: shard.term(),
         reason: reason.to_owned(),
     };
+    let may_pass = |failure: &Failure| {
+        action(Component::ManagerEvent, failure.error_kind()) == Action::TryAgain
+    };
     let give_up = core.env.now() + STALE_COPY_PATIENCE;
     let (answer, answered) = oneshot::channel();
     let (core2, shard, id) = (core.clone(), shard.clone(), id.to_owned());
@@ -476,12 +560,15 @@ fn mark_copy_stale(
         let mut waiter = Some(answer);
         let outcome = loop {
             match core2.submit(event.clone()).await {
-                // The manager is not there, or has no room for the state: that may pass.
-                Err(failure) if failure.status >= 500 && shard.is_primary() => {
+                // The manager is not there, or its disk has no room for the state.
+                Err(failure) if may_pass(&failure) && shard.is_primary() => {
                     if core2.env.now() >= give_up
                         && let Some(waiter) = waiter.take()
                     {
                         let _ = waiter.send(Err(failure));
+                        if core2.env.is_planted(planted::STALE_COPY_FORGOTTEN) {
+                            return;
+                        }
                         if !shard.leaving.borrow_mut().insert(id.clone()) {
                             return;
                         }
@@ -505,17 +592,18 @@ pub(crate) fn advance_global_checkpoint(core: &Rc<Core>, shard: &Rc<LocalShard>)
     let Some(routing) = state.shard(&shard.index, shard.number) else { return };
     let Ok(store) = shard.store() else { return };
     let mut copies = shard.copies.borrow_mut();
-    let others = routing.in_sync.iter().filter(|id| **id != shard.allocation_id);
-    // What a copy may still forget is not known everywhere.
+    let is_own = core.env.is_planted(planted::CHECKPOINT_OF_ONE_COPY);
+    let others = routing.in_sync.iter().filter(|id| !is_own && **id != shard.allocation_id);
+    // Only operations that are durable count.
     let mut lowest = store.persisted_checkpoint();
     for id in others {
         lowest = lowest.min(copies.get(id).and_then(|copy| copy.local_checkpoint));
     }
-    for (id, copy) in copies.iter_mut().filter(|(_, copy)| copy.joins) {
-        // Until it is in sync, or given up.
-        copy.joins = !routing.in_sync.contains(id)
+    for (id, copy) in copies.iter_mut().filter(|(_, copy)| copy.pending_in_sync) {
+        // It counts until it is in sync, or is assigned no more.
+        copy.pending_in_sync = !routing.in_sync.contains(id)
             && routing.assigned().any(|assigned| assigned.allocation_id == *id);
-        if copy.joins {
+        if copy.pending_in_sync && !core.env.is_planted(planted::JOINING_COPY_NOT_COUNTED) {
             lowest = lowest.min(copy.local_checkpoint);
         }
     }
@@ -548,7 +636,7 @@ pub(crate) async fn replicate(
     let shard = shard.ok_or_else(|| {
         Failure::new(404, "shard_not_found_exception", "this copy is not on this node")
     })?;
-    if target.primary_term < shard.term() {
+    if target.primary_term < shard.term() && !core.env.is_planted(planted::OLD_TERM_ACCEPTED) {
         let reason = format!(
             "the primary's term {} is over, the term is {}; it must not acknowledge",
             target.primary_term,
@@ -560,10 +648,11 @@ pub(crate) async fn replicate(
     follow_mapping(core, &shard, &store).await?;
     let ops = Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared));
     core.note_use_of(&shard);
-    // Without operations it is asked what is durable.
+    // A request without operations asks what is durable.
     let is_question = ops.is_empty();
     store.apply(ops).await?;
-    if is_question || store.durability() == store::Durability::Request {
+    let syncs = !core.env.is_planted(planted::REPLICA_NOT_SYNCED);
+    if is_question || store.durability() == store::Durability::Request && syncs {
         store.sync().await?;
     }
     if let Some(checkpoint) = global_checkpoint {
@@ -572,13 +661,13 @@ pub(crate) async fn replicate(
     Ok(Response::Replicated { local_checkpoint: store.persisted_checkpoint() })
 }
 
-/// A replica has become the primary. Writes that the old primary sent and nobody acknowledged may be on some
-/// copies and not on others. So it fills the gaps in its own history, and has the other copies recover from
-/// it; only then does it take writes.
+/// A replica has become the primary. Operations that the old primary sent and never acknowledged may be on some copies
+/// and not on others. So the new primary fills the gaps in its history and has the other copies recover from it; only
+/// then does it take writes.
 pub(crate) async fn promoted(core: Rc<Core>, shard: Rc<LocalShard>) {
     while shard.is_primary() {
-        if settle_promotion(&core, &shard).await.is_ok() {
-            shard.promotion_is_settled();
+        if complete_promotion(&core, &shard).await.is_ok() {
+            shard.promotion_is_complete();
             (core.upward().promoted)();
             return;
         }
@@ -586,20 +675,24 @@ pub(crate) async fn promoted(core: Rc<Core>, shard: Rc<LocalShard>) {
     }
 }
 
-async fn settle_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(), Failure> {
+async fn complete_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(), Failure> {
     let store = shard.store()?;
     let state = core.state();
     if follows(&state, &shard.index) {
-        // What is missing is still to come from the leader, and what is here is the leader's: no copy has anything else.
+        // Every copy has operations of the leader and no others; the missing ones are still to be read.
+        shard.followed_copies.set(FollowedCopies::BeforeRead);
         advance_global_checkpoint(core, shard);
         return Ok(());
     }
-    fill_gaps(&store).await?;
+    if !core.env.is_planted(planted::GAPS_STAY) {
+        fill_gaps(&store).await.map_err(|error| report_store_failure(core, shard, error))?;
+    }
     let routing = state.shard(&shard.index, shard.number);
     let routing = routing.ok_or_else(|| Failure::no_such_index(&shard.index))?;
     let others: Vec<String> =
         routing.in_sync.iter().filter(|id| **id != shard.allocation_id).cloned().collect();
-    for id in others {
+    let is_planted = core.env.is_planted(planted::PROMOTION_LEAVES_COPIES);
+    for id in others.into_iter().filter(|_| !is_planted) {
         mark_copy_stale(core, shard, &id, "a new primary: the copy recovers from it").await?;
     }
     advance_global_checkpoint(core, shard);
@@ -615,12 +708,13 @@ fn fillers(store: &store::Shard) -> Vec<Operation> {
     store.gaps().into_iter().flatten().map(Operation::no_op).collect()
 }
 
-/// Puts operations that do nothing where an old primary gave out numbers that never arrived.
+/// Fills the gaps in a history with no-ops: sequence numbers that an old primary gave out and whose operations never
+/// arrived.
 pub(crate) async fn fill_gaps(store: &store::Shard) -> Result<(), store::Error> {
     let fill = fillers(store);
     if !fill.is_empty() {
         store.apply(fill).await?;
     }
-    // Also what the old primary sent last: nobody may have waited for it to be durable.
+    // The last operations of the old primary may not be durable yet.
     store.sync().await
 }

@@ -1,4 +1,4 @@
-//! Requests to copies while they are in flight: every one is taken off again, whatever becomes of it.
+//! Requests to copies while they are in flight: every one is counted until it ends, however it ends.
 
 use super::service::SearchService;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use world::Time;
 use super::oracle::Truth;
 use policy::selection::NodeFeedback;
 
-/// A request to a node. Dropped without a word it counts as abandoned: nobody waits for its answer any more.
+/// A request to a node. One that is dropped before [`InFlight::answered`] or [`InFlight::failed`] counts as abandoned.
 pub(super) struct InFlight {
     service: Rc<SearchService>,
     name: String,

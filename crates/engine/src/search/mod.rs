@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `service.rs`, `counters.rs` | what a node keeps for searches |
+//! | `service.rs` | what a node keeps for searches, and counts of them |
 //! | `coordinator.rs` | the node that was asked: every shard once, one copy each; the ordered merge |
 //! | `targets.rs` | the shards, and the copies of each that may be asked |
 //! | `choice.rs` | which copy is asked first; probes |
@@ -17,7 +17,6 @@
 mod choice;
 mod contexts;
 mod coordinator;
-mod counters;
 mod in_flight;
 mod oracle;
 mod preference;
@@ -27,7 +26,7 @@ mod shard;
 mod targets;
 mod thread_pool;
 
-pub use coordinator::{Hit, Outcome, SearchJob, ShardFailure, search};
+pub use coordinator::{Hit, SearchJob, SearchOutcome, ShardFailure, search};
 pub use preference::Preference;
 pub(crate) use replica_selection::adaptive_selection_json;
 pub use service::SearchService;

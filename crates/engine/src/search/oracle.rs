@@ -1,5 +1,5 @@
-//! The choice of who knows everything: the bound that policies are measured against. It sees what every coordinator has
-//! in flight to every node at this moment, and what each host is like, so it exists in the virtual world alone.
+//! The oracle, the bound that policies are measured against. It sees what every coordinator has in flight to every node
+//! at this moment, and the model of each host, so it exists in the virtual world alone.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

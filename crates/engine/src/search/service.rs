@@ -2,12 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use policy::selection::{Selector, ServedLatency};
 use world::Env;
 
 use super::contexts::Contexts;
-use super::counters::Counters;
 use super::thread_pool::ThreadPool;
 use crate::core::Core;
 
@@ -64,4 +64,15 @@ fn cores(env: &Env) -> usize {
         return world::model::Host::default().cores as usize;
     }
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// What a node did for searches since it started.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    /// Queries of shards.
+    pub(crate) queries: Cell<u64>,
+    /// Time that they took once they ran.
+    pub(crate) query_time: Cell<Duration>,
+    /// Fetches that followed a query.
+    pub(crate) fetches: Cell<u64>,
 }

@@ -55,7 +55,7 @@ impl Drop for Slot {
                 continue;
             }
             inner.active.set(inner.active.get() + 1);
-            // If who waited has just gone, the slot comes back here by its own drop.
+            // If the waiting search has just gone away, dropping its slot frees it again.
             if let Err(slot) = next.send(Slot(inner.clone())) {
                 inner.completed.set(inner.completed.get() - 1);
                 drop(slot);

@@ -114,7 +114,7 @@ fn read_size(text: &str, min: u64, max: u64) -> Result<Typed, String> {
 
 fn read_throttle(text: &str) -> Result<Typed, String> {
     let rate = units::parse_throttle(text).map_err(|error| error.to_string())?;
-    // A fraction of a byte rounds to zero, which would stand still instead of running free.
+    // A fraction of a byte a second rounds to zero, which would mean no limit.
     Ok(Typed::Throttle(rate.map(|bytes| bytes.max(1))))
 }
 

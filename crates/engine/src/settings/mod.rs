@@ -26,7 +26,7 @@ pub use follow::FollowParameters;
 pub use kind::{Kind, Typed};
 pub use render::{cluster_settings, flat, index_settings, nested};
 pub use snapshot::{IndexSettings, Remote, Settings};
-pub use table::{Scope, Setting, TABLE, check, find};
+pub use table::{Setting, SettingScope, TABLE, check, find};
 pub use update::{
     ClusterUpdate, Update, When, apply, check_update, parse_cluster_update, parse_update,
 };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::table::{Scope, TABLE, find};
+use super::table::{SettingScope, TABLE, find};
 use super::{Kind, SettingsMap};
 
 /// One object, full names as keys: `?flat_settings`.
@@ -44,7 +44,7 @@ pub fn cluster_settings(
     let render = if flat_settings { flat } else { nested };
     let mut answer = json!({"persistent": render(persistent), "transient": render(transient)});
     if include_defaults {
-        answer["defaults"] = render(&defaults(Scope::Cluster, &[persistent, transient]));
+        answer["defaults"] = render(&defaults(SettingScope::Cluster, &[persistent, transient]));
     }
     answer
 }
@@ -55,12 +55,12 @@ pub fn index_settings(given: &SettingsMap, include_defaults: bool, flat_settings
     let render = if flat_settings { flat } else { nested };
     let mut answer = json!({"settings": render(given)});
     if include_defaults {
-        answer["defaults"] = render(&defaults(Scope::Index, &[given]));
+        answer["defaults"] = render(&defaults(SettingScope::Index, &[given]));
     }
     answer
 }
 
-fn defaults(scope: Scope, given: &[&SettingsMap]) -> SettingsMap {
+fn defaults(scope: SettingScope, given: &[&SettingsMap]) -> SettingsMap {
     TABLE
         .iter()
         .filter(|setting| setting.scope == scope && !setting.is_pattern())
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn what_is_rendered_reads_back() {
         for json in [flat(&example()), nested(&example())] {
-            let read = parse_update(Scope::Cluster, &json).unwrap();
+            let read = parse_update(SettingScope::Cluster, &json).unwrap();
             let read: SettingsMap = read.into_iter().map(|(k, v)| (k, v.unwrap())).collect();
             assert_eq!(read, example());
         }

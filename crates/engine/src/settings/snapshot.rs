@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::kind::Typed;
-use super::table::{Scope, TABLE, find};
+use super::table::{SettingScope, TABLE, find};
 use super::words::{
     AllocationEnable, CheckOnStartup, Compress, CompressionScheme, Durability, FollowPace,
     Scheduler, Selection,
@@ -56,7 +56,7 @@ impl Settings {
             }
         }
         remotes.retain(|_, remote| !remote.seeds.is_empty());
-        Settings(Arc::new(Values { plain: resolve(Scope::Cluster, layers), remotes }))
+        Settings(Arc::new(Values { plain: resolve(SettingScope::Cluster, layers), remotes }))
     }
 
     /// `ccr.indices.recovery.max_bytes_per_sec`: bytes a second, none without a limit.
@@ -239,7 +239,7 @@ pub struct IndexSettings(Arc<BTreeMap<&'static str, Typed>>);
 impl IndexSettings {
     /// Each setting from `given`, else its default.
     pub fn resolve(given: &SettingsMap) -> Self {
-        IndexSettings(Arc::new(resolve(Scope::Index, &[given])))
+        IndexSettings(Arc::new(resolve(SettingScope::Index, &[given])))
     }
 
     /// `index.priority` of an index with the settings `given`, without the others.
@@ -307,7 +307,7 @@ impl IndexSettings {
     }
 }
 
-fn resolve(scope: Scope, layers: &[&SettingsMap]) -> BTreeMap<&'static str, Typed> {
+fn resolve(scope: SettingScope, layers: &[&SettingsMap]) -> BTreeMap<&'static str, Typed> {
     let plain = TABLE.iter().filter(|setting| setting.scope == scope && !setting.is_pattern());
     plain.map(|setting| (setting.name, value(setting, layers))).collect()
 }

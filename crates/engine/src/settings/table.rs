@@ -12,7 +12,7 @@ use super::{Kind, SettingError};
 
 /// What a setting belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum SettingScope {
     /// The cluster: `PUT _cluster/settings`.
     Cluster,
     /// One index: `PUT {index}` and `PUT {index}/_settings`.
@@ -31,7 +31,7 @@ pub struct Setting {
     /// Whether it may change while the cluster, or the index, is in use.
     pub dynamic: bool,
     /// What it belongs to.
-    pub scope: Scope,
+    pub scope: SettingScope,
     /// One line for people.
     pub doc: &'static str,
 }
@@ -42,7 +42,7 @@ const fn cluster(
     default: &'static str,
     doc: &'static str,
 ) -> Setting {
-    Setting { name, kind, default, dynamic: true, scope: Scope::Cluster, doc }
+    Setting { name, kind, default, dynamic: true, scope: SettingScope::Cluster, doc }
 }
 
 const fn index(
@@ -51,7 +51,7 @@ const fn index(
     default: &'static str,
     doc: &'static str,
 ) -> Setting {
-    Setting { name, kind, default, dynamic: true, scope: Scope::Index, doc }
+    Setting { name, kind, default, dynamic: true, scope: SettingScope::Index, doc }
 }
 
 const fn fixed(setting: Setting) -> Setting {
@@ -412,7 +412,7 @@ mod tests {
             let concrete = setting.name.replace('*', "eu");
             let canonical = check(&concrete, setting.default);
             assert_eq!(canonical.as_deref(), Ok(setting.default), "{}", setting.name);
-            assert_eq!(setting.name.starts_with("index."), setting.scope == Scope::Index);
+            assert_eq!(setting.name.starts_with("index."), setting.scope == SettingScope::Index);
             assert!(setting.doc.ends_with('.'), "{}", setting.name);
         }
         // Nested rendering needs that no name is the beginning of another.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::table::{TABLE, check, find, unknown};
-use super::{Scope, SettingError, SettingsMap};
+use super::{SettingError, SettingScope, SettingsMap};
 
 /// Settings to change, by full name: none takes a setting back to its default. A name that ends in
 /// `.*` stands for all below it and can only be taken back.
@@ -33,18 +33,19 @@ pub enum When {
 ///
 /// Settings of an index may leave out `index.`, and may stand below `settings`. Names and values are
 /// checked by [`check_update`].
-pub fn parse_update(scope: Scope, json: &Value) -> Result<Update, SettingError> {
+pub fn parse_update(scope: SettingScope, json: &Value) -> Result<Update, SettingError> {
     let object = json.as_object().ok_or_else(|| {
         SettingError::Shape(format!("{json} is no JSON object; write {{\"name\": value}}"))
     })?;
-    if scope == Scope::Index
+    if scope == SettingScope::Index
         && let (1, Some(inner)) = (object.len(), object.get("settings"))
     {
         return parse_update(scope, inner);
     }
     let mut update = Update::new();
     flatten("", object, &mut |name, value| {
-        let bare = scope == Scope::Index && !name.starts_with("index.") && find(&name).is_none();
+        let bare =
+            scope == SettingScope::Index && !name.starts_with("index.") && find(&name).is_none();
         let name = if bare { format!("index.{name}") } else { name };
         match update.insert(name.clone(), value) {
             None => Ok(()),
@@ -60,8 +61,8 @@ pub fn parse_cluster_update(json: &Value) -> Result<ClusterUpdate, SettingError>
     let object = json.as_object().into_iter().flatten();
     for (key, settings) in object {
         match key.as_str() {
-            "persistent" => update.persistent = parse_update(Scope::Cluster, settings)?,
-            "transient" => update.transient = parse_update(Scope::Cluster, settings)?,
+            "persistent" => update.persistent = parse_update(SettingScope::Cluster, settings)?,
+            "transient" => update.transient = parse_update(SettingScope::Cluster, settings)?,
             _ => return Err(SettingError::Shape(format!("unknown key \"{key}\"; {BODY}"))),
         }
     }
@@ -109,7 +110,11 @@ fn scalar(name: &str, value: &Value) -> Result<String, SettingError> {
 /// Checks every name and value; answers with the same update in canonical text.
 ///
 /// Fails on the first that is unknown, of another scope, not accepted, or static while `Running`.
-pub fn check_update(scope: Scope, when: When, update: &Update) -> Result<Update, SettingError> {
+pub fn check_update(
+    scope: SettingScope,
+    when: When,
+    update: &Update,
+) -> Result<Update, SettingError> {
     let mut checked = Update::new();
     for (name, value) in update {
         if let Some(prefix) = name.strip_suffix('*') {
@@ -123,8 +128,10 @@ pub fn check_update(scope: Scope, when: When, update: &Update) -> Result<Update,
         }
         if when == When::Running && !setting.dynamic {
             let what = match scope {
-                Scope::Cluster => "give it in the configuration of each node and restart them",
-                Scope::Index => "give it when the index is created",
+                SettingScope::Cluster => {
+                    "give it in the configuration of each node and restart them"
+                }
+                SettingScope::Index => "give it when the index is created",
             };
             return Err(SettingError::Static { name: name.clone(), what });
         }
@@ -134,16 +141,16 @@ pub fn check_update(scope: Scope, when: When, update: &Update) -> Result<Update,
     Ok(checked)
 }
 
-fn misplaced(name: &str, scope: Scope) -> SettingError {
+fn misplaced(name: &str, scope: SettingScope) -> SettingError {
     let (owner, endpoint) = match scope {
-        Scope::Cluster => ("the cluster", "_cluster/settings"),
-        Scope::Index => ("an index", "{index}/_settings"),
+        SettingScope::Cluster => ("the cluster", "_cluster/settings"),
+        SettingScope::Index => ("an index", "{index}/_settings"),
     };
     SettingError::Misplaced { name: name.to_owned(), owner, endpoint }
 }
 
 fn check_wildcard(
-    scope: Scope,
+    scope: SettingScope,
     name: &str,
     prefix: &str,
     value: Option<&str>,
@@ -166,7 +173,7 @@ fn check_wildcard(
 /// Applies a checked update. Answers with the names whose value changed, sorted.
 pub fn apply(map: &mut SettingsMap, update: &Update) -> Vec<String> {
     let before = map.clone();
-    // Wildcards first, so that what is given beside one stays.
+    // Wildcards first, so that settings given beside one stay.
     for prefix in update.keys().filter_map(|name| name.strip_suffix('*')) {
         map.retain(|name, _| !name.starts_with(prefix));
     }
@@ -211,7 +218,7 @@ mod tests {
                 "cluster.remote": {"eu.seeds": "a:1,b:2"},
             }),
         ] {
-            assert_eq!(parse_update(Scope::Cluster, &json).as_ref(), Ok(&expected));
+            assert_eq!(parse_update(SettingScope::Cluster, &json).as_ref(), Ok(&expected));
         }
     }
 
@@ -226,19 +233,21 @@ mod tests {
             json!({"index": {"number_of_replicas": 2}, "index.translog.durability": "async"}),
             json!({"settings": {"index": {"number_of_replicas": "2"}, "translog.durability": "async"}}),
         ] {
-            assert_eq!(parse_update(Scope::Index, &json).as_ref(), Ok(&expected));
+            assert_eq!(parse_update(SettingScope::Index, &json).as_ref(), Ok(&expected));
         }
         // A setting of the cluster keeps its name, so that the refusal can say where it belongs.
-        let stray = parse_update(Scope::Index, &json!({"transport.compress": true})).unwrap();
+        let stray =
+            parse_update(SettingScope::Index, &json!({"transport.compress": true})).unwrap();
         assert_eq!(
-            check_update(Scope::Index, When::Running, &stray).unwrap_err().to_string(),
+            check_update(SettingScope::Index, When::Running, &stray).unwrap_err().to_string(),
             "setting [transport.compress] belongs to the cluster: send it to _cluster/settings"
         );
     }
 
     #[test]
     fn refuses_what_is_no_settings() {
-        let said = |json: Value| parse_update(Scope::Cluster, &json).unwrap_err().to_string();
+        let said =
+            |json: Value| parse_update(SettingScope::Cluster, &json).unwrap_err().to_string();
         assert!(said(json!([1])).contains("is no JSON object"));
         assert!(said(json!({"a": [{"b": 1}]})).contains("write a text or a number"));
         assert!(said(json!({"a.b": 1, "a": {"b": 2}})).contains("[a.b] is given twice"));
@@ -250,14 +259,14 @@ mod tests {
     #[test]
     fn refuses_static_settings_while_running() {
         let update = given(&[("index.number_of_shards", Some("3"))]);
-        assert!(check_update(Scope::Index, When::Start, &update).is_ok());
+        assert!(check_update(SettingScope::Index, When::Start, &update).is_ok());
         assert_eq!(
-            check_update(Scope::Index, When::Running, &update).unwrap_err().to_string(),
+            check_update(SettingScope::Index, When::Running, &update).unwrap_err().to_string(),
             "setting [index.number_of_shards] cannot change while running: \
              give it when the index is created"
         );
         let update = given(&[("transport.connections_per_node.recovery", None)]);
-        assert!(check_update(Scope::Cluster, When::Running, &update).is_err());
+        assert!(check_update(SettingScope::Cluster, When::Running, &update).is_err());
     }
 
     #[test]
@@ -268,7 +277,7 @@ mod tests {
             ("indices.recovery.max_bytes_per_sec", Some("0")),
             ("transport.compress", Some("true")),
         ]);
-        let update = check_update(Scope::Cluster, When::Running, &update).unwrap();
+        let update = check_update(SettingScope::Cluster, When::Running, &update).unwrap();
         assert_eq!(apply(&mut map, &update).len(), 3);
         assert_eq!(map["indices.recovery.max_bytes_per_sec"], "-1");
         assert!(apply(&mut map, &update).is_empty(), "the same again changes nothing");
@@ -278,7 +287,7 @@ mod tests {
             ("indices.recovery.chunk_size", Some("2mb")),
             ("transport.compress", None),
         ]);
-        let update = check_update(Scope::Cluster, When::Running, &update).unwrap();
+        let update = check_update(SettingScope::Cluster, When::Running, &update).unwrap();
         assert_eq!(apply(&mut map, &update).len(), 3);
         assert_eq!(
             map.into_iter().collect::<Vec<_>>(),
@@ -289,7 +298,7 @@ mod tests {
     #[test]
     fn wildcards_only_take_back_what_exists() {
         let check = |name: &str, value| {
-            check_update(Scope::Cluster, When::Running, &given(&[(name, value)]))
+            check_update(SettingScope::Cluster, When::Running, &given(&[(name, value)]))
         };
         for name in ["*", "indices.*", "cluster.remote.*", "cluster.remote.eu.*"] {
             assert!(check(name, None).is_ok(), "{name}");

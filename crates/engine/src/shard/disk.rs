@@ -3,12 +3,13 @@
 //! | path | holds |
 //! | --- | --- |
 //! | `node.lock` | held while a node uses the directory |
-//! | `state.json` | the cluster state, on the manager |
+//! | `state.json`, `state.second.json` | the cluster state, on the manager, twice |
+//! | `indices/<uuid>/index.json` | what the index is |
 //! | `indices/<uuid>/<shard>/` | a shard copy |
 //! | `indices/<uuid>/<shard>.copy.json` | its allocation id and history |
 //! | `indices/<uuid>/<shard>.leases.json` | its retention leases |
 //!
-//! In the virtual world the same paths name values on the host's virtual disk.
+//! Each of these ends with its checksum. In the virtual world the same paths name values on the host's virtual disk.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -16,27 +17,55 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use world::{Env, Work};
 
 use crate::error::Error;
-use crate::state::{ClusterState, FoundCopy};
+use crate::state::{ClusterState, FoundCopy, StoredIndex};
 use policy::retention::Leases;
+use store::sealed::{seal, unseal};
 
-/// What is written beside a copy's files.
+const INDEX: &str = "index.json";
+
+/// The metadata that is written beside a copy's files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CopyNote {
+pub(crate) struct CopyMetadata {
     pub(crate) allocation_id: String,
     /// Term of the primary that the copy was last in sync with.
     pub(crate) primary_term: u64,
+    /// The history that its files belong to; earlier builds did not say.
+    #[serde(default)]
+    pub(crate) history_uuid: Option<String>,
 }
+
+impl CopyMetadata {
+    /// Whether it is written of files with this history, and not of another shard's.
+    pub(crate) fn is_of(&self, history_uuid: &str) -> bool {
+        self.history_uuid.as_deref().is_none_or(|own| own == history_uuid)
+    }
+}
+
+/// What was found of a cluster state.
+#[derive(Default)]
+pub(crate) struct StoredState {
+    /// The newest that is whole.
+    pub(crate) state: Option<Arc<ClusterState>>,
+    /// What is wrong with the files.
+    pub(crate) damage: Vec<String>,
+}
+
+/// How often a directory is tried that is in use: a node that was stopped may still be writing.
+const LOCK_TRIES: u32 = 20;
+const LOCK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A node's data directory.
 pub(crate) struct NodeDisk {
     env: Env,
     root: PathBuf,
-    lock: RefCell<Option<File>>,
+    /// Shared with what is being written: another node must not use the directory before that has ended.
+    lock: RefCell<Option<Arc<File>>>,
 }
 
 impl NodeDisk {
@@ -45,11 +74,18 @@ impl NodeDisk {
         if env.is_virtual() {
             return Ok(NodeDisk { env: env.clone(), root, lock: RefCell::default() });
         }
-        let dir = root.clone();
-        let locked = env.work(Work::DiskSync, move || lock(&dir)).await;
+        let mut tries = 0;
+        let locked = loop {
+            let dir = root.clone();
+            match env.work(Work::DiskSync, move || lock(&dir)).await {
+                Ok(None) if tries < LOCK_TRIES => tries += 1,
+                locked => break locked,
+            }
+            env.sleep(LOCK_AGAIN).await;
+        };
         match locked {
             Ok(Some(file)) => {
-                Ok(NodeDisk { env: env.clone(), root, lock: RefCell::new(Some(file)) })
+                Ok(NodeDisk { env: env.clone(), root, lock: RefCell::new(Some(Arc::new(file))) })
             }
             Ok(None) => Err(Error::InUse { path: root }),
             Err(source) => Err(Error::Data {
@@ -71,7 +107,7 @@ impl NodeDisk {
         self.root.join("indices").join(index_uuid).join(shard.to_string())
     }
 
-    fn note_path(&self, index_uuid: &str, shard: u32) -> PathBuf {
+    fn metadata_path(&self, index_uuid: &str, shard: u32) -> PathBuf {
         self.root.join("indices").join(index_uuid).join(format!("{shard}.copy.json"))
     }
 
@@ -79,39 +115,70 @@ impl NodeDisk {
         self.root.join("indices").join(index_uuid).join(format!("{shard}.leases.json"))
     }
 
-    fn state_path(&self) -> PathBuf {
-        self.root.join("state.json")
+    fn index_path(&self, index_uuid: &str) -> PathBuf {
+        self.root.join("indices").join(index_uuid).join(INDEX)
+    }
+
+    /// Both hold the same: to fall back on an older state would be to believe copies in sync that are not.
+    fn state_paths(&self) -> [PathBuf; 2] {
+        [self.root.join("state.json"), self.root.join("state.second.json")]
     }
 
     /// Stores the cluster state. The virtual disk holds the state itself, as it has no use for its text.
     pub(crate) async fn write_state(&self, state: &Arc<ClusterState>) -> io::Result<()> {
-        let path = self.state_path();
+        let paths = self.state_paths();
         if let Some(disk) = self.env.virtual_disk() {
             self.env.work(Work::DiskWrite { bytes: state.wire_bytes() }, || ()).await;
             self.env.work(Work::DiskSync, || ()).await;
-            let place = disk.get::<Option<Arc<ClusterState>>>(&path.to_string_lossy());
+            let place = disk.get::<Option<Arc<ClusterState>>>(&paths[0].to_string_lossy());
             place.replace(Some(state.clone()));
             return Ok(());
         }
-        let text = serde_json::to_string(&**state).expect("a state is plain data");
-        self.write(path, text).await
+        let text = seal(&serde_json::to_string(&**state).expect("a state is plain data"));
+        self.replace(paths.to_vec(), text).await
     }
 
-    /// The stored cluster state of node `name`; none if there is none yet.
-    pub(crate) async fn read_state(&self, name: &str) -> Result<Option<Arc<ClusterState>>, Error> {
-        let path = self.state_path();
+    /// The stored cluster state of node `name`; none if there is none yet. Fails where there was one and none can be read,
+    /// and copies are here that would have no place without it.
+    pub(crate) async fn read_state(&self, name: &str) -> Result<StoredState, Error> {
+        let [first, second] = self.state_paths();
         if let Some(disk) = self.env.virtual_disk() {
-            let place = disk.get::<Option<Arc<ClusterState>>>(&path.to_string_lossy());
-            return Ok(place.borrow().clone());
+            let place = disk.get::<Option<Arc<ClusterState>>>(&first.to_string_lossy());
+            let state = place.borrow().clone();
+            return Ok(StoredState { state, ..StoredState::default() });
         }
-        let read = self.read(path.clone()).await;
-        let text = read.map_err(|source| {
-            let (node, path) = (name.to_owned(), path.clone());
-            Error::Data { node, what: "read", path, source }
-        })?;
-        let unreadable =
-            |error: serde_json::Error| Error::State { path, reason: error.to_string() };
-        text.map(|text| serde_json::from_str(&text)).transpose().map_err(unreadable)
+        let mut found = StoredState::default();
+        for path in [&first, &second] {
+            let text = match self.read(path.clone()).await {
+                Ok(text) => text,
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    found.damage.push(format!("{} is damaged: {error}", path.display()));
+                    continue;
+                }
+                Err(source) => {
+                    let (node, path) = (name.to_owned(), path.clone());
+                    return Err(Error::Data { node, what: "read", path, source });
+                }
+            };
+            match text.map(|text| serde_json::from_str::<ClusterState>(&text)).transpose() {
+                Ok(None) => {}
+                Ok(Some(state)) => {
+                    let newest = found.state.as_ref().map(|newest| newest.version);
+                    if newest.is_none_or(|newest| newest < state.version) {
+                        found.state = Some(Arc::new(state));
+                    }
+                }
+                Err(error) => found.damage.push(format!("{} is damaged: {error}", path.display())),
+            }
+        }
+        if found.state.is_none() && !found.damage.is_empty() && self.holds_copies().await {
+            let reason = format!(
+                "{}; put a copy of it back, or move it away: then all indices here are dangling, and can be imported",
+                found.damage.join("; ")
+            );
+            return Err(Error::State { path: first, reason });
+        }
+        Ok(found)
     }
 
     /// Writes a small file so that it is there whole, or not at all.
@@ -121,7 +188,21 @@ impl NodeDisk {
             *disk.get::<String>(&path.to_string_lossy()).borrow_mut() = text;
             return Ok(());
         }
-        self.env.work(Work::DiskSync, move || replace(&path, &text)).await
+        let text = seal(&text);
+        self.replace(vec![path], text).await
+    }
+
+    /// Nothing once the directory was let go of: it may be another node's.
+    async fn replace(&self, paths: Vec<PathBuf>, text: String) -> io::Result<()> {
+        let Some(lock) = self.lock.borrow().clone() else {
+            return Err(io::Error::other("the node is stopping, and writes no more"));
+        };
+        let write = move || {
+            let written = replace(&paths, &text);
+            drop(lock);
+            written
+        };
+        self.env.work(Work::DiskSync, write).await
     }
 
     async fn read(&self, path: PathBuf) -> io::Result<Option<String>> {
@@ -133,21 +214,24 @@ impl NodeDisk {
         let work = Work::DiskRead { bytes: 4096 };
         self.env
             .work(work, move || match fs::read_to_string(&path) {
-                Ok(text) => Ok(Some(text)),
+                Ok(text) => match unseal(&text) {
+                    Ok(text) => Ok(Some(text.to_owned())),
+                    Err(reason) => Err(io::Error::new(io::ErrorKind::InvalidData, reason)),
+                },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error),
             })
             .await
     }
 
-    pub(crate) async fn write_note(
+    pub(crate) async fn write_metadata(
         &self,
         index_uuid: &str,
         shard: u32,
-        note: &CopyNote,
+        metadata: &CopyMetadata,
     ) -> io::Result<()> {
-        let text = serde_json::to_string(note).expect("plain data");
-        self.write(self.note_path(index_uuid, shard), text).await
+        let text = serde_json::to_string(metadata).expect("plain data");
+        self.write(self.metadata_path(index_uuid, shard), text).await
     }
 
     pub(crate) async fn write_leases(
@@ -167,47 +251,107 @@ impl NodeDisk {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    pub(crate) async fn read_note(&self, index_uuid: &str, shard: u32) -> Option<CopyNote> {
-        let text = self.read(self.note_path(index_uuid, shard)).await.ok()??;
+    pub(crate) async fn read_metadata(&self, index_uuid: &str, shard: u32) -> Option<CopyMetadata> {
+        let text = self.read(self.metadata_path(index_uuid, shard)).await.ok()??;
         serde_json::from_str(&text).ok()
     }
 
-    /// Removes a copy: first the note, so that no half of it is ever taken for a whole.
+    /// Writes what an index is beside its copies here, so that it is known should the cluster state be lost. In the virtual world
+    /// this costs nothing, and nobody waits for it.
+    pub(crate) async fn write_index(&self, stored: &Arc<StoredIndex>) -> io::Result<()> {
+        let path = self.index_path(&stored.meta.uuid);
+        if let Some(disk) = self.env.virtual_disk() {
+            let place = disk.get::<Option<Arc<StoredIndex>>>(&path.to_string_lossy());
+            place.replace(Some(stored.clone()));
+            return Ok(());
+        }
+        let text = serde_json::to_string(&**stored).expect("plain data");
+        if self.read(path.clone()).await.is_ok_and(|before| before.as_ref() == Some(&text)) {
+            return Ok(());
+        }
+        self.write(path, text).await
+    }
+
+    /// What an index is whose copies are here; none where that cannot be read.
+    pub(crate) async fn read_index(&self, index_uuid: &str) -> Option<StoredIndex> {
+        let path = self.index_path(index_uuid);
+        if let Some(disk) = self.env.virtual_disk() {
+            let name = path.to_string_lossy();
+            let place = disk.contains(&name).then(|| disk.get::<Option<Arc<StoredIndex>>>(&name));
+            return place?.borrow().clone().map(Arc::unwrap_or_clone);
+        }
+        let text = self.read(path).await.ok()??;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Removes what is left of an index, once its last copy here is gone.
+    pub(crate) async fn remove_empty_index(&self, index_uuid: &str) {
+        let path = self.index_path(index_uuid);
+        let Some(dir) = path.parent().map(Path::to_owned) else { return };
+        if let Some(disk) = self.env.virtual_disk() {
+            let name = path.to_string_lossy();
+            if disk.paths_under(&format!("{}/", dir.to_string_lossy())).iter().all(|p| *p == name) {
+                disk.remove_under(&name);
+            }
+            return;
+        }
+        let work = Work::DiskWrite { bytes: 0 };
+        self.env
+            .work(work, move || {
+                let mut left = fs::read_dir(&dir).into_iter().flatten().flatten();
+                if left.all(|entry| entry.file_name() == INDEX) {
+                    // What stays of it is litter, and no copy.
+                    let _ = fs::remove_file(&path).and_then(|()| fs::remove_dir(&dir));
+                }
+            })
+            .await;
+    }
+
+    /// Removes a copy: its metadata first, so that no half of it is ever taken for a copy.
     pub(crate) async fn remove_copy(&self, index_uuid: &str, shard: u32) -> io::Result<()> {
-        let (note, dir) = (self.note_path(index_uuid, shard), self.copy_dir(index_uuid, shard));
+        let (metadata, dir) =
+            (self.metadata_path(index_uuid, shard), self.copy_dir(index_uuid, shard));
         let leases = self.leases_path(index_uuid, shard);
         if let Some(disk) = self.env.virtual_disk() {
-            disk.remove_under(&note.to_string_lossy());
+            disk.remove_under(&metadata.to_string_lossy());
             disk.remove_under(&leases.to_string_lossy());
-            // With the slash: shard 1 is not the beginning of shard 10.
+            // With the slash, since "1" is also how "10" begins.
             disk.remove_under(&format!("{}/", dir.to_string_lossy()));
             return Ok(());
         }
         let work = Work::DiskWrite { bytes: 0 };
         self.env
             .work(work, move || {
-                missing_is_fine(fs::remove_file(&note))?;
+                missing_is_fine(fs::remove_file(&metadata))?;
                 missing_is_fine(fs::remove_file(&leases))?;
-                missing_is_fine(fs::remove_dir_all(&dir))?;
-                // The index's own directory goes with its last shard.
-                let _ = dir.parent().map(fs::remove_dir);
-                Ok(())
+                missing_is_fine(fs::remove_dir_all(&dir))
             })
             .await
     }
 
-    /// The copies whose notes are there.
-    pub(crate) async fn found_copies(&self) -> Vec<FoundCopy> {
-        let mut found = Vec::new();
-        for (index_uuid, shard) in self.notes().await {
-            if let Some(note) = self.read_note(&index_uuid, shard).await {
-                found.push(FoundCopy { index_uuid, shard, allocation_id: note.allocation_id });
+    /// The copies whose metadata is there; and in words, what of the others cannot be read.
+    pub(crate) async fn found_copies(&self) -> (Vec<FoundCopy>, Vec<String>) {
+        let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+        for (index_uuid, shard) in self.all_metadata().await {
+            match self.read_metadata(&index_uuid, shard).await {
+                Some(CopyMetadata { allocation_id, .. }) => {
+                    found.push(FoundCopy { index_uuid, shard, allocation_id });
+                }
+                None => unreadable.push(format!(
+                    "{} cannot be read, so that nobody knows which copy lies beside it; it is kept and not used",
+                    self.metadata_path(&index_uuid, shard).display()
+                )),
             }
         }
-        found
+        (found, unreadable)
     }
 
-    async fn notes(&self) -> Vec<(String, u32)> {
+    /// Whether there is metadata of copies here.
+    pub(crate) async fn holds_copies(&self) -> bool {
+        !self.all_metadata().await.is_empty()
+    }
+
+    async fn all_metadata(&self) -> Vec<(String, u32)> {
         let indices = self.root.join("indices");
         let paths: Vec<PathBuf> = match self.env.virtual_disk() {
             Some(disk) => {
@@ -219,13 +363,14 @@ impl NodeDisk {
                 self.env.work(work, move || list_two_levels(&indices)).await
             }
         };
-        let mut notes: Vec<(String, u32)> = paths.iter().filter_map(|p| note_of(p)).collect();
+        let mut notes: Vec<(String, u32)> =
+            paths.iter().filter_map(|p| copy_of_metadata(p)).collect();
         notes.sort();
         notes
     }
 }
 
-fn note_of(path: &Path) -> Option<(String, u32)> {
+fn copy_of_metadata(path: &Path) -> Option<(String, u32)> {
     let shard = path.file_name()?.to_str()?.strip_suffix(".copy.json")?.parse().ok()?;
     let uuid = path.parent()?.file_name()?.to_str()?;
     Some((uuid.to_owned(), shard))
@@ -249,14 +394,18 @@ fn lock(dir: &Path) -> io::Result<Option<File>> {
     }
 }
 
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let dir = path.parent().expect("a file has a directory");
+/// Replaces files of one directory by others with this text; a kill leaves each as it was, or whole.
+fn replace(paths: &[PathBuf], text: &str) -> io::Result<()> {
+    let dir = paths[0].parent().expect("a file has a directory");
     fs::create_dir_all(dir)?;
-    let fresh = path.with_extension("new");
-    let mut file = File::create(&fresh)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&fresh, path)?;
+    for path in paths {
+        let mut file = File::create(path.with_extension("new"))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+    }
+    for path in paths {
+        fs::rename(path.with_extension("new"), path)?;
+    }
     File::open(dir)?.sync_all()
 }
 
@@ -278,8 +427,12 @@ mod tests {
         let disk = NodeDisk::open(&env, "n1", &root).await.unwrap();
         let mapping = query::Mapping::parse(&serde_json::json!({})).unwrap();
         for shard in [1, 10, 19] {
-            let note = CopyNote { allocation_id: format!("copy{shard}"), primary_term: 1 };
-            disk.write_note("uuid", shard, &note).await.unwrap();
+            let metadata = CopyMetadata {
+                allocation_id: format!("copy{shard}"),
+                primary_term: 1,
+                history_uuid: None,
+            };
+            disk.write_metadata("uuid", shard, &metadata).await.unwrap();
             disk.write_leases("uuid", shard, &Leases::default()).await.unwrap();
             let dir = disk.copy_dir("uuid", shard);
             let options = store::Options::default();
@@ -291,7 +444,7 @@ mod tests {
                 .unwrap();
         }
         disk.remove_copy("uuid", 1).await.unwrap();
-        let left: Vec<u32> = disk.found_copies().await.iter().map(|copy| copy.shard).collect();
+        let left: Vec<u32> = disk.found_copies().await.0.iter().map(|copy| copy.shard).collect();
         assert_eq!(left, [10, 19]);
         assert!(store::committed(&env, &disk.copy_dir("uuid", 1)).await.unwrap().is_none());
         for shard in left {

@@ -30,7 +30,7 @@ pub struct LocalShard {
     primary: Cell<bool>,
     term: Cell<u64>,
     started: Cell<bool>,
-    /// A replica that becomes the primary first settles what it may differ in from the others.
+    /// A replica that has become the primary completes its promotion first, see `replication::promoted`.
     promoting: Cell<bool>,
     /// It failed, and the manager is being told.
     failed: Cell<bool>,
@@ -49,21 +49,58 @@ pub struct LocalShard {
     pub(crate) last_refresh: Cell<Option<Time>>,
     /// The index's settings that the open store goes by, and their version.
     settings: RefCell<Option<(u64, IndexSettings)>>,
-    /// On a primary: copies that new writes go to though they are not in sync yet, and what every copy has.
+    /// On a primary: the other copies, their checkpoints, and whether new writes go to them.
     pub(crate) copies: RefCell<BTreeMap<String, Tracked>>,
-    /// On a primary: copies that the manager is still to take out of sync, though the write that found them failing has
-    /// given up waiting for that.
+    /// On a primary: copies that the manager has still to take out of the in-sync set, although the write that found
+    /// them
+    /// failing waits for that no more.
     pub(crate) leaving: RefCell<BTreeSet<String>>,
     /// For whom operations are kept.
     pub(crate) leases: RefCell<Leases>,
-    /// Who writes them to the disk: one at a time, or the older might come last.
+    /// Held while leases are written to the disk, so that older ones are not written last.
     pub(crate) leases_on_disk: tokio::sync::Mutex<()>,
     /// The global checkpoint rose.
     pub(crate) advanced: Notify,
     /// Batches of a leader's operations that are being written, here and on its copies.
     pub(crate) followed_writes: Cell<usize>,
-    /// Whether it was a copy of a follower in this life, and the end of that was not seen to yet.
+    /// Whether it was a follower's copy in this life whose following has not been ended in full.
     pub(crate) followed: Cell<bool>,
+    /// On a follower's primary: what the other copies may have.
+    pub(crate) followed_copies: Cell<FollowedCopies>,
+}
+
+/// What the other copies of a follower may have that their primary has not: a primary that was promoted, or reopened after
+/// it lost what was not synced, gets it from the leader again, unless following ends before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FollowedCopies {
+    /// Nothing: all that they have came from it.
+    #[default]
+    Equal,
+    /// It was promoted or reopened, and did not read from the leader since.
+    BeforeRead,
+    /// Nothing above the leader's global checkpoint as it was then.
+    UpTo(Option<u64>),
+    /// Following ended while they might differ: they recover from the primary, by files alone.
+    Replaced,
+}
+
+impl FollowedCopies {
+    /// Whether they may have what a primary with this local checkpoint has not.
+    pub(crate) fn may_differ(self, local_checkpoint: Option<u64>) -> bool {
+        match self {
+            FollowedCopies::Equal => false,
+            FollowedCopies::BeforeRead | FollowedCopies::Replaced => true,
+            FollowedCopies::UpTo(leader) => local_checkpoint < leader,
+        }
+    }
+
+    /// After the first successful read.
+    pub(crate) fn after_read(self, leader_global_checkpoint: Option<u64>) -> FollowedCopies {
+        match self {
+            FollowedCopies::BeforeRead => FollowedCopies::UpTo(leader_global_checkpoint),
+            other => other,
+        }
+    }
 }
 
 /// What a primary knows of another copy.
@@ -73,7 +110,7 @@ pub(crate) struct Tracked {
     /// New writes go to it.
     pub(crate) tracked: bool,
     /// It is about to be in sync: the global checkpoint waits for it already.
-    pub(crate) joins: bool,
+    pub(crate) pending_in_sync: bool,
 }
 
 impl LocalShard {
@@ -110,6 +147,7 @@ impl LocalShard {
             advanced: Notify::new(),
             followed_writes: Cell::new(0),
             followed: Cell::new(false),
+            followed_copies: Cell::default(),
         }
     }
 
@@ -145,7 +183,7 @@ impl LocalShard {
         }
     }
 
-    pub(crate) fn promotion_is_settled(&self) {
+    pub(crate) fn promotion_is_complete(&self) {
         self.promoting.set(false);
     }
 
@@ -153,7 +191,7 @@ impl LocalShard {
         *self.recovery.borrow_mut() = Some(task);
     }
 
-    /// Notes that it failed; answers whether nobody has seen to that yet.
+    /// Marks it as failed; answers whether it was not before.
     pub(crate) fn begin_to_fail(&self) -> bool {
         !self.failed.replace(true)
     }
@@ -188,7 +226,7 @@ impl LocalShard {
 
     pub(crate) fn set_store(&self, store: Shard) {
         *self.store.borrow_mut() = Some(store);
-        // They may have changed while it was opened with older ones.
+        // The settings may have changed while the store was being opened with older ones.
         self.settings.take();
     }
 
@@ -196,7 +234,7 @@ impl LocalShard {
         *self.progress.borrow_mut() = Some(progress);
     }
 
-    /// How its last recovery goes, or went.
+    /// The progress of its last recovery.
     pub fn progress(&self) -> Option<Rc<Progress>> {
         self.progress.borrow().clone()
     }
@@ -224,7 +262,7 @@ impl LocalShard {
         drop(task);
         let store = self.store.borrow_mut().take();
         if let Some(store) = store {
-            // What was acknowledged is durable already; a store that cannot close in order replays its log.
+            // Acknowledged writes are durable already; a store that was not closed in order replays its log.
             let _ = store.close().await;
         }
     }

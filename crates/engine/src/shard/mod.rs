@@ -1,12 +1,13 @@
-//! A copy of a shard on this node: its role, how its recovery goes, its retention leases, and what is written beside its
-//! files.
+//! A copy of a shard on this node: its role, the progress of its recovery, its retention leases, and the metadata
+//! beside
+//! its files.
 
 mod disk;
 mod local;
 mod progress;
 
-pub(crate) use disk::{CopyNote, NodeDisk};
+pub(crate) use disk::{CopyMetadata, NodeDisk, StoredState};
 pub use local::LocalShard;
-pub(crate) use local::{ShardKey, store_durability};
+pub(crate) use local::{FollowedCopies, ShardKey, store_durability};
 pub(crate) use progress::{Ends, FileProgress};
 pub use progress::{Progress, Stage};

@@ -75,7 +75,7 @@ pub struct Ends {
     pub target_address: String,
 }
 
-/// How one recovery goes. Shared by the task that recovers and those who look.
+/// The progress of one recovery. Shared by the task that recovers and by whoever asks for it.
 #[derive(Debug)]
 pub struct Progress {
     pub(crate) ends: RefCell<Ends>,

@@ -1,17 +1,20 @@
 //! Where copies go.
 //!
 //! As Elasticsearch's balanced allocation, with the number of copies as the only weight: lost primaries
-//! are replaced by replicas first, then primaries are placed, then replicas. A copy that waits for a node
-//! counts as if it were there, so that those behind it go elsewhere; without that, all that a rack held
-//! would wait for the few nodes that happen to be the emptiest. Nothing that is assigned is ever moved.
+//! are replaced by replicas first, then primaries are placed, then replicas. A copy that waits for a node counts as if
+//! it
+//! were there, so that the next copies go elsewhere; otherwise all copies of a lost rack would wait for the few
+//! emptiest
+//! nodes. An assigned copy is never moved.
 
 use std::sync::Arc;
 
 use super::deciders::{Deciders, Slot, Verdict};
-use super::loads::Loads;
+use super::recovery_counts::RecoveryCounts;
 use super::touched::Touched;
 use super::{
-    Change, ClusterState, CopyState, RecoverySource, ShardCopy, ShardRouting, UnassignedReason,
+    Change, ClusterState, CopyState, IndexShardRoutingTable, RecoverySource, ShardCopy,
+    UnassignedReason,
 };
 use crate::settings::Settings;
 
@@ -24,34 +27,37 @@ pub(super) fn reroute(state: &mut ClusterState, mut touched: Touched) -> Vec<Cha
     let mut changes = Vec::new();
     let settings = state.settings();
     let indices = by_priority(state);
-    // What is placed after a copy that waits may change what that copy would wait for.
+    // A copy that is placed later may change which node an earlier one waits for.
     while !indices.is_empty() {
-        let (mut loads, before) = (Loads::of(state, &settings), changes.len());
+        let (mut counts, before) = (RecoveryCounts::of(state, &settings), changes.len());
         for primaries in [true, false] {
-            place(state, &settings, (&indices, primaries), &mut loads, &mut changes);
+            place(state, &settings, (&indices, primaries), &mut counts, &mut changes);
         }
-        let is_full = [true, false].iter().all(|primaries| !loads.have_room(*primaries));
+        let is_full = [true, false].iter().all(|primaries| !counts.have_room(*primaries));
         if changes.len() == before || is_full {
             break;
         }
     }
     touched.add_changes(state, &changes);
-    settle(state, &touched, &mut changes);
+    update_in_sync(state, &touched, &mut changes);
     changes
 }
 
-/// Makes a started replica the primary where the primary was lost, and stops recoveries from it. Runs after
-/// each event, so that none is handled in a state without the heirs of the one before.
+/// Promotes a started replica where the primary was lost, and stops recoveries from that primary. Runs after each
+/// event,
+/// so that the next event finds the new primaries.
 pub(super) fn promote(state: &mut ClusterState, now_ms: u64, touched: &Touched) -> Vec<Change> {
     let mut changes = Vec::new();
-    let mut loads = None;
+    let mut counts = None;
     for (index, numbers) in touched.iter() {
         for &number in numbers {
             let Some(shard) = state.shard(index, number) else { continue };
             if !shard.primary().is_assigned() && shard.copies.iter().any(ShardCopy::is_started) {
-                let loads = loads.get_or_insert_with(|| Loads::of(state, &state.settings()));
-                let heir = heir(shard, loads).expect("a copy is started");
-                changes.push(crown(state, index, number, heir));
+                let counts =
+                    counts.get_or_insert_with(|| RecoveryCounts::of(state, &state.settings()));
+                let promotion_candidate =
+                    promotion_candidate(shard, counts).expect("a copy is started");
+                changes.push(promote_replica(state, index, number, promotion_candidate));
             }
             stop_orphans(state, now_ms, index, number, &mut changes);
         }
@@ -60,23 +66,28 @@ pub(super) fn promote(state: &mut ClusterState, now_ms: u64, touched: &Touched) 
 }
 
 /// The started copy on the emptiest node.
-fn heir(shard: &ShardRouting, loads: &Loads) -> Option<usize> {
+fn promotion_candidate(shard: &IndexShardRoutingTable, counts: &RecoveryCounts) -> Option<usize> {
     let started = shard.copies.iter().enumerate().filter(|(_, copy)| copy.is_started());
     let weigh = |(at, copy): (usize, &ShardCopy)| {
         let node = copy.node.clone()?;
-        Some((loads.get(&node).copies, node, at))
+        Some((counts.get(&node).copies, node, at))
     };
-    started.filter_map(weigh).min().map(|(_, _, heir)| heir)
+    started.filter_map(weigh).min().map(|(_, _, promotion_candidate)| promotion_candidate)
 }
 
-fn crown(state: &mut ClusterState, index: &str, number: u32, heir: usize) -> Change {
+fn promote_replica(
+    state: &mut ClusterState,
+    index: &str,
+    number: u32,
+    promotion_candidate: usize,
+) -> Change {
     let shard = state.shard_mut(index, number).expect("it was looked at");
     shard.copies.iter_mut().for_each(|copy| copy.primary = false);
-    shard.copies[heir].primary = true;
+    shard.copies[promotion_candidate].primary = true;
     Change::Promoted {
         index: index.to_owned(),
         shard: number,
-        allocation_id: shard.copies[heir].allocation_id.clone(),
+        allocation_id: shard.copies[promotion_candidate].allocation_id.clone(),
         primary_term: shard.primary_term,
     }
 }
@@ -108,9 +119,9 @@ fn stop_orphans(
 
 /// The indices that have a copy on no node: the highest `index.priority` first, then the newest, then the last by name.
 ///
-/// The order of Elasticsearch's `PriorityComparator`: who writes, and who follows, waits for the newest index.
+/// The order of Elasticsearch's `PriorityComparator`: writers and followers wait for the newest index.
 fn by_priority(state: &ClusterState) -> Vec<String> {
-    let lacks = |shards: &[ShardRouting]| {
+    let lacks = |shards: &[IndexShardRoutingTable]| {
         shards.iter().flat_map(|shard| &shard.copies).any(|copy| !copy.is_assigned())
     };
     let lacking = state.routing.iter().filter(|(_, shards)| lacks(shards));
@@ -129,35 +140,35 @@ fn place(
     state: &mut ClusterState,
     settings: &Settings,
     (indices, primaries): (&[String], bool),
-    loads: &mut Loads,
+    counts: &mut RecoveryCounts,
     changes: &mut Vec<Change>,
 ) {
     for index in indices {
-        // Where no node has room, none of those that are left has to be looked at.
-        if !loads.have_room(primaries) {
+        // If no node has room, the other copies need not be looked at.
+        if !counts.have_room(primaries) {
             return;
         }
         for (number, at) in unassigned(&state.routing[index], primaries) {
             let shard = &state.routing[index][number as usize];
             let slot = Slot { index, number, shard, copy: &shard.copies[at] };
-            let deciders = Deciders { state, loads, settings, with_words: false };
+            let deciders = Deciders { state, counts, settings, with_words: false };
             if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
                 continue;
             }
             let Some((node, verdict)) = deciders.best_node(slot) else { continue };
             let node = node.to_owned();
             if verdict != Verdict::Yes {
-                loads.add(&node, None);
+                counts.add(&node, None);
                 continue;
             }
             let recovery = recovery_of(state, slot);
-            loads.add(&node, Some(&recovery));
+            counts.add(&node, Some(&recovery));
             changes.push(assign(state, index, number, at, node, recovery));
         }
     }
 }
 
-fn unassigned(shards: &[ShardRouting], primaries: bool) -> Vec<(u32, usize)> {
+fn unassigned(shards: &[IndexShardRoutingTable], primaries: bool) -> Vec<(u32, usize)> {
     let mut found = Vec::new();
     for (number, shard) in (0..).zip(shards) {
         for (at, copy) in shard.copies.iter().enumerate() {
@@ -221,8 +232,8 @@ fn assign(
     }
 }
 
-/// Bounds the in-sync sets, brings the copies' flags up to date, and forgets what disks need not hold.
-fn settle(state: &mut ClusterState, touched: &Touched, changes: &mut Vec<Change>) {
+/// Bounds the in-sync sets, updates the copies' flags, and forgets copies on disk that are needed no more.
+fn update_in_sync(state: &mut ClusterState, touched: &Touched, changes: &mut Vec<Change>) {
     let ClusterState { indices, routing, disks, .. } = state;
     for (index, numbers) in touched.iter() {
         let (Some(meta), Some(shards)) = (indices.get(index), routing.get_mut(index)) else {
@@ -248,7 +259,7 @@ fn settle(state: &mut ClusterState, touched: &Touched, changes: &mut Vec<Change>
 /// Takes ids of missing copies out of a set that holds more than there are copies, and answers with
 /// them. Without this bound, as in Elasticsearch, the set would grow with each node that comes and goes
 /// while nobody writes. Without a primary any of them may be needed.
-fn bound_in_sync(shard: &mut ShardRouting, copies: usize) -> Vec<String> {
+fn bound_in_sync(shard: &mut IndexShardRoutingTable, copies: usize) -> Vec<String> {
     if shard.started_primary().is_none() {
         return Vec::new();
     }

@@ -45,6 +45,8 @@ pub(super) fn bad_name(name: &str) -> Option<&'static str> {
         Some("it must not start with _, - or +")
     } else if name.contains(|c: char| c.is_whitespace() || "\\/*?\"<>|,#:".contains(c)) {
         Some("it must not contain spaces or \\ / * ? \" < > | , # :")
+    } else if record::text::has_hidden(name) {
+        Some("it must not contain characters that cannot be seen")
     } else if name.len() > 255 {
         Some("it must not be longer than 255 bytes")
     } else {

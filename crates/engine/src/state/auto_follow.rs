@@ -27,8 +27,9 @@ pub struct AutoFollow {
     pub parameters: FollowParameters,
     /// Not paused.
     pub active: bool,
-    /// Uuids of the leaders that are settled: followed once, or there before the pattern was. Whose follower is
-    /// deleted gets none again.
+    /// Uuids of the leaders that the pattern must not follow (again): each was followed once, or is older than the
+    /// pattern. So
+    /// a leader whose follower was deleted is not followed again.
     pub settled: BTreeSet<String>,
 }
 

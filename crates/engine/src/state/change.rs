@@ -83,7 +83,7 @@ pub enum Change {
         /// The copy.
         allocation_id: String,
     },
-    /// A copy is on no node any more, but wanted.
+    /// A copy lost its node and is to be assigned again.
     Unassigned {
         /// The index.
         index: String,

@@ -8,7 +8,11 @@ use super::check_aliases::check;
 use super::{Change, ClusterState, StateError, indices};
 
 /// Every action, or none of them.
-pub(super) fn change_aliases(state: &mut ClusterState, actions: Vec<AliasAction>) -> Applied {
+pub(super) fn change_aliases(
+    state: &mut ClusterState,
+    now_ms: u64,
+    actions: Vec<AliasAction>,
+) -> Applied {
     let mut changed: BTreeMap<String, Aliases> = BTreeMap::new();
     let mut removed: BTreeSet<String> = BTreeSet::new();
     for action in actions {
@@ -27,7 +31,7 @@ pub(super) fn change_aliases(state: &mut ClusterState, actions: Vec<AliasAction>
     check(state, &changed, &removed)?;
     let mut changes = Vec::new();
     for index in removed {
-        changes.extend(indices::delete_index(state, index)?);
+        changes.extend(indices::delete_index(state, now_ms, index)?);
     }
     for (index, aliases) in changed {
         changes.extend(set(state, index, aliases)?);
@@ -53,7 +57,7 @@ pub(super) fn roll_over(state: &mut ClusterState, now_ms: u64, roll_over: RollOv
         Some(now) if *now == from && *now != alias => state.indices[&from].aliases.clone(),
         _ => return Err(StateError::RolledOver { alias, from, now: now.unwrap_or_default() }),
     };
-    // Who said which index is to be written to goes on saying it; who did not has an alias of the newest alone.
+    // An alias with `is_write_index` keeps its older indices; one without moves to the newest.
     let explicit = old.get(&alias).and_then(|alias| alias.is_write_index);
     let mut properties = Alias::default();
     if explicit.is_some() {

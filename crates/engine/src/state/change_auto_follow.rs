@@ -13,7 +13,7 @@ pub(super) fn change(state: &mut ClusterState, name: String, change: AutoFollowC
     let found = state.auto_follow.get_mut(&name).map(Arc::make_mut);
     match (change, found) {
         (AutoFollowChange::Put(mut new), found) => {
-            // What was settled under the same cluster stays so.
+            // Leaders that the pattern must not follow stay known while its cluster is the same.
             if let Some(old) = found.filter(|old| old.remote_cluster == new.remote_cluster) {
                 new.settled.append(&mut old.settled);
             }

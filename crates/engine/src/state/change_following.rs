@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::applied::{Applied, find};
 use super::follow::FollowChange;
-use super::{Change, ClusterState, ShardRouting, StateError, UnassignedReason};
+use super::{Change, ClusterState, IndexShardRoutingTable, StateError, UnassignedReason};
 
 pub(super) fn set_following(
     state: &mut ClusterState,
@@ -31,7 +31,7 @@ pub(super) fn set_following(
         FollowChange::Unfollow if !following.paused => Err(StateError::NotPaused { index }),
         FollowChange::Unfollow => {
             let shards = state.routing.get(&index);
-            let recovers = |shard: &ShardRouting| !shard.was_started();
+            let recovers = |shard: &IndexShardRoutingTable| !shard.was_started();
             if shards.is_some_and(|shards| shards.iter().any(recovers)) {
                 return Err(StateError::NotRecovered { index });
             }
@@ -49,8 +49,9 @@ pub(super) fn set_following(
     }
 }
 
-/// Takes every copy of a shard from its node, and forgets that any was in sync: the primary recovers as that of a new
-/// follower does, and the replicas from it.
+/// Unassigns every copy of a shard and empties its in-sync set: the primary recovers from the leader as in a new
+/// follower,
+/// and the replicas recover from it.
 fn fall_back(
     state: &mut ClusterState,
     now_ms: u64,

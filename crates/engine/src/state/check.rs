@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Alias, ClusterState, IndexMeta, MAX_RETRIES, RecoverySource, ShardCopy, ShardRouting};
+use super::{
+    Alias, ClusterState, IndexMeta, IndexShardRoutingTable, MAX_RETRIES, RecoverySource, ShardCopy,
+};
 use crate::settings::check as check_setting;
 
 /// Checks every invariant; the error names the first that is broken, and where.
@@ -54,13 +56,13 @@ fn check_meta(meta: &IndexMeta, shards: usize) -> Result<(), String> {
     ensure(meta.mappings.is_object(), "mappings are no object")
 }
 
-fn check_shard(meta: &IndexMeta, shard: &ShardRouting) -> Result<(), String> {
+fn check_shard(meta: &IndexMeta, shard: &IndexShardRoutingTable) -> Result<(), String> {
     let copies = meta.replicas as usize + 1;
     ensure(shard.copies.len() == copies, "wrong number of copies")?;
     let primaries = shard.copies.iter().filter(|copy| copy.primary).count();
     ensure(primaries == 1, "not one primary")?;
     ensure(shard.primary_term >= 1, "no primary term")?;
-    // A follower's shard that recovers from its leader again begins anew, and its terms go on.
+    // A follower's shard that recovers from its leader again has no started copy, but a later term.
     let begins_anew = meta.leader.is_some();
     let has_term = shard.primary_term == 1 || shard.was_started() || begins_anew;
     ensure(has_term, "a term of a shard never started")?;
@@ -86,7 +88,7 @@ fn check_assigned(
     state: &ClusterState,
     index: &str,
     number: u32,
-    shard: &ShardRouting,
+    shard: &IndexShardRoutingTable,
     copy: &ShardCopy,
 ) -> Result<(), String> {
     let Some(node) = &copy.node else { return Err("assigned to no node".to_owned()) };
@@ -129,7 +131,7 @@ mod tests {
         lab.start_all();
         check(&lab.state).unwrap();
         type Break = fn(&mut ClusterState);
-        fn shard(state: &mut ClusterState) -> &mut ShardRouting {
+        fn shard(state: &mut ClusterState) -> &mut IndexShardRoutingTable {
             state.shard_mut("a", 0).unwrap()
         }
         let breaks: [(&str, Break); 8] = [

@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::disks::{Disks, Holders};
-use super::{AutoFollow, IndexMeta, ShardCopy, ShardRouting};
+use super::on_disk_copies::{Holders, OnDiskCopies};
+use super::tombstones::Tombstones;
+use super::{AutoFollow, IndexMeta, IndexShardRoutingTable, ShardCopy};
 use crate::ids::IdSource;
 use crate::settings::{Settings, SettingsMap};
 
@@ -28,10 +29,10 @@ pub struct Node {
 ///
 /// A clone begins without it, and [`super::apply`] forgets it, so that it never outlives a change.
 #[derive(Debug, Default)]
-pub(super) struct ByNode(OnceLock<HashMap<String, Vec<Place>>>);
+pub(super) struct ByNode(OnceLock<HashMap<String, Vec<ShardId>>>);
 
 /// Index and shard.
-type Place = (Arc<str>, u32);
+type ShardId = (Arc<str>, u32);
 
 impl Clone for ByNode {
     fn clone(&self) -> Self {
@@ -46,9 +47,9 @@ impl PartialEq for ByNode {
 }
 
 impl ByNode {
-    fn of(&self, state: &ClusterState, node: &str) -> &[Place] {
+    fn of(&self, state: &ClusterState, node: &str) -> &[ShardId] {
         let by_node = self.0.get_or_init(|| {
-            let mut by_node: HashMap<String, Vec<Place>> = HashMap::new();
+            let mut by_node: HashMap<String, Vec<ShardId>> = HashMap::new();
             for (index, shards) in &state.routing {
                 let index: Arc<str> = Arc::from(index.as_str());
                 for (number, shard) in (0..).zip(shards.iter()) {
@@ -87,7 +88,7 @@ pub struct ClusterState {
     /// Indices by name.
     pub indices: BTreeMap<String, Arc<IndexMeta>>,
     /// Shards of each index, by number.
-    pub routing: BTreeMap<String, Arc<Vec<ShardRouting>>>,
+    pub routing: BTreeMap<String, Arc<Vec<IndexShardRoutingTable>>>,
     /// Auto-follow patterns by name.
     #[serde(default)]
     pub auto_follow: BTreeMap<String, Arc<AutoFollow>>,
@@ -95,7 +96,9 @@ pub struct ClusterState {
     pub persistent: SettingsMap,
     /// Settings kept while the cluster runs.
     pub transient: SettingsMap,
-    pub(super) disks: Disks,
+    pub(super) disks: OnDiskCopies,
+    #[serde(default)]
+    pub(super) tombstones: Tombstones,
     pub(super) ids: IdSource,
     #[serde(skip)]
     pub(super) by_node: ByNode,
@@ -121,7 +124,8 @@ impl ClusterState {
             auto_follow: BTreeMap::new(),
             persistent: SettingsMap::new(),
             transient: SettingsMap::new(),
-            disks: Disks::default(),
+            disks: OnDiskCopies::default(),
+            tombstones: Tombstones::default(),
             ids,
             by_node: ByNode::default(),
         }
@@ -131,6 +135,11 @@ impl ClusterState {
     /// configuration below with [`Settings::resolve`].
     pub fn settings(&self) -> Settings {
         Settings::resolve(&[&self.transient, &self.persistent])
+    }
+
+    /// Whether this is a cluster's state, and not that of a node that is yet to hear of one.
+    pub fn is_joined(&self) -> bool {
+        !self.members.is_empty()
     }
 
     /// A member that is there now.
@@ -144,7 +153,7 @@ impl ClusterState {
     }
 
     /// A shard of an index; none if there is no such index or shard.
-    pub fn shard(&self, index: &str, shard: u32) -> Option<&ShardRouting> {
+    pub fn shard(&self, index: &str, shard: u32) -> Option<&IndexShardRoutingTable> {
         self.routing.get(index)?.get(shard as usize)
     }
 
@@ -163,13 +172,13 @@ impl ClusterState {
     }
 
     /// Every shard: index, number, shard.
-    pub fn shards(&self) -> impl Iterator<Item = (&str, u32, &ShardRouting)> {
+    pub fn shards(&self) -> impl Iterator<Item = (&str, u32, &IndexShardRoutingTable)> {
         self.routing.iter().flat_map(|(index, shards)| {
             (0..).zip(shards.iter()).map(move |(number, shard)| (index.as_str(), number, shard))
         })
     }
 
-    /// What a node may delete of these copies on its disk, UUID of the index and shard: the index is gone, or every copy of the
+    /// What a node may delete of these copies on its disk, UUID of the index and shard: the index was deleted, or every copy of the
     /// shard is started and none belongs on this node. `indices` names all that they may be of.
     pub fn obsolete<'a>(
         &'a self,
@@ -183,7 +192,9 @@ impl ClusterState {
         let uuid = |name: &'a String| Some((self.indices.get(name)?.uuid.as_str(), name));
         let names: BTreeMap<&str, &String> = indices.into_iter().filter_map(uuid).collect();
         let is_obsolete = |(uuid, shard): &&(String, u32)| {
-            let Some(index) = names.get(uuid.as_str()) else { return true };
+            let Some(index) = names.get(uuid.as_str()) else {
+                return self.tombstones.contains(uuid);
+            };
             self.shard(index, *shard).is_some_and(|shard| {
                 shard.copies.iter().all(|copy| copy.is_started() && !copy.is_on(node))
             })
@@ -202,12 +213,16 @@ impl ClusterState {
     }
 
     /// A shard, to be changed.
-    pub(super) fn shard_mut(&mut self, index: &str, shard: u32) -> Option<&mut ShardRouting> {
+    pub(super) fn shard_mut(
+        &mut self,
+        index: &str,
+        shard: u32,
+    ) -> Option<&mut IndexShardRoutingTable> {
         self.routing_mut(index)?.get_mut(shard as usize)
     }
 
     /// The shards of an index, to be changed.
-    pub(super) fn routing_mut(&mut self, index: &str) -> Option<&mut Vec<ShardRouting>> {
+    pub(super) fn routing_mut(&mut self, index: &str) -> Option<&mut Vec<IndexShardRoutingTable>> {
         self.routing.get_mut(index).map(Arc::make_mut)
     }
 }

@@ -7,8 +7,8 @@
 use record::names::matches;
 use serde::Serialize;
 
-use super::loads::{Load, Loads};
-use super::{ClusterState, ShardCopy, ShardRouting};
+use super::recovery_counts::{NodeRecoveryCounts, RecoveryCounts};
+use super::{ClusterState, IndexShardRoutingTable, ShardCopy};
 use crate::settings::{AllocationEnable, Settings};
 use policy::routing::hash;
 
@@ -44,7 +44,7 @@ pub enum Verdict {
 pub(super) struct Slot<'a> {
     pub index: &'a str,
     pub number: u32,
-    pub shard: &'a ShardRouting,
+    pub shard: &'a IndexShardRoutingTable,
     pub copy: &'a ShardCopy,
 }
 
@@ -61,7 +61,7 @@ impl Slot<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deciders<'a> {
     pub state: &'a ClusterState,
-    pub loads: &'a Loads,
+    pub counts: &'a RecoveryCounts,
     pub settings: &'a Settings,
     /// Whether reasons are put into words. Placing does not read them, and there may be very many.
     pub with_words: bool,
@@ -138,7 +138,7 @@ impl<'a> Deciders<'a> {
         if self.is_excluded(node) {
             return self.no("filter", || format!("the node is named by {EXCLUDE}"));
         }
-        let load = self.loads.get(node);
+        let load = self.counts.get(node);
         match slot.copy.primary {
             true => self.primary_on(slot, load, on_disk),
             false => self.peer_to(slot, load),
@@ -152,7 +152,7 @@ impl<'a> Deciders<'a> {
     fn primary_on<'d>(
         &self,
         slot: Slot<'_>,
-        load: Load,
+        load: NodeRecoveryCounts,
         on_disk: impl FnOnce() -> Option<&'d str>,
     ) -> Verdict {
         if slot.shard.was_started() {
@@ -168,7 +168,7 @@ impl<'a> Deciders<'a> {
                 }
             }
         }
-        let limit = self.loads.limits().initial_primaries;
+        let limit = self.counts.limits().initial_primaries;
         let busy = load.initial_primaries;
         if busy < limit {
             return Verdict::Yes;
@@ -178,8 +178,8 @@ impl<'a> Deciders<'a> {
         })
     }
 
-    fn peer_to(&self, slot: Slot<'_>, load: Load) -> Verdict {
-        let limit = self.loads.limits().recoveries;
+    fn peer_to(&self, slot: Slot<'_>, load: NodeRecoveryCounts) -> Verdict {
+        let limit = self.counts.limits().recoveries;
         let busy = load.incoming;
         if busy >= limit {
             return self.throttle(|| {
@@ -189,7 +189,7 @@ impl<'a> Deciders<'a> {
         if self.source_is_busy(slot) {
             return self.throttle(|| {
                 let source = slot.shard.primary().node.as_deref().unwrap_or_default();
-                let busy = self.loads.get(source).outgoing;
+                let busy = self.counts.get(source).outgoing;
                 format!(
                     "[{source}] has the primary and sends {busy} recoveries, {RECOVERIES} is [{limit}]"
                 )
@@ -201,7 +201,7 @@ impl<'a> Deciders<'a> {
     /// Whether the copy would recover from a primary whose node sends as many recoveries as it may.
     pub fn source_is_busy(&self, slot: Slot<'_>) -> bool {
         let source = slot.shard.primary().node.as_deref().filter(|_| !slot.copy.primary);
-        source.is_some_and(|node| self.loads.get(node).outgoing >= self.loads.limits().recoveries)
+        source.is_some_and(|node| self.counts.get(node).outgoing >= self.counts.limits().recoveries)
     }
 
     /// The node where the copy belongs, with `Yes` or `Throttle`; none if no node may hold it.
@@ -226,7 +226,7 @@ impl<'a> Deciders<'a> {
             let second_choice =
                 from_disk && (*found == slot.copy.allocation_id) == (slot.copy.failures > 0);
             let first = (from_disk && throttled, second_choice);
-            Some(((first, self.loads.get(node).copies, throttled), node, verdict))
+            Some(((first, self.counts.get(node).copies, throttled), node, verdict))
         });
         // The first of equals is the first by name: holders are sorted.
         let with_files = candidates.min_by_key(|(rank, _, _)| *rank);
@@ -234,7 +234,7 @@ impl<'a> Deciders<'a> {
             return with_files.map(|(_, node, verdict)| (node, verdict));
         }
         let mut free = self
-            .loads
+            .counts
             .in_order(slot.copy.primary, slot.first_node())
             .filter(|node| slot.shard.on_node(node).is_none() && !self.is_excluded(node));
         free.next().map(|node| (node, self.node_verdict(slot, node)))

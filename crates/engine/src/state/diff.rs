@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cluster::ByNode;
 use super::differing::differing;
-use super::disks::Holders;
-use super::{AutoFollow, ClusterState, IndexMeta, Node, ShardRouting};
+use super::on_disk_copies::Holders;
+use super::tombstones::Tombstone;
+use super::{AutoFollow, ClusterState, IndexMeta, IndexShardRoutingTable, Node};
 use crate::ids::IdSource;
 use crate::settings::SettingsMap;
 
@@ -27,8 +28,9 @@ pub struct StateDiff {
     /// Indices that are new or differ.
     indices: BTreeMap<String, Arc<IndexMeta>>,
     deleted: BTreeSet<String>,
+    buried: Vec<Tombstone>,
     /// By index and number. Of a new index: all.
-    shards: BTreeMap<String, BTreeMap<u32, ShardRouting>>,
+    shards: BTreeMap<String, BTreeMap<u32, IndexShardRoutingTable>>,
     /// Both, where one of them changed.
     settings: Option<(SettingsMap, SettingsMap)>,
     /// All of them, where one changed.
@@ -65,6 +67,7 @@ impl StateDiff {
             left: BTreeSet::new(),
             indices: BTreeMap::new(),
             deleted: BTreeSet::new(),
+            buried: new.tombstones.since(&old.tombstones),
             shards: BTreeMap::new(),
             settings: (!settings_same).then_some(settings),
             auto_follow: (old.auto_follow != new.auto_follow).then(|| new.auto_follow.clone()),
@@ -100,10 +103,10 @@ impl StateDiff {
     fn find_shards(&mut self, old: &ClusterState, new: &ClusterState) {
         for (index, before, after) in differing(&old.routing, &new.routing) {
             let Some(shards) = after else { continue };
-            let differs = |number: u32, shard: &ShardRouting| {
+            let differs = |number: u32, shard: &IndexShardRoutingTable| {
                 before.and_then(|before| before.get(number as usize)) != Some(shard)
             };
-            let changed: BTreeMap<u32, ShardRouting> = (0..)
+            let changed: BTreeMap<u32, IndexShardRoutingTable> = (0..)
                 .zip(shards.iter())
                 .filter(|(number, shard)| differs(*number, shard))
                 .map(|(number, shard)| (number, shard.clone()))
@@ -151,6 +154,7 @@ impl StateDiff {
         if let Some(auto_follow) = &self.auto_follow {
             state.auto_follow.clone_from(auto_follow);
         }
+        self.buried.iter().cloned().for_each(|tombstone| state.tombstones.add(tombstone));
         for (uuid, shards) in &self.disks {
             for (shard, holders) in shards {
                 state.disks.set(uuid, *shard, holders.clone());
@@ -191,7 +195,7 @@ fn pattern_bytes(pattern: &AutoFollow) -> u64 {
     256 + 23 * pattern.settled.len() as u64
 }
 
-fn shard_bytes(shard: &ShardRouting) -> u64 {
+fn shard_bytes(shard: &IndexShardRoutingTable) -> u64 {
     let copy = |words: Option<&String>| 72 + words.map_or(0, |words| words.len() as u64);
     let copies = shard.copies.iter().map(|shard| copy(shard.last_failure.as_ref())).sum::<u64>();
     8 + 21 * shard.in_sync.len() as u64 + copies
@@ -204,6 +208,11 @@ impl ClusterState {
         128 + shards
             + self.members.len() as u64 * MEMBER_BYTES
             + self.indices.len() as u64 * INDEX_BYTES
+    }
+
+    /// UUIDs of the indices that were deleted since an older state.
+    pub(crate) fn buried_since(&self, old: &ClusterState) -> impl Iterator<Item = String> {
+        self.tombstones.since(&old.tombstones).into_iter().map(|tombstone| tombstone.uuid)
     }
 
     /// Names of the indices that differ from those of another state, are new or are gone. Costs a look at each index.

@@ -31,6 +31,12 @@ pub enum StateError {
         /// How many there are.
         shards: u32,
     },
+    /// No node holds such a dangling index.
+    #[error("no dangling index found for UUID [{uuid}]; GET _dangling lists those that there are")]
+    NoDanglingIndex {
+        /// The UUID given.
+        uuid: String,
+    },
     /// The index is there already.
     #[error("index [{index}] already exists; delete it first or choose another name")]
     IndexExists {
@@ -190,7 +196,8 @@ impl StateError {
             StateError::NoSuchRemote { .. } => (404, "no_such_remote_cluster_exception"),
             StateError::NoAutoFollow { .. } => (404, "resource_not_found_exception"),
             StateError::Following { .. } => (400, "resource_already_exists_exception"),
-            StateError::Mapping(_)
+            StateError::NoDanglingIndex { .. }
+            | StateError::Mapping(_)
             | StateError::Setting(_)
             | StateError::NoWriteIndex { .. }
             | StateError::RolledOver { .. }

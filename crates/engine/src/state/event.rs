@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AliasAction, Aliases, AutoFollowChange, FollowChange, FollowOrigin, Node, RollOver, json_text,
+    AliasAction, Aliases, AutoFollowChange, DanglingCopy, FollowChange, FollowOrigin, Node,
+    RollOver, StoredIndex, json_text,
 };
 use crate::settings::Update;
 
@@ -89,6 +90,20 @@ pub enum Event {
     DeleteIndex {
         /// Its name.
         index: String,
+    },
+    /// `POST _dangling/{uuid}`: an index that nodes hold and the state does not know has its place again.
+    ImportDangling {
+        /// What it is.
+        stored: Box<StoredIndex>,
+        /// The copies that the present nodes hold.
+        copies: Vec<DanglingCopy>,
+    },
+    /// `DELETE _dangling/{uuid}`.
+    DeleteDangling {
+        /// Its name; empty where nobody knows.
+        index: String,
+        /// Its uuid.
+        uuid: String,
     },
     /// `PUT {index}/_mapping`, and fields met for the first time.
     PutMapping {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::deciders::{Deciders, Slot};
-use super::loads::Loads;
+use super::recovery_counts::RecoveryCounts;
 use super::{ClusterState, CopyState, Reason, UnassignedReason, Verdict};
 
 /// What is said of one node.
@@ -45,8 +45,8 @@ pub struct Explanation {
 /// An explanation for each copy that is on no node, in the order of index and shard.
 pub fn explain(state: &ClusterState) -> Vec<Explanation> {
     let settings = state.settings();
-    let loads = Loads::of(state, &settings);
-    let deciders = Deciders { state, loads: &loads, settings: &settings, with_words: true };
+    let counts = RecoveryCounts::of(state, &settings);
+    let deciders = Deciders { state, counts: &counts, settings: &settings, with_words: true };
     let mut explanations = Vec::new();
     for (index, number, shard) in state.shards() {
         for copy in &shard.copies {

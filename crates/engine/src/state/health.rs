@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterState, ShardRouting};
+use super::{ClusterState, IndexShardRoutingTable};
 
 /// How well off a cluster or an index is. Ordered from well to ill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,9 +52,14 @@ pub struct Health {
     pub active_shards_percent_as_number: f64,
 }
 
-/// The health of the cluster.
+/// The health of the cluster. To a node that has not joined yet it is red: it knows of no copy, which is not the same as
+/// none that is missing.
 pub fn health(state: &ClusterState) -> Health {
-    count(state, state.shards().map(|(_, _, shard)| shard))
+    let mut health = count(state, state.shards().map(|(_, _, shard)| shard));
+    if !state.is_joined() {
+        health.status = Status::Red;
+    }
+    health
 }
 
 /// The health of one index; none if there is no such index.
@@ -62,7 +67,10 @@ pub fn health_of(state: &ClusterState, index: &str) -> Option<Health> {
     Some(count(state, state.routing.get(index)?.iter()))
 }
 
-fn count<'a>(state: &ClusterState, shards: impl IntoIterator<Item = &'a ShardRouting>) -> Health {
+fn count<'a>(
+    state: &ClusterState,
+    shards: impl IntoIterator<Item = &'a IndexShardRoutingTable>,
+) -> Health {
     let nodes = u32::try_from(state.present.len()).expect("a cluster has few members");
     let mut health = Health {
         cluster_name: state.cluster_name.clone(),

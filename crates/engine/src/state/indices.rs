@@ -6,30 +6,23 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::applied::{Applied, NewIndex, bad_name, check_remote, find};
-use super::loads::Loads;
+use super::recovery_counts::RecoveryCounts;
+use super::tombstones::Tombstone;
 use super::{
-    Alias, Change, ClusterState, FollowOrigin, IndexMeta, ShardCopy, ShardRouting, StateError,
-    UnassignedReason, check_aliases, mapping,
+    Alias, Aliases, Change, ClusterState, FollowOrigin, IndexMeta, IndexShardRoutingTable,
+    ShardCopy, StateError, UnassignedReason, check_aliases, mapping,
 };
-use crate::settings::{self, Scope, SettingError, SettingsMap, Update, When, check_update};
+use crate::settings::{self, SettingError, SettingScope, SettingsMap, Update, When, check_update};
 
 pub(super) const SHARDS: &str = "index.number_of_shards";
 pub(super) const REPLICAS: &str = "index.number_of_replicas";
 
 pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex) -> Applied {
     let NewIndex { index, leader, settings: update, mappings, aliases } = new;
-    check_name(&index)?;
-    if state.indices.contains_key(&index) {
-        return Err(StateError::IndexExists { index });
-    }
-    if state.aliased(&index).next().is_some() {
-        return Err(StateError::IndexName { index, why: "an alias has this name" });
-    }
-    let changed = BTreeMap::from([(index.clone(), aliases.clone())]);
-    check_aliases::check(state, &changed, &BTreeSet::new())?;
+    check_new(state, &index, &aliases)?;
     let mappings = mapping::merge(&Value::Null, &mappings)?;
     let mut given = SettingsMap::new();
-    settings::apply(&mut given, &check_update(Scope::Index, When::Start, &update)?);
+    settings::apply(&mut given, &check_update(SettingScope::Index, When::Start, &update)?);
     let typed = settings::IndexSettings::resolve(&given);
     let (shards, replicas) = (typed.number_of_shards(), typed.number_of_replicas());
     given.insert(SHARDS.to_owned(), shards.to_string());
@@ -54,15 +47,33 @@ pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex)
     Ok(vec![Change::IndexCreated { index }])
 }
 
-fn new_shard(state: &mut ClusterState, replicas: u32, now_ms: u64) -> ShardRouting {
+/// Whether an index can have this name and these aliases.
+pub(super) fn check_new(
+    state: &ClusterState,
+    index: &str,
+    aliases: &Aliases,
+) -> Result<(), StateError> {
+    check_index_name(index)?;
+    let index = index.to_owned();
+    if state.indices.contains_key(&index) {
+        return Err(StateError::IndexExists { index });
+    }
+    if state.aliased(&index).next().is_some() {
+        return Err(StateError::IndexName { index, why: "an alias has this name" });
+    }
+    let changed = BTreeMap::from([(index, aliases.clone())]);
+    check_aliases::check(state, &changed, &BTreeSet::new())
+}
+
+fn new_shard(state: &mut ClusterState, replicas: u32, now_ms: u64) -> IndexShardRoutingTable {
     let reason = UnassignedReason::IndexCreated;
     let mut copy = |n: u32| ShardCopy::new(state.ids.next_id(), n == 0, reason, now_ms);
     let copies = (0..=replicas).map(&mut copy).collect();
-    ShardRouting { primary_term: 1, in_sync: Default::default(), copies }
+    IndexShardRoutingTable { primary_term: 1, in_sync: Default::default(), copies }
 }
 
-/// The rules of Elasticsearch for names of indices.
-fn check_name(index: &str) -> Result<(), StateError> {
+/// The rules of Elasticsearch for names of indices; and no control characters, which it takes.
+pub fn check_index_name(index: &str) -> Result<(), StateError> {
     let lower = "it must be lower case";
     let why = bad_name(index).or((index.to_lowercase() != index).then_some(lower));
     why.map_or(Ok(()), |why| Err(StateError::IndexName { index: index.to_owned(), why }))
@@ -90,8 +101,13 @@ pub(super) fn create_follower(
     create_index(state, now_ms, new)
 }
 
-pub(super) fn delete_index(state: &mut ClusterState, index: String) -> Applied {
+pub(super) fn delete_index(state: &mut ClusterState, now_ms: u64, index: String) -> Applied {
     let uuid = find(state, &index)?.uuid.clone();
+    state.tombstones.add(Tombstone {
+        index: index.clone(),
+        uuid: uuid.clone(),
+        deleted_ms: now_ms,
+    });
     state.indices.remove(&index);
     state.routing.remove(&index);
     state.disks.remove_index(&uuid);
@@ -116,7 +132,7 @@ pub(super) fn put_index_settings(
     update: &Update,
 ) -> Applied {
     let meta = find(state, &index)?;
-    let update = check_update(Scope::Index, When::Running, update)?;
+    let update = check_update(SettingScope::Index, When::Running, update)?;
     let before = meta.settings.clone();
     settings::apply(&mut meta.settings, &update);
     // Taken back with `index.*` or by null, these two still stand in the map.
@@ -137,11 +153,11 @@ pub(super) fn put_index_settings(
         return Ok(vec![Change::IndexSettingsChanged { index, names }]);
     }
     let shards = meta.shards;
-    let mut loads = Loads::of(state, &state.settings());
+    let mut counts = RecoveryCounts::of(state, &state.settings());
     let mut changes = vec![Change::IndexSettingsChanged { index: index.clone(), names }];
     for number in 0..shards {
         add_replicas(state, now_ms, &index, number, replicas);
-        remove_replicas(state, &index, number, replicas, &mut loads, &mut changes);
+        remove_replicas(state, &index, number, replicas, &mut counts, &mut changes);
     }
     Ok(changes)
 }
@@ -162,20 +178,20 @@ fn remove_replicas(
     index: &str,
     number: u32,
     replicas: u32,
-    loads: &mut Loads,
+    counts: &mut RecoveryCounts,
     changes: &mut Vec<Change>,
 ) {
     while state.routing[index][number as usize].copies.len() > replicas as usize + 1 {
         let shard = state.shard_mut(index, number).expect("the index has it");
         let use_of = |copy: &ShardCopy| {
-            let load = copy.node.as_ref().map_or(0, |node| loads.get(node).copies);
+            let load = copy.node.as_ref().map_or(0, |node| counts.get(node).copies);
             (copy.is_assigned(), copy.is_started(), std::cmp::Reverse(load))
         };
         let removable = shard.copies.iter().enumerate().filter(|(_, copy)| !copy.primary);
         let least = removable.min_by_key(|(_, copy)| use_of(copy)).map(|(at, _)| at);
         let copy = shard.copies.remove(least.expect("there are more copies than the primary"));
         if let Some(node) = &copy.node {
-            loads.remove(node, copy.recovery());
+            counts.remove(node, copy.recovery());
         }
         let allocation_id = copy.allocation_id;
         changes.push(Change::Removed { index: index.to_owned(), shard: number, allocation_id });

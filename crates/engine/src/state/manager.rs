@@ -8,10 +8,11 @@ use super::applied::{Applied, NewIndex, find};
 use super::cluster::ByNode;
 use super::touched::Touched;
 use super::{
-    Change, ClusterState, CopyState, Event, FoundCopy, MAX_RETRIES, Node, ShardRouting, StateError,
-    UnassignedReason, change_aliases, change_auto_follow, change_following, indices,
+    Change, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable, MAX_RETRIES, Node,
+    StateError, UnassignedReason, change_aliases, change_auto_follow, change_following, dangling,
+    indices,
 };
-use crate::settings::{self, Scope, Update, When, check_update};
+use crate::settings::{self, SettingScope, Update, When, check_update};
 
 /// What came of a batch of events.
 #[derive(Debug, Default)]
@@ -75,7 +76,7 @@ fn apply_one(
             let new = NewIndex { index, settings, mappings, aliases, leader: None };
             indices::create_index(state, now_ms, new)
         }
-        Event::ChangeAliases { actions } => change_aliases::change_aliases(state, actions),
+        Event::ChangeAliases { actions } => change_aliases::change_aliases(state, now_ms, actions),
         Event::RollOver(roll_over) => change_aliases::roll_over(state, now_ms, *roll_over),
         Event::CreateFollower { index, leader, shards, settings, mappings, aliases } => {
             let new = NewIndex { index, settings, mappings, aliases, leader: None };
@@ -85,7 +86,11 @@ fn apply_one(
             change_following::set_following(state, now_ms, index, change)
         }
         Event::ChangeAutoFollow { name, change } => change_auto_follow::change(state, name, change),
-        Event::DeleteIndex { index } => indices::delete_index(state, index),
+        Event::DeleteIndex { index } => indices::delete_index(state, now_ms, index),
+        Event::ImportDangling { stored, copies } => {
+            dangling::import(state, now_ms, *stored, &copies)
+        }
+        Event::DeleteDangling { index, uuid } => dangling::delete(state, now_ms, index, uuid),
         Event::PutMapping { index, mappings } => indices::put_mapping(state, index, &mappings),
         Event::PutIndexSettings { index, settings } => {
             indices::put_index_settings(state, now_ms, index, &settings)
@@ -132,16 +137,33 @@ fn node_joined(
             .filter_map(|uuid| Some((index_of(uuid)?.0.clone(), uuid.to_owned())))
             .collect();
         for copy in found {
-            let index = known.iter().find(|(_, uuid)| *uuid == copy.index_uuid);
-            if let Some((index, uuid)) = index {
-                touched.add(index, copy.shard);
-                state.disks.insert(uuid, copy.shard, &name, copy.allocation_id);
+            let FoundCopy { index_uuid, shard, allocation_id } = copy;
+            if let Some((index, _)) = known.iter().find(|(_, uuid)| *uuid == index_uuid) {
+                touched.add(index, shard);
+                try_again(state, index, shard, &allocation_id);
+            } else if state.tombstones.contains(&index_uuid) {
+                // The node deletes it, now that it knows.
+                continue;
             }
+            state.disks.insert(&index_uuid, shard, &name, allocation_id);
         }
     }
     Arc::make_mut(&mut state.present).insert(name.clone());
     changes.push(Change::NodeJoined { node: name });
     Ok(changes)
+}
+
+/// A copy in sync has come: a primary that was given up for the others' sake may be tried with it.
+fn try_again(state: &mut ClusterState, index: &str, number: u32, allocation_id: &str) {
+    let given_up = |shard: &IndexShardRoutingTable| {
+        let primary = shard.primary();
+        !primary.is_assigned() && primary.failures > 0 && shard.in_sync.contains(allocation_id)
+    };
+    if state.shard(index, number).is_some_and(given_up)
+        && let Some(shard) = state.shard_mut(index, number)
+    {
+        shard.copies.iter_mut().filter(|copy| copy.primary).for_each(|copy| copy.failures = 0);
+    }
 }
 
 fn node_left(
@@ -181,8 +203,8 @@ fn put_cluster_settings(
     persistent: &Update,
     transient: &Update,
 ) -> Applied {
-    let persistent = check_update(Scope::Cluster, When::Running, persistent)?;
-    let transient = check_update(Scope::Cluster, When::Running, transient)?;
+    let persistent = check_update(SettingScope::Cluster, When::Running, persistent)?;
+    let transient = check_update(SettingScope::Cluster, When::Running, transient)?;
     let mut names = settings::apply(&mut state.persistent, &persistent);
     names.extend(settings::apply(&mut state.transient, &transient));
     names.sort();
@@ -267,7 +289,8 @@ fn copy_out_of_sync(
 }
 
 fn retry_failed(state: &mut ClusterState) -> Vec<Change> {
-    let gave_up = |shard: &ShardRouting| shard.copies.iter().any(|c| c.failures >= MAX_RETRIES);
+    let gave_up =
+        |shard: &IndexShardRoutingTable| shard.copies.iter().any(|c| c.failures >= MAX_RETRIES);
     let mut changes = Vec::new();
     for shards in state.routing.values_mut().filter(|shards| shards.iter().any(gave_up)) {
         let copies = Arc::make_mut(shards).iter_mut().flat_map(|shard| &mut shard.copies);

@@ -11,7 +11,7 @@ use super::super::{
 use super::*;
 
 /// A copy, as tests name it: index, shard, allocation id.
-pub type Place = (String, u32, String);
+pub type CopyId = (String, u32, String);
 
 /// A cluster with nodes `n1`, `n2`, ... and the disks of those. Checks the state after each event.
 pub struct Lab {
@@ -114,20 +114,20 @@ impl Lab {
     }
 
     /// Every copy that recovers.
-    pub fn initializing(&self) -> Vec<Place> {
-        let copies = |(index, number, shard): (&str, u32, &ShardRouting)| -> Vec<Place> {
+    pub fn initializing(&self) -> Vec<CopyId> {
+        let copies = |(index, number, shard): (&str, u32, &IndexShardRoutingTable)| -> Vec<CopyId> {
             let recovering = shard.copies.iter().filter(|copy| copy.recovery().is_some());
             recovering.map(|c| (index.to_owned(), number, c.allocation_id.clone())).collect()
         };
         self.state.shards().flat_map(copies).collect()
     }
 
-    pub fn start(&mut self, (index, shard, allocation_id): &Place) -> Vec<Change> {
+    pub fn start(&mut self, (index, shard, allocation_id): &CopyId) -> Vec<Change> {
         let (index, allocation_id) = (index.clone(), allocation_id.clone());
         self.apply(Event::ShardStarted { index, shard: *shard, allocation_id }).unwrap()
     }
 
-    pub fn fail(&mut self, (index, shard, allocation_id): &Place, why: &str) -> Vec<Change> {
+    pub fn fail(&mut self, (index, shard, allocation_id): &CopyId, why: &str) -> Vec<Change> {
         let (index, allocation_id) = (index.clone(), allocation_id.clone());
         let reason = why.to_owned();
         self.apply(Event::ShardFailed { index, shard: *shard, allocation_id, reason }).unwrap()
@@ -140,7 +140,7 @@ impl Lab {
         }
     }
 
-    pub fn shard(&self, index: &str, shard: u32) -> &ShardRouting {
+    pub fn shard(&self, index: &str, shard: u32) -> &IndexShardRoutingTable {
         self.state.shard(index, shard).unwrap()
     }
 
@@ -194,7 +194,7 @@ fn names_and_numbers_are_checked() {
         mappings: Value::Null,
         aliases: Aliases::new(),
     };
-    for name in ["", "..", "_a", "Logs", "a b", "a/b", &"a".repeat(256)] {
+    for name in ["", "..", "_a", "Logs", "a b", "a/b", "a\u{202e}", "a\x1b[2J", &"a".repeat(256)] {
         let said = lab.apply(create(name, Update::new())).unwrap_err();
         assert_eq!(said.rest().1, "invalid_index_name_exception", "{name}");
     }

@@ -5,7 +5,7 @@
 //! | `cluster` | [`ClusterState`]: members, indices, routing, settings |
 //! | `alias` | further names of indices, and rollover |
 //! | `index` | [`IndexMeta`]: what an index is |
-//! | `shard` | [`ShardRouting`]: where the copies of a shard are, and which of them are in sync |
+//! | `shard` | [`IndexShardRoutingTable`]: where the copies of a shard are, and which of them are in sync |
 //! | `event`, `change` | what may happen; what came of it |
 //! | `manager` | [`apply`], [`apply_all`]: events in, changes out; members and copies |
 //! | `applied`, `check_aliases` | what every change shares; which aliases are refused |
@@ -13,10 +13,11 @@
 //! | `follow` | what makes an index a follower |
 //! | `auto_follow` | which indices become followers by themselves |
 //! | `indices` | the events about indices |
+//! | `dangling`, `tombstones` | indices that are on disks alone, and those that were deleted |
 //! | `allocation` | where copies go |
-//! | `loads` | what is on each node, and which is to be filled first |
+//! | `recovery_counts` | what is on each node, and which is to be filled first |
 //! | `touched` | the shards that are left to look at after a batch |
-//! | `disks` | what the disks of the nodes hold |
+//! | `on_disk_copies` | what the disks of the nodes hold |
 //! | `diff` | [`StateDiff`]: from one state to the next |
 //! | `differing` | where two maps differ that share what is the same |
 //! | `deciders` | why a copy may go to a node, must wait, or must not |
@@ -44,10 +45,10 @@ mod change_following;
 mod check;
 mod check_aliases;
 mod cluster;
+mod dangling;
 mod deciders;
 mod diff;
 mod differing;
-mod disks;
 mod error;
 mod event;
 mod explain;
@@ -56,12 +57,14 @@ mod health;
 mod index;
 mod indices;
 mod json_text;
-mod loads;
 mod manager;
 mod mapping;
 #[cfg(test)]
 mod model_test;
+mod on_disk_copies;
+mod recovery_counts;
 mod shard;
+mod tombstones;
 mod touched;
 
 pub use alias::{Alias, AliasAction, Aliases, RollOver};
@@ -69,6 +72,7 @@ pub use auto_follow::{AutoFollow, AutoFollowChange};
 pub use change::Change;
 pub use check::check;
 pub use cluster::{ClusterState, FORMAT, Node};
+pub use dangling::{DanglingCopy, DanglingIndex, StoredIndex};
 pub use deciders::{MAX_RETRIES, Reason, Verdict};
 pub use diff::{OtherVersion, StateDiff};
 pub use error::StateError;
@@ -77,6 +81,7 @@ pub use explain::{Explanation, NodeExplanation, explain};
 pub use follow::{FollowChange, FollowOrigin, Following};
 pub use health::{Health, Status, health, health_of};
 pub use index::IndexMeta;
+pub use indices::check_index_name;
 pub use manager::{Batch, apply, apply_all};
 pub use mapping::merge as merge_mappings;
-pub use shard::{CopyState, RecoverySource, ShardCopy, ShardRouting, UnassignedReason};
+pub use shard::{CopyState, IndexShardRoutingTable, RecoverySource, ShardCopy, UnassignedReason};

@@ -66,6 +66,8 @@ pub enum UnassignedReason {
     PrimaryFailed,
     /// The primary took it out of sync, as it missed a write.
     OutOfSync,
+    /// It was a dangling index, which was imported.
+    DanglingIndexImported,
     /// A follower's shard recovers from its leader again.
     ExistingIndexRestored,
 }
@@ -81,6 +83,7 @@ impl UnassignedReason {
             UnassignedReason::AllocationFailed => "ALLOCATION_FAILED",
             UnassignedReason::PrimaryFailed => "PRIMARY_FAILED",
             UnassignedReason::OutOfSync => "OUT_OF_SYNC",
+            UnassignedReason::DanglingIndexImported => "DANGLING_INDEX_IMPORTED",
             UnassignedReason::ExistingIndexRestored => "EXISTING_INDEX_RESTORED",
         }
     }
@@ -118,7 +121,7 @@ pub struct ShardCopy {
     pub primary: bool,
     /// What it is doing.
     pub state: CopyState,
-    /// Whether the copy with this id has every acknowledged write: as in [`ShardRouting::in_sync`].
+    /// Whether the copy with this id has every acknowledged write: as in [`IndexShardRoutingTable::in_sync`].
     pub in_sync: bool,
     /// How often it failed since it was started last.
     pub failures: u32,
@@ -165,7 +168,7 @@ impl ShardCopy {
 
 /// A shard: its copies, one of them the primary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShardRouting {
+pub struct IndexShardRoutingTable {
     /// Grows by one whenever a started primary is lost: what an older one says is refused.
     pub primary_term: u64,
     /// Ids of the copies that have every acknowledged write, also of those on nodes that left. Empty
@@ -175,7 +178,7 @@ pub struct ShardRouting {
     pub copies: Vec<ShardCopy>,
 }
 
-impl ShardRouting {
+impl IndexShardRoutingTable {
     /// The primary, assigned or not.
     ///
     /// # Panics
@@ -216,7 +219,7 @@ impl ShardRouting {
         !self.in_sync.is_empty()
     }
 
-    /// Where the assigned copy with this id stands in [`ShardRouting::copies`].
+    /// Where the assigned copy with this id stands in [`IndexShardRoutingTable::copies`].
     pub(super) fn position(&self, allocation_id: &str) -> Option<usize> {
         self.copies.iter().position(|c| c.is_assigned() && c.allocation_id == allocation_id)
     }

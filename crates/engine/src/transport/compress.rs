@@ -47,8 +47,8 @@ fn pack(plain: &[u8], codec: Codec, number: u8) -> Option<Bytes> {
     Some(Bytes::from(packed))
 }
 
-/// The plain bytes of a chunk that was compressed. No more than `plain_len` bytes are made of it. Bytes say
-/// themselves with which codec; where there are none, `asked` says what it was asked for.
+/// The plain bytes of a chunk that was compressed, `plain_len` at most. The first byte names the codec; a chunk of the
+/// virtual world has no bytes, so that `asked` names it.
 pub async fn decompress(
     env: &Env,
     chunk: Chunk,

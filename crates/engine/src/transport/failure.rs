@@ -1,8 +1,9 @@
-//! Errors that cross the wire, and what becomes them.
+//! Errors that cross the wire, and how other errors become one. [`crate::failures`] says what is done about each.
 
 use query::{MappingError, SearchError};
 use serde::{Deserialize, Serialize};
 
+use crate::failures::{DISK_FULL, ErrorKind, MAPPER_PARSING};
 use crate::settings::SettingError;
 use crate::state::StateError;
 
@@ -31,6 +32,31 @@ impl Failure {
         Failure::new(404, "index_not_found_exception", format!("no such index [{index}]"))
     }
 
+    /// A disk has no room. A status of 4xx says that nothing was done.
+    fn disk_full(status: u16, reason: &str) -> Self {
+        let reason = format!("disk usage exceeded flood-stage watermark: {reason}");
+        Failure::new(status, DISK_FULL, reason)
+    }
+
+    /// A small file of the node could not be written, and the one before is still there. Status and kind are
+    /// for an error that is not about room.
+    pub(crate) fn not_stored(
+        (status, kind): (u16, &str),
+        reason: &str,
+        error: &std::io::Error,
+    ) -> Self {
+        let reason = format!("{reason}: {error}");
+        match store::means_full_disk(error) {
+            true => Failure::disk_full(429, &reason),
+            false => Failure::new(status, kind, reason),
+        }
+    }
+
+    /// By which [`crate::failures`] says what is done.
+    pub(crate) fn error_kind(&self) -> ErrorKind {
+        ErrorKind::of_answer(self.status, &self.kind)
+    }
+
     /// The shard has no copy that could do it now.
     pub fn unavailable(index: &str, shard: u32, why: &str) -> Self {
         let reason = format!("[{index}][{shard}] {why}");
@@ -46,23 +72,19 @@ pub fn unexpected() -> Failure {
     Failure::new(500, "illegal_state_exception", "the node gave an answer of another kind")
 }
 
-/// A mapping that is refused, or a document that does not fit its mapping.
-const MAPPER_PARSING: &str = "mapper_parsing_exception";
-
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         if let store::Error::Search(error) = &error {
             return error.clone().into();
         }
         let (status, kind) = match &error {
-            store::Error::Document { .. } => (400, MAPPER_PARSING),
-            store::Error::OperationsGone { .. } => (404, "resource_not_found_exception"),
-            store::Error::SourceDamaged { .. }
-            | store::Error::FileDamaged { .. }
-            | store::Error::FileLength { .. }
-            | store::Error::LogDamaged { .. } => (500, "corrupt_index_exception"),
-            _ => (500, "engine_exception"),
+            // The operations of the first failure may be in the log.
+            store::Error::Failed { first, .. } if first.disk_full => (503, DISK_FULL),
+            error => ErrorKind::of_store(error).answer(),
         };
+        if kind == DISK_FULL {
+            return Failure::disk_full(status, &error.to_string());
+        }
         Failure::new(status, kind, error.to_string())
     }
 }

@@ -36,7 +36,7 @@ pub struct FollowStats {
     pub read_exceptions: Vec<(u64, u32, String)>,
     pub time_since_last_read_millis: Option<u64>,
     pub fatal_exception: Option<Failure>,
-    /// What went wrong with the last write that did: not in the field.
+    /// The error of the last write that failed: not in the field.
     pub last_write_exception: Option<String>,
 }
 

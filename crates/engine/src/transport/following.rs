@@ -41,11 +41,12 @@ pub struct ReadChanges {
     pub from: u64,
     /// At most so many operations.
     pub max_ops: u64,
-    /// At most so many bytes, but one operation.
+    /// At most so many bytes; one operation is sent whatever its size.
     pub max_bytes: u64,
     /// How long to wait for operations where there are none yet.
     pub poll_timeout: Duration,
-    /// What the follower has of the index's other properties: where that is not what there is, nothing is waited for.
+    /// Versions of the mappings, settings and aliases that the follower has. If the leader has others, it answers at
+    /// once.
     pub known: Option<Versions>,
     /// 0 plain, 1 lz4, 2 zstd.
     pub compress: u8,
@@ -103,7 +104,7 @@ pub struct RemoteIndex {
 }
 
 impl RemoteIndex {
-    /// Whether a follower of the one is a follower of the other. What else may differ it takes over while it follows.
+    /// Whether both are the same index with the same shards. A follower takes over other differences while it follows.
     pub(crate) fn is_same(&self, other: &RemoteIndex) -> bool {
         (&self.uuid, self.shards, &self.mappings) == (&other.uuid, other.shards, &other.mappings)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use query::{FetchedHit, SourceFilter};
 use serde::{Deserialize, Serialize};
-use store::{Operation, Outcome, ShardStats, WriteRequest};
+use store::{Operation, ShardStats, WriteOutcome, WriteRequest};
 
 use super::follow_stats::FollowStats;
 use super::operations::ops_bytes;
@@ -107,7 +107,7 @@ pub struct Written {
     /// Term of the primary.
     pub primary_term: u64,
     /// Created, updated, deleted, not found.
-    pub outcome: Outcome,
+    pub outcome: WriteOutcome,
 }
 
 /// A state on its way from the manager to a node.
@@ -119,8 +119,9 @@ pub enum Publication {
     Diff {
         /// The change.
         diff: Arc<StateDiff>,
-        /// What comes of it, where messages are moved and not encoded: the nodes of the virtual world share one
-        /// state instead of making it a thousand times.
+        /// The new state, where messages are moved and not encoded: the nodes of the virtual world share one state
+        /// instead of
+        /// each computing it.
         #[serde(skip)]
         state: Option<Arc<ClusterState>>,
     },
@@ -149,9 +150,11 @@ pub enum Request {
     Hello,
     /// To the manager: I am here, with these copies on my disk.
     Join(NodeRow, Vec<FoundCopy>),
+    /// What have you of the dangling index with this UUID?
+    Dangling(String),
     /// From the manager: this is the state now. Refused by a node that lacks the one that it follows.
     Publish(Publication),
-    /// From the manager: are you there? It asks those that it counts as there.
+    /// From the manager to a present member: are you there?
     FollowerCheck,
     /// To the manager: I am alive. Refused where the manager does not know it.
     Heartbeat(String),
@@ -400,7 +403,7 @@ fn request_bytes(request: &WriteRequest) -> u64 {
         WriteRequest::Index { source, .. } => source.len() as u64,
         WriteRequest::Delete { .. } => 0,
         // As many lines as it has documents.
-        WriteRequest::Run { run, .. } => run.source_bytes() + 44 * run.documents(),
+        WriteRequest::SyntheticBatch { batch, .. } => batch.source_bytes() + 44 * batch.documents(),
     };
     24 + request.id().len() as u64 + source
 }

@@ -8,7 +8,7 @@
 //! | `follow_stats` | how a shard follows, in the field's numbers |
 //! | `operations`, `compress` | operations on their way, packed where that is asked for |
 //! | `envelope`, `pool` | frames and connections |
-//! | `way` | what passes between a node and others while it is cut off |
+//! | `network_partition` | what passes between a node and others while it is cut off |
 
 mod compress;
 mod envelope;
@@ -16,11 +16,11 @@ mod failure;
 mod follow_stats;
 mod following;
 mod message;
+mod network_partition;
 mod operations;
 mod pool;
 mod recovery;
 mod searching;
-mod way;
 
 pub use compress::{decompress, maybe_compress};
 pub use envelope::Envelope;

@@ -12,7 +12,8 @@ use world::{Connection, Env, Listener, Receiver, Sender, Task};
 use super::Failure;
 use super::envelope::Envelope;
 use super::message::{Request, Response};
-use super::way::Way;
+use super::network_partition::NetworkPartition;
+use crate::failures::ErrorKind;
 
 /// What a connection is for, so that bulk does not delay what is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +53,15 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Whether another try may help: the way was the problem, not the question.
+    /// By which [`crate::failures`] says what is done.
+    pub(crate) fn error_kind(&self) -> ErrorKind {
+        match self {
+            CallError::Broken { .. } | CallError::Timeout { .. } => ErrorKind::Unavailable,
+            CallError::Failed(failure) => failure.error_kind(),
+        }
+    }
+
+    /// Whether another try may help: the node was out of reach or busy.
     pub fn is_transient(&self) -> bool {
         match self {
             CallError::Broken { .. } | CallError::Timeout { .. } => true,
@@ -94,7 +103,7 @@ type Slot = Rc<tokio::sync::Mutex<Option<Rc<Channel>>>>;
 
 struct Inner {
     env: Env,
-    way: Way,
+    partition: NetworkPartition,
     next_id: Cell<u64>,
     channels: RefCell<BTreeMap<(String, Class), Slot>>,
 }
@@ -102,13 +111,13 @@ struct Inner {
 impl Pool {
     /// A pool without connections.
     pub fn new(env: Env) -> Self {
-        let (way, channels) = (Way::default(), RefCell::default());
-        Pool { inner: Rc::new(Inner { env, way, next_id: Cell::new(0), channels }) }
+        let (partition, channels) = (NetworkPartition::default(), RefCell::default());
+        Pool { inner: Rc::new(Inner { env, partition, next_id: Cell::new(0), channels }) }
     }
 
-    /// The way from here to all others.
-    pub(crate) fn way(&self) -> &Way {
-        &self.inner.way
+    /// Whether messages pass between this node and all others.
+    pub(crate) fn partition(&self) -> &NetworkPartition {
+        &self.inner.partition
     }
 
     /// Asks and waits for the answer, no longer than `limit`.
@@ -139,7 +148,7 @@ impl Pool {
         let (answer, answered) = oneshot::channel();
         channel.waiting.borrow_mut().insert(id, answer);
         let forget = Forget { waiting: channel.waiting.clone(), id };
-        self.inner.way.passes().await;
+        self.inner.partition.passes().await;
         let sent = channel.sender.send(Envelope::Request(id, request)).await;
         if let Err(error) = sent {
             channel.open.set(false);
@@ -158,7 +167,7 @@ impl Pool {
             return Ok(channel.clone());
         }
         *slot = None;
-        self.inner.way.passes().await;
+        self.inner.partition.passes().await;
         let connection = self.inner.env.connect::<Envelope>(address).await;
         let Connection { sender, receiver } = connection.map_err(|error| CallError::Broken {
             address: address.to_owned(),
@@ -166,8 +175,8 @@ impl Pool {
         })?;
         let waiting = Rc::new(Waiting::default());
         let open = Rc::new(Cell::new(true));
-        let (way, waits) = (self.inner.way.clone(), waiting.clone());
-        let reading = read_answers(receiver, way, waits, open.clone(), address.to_owned());
+        let (partition, waits) = (self.inner.partition.clone(), waiting.clone());
+        let reading = read_answers(receiver, partition, waits, open.clone(), address.to_owned());
         let reader = self.inner.env.spawn("answers", reading);
         let channel = Rc::new(Channel { sender, waiting, open, _reader: reader });
         *slot = Some(channel.clone());
@@ -181,7 +190,7 @@ impl Pool {
     }
 }
 
-/// Takes a question off the list when nobody waits for it any more.
+/// Forgets a request when its caller is gone.
 struct Forget {
     waiting: Rc<Waiting>,
     id: u64,
@@ -196,14 +205,14 @@ impl Drop for Forget {
 
 async fn read_answers(
     mut receiver: Receiver<Envelope>,
-    way: Way,
+    partition: NetworkPartition,
     waiting: Rc<Waiting>,
     open: Rc<Cell<bool>>,
     address: String,
 ) {
     let reason = loop {
         let received = receiver.recv().await;
-        way.passes().await;
+        partition.passes().await;
         match received {
             Ok(Some(Envelope::Response(id, answer))) => {
                 let waiter = waiting.borrow_mut().remove(&id);
@@ -241,7 +250,7 @@ impl From<Response> for Reply {
 /// connection that closes are ended.
 pub(crate) async fn serve<F>(
     env: Env,
-    way: Way,
+    partition: NetworkPartition,
     mut listener: Listener<Envelope>,
     handle: impl Fn(Request) -> F + Clone + 'static,
 ) where
@@ -255,14 +264,14 @@ pub(crate) async fn serve<F>(
             continue;
         };
         connections.retain(|task| !task.is_finished());
-        let serving = serve_connection(env.clone(), way.clone(), connection, handle.clone());
+        let serving = serve_connection(env.clone(), partition.clone(), connection, handle.clone());
         connections.push(env.spawn("serves a connection", serving));
     }
 }
 
 async fn serve_connection<F>(
     env: Env,
-    way: Way,
+    partition: NetworkPartition,
     connection: Connection<Envelope>,
     handle: impl Fn(Request) -> F + 'static,
 ) where
@@ -272,14 +281,14 @@ async fn serve_connection<F>(
     let mut running: BTreeMap<u64, Task<()>> = BTreeMap::new();
     let mut sweep_at = 64;
     while let Ok(Some(Envelope::Request(id, request))) = receiver.recv().await {
-        way.passes().await;
-        let (work, sender, way) = (handle(request), sender.clone(), way.clone());
+        partition.passes().await;
+        let (work, sender, partition) = (handle(request), sender.clone(), partition.clone());
         let task = env.spawn("answers a question", async move {
             let (answer, hold) = match work.await {
                 Ok(reply) => (Ok(reply.response), reply.hold),
                 Err(failure) => (Err(failure), None),
             };
-            way.passes().await;
+            partition.passes().await;
             // Who asked may have gone meanwhile.
             let _ = sender.send(Envelope::Response(id, answer)).await;
             drop(hold);

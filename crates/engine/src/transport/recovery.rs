@@ -20,7 +20,7 @@ pub enum SessionKind {
     },
     /// A follower in another cluster; throttled by `ccr.indices.recovery.*`.
     Remote {
-        /// Retention lease that keeps what comes after the files, until the follower renews it.
+        /// The retention lease on the operations after the files, until the follower renews it.
         lease: String,
     },
 }

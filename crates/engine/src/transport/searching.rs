@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use query::aggregation::Partial;
 use serde::{Deserialize, Serialize};
 
 use query::{FetchedHit, SearchRequest, ShardHits};
@@ -45,14 +44,11 @@ pub struct ShardSearched {
     pub declared_bytes: u64,
 }
 
-/// About what a bucket takes: its key, its count, a metric.
-const BUCKET_BYTES: u64 = 48;
-
 pub(super) fn searched_bytes(searched: &ShardSearched) -> u64 {
     let hits = searched.hits.hits.iter().map(|hit| 16 + 12 * hit.sort.len() as u64);
-    let buckets: u64 = searched.hits.aggregations.iter().map(Partial::buckets).sum();
+    let aggregations = searched.hits.aggregations.len() as u64;
     let fetched = searched.fetched.iter().flatten().map(hit_bytes);
-    hits.sum::<u64>() + fetched.sum::<u64>() + BUCKET_BYTES * buckets + searched.declared_bytes
+    hits.sum::<u64>() + fetched.sum::<u64>() + aggregations + searched.declared_bytes
 }
 
 pub(super) fn hit_bytes(hit: &FetchedHit) -> u64 {

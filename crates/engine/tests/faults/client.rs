@@ -118,3 +118,50 @@ pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut 
         env.sleep(Duration::from_millis(chance.between(1, writer.pause_ms))).await;
     }
 }
+
+/// Counts documents until the end of the load: an answer holds what was acknowledged and refreshed before it was asked for,
+/// and nothing that no write can have left. Answers how many were held against the ledger.
+///
+/// `wanted` copies have to say that they were refreshed, and all shards that they answered.
+pub async fn search(
+    env: Env,
+    load: Rc<Load>,
+    number: u64,
+    wanted: u32,
+    mut chance: Chance,
+) -> Result<u64, String> {
+    let mut connection = Client::new(&env, &format!("searcher{number}"));
+    let mut held = 0;
+    while env.now() < load.until {
+        env.sleep(Duration::from_millis(chance.between(1, 1_000))).await;
+        let before = load.ledger.borrow().certain();
+        // The manager knows of every copy that counts.
+        let refreshed =
+            connection.ask(&load.addresses[0], "POST", "/a/_refresh", Bytes::new()).await;
+        let Some((200, refreshed)) = refreshed else { continue };
+        if refreshed["_shards"]["successful"] != wanted {
+            continue;
+        }
+        let to = chance.between(0, load.addresses.len() as u64 - 1) as usize;
+        let answer = connection.ask(&load.addresses[to], "GET", "/a/_count", Bytes::new()).await;
+        let Some((200, answer)) = answer else { continue };
+        if answer["_shards"]["successful"] != load.shards {
+            continue;
+        }
+        let after = load.ledger.borrow().certain();
+        let stays = |id: &&String| after.get(*id) == before.get(*id);
+        let there = before.iter().filter(|(id, known)| known.is_there && stays(id)).count() as u64;
+        let gone = before.iter().filter(|(id, known)| !known.is_there && stays(id)).count() as u64;
+        let possible = load.ledger.borrow().documents() as u64 - gone;
+        let found = answer["count"].as_u64().unwrap_or(u64::MAX);
+        if !(there..=possible).contains(&found) {
+            return Err(format!(
+                "a search through node {to} at {:?} found {found} documents, at least {there} were acknowledged and \
+                 refreshed, at most {possible} can be there: {answer}",
+                env.now()
+            ));
+        }
+        held += 1;
+    }
+    Ok(held)
+}

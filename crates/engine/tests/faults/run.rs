@@ -12,8 +12,8 @@ use record::ledger::{self, Ledger};
 use serde_json::{Value, json};
 use world::{Env, Link, LinkConfig, Task, Time, virtual_world};
 
-use crate::client::{Client, Load, write};
-use crate::scenario::{Chance, Scenario, Side, What};
+use crate::client::{Client, Load, search, write};
+use crate::scenario::{Chance, Fault, LEASE_PERIOD, Scenario, Side, What};
 use crate::site::Site;
 
 /// How long two clusters may take to become equal once all is mended, beside the time that the follower needs to read
@@ -37,6 +37,8 @@ pub struct Summary {
     pub mended_ms: u64,
     /// Followers that were unfollowed, and became equal.
     pub unfollowed: u64,
+    /// Answers to searches that were held against the ledger.
+    pub searched: u64,
 }
 
 /// Runs it. The error says what was lost, or that the clusters never became equal, or what panicked.
@@ -63,9 +65,10 @@ pub fn run(scenario: &Scenario, planted: Option<&'static str>) -> Result<Summary
 struct Stage {
     env: Env,
     scenario: Scenario,
-    leader: Rc<Site>,
-    follower: Rc<Site>,
-    link: Link,
+    /// Leader, follower, and the last of a chain.
+    sites: Vec<Rc<Site>>,
+    /// Before each cluster but the first.
+    links: Vec<Link>,
     tasks: RefCell<Vec<Task<()>>>,
     unfollowed: Cell<u64>,
 }
@@ -77,37 +80,62 @@ async fn direct(node: &Node, method: &str, path: &str, body: Value) -> (u16, Val
     (response.status, serde_json::from_slice(&response.body).unwrap_or(Value::Null))
 }
 
+fn name_of(side: Side) -> &'static str {
+    ["leader", "follower", "last"][side as usize]
+}
+
+fn index_of(side: Side) -> &'static str {
+    ["a", "b", "c"][side as usize]
+}
+
 impl Stage {
     async fn set(env: &Env, scenario: Scenario) -> Stage {
-        let leader = Site::start(env, "leader", scenario.leaders).await;
-        let follower = Site::start(env, "follower", scenario.followers).await;
+        let mut sites = Vec::new();
+        for (side, nodes) in [
+            (Side::Leader, scenario.leaders),
+            (Side::Follower, scenario.followers),
+            (Side::Last, scenario.last),
+        ] {
+            if nodes > 0 {
+                sites.push(Site::start(env, name_of(side), nodes).await);
+            }
+        }
         let mut settings = scenario.leader_settings.clone();
         settings["index.number_of_shards"] = json!(scenario.shards);
         settings["index.number_of_replicas"] = json!(scenario.leader_replicas);
-        let manager = leader.node(0).expect("it was started");
+        let manager = sites[0].node(0).expect("it was started");
         let made = direct(&manager, "PUT", "/a", json!({ "settings": settings })).await;
         assert_eq!(made.0, 200, "{}", made.1);
-        let config = LinkConfig {
-            rtt: Duration::from_millis(scenario.rtt_ms),
-            rate_bytes_per_s: Some(scenario.rate_bytes_per_s),
-            ..LinkConfig::default()
-        };
-        let link = Link::open(env, config);
-        let mut seeds = Vec::new();
-        for number in 0..leader.len() {
-            seeds.push(link.route(&leader.transport(number)).await.expect("a virtual route"));
+        let mut links = Vec::new();
+        for pair in sites.windows(2) {
+            let config = LinkConfig {
+                rtt: Duration::from_millis(scenario.rtt_ms),
+                rate_bytes_per_s: Some(scenario.rate_bytes_per_s),
+                ..LinkConfig::default()
+            };
+            let link = Link::open(env, config);
+            let mut seeds = Vec::new();
+            for number in 0..pair[0].len() {
+                let transport = pair[0].transport(number);
+                seeds.push(link.route(&transport).await.expect("a virtual route"));
+            }
+            let remote = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+            let manager = pair[1].node(0).expect("it was started");
+            let set = direct(&manager, "PUT", "/_cluster/settings", remote).await;
+            assert_eq!(set.0, 200, "{}", set.1);
+            links.push(link);
         }
-        let remote = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
-        let manager = follower.node(0).expect("it was started");
-        let set = direct(&manager, "PUT", "/_cluster/settings", remote).await;
-        assert_eq!(set.0, 200, "{}", set.1);
-        let env = env.clone();
         let (tasks, unfollowed) = (RefCell::default(), Cell::new(0));
-        Stage { env, scenario, leader, follower, link, tasks, unfollowed }
+        Stage { env: env.clone(), scenario, sites, links, tasks, unfollowed }
     }
 
     fn site(&self, side: Side) -> &Rc<Site> {
-        if side == Side::Leader { &self.leader } else { &self.follower }
+        &self.sites[side as usize]
+    }
+
+    /// Clusters that follow another.
+    fn followers(&self) -> impl Iterator<Item = Side> {
+        [Side::Follower, Side::Last].into_iter().take(self.links.len())
     }
 
     fn keep(&self, name: &'static str, task: impl Future<Output = ()> + 'static) {
@@ -119,7 +147,7 @@ impl Stage {
         let load = Rc::new(Load {
             ledger: RefCell::default(),
             shards: self.scenario.shards,
-            addresses: (0..self.leader.len()).map(|number| self.leader.http(number)).collect(),
+            addresses: (0..self.sites[0].len()).map(|n| self.sites[0].http(n)).collect(),
             until: began + Duration::from_millis(self.scenario.load_ms),
             requests_max: self.scenario.requests_max,
         });
@@ -134,11 +162,26 @@ impl Stage {
                 self.env.spawn("writes", writing)
             })
             .collect();
-        let following = self.follow(self.scenario.follow_at_ms);
-        let following = self.env.spawn("has the follower follow", following);
+        let following: Vec<Task<()>> = self
+            .followers()
+            .map(|side| self.follow(side, self.scenario.follow_at_ms))
+            .map(|following| self.env.spawn("has a follower follow", following))
+            .collect();
+        let searching: Vec<Task<Result<u64, String>>> = (0..self.scenario.searchers)
+            .map(|number| {
+                let wanted = self.scenario.shards * (self.scenario.leader_replicas + 1);
+                let chance = Chance::new(self.scenario.seed ^ (number + 1) << 50);
+                let searching = search(self.env.clone(), load.clone(), number, wanted, chance);
+                self.env.spawn("searches", searching)
+            })
+            .collect();
         self.have_faults().await;
         for client in clients {
             client.await.map_err(|_| "a client ended".to_owned())?;
+        }
+        let mut searched = 0;
+        for searcher in searching {
+            searched += searcher.await.map_err(|_| "a client that searches ended".to_owned())??;
         }
         let mended = self.env.now();
         self.mend();
@@ -146,6 +189,7 @@ impl Stage {
         let ledger = load.ledger.take();
         let (acknowledged, rejected, unknown) = ledger.counts();
         self.become_equal(&ledger).await?;
+        self.leases_kept().await?;
         drop(following);
         let now = self.env.now();
         let ms = |since: world::Time| (now - since).as_millis() as u64;
@@ -156,27 +200,30 @@ impl Stage {
             ms: ms(began),
             mended_ms: ms(mended),
             unfollowed: self.unfollowed.get(),
+            searched,
         })
     }
 
-    /// Asks the follower to follow until it does.
-    fn follow(&self, after_ms: u64) -> impl Future<Output = ()> + 'static {
+    /// Asks a follower to follow until it does.
+    fn follow(&self, side: Side, after_ms: u64) -> impl Future<Output = ()> + use<> + 'static {
         let (env, scenario, site) =
-            (self.env.clone(), self.scenario.clone(), self.follower.clone());
+            (self.env.clone(), self.scenario.clone(), self.site(side).clone());
+        let leader_index = if side == Side::Last { "b" } else { "a" };
+        let replicas = self.replicas_of(side);
         async move {
             env.sleep(Duration::from_millis(after_ms)).await;
             let mut settings = scenario.follower_settings;
-            settings["index.number_of_replicas"] = json!(scenario.follower_replicas);
+            settings["index.number_of_replicas"] = json!(replicas);
             let mut body = json!({
-                "remote_cluster": "leader", "leader_index": "a", "settings": settings,
+                "remote_cluster": "leader", "leader_index": leader_index, "settings": settings,
             });
             let parameters = scenario.parameters.as_object().cloned().unwrap_or_default();
             body.as_object_mut().expect("an object").extend(parameters);
             let body = Bytes::from(body.to_string());
             let mut client = Client::new(&env, "operator");
-            let path = "/b/_ccr/follow?wait_for_active_shards=0";
+            let path = format!("/{}/_ccr/follow?wait_for_active_shards=0", index_of(side));
             for node in (0..site.len()).cycle() {
-                let answer = client.ask(&site.http(node), "PUT", path, body.clone()).await;
+                let answer = client.ask(&site.http(node), "PUT", &path, body.clone()).await;
                 match answer {
                     Some((200, _)) => return,
                     Some((400, answer))
@@ -216,14 +263,13 @@ impl Stage {
             }
             What::Stop(side, node) => self.site(side).clone().stop(node),
             What::Pause(side, node) => self.site(side).pause(node, true),
-            What::Cut => self.link.cut(),
+            What::Cut => self.links.iter().for_each(Link::cut),
             What::FullDisk(side, node, bytes) => {
                 store::set_disk_free_bytes(&self.site(side).host(node), Some(bytes));
             }
-            What::Flush(Side::Leader) => self.request(Side::Leader, "/a/_flush"),
-            What::Flush(Side::Follower) => self.request(Side::Follower, "/b/_flush"),
+            What::Flush(side) => self.request(side, format!("/{}/_flush", index_of(side))),
             What::PauseFollowing | What::Unfollow => {
-                self.request(Side::Follower, "/b/_ccr/pause_follow");
+                self.request(Side::Follower, "/b/_ccr/pause_follow".to_owned());
             }
             What::MoveClock(side, node, by_ms) => {
                 self.site(side).host(node).move_clock(by_ms);
@@ -240,34 +286,38 @@ impl Stage {
                 (0..self.site(side).len()).for_each(|node| self.site(side).clone().bring_up(node));
             }
             What::Pause(side, node) => self.site(side).pause(node, false),
-            What::Cut => self.link.heal(),
+            What::Cut => self.links.iter().for_each(Link::heal),
             What::FullDisk(side, node, _) => {
                 store::set_disk_free_bytes(&self.site(side).host(node), None);
             }
             What::Flush(_) => {}
-            What::PauseFollowing => self.request(Side::Follower, "/b/_ccr/resume_follow"),
+            What::PauseFollowing => {
+                self.request(Side::Follower, "/b/_ccr/resume_follow".to_owned());
+            }
             What::MoveClock(side, node, by_ms) => {
                 self.site(side).host(node).move_clock(-by_ms);
             }
-            What::Unfollow => self.request(Side::Follower, "/b/_ccr/unfollow"),
+            What::Unfollow => {
+                self.request(Side::Follower, "/b/_ccr/unfollow".to_owned());
+            }
         }
     }
 
     /// Asks a node that is there, whatever becomes of it.
-    fn request(&self, side: Side, path: &'static str) {
+    fn request(&self, side: Side, path: String) {
         let number = self.scenario.seed as usize % self.site(side).len();
         let address = self.site(side).http(number);
         let env = self.env.clone();
         self.keep("asks for something", async move {
             let mut client = Client::new(&env, "operator");
-            let _ = client.ask(&address, "POST", path, Bytes::new()).await;
+            let _ = client.ask(&address, "POST", &path, Bytes::new()).await;
         });
     }
 
     /// Ends every fault.
     fn mend(&self) {
-        self.link.heal();
-        for site in [&self.leader, &self.follower] {
+        self.links.iter().for_each(Link::heal);
+        for site in &self.sites {
             for node in 0..site.len() {
                 site.pause(node, false);
                 store::set_disk_free_bytes(&site.host(node), None);
@@ -278,30 +328,41 @@ impl Stage {
 
     /// What an operator does: starts nodes, has the manager try again what it gave up, resumes.
     async fn help(&self) {
-        for site in [&self.leader, &self.follower] {
+        for site in &self.sites {
             (0..site.len()).for_each(|node| site.clone().bring_up(node));
             if let Some(manager) = site.node(0) {
                 let path = "/_cluster/reroute?retry_failed=true";
                 direct(&manager, "POST", path, Value::Null).await;
             }
         }
-        let Some(node) = self.follower.node(0) else { return };
-        direct(&node, "POST", "/b/_ccr/resume_follow", Value::Null).await;
-        if !node.state().indices.contains_key("b") {
-            // The request that made it failed in the end, and what it made went with it.
-            let _ = self.env.timeout(Duration::from_secs(60), self.follow(0)).await;
+        for side in self.followers() {
+            self.help_follower(side).await;
         }
-        let stats = self.stats().await;
+    }
+
+    async fn help_follower(&self, side: Side) {
+        let Some(node) = self.site(side).node(0) else { return };
+        let index = index_of(side);
+        direct(&node, "POST", &format!("/{index}/_ccr/resume_follow"), Value::Null).await;
+        if !node.state().indices.contains_key(index) {
+            // The request that made it failed in the end, and what it made went with it.
+            let _ = self.env.timeout(Duration::from_secs(60), self.follow(side, 0)).await;
+        }
+        let stats = self.stats(side).await;
         let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
-        let is_lost = |shard: &Value| {
-            shard["fatal_exception"]["type"] == "resource_not_found_exception"
-                && shard["narrows"].get("recovered_from_remote_again").is_some()
+        let is_lost = |shard: &Value| match shard["fatal_exception"]["type"].as_str() {
+            Some("resource_not_found_exception") => {
+                shard["narrows"].get("recovered_from_remote_again").is_some()
+            }
+            // What it followed was made anew.
+            Some("index_not_found_exception") => side == Side::Last,
+            _ => false,
         };
         // It recovers by itself once; an operator begins anew.
         if shards.iter().any(is_lost) {
-            direct(&node, "DELETE", "/b", Value::Null).await;
+            direct(&node, "DELETE", &format!("/{index}"), Value::Null).await;
             // Where that takes longer, the next time goes on with it.
-            let _ = self.env.timeout(Duration::from_secs(60), self.follow(0)).await;
+            let _ = self.env.timeout(Duration::from_secs(60), self.follow(side, 0)).await;
         }
     }
 
@@ -350,8 +411,27 @@ impl Stage {
         }
     }
 
+    /// A lease keeps operations until it expires: where none can have, no follower recovers from remote again.
+    async fn leases_kept(&self) -> Result<(), String> {
+        let moves_clock = |fault: &Fault| matches!(fault.what, What::MoveClock(..));
+        let may_expire = self.scenario.leader_settings.get(LEASE_PERIOD).is_some()
+            || self.scenario.faults.iter().any(moves_clock);
+        // A copy that becomes the primary may not know of a lease that is just being spread.
+        if may_expire || self.scenario.leader_replicas > 0 {
+            return Ok(());
+        }
+        let stats = self.stats(Side::Follower).await;
+        let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
+        match shards.iter().find(|s| s["narrows"].get("recovered_from_remote_again").is_some()) {
+            Some(shard) => {
+                Err(format!("no lease can have expired, and operations were gone: {shard}"))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn is_unfollowed(&self) -> bool {
-        let state = self.follower.node(0).map(|node| node.state());
+        let state = self.site(Side::Follower).node(0).map(|node| node.state());
         let index = state.as_ref().and_then(|state| state.indices.get("b"));
         index.is_some_and(|meta| meta.leader.is_none())
     }
@@ -373,26 +453,34 @@ impl Stage {
             self.help().await;
         }
         self.unfollowed.set(self.unfollowed.get() + 1);
-        if let Some(node) = self.follower.node(0) {
+        if let Some(node) = self.site(Side::Follower).node(0) {
             direct(&node, "DELETE", "/b", Value::Null).await;
             // Where that takes longer, whoever helps goes on with it.
-            let _ = self.env.timeout(Duration::from_secs(60), self.follow(0)).await;
+            let following = self.follow(Side::Follower, 0);
+            let _ = self.env.timeout(Duration::from_secs(60), following).await;
         }
         Ok(())
     }
 
-    /// Every copy of both indices; an error while one is missing.
+    /// Every copy of all indices; an error while one is missing.
     async fn copies(&self) -> Result<Vec<ledger::Copy>, String> {
-        self.copies_of(&[Side::Leader, Side::Follower]).await
+        let sides: Vec<Side> = [Side::Leader].into_iter().chain(self.followers()).collect();
+        self.copies_of(&sides).await
+    }
+
+    fn replicas_of(&self, side: Side) -> u32 {
+        match side {
+            Side::Leader => self.scenario.leader_replicas,
+            Side::Follower => self.scenario.follower_replicas,
+            Side::Last => self.scenario.follower_replicas.min(self.scenario.last as u32 - 1),
+        }
     }
 
     async fn copies_of(&self, sides: &[Side]) -> Result<Vec<ledger::Copy>, String> {
         let mut copies = Vec::new();
         for side in sides {
-            let (site, index, replicas) = match side {
-                Side::Leader => (&self.leader, "a", self.scenario.leader_replicas),
-                Side::Follower => (&self.follower, "b", self.scenario.follower_replicas),
-            };
+            let (site, index) = (self.site(*side), index_of(*side));
+            let replicas = self.replicas_of(*side);
             let mut found = 0;
             for node in site.nodes() {
                 let read = node.copies(index).await.map_err(|failure| failure.reason)?;
@@ -434,11 +522,20 @@ impl Stage {
                 let ends = copies.iter().map(|copy| {
                     format!("\n  {}: {:?} {:?}", copy.name, copy.local_checkpoint, copy.max_seq_no)
                 });
-                let stats = self.stats().await;
+                let stats = self.stats(Side::Follower).await;
                 return Some(format!("{} {stats}", ends.collect::<String>()));
             }
         }
-        let stats = self.stats().await;
+        for side in self.followers() {
+            if let Some(why) = self.does_not_know(side, copies).await {
+                return Some(why);
+            }
+        }
+        None
+    }
+
+    async fn does_not_know(&self, side: Side, copies: &[ledger::Copy]) -> Option<String> {
+        let stats = self.stats(side).await;
         let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
         let knows = |shard: &Value| {
             let max = copies
@@ -456,9 +553,12 @@ impl Stage {
         (!all).then(|| format!("the copies are equal, and the follower does not know it: {stats}"))
     }
 
-    async fn stats(&self) -> Value {
-        match self.follower.node(0) {
-            Some(node) => direct(&node, "GET", "/b/_ccr/stats", Value::Null).await.1,
+    async fn stats(&self, side: Side) -> Value {
+        match self.site(side).node(0) {
+            Some(node) => {
+                let path = format!("/{}/_ccr/stats", index_of(side));
+                direct(&node, "GET", &path, Value::Null).await.1
+            }
             None => Value::Null,
         }
     }

@@ -38,6 +38,8 @@ impl Chance {
 pub enum Side {
     Leader,
     Follower,
+    /// Of a chain: it follows the follower.
+    Last,
 }
 
 /// What goes wrong, or is done.
@@ -90,9 +92,19 @@ pub struct Writer {
     pub pause_ms: u64,
 }
 
+/// Of what kind a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Up to three nodes a cluster.
+    Small,
+    /// Three to seven nodes a cluster, searches beside the writes, and often a second follower behind the first.
+    Wide,
+}
+
 /// A seed, and what is left of its run: which faults, how many bulk requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
+    pub shape: Shape,
     pub seed: u64,
     /// Numbers of the faults that happen; none for all of them.
     pub faults: Option<Vec<usize>>,
@@ -102,14 +114,25 @@ pub struct Case {
 
 impl From<u64> for Case {
     fn from(seed: u64) -> Case {
-        Case { seed, faults: None, requests: None }
+        Case { shape: Shape::Small, seed, faults: None, requests: None }
     }
 }
 
-/// `SEED`, or `SEED/FAULT.FAULT/REQUESTS`; a part that is `all` takes nothing away.
+impl Case {
+    /// Of runs that take turns: every second one is wide.
+    pub fn in_turn(seed: u64) -> Case {
+        let shape = if seed.is_multiple_of(2) { Shape::Small } else { Shape::Wide };
+        Case { shape, ..Case::from(seed) }
+    }
+}
+
+const WIDE: &str = "wide:";
+
+/// `SEED`, or `SEED/FAULT.FAULT/REQUESTS`; a part that is `all` takes nothing away. A wide run has `wide:` before its seed.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.seed)?;
+        let prefix = if self.shape == Shape::Wide { WIDE } else { "" };
+        write!(f, "{prefix}{}", self.seed)?;
         if (&self.faults, &self.requests) == (&None, &None) {
             return Ok(());
         }
@@ -127,8 +150,12 @@ impl FromStr for Case {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Case, String> {
-        let refuse = || format!("[{text}] is no case; write SEED or SEED/1.4.5/20");
-        let mut parts = text.split('/');
+        let refuse = || format!("[{text}] is no case; write SEED, wide:SEED or SEED/1.4.5/20");
+        let (shape, rest) = match text.strip_prefix(WIDE) {
+            Some(rest) => (Shape::Wide, rest),
+            None => (Shape::Small, text),
+        };
+        let mut parts = rest.split('/');
         let seed = parts.next().and_then(|seed| seed.parse().ok()).ok_or_else(refuse)?;
         let faults = match parts.next() {
             None | Some("all") => None,
@@ -143,7 +170,7 @@ impl FromStr for Case {
             None | Some("all") => None,
             Some(number) => Some(number.parse().map_err(|_| refuse())?),
         };
-        Ok(Case { seed, faults, requests })
+        Ok(Case { shape, seed, faults, requests })
     }
 }
 
@@ -153,6 +180,10 @@ pub struct Scenario {
     pub seed: u64,
     pub leaders: usize,
     pub followers: usize,
+    /// Nodes of the cluster that follows the follower; none without a chain.
+    pub last: usize,
+    /// Clients that search.
+    pub searchers: u64,
     pub shards: u32,
     pub leader_replicas: u32,
     pub follower_replicas: u32,
@@ -171,6 +202,9 @@ pub struct Scenario {
     pub faults: Vec<Fault>,
 }
 
+/// How long a lease lasts that is not renewed.
+pub const LEASE_PERIOD: &str = "index.soft_deletes.retention_lease.period";
+
 /// Bytes of a client's write with its id and what a log or a message adds, at most.
 const OPERATION_BYTES: u64 = 600;
 
@@ -187,7 +221,7 @@ fn index_settings(chance: &mut Chance, is_follower: bool) -> Value {
     if !is_follower && chance.percent(25) {
         // Renewed every 30 s.
         let seconds = chance.between(35, 60);
-        settings["index.soft_deletes.retention_lease.period"] = json!(format!("{seconds}s"));
+        settings[LEASE_PERIOD] = json!(format!("{seconds}s"));
     }
     if is_follower && chance.percent(20) {
         settings["index.translog.durability"] = json!("async");
@@ -214,10 +248,20 @@ fn parameters(chance: &mut Chance) -> Value {
     })
 }
 
-fn fault(chance: &mut Chance, load_ms: u64, leaders: usize, followers: usize) -> Fault {
-    let side = if chance.percent(50) { Side::Leader } else { Side::Follower };
-    let nodes = if side == Side::Leader { leaders } else { followers };
-    let node = chance.between(0, nodes as u64 - 1) as usize;
+/// Nodes of leader, follower, and the last of a chain.
+type Nodes = [usize; 3];
+
+fn some_node(chance: &mut Chance, nodes: Nodes, leader_percent: u64) -> (Side, usize) {
+    let side = match nodes[2] > 0 && chance.percent(30) {
+        true => Side::Last,
+        false if chance.percent(leader_percent) => Side::Leader,
+        false => Side::Follower,
+    };
+    (side, chance.between(0, nodes[side as usize] as u64 - 1) as usize)
+}
+
+fn fault(chance: &mut Chance, load_ms: u64, nodes: Nodes) -> Fault {
+    let (side, node) = some_node(chance, nodes, 50);
     let what = match chance.between(0, 99) {
         0..35 => What::Kill(side, node),
         35..43 => What::KillAll(side),
@@ -239,20 +283,20 @@ fn fault(chance: &mut Chance, load_ms: u64, leaders: usize, followers: usize) ->
 }
 
 /// Faults of a stream of their own: those before them were there first, and keep their numbers.
-fn more_faults(seed: u64, load_ms: u64, leaders: usize, followers: usize) -> Vec<Fault> {
+fn more_faults(seed: u64, load_ms: u64, nodes: Nodes) -> Vec<Fault> {
+    let followers = nodes[1];
     let mut chance = Chance::new(!seed);
     let mut faults = Vec::new();
     while chance.percent(40) {
-        let side = if chance.percent(60) { Side::Leader } else { Side::Follower };
-        let nodes = if side == Side::Leader { leaders } else { followers };
-        let node = chance.between(0, nodes as u64 - 1) as usize;
+        let (side, node) = some_node(&mut chance, nodes, 60);
         // Seconds, the period of a short lease, more than that of a lease that is as long as it is by itself.
         let far_ms = [5_000, 120_000, 24 * 3_600_000][chance.between(0, 2) as usize];
         let by_ms = chance.between(1, far_ms) as i64;
         let by_ms = if chance.percent(50) { by_ms } else { -by_ms };
         let at_ms = chance.between(0, load_ms);
         let lasts_ms = chance.between(10, 30_000);
-        if chance.percent(60) {
+        // Who follows an index that is no follower any more has nothing left to follow.
+        if chance.percent(60) || nodes[2] > 0 {
             faults.push(Fault { at_ms, lasts_ms, what: What::MoveClock(side, node, by_ms) });
             continue;
         }
@@ -288,7 +332,13 @@ impl Scenario {
 
     pub fn of(case: &Case) -> Scenario {
         let mut chance = Chance::new(case.seed);
-        let (leaders, followers) = (chance.between(1, 3) as usize, chance.between(1, 3) as usize);
+        let (least, most) = if case.shape == Shape::Wide { (3, 7) } else { (1, 3) };
+        let mut nodes = || chance.between(least, most) as usize;
+        let (leaders, followers) = (nodes(), nodes());
+        let is_chain = case.shape == Shape::Wide && chance.percent(40);
+        let last = if is_chain { chance.between(1, 4) as usize } else { 0 };
+        let is_searched = case.shape == Shape::Wide && chance.percent(70);
+        let searchers = if is_searched { chance.between(1, 3) } else { 0 };
         let load_ms = chance.between(1_000, 20_000);
         let writers = (0..chance.between(1, 3))
             .map(|_| Writer {
@@ -301,6 +351,8 @@ impl Scenario {
             seed: case.seed,
             leaders,
             followers,
+            last,
+            searchers,
             shards: chance.between(1, 2) as u32,
             leader_replicas: replicas_of(&mut chance, leaders),
             follower_replicas: replicas_of(&mut chance, followers),
@@ -317,8 +369,8 @@ impl Scenario {
         };
         let faults = chance.between(1, 7);
         scenario.faults =
-            (0..faults).map(|_| fault(&mut chance, load_ms, leaders, followers)).collect();
-        scenario.faults.extend(more_faults(case.seed, load_ms, leaders, followers));
+            (0..faults).map(|_| fault(&mut chance, load_ms, [leaders, followers, last])).collect();
+        scenario.faults.extend(more_faults(case.seed, load_ms, [leaders, followers, last]));
         if let Some(kept) = &case.faults {
             let all = std::mem::take(&mut scenario.faults);
             let kept = all.into_iter().enumerate().filter(|(number, _)| kept.contains(number));
@@ -333,7 +385,7 @@ impl fmt::Display for Scenario {
         writeln!(
             f,
             "leader {} nodes, {} shards, {} replicas, {}; follower {} nodes, {} replicas, {} {}, from {} ms; \
-             {} ms and {} kB/s between; {} clients for {} ms",
+             {} ms and {} kB/s between; {} nodes behind it; {} clients and {} that search for {} ms",
             self.leaders,
             self.shards,
             self.leader_replicas,
@@ -345,7 +397,9 @@ impl fmt::Display for Scenario {
             self.follow_at_ms,
             self.rtt_ms,
             self.rate_bytes_per_s / 1000,
+            self.last,
             self.writers.len(),
+            self.searchers,
             self.load_ms,
         )?;
         self.faults.iter().try_for_each(|fault| writeln!(f, "  {fault}"))

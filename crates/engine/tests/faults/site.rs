@@ -42,6 +42,7 @@ impl Site {
                 transport: env.host(node).any_address(),
                 http: env.host(node).any_address(),
                 credentials: None,
+                allowed_hosts: Vec::new(),
                 data: "/data".into(),
                 settings: BTreeMap::new(),
                 rotation_seed: None,

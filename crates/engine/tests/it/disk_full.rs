@@ -1,17 +1,17 @@
 //! A disk that fills up in the middle of a recovery, and one that has room again.
 //!
-//! In the virtual world the disk takes only so much. In the real one the shard copies lie on a small file system of their own,
-//! which only root can mount: elsewhere that test says so and ends.
+//! In the virtual world the disk takes only so much. In the real one the shard copies lie on a small file system of their
+//! own; mounting it needs rights, so that those runs are in `tests/tools` of the crate `rest`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::Command;
 
 use crate::common::{Cluster, eventually, raw};
 use serde_json::{Value, json};
+use testbed::SmallDisk;
 use world::Env;
 
-both_worlds!(
+virtual_world!(
+    a_write_to_a_full_disk_is_refused_by_its_kind,
     a_full_disk_ends_a_recovery_and_room_completes_it,
     a_follower_whose_disk_is_full_goes_on_with_room,
 );
@@ -22,49 +22,31 @@ const DOCUMENTS: u64 = 400;
 const NOISE_BYTES: usize = 8000;
 
 /// A disk that takes no more than so many bytes until it is told to.
-enum SmallDisk {
+enum Disk {
     Virtual(Env),
-    Mounted { mount: PathBuf },
+    Mounted(SmallDisk),
 }
 
-impl SmallDisk {
-    /// A directory for the cluster with such a disk under its copies; none where that needs rights that this process lacks.
-    fn new(env: &Env, bytes: u64) -> Option<(SmallDisk, Option<tempfile::TempDir>)> {
+impl Disk {
+    /// Puts such a disk below the copies of a cluster; the directory that this cluster has to start in.
+    fn new(env: &Env, bytes: u64) -> (Disk, Option<tempfile::TempDir>) {
         if env.is_virtual() {
             let host = env.host(HOST);
             assert!(store::set_disk_free_bytes(&host, Some(bytes)));
-            return Some((SmallDisk::Virtual(host), None));
+            return (Disk::Virtual(host), None);
         }
         let dir = tempfile::tempdir().unwrap();
         let mount = dir.path().join(HOST).join("indices");
         std::fs::create_dir_all(&mount).unwrap();
-        let size = format!("size={bytes}");
-        let mut command = Command::new("mount");
-        command.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&mount);
-        let mounted = command.stderr(std::process::Stdio::null()).status();
-        mounted
-            .is_ok_and(|status| status.success())
-            .then_some((SmallDisk::Mounted { mount }, Some(dir)))
+        (Disk::Mounted(SmallDisk::mount(&mount, bytes).unwrap()), Some(dir))
     }
 
     fn make_room(&self) {
         match self {
-            SmallDisk::Virtual(host) => {
+            Disk::Virtual(host) => {
                 store::set_disk_free_bytes(host, None);
             }
-            SmallDisk::Mounted { mount } => {
-                let args = ["-o", "remount,size=64m"];
-                assert!(Command::new("mount").args(args).arg(mount).status().unwrap().success());
-            }
-        }
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        if let SmallDisk::Mounted { mount } = self {
-            // Where it stays mounted, removing the directory fails, and says so.
-            let _ = Command::new("umount").arg("-l").arg(mount).status();
+            Disk::Mounted(disk) => disk.resize(64 << 20).unwrap(),
         }
     }
 }
@@ -101,12 +83,9 @@ async fn index(leader: &Cluster, numbers: std::ops::Range<u64>) {
     assert_eq!((status, &answer["errors"]), (200, &json!(false)), "{answer}");
 }
 
-/// A follower of one node on a disk of so many bytes, which says that it skips the test where there can be none.
-async fn follower_on(env: &Env, leader: &Cluster, bytes: u64) -> Option<(SmallDisk, Cluster)> {
-    let Some((disk, dir)) = SmallDisk::new(env, bytes) else {
-        eprintln!("SKIPPED: a file system cannot be mounted here; run as root to test a full disk");
-        return None;
-    };
+/// A follower of one node on a disk of so many bytes.
+async fn follower_on(env: &Env, leader: &Cluster, bytes: u64) -> (Disk, Cluster) {
+    let (disk, dir) = Disk::new(env, bytes);
     let settings = BTreeMap::from([
         ("ccr.indices.recovery.chunk_size".to_owned(), "64kb".to_owned()),
         ("narrows.recovery.scheduler".to_owned(), "sequential".to_owned()),
@@ -117,7 +96,7 @@ async fn follower_on(env: &Env, leader: &Cluster, bytes: u64) -> Option<(SmallDi
     let seeds = json!([leader.any().transport_address()]);
     let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
     follower.must("PUT", "/_cluster/settings", body).await;
-    Some((disk, follower))
+    (disk, follower)
 }
 
 async fn follow(follower: &Cluster, wait_for_active_shards: u32) {
@@ -129,16 +108,51 @@ async fn follow(follower: &Cluster, wait_for_active_shards: u32) {
     follower.must("PUT", &path, body).await;
 }
 
+/// The client learns that the disk is full and that nothing was done; with room the same write succeeds.
+pub async fn a_write_to_a_full_disk_is_refused_by_its_kind(env: Env) {
+    let (disk, dir) = Disk::new(&env, 20 * NOISE_BYTES as u64);
+    let cluster = Cluster::start_in(&env, "follower", 1, |_| (), dir).await;
+    cluster.create("a", 1, 0).await;
+    let put = async |n: u64| {
+        let path = format!("/a/_doc/{n}");
+        cluster.ask("PUT", &path, json!({ "n": n, "noise": noise(n) })).await
+    };
+    let mut written = 0;
+    let (status, answer) = loop {
+        match put(written).await {
+            (201, _) if written < 40 => written += 1,
+            other => break other,
+        }
+    };
+    assert_eq!((status, &answer["error"]["type"]), (429, &json!("cluster_block_exception")));
+    let reason = answer["error"]["reason"].as_str().unwrap();
+    assert!(reason.contains("disk usage exceeded flood-stage watermark"), "{reason}");
+    assert!(reason.contains("No space left on device"), "{reason}");
+    let line = format!("{{\"index\":{{\"_id\":\"b\"}}}}\n{{\"noise\":\"{}\"}}\n", noise(7));
+    let (status, answer) = raw(cluster.any(), "POST", "/a/_bulk", line.into()).await;
+    let item = &answer["items"][0]["index"];
+    assert_eq!((status, &item["status"]), (200, &json!(429)), "{answer}");
+    assert_eq!(item["error"]["type"], "cluster_block_exception");
+
+    disk.make_room();
+    let path = format!("/a/_doc/{written}");
+    let refused = cluster.ask("GET", &path, Value::Null).await;
+    assert_eq!((refused.0, &refused.1["found"]), (404, &json!(false)), "nothing of it is there");
+    // The index library may have met the full disk, too: then the copy is opened again, and has the write once it is.
+    let accepted = async || matches!(put(written).await.0, 200 | 201);
+    eventually(&env, "there is room for it", accepted).await;
+    let count = cluster.must("GET", "/a/_count", Value::Null).await["count"].as_u64();
+    assert_eq!(count, Some(written + 1));
+    cluster.stop().await;
+    drop(disk);
+}
+
 /// What it cannot write it tries again, and says so; nothing of it is the end of following.
-async fn a_follower_whose_disk_is_full_goes_on_with_room(env: Env) {
+pub async fn a_follower_whose_disk_is_full_goes_on_with_room(env: Env) {
     let leader = Cluster::start(&env, "leader", 1).await;
     leader.create("a", 1, 0).await;
     index(&leader, 0..10).await;
-    let Some((disk, follower)) =
-        follower_on(&env, &leader, DOCUMENTS * NOISE_BYTES as u64 / 2).await
-    else {
-        return leader.stop().await;
-    };
+    let (disk, follower) = follower_on(&env, &leader, DOCUMENTS * NOISE_BYTES as u64 / 2).await;
     follow(&follower, 1).await;
     for from in (10..DOCUMENTS).step_by(30) {
         index(&leader, from..(from + 30).min(DOCUMENTS)).await;
@@ -167,14 +181,12 @@ async fn a_follower_whose_disk_is_full_goes_on_with_room(env: Env) {
     drop(disk);
 }
 
-async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
+pub async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
     let leader = leader(&env).await;
     let path = "/_cat/indices?format=json&bytes=b&h=store.size";
     let size = leader.must("GET", path, Value::Null).await[0]["store.size"].clone();
     let size: u64 = size.as_str().and_then(|size| size.parse().ok()).expect("a size in bytes");
-    let Some((disk, follower)) = follower_on(&env, &leader, size * 6 / 10).await else {
-        return leader.stop().await;
-    };
+    let (disk, follower) = follower_on(&env, &leader, size * 6 / 10).await;
     follow(&follower, 0).await;
 
     // It is tried again and again, and then given up with what was found and where.

@@ -157,7 +157,7 @@ async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
     })
     .await;
     let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
-    assert_eq!(count["count"], 300, "what it had stays, and no more came");
+    assert_eq!(count["count"], 300, "what it had stays, and no more came: {count}");
     pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
     pair.follower.must("POST", "/b/_ccr/resume_follow", Value::Null).await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;

@@ -5,7 +5,7 @@
 //! Where each shard's turn begins is chance: a cluster that is "started fresh" keeps it to its end, and whether the shards
 //! of a node have their turn there in the same searches makes one slow half of them or slows all.
 //!
-//! More requests than a test has: `NARROWS_REQUESTS=40000 cargo test --release -p engine --test it replica_selection -- --nocapture`.
+//! More requests than a test has: `NARROWS_NIGHT=25 cargo test --release -p engine --test it replica_selection -- --nocapture`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use world::model::{CoreCosts, Host};
 
 const NODES: usize = 5;
 const CLIENTS: usize = 100;
-const REQUESTS: usize = 1_600;
+const REQUESTS: u64 = 1_600;
 
 /// Of all cases and variants.
 const SEED: u64 = 42;
@@ -62,11 +62,6 @@ fn host(competitors: u32) -> Host {
     Host { cores: 16, competitors, costs, ..Host::default() }
 }
 
-fn requests() -> usize {
-    let asked = std::env::var("NARROWS_REQUESTS").ok();
-    asked.map_or(REQUESTS, |text| text.parse().expect("NARROWS_REQUESTS is a number"))
-}
-
 fn measure(case: &'static Case, selection: &'static str) -> Figures {
     world::virtual_world::run(SEED, move |env| async move {
         let settings = [("thread_pool.search.size", "25"), ("narrows.search.selection", selection)];
@@ -97,7 +92,7 @@ async fn by_node(c: &Cluster) -> Vec<u64> {
 /// Every client asks again as soon as it is answered. The first fifth warms up.
 async fn closed_loop(env: &Env, c: &Cluster, all_nodes: bool) -> [f64; 4] {
     let (next, done) = (Rc::new(Cell::new(0)), Rc::new(RefCell::new(Vec::new())));
-    let requests = requests();
+    let requests = testbed::night::times("searches of a case", REQUESTS) as usize;
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
             let (env2, next, done) = (env.clone(), next.clone(), done.clone());

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::source::workspace_folder;
+use crate::source::{crates, workspace_folder};
 
 #[test]
 fn crates_depend_on_those_below_them() {
@@ -64,4 +64,22 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
             (text(&package["name"]), ours.map(|one| text(&one["name"])).collect())
         })
         .collect()
+}
+
+/// What a policy must know is told to it: of the world it takes moments, and no clock.
+#[test]
+fn policies_take_the_time_alone_of_the_world() {
+    let policy = crates().iter().find(|one| one.name == "policy").expect("crates/policy");
+    let mut wrong = Vec::new();
+    for module in &policy.modules {
+        let imported = module.imports.iter().map(|import| (&import.path, import.line));
+        let mentioned = module.mentions.iter().map(|(path, line)| (path, *line));
+        for (path, line) in imported.chain(mentioned) {
+            let mut parts = path.iter().map(String::as_str);
+            if parts.next() == Some("world") && parts.next() != Some("Time") {
+                wrong.push(format!("{}:{line}: {}", module.file, path.join("::")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "policy takes more of world than Time:\n{}", wrong.join("\n"));
 }

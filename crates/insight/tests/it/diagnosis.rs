@@ -178,20 +178,30 @@ fn a_level_rate_that_the_round_trip_does_not_explain_is_the_path() {
 
 #[test]
 fn operations_are_replayed() {
-    let looks = looks(|s| {
-        let mut look = case(s, 0);
-        let recovery = &mut look.recoveries[0];
-        recovery.stage = "TRANSLOG".into();
-        recovery.recovered_ops = Some(s * 2000);
-        recovery.total_ops = Some(1_000_000);
-        look
-    });
-    let finding = only(&looks);
-    assert_eq!(finding.class, Class::OperationReplay);
-    assert_eq!(
-        finding.lift.unwrap().setting.as_deref(),
-        Some("indices.recovery.max_concurrent_operations")
-    );
+    const SETTING: &str = "indices.recovery.max_concurrent_operations";
+    let lift = |flavour: &str, value: &str| {
+        let looks = looks(|s| {
+            let mut look = case(s, 0);
+            look.cluster = cluster(flavour);
+            look.settings = settings(&[(SETTING, value)]);
+            let recovery = &mut look.recoveries[0];
+            recovery.stage = "TRANSLOG".into();
+            recovery.recovered_ops = Some(s * 2000);
+            recovery.total_ops = Some(1_000_000);
+            look
+        });
+        let finding = only(&looks);
+        assert_eq!(finding.class, Class::OperationReplay);
+        let lift = finding.lift.unwrap();
+        assert_eq!(lift.to.is_some(), finding.gain.is_some());
+        (lift.setting, lift.to)
+    };
+    let set_to = |to: Option<&str>| (Some(SETTING.to_owned()), to.map(str::to_owned));
+    for flavour in ["opensearch", "elasticsearch"] {
+        assert_eq!(lift(flavour, "1"), set_to(Some("2")));
+        assert_eq!(lift(flavour, "4"), set_to(None), "it is at its maximum");
+    }
+    assert_eq!(lift("narrows", "1"), (None, None), "the embedded engine takes no other value");
 }
 
 #[test]

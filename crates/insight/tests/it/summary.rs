@@ -54,7 +54,7 @@ fn row(variant: &str, lap: u32, seconds: f64, limit: Limit) -> Row {
 }
 
 fn run(variants: &[&str], status: Status, rows: Vec<Row>) -> RunDir {
-    RunDir { manifest: manifest(variants, status), lines: vec![], rows }
+    RunDir { manifest: manifest(variants, status), lines: vec![], rows, damage: vec![] }
 }
 
 #[test]

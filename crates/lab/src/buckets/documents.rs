@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use dcp::bucket::vbucket_of;
+use record::random::split_mix;
 use world::Env;
-use world::model::split_mix;
 
 /// Values are cut out of so many bytes, so that they take little memory where nobody copies them.
 const SLAB_BYTES: usize = 1 << 20;

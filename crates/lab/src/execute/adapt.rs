@@ -4,7 +4,7 @@ use super::options::Options;
 use super::place::Place;
 use crate::error::Error;
 use crate::experiments::{FOLLOW, RECOVER, STEPS};
-use crate::plan::{Plan, Resolved, Step, Variant};
+use crate::plan::{Plan, Resolved, Step, Variant, bounds};
 
 /// The plan of a restore, with the settings that one has.
 const RESTORE_PLAN: &str = "restore-over-link";
@@ -26,8 +26,8 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         _ if name.starts_with("dcp.") => crate::buckets::check_setting(name, value),
         _ => engine::settings::check(name, value).map(drop).map_err(|error| error.to_string()),
     })?;
-    if options.laps == Some(0) {
-        return Err(usage("--laps must be at least 1"));
+    if let Some(laps) = options.laps {
+        bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string).map_err(usage)?;
     }
     if place.is_virtual() {
         resolved.take_full_size();
@@ -60,8 +60,11 @@ fn usage(why: impl Into<String>) -> Error {
 fn change_link(plan: &mut Resolved, options: &Options) -> Result<(), Error> {
     match &mut plan.link {
         Some(link) => {
-            link.rtt = options.rtt.unwrap_or(link.rtt);
-            link.rate_bytes_per_s = options.rate_bytes_per_s.unwrap_or(link.rate_bytes_per_s);
+            let asked = |why| usage(format!("--{why}"));
+            let (rtt, rate) = (options.rtt, options.rate_bytes_per_s);
+            link.rtt = bounds::RTT.check(rtt.unwrap_or(link.rtt)).map_err(asked)?;
+            let rate = rate.unwrap_or(link.rate_bytes_per_s);
+            link.rate_bytes_per_s = bounds::RATE.check(rate).map_err(asked)?;
             Ok(())
         }
         None if options.rtt.is_some() || options.rate_bytes_per_s.is_some() => {

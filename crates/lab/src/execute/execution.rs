@@ -77,8 +77,16 @@ pub fn execute_resolved(
         Ok(Ended::Interrupted) => Status::Interrupted,
         Err(_) => Status::Failed,
     };
-    record::replace_manifest(&dir, &manifest)?;
-    let run = RunDir::open(&dir)?;
+    let kept = record::replace_manifest(&dir, &manifest);
+    let mut run = RunDir::open(&dir)?;
+    // The disk may be full. What was measured is told all the same.
+    let ended = match kept {
+        Ok(()) => ended,
+        Err(error) => {
+            run.manifest = manifest;
+            ended.and(Err(error.into()))
+        }
+    };
     Ok(Executed { id, dir, run, ended, trace })
 }
 

@@ -17,7 +17,7 @@ use crate::buckets::{
     StreamSettings, busy, credentials,
 };
 use crate::error::Error;
-use crate::plan::{BucketUse, DeclaredStep, Needs, Resolved, Scope, Writers, models};
+use crate::plan::{BucketUse, DeclaredStep, Needs, ParameterScope, Resolved, Writers, models};
 use crate::runner::{Journal, Turn, Watch};
 
 /// How often the destination is asked whether everything has come.
@@ -110,7 +110,7 @@ impl<'a> Bench<'a> {
             documents: documents.clone(),
             items: bucket.items,
             dir: dir.join("source"),
-            model: models(variant, Scope::Leader).host,
+            model: models(variant, ParameterScope::Leader).host,
         };
         let destination = ServerSpec {
             name: "consumer".to_owned(),
@@ -118,7 +118,7 @@ impl<'a> Bench<'a> {
             consumer: settings.consumer,
             items: 0,
             dir: dir.join("destination"),
-            model: models(variant, Scope::Follower).host,
+            model: models(variant, ParameterScope::Follower).host,
             ..source.clone()
         };
         let source = RunningServer::start(env, source).await?;
@@ -128,7 +128,7 @@ impl<'a> Bench<'a> {
         };
         journal.phase("fill", false, Some(&variant.name), *lap)?;
         watch.end();
-        env.set_host_model(models(variant, Scope::Everywhere).host);
+        env.set_host_model(models(variant, ParameterScope::Everywhere).host);
         Ok(Bench { env: (*env).clone(), settings, bucket, source, destinations })
     }
 

@@ -86,14 +86,13 @@ async fn add_replicas(
 ) -> Result<(f64, Recoveries), Error> {
     let began_epoch_ms = run.env.epoch_ms();
     run.set_replicas(1).await?;
-    let wanted =
-        Wanted::Peers { target: None, since_epoch_ms: began_epoch_ms, copies: run.plan.shards() };
+    let wanted = Wanted::Peers { since_epoch_ms: began_epoch_ms, copies: run.plan.shards() };
     let end = watch(run, turn, telemetry, wanted, Recoveries::default()).await?;
     Ok((end.seconds_since(began_epoch_ms), end))
 }
 
-/// Restarts nodes one after another, each with an empty disk, and waits each time until it holds again what it held. The
-/// last node goes first.
+/// Restarts nodes one after another, each with an empty disk, and waits each time until as many copies as it held have
+/// recovered: on that node, or where the allocator evens out what was uneven before. The last node goes first.
 async fn restart_in_turn(
     run: &mut Runner<'_>,
     turn: &Turn<'_>,
@@ -106,12 +105,12 @@ async fn restart_in_turn(
         let copies = restart_empty(run, &node).await?;
         let began_epoch_ms = run.env.epoch_ms();
         set_allocation(run, Value::Null).await?;
-        let wanted = Wanted::Peers { target: Some(&node), since_epoch_ms: began_epoch_ms, copies };
+        let wanted = Wanted::Peers { since_epoch_ms: began_epoch_ms, copies };
         all = watch(run, turn, telemetry, wanted, all).await?;
         let took_s = all.seconds_since(began_epoch_ms);
         total_s += took_s;
         let took = record::units::show_seconds(took_s);
-        let text = format!("{node} has its {copies} copies again after {took}");
+        let text = format!("{copies} copies recovered after {node} restarted empty: {took}");
         run.note(Some(turn.variant), &text)?;
     }
     Ok((total_s, all))
@@ -142,7 +141,7 @@ async fn watch(
     run: &Runner<'_>,
     turn: &Turn<'_>,
     telemetry: &Telemetry,
-    wanted: Wanted<'_>,
+    wanted: Wanted,
     already: Recoveries,
 ) -> Result<Recoveries, Error> {
     let cluster = LEADER;

@@ -43,7 +43,7 @@ impl Experiment for AddReplica {
         let watched = WatchedRecovery {
             turn,
             cluster: LEADER,
-            wanted: Wanted::Peers { target: None, since_epoch_ms: 0, copies },
+            wanted: Wanted::Peers { since_epoch_ms: 0, copies },
             telemetry: &telemetry,
             already: Recoveries::default(),
             writers: None,

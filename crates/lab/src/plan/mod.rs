@@ -10,11 +10,13 @@
 //! | `file`, `bundled` | a plan as it was read, and those that come with narrows |
 //! | `resolve/` | from plain data to values: one file for each section of a plan |
 //! | `resolved` and the files beside it | the values: one file for each noun |
+//! | `bounds` | what a plan's laps and link may be, and the command line's |
 //! | `declared` | what an experiment declares of its step |
 //! | `published` | published figures, and the look-up of a row |
 
 mod action;
 mod background;
+pub mod bounds;
 mod bucket;
 mod bundled;
 mod by_world;
@@ -50,7 +52,7 @@ pub use file::Plan;
 pub use index::{Full, Index};
 pub use load::{FullLoad, LoadUse};
 pub use models::{ModelInUse, models, models_in_use};
-pub use parameter::{Parameter, Scope};
+pub use parameter::{Parameter, ParameterScope};
 pub use published::Published;
 pub use resolved::Resolved;
 pub use rollover::RolloverRule;

@@ -2,11 +2,11 @@
 
 use world::model::{Models, parameters};
 
-use super::parameter::{Parameter, Scope};
+use super::parameter::{Parameter, ParameterScope};
 use super::variant::Variant;
 
 /// What the link, and the hosts in `scope`, are like.
-pub fn models(variant: &Variant, scope: Scope) -> Models {
+pub fn models(variant: &Variant, scope: ParameterScope) -> Models {
     let mut models = Models::default();
     for parameter in applying(variant, scope) {
         let set = models.set(&parameter.name, &parameter.value);
@@ -19,7 +19,7 @@ pub fn models(variant: &Variant, scope: Scope) -> Models {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelInUse {
     /// Which hosts it is for.
-    pub scope: Scope,
+    pub scope: ParameterScope,
     /// Name.
     pub name: &'static str,
     /// Value, with its unit or as a plain number.
@@ -36,7 +36,7 @@ pub struct ModelInUse {
 /// after them.
 pub fn models_in_use(variant: &Variant) -> Vec<ModelInUse> {
     let mut rows = Vec::new();
-    for scope in [Scope::Everywhere, Scope::Leader, Scope::Follower] {
+    for scope in [ParameterScope::Everywhere, ParameterScope::Leader, ParameterScope::Follower] {
         let models = models(variant, scope);
         for row in parameters() {
             let given = |p: &&Parameter| p.scope == scope && p.name == row.name;
@@ -52,13 +52,16 @@ pub fn models_in_use(variant: &Variant) -> Vec<ModelInUse> {
             });
         }
     }
-    let defaults = models(variant, Scope::Everywhere);
+    let defaults = models(variant, ParameterScope::Everywhere);
     for row in parameters() {
-        if rows.iter().any(|known| known.scope == Scope::Everywhere && known.name == row.name) {
+        if rows
+            .iter()
+            .any(|known| known.scope == ParameterScope::Everywhere && known.name == row.name)
+        {
             continue;
         }
         rows.push(ModelInUse {
-            scope: Scope::Everywhere,
+            scope: ParameterScope::Everywhere,
             name: row.name,
             value: row.text(&defaults),
             unit: row.unit,
@@ -69,15 +72,18 @@ pub fn models_in_use(variant: &Variant) -> Vec<ModelInUse> {
     rows
 }
 
-fn applying(variant: &Variant, scope: Scope) -> impl Iterator<Item = &Parameter> {
-    variant.parameters.iter().filter(move |p| p.scope == Scope::Everywhere || p.scope == scope)
+fn applying(variant: &Variant, scope: ParameterScope) -> impl Iterator<Item = &Parameter> {
+    variant
+        .parameters
+        .iter()
+        .filter(move |p| p.scope == ParameterScope::Everywhere || p.scope == scope)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parameter(scope: Scope, name: &str, value: &str) -> Parameter {
+    fn parameter(scope: ParameterScope, name: &str, value: &str) -> Parameter {
         let (name, value, source) = (name.to_owned(), value.to_owned(), "a test".to_owned());
         Parameter { scope, name, value, source, calibrated_on: None }
     }
@@ -87,10 +93,10 @@ mod tests {
             name: "v".to_owned(),
             settings: Default::default(),
             parameters: vec![
-                parameter(Scope::Everywhere, "cores.count", "16"),
-                parameter(Scope::Everywhere, "disk.scheduler", "cfq"),
-                parameter(Scope::Leader, "cores.count", "4"),
-                parameter(Scope::Everywhere, "disk.scheduler", "noop"),
+                parameter(ParameterScope::Everywhere, "cores.count", "16"),
+                parameter(ParameterScope::Everywhere, "disk.scheduler", "cfq"),
+                parameter(ParameterScope::Leader, "cores.count", "4"),
+                parameter(ParameterScope::Everywhere, "disk.scheduler", "noop"),
             ],
             own_parameters: vec!["disk.scheduler".to_owned()],
             published: None,
@@ -105,10 +111,14 @@ mod tests {
     fn a_cluster_goes_before_the_plan_and_the_variant_before_both() {
         let cores = |scope| models(&variant(), scope).host.cores;
         assert_eq!(
-            (cores(Scope::Everywhere), cores(Scope::Leader), cores(Scope::Follower)),
+            (
+                cores(ParameterScope::Everywhere),
+                cores(ParameterScope::Leader),
+                cores(ParameterScope::Follower)
+            ),
             (16, 4, 16)
         );
-        let disk = models(&variant(), Scope::Follower).host.disk;
+        let disk = models(&variant(), ParameterScope::Follower).host.disk;
         assert_eq!(disk.scheduler, world::model::DiskScheduler::Noop);
     }
 
@@ -119,9 +129,9 @@ mod tests {
             let row = rows.iter().find(|row| row.scope == scope && row.name == name).unwrap();
             (row.value.as_str(), row.source.as_str())
         };
-        assert_eq!(of(Scope::Everywhere, "cores.count"), ("16", "a test"));
-        assert_eq!(of(Scope::Leader, "cores.count"), ("4", "a test"));
-        assert_eq!(of(Scope::Everywhere, "disk.scheduler"), ("noop", "a test"));
+        assert_eq!(of(ParameterScope::Everywhere, "cores.count"), ("16", "a test"));
+        assert_eq!(of(ParameterScope::Leader, "cores.count"), ("4", "a test"));
+        assert_eq!(of(ParameterScope::Everywhere, "disk.scheduler"), ("noop", "a test"));
         assert_eq!(rows.len(), parameters().len() + 1);
         assert!(rows.iter().all(|row| !row.source.is_empty() && !row.value.is_empty()));
     }

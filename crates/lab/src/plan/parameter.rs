@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// Which hosts it is for.
-    pub scope: Scope,
+    pub scope: ParameterScope,
     /// Its name in [`world::model::parameters`].
     pub name: String,
     /// Its value, as written.
@@ -17,7 +17,7 @@ pub struct Parameter {
 
 /// Which hosts a parameter is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum ParameterScope {
     /// All hosts, and the link.
     Everywhere,
     /// Those of the leader.
@@ -26,13 +26,13 @@ pub enum Scope {
     Follower,
 }
 
-impl Scope {
+impl ParameterScope {
     /// The name in records: `all`, `leader`, `follower`.
     pub fn name(self) -> &'static str {
         match self {
-            Scope::Everywhere => "all",
-            Scope::Leader => "leader",
-            Scope::Follower => "follower",
+            ParameterScope::Everywhere => "all",
+            ParameterScope::Leader => "leader",
+            ParameterScope::Follower => "follower",
         }
     }
 }

@@ -12,7 +12,7 @@ use super::corpus::CorpusUse;
 use super::fault::{Fault, LINK};
 use super::index::Index;
 use super::models::models;
-use super::parameter::Scope;
+use super::parameter::ParameterScope;
 use super::step::{Measured, Step};
 use super::topology::{Cluster, FOLLOWER, LEADER, Link};
 use super::variant::Variant;
@@ -115,7 +115,7 @@ impl Resolved {
         let laps = |variant: &Variant| variant.load.as_ref()?.full.laps;
         self.laps = self.variants.iter().filter_map(laps).max().unwrap_or(self.laps);
         self.bucket = self.bucket.as_ref().map(BucketUse::at_full_size);
-        let rate = models(&self.variants[0], Scope::Everywhere).link.rate_bytes_per_s;
+        let rate = models(&self.variants[0], ParameterScope::Everywhere).link.rate_bytes_per_s;
         if let (Some(link), Some(rate)) = (&mut self.link, rate) {
             link.rate_bytes_per_s = rate;
         }

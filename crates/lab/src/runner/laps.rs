@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use record::Row;
+use record::units::{show_rate, show_seconds};
 
 use super::background::BackgroundWriters;
 use super::base::Runner;
@@ -142,7 +143,11 @@ impl Runner<'_> {
         if verifies {
             experiment.verify(self, turn, writers.as_ref(), &mut row).await?;
         }
-        self.journal.row(&row)?;
+        self.journal.row(&row).inspect_err(|_| {
+            // The disk may be full: what was measured is said all the same.
+            let (took, rate) = (show_seconds(row.seconds), show_rate(row.bytes_per_s));
+            self.watch.note(&format!("{} took {took}, {rate}; it is not recorded", row.variant));
+        })?;
         self.watch.row(&row);
         if verifies && !row.verified {
             return Err(Error::NotTheSame { variant: turn.variant.name.clone() });

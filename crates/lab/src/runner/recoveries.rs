@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Which recoveries of a cluster count.
 #[derive(Clone, Debug)]
-pub(crate) enum Wanted<'a> {
+pub(crate) enum Wanted {
     /// Those of primaries.
     Primaries {
         /// How many there should be.
@@ -15,8 +15,6 @@ pub(crate) enum Wanted<'a> {
     },
     /// Those from other copies of the same cluster.
     Peers {
-        /// The node that receives; any without one.
-        target: Option<&'a str>,
         /// Older ones do not count.
         since_epoch_ms: u64,
         /// How many there should be.
@@ -24,7 +22,7 @@ pub(crate) enum Wanted<'a> {
     },
 }
 
-impl Wanted<'_> {
+impl Wanted {
     fn count(&self) -> u32 {
         match self {
             Wanted::Primaries { shards } => *shards,
@@ -35,10 +33,9 @@ impl Wanted<'_> {
     fn is(&self, row: &Value) -> bool {
         match self {
             Wanted::Primaries { .. } => row["primary"] == true,
-            Wanted::Peers { target, since_epoch_ms, .. } => {
+            Wanted::Peers { since_epoch_ms, .. } => {
                 row["type"] == "PEER"
                     && row["start_time_in_millis"].as_u64() >= Some(*since_epoch_ms)
-                    && target.is_none_or(|target| row["target"]["name"] == target)
             }
         }
     }
@@ -65,7 +62,7 @@ pub(crate) struct Recoveries {
 
 impl Recoveries {
     /// Reads an answer of `GET {indices}/_recovery`.
-    pub(crate) fn read(answer: &Value, wanted: &Wanted<'_>) -> Self {
+    pub(crate) fn read(answer: &Value, wanted: &Wanted) -> Self {
         let mut all = Recoveries::default();
         let indices = answer.as_object().into_iter().flatten();
         let rows = indices.flat_map(|(_, index)| index["shards"].as_array().into_iter().flatten());
@@ -166,23 +163,20 @@ mod tests {
         let answer = json!({ "x": { "shards": rows[..2] }, "y": { "shards": rows[2..] } });
         let primaries = Recoveries::read(&answer, &Wanted::Primaries { shards: 1 });
         assert_eq!((primaries.done, primaries.sample.recovered_bytes), (true, 5));
-        let peers = |target, since_epoch_ms, copies| {
-            let read = Recoveries::read(&answer, &Wanted::Peers { target, since_epoch_ms, copies });
+        let peers = |since_epoch_ms, copies| {
+            let read = Recoveries::read(&answer, &Wanted::Peers { since_epoch_ms, copies });
             (read.done, read.listed, read.sample.recovered_bytes)
         };
-        assert_eq!(peers(None, 0, 3), (false, true, 15));
-        assert_eq!(peers(Some("b"), 0, 2), (false, true, 10));
-        assert_eq!(peers(Some("a"), 50, 1), (true, true, 5));
-        assert_eq!(peers(Some("a"), 51, 1), (false, false, 0));
+        assert_eq!(peers(0, 3), (false, true, 15));
+        assert_eq!(peers(60, 2), (false, true, 10));
+        assert_eq!(peers(61, 1), (false, true, 5));
+        assert_eq!(peers(71, 1), (false, false, 0));
     }
 
     #[test]
     fn parts_of_a_variant_are_summed() {
         let answer = json!({ "x": { "shards": [row("PEER", "a", 50, "DONE")] } });
-        let part = Recoveries::read(
-            &answer,
-            &Wanted::Peers { target: None, since_epoch_ms: 0, copies: 1 },
-        );
+        let part = Recoveries::read(&answer, &Wanted::Peers { since_epoch_ms: 0, copies: 1 });
         let both = part.clone().and(part);
         assert_eq!((both.done, both.sample.recovered_bytes, both.stopped_epoch_ms), (true, 10, 60));
         assert_eq!(both.sample.stages["DONE"], 2);

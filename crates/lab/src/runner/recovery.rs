@@ -23,7 +23,7 @@ const SAMPLES_BEFORE_THINNING: u32 = 1000;
 pub(crate) struct WatchedRecovery<'a> {
     pub(crate) turn: &'a Turn<'a>,
     pub(crate) cluster: &'a str,
-    pub(crate) wanted: Wanted<'a>,
+    pub(crate) wanted: Wanted,
     pub(crate) telemetry: &'a Telemetry,
     /// What earlier parts of the same turn recovered.
     pub(crate) already: Recoveries,

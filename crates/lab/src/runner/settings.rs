@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::base::Runner;
 use super::topology::link_config;
 use crate::error::Error;
-use crate::plan::{FOLLOWER, LEADER, Scope, Variant, models};
+use crate::plan::{FOLLOWER, LEADER, ParameterScope, Variant, models};
 
 /// How long the follower may take to reach the leader.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
@@ -92,12 +92,13 @@ impl Runner<'_> {
             }
             return Ok(());
         };
-        controls.set_hosts(LEADER, &models(variant, Scope::Leader).host);
+        controls.set_hosts(LEADER, &models(variant, ParameterScope::Leader).host);
         if self.plan.follower.is_some() {
-            controls.set_hosts(FOLLOWER, &models(variant, Scope::Follower).host);
+            controls.set_hosts(FOLLOWER, &models(variant, ParameterScope::Follower).host);
         }
         if let (Some(link), Some(config)) = (self.clusters.link(), self.plan.link) {
-            let config = models(variant, Scope::Everywhere).link.apply(link_config(config));
+            let config =
+                models(variant, ParameterScope::Everywhere).link.apply(link_config(config));
             link.configure(config).map_err(clusters::Error::Link)?;
         }
         Ok(())

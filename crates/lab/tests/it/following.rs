@@ -213,7 +213,7 @@ fn two_hours_of_logs_with_restarts_lose_nothing() {
 /// Documents that were acknowledged, and that no copy has.
 #[test]
 fn logs_that_are_acknowledged_and_not_there_are_found() {
-    let planted = Some(store::planted::RUN_NOT_INDEXED);
+    let planted = Some(store::planted::BATCH_NOT_INDEXED);
     let (ended, run_dir, _) =
         common::run(common::resolved(&stability("stability"), TWO_HOURS / 8.0), planted);
     let found = run_dir.rows.iter().find_map(|row| row.following.as_ref());

@@ -3,6 +3,7 @@
 mod buckets;
 mod common;
 mod following;
+mod fuzz;
 mod load;
 mod runs;
 mod writers;

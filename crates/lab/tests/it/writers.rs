@@ -115,7 +115,7 @@ fn a_load_goes_on_beside_writes() {
 #[test]
 fn an_acknowledged_write_that_is_gone_is_found() {
     let steps = "{ recover_peers = { restart = 2 } }, \"verify\"";
-    let planted = Some(store::planted::RUN_NOT_INDEXED);
+    let planted = Some(store::planted::BATCH_NOT_INDEXED);
     let full = "full = { documents = 1_000_000, bytes = \"200mb\", segments = 8 }\n";
     let (ended, run_dir) = run(&plan(steps, 1, &format!("{full}{VARIANTS}")), planted);
     assert!(matches!(ended, Err(Error::NotTheSame { .. })), "{ended:?}");

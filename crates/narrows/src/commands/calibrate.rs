@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -11,6 +10,8 @@ use lab::calibration::{Measurement, calibrate};
 use record::Machine;
 use record::units::show_bytes;
 use serde_json::json;
+
+use crate::terminal::{self, say};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -59,7 +60,7 @@ struct Calibration {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
-        eprintln!("this is a debug build: its figures say nothing of a release build");
+        say!("this is a debug build: its figures say nothing of a release build");
     }
     let written = |path: &Path| format!("write {}", path.display());
     // Before anything is measured: a file that cannot be written is found now.
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let opened = OpenOptions::new().create(true).append(true).open(path);
         opened.with_context(|| written(path))?;
     }
-    let measured = calibrate(&args.dir, args.laps, |what| eprintln!("measuring {what}"))?;
+    let measured = calibrate(&args.dir, args.laps, |what| say!("measuring {what}"))?;
     let calibration = Calibration {
         machine: lab::machine::describe(),
         file_system: lab::machine::file_system(&args.dir),
@@ -75,19 +76,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         laps: args.laps,
         figures: measured.into_iter().map(Figure::of).collect::<anyhow::Result<_>>()?,
     };
-    let mut out = io::stdout().lock();
+    let mut out = terminal::out();
     if args.json {
         writeln!(out, "{}", calibration.json())?;
     }
     match &args.write {
         Some(path) => {
             std::fs::write(path, calibration.toml()).with_context(|| written(path))?;
-            eprintln!("written to {}", path.display());
+            say!("written to {}", path.display());
         }
         None if !args.json => write!(out, "{}", calibration.toml())?,
         None => {}
     }
-    Ok(out.flush()?)
+    Ok(())
 }
 
 impl Calibration {

@@ -1,13 +1,22 @@
 //! `narrows cluster`
 
-use std::io::Write;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use clusters::{ClusterSpec, Clusters, Credentials, EmbeddedClusters, TopologySpec};
+use clusters::{
+    ClusterSpec, Clusters, Credentials, EmbeddedClusters, TRANSPORT_ABOVE, TopologySpec,
+};
 
 use crate::exit::Usage;
+use crate::interrupt;
+use crate::terminal::{self, say};
+
+/// A node that ends so often within this time is not started again.
+const ENDS_MAX: usize = 3;
+const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -25,6 +34,10 @@ pub(crate) struct Args {
     /// it, NARROWS_USER and NARROWS_PASSWORD of the environment count.
     #[arg(long, value_name = "FILE")]
     credentials: Option<PathBuf>,
+    /// A name by which clients may ask it, besides localhost and its address; may be given several times. Others are
+    /// refused: a page of a stranger could have its own name lead here.
+    #[arg(long = "allow-host", value_name = "NAME")]
+    allowed_hosts: Vec<String>,
     /// Where data is kept between starts; without it, it goes with the cluster.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -67,11 +80,26 @@ fn credentials(args: &Args) -> anyhow::Result<Credentials> {
     Ok(found)
 }
 
+/// Refuses a first port above which there are too few.
+fn check_port(args: &Args) -> anyhow::Result<()> {
+    let most = u16::MAX - TRANSPORT_ABOVE - (args.nodes - 1);
+    if args.port <= most {
+        return Ok(());
+    }
+    let text = format!(
+        "--port {}: {} nodes need as many ports for REST, and others {TRANSPORT_ABOVE} above; give at most {most}",
+        args.port, args.nodes
+    );
+    Err(Usage(text).into())
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    check_port(args)?;
     let credentials = credentials(args)?;
     world::real_world::run(0, async |env| {
         let mut target = EmbeddedClusters::new(&env, std::env::current_exe()?)
             .with_http_ip(args.http_host)
+            .with_allowed_hosts(&args.allowed_hosts)
             .with_credentials(&credentials)?;
         if args.port != 0 {
             target = target.with_port(args.port);
@@ -88,9 +116,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let ended = tokio::select! {
             biased;
             ended = serve(&mut target, &topology, args, &credentials) => ended,
-            _ = tokio::signal::ctrl_c() => Ok(()),
+            told = interrupt::told() => Ok(told?),
         };
-        eprintln!("stopping");
+        say!("stopping");
         target.stop().await;
         ended
     })
@@ -107,22 +135,61 @@ async fn serve(
     target.start(topology).await.with_context(what)?;
     for node in target.nodes(&args.name) {
         // Whoever reads may be gone: that ends it, as an end in order.
-        writeln!(std::io::stdout(), "http://{}  {}", node.http, node.name)?;
+        writeln!(terminal::out(), "http://{}  {}", node.http, node.name)?;
     }
     if *credentials != Credentials::None {
-        eprintln!("every request must show user and password (HTTP basic authentication)");
+        say!("every request must show user and password (HTTP basic authentication)");
     }
     if !args.http_host.is_loopback() {
-        eprintln!(
+        say!(
             "REST is served on {} as plain HTTP: whoever sees the traffic on the way can read the password and the data",
             args.http_host
         );
     }
-    eprintln!("ready; Ctrl-C stops it");
+    say!("ready; Ctrl-C stops it");
+    keep_alive(target, &args.name).await
+}
+
+/// Starts a node again that has ended, until it runs or has ended too often: then the error is how it ended last.
+async fn start_again(
+    target: &mut EmbeddedClusters,
+    name: &str,
+    mut ended: clusters::Error,
+    ends: &mut Vec<Instant>,
+) -> Result<(), clusters::Error> {
+    loop {
+        say!("narrows: {ended}");
+        ends.push(Instant::now());
+        if ends.len() >= ENDS_MAX {
+            return Err(ended);
+        }
+        match target.restart(name).await {
+            Ok(()) => {
+                say!("{name} was started again, on its data and at its address");
+                return Ok(());
+            }
+            Err(error) => ended = error,
+        }
+    }
+}
+
+/// Starts nodes again that end by themselves, until one does so again and again.
+async fn keep_alive(target: &mut EmbeddedClusters, cluster: &str) -> anyhow::Result<()> {
+    let mut ends: BTreeMap<String, Vec<Instant>> = BTreeMap::new();
     loop {
         target.node_ended().await;
-        if let Some(gone) = target.failed_node().await {
-            return Err(gone.into());
+        while let Some((name, ended)) = target.take_failed().await {
+            let before = ends.entry(name.clone()).or_default();
+            before.retain(|at| at.elapsed() < ENDS_WITHIN);
+            if let Err(ended) = start_again(target, &name, ended, before).await {
+                if target.nodes(cluster).is_empty() {
+                    return Err(ended.into());
+                }
+                say!(
+                    "{name} stays down: it has ended {ENDS_MAX} times in a minute. The other nodes go on; with --data DIR, \
+                     the next start of the cluster has it again"
+                );
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `narrows completions`
 
-use std::io;
-
 use clap_complete::Shell;
+
+use crate::terminal;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -11,6 +11,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, cli: &mut clap::Command) -> anyhow::Result<()> {
-    clap_complete::generate(args.shell, cli, "narrows", &mut io::stdout());
-    Ok(())
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, cli, "narrows", &mut script);
+    Ok(write!(terminal::out(), "{}", String::from_utf8_lossy(&script))?)
 }

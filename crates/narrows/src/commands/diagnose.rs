@@ -1,6 +1,5 @@
 //! `narrows diagnose`
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use crate::live::{self, ConnectArgs, Looking, Probing, connect, title};
 use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
 use crate::runs;
+use crate::terminal::{self, say};
 
 /// How long a case is looked at before anything is probed, and how often.
 const LOOK_FOR: Duration = Duration::from_secs(6);
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         std::fs::write(path, diagnosed.markdown(&command))
             .with_context(|| format!("write {}", path.display()))?;
     }
-    let mut out = io::stdout().lock();
+    let mut out = terminal::out();
     if args.json {
         writeln!(out, "{}", diagnosed.json())?;
     } else {
@@ -107,17 +107,17 @@ async fn work<T: Clusters>(
     cases: &[&Case],
     args: &Args,
 ) -> anyhow::Result<Vec<Row>> {
-    eprintln!("starting two nodes ({})", target.name());
+    say!("starting two nodes ({})", target.name());
     let mut rows = Vec::new();
     let ended = until_told(async {
         let bed = Bed::start(env, target).await?;
         let mut ended = Ok(());
         for case in cases {
             if let Some(why) = case.obstacle() {
-                eprintln!("{} is left out: {why}", case.name);
+                say!("{} is left out: {why}", case.name);
                 continue;
             }
-            eprintln!("{}: {}", case.name, case.injected);
+            say!("{}: {}", case.name, case.injected);
             match one(env, &bed, case, args).await {
                 Ok(row) => rows.push(row),
                 Err(error) => {

@@ -1,6 +1,5 @@
 //! `narrows explain`
 
-use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,14 +7,13 @@ use insight::Summary;
 use insight::diagnosis::{Class, Diagnosis, diagnose, recorded};
 use record::RunDir;
 use record::units::{parse_duration, show_seconds};
-use report::Style;
 use serde_json::json;
 use world::Env;
 
-use super::show::terminal_width;
 use crate::exit::Usage;
 use crate::live::{self, ConnectArgs, Looking, Probing, connect, title};
 use crate::runs;
+use crate::terminal::{self, say};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -83,7 +81,7 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
     let sampler = connect(env, &args.what, &args.connect).await?;
     let title = title(sampler.identity());
     if !args.json {
-        eprintln!("looking at {title} for {}", show_seconds(args.span.as_secs_f64()));
+        say!("looking at {title} for {}", show_seconds(args.span.as_secs_f64()));
     }
     let mut looking = Looking::new(env, sampler, args.interval);
     looking.look_for(args.span).await?;
@@ -100,18 +98,17 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
 fn of_run(args: &Args, name: &str) -> anyhow::Result<()> {
     let dir = runs::find(&args.runs, name)?;
     let run = RunDir::open(&dir)?;
-    let series = recorded(&run);
-    if !series.looks().is_empty() {
-        let identity = series.last().map(|look| title(&look.cluster)).unwrap_or_default();
-        return write(args, &diagnose(&series), &format!("{identity}, run {}", run.manifest.run));
+    let summary = Summary::of(&run);
+    if let Some(diagnosis) = &summary.watched {
+        let identity = recorded(&run).last().map(|look| title(&look.cluster)).unwrap_or_default();
+        return write(args, diagnosis, &format!("{identity}, run {}", run.manifest.run));
     }
-    of_measured(args, &run)
+    of_measured(args, &run, &summary)
 }
 
 /// A run that measured: its accounting already says what held each variant.
-fn of_measured(args: &Args, run: &RunDir) -> anyhow::Result<()> {
-    let summary = Summary::of(run);
-    let mut out = io::stdout().lock();
+fn of_measured(args: &Args, run: &RunDir, summary: &Summary<'_>) -> anyhow::Result<()> {
+    let mut out = terminal::out();
     if args.json {
         let rows: Vec<_> = summary
             .finished()
@@ -145,21 +142,19 @@ fn write(args: &Args, diagnosis: &Diagnosis, title: &str) -> anyhow::Result<()> 
     if diagnosis.looks < 2 {
         return Err(Usage(format!("{title}: {}; give a longer --for", diagnosis.headline)).into());
     }
-    let mut out = io::stdout().lock();
+    let mut out = terminal::out();
     if args.json {
         let mut value = serde_json::to_value(diagnosis)?;
         value["cluster"] = json!(title);
         writeln!(out, "{value}")?;
     } else {
-        let no_color = std::env::var_os("NO_COLOR");
-        let style = Style::detect(out.is_terminal(), no_color.as_deref(), terminal_width());
-        write!(out, "{}", report::screen::findings(diagnosis, title, style))?;
+        write!(out, "{}", report::screen::findings(diagnosis, title, out.style()))?;
     }
     Ok(())
 }
 
 fn print_rules() -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = terminal::out();
     for rule in Class::ALL.iter().map(|class| class.rule()) {
         writeln!(out, "{}", rule.label)?;
         writeln!(out, "  shows      {}", rule.signature)?;

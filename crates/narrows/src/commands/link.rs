@@ -1,9 +1,15 @@
 //! `narrows link`
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use record::units::{parse_duration, parse_rate, parse_size};
-use world::LinkConfig;
+use lab::plan::bounds;
+use record::units::{show_bytes, show_rate};
+use world::{Direction, Env, Link, LinkConfig, LinkStats};
+
+use crate::exit::Usage;
+use crate::interrupt;
+use crate::terminal::{self, say};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -14,25 +20,82 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS")]
     to: String,
     /// Round-trip time, for example 100ms.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "0ms")]
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| bounds::RTT.read(text), default_value = "0ms")]
     rtt: Duration,
     /// Rate in each direction, for example 1gbit; unlimited without it.
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    #[arg(long, value_name = "RATE", value_parser = |text: &str| bounds::RATE.read(text))]
     rate: Option<u64>,
     /// Bytes that one connection may have unacknowledged, for example 2mb; unlimited without it.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = |text: &str| bounds::WINDOW.read(text))]
     window: Option<u64>,
+    /// Connections that it carries at once, each with two file handles; others wait until one of them closes.
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    connections: u32,
     /// Listen on an address that is not loopback. Whoever reaches it reaches what is behind.
     #[arg(long)]
     allow_remote: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let loopback = args.listen.parse::<SocketAddr>().is_ok_and(|listen| listen.ip().is_loopback())
+        || args.listen.starts_with("localhost:");
+    if !args.allow_remote && !loopback {
+        let text = format!(
+            "{} is not a loopback address; say --allow-remote if others may reach what is behind",
+            args.listen
+        );
+        return Err(Usage(text).into());
+    }
     let config = LinkConfig {
         rtt: args.rtt,
         rate_bytes_per_s: args.rate,
         window_bytes: args.window,
         ..LinkConfig::default()
     };
-    Ok(clusters::standalone_link(&args.listen, &args.to, config, args.allow_remote)?)
+    world::real_world::run(0, async |env| {
+        let told = interrupt::listen()?;
+        let link = Link::open(&env, config);
+        link.bound_connections(args.connections as usize);
+        let address =
+            link.route_from(&args.listen, &args.to).await.map_err(|error| match error.kind() {
+                std::io::ErrorKind::InvalidInput => {
+                    Usage(format!("--listen and --to: a link cannot {error}")).into()
+                }
+                _ => anyhow::Error::new(error).context("open the link"),
+            })?;
+        writeln!(terminal::out(), "{address} leads to {}", args.to)?;
+        say!("Ctrl-C ends it");
+        tokio::select! {
+            biased;
+            () = told => Ok(()),
+            () = say_stats(&env, &link, args.connections as usize) => Ok(()),
+        }
+    })
+}
+
+/// A line of figures each second, where there is something new.
+async fn say_stats(env: &Env, link: &Link, connections_max: usize) {
+    let mut before = (LinkStats::default(), LinkStats::default());
+    let mut was_full = false;
+    loop {
+        env.sleep(Duration::from_secs(1)).await;
+        let now = (link.stats(Direction::Out), link.stats(Direction::Back));
+        if now != before {
+            say!("{}; {}", line("out", now.0, before.0), line("back", now.1, before.1));
+        }
+        before = now;
+        let is_full = link.connections().is_some_and(|open| open >= connections_max);
+        if is_full && !was_full {
+            say!(
+                "{connections_max} connections are open, and --connections allows no more: others wait"
+            );
+        }
+        was_full = is_full;
+    }
+}
+
+fn line(name: &str, now: LinkStats, before: LinkStats) -> String {
+    let busy = now.busy.saturating_sub(before.busy).as_secs_f64() * 100.0;
+    let rate = show_rate((now.bytes - before.bytes) as f64);
+    format!("{name} {rate}, busy {:.0} %, {} in all", busy.min(100.0), show_bytes(now.bytes))
 }

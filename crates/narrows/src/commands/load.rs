@@ -2,7 +2,7 @@
 
 mod operation;
 
-use std::io::{self, IsTerminal, Write};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +13,12 @@ use lab::Watch;
 use lab::load::{Arrival, Extent, Live, Load, Operation};
 use record::LoadFigures;
 use record::units::parse_duration;
-use report::Style;
 use world::Env;
 
-use super::show::terminal_width;
 use crate::exit::Usage;
 use crate::live::{ConnectArgs, client, options, usage};
 use crate::progress::Progress;
+use crate::{interrupt, terminal};
 use operation::OperationArgs;
 
 /// How often progress is shown.
@@ -149,6 +148,7 @@ async fn drive(
     hosts: &[WireHost],
 ) -> anyhow::Result<(Vec<LoadFigures>, bool)> {
     let progress = Progress::new();
+    let mut told = pin!(interrupt::listen()?);
     let mut laps = Vec::new();
     for lap in 1..=args.laps {
         let live = Arc::new(Live::default());
@@ -157,12 +157,12 @@ async fn drive(
         let title = (args.laps > 1).then(|| format!("lap {lap}"));
         progress.begin(&operation.name, title.as_deref(), args.iterations, "requests");
         let mut interrupted = false;
-        let mut figures = std::pin::pin!(running.figures());
+        let mut figures = pin!(running.figures());
         let ended = loop {
             tokio::select! {
                 biased;
                 figures = &mut figures => break figures,
-                _ = tokio::signal::ctrl_c(), if !interrupted => {
+                () = &mut told, if !interrupted => {
                     interrupted = true;
                     live.stop();
                 }
@@ -179,15 +179,12 @@ async fn drive(
 }
 
 fn write_out(args: &Args, laps: &[LoadFigures]) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = terminal::out();
     if args.json {
         writeln!(out, "{}", report::load_json(laps))?;
     } else {
-        let no_color = std::env::var_os("NO_COLOR");
-        let style = Style::detect(out.is_terminal(), no_color.as_deref(), terminal_width());
-        write!(out, "{}", report::load(laps, style))?;
+        write!(out, "{}", report::load(laps, out.style()))?;
     }
-    out.flush()?;
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! `narrows plans`
 
-use std::io::{self, Write};
-
 use serde_json::json;
+
+use crate::terminal;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -15,7 +15,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = terminal::out();
     if let Some(name) = &args.name {
         write!(out, "{}", lab::plan::Plan::open(name)?.text())?;
         return Ok(());

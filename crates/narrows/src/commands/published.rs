@@ -1,7 +1,6 @@
 //! `narrows published`
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
@@ -20,7 +19,7 @@ use report::published::{Conclusion, Published, Wall};
 use super::show::write_page;
 use crate::exit::Usage;
 use crate::progress::Progress;
-use crate::runs;
+use crate::{runs, terminal};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -75,7 +74,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         std::fs::write(path, published.markdown(&command))
             .with_context(|| format!("write {}", path.display()))?;
     }
-    let mut out = io::stdout().lock();
+    let mut out = terminal::out();
     if args.json {
         writeln!(out, "{}", published.json())?;
     } else {

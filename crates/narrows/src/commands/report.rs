@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use record::RunDir;
 
 use super::show::write_page;
-use crate::runs;
+use crate::{runs, terminal};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -25,6 +25,5 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let run = RunDir::open(&dir)?;
     let to = args.output.clone().unwrap_or_else(|| dir.join("report.html"));
     write_page(&run, &to)?;
-    println!("{}", to.display());
-    Ok(())
+    Ok(writeln!(terminal::out(), "{}", to.display())?)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clusters::Journal;
 
 use crate::live::{ConnectArgs, client, tell_left, usage};
-use crate::runs;
+use crate::{runs, terminal};
 
 /// How long the removal of an index may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,7 +28,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let journals = lab::JOURNALS.map(|name| dir.join(name));
     let left: Vec<&PathBuf> = journals.iter().filter(|path| path.exists()).collect();
     if left.is_empty() {
-        println!("nothing to put back: {} has no journal of changes", dir.display());
+        writeln!(
+            terminal::out(),
+            "nothing to put back: {} has no journal of changes",
+            dir.display()
+        )?;
         return Ok(());
     }
     world::real_world::run(0, async |env| {
@@ -38,7 +42,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             let client = client(&env, &hosts, &args.connect, PATIENCE)?;
             let left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
             tell_left(&left);
-            println!("{} is as it was", hosts.join(","));
+            writeln!(terminal::out(), "{} is as it was", hosts.join(","))?;
         }
         Ok(())
     })

@@ -70,12 +70,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let executed = lab::execute(&Plan::open(&args.plan)?, &place(args)?, &options(args))?;
     let Executed { id, dir, run, ended, .. } = executed;
     let page = dir.join("report.html");
-    write_page(&run, &page)?;
+    // The table comes before whatever may fail: what was measured is not lost for want of a page.
+    let written = write_page(&run, &page);
     if ended.is_ok() || !run.rows.is_empty() {
-        write_table(&run, &args.form, Some(&page))?;
+        write_table(&run, &args.form, written.is_ok().then_some(&page))?;
     }
     let dir = dir.display();
     let ended = ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;
+    written?;
     if ended == Ended::Interrupted {
         anyhow::bail!("interrupted; what was measured until then is in {dir}");
     }

@@ -1,13 +1,12 @@
 //! `narrows show`, and how results are written for `run` too.
 
-use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use insight::Summary;
 use record::RunDir;
-use report::Style;
 
 use crate::runs;
+use crate::terminal::{self, say};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -42,32 +41,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Writes the table to standard output, in the form asked for.
 pub(crate) fn write_table(run: &RunDir, form: &Form, page: Option<&PathBuf>) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = terminal::out();
     let summary = Summary::of(run);
     if form.json {
         writeln!(out, "{}", report::json(&summary))?;
     } else if form.csv {
         write!(out, "{}", report::csv(run))?;
+        run.damage.iter().for_each(|sentence| say!("narrows: {sentence}"));
     } else {
-        let width = terminal_width();
-        let no_color = std::env::var_os("NO_COLOR");
-        let style = Style::detect(out.is_terminal(), no_color.as_deref(), width);
-        writeln!(out, "{}", report::table(&summary, style, page.map(PathBuf::as_path)))?;
+        let page = page.map(PathBuf::as_path);
+        writeln!(out, "{}", report::table(&summary, out.style(), page))?;
     }
-    out.flush()?;
     Ok(())
 }
 
 /// Writes the HTML page into the run's directory, or to `to`.
 pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
     let fresh = to.with_extension("html.new");
-    std::fs::write(&fresh, report::html(run))
-        .and_then(|()| std::fs::rename(&fresh, to))
-        .map_err(|error| anyhow::anyhow!("write {}: {error}", to.display()))
-}
-
-/// Columns of the terminal on standard output.
-pub(crate) fn terminal_width() -> Option<u16> {
-    let (_, columns) = console::Term::stdout().size_checked()?;
-    Some(columns)
+    std::fs::write(&fresh, report::html(run)).and_then(|()| std::fs::rename(&fresh, to)).map_err(
+        |error| {
+            // A part of a page helps nobody, and takes room where there may be none.
+            let _ = std::fs::remove_file(&fresh);
+            anyhow::anyhow!("write {}: {error}", to.display())
+        },
+    )
 }

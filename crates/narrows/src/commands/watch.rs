@@ -1,6 +1,5 @@
 //! `narrows watch`
 
-use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,7 +14,9 @@ use serde_json::json;
 use world::{Env, Time};
 
 use crate::exit::Usage;
+use crate::interrupt::until_told;
 use crate::live::{ConnectArgs, History, Recording, connect, usage};
+use crate::terminal::{self, say};
 
 /// Keys are looked at this often.
 const KEYS_EVERY: Duration = Duration::from_millis(50);
@@ -53,10 +54,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     world::real_world::run(0, async |env| {
         let sampler = connect(&env, &args.urls, &args.connect).await?;
-        let out = match (args.json, args.plain || !io::stdout().is_terminal()) {
+        let out = match (args.json, args.plain || !terminal::is_out_terminal()) {
             (true, _) => Out::Json,
             (false, true) => Out::Plain,
-            (false, false) => Out::Screen(Box::new(Screen::open()?)),
+            (false, false) => Out::Screen(None),
         };
         let mut watch = Watch {
             began: env.now(),
@@ -75,8 +76,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             answered: env.now(),
             out,
         };
-        let ended = watch.watch(args).await;
-        watch.close(ended)
+        let ended = until_told(watch.watch(args)).await;
+        watch.close(ended.map(drop))
     })
 }
 
@@ -94,7 +95,8 @@ struct Watch {
 }
 
 enum Out {
-    Screen(Box<Screen>),
+    /// Opened by the first look: from then on somebody listens to signals, which must find the way back.
+    Screen(Option<Box<Screen>>),
     Plain,
     Json,
 }
@@ -104,12 +106,7 @@ impl Watch {
         let ends = args.span.map(|span| self.began + span);
         let mut next = self.began;
         loop {
-            let looking = self.sampler.look(Depth::Light);
-            let looked = tokio::select! {
-                biased;
-                looked = looking => looked,
-                _ = tokio::signal::ctrl_c() => return Ok(()),
-            };
+            let looked = self.sampler.look(Depth::Light).await;
             self.took(looked, args)?;
             next = (next + args.interval).max(self.env.now() + args.interval / 4);
             let until = ends.map_or(next, |ends| next.min(ends));
@@ -173,17 +170,19 @@ impl Watch {
         };
         let view = View::of(&series, &diagnosis, &place);
         let t_s = (self.env.now() - self.began).as_secs_f64();
-        let mut out = io::stdout().lock();
+        let mut out = terminal::out();
         match &mut self.out {
             Out::Screen(screen) => {
-                drop(out);
+                let screen = match screen {
+                    Some(screen) => screen,
+                    closed => closed.insert(Box::new(Screen::open()?)),
+                };
                 screen.show(view)?;
             }
             Out::Plain => {
                 for line in plain_lines(&view, t_s) {
                     writeln!(out, "{line}")?;
                 }
-                out.flush()?;
             }
             Out::Json => {
                 let line = json!({
@@ -197,7 +196,6 @@ impl Watch {
                     "observation": series.last(),
                 });
                 writeln!(out, "{line}")?;
-                out.flush()?;
             }
         }
         Ok(())
@@ -207,7 +205,7 @@ impl Watch {
     async fn wait(&mut self, until: Time) -> anyhow::Result<bool> {
         loop {
             let pause = match &mut self.out {
-                Out::Screen(screen) => {
+                Out::Screen(Some(screen)) => {
                     if screen.wants_to_quit()? {
                         return Ok(true);
                     }
@@ -215,11 +213,7 @@ impl Watch {
                 }
                 _ => until,
             };
-            tokio::select! {
-                biased;
-                _ = tokio::signal::ctrl_c() => return Ok(true),
-                () = self.env.sleep_until(pause) => {}
-            }
+            self.env.sleep_until(pause).await;
             if self.env.now() >= until {
                 return Ok(false);
             }
@@ -232,7 +226,7 @@ impl Watch {
         drop(self.out);
         if let Some(recording) = self.recording {
             let dir = recording.end(t_ms)?;
-            eprintln!("recorded in {0}; narrows report {0} makes a page of it", dir.display());
+            say!("recorded in {0}; narrows report {0} makes a page of it", dir.display());
         }
         ended
     }

@@ -9,6 +9,7 @@ use record::units::parse_duration;
 use world::Env;
 
 use crate::exit::Usage;
+use crate::terminal::say;
 
 /// How to reach a cluster. Credentials come from NARROWS_USER and NARROWS_PASSWORD, NARROWS_API_KEY or
 /// NARROWS_TOKEN, or from a file; never from the command line, which others can see.
@@ -128,11 +129,11 @@ pub(crate) fn checked_options(
 ) -> anyhow::Result<LiveOptions> {
     let options = options(urls, args, timeout).map_err(|error| usage(&error))?;
     if args.insecure {
-        eprintln!("narrows: --insecure: the cluster's certificate is not looked at");
+        say!("narrows: --insecure: the cluster's certificate is not looked at");
     }
     if options.credentials != Credentials::None {
         for address in options.addresses.iter().filter(|address| !address.tls) {
-            eprintln!("narrows: {address} is plain HTTP: the credentials can be read on the way");
+            say!("narrows: {address} is plain HTTP: the credentials can be read on the way");
         }
     }
     Ok(options)

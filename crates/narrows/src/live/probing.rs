@@ -11,6 +11,7 @@ use world::Env;
 
 use super::{ConnectArgs, Looking, Recording, second_client, tell_left, usage};
 use crate::interrupt::{Ended, until_told};
+use crate::terminal::say;
 
 /// What probing needs besides the looks so far.
 pub(crate) struct Probing<'a> {
@@ -31,9 +32,7 @@ pub(crate) async fn probe(
 ) -> anyhow::Result<()> {
     let probes = probe::plan(&looking.series(), diagnosis);
     if probes.is_empty() {
-        eprintln!(
-            "narrows: nothing to probe: no recovery goes on that a setting could slow or widen"
-        );
+        say!("narrows: nothing to probe: no recovery goes on that a setting could slow or widen");
         return Ok(());
     }
     let client = second_client(env, probing.urls, probing.connect)?;
@@ -84,9 +83,9 @@ async fn work(
     borrowed: &mut BorrowedSettings,
     aloud: bool,
 ) -> anyhow::Result<()> {
-    let say = |text: String| {
+    let tell = |text: String| {
         if aloud {
-            eprintln!("{text}");
+            say!("{text}");
         }
     };
     loop {
@@ -96,7 +95,7 @@ async fn work(
             Step::Look => {}
             Step::Done => return Ok(()),
             Step::Set(probe) => {
-                say(format!("{}: {} for some seconds", probe.setting, probe.to));
+                tell(format!("{}: {} for some seconds", probe.setting, probe.to));
                 match borrowed.set(&probe.setting, &probe.found, &probe.to).await {
                     Ok(()) => {}
                     Err(error @ Error::ChangedMeanwhile { .. }) => {
@@ -108,7 +107,7 @@ async fn work(
             Step::PutBack => {
                 let left = borrowed.put_back().await.map_err(|error| usage(&error))?;
                 match left.is_empty() {
-                    true => say("put back".to_owned()),
+                    true => tell("put back".to_owned()),
                     false => prober.give_up(&left.join("; ")),
                 }
             }

@@ -25,7 +25,7 @@ pub struct Limits {
     pub max_retry_delay: Duration,
     /// How long a read waits at the leader for what is new.
     pub read_poll_timeout: Duration,
-    /// Whether a read may wait longer than that where nothing has come for long: as nobody gave the time.
+    /// Whether an idle index is polled less often than that: true where nobody set `read_poll_timeout`.
     pub may_rest: bool,
 }
 

@@ -7,10 +7,10 @@
 //! whatever order their ranges came. A failed request is tried again after a random wait that grows
 //! ([`Backoff`]).
 //!
-//! How much at once says the [`Pace`]: the field's parameters, or the path.
+//! The [`ReadWriteBudget`] decides how much is read and written at once: by the field's parameters, or by the path.
 
 mod limits;
-mod pace;
+mod read_write_budget;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +23,7 @@ use world::Time;
 
 use super::backoff::Backoff;
 pub use limits::Limits;
-pub use pace::{Load, Pace};
+pub use read_write_budget::{Outstanding, ReadWriteBudget};
 
 /// One operation of the leader's history, as far as this policy looks at it.
 pub trait Operation {
@@ -48,7 +48,7 @@ pub struct ReadAsk {
     pub until: u64,
     /// At most so many operations.
     pub max_ops: u64,
-    /// At most so many bytes, but one operation.
+    /// At most so many bytes; one operation is sent whatever its size.
     pub max_bytes: u64,
 }
 
@@ -85,7 +85,7 @@ pub struct Brought {
     pub requested_at: Time,
     /// Bytes of its operations.
     pub bytes: u64,
-    /// Whether more would have been asked for if the pace had let it.
+    /// Whether the budget limited the read: there was more to ask for.
     pub was_full: bool,
 }
 
@@ -122,9 +122,9 @@ struct Reading {
     ask: ReadAsk,
     at: Time,
     retries: u32,
-    /// Bytes that it is thought to bring.
+    /// Estimated bytes of the answer.
     expected_bytes: u64,
-    /// Whether the pace, and not the leader's end, kept more from being asked.
+    /// Whether the budget limited the read, and not the end of the leader's history.
     backlogged: bool,
 }
 
@@ -145,7 +145,7 @@ enum Retry {
 /// One shard that follows. Sequence numbers that end in `_next` are one above the last.
 #[derive(Debug)]
 pub struct ShardFollower<O> {
-    pace: Pace,
+    budget: ReadWriteBudget,
     leader_next: u64,
     leader_max_seq_no: Option<u64>,
     requested_next: u64,
@@ -153,10 +153,11 @@ pub struct ShardFollower<O> {
     follower_max_seq_no: Option<u64>,
     /// In flight or waiting to be tried again, by their first operation.
     reads: BTreeMap<u64, Reading>,
-    /// Rests of ranges that came in part: from, until.
+    /// Remainders of ranges that were answered in part: from, until.
     partial: BTreeMap<u64, u64>,
-    /// What each answer brought, by its first operation. Two may have some in common: a read that was alone may bring more
-    /// than it was thought to.
+    /// Operations that were read and not yet written, by the first of each answer. Answers may overlap: the only read
+    /// in
+    /// flight may return more than it asked for.
     buffer: BTreeMap<u64, VecDeque<O>>,
     buffer_bytes: u64,
     buffer_ops: u64,
@@ -172,16 +173,16 @@ pub struct ShardFollower<O> {
 }
 
 impl<O: Operation> ShardFollower<O> {
-    /// Goes on after what the follower's copies all have.
+    /// Continues after the follower's global checkpoint.
     pub fn new(
         now: Time,
-        pace: Pace,
+        budget: ReadWriteBudget,
         global_checkpoint: Option<u64>,
         max_seq_no: Option<u64>,
     ) -> ShardFollower<O> {
         let next = global_checkpoint.map_or(0, |seq_no| seq_no + 1);
         ShardFollower {
-            pace,
+            budget,
             leader_next: next,
             leader_max_seq_no: global_checkpoint,
             requested_next: next,
@@ -202,7 +203,7 @@ impl<O: Operation> ShardFollower<O> {
         }
     }
 
-    /// The next thing to do now; none until something is told or [`ShardFollower::wake_at`] comes.
+    /// The next request to send now; none until an answer is reported or [`ShardFollower::wake_at`] has come.
     pub fn next(&mut self, now: Time) -> Option<Order<O>> {
         if let Some(order) = self.due_retry(now) {
             return Some(order);
@@ -210,15 +211,15 @@ impl<O: Operation> ShardFollower<O> {
         self.next_write(now).or_else(|| self.next_read(now))
     }
 
-    /// How long a read may wait at the leader for what is to come.
+    /// How long a read may wait at the leader for new operations.
     pub fn poll_timeout(&self, now: Time) -> Duration {
-        self.pace.read_poll_timeout(now - self.brought_at)
+        self.budget.read_poll_timeout(now - self.brought_at)
     }
 
-    /// When something is due though nothing happens.
+    /// When to call [`ShardFollower::next`] again although no answer has come.
     pub fn wake_at(&self) -> Option<Time> {
         let retry = self.retries.first_key_value().map(|((at, _), _)| *at);
-        let paced = if self.wants() { self.pace.wake_at(&self.load()) } else { None };
+        let paced = if self.wants() { self.budget.wake_at(&self.outstanding()) } else { None };
         [retry, paced].into_iter().flatten().min()
     }
 
@@ -244,7 +245,7 @@ impl<O: Operation> ShardFollower<O> {
 
     fn next_write(&mut self, now: Time) -> Option<Order<O>> {
         let writing = self.writes.values().map(|write| write.bytes).sum();
-        let (max_ops, max_bytes) = self.pace.may_write(self.writes.len(), writing)?;
+        let (max_ops, max_bytes) = self.budget.may_write(self.writes.len(), writing)?;
         let mut ops = Vec::new();
         let (mut count, mut bytes) = (0, 0);
         while count < max_ops && (ops.is_empty() || bytes < max_bytes) {
@@ -270,9 +271,9 @@ impl<O: Operation> ShardFollower<O> {
     }
 
     fn next_read(&mut self, now: Time) -> Option<Order<O>> {
-        let load = self.load();
+        let outstanding = self.outstanding();
         if let Some((&from, &until)) = self.partial.first_key_value() {
-            let (max_ops, max_bytes) = self.pace.may_read(now, &load)?;
+            let (max_ops, max_bytes) = self.budget.may_read(now, &outstanding)?;
             self.partial.remove(&from);
             let end = until.min(from.saturating_add(max_ops));
             if end < until {
@@ -282,17 +283,17 @@ impl<O: Operation> ShardFollower<O> {
         }
         let from = self.requested_next;
         if from < self.leader_next {
-            let (max_ops, max_bytes) = self.pace.may_read(now, &load)?;
+            let (max_ops, max_bytes) = self.budget.may_read(now, &outstanding)?;
             let until = self.leader_next.min(from.saturating_add(max_ops));
-            // Alone it may bring what has come to the leader meanwhile.
-            let ops = if load.reads == 0 { max_ops } else { until - from };
+            // The only read in flight may also return operations that reached the leader meanwhile.
+            let ops = if outstanding.reads == 0 { max_ops } else { until - from };
             self.requested_next = until;
             return Some(self.read(now, from, until, (ops, max_bytes), until < self.leader_next));
         }
-        if load.reads > 0 {
+        if outstanding.reads > 0 {
             return None;
         }
-        let limits = self.pace.may_read(now, &load)?;
+        let limits = self.budget.may_read(now, &outstanding)?;
         Some(self.read(now, from, from, limits, false))
     }
 
@@ -305,14 +306,14 @@ impl<O: Operation> ShardFollower<O> {
         backlogged: bool,
     ) -> Order<O> {
         let ask = ReadAsk { from, until, max_ops, max_bytes };
-        let expected_bytes = self.pace.expected_bytes(until - from).min(max_bytes);
+        let expected_bytes = self.budget.expected_bytes(until - from).min(max_bytes);
         let reading = Reading { ask, at: now, retries: 0, expected_bytes, backlogged };
         self.reads.insert(from, reading);
         Order::Read(ask)
     }
 
-    fn load(&self) -> Load {
-        Load {
+    fn outstanding(&self) -> Outstanding {
+        Outstanding {
             reads: self.reads.len(),
             reading_bytes: self.reads.values().map(|read| read.expected_bytes).sum(),
             buffer_ops: self.buffer_ops,
@@ -339,7 +340,7 @@ impl<O: Operation> ShardFollower<O> {
         if count > 0 {
             self.brought_at = now;
         }
-        let trip = pace::ReadTrip {
+        let trip = read_write_budget::ReadTrip {
             began: read.at,
             ops: count,
             bytes,
@@ -361,18 +362,18 @@ impl<O: Operation> ShardFollower<O> {
         if next < ask.until {
             self.partial.insert(next, ask.until);
         }
-        let load = self.load();
+        let outstanding = self.outstanding();
         let is_behind = self.requested_next < self.leader_next;
-        self.pace.read_done(now, trip, &load, is_behind);
+        self.budget.read_done(now, trip, &outstanding, is_behind);
         Brought { requested_at: read.at, bytes, was_full: trip.was_full }
     }
 
-    /// A read failed and may be tried again: when is drawn with a uniform random number.
+    /// A read failed and is tried again after a pause that `random` draws, uniform over all of `u64`.
     ///
     /// # Panics
     /// If no such read is under way.
     pub fn read_failed(&mut self, now: Time, ask: ReadAsk, exception: String, random: u64) {
-        let max_retry_delay = self.pace.max_retry_delay();
+        let max_retry_delay = self.budget.max_retry_delay();
         let read = self.reads.get_mut(&ask.from).expect("only what was asked for fails");
         read.retries += 1;
         let retries = read.retries;
@@ -401,7 +402,7 @@ impl<O: Operation> ShardFollower<O> {
         self.note_follower(global_checkpoint, max_seq_no);
     }
 
-    /// What the follower's copies have.
+    /// Reports the checkpoints of the follower's copies.
     pub fn note_follower(&mut self, global_checkpoint: Option<u64>, max_seq_no: Option<u64>) {
         self.follower_global_checkpoint = self.follower_global_checkpoint.max(global_checkpoint);
         self.follower_max_seq_no = self.follower_max_seq_no.max(max_seq_no);
@@ -412,7 +413,7 @@ impl<O: Operation> ShardFollower<O> {
     /// # Panics
     /// If no such write is under way.
     pub fn write_failed(&mut self, now: Time, number: u64, random: u64) {
-        let max_retry_delay = self.pace.max_retry_delay();
+        let max_retry_delay = self.budget.max_retry_delay();
         let write = self.writes.get_mut(&number).expect("only what was ordered fails");
         write.retries += 1;
         self.counts.failed_write_requests += 1;
@@ -426,9 +427,9 @@ impl<O: Operation> ShardFollower<O> {
         self.retries.insert((at, self.retry_number), retry);
     }
 
-    /// Another share of the node's memory, from now on; nothing to a pace of the field.
+    /// Sets the shard's share of the node's memory; the field's budget has no use for it.
     pub fn set_memory_max_bytes(&mut self, memory_max_bytes: u64) {
-        self.pace.set_memory_max_bytes(memory_max_bytes);
+        self.budget.set_memory_max_bytes(memory_max_bytes);
     }
 
     /// The leader's global checkpoint, as of the last answer.
@@ -471,20 +472,20 @@ impl<O: Operation> ShardFollower<O> {
         (self.buffer_ops, self.buffer_bytes)
     }
 
-    /// Whether it holds operations, or knows of some that it lacks. A read that waits for what is to come is neither.
+    /// Whether it holds operations or knows of some that it lacks. A long poll is neither.
     pub fn is_busy(&self) -> bool {
         self.memory_bytes() > 0 || self.wants()
     }
 
-    /// Whether operations are known of that were not asked for yet.
+    /// Whether the leader is known to have operations that were not asked for yet.
     fn wants(&self) -> bool {
         !self.partial.is_empty() || self.requested_next < self.leader_next
     }
 
     /// Bytes that the shard holds or expects: in flight, waiting, being written.
     pub fn memory_bytes(&self) -> u64 {
-        let load = self.load();
-        load.reading_bytes + load.buffer_bytes + load.writing_bytes
+        let outstanding = self.outstanding();
+        outstanding.reading_bytes + outstanding.buffer_bytes + outstanding.writing_bytes
     }
 
     /// Reads that failed and have not succeeded since.

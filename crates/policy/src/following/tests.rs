@@ -37,7 +37,7 @@ fn ops(range: std::ops::Range<u64>) -> Vec<Op> {
 }
 
 fn field(limits: Limits) -> ShardFollower<Op> {
-    ShardFollower::new(Time(0), Pace::Field(limits), None, None)
+    ShardFollower::new(Time(0), ReadWriteBudget::Field(limits), None, None)
 }
 
 fn answer(ops: Vec<Op>, leader_has: u64) -> Answer<Op> {
@@ -79,8 +79,8 @@ fn a_read_waits_the_longer_the_longer_nothing_has_come() {
     let at = |seconds: u64| Time(seconds * 1_000_000_000);
     let waits =
         |follower: &ShardFollower<Op>, seconds| follower.poll_timeout(at(seconds)).as_secs();
-    let pace = Pace::Field(Limits::default());
-    let mut follower = ShardFollower::new(at(100), pace, None, None);
+    let budget = ReadWriteBudget::Field(Limits::default());
+    let mut follower = ShardFollower::new(at(100), budget, None, None);
     assert_eq!([100, 130, 300, 5000].map(|now| waits(&follower, now)), [60, 60, 200, 600]);
     let asked = reads(&mut follower, at(5000));
     follower.read_done(at(5000), asked[0], answer(ops(0..1), 1));
@@ -171,8 +171,8 @@ fn every_operation_is_written_once() {
     for seed in 0..300 {
         let mut chance = Chance(seed);
         let total = 200 + chance.below(400);
-        let pace = if seed % 2 == 0 {
-            Pace::Field(Limits {
+        let budget = if seed % 2 == 0 {
+            ReadWriteBudget::Field(Limits {
                 max_read_request_operation_count: 1 + chance.below(40),
                 max_outstanding_read_requests: 1 + chance.below(6),
                 max_write_buffer_count: 1 + chance.below(80),
@@ -181,9 +181,9 @@ fn every_operation_is_written_once() {
                 ..Limits::default()
             })
         } else {
-            Pace::adaptive(16_000)
+            ReadWriteBudget::adaptive(16_000)
         };
-        let mut follower = ShardFollower::new(Time(0), pace, None, None);
+        let mut follower = ShardFollower::new(Time(0), budget, None, None);
         let (mut asked, mut writing) = (Vec::new(), BTreeMap::new());
         let (mut written, mut leader, mut now) = (BTreeSet::new(), 0, 0);
         for step in 0.. {
@@ -257,8 +257,8 @@ enum Happens {
     Wake,
 }
 
-fn run(world: &World, pace: Pace, seconds: f64) -> Seen {
-    let mut follower = ShardFollower::new(Time(0), pace, None, None);
+fn run(world: &World, budget: ReadWriteBudget, seconds: f64) -> Seen {
+    let mut follower = ShardFollower::new(Time(0), budget, None, None);
     let mut events: BTreeMap<(u64, u64), Happens> = BTreeMap::from([((0, 0), Happens::Wake)]);
     let (mut number, mut link_free, mut disk_free) = (0, 0f64, 0f64);
     let mut seen = Seen { written: Vec::new(), memory_max_bytes: 0, lag_at_end: 0 };
@@ -344,7 +344,7 @@ fn the_adaptive_pace_fills_the_link_whatever_the_documents_size() {
             leader: |_| 100_000_000,
             cut_s: (0.0, 0.0),
         };
-        let seen = run(&world, Pace::adaptive(128 << 20), 6.0);
+        let seen = run(&world, ReadWriteBudget::adaptive(128 << 20), 6.0);
         let op_bytes = op(0, source_bytes).encoded_bytes();
         let rate_seen = seen.bytes_between(2.0, 6.0, op_bytes) / 4.0;
         assert!(
@@ -368,7 +368,7 @@ fn a_slow_follower_stays_within_its_memory() {
         cut_s: (0.0, 0.0),
     };
     let memory = 16 << 20;
-    let seen = run(&world, Pace::adaptive(memory), 6.0);
+    let seen = run(&world, ReadWriteBudget::adaptive(memory), 6.0);
     // The last read may bring twice what it was thought to.
     assert!(seen.memory_max_bytes <= memory + (4 << 20), "{}", seen.memory_max_bytes);
     let op_bytes = op(0, 1000).encoded_bytes();
@@ -388,9 +388,9 @@ fn the_lag_is_that_of_the_path() {
         leader: |at_s| (at_s * 10_000.0) as u64,
         cut_s: (5.0, 15.0),
     };
-    let seen = run(&world, Pace::adaptive(64 << 20), 4.9);
+    let seen = run(&world, ReadWriteBudget::adaptive(64 << 20), 4.9);
     assert!(seen.lag_at_end < 3_000, "{} operations at 10 000 a second", seen.lag_at_end);
-    let seen = run(&world, Pace::adaptive(64 << 20), 22.0);
+    let seen = run(&world, ReadWriteBudget::adaptive(64 << 20), 22.0);
     assert!(seen.lag_at_end < 3_000, "{} operations after the cut", seen.lag_at_end);
     let op_bytes = op(0, 200).encoded_bytes();
     let back = seen.bytes_between(15.0, 17.0, op_bytes) / 2.0;
@@ -408,7 +408,7 @@ fn the_fields_defaults_keep_up_with_large_documents_at_the_price_of_memory() {
         leader: |_| 1_000_000,
         cut_s: (0.0, 0.0),
     };
-    let seen = run(&world, Pace::Field(Limits::default()), 6.0);
+    let seen = run(&world, ReadWriteBudget::Field(Limits::default()), 6.0);
     let op_bytes = op(0, 38_000).encoded_bytes();
     let rate_seen = seen.bytes_between(3.0, 6.0, op_bytes) / 3.0;
     assert!(rate_seen > 0.8 * GBIT, "{:.1} MB/s", rate_seen / 1e6);

@@ -13,8 +13,9 @@
 //! | `prequal.rs`, `served.rs` | Prequal: probes, the rule of hot and cold; and what a node answers to probes |
 //! | `narrows.rs` | ours: the copy that is expected to answer first |
 //!
-//! A policy is a file, a variant of [`Policy`] and an arm in [`Selector::choose`]. Every policy is told everything,
-//! whichever is in use, so that a switch while searches run finds the new one knowing.
+//! A policy is a file, a variant of [`Policy`] and an arm in [`Selector::choose`]. Every policy learns from every
+//! answer,
+//! whichever is in use, so that a policy that is switched to while searches run knows the nodes already.
 
 mod ars;
 mod c3;
@@ -87,7 +88,7 @@ pub enum Choice {
     WaitUntil(Time),
 }
 
-/// Chooses copies for one coordinator. A machine without clock: it is told what happened.
+/// Chooses copies for one coordinator, which reports every request and answer to it.
 #[derive(Clone, Debug, Default)]
 pub struct Selector {
     turns: rotation::Turns,

@@ -1,6 +1,6 @@
 //! Any copy: the baseline that knows nothing and herds nobody.
 
-pub(super) use world::model::split_mix as mix;
+pub(super) use record::random::split_mix as mix;
 
 /// The places of `copies` copies, shuffled by one random number (Fisher and Yates). It is mixed anew for each step
 /// (see [`mix`]), so that it lasts for any number of copies.

@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
+use record::random::gamma_factor;
 use world::Time;
-use world::model::gamma_factor;
 
 use super::{Choice, NodeFeedback, Policy, Question, Selector, ServedLatency};
 

@@ -57,7 +57,7 @@ struct Change {
 #[derive(Clone, Debug)]
 pub struct Accounting {
     start: Time,
-    /// The latest moment that was spoken of: time does not run backwards here.
+    /// The latest moment of any event: an event that claims to be earlier counts as of this moment.
     latest: Time,
     /// Everything before is settled.
     settled: Time,
@@ -91,7 +91,7 @@ impl Accounting {
     pub fn set_idle(&mut self, now: Time, idle: Limit) {
         let now = self.pass(now);
         self.changes.entry(now).or_default().idle = Some(idle);
-        self.settle();
+        self.charge_landed();
     }
 
     /// A chunk was requested. One that is in flight already is issued anew: the time before travelled.
@@ -111,7 +111,7 @@ impl Accounting {
             self.add(at, at + span, limit);
             at = at + span;
         }
-        self.settle();
+        self.charge_landed();
     }
 
     /// A chunk failed: its time counts as travelling.
@@ -119,7 +119,7 @@ impl Accounting {
         let now = self.pass(now);
         let Some(issued) = self.land(id) else { return };
         self.add(issued, now, None);
-        self.settle();
+        self.charge_landed();
     }
 
     /// Chunks in flight.
@@ -137,7 +137,7 @@ impl Accounting {
         }
         whole.in_flight.clear();
         whole.by_age.clear();
-        whole.settle();
+        whole.charge_landed();
         Limit::ALL
             .into_iter()
             .zip(whole.settled_ns)
@@ -171,8 +171,8 @@ impl Accounting {
         }
     }
 
-    /// Settles what no chunk in flight can change any more.
-    fn settle(&mut self) {
+    /// Charges the moments that no chunk in flight can change any more.
+    fn charge_landed(&mut self) {
         let to = self.by_age.first().map_or(self.latest, |(issued, _)| *issued);
         while let Some(entry) = self.changes.first_entry().filter(|entry| *entry.key() <= to) {
             let (at, change) = entry.remove_entry();

@@ -164,7 +164,7 @@ impl Adaptive {
         self.memory_max_bytes = memory_max_bytes.max(1);
     }
 
-    /// There is something to fetch again after a pause: the round that it fell into says nothing of the path.
+    /// Chunks are to be fetched again after a pause: the round in which the pause fell says nothing about the path.
     pub(crate) fn resume(&mut self, now: Time) {
         if !matches!(self.phase, Phase::Opening) {
             self.round = Round::new(now);

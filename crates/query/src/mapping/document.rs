@@ -1,12 +1,13 @@
 //! Reads the mapped fields of a document and skips the rest, in one pass over its JSON.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::value::{DateUnit, date_millis, ip, is_point, point};
+use super::value::{date_millis, ip, is_point as is_on_earth, point};
 use super::{Field, FieldType, Mapping, Properties, Property};
 
 /// A value as it is indexed.
@@ -59,10 +60,7 @@ enum Node {
 struct Leaf {
     number: usize,
     name: String,
-    kind: FieldType,
-    indexed: bool,
-    ignore_above: usize,
-    date_unit: DateUnit,
+    field: Field,
 }
 
 impl Reader {
@@ -72,13 +70,18 @@ impl Reader {
         Reader { root: object("", &mapping.properties, &mut fields), strict: mapping.is_strict() }
     }
 
-    /// Reads one document. The error is a sentence for the client that sent it.
-    pub fn read(&self, source: &[u8], sink: &mut impl Sink) -> Result<(), String> {
+    /// Reads one document. The error is a sentence for the client that sent it. A new document must be JSON throughout; one
+    /// that was accepted before may hold anything where no field is mapped.
+    pub fn read(&self, source: &[u8], is_new: bool, sink: &mut impl Sink) -> Result<(), String> {
         let mut json = serde_json::Deserializer::from_slice(source);
-        let seed = ObjectSeed { object: &self.root, strict: self.strict, sink };
-        seed.deserialize(&mut json)
-            .and_then(|()| json.end())
-            .map_err(|error| format!("failed to parse: {error}"))
+        let skipping = Some(&self.root).filter(|_| !is_new);
+        let read = JsonSeed { skipping }.deserialize(&mut json);
+        let read = read.and_then(|document| json.end().map(|()| document));
+        let read = read.map_err(|error| error.to_string()).and_then(|document| match document {
+            Json::Object(_) => self.root.read(document, self.strict, sink),
+            other => Err(format!("a document is an object, not {other}")),
+        });
+        read.map_err(|error| format!("failed to parse: {error}"))
     }
 }
 
@@ -89,7 +92,7 @@ fn object(path: &str, properties: &Properties, fields: &mut usize) -> Object {
             Property::Object(inner) => Node::Object(object(&path, inner, fields)),
             Property::Field(field) => {
                 *fields += 1;
-                Node::Leaf(leaf(*fields - 1, path, field))
+                Node::Leaf(Leaf { number: *fields - 1, name: path, field: field.clone() })
             }
         };
         (name.clone(), node)
@@ -97,22 +100,98 @@ fn object(path: &str, properties: &Properties, fields: &mut usize) -> Object {
     Object(nodes.collect())
 }
 
-fn leaf(number: usize, name: String, field: &Field) -> Leaf {
-    Leaf {
-        number,
-        name,
-        kind: field.kind,
-        indexed: field.indexed,
-        ignore_above: field.ignore_above.unwrap_or(usize::MAX),
-        date_unit: field.date_unit,
+/// A value of a document; its texts are those of the source where that has them without escapes.
+enum Json<'a> {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    /// Greater than any of those.
+    Unsigned(u64),
+    Float(f64),
+    Text(Cow<'a, str>),
+    List(Vec<Json<'a>>),
+    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+}
+
+impl fmt::Display for Json<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Json::Null => f.write_str("null"),
+            Json::Bool(yes) => yes.fmt(f),
+            Json::Integer(number) => number.fmt(f),
+            Json::Unsigned(number) => number.fmt(f),
+            Json::Float(number) => number.fmt(f),
+            Json::Text(text) => text.fmt(f),
+            Json::List(items) => write!(f, "an array of {}", items.len()),
+            Json::Object(_) => f.write_str("an object"),
+        }
     }
 }
 
-/// What a key leads to.
-enum Target<'a> {
-    Node(&'a Node),
-    Unknown(String),
-    Ignored,
+/// Reads a value.
+#[derive(Clone, Copy)]
+struct JsonSeed<'a> {
+    /// What is mapped of it, where all else is to be skipped.
+    skipping: Option<&'a Object>,
+}
+
+impl<'de> DeserializeSeed<'de> for JsonSeed<'_> {
+    type Value = Json<'de>;
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Json<'de>, D::Error> {
+        d.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for JsonSeed<'_> {
+    type Value = Json<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("JSON")
+    }
+    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
+        Ok(Json::Null)
+    }
+    fn visit_bool<E>(self, yes: bool) -> Result<Json<'de>, E> {
+        Ok(Json::Bool(yes))
+    }
+    fn visit_i64<E>(self, number: i64) -> Result<Json<'de>, E> {
+        Ok(Json::Integer(number))
+    }
+    fn visit_u64<E>(self, number: u64) -> Result<Json<'de>, E> {
+        Ok(i64::try_from(number).map_or(Json::Unsigned(number), Json::Integer))
+    }
+    fn visit_f64<E>(self, number: f64) -> Result<Json<'de>, E> {
+        Ok(Json::Float(number))
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Json<'de>, E> {
+        Ok(Json::Text(Cow::Owned(text.to_owned())))
+    }
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Json<'de>, E> {
+        Ok(Json::Text(Cow::Borrowed(text)))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Json<'de>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(self)? {
+            items.push(item);
+        }
+        Ok(Json::List(items))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json<'de>, A::Error> {
+        let whole = JsonSeed { skipping: None };
+        let mut members = Vec::new();
+        while let Some(Json::Text(name)) = map.next_key_seed(whole)? {
+            let value = match self.skipping.map(|object| object.find(&name)) {
+                None => map.next_value_seed(whole)?,
+                Some(Some(Node::Object(inner))) => {
+                    map.next_value_seed(JsonSeed { skipping: Some(inner) })?
+                }
+                Some(Some(Node::Leaf(leaf))) if leaf.field.indexed => map.next_value_seed(whole)?,
+                Some(_) => map.next_value::<IgnoredAny>().map(|_| Json::Null)?,
+            };
+            members.push((name, value));
+        }
+        Ok(Json::Object(members))
+    }
 }
 
 impl Object {
@@ -127,295 +206,136 @@ impl Object {
             Node::Leaf(_) => None,
         }
     }
-}
 
-struct KeySeed<'a> {
-    object: &'a Object,
-    strict: bool,
-}
-
-impl<'de, 'a> DeserializeSeed<'de> for KeySeed<'a> {
-    type Value = Target<'a>;
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Target<'a>, D::Error> {
-        d.deserialize_str(self)
-    }
-}
-
-impl<'a> Visitor<'_> for KeySeed<'a> {
-    type Value = Target<'a>;
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a field name")
-    }
-    fn visit_str<E>(self, key: &str) -> Result<Target<'a>, E> {
-        Ok(match self.object.find(key) {
-            Some(node) => Target::Node(node),
-            None if self.strict => Target::Unknown(key.to_owned()),
-            None => Target::Ignored,
-        })
-    }
-}
-
-/// An object of the document; also an array of such objects, whose fields then have many values.
-struct ObjectSeed<'a, S> {
-    object: &'a Object,
-    strict: bool,
-    sink: &'a mut S,
-}
-
-impl<'de, S: Sink> DeserializeSeed<'de> for ObjectSeed<'_, S> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<(), D::Error> {
-        d.deserialize_any(self)
-    }
-}
-
-impl<'de, S: Sink> Visitor<'de> for ObjectSeed<'_, S> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("an object")
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let ObjectSeed { object, strict, sink } = self;
-        while let Some(target) = map.next_key_seed(KeySeed { object, strict })? {
-            match target {
-                Target::Node(Node::Leaf(leaf)) if leaf.indexed => {
-                    map.next_value_seed(LeafSeed { leaf, sink: &mut *sink })?;
-                }
-                Target::Node(Node::Object(object)) => {
-                    map.next_value_seed(Nested(ObjectSeed { object, strict, sink: &mut *sink }))?;
-                }
-                Target::Unknown(key) => {
-                    let why = format!("field [{key}] is not mapped, and the mapping is strict");
-                    return Err(de::Error::custom(why));
-                }
-                Target::Node(Node::Leaf(_)) | Target::Ignored => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+    /// Reads an object of the document; also an array of such objects, whose fields then have many values.
+    fn read(&self, json: Json<'_>, strict: bool, sink: &mut impl Sink) -> Result<(), String> {
+        match json {
+            Json::Null => Ok(()),
+            Json::List(items) => {
+                items.into_iter().try_for_each(|item| self.read(item, strict, sink))
             }
+            Json::Object(members) => {
+                members.into_iter().try_for_each(|(key, value)| match self.find(&key) {
+                    Some(Node::Leaf(leaf)) if leaf.field.indexed => leaf.read(&value, sink),
+                    Some(Node::Object(object)) => object.read(value, strict, sink),
+                    None if strict => {
+                        Err(format!("field [{key}] is not mapped, and the mapping is strict"))
+                    }
+                    _ => Ok(()),
+                })
+            }
+            other => Err(format!("[{other}] is no object or array of objects")),
         }
-        Ok(())
     }
 }
 
-/// An object below the document itself: null and arrays are allowed there.
-struct Nested<'a, S>(ObjectSeed<'a, S>);
-
-impl<'de, S: Sink> DeserializeSeed<'de> for Nested<'_, S> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<(), D::Error> {
-        d.deserialize_any(self)
-    }
-}
-
-impl<'de, S: Sink> Visitor<'de> for Nested<'_, S> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("an object or an array of objects")
-    }
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        self.0.visit_map(map)
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let ObjectSeed { object, strict, sink } = self.0;
-        loop {
-            let next = Nested(ObjectSeed { object, strict, sink: &mut *sink });
-            if seq.next_element_seed(next)?.is_none() {
+impl Leaf {
+    /// Puts a value, or each of an array.
+    fn read(&self, json: &Json<'_>, sink: &mut impl Sink) -> Result<(), String> {
+        let is_point = self.field.kind == FieldType::GeoPoint;
+        match json {
+            Json::Null => return Ok(()),
+            // A point's array is [lon, lat] as in GeoJSON; an altitude may follow.
+            Json::List(items) if is_point && items.iter().any(|item| number(item).is_some()) => {}
+            Json::List(items) => return items.iter().try_for_each(|item| self.read(item, sink)),
+            Json::Text(text) if matches!(self.field.kind, FieldType::Keyword | FieldType::Text) => {
+                self.put_text(text, sink);
                 return Ok(());
             }
+            _ => {}
         }
-    }
-}
-
-/// A value, or an array of values, of one field.
-struct LeafSeed<'a, S> {
-    leaf: &'a Leaf,
-    sink: &'a mut S,
-}
-
-/// What was found in an array: a bare number may be a point's half, anything else was taken already.
-enum Found {
-    Number(f64),
-    Taken,
-}
-
-impl<S: Sink> LeafSeed<'_, S> {
-    fn put<E>(self, value: Indexed) -> Result<Found, E> {
-        self.sink.put(self.leaf.number, value);
-        Ok(Found::Taken)
-    }
-
-    fn refuse<T, E: de::Error>(&self, value: impl fmt::Display) -> Result<T, E> {
-        let Leaf { name, kind, .. } = self.leaf;
-        Err(E::custom(format!(
-            "[{value}] is no value for field [{name}] of type [{}]",
-            kind.name()
-        )))
-    }
-
-    fn point<E: de::Error>(self, lat: f64, lon: f64) -> Result<Found, E> {
-        if is_point(lat, lon) {
-            self.put(Indexed::Point { lat, lon })
-        } else {
-            self.refuse(format_args!("lat {lat}, lon {lon}"))
-        }
-    }
-
-    fn integer<E: de::Error>(self, value: i64) -> Result<Found, E> {
-        let (least, greatest) = self.leaf.kind.integer_range();
-        match self.leaf.kind {
+        let value = match self.field.kind {
             FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
-                if (least..=greatest).contains(&value) {
-                    self.put(Indexed::Integer(value))
-                } else {
-                    self.refuse(value)
+                let (least, greatest) = self.field.kind.integer_range();
+                let value = integer(json).filter(|value| (least..=greatest).contains(value));
+                value.map(Indexed::Integer)
+            }
+            FieldType::Double | FieldType::Float => match json {
+                Json::Text(text) => text.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+                json => number(json),
+            }
+            .map(Indexed::Float),
+            FieldType::Date => match json {
+                Json::Text(text) => date_millis(text, self.field.date_unit),
+                json => integer(json).map(|number| self.field.date_unit.to_millis(number)),
+            }
+            .map(Indexed::Date),
+            FieldType::Ip => match json {
+                Json::Text(text) => ip(text).map(Indexed::Address),
+                _ => None,
+            },
+            FieldType::Boolean => match json {
+                Json::Bool(yes) => Some(Indexed::Boolean(*yes)),
+                Json::Text(text) if text == "true" => Some(Indexed::Boolean(true)),
+                Json::Text(text) if text == "false" || text.is_empty() => {
+                    Some(Indexed::Boolean(false))
                 }
+                _ => None,
+            },
+            FieldType::GeoPoint => {
+                let found = place(json).filter(|(lat, lon)| is_on_earth(*lat, *lon));
+                found.map(|(lat, lon)| Indexed::Point { lat, lon })
             }
-            FieldType::Double | FieldType::Float => self.put(Indexed::Float(value as f64)),
-            FieldType::Date => {
-                let millis = self.leaf.date_unit.to_millis(value);
-                self.put(Indexed::Date(millis))
-            }
-            FieldType::Keyword | FieldType::Text => self.text(&value.to_string()),
-            FieldType::GeoPoint => Ok(Found::Number(value as f64)),
-            FieldType::Boolean | FieldType::Ip => self.refuse(value),
-        }
+            FieldType::Keyword | FieldType::Text => match json {
+                Json::Object(_) => None,
+                plain => {
+                    self.put_text(&plain.to_string(), sink);
+                    return Ok(());
+                }
+            },
+        };
+        let (name, kind) = (&self.name, self.field.kind);
+        let value = value.ok_or_else(|| {
+            format!("[{json}] is no value for field [{name}] of type [{}]", kind.name())
+        })?;
+        sink.put(self.number, value);
+        Ok(())
     }
 
-    fn float<E: de::Error>(self, value: f64) -> Result<Found, E> {
-        match self.leaf.kind {
-            FieldType::Double | FieldType::Float => self.put(Indexed::Float(value)),
-            FieldType::GeoPoint => Ok(Found::Number(value)),
-            FieldType::Keyword | FieldType::Text => self.text(&value.to_string()),
-            FieldType::Boolean | FieldType::Ip => self.refuse(value),
-            // Elasticsearch coerces: the fraction is cut off.
-            _ if value.abs() < 9.2e18 => self.integer(value as i64),
-            _ => self.refuse(value),
-        }
-    }
-
-    fn text<E: de::Error>(self, text: &str) -> Result<Found, E> {
-        let leaf = self.leaf;
-        match leaf.kind {
-            FieldType::Keyword | FieldType::Text => {
-                let long =
-                    text.len() > leaf.ignore_above && text.chars().count() > leaf.ignore_above;
-                if long { Ok(Found::Taken) } else { self.put(Indexed::Text(text)) }
-            }
-            FieldType::Date => match date_millis(text, leaf.date_unit) {
-                Some(millis) => self.put(Indexed::Date(millis)),
-                None => self.refuse(text),
-            },
-            FieldType::Ip => match ip(text) {
-                Some(address) => self.put(Indexed::Address(address)),
-                None => self.refuse(text),
-            },
-            FieldType::GeoPoint => match point(text) {
-                Some((lat, lon)) => self.point(lat, lon),
-                None => self.refuse(text),
-            },
-            FieldType::Boolean => match text {
-                "true" => self.put(Indexed::Boolean(true)),
-                "false" | "" => self.put(Indexed::Boolean(false)),
-                _ => self.refuse(text),
-            },
-            FieldType::Double | FieldType::Float => match text.trim().parse::<f64>() {
-                Ok(value) if value.is_finite() => self.float(value),
-                _ => self.refuse(text),
-            },
-            FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
-                match (text.trim().parse::<i64>(), text.trim().parse::<f64>()) {
-                    (Ok(value), _) => self.integer(value),
-                    (_, Ok(value)) if value.is_finite() => self.float(value),
-                    _ => self.refuse(text),
-                }
-            }
+    fn put_text(&self, text: &str, sink: &mut impl Sink) {
+        let above = self.field.ignore_above.unwrap_or(usize::MAX);
+        if text.len() <= above || text.chars().count() <= above {
+            sink.put(self.number, Indexed::Text(text));
         }
     }
 }
 
-impl<'de, S: Sink> DeserializeSeed<'de> for LeafSeed<'_, S> {
-    type Value = Found;
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Found, D::Error> {
-        d.deserialize_any(self)
+fn number(json: &Json<'_>) -> Option<f64> {
+    match json {
+        Json::Integer(number) => Some(*number as f64),
+        Json::Unsigned(number) => Some(*number as f64),
+        Json::Float(number) => Some(*number),
+        _ => None,
     }
 }
 
-impl<'de, S: Sink> Visitor<'de> for LeafSeed<'_, S> {
-    type Value = Found;
+/// A whole number; Elasticsearch coerces: the fraction is cut off.
+fn integer(json: &Json<'_>) -> Option<i64> {
+    let cut = |number: f64| (number.abs() < 9.2e18).then_some(number as i64);
+    match json {
+        Json::Integer(number) => Some(*number),
+        Json::Float(number) => cut(*number),
+        Json::Text(text) => {
+            text.trim().parse().ok().or_else(|| text.trim().parse().ok().and_then(cut))
+        }
+        _ => None,
+    }
+}
 
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "a value for field [{}] of type [{}]", self.leaf.name, self.leaf.kind.name())
-    }
-    fn visit_unit<E>(self) -> Result<Found, E> {
-        Ok(Found::Taken)
-    }
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Found, E> {
-        match self.leaf.kind {
-            FieldType::Boolean => self.put(Indexed::Boolean(value)),
-            FieldType::Keyword | FieldType::Text => self.text(if value { "true" } else { "false" }),
-            _ => self.refuse(value),
-        }
-    }
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Found, E> {
-        self.integer(value)
-    }
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Found, E> {
-        match i64::try_from(value) {
-            Ok(value) => self.integer(value),
-            Err(_) => match self.leaf.kind {
-                FieldType::Double | FieldType::Float => self.float(value as f64),
-                FieldType::Keyword | FieldType::Text => self.text(&value.to_string()),
-                _ => self.refuse(value),
-            },
-        }
-    }
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Found, E> {
-        self.float(value)
-    }
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Found, E> {
-        self.text(text)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Found, A::Error> {
-        let LeafSeed { leaf, sink } = self;
-        // A point's array is [lon, lat] as in GeoJSON; an altitude may follow.
-        let mut numbers = [0.0; 2];
-        let mut count = 0;
-        while let Some(found) = seq.next_element_seed(LeafSeed { leaf, sink: &mut *sink })? {
-            if let Found::Number(number) = found {
-                if let Some(place) = numbers.get_mut(count) {
-                    *place = number;
-                }
-                count += 1;
-            }
-        }
-        let seed = LeafSeed { leaf, sink };
-        match count {
-            0 => Ok(Found::Taken),
-            2 | 3 => seed.point(numbers[1], numbers[0]),
-            _ => seed.refuse(format_args!("an array of {count} numbers")),
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
-        if self.leaf.kind != FieldType::GeoPoint {
-            return self.refuse("an object");
-        }
-        let (mut lat, mut lon) = (None, None);
-        while let Some(key) = map.next_key::<std::borrow::Cow<str>>()? {
-            match key.as_ref() {
-                "lat" => lat = Some(map.next_value()?),
-                "lon" => lon = Some(map.next_value()?),
-                other => return self.refuse(format_args!("an object with \"{other}\"")),
-            }
-        }
-        match (lat, lon) {
-            (Some(lat), Some(lon)) => self.point(lat, lon),
-            _ => self.refuse("an object without \"lat\" and \"lon\""),
-        }
+/// Latitude and longitude.
+fn place(json: &Json<'_>) -> Option<(f64, f64)> {
+    match json {
+        Json::Text(text) => point(text),
+        Json::List(items) => match items.as_slice() {
+            [lon, lat] | [lon, lat, _] => Some((number(lat)?, number(lon)?)),
+            _ => None,
+        },
+        Json::Object(members) => match members.as_slice() {
+            [(a, lat), (b, lon)] if a == "lat" && b == "lon" => Some((number(lat)?, number(lon)?)),
+            [(a, lon), (b, lat)] if a == "lon" && b == "lat" => Some((number(lat)?, number(lon)?)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -436,7 +356,7 @@ mod tests {
     fn read(properties: serde_json::Value, source: &str) -> Result<Vec<String>, String> {
         let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
         let mut seen = Seen::default();
-        Reader::new(&mapping).read(source.as_bytes(), &mut seen)?;
+        Reader::new(&mapping).read(source.as_bytes(), true, &mut seen)?;
         Ok(seen.0.into_iter().map(|(field, value)| format!("{field} {value}")).collect())
     }
 
@@ -504,11 +424,43 @@ mod tests {
     }
 
     #[test]
+    fn a_new_document_is_json_throughout() {
+        let mapping = json!({"properties": {"k": {"type": "keyword"}, "d": {"type": "double"}}});
+        let reader = Reader::new(&Mapping::parse(&mapping).unwrap());
+        let deep = format!(r#"{{"x":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+        let bad: [&[u8]; 8] = [
+            b"{\"x\":\"\xff\"}",
+            b"{\"x\":{\"y\":[\"\xed\xa0\x80\"]}}",
+            b"{\"\xff\":1}",
+            b"{\"x\":{\"\xc3\":1}}",
+            br#"{"x":1e400}"#,
+            br#"{"x":["\ud800"]}"#,
+            br#"{"x":{"\udc00":1}}"#,
+            deep.as_bytes(),
+        ];
+        for source in bad {
+            let shown = String::from_utf8_lossy(source);
+            let said = reader.read(source, true, &mut Seen::default()).unwrap_err();
+            assert!(said.starts_with("failed to parse: "), "{shown}: {said}");
+            // What an earlier build accepted must still be replayed; names were always read.
+            let mapped = source.starts_with(b"{\"\xff");
+            let replayed = reader.read(source, false, &mut Seen::default());
+            assert_eq!(replayed.is_err(), mapped, "{shown}");
+        }
+        for mapped in [&br#"{"k":"\ud800"}"#[..], br#"{"d":1e400}"#, b"{\"k\":\"\xff\"}"] {
+            assert!(reader.read(mapped, false, &mut Seen::default()).is_err());
+        }
+        let good =
+            r#"{"x":["\ud83d\ude00", 1e308, -0.0, null, true, {"y": 18446744073709551615}]}"#;
+        assert_eq!(reader.read(good.as_bytes(), true, &mut Seen::default()), Ok(()));
+    }
+
+    #[test]
     fn strict_refuses_what_is_not_mapped() {
         let json = json!({"dynamic": "strict", "properties": {"a": {"type": "long"}}});
         let reader = Reader::new(&Mapping::parse(&json).unwrap());
-        assert!(reader.read(br#"{"a":1}"#, &mut Seen::default()).is_ok());
-        let said = reader.read(br#"{"b":1}"#, &mut Seen::default()).unwrap_err();
+        assert!(reader.read(br#"{"a":1}"#, true, &mut Seen::default()).is_ok());
+        let said = reader.read(br#"{"b":1}"#, true, &mut Seen::default()).unwrap_err();
         assert!(said.contains("field [b] is not mapped"), "{said}");
     }
 }

@@ -67,24 +67,8 @@ impl FieldType {
 
 /// Parameters that are accepted. `index`, `format` and `ignore_above` act; the others are kept and shown, as
 /// they change nothing that this store measures.
-pub const PARAMETERS: [&str; 16] = [
-    "type",
-    "index",
-    "format",
-    "ignore_above",
-    "analyzer",
-    "boost",
-    "coerce",
-    "copy_to",
-    "doc_values",
-    "eager_global_ordinals",
-    "fields",
-    "ignore_malformed",
-    "index_options",
-    "meta",
-    "norms",
-    "store",
-];
+pub const PARAMETERS: &str = "type index format ignore_above analyzer boost coerce copy_to doc_values \
+                              eager_global_ordinals fields ignore_malformed index_options meta norms store";
 
 /// One mapped field.
 #[derive(Clone, Debug, PartialEq)]

@@ -39,8 +39,8 @@ enum Property {
     Object(Properties),
 }
 
-const TOP_KEYS: [&str; 2] = ["properties", "dynamic"];
-const OBJECT_KEYS: [&str; 3] = ["properties", "dynamic", "type"];
+const TOP_KEYS: &str = "properties dynamic";
+const OBJECT_KEYS: &str = "properties dynamic type";
 
 impl Mapping {
     /// Reads `{"properties": {...}}`. Errors: [`MappingError`] with the field's path; unknown types and
@@ -51,7 +51,7 @@ impl Mapping {
             Value::Object(object) => object,
             _ => return Err(refuse("", "it must be an object like {\"properties\": {...}}")),
         };
-        known_keys("", object, &TOP_KEYS)?;
+        known_keys("", object, TOP_KEYS)?;
         let dynamic = object.get("dynamic").cloned();
         let accepted = [json!(true), json!(false), json!("true"), json!("false"), json!("strict")];
         if let Some(given) = dynamic.as_ref().filter(|given| !accepted.contains(given)) {
@@ -107,15 +107,12 @@ fn refuse(field: &str, reason: impl Into<String>) -> MappingError {
     MappingError { field: field.to_owned(), reason: reason.into() }
 }
 
-fn known_keys(path: &str, object: &Map<String, Value>, known: &[&str]) -> Result<()> {
-    match object.keys().find(|key| !known.contains(&key.as_str())) {
-        None => Ok(()),
-        Some(key) => {
-            let near = record::names::did_you_mean(key, known.iter().copied());
-            let all = known.join(", ");
-            Err(refuse(path, format!("unknown parameter \"{key}\"{near} (known here: {all})")))
-        }
-    }
+fn known_keys(path: &str, object: &Map<String, Value>, known: &str) -> Result<()> {
+    let is_known = |key: &&String| known.split(' ').any(|known| known == key.as_str());
+    let Some(key) = object.keys().find(|key| !is_known(key)) else { return Ok(()) };
+    let near = record::names::did_you_mean(key, known.split(' '));
+    let all = known.replace(' ', ", ");
+    Err(refuse(path, format!("unknown parameter \"{key}\"{near} (known here: {all})")))
 }
 
 fn properties(path: &str, json: Option<&Value>) -> Result<Properties> {
@@ -140,10 +137,10 @@ fn property(path: &str, json: &Value) -> Result<Property> {
         if let Some(kind) = kind.filter(|kind| *kind != "object") {
             return Err(refuse(path, format!("type \"{kind}\" cannot have properties")));
         }
-        known_keys(path, object, &OBJECT_KEYS)?;
+        known_keys(path, object, OBJECT_KEYS)?;
         return Ok(Property::Object(properties(path, object.get("properties"))?));
     }
-    known_keys(path, object, &field::PARAMETERS)?;
+    known_keys(path, object, field::PARAMETERS)?;
     Field::parse(object).map(Property::Field).map_err(|reason| refuse(path, reason))
 }
 

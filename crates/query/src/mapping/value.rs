@@ -81,54 +81,72 @@ impl Digits<'_> {
     }
 }
 
-/// Milliseconds since 1970 of `2024-05-06T07:08:09.123+02:00` and its shorter forms, a space in place of the
-/// T, or a number in a string.
+/// A moment as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Milliseconds since 1970.
+    pub ms: i64,
+    /// What the text leaves open behind it: a day for a date alone. Elasticsearch fills in hours, minutes, seconds and
+    /// fractions when it rounds up, but never months or days.
+    pub open_ms: i64,
+    /// Whether the text says of which time zone it is.
+    pub is_zoned: bool,
+}
+
+/// Milliseconds since 1970 of [`iso`], or a number in a string.
 pub fn date_millis(text: &str, unit: DateUnit) -> Option<i64> {
     let is_number = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
     if text.len() > 4 && is_number(text.strip_prefix('-').unwrap_or(text)) {
         return text.parse().ok().map(|number| unit.to_millis(number));
     }
+    iso(text).map(|moment| moment.ms)
+}
+
+/// `2024-05-06T07:08:09.123+02:00` and its shorter forms, a space in place of the T.
+pub fn iso(text: &str) -> Option<Moment> {
     let mut rest = Digits(text.as_bytes());
     let year = rest.number(4)?;
-    let (mut month, mut day, mut of_day) = (1, 1, 0);
+    let (mut month, mut day) = (1, 1);
+    let mut of_day = Moment { ms: 0, open_ms: 86_400_000 - 1, is_zoned: false };
     if rest.skip(b"-/").is_some() {
         month = rest.number(2)?;
         if rest.skip(b"-/").is_some() {
             day = rest.number(2)?;
             if rest.skip(b"Tt ").is_some() && !rest.0.is_empty() {
-                of_day = time_millis(&mut rest)?;
+                of_day = time_of_day(&mut rest)?;
             }
         }
     }
     let fits = rest.0.is_empty() && (1..=12).contains(&month) && (1..=31).contains(&day);
-    fits.then(|| (days_to_month(year, month) + day - 1) * 86_400_000 + of_day)
+    let days_ms = || (days_to_month(year, month) + day - 1) * 86_400_000;
+    fits.then(|| Moment { ms: days_ms() + of_day.ms, ..of_day })
 }
 
-fn time_millis(rest: &mut Digits) -> Option<i64> {
+fn time_of_day(rest: &mut Digits) -> Option<Moment> {
     let hour = rest.number(2)?;
-    let (mut minute, mut second, mut millis) = (0, 0, 0);
+    let (mut minute, mut second, mut millis, mut open_ms) = (0, 0, 0, 3_600_000 - 1);
     if rest.skip(b":").is_some() {
-        minute = rest.number(2)?;
+        (minute, open_ms) = (rest.number(2)?, 60_000 - 1);
         if rest.skip(b":").is_some() {
-            second = rest.number(2)?;
+            (second, open_ms) = (rest.number(2)?, 999);
             if rest.skip(b".,").is_some() {
-                millis = rest.millis()?;
+                (millis, open_ms) = (rest.millis()?, 0);
             }
         }
     }
     if hour > 24 || minute > 59 || second > 60 {
         return None;
     }
-    let offset = match rest.skip(b"Zz+-") {
-        None | Some(b'Z' | b'z') => 0,
-        Some(sign) => {
-            let hours = rest.number(2)?;
-            rest.skip(b":");
-            let minutes = if rest.0.is_empty() { 0 } else { rest.number(2)? };
-            (hours * 60 + minutes) * if sign == b'-' { -1 } else { 1 }
-        }
-    };
-    Some(((hour * 60 + minute - offset) * 60 + second) * 1000 + millis)
+    let zone = rest.skip(b"Zz+-");
+    let mut offset = 0;
+    if let Some(sign @ (b'+' | b'-')) = zone {
+        let hours = rest.number(2)?;
+        rest.skip(b":");
+        let minutes = if rest.0.is_empty() { 0 } else { rest.number(2)? };
+        offset = (hours * 60 + minutes) * if sign == b'-' { -1 } else { 1 };
+    }
+    let ms = ((hour * 60 + minute - offset) * 60 + second) * 1000 + millis;
+    Some(Moment { ms, open_ms, is_zoned: zone.is_some() })
 }
 
 /// An address; IPv4 as an IPv4-mapped IPv6 address.
@@ -137,6 +155,11 @@ pub fn ip(text: &str) -> Option<Ipv6Addr> {
         IpAddr::V4(v4) => Some(v4.to_ipv6_mapped()),
         IpAddr::V6(v6) => Some(v6),
     }
+}
+
+/// An address as it was written: IPv4 where it is one.
+pub fn show_ip(address: &Ipv6Addr) -> String {
+    address.to_ipv4_mapped().map_or_else(|| address.to_string(), |v4| v4.to_string())
 }
 
 /// `"lat,lon"`.

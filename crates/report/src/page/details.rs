@@ -168,6 +168,7 @@ fn status(status: Status) -> &'static str {
         Status::Complete => "complete",
         Status::Interrupted => "interrupted",
         Status::Failed => "failed",
+        Status::Unknown => "unknown",
     }
 }
 

@@ -10,6 +10,7 @@ mod rows;
 
 use insight::{Summary, curves, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use record::text::visible;
 use record::{Manifest, RunDir};
 
 use limits::chip;
@@ -19,7 +20,8 @@ const CSS: &str = include_str!("page.css");
 /// Keeps the browser from loading anything from outside, even if text of a record were taken for a reference.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// The page of a run, whatever state it was left in. Everything that comes from the record is escaped.
+/// The page of a run, whatever state it was left in. Everything that comes from the record is escaped, and what would turn
+/// or hide the text beside it is written out.
 pub fn html(run: &RunDir) -> String {
     let summary = Summary::of(run);
     let curves = curves(run, &summary);
@@ -72,7 +74,7 @@ pub fn html(run: &RunDir) -> String {
             }
         }
     };
-    page.into_string()
+    visible(&page.into_string()).into_owned()
 }
 
 fn head(summary: &Summary<'_>) -> Markup {

@@ -2,6 +2,7 @@
 
 mod common;
 mod fixture;
+mod fuzz;
 mod page;
 mod screen;
 mod text;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::record::{GENERATION_BYTES, Location, Record, gone, path};
-use crate::error::{Error, Result, io};
+use crate::error::{Error, FirstFailure, Result, io};
 use crate::files;
 use crate::frame::{self, FILE_HEADER_BYTES, FileHeader, Frame};
 
@@ -95,7 +95,7 @@ struct State {
     files: BTreeMap<u32, Arc<File>>,
     newest: u32,
     len: u32,
-    failed: Option<String>,
+    failed: Option<FirstFailure>,
 }
 
 /// A log that is open.
@@ -133,7 +133,7 @@ impl LogFiles {
     fn check(&self, state: &State) -> Result<()> {
         match &state.failed {
             None => Ok(()),
-            Some(reason) => Err(Error::Failed { dir: self.dir.clone(), reason: reason.clone() }),
+            Some(first) => Err(first.error(&self.dir)),
         }
     }
 
@@ -160,7 +160,7 @@ impl LogFiles {
             let restored = file.set_len(start as u64);
             let error = io("append to", &path)(error);
             if restored.is_err() {
-                self.state().failed = Some(error.to_string());
+                self.state().failed = Some(FirstFailure::from(&error));
             }
             return Err(error);
         }
@@ -192,8 +192,8 @@ impl LogFiles {
         };
         let path = path(&self.dir, generation);
         file.sync_data().map_err(io("sync", &path)).inspect_err(|error| {
-            // What the system had buffered may be lost, and a second sync would not say so.
-            self.state().failed = Some(error.to_string());
+            // Buffered pages may be lost, and a second sync would not report that.
+            self.state().failed = Some(FirstFailure::from(error));
         })
     }
 

@@ -3,12 +3,13 @@
 use query::Mapping;
 
 use crate::commit::{Commit, FORMAT, StoredCommit};
+use crate::error::FirstFailure;
 use crate::snapshot::Snapshot;
 use crate::storage::ShardStorage;
 use crate::synthetic::SyntheticStorage;
 use crate::to_its_end::to_its_end;
 use crate::virtual_files::sources_for;
-use crate::{Error, Result, Segments, planted};
+use crate::{Result, Segments, planted};
 
 use super::{Inner, Shard};
 
@@ -20,7 +21,7 @@ impl Shard {
         inner
             .log
             .wait(async || {
-                // What was applied was logged before.
+                // An operation is logged before it is applied.
                 let covers = inner.seq_nos.borrow().tracker.checkpoint();
                 if !inner.env.is_planted(planted::LOG_NOT_SYNCED) {
                     inner.storage.sync().await?;
@@ -37,16 +38,17 @@ impl Shard {
             return Ok(());
         }
         let _writes = self.inner.writes.lock().await;
-        // Others may have waited for the same.
+        // Another refresh may have done it meanwhile.
         if !self.inner.seq_nos.borrow().unrefreshed {
             return Ok(());
         }
         self.inner.refresh_locked().await
     }
 
-    /// Indexes by another mapping from now on: fields that are new are indexed in what is written after, and
-    /// kept in `_source` alone in what was there before, as in Elasticsearch. Costs a refresh and waits for merges; nothing if
-    /// the mapping is the same.
+    /// Indexes by another mapping from now on. As in Elasticsearch, new fields are indexed in documents that are
+    /// written
+    /// later, and stay in `_source` alone in older ones. Costs a refresh and waits for merges, unless the mapping is
+    /// the same.
     pub async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
         let inner = &self.inner;
         if *inner.mapping.borrow() == *mapping {
@@ -63,40 +65,62 @@ impl Shard {
             *inner.mapping.borrow_mut() = mapping;
             Ok(())
         };
-        to_its_end(&inner.env, &inner.storage.dir(), "take over a mapping", change).await
+        self.to_its_end("take over a mapping", change).await
     }
 
     /// Commits: what was applied is durable in segment files, and the log is cut to what retention needs.
     /// Returns the newest commit; the one before where nothing is new.
     pub async fn flush(&self) -> Result<Commit> {
-        let _flushes = self.inner.flushes.lock().await;
-        self.inner.flush_locked().await
+        let this = self.clone();
+        let flush = async move {
+            let _flushes = this.inner.flushes.lock().await;
+            this.inner.flush_locked().await
+        };
+        self.to_its_end("flush", flush).await
     }
 
     /// Merges segments until there are at most `max_num_segments` (at least one). The next flush commits it.
     pub async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
-        let _flushes = self.inner.flushes.lock().await;
-        self.refresh().await?;
-        self.inner.storage.force_merge(max_num_segments.max(1)).await?;
-        self.inner.seq_nos.borrow_mut().uncommitted = true;
-        Ok(())
+        let this = self.clone();
+        let merge = async move {
+            let _flushes = this.inner.flushes.lock().await;
+            this.refresh().await?;
+            this.inner.storage.force_merge(max_num_segments.max(1)).await?;
+            this.inner.seq_nos.borrow_mut().uncommitted = true;
+            Ok(())
+        };
+        self.to_its_end("merge segments", merge).await
     }
 
     /// Flushes, then holds the commit's files for a recovery that reads them. Merges and flushes go on
     /// meanwhile. Dropping the last clone of the snapshot lets the files go.
     pub async fn snapshot(&self, session: &str) -> Result<Snapshot> {
-        let inner = &self.inner;
-        let _flushes = inner.flushes.lock().await;
-        let commit = inner.flush_locked().await?;
-        let number = inner.snapshots.get();
-        inner.snapshots.set(number + 1);
-        let pin = inner.storage.pin(&commit, &session_dir(session, number)).await?;
-        Ok(Snapshot::new(inner.env.clone(), inner.storage.dir(), commit, pin))
+        let (this, session) = (self.clone(), session.to_owned());
+        let hold = async move {
+            let inner = &this.inner;
+            let _flushes = inner.flushes.lock().await;
+            let commit = inner.flush_locked().await?;
+            let number = inner.snapshots.get();
+            inner.snapshots.set(number + 1);
+            let pin = inner.storage.pin(&commit, &session_dir(&session, number)).await?;
+            Ok(Snapshot::new(inner.env.clone(), inner.storage.dir(), commit, pin))
+        };
+        self.to_its_end("hold a commit", hold).await
+    }
+
+    /// Runs `work` to its end also where the caller is dropped: half a commit leaves files, counters and the index
+    /// library at odds.
+    async fn to_its_end<T: 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = Result<T>> + 'static,
+    ) -> Result<T> {
+        to_its_end(&self.inner.env, &self.inner.storage.dir(), name, work).await
     }
 
     /// Adds documents that exist only as a number: a corpus too large to index document by document. They are
-    /// committed at once, take `documents` places in the history, and are not in the log.    ///
-    /// In the virtual world alone; elsewhere an error.
+    /// committed at once, take `documents` places in the history, and are not in the log. In the virtual world alone;
+    /// elsewhere an error.
     pub async fn synthesize(
         &self,
         documents: u64,
@@ -122,7 +146,7 @@ impl Shard {
                 "{documents} documents in {segments} segments take more than {stored_bytes} bytes of files; \
                  give more bytes, or fewer documents or segments"
             );
-            Error::Failed { dir: self.inner.storage.dir(), reason }
+            FirstFailure::new(reason).error(&self.inner.storage.dir())
         })?;
         self.synthesize(documents, source_bytes, segments).await
     }
@@ -131,8 +155,8 @@ impl Shard {
         match &self.inner.storage {
             ShardStorage::Synthetic(storage) => Ok(storage),
             _ => {
-                let reason = "documents can only be synthesized in the virtual world".to_owned();
-                Err(Error::Failed { dir: self.inner.storage.dir(), reason })
+                let reason = "documents can only be synthesized in the virtual world";
+                Err(FirstFailure::new(reason).error(&self.inner.storage.dir()))
             }
         }
     }
@@ -158,7 +182,7 @@ impl Shard {
 }
 
 impl Inner {
-    /// Notes that everything up to a checkpoint is durable.
+    /// Raises the checkpoint up to which everything is durable.
     pub(super) fn persisted(&self, checkpoint: Option<u64>) {
         let mut seq_nos = self.seq_nos.borrow_mut();
         seq_nos.persisted_checkpoint = seq_nos.persisted_checkpoint.max(checkpoint);
@@ -169,7 +193,9 @@ impl Inner {
         if !self.seq_nos.borrow().unrefreshed {
             return Ok(());
         }
-        self.storage.refresh().await?;
+        if !self.env.is_planted(planted::REFRESH_SHOWS_NOTHING) {
+            self.storage.refresh().await?;
+        }
         let mut seq_nos = self.seq_nos.borrow_mut();
         let checkpoint = seq_nos.tracker.checkpoint();
         seq_nos.versions.refreshed(checkpoint);
@@ -202,9 +228,10 @@ impl Inner {
                 let floor = {
                     let mut seq_nos = self.seq_nos.borrow_mut();
                     seq_nos.commit = commit.clone();
-                    // A lease may have come meanwhile.
+                    // A lease may have been set meanwhile.
                     let needed = seq_nos.retention.floor(commit.local_checkpoint, None);
-                    let floor = floor.min(needed);
+                    let is_planted = self.env.is_planted(planted::LOG_CUT_TO_COMMIT);
+                    let floor = if is_planted { floor } else { floor.min(needed) };
                     seq_nos.complete_from = seq_nos.complete_from.max(floor);
                     floor
                 };
@@ -220,8 +247,14 @@ impl Inner {
 
     fn next_commit(&self) -> StoredCommit {
         let seq_nos = self.seq_nos.borrow();
-        let local_checkpoint = seq_nos.tracker.checkpoint();
-        let floor = seq_nos.retention.floor(local_checkpoint, seq_nos.global_checkpoint);
+        let local_checkpoint = match self.env.is_planted(planted::COMMIT_CLAIMS_HOLES) {
+            true => seq_nos.tracker.max_seq_no(),
+            false => seq_nos.tracker.checkpoint(),
+        };
+        let floor = match self.env.is_planted(planted::LOG_CUT_TO_COMMIT) {
+            true => local_checkpoint.map_or(0, |checkpoint| checkpoint + 1),
+            false => seq_nos.retention.floor(local_checkpoint, seq_nos.global_checkpoint),
+        };
         StoredCommit {
             format: FORMAT,
             commit: Commit {

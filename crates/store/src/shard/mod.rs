@@ -46,7 +46,7 @@ pub(crate) struct Inner {
     durability: Cell<Durability>,
     opened: Cell<Opened>,
     seq_nos: RefCell<SeqNoState>,
-    /// Held while operations are applied and while the index turns what was applied searchable.
+    /// Held while operations are applied, and during a refresh.
     writes: tokio::sync::Mutex<()>,
     /// Held while a commit is made or pinned.
     flushes: tokio::sync::Mutex<()>,
@@ -124,7 +124,7 @@ impl Shard {
         &self.inner.history_uuid
     }
 
-    /// `index.translog.durability`. The copy only remembers it; who acknowledges writes heeds it.
+    /// `index.translog.durability`. The copy only stores it; the caller that acknowledges writes obeys it.
     pub fn durability(&self) -> Durability {
         self.inner.durability.get()
     }

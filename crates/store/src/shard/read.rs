@@ -100,7 +100,7 @@ impl Shard {
         self.ops_between(from_seq_no..=u64::MAX, max_ops, max_bytes).await
     }
 
-    /// As [`Shard::ops_since`], of these sequence numbers alone: what lies above is not even looked at.
+    /// As [`Shard::ops_since`], of these sequence numbers alone: operations above are not read.
     pub async fn ops_between(
         &self,
         seq_nos: RangeInclusive<u64>,
@@ -151,8 +151,9 @@ impl Shard {
         self.inner.seq_nos.borrow().tracker.checkpoint()
     }
 
-    /// Everything up to here is applied and survives a `kill -9`; none while operation 0 does not. Global
-    /// checkpoints are made of these: what a copy may still forget must not count as known everywhere.
+    /// Everything up to here is applied and survives a `kill -9`; none while operation 0 does not. Global checkpoints
+    /// are
+    /// computed from these: an operation that a copy may still lose must not count as known everywhere.
     pub fn persisted_checkpoint(&self) -> Option<u64> {
         self.inner.seq_nos.borrow().persisted_checkpoint
     }

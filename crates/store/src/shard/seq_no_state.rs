@@ -25,7 +25,7 @@ pub(crate) struct SeqNoState {
     pub(crate) unrefreshed: bool,
     /// Whether some of that is not in the version map either.
     pub(crate) untracked: bool,
-    /// Whether plain appends go into the version map, too: an update lately needed to find one.
+    /// Whether plain appends go into the version map, too: since an update had to find one.
     pub(crate) track_appends: bool,
     /// Whether the index differs from the newest commit.
     pub(crate) uncommitted: bool,

@@ -1,4 +1,4 @@
-//! Applying operations: with places in the history that are given, or that a primary gives.
+//! Applying operations: with given sequence numbers, or with those that a primary assigns.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -9,11 +9,11 @@ use crate::contents::Parsed;
 use crate::operation::RUNS_ARE_VIRTUAL;
 use crate::plan::{self, Current, Plan, Planner};
 use crate::to_its_end::to_its_end;
-use crate::{Error, OpKind, Operation, Result};
+use crate::{Error, OpKind, Operation, Result, planted};
 
 use super::seq_no_state::SeqNoState;
 use super::{Inner, Shard};
-use crate::requests::{Opened, Outcome, Rejection, WriteRequest, WriteResult};
+use crate::requests::{Opened, Rejection, WriteOutcome, WriteRequest, WriteResult};
 
 /// Past this the version map is emptied by a refresh.
 const VERSION_MAP_BYTES: u64 = 64 << 20;
@@ -60,7 +60,15 @@ impl Inner {
         let mut from = self.seq_nos.borrow().tracker.checkpoint().map_or(0, |c| c + 1);
         let mut replayed = 0;
         loop {
-            let ops = self.storage.ops_between(from..=u64::MAX, REPLAY_OPS, REPLAY_BYTES).await?;
+            let mut ops =
+                self.storage.ops_between(from..=u64::MAX, REPLAY_OPS, REPLAY_BYTES).await?;
+            if self.env.is_planted(planted::REPLAY_ENDS_EARLY) {
+                ops.pop();
+            }
+            if self.env.is_planted(planted::DELETES_NOT_REPLAYED) {
+                let deletes = ops.iter_mut().filter(|op| op.kind == OpKind::Delete);
+                deletes.for_each(|op| op.kind = OpKind::NoOp);
+            }
             let Some(last) = ops.last() else { break };
             from = last.last_seq_no() + 1;
             replayed += ops.len() as u64;
@@ -76,12 +84,15 @@ impl Inner {
     pub(super) async fn apply_locked(self: Rc<Self>, ops: Vec<Operation>, log: Log) -> Result<()> {
         let _writes = self.writes.lock().await;
         if self.env.virtual_disk().is_none()
-            && let Some(op) = ops.iter().find(|op| op.is_run())
+            && let Some(op) = ops.iter().find(|op| op.is_synthetic_batch())
         {
             let reason = RUNS_ARE_VIRTUAL.to_owned();
             return Err(Error::Document { id: op.id.to_string(), reason });
         }
-        let ops = self.unprocessed(ops);
+        let ops = match self.env.is_planted(planted::REPEATED_OPERATION_COUNTS) {
+            true => ops,
+            false => self.unprocessed(ops),
+        };
         if ops.is_empty() {
             return Ok(());
         }
@@ -117,8 +128,10 @@ impl Inner {
             let mut ops = Vec::with_capacity(all.len());
             let mut kept = Vec::with_capacity(all.len());
             for (at, Draft { request, create, mut op }) in drafts.into_iter().enumerate() {
-                let appends =
-                    matches!(op.kind, OpKind::Index { auto_id: true, .. } | OpKind::Run(_));
+                let appends = matches!(
+                    op.kind,
+                    OpKind::Index { auto_id: true, .. } | OpKind::SyntheticBatch(_)
+                );
                 let current = if appends { None } else { planner.current(&op.id) };
                 if let Some(Current { live: true, version, .. }) = current
                     && create
@@ -160,9 +173,11 @@ impl Inner {
             }
             let (id, kind, create) = match request {
                 WriteRequest::Delete { id } => (id, OpKind::Delete, false),
-                WriteRequest::Run { id, run } => (id, OpKind::Run(run), false),
+                WriteRequest::SyntheticBatch { id, batch } => {
+                    (id, OpKind::SyntheticBatch(batch), false)
+                }
                 WriteRequest::Index { id, source, auto_id, create } => {
-                    // A generated id is new by its nature: nothing can conflict.
+                    // A generated id is always new: nothing can conflict.
                     (id, OpKind::Index { source, auto_id }, create && !auto_id)
                 }
             };
@@ -177,7 +192,7 @@ impl Inner {
     /// Drops what was processed before, and repetitions within the batch.
     fn unprocessed(&self, ops: Vec<Operation>) -> Vec<Operation> {
         let seq_nos = self.seq_nos.borrow();
-        if ops.iter().any(Operation::is_run) {
+        if ops.iter().any(Operation::is_synthetic_batch) {
             return unprocessed_parts(&seq_nos, &ops);
         }
         let ascending = ops.is_sorted_by(|a, b| a.seq_no < b.seq_no);
@@ -199,7 +214,7 @@ impl Inner {
             return Ok(HashMap::new());
         }
         if self.seq_nos.borrow().untracked {
-            // Documents that only the unfinished segment holds: make it searchable, and remember from now on.
+            // The unfinished segment may hold such a document: make it searchable, and track appends from now on.
             self.refresh_locked().await?;
             self.seq_nos.borrow_mut().track_appends = true;
             ids = find();
@@ -223,12 +238,20 @@ impl Inner {
         let bytes: u64 = ops.iter().map(Operation::encoded_bytes).sum();
         let parsed = self.storage.parse_missing(&ops, &plan.changes, parsed).await?;
         if log == Log::Lacks {
-            self.storage.append(&ops, bytes).await?;
+            match self.env.is_planted(planted::LOG_TAKES_THE_FIRST) {
+                true => self.storage.append(&Arc::from(&ops[..1]), bytes).await?,
+                false => self.storage.append(&ops, bytes).await?,
+            }
         }
         self.storage.index(&ops, &plan.changes, parsed).await?;
         self.enter(&ops, plan, bytes);
+        if self.env.is_planted(planted::APPLIED_COUNTS_AS_DURABLE) {
+            let checkpoint = self.seq_nos.borrow().tracker.checkpoint();
+            self.persisted(checkpoint);
+        }
         if log == Log::Lacks {
-            // Only now: a sync that began before would cover the log and not say so of the checkpoint, and nobody
+            // Only now: a sync that began before would make the operations durable without raising the checkpoint, and
+            // nobody
             // would sync again.
             self.log.appended(bytes);
         }
@@ -262,8 +285,8 @@ impl Inner {
     }
 }
 
-/// Of operations among which are runs: the parts that were not processed, cut where the files begin or end to hold the
-/// history above the checkpoint.
+/// Of operations among which are synthetic batches: the parts that were not processed, cut where the files begin
+/// or end to hold the history above the checkpoint.
 fn unprocessed_parts(seq_nos: &SeqNoState, ops: &[Operation]) -> Vec<Operation> {
     let edges: Vec<u64> =
         seq_nos.bounds.committed_above.iter().flat_map(|range| [range.start, range.end]).collect();
@@ -291,12 +314,12 @@ struct Draft {
     op: Operation,
 }
 
-fn outcome(op: &Operation, current: Option<Current>) -> Outcome {
+fn outcome(op: &Operation, current: Option<Current>) -> WriteOutcome {
     let live = current.is_some_and(|current| current.live);
     match (&op.kind, live) {
-        (OpKind::Delete, true) => Outcome::Deleted,
-        (OpKind::Delete, false) => Outcome::NotFound,
-        (_, true) => Outcome::Updated,
-        (_, false) => Outcome::Created,
+        (OpKind::Delete, true) => WriteOutcome::Deleted,
+        (OpKind::Delete, false) => WriteOutcome::NotFound,
+        (_, true) => WriteOutcome::Updated,
+        (_, false) => WriteOutcome::Created,
     }
 }

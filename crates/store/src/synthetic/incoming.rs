@@ -9,6 +9,7 @@ use world::{Env, VirtualDisk, Work};
 use super::{Disk, Noted, open_disk, space};
 use crate::checkpoint::LocalCheckpointTracker;
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
+use crate::error::FirstFailure;
 use crate::virtual_files::FileContent;
 use crate::{Chunk, Error, Result};
 
@@ -18,7 +19,7 @@ const NOTE_BYTES: u64 = 8 << 20;
 /// One file on its way.
 #[derive(Default)]
 struct Receiving {
-    /// Which bytes are here: a history of bytes in place of operations.
+    /// Which bytes are here, as a checkpoint over bytes.
     bytes: LocalCheckpointTracker,
     content: Option<Rc<FileContent>>,
     damaged: bool,
@@ -85,9 +86,8 @@ impl SyntheticIncoming {
 
     pub(crate) async fn write(&self, file: usize, offset: u64, chunk: Chunk) -> Result<()> {
         let Chunk::Synthetic(chunk) = chunk else {
-            let dir = self.dir.clone();
-            let reason = "it was sent real bytes in the virtual world".to_owned();
-            return Err(Error::Failed { dir, reason });
+            let first = FirstFailure::new("it was sent real bytes in the virtual world");
+            return Err(first.error(&self.dir));
         };
         let end = offset + chunk.len;
         if self.is_finished(file) || end <= self.have(file) {
@@ -117,12 +117,12 @@ impl SyntheticIncoming {
         }
     }
 
-    /// A sync costs the same whatever it writes here, so nothing is gained before the end.
+    /// False: a sync of the virtual disk costs the same whatever it writes, so that one at the end suffices.
     pub(crate) fn is_sync_due(&self, _file: usize) -> bool {
         false
     }
 
-    /// Never due.
+    /// Does nothing, as no sync is due before the end.
     pub(crate) async fn sync_part(&self, _file: usize) {}
 
     pub(crate) async fn finish(&self, file: usize) -> Result<()> {

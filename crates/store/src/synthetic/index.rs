@@ -19,8 +19,8 @@ pub(super) struct Index {
     pub(super) segments: Vec<SegmentState>,
     buffer: BTreeMap<Arc<str>, Document>,
     bulks: Vec<Bulk>,
-    /// Runs that are not searchable yet.
-    runs: Bulk,
+    /// Synthetic batches that are not searchable yet.
+    batches: Bulk,
 }
 
 impl Index {
@@ -36,8 +36,8 @@ impl Index {
         self.bulks.push(bulk);
     }
 
-    pub(super) fn add_run(&mut self, run: &Bulk) {
-        self.runs.add(run);
+    pub(super) fn add_batch(&mut self, batch: &Bulk) {
+        self.batches.add(batch);
     }
 
     pub(super) fn remove(&mut self, id: &str) {
@@ -76,9 +76,9 @@ impl Index {
             push(Vec::new(), bulk);
         }
         let buffer = std::mem::take(&mut self.buffer);
-        let runs = std::mem::take(&mut self.runs);
-        if !buffer.is_empty() || runs.documents > 0 {
-            push(buffer.into_iter().collect(), runs);
+        let batches = std::mem::take(&mut self.batches);
+        if !buffer.is_empty() || batches.documents > 0 {
+            push(buffer.into_iter().collect(), batches);
         }
         bytes
     }

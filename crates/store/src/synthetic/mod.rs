@@ -68,7 +68,7 @@ fn open_disk(disk: &VirtualDisk, dir: &Path) -> Rc<RefCell<Disk>> {
 }
 
 impl Disk {
-    /// Takes the copy for one handle.
+    /// Locks the copy for one handle.
     fn hold(&mut self, dir: &Path) -> Result<Rc<()>> {
         if self.holder.strong_count() > 0 {
             return Err(Error::InUse { dir: dir.to_owned() });
@@ -98,7 +98,7 @@ impl Disk {
     }
 
     /// Operations of the log within these places, ascending, and their bytes: at most so many and about so many bytes,
-    /// but one if there is one. A run counts for each of its documents, and is cut to fit.
+    /// but one if there is one. A synthetic batch counts for each of its documents, and is cut to fit.
     fn ops_within(
         &self,
         mut wanted: Range<u64>,

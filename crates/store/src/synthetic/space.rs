@@ -1,4 +1,4 @@
-//! What may still be written to a virtual host's disk.
+//! How many bytes may still be written to a virtual host's disk.
 
 use std::path::Path;
 
@@ -18,9 +18,9 @@ struct Space {
     free_bytes: Option<u64>,
 }
 
-/// From now on so many bytes of copies can be written to this host's disk; then writes fail as on a full disk, until
-/// another number is set. `None` lifts the limit. Nothing that is removed comes back. False in the real world, where it does
-/// nothing. For faults in experiments.
+/// Limits how many bytes of copies can still be written to this host's disk; then writes fail as on a full disk. `None`
+/// lifts the limit. Removing files frees nothing. False in the real world, where it does nothing. For faults in
+/// experiments.
 pub fn set_disk_free_bytes(env: &Env, free_bytes: Option<u64>) -> bool {
     let Some(disk) = env.virtual_disk() else { return false };
     disk.get::<Space>(PATH).borrow_mut().free_bytes = free_bytes;

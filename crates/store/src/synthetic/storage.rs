@@ -100,7 +100,7 @@ impl SyntheticStorage {
         let bytes = |request: &WriteRequest| match request {
             WriteRequest::Index { source, .. } => source.len() as u64,
             WriteRequest::Delete { .. } => 0,
-            WriteRequest::Run { run, .. } => run.source_bytes(),
+            WriteRequest::SyntheticBatch { batch, .. } => batch.source_bytes(),
         };
         self.pass(Work::Parse { bytes: requests.iter().map(bytes).sum() }).await;
         Parsed::default()
@@ -143,14 +143,14 @@ impl SyntheticStorage {
             if change.replaces {
                 index.remove(&op.id);
             }
-            if let OpKind::Run(run) = &op.kind {
-                if op.seq_no.is_multiple_of(3) && self.env.is_planted(planted::RUN_NOT_INDEXED) {
+            if let OpKind::SyntheticBatch(batch) = &op.kind {
+                if op.seq_no.is_multiple_of(3) && self.env.is_planted(planted::BATCH_NOT_INDEXED) {
                     continue;
                 }
-                index.add_run(&Bulk {
-                    documents: run.documents(),
-                    source_bytes: run.source_bytes(),
-                    hash: run.hash(&op.id),
+                index.add_batch(&Bulk {
+                    documents: batch.documents(),
+                    source_bytes: batch.source_bytes(),
+                    hash: batch.hash(&op.id),
                 });
             }
             if let OpKind::Index { source, .. } = &op.kind {
@@ -213,7 +213,7 @@ impl SyntheticStorage {
         Ok((ShardHits { total, more, ..ShardHits::default() }, SearchView(None)))
     }
 
-    /// There are no hits, so that nothing is ever fetched.
+    /// Never called with hits: a search of the virtual world has none.
     pub(crate) async fn fetch(
         &self,
         _view: &SearchView,
@@ -235,7 +235,7 @@ impl SyntheticStorage {
         }
     }
 
-    /// Real merges go on beside the writes; here they hold them up, with the same work on disk and core.
+    /// Real merges run beside the writes; here they delay the writes, with the same work on disk and core.
     async fn merge(&self, segments: usize) {
         let (read, written) = self.index.borrow_mut().merge(segments, self.name());
         self.pass(Work::DiskRead { bytes: read }).await;

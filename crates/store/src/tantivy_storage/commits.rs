@@ -14,9 +14,10 @@ use tantivy::schema::Schema;
 
 use query::Mapping;
 
-use super::{files, schema};
+use super::{files, log, schema};
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
 use crate::error::io;
+use crate::sealed::{seal, unseal};
 use crate::{Error, Result};
 
 /// Stands where a file's hash is not known yet. A file that really has this hash is hashed once more.
@@ -54,11 +55,10 @@ pub(super) fn newest(copy: &Path) -> Result<Option<StoredCommit>> {
 
 fn read(path: &Path) -> Result<StoredCommit> {
     let bytes = fs::read(path).map_err(io("read", path))?;
-    let damaged = |error: serde_json::Error| Error::CommitDamaged {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    };
-    let value: Value = serde_json::from_slice(&bytes).map_err(damaged)?;
+    let refused = |reason: String| Error::CommitDamaged { path: path.to_owned(), reason };
+    let damaged = |error: serde_json::Error| refused(error.to_string());
+    let text = std::str::from_utf8(&bytes).map_err(|error| refused(error.to_string()))?;
+    let value: Value = serde_json::from_str(unseal(text).map_err(refused)?).map_err(damaged)?;
     let found = value["format"].as_u64().unwrap_or(0) as u32;
     if found > FORMAT {
         return Err(Error::Newer { path: path.to_owned(), found, known: FORMAT });
@@ -88,22 +88,21 @@ pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Resu
         file.xxh3 = files::hash_file(&dir(copy, 1).join(&file.name))?;
         commit.files.push(file);
     }
-    // What lies here of an earlier copy is not this one's history.
+    // The log of an earlier copy in this directory is of another history.
     let log_generation =
         files::numbered(copy, "oplog-", ".log")?.last().map_or(1, |newest| newest + 1);
-    publish(
-        copy,
-        &StoredCommit {
-            format: FORMAT,
-            commit,
-            log_generation,
-            complete_from: 0,
-            global_checkpoint: None,
-        },
-    )
+    let stored = StoredCommit {
+        format: FORMAT,
+        commit,
+        log_generation,
+        complete_from: 0,
+        global_checkpoint: None,
+    };
+    log::begin(copy, &stored)?;
+    publish(copy, &stored)
 }
 
-/// First step of an open: takes the lock, reads the newest commit, sweeps what no commit owns.
+/// First step of an open: takes the lock, reads the newest commit, removes files that belong to no commit.
 pub(super) fn prepare(copy: &Path) -> Result<(File, StoredCommit)> {
     if newest(copy)?.is_none() {
         return Err(Error::NoCommit { dir: copy.to_owned() });
@@ -235,7 +234,7 @@ pub(super) fn list(copy: &Path, generation: u64, before: &Commit) -> Result<Vec<
 pub(super) fn publish(copy: &Path, stored: &StoredCommit) -> Result<()> {
     let generation = stored.commit.generation;
     files::sync_dir(&dir(copy, generation))?;
-    let bytes = serde_json::to_vec_pretty(stored).expect("a commit is plain data");
-    files::write_atomically(&json(copy, generation), &bytes)?;
+    let text = serde_json::to_string_pretty(stored).expect("a commit is plain data");
+    files::write_atomically(&json(copy, generation), seal(&text).as_bytes())?;
     sweep(copy, generation)
 }

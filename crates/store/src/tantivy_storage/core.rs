@@ -1,4 +1,4 @@
-//! What the work on other threads shares: the index library's handles, the log, and whether all is sound.
+//! What the work on other threads shares: the index library's handles, the log, and whether the copy has failed.
 
 use std::fs::File;
 use std::ops::RangeInclusive;
@@ -13,11 +13,12 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyEr
 use query::Mapping;
 
 use super::commits;
-use super::log::{Log, Piece};
+use super::log::{Expected, Log, OpenedLog, Piece};
 use super::queue::{Queue, Queued};
 use super::schema::{self, Fields};
 use crate::commit::{Commit, StoredCommit};
 use crate::contents::{Counts, Found};
+use crate::error::FirstFailure;
 use crate::tantivy_storage::analyzer::{STANDARD, StandardAnalyzer};
 use crate::tantivy_storage::search::Findings;
 use crate::{Error, Operation, Result};
@@ -46,7 +47,7 @@ pub(super) struct Core {
     counts: Mutex<Counts>,
     pub(super) findings: Findings,
     /// Why nothing more is accepted.
-    failure: OnceLock<String>,
+    failure: OnceLock<FirstFailure>,
     _lock: File,
 }
 
@@ -58,7 +59,7 @@ pub(super) enum Merge {
     Busy,
 }
 
-/// A lock whose holder panicked guards nothing that the failure mark does not guard, too.
+/// A poisoned lock is taken all the same: the mark of a failed copy protects what the lock does.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -137,12 +138,13 @@ impl Core {
     pub(super) fn open(
         dir: PathBuf,
         lock: File,
-        stored: StoredCommit,
+        mut stored: StoredCommit,
         mapping: &Mapping,
     ) -> Result<(Self, Found)> {
         let work_dir = commits::rebuild(&dir, &stored)?;
         let handles = Handles::open(&dir, &work_dir, mapping)?;
-        let (log, torn_bytes) = Log::open(&dir, stored.log_generation)?;
+        let OpenedLog { log, torn_bytes, begins_at } = Log::open(&dir, Expected::by(&stored))?;
+        stored.complete_from = stored.complete_from.max(begins_at.unwrap_or(0));
         let core = Core {
             dir,
             handles: RwLock::new(Arc::new(handles)),
@@ -160,15 +162,13 @@ impl Core {
     pub(super) fn still_sound(&self) -> Result<()> {
         match self.failure.get() {
             None => Ok(()),
-            Some(reason) => Err(Error::Failed { dir: self.dir.clone(), reason: reason.clone() }),
+            Some(first) => Err(first.error(&self.dir)),
         }
     }
 
     /// Marks the copy as failed: log and index may differ from here on.
     pub(super) fn fail(&self, error: Error) -> Error {
-        // The first reason stays.
-        let _ = self.failure.set(error.to_string());
-        error
+        self.failure.get_or_init(|| FirstFailure::from(&error)).error(&self.dir)
     }
 
     /// An error of the index library, which ends its writer; the copy cannot go on.
@@ -184,12 +184,12 @@ impl Core {
         self.handles().searcher()
     }
 
-    /// Takes over another mapping: what is indexed from now on has its fields. Segments from before stay as they
-    /// are; to whoever reads them, no document of theirs has the new fields. Nothing may be written, merged or committed
-    /// meanwhile.
+    /// Takes over another mapping: documents that are indexed from now on have its fields. Older segments stay as they
+    /// are,
+    /// and none of their documents has the new fields. Nothing may be written, merged or committed meanwhile.
     pub(super) fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
         let old = self.handles();
-        // What was read for the old schema goes into a segment of its own.
+        // Documents that were parsed for the old schema go into a segment of their own.
         self.refresh()?;
         let writer = lock(&old.writer).take();
         if let Some(writer) = writer {
@@ -216,9 +216,10 @@ impl Core {
 
     /// After a failed sync nobody knows what is durable, so the copy fails.
     pub(super) fn sync(&self) -> Result<()> {
-        let (file, path) = lock(&self.log).current();
+        let (file, path, position) = lock(&self.log).current();
         let synced = file.sync_data();
-        synced.map_err(|error| self.fail(crate::error::io("sync", &path)(error)))
+        synced.map_err(|error| self.fail(crate::error::io("sync", &path)(error)))?;
+        lock(&self.log).note_synced(position).map_err(|error| self.fail(error))
     }
 
     pub(super) fn log_pieces(&self, seq_nos: &RangeInclusive<u64>) -> Vec<Piece> {

@@ -1,5 +1,5 @@
-//! Documents that hits showed lately, unpacked: many searches of a moment show the same ones, and to unpack ten long documents
-//! costs more than to find them. A segment never changes, so what was read of it stays right.
+//! Documents that hits showed lately, unpacked: many searches of a moment show the same ones, and unpacking ten long
+//! documents costs more than finding them. Segments never change, so that a cached document stays valid.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ use tantivy::{DocId, Searcher};
 
 use query::FetchedHit;
 
-/// Bytes of documents that a copy keeps; beyond, those go that were shown the longest ago.
+/// Bytes of documents that a copy keeps; beyond, the least recently shown are dropped.
 const MAX_BYTES: usize = 2 << 20;
 /// A document with more would push too many others out.
 const MAX_DOCUMENT_BYTES: usize = MAX_BYTES / 8;
@@ -17,16 +17,16 @@ const MAX_DOCUMENT_BYTES: usize = MAX_BYTES / 8;
 const ENTRY_BYTES: usize = 160;
 
 /// The cache of a copy.
-pub(super) struct DocumentCache(Mutex<Kept>);
+pub(super) struct DocumentCache(Mutex<CachedDocuments>);
 
-struct Kept {
+struct CachedDocuments {
     documents: LruCache<(SegmentId, DocId), FetchedHit>,
     bytes: usize,
 }
 
 impl Default for DocumentCache {
     fn default() -> Self {
-        DocumentCache(Mutex::new(Kept { documents: LruCache::unbounded(), bytes: 0 }))
+        DocumentCache(Mutex::new(CachedDocuments { documents: LruCache::unbounded(), bytes: 0 }))
     }
 }
 
@@ -47,9 +47,9 @@ impl DocumentCache {
         hits: &[(u32, u32)],
         wants_source: bool,
     ) -> Vec<Option<FetchedHit>> {
-        let mut kept = self.lock();
+        let mut cached = self.lock();
         let found = hits.iter().map(|hit| {
-            let mut document = kept.documents.get(&key(searcher, *hit)?)?.clone();
+            let mut document = cached.documents.get(&key(searcher, *hit)?)?.clone();
             document.source = document.source.filter(|_| wants_source);
             Some(document)
         });
@@ -58,25 +58,25 @@ impl DocumentCache {
 
     /// Keeps documents of hits, which were read with their sources.
     pub(super) fn keep(&self, searcher: &Searcher, hits: &[(u32, u32)], documents: &[FetchedHit]) {
-        let mut kept = self.lock();
+        let mut cached = self.lock();
         for (hit, document) in hits.iter().zip(documents) {
             let Some(key) = key(searcher, *hit) else { continue };
             let bytes = bytes_of(document);
             if bytes > MAX_DOCUMENT_BYTES {
                 continue;
             }
-            kept.bytes += bytes;
-            let before = kept.documents.put(key, document.clone());
-            kept.bytes -= before.as_ref().map_or(0, bytes_of);
+            cached.bytes += bytes;
+            let before = cached.documents.put(key, document.clone());
+            cached.bytes -= before.as_ref().map_or(0, bytes_of);
         }
-        while kept.bytes > MAX_BYTES
-            && let Some((_, oldest)) = kept.documents.pop_lru()
+        while cached.bytes > MAX_BYTES
+            && let Some((_, oldest)) = cached.documents.pop_lru()
         {
-            kept.bytes -= bytes_of(&oldest);
+            cached.bytes -= bytes_of(&oldest);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, CachedDocuments> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -111,11 +111,11 @@ mod tests {
             // Twice the same counts once.
             cache.keep(&searcher, &[(0, n)], &[document(n, large)]);
         }
-        let kept = cache.get(&searcher, &(0..100).map(|n| (0, n)).collect::<Vec<_>>(), true);
-        let count = kept.iter().flatten().count();
+        let cached = cache.get(&searcher, &(0..100).map(|n| (0, n)).collect::<Vec<_>>(), true);
+        let count = cached.iter().flatten().count();
         assert!((15..=MAX_BYTES / large).contains(&count), "{count}");
-        assert_eq!(kept[99], Some(document(99, large)));
-        assert!(kept[50].is_none());
+        assert_eq!(cached[99], Some(document(99, large)));
+        assert!(cached[50].is_none());
         let bare = cache.get(&searcher, &[(0, 99), (7, 0)], false);
         assert_eq!(bare[0].as_ref().map(|found| &found.source), Some(&None));
         assert!(bare[1].is_none(), "of a segment that the view does not have");

@@ -29,7 +29,7 @@ const FIXED_BYTES: usize = 96;
 #[derive(Default)]
 struct Group {
     ops: Vec<UserOperation<Queued>>,
-    /// Of the sources, and what every document has.
+    /// Bytes of the sources, and of the fields that every document has.
     bytes: usize,
 }
 
@@ -53,10 +53,10 @@ impl Group {
 }
 
 impl Handles {
-    fn read(&self, source: &[u8]) -> std::result::Result<TantivyDocument, String> {
+    fn read(&self, source: &[u8], is_new: bool) -> std::result::Result<TantivyDocument, String> {
         let document = TantivyDocument::with_capacity(source.len() * 2 + FIXED_BYTES);
         let mut sink = DocumentSink { fields: &self.fields, document };
-        self.documents.read(source, &mut sink)?;
+        self.documents.read(source, is_new, &mut sink)?;
         Ok(sink.document)
     }
 }
@@ -67,7 +67,7 @@ impl Core {
         let mut parsed = Parsed::default();
         let handles = self.handles();
         for (at, source) in sources.iter().enumerate() {
-            let document = match source.as_ref().map(|source| handles.read(source)) {
+            let document = match source.as_ref().map(|source| handles.read(source, true)) {
                 None => None,
                 Some(Ok(document)) => Some(document),
                 Some(Err(reason)) => {
@@ -88,7 +88,7 @@ impl Core {
         for change in changes {
             let op = &ops[change.at];
             if let OpKind::Index { source, .. } = &op.kind {
-                let document = handles.read(source);
+                let document = handles.read(source, false);
                 let document =
                     document.map_err(|reason| Error::Document { id: op.id.to_string(), reason })?;
                 parsed.documents[change.at] = Some(document);

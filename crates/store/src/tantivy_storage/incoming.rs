@@ -1,8 +1,9 @@
 //! Receiving real files into `incoming/`.
 //!
-//! A journal there says for each file how far it is and what the hash of that much is. It is never trusted:
-//! whoever goes on reads that much again and compares. So nothing has to be synced before the end; files are
-//! synced piece by piece as they come all the same, so that installing need not wait for the disk.
+//! A journal there has the progress of each file: how many bytes from its start are there, and their hash. It is never
+//! trusted: a later reception reads those bytes again and compares. So nothing has to be synced before the end; files
+//! are
+//! synced piece by piece all the same, so that installing need not wait for the disk.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use tokio::sync::{Mutex, Notify};
 use world::{Env, Work};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{commits, files};
+use super::{commits, files, log};
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
 use crate::error::io;
 use crate::frame::{self, Frame};
@@ -70,8 +71,9 @@ pub(crate) struct FileIncoming {
     dir: PathBuf,
     metas: Vec<FileMeta>,
     files: Vec<RefCell<Receiving>>,
-    /// Whose turn it is to write into each file. The kernel lets one in at a time, and the others wait for it burning a
-    /// core that the transfer needs.
+    /// Held while a chunk is written into a file. The kernel lets one writer in at a time, and the others would spin on
+    /// a core
+    /// that the transfer needs.
     turns: Vec<Mutex<()>>,
     /// A file's hash or its sync went on.
     hashed: Notify,
@@ -83,7 +85,7 @@ pub(crate) struct FileIncoming {
 impl FileIncoming {
     pub(crate) async fn begin(env: &Env, copy: &Path, commit: &Commit) -> Result<Self> {
         let dir = copy.join(INCOMING);
-        // An earlier reception that was given up may still sync what came; it lets go when that is done.
+        // An earlier reception that was given up may still be syncing; it releases the lock when that is done.
         let (lock, older, notes) = patiently(env, async || {
             let (copy, dir, commit) = (copy.to_owned(), dir.clone(), commit.clone());
             let prepare = move || prepare(&copy, &dir, &commit);
@@ -136,7 +138,7 @@ impl FileIncoming {
             let file = self.metas[file].name.clone();
             return Err(Error::Incomplete { file, have: 0, len: chunk.len() });
         };
-        // What is hashed must not be written again: it would no longer be what was hashed.
+        // Bytes that are in the hash must not be written again: they could differ.
         let known = {
             let state = self.files[file].borrow();
             let end = if state.finished { u64::MAX } else { state.hashed };
@@ -234,7 +236,7 @@ impl FileIncoming {
             return Err(Error::ReceivedDamaged { file, expected, found });
         }
         if let Err(error) = self.make_durable(file).await {
-            // What is read back may never have reached the disk.
+            // The bytes that would be read back may never have reached the disk.
             self.forget(file).await?;
             return Err(error);
         }
@@ -284,7 +286,7 @@ impl FileIncoming {
         Ok(())
     }
 
-    /// Whether enough came of a file since its last sync.
+    /// Whether enough of a file has arrived since its last sync.
     pub(crate) fn is_sync_due(&self, file: usize) -> bool {
         let state = self.files[file].borrow();
         !state.syncing && state.handle.is_some() && state.hashed - state.synced >= SYNC_BYTES
@@ -430,7 +432,7 @@ fn begin_journal(path: &Path, notes: &[Note]) -> Result<(File, u64)> {
     for note in notes.iter().filter(|note| note.prefix > 0) {
         put_note(&mut buffer, note);
     }
-    // Never trusted, so it need not be durable before the first chunk is asked for.
+    // The journal is never trusted, so it need not be durable.
     let fresh = path.with_extension("new");
     fs::write(&fresh, &buffer).map_err(io("write", &fresh))?;
     fs::rename(&fresh, path).map_err(io("replace", path))?;
@@ -502,5 +504,7 @@ fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
         global_checkpoint: None,
     };
     commits::publish(copy, &stored)?;
+    // Only now: until here the log of the copy before counts.
+    log::begin(copy, &stored)?;
     files::remove_dir(dir)
 }

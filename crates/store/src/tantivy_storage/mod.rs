@@ -11,7 +11,8 @@
 //! | `analyzer.rs` | words of texts |
 //! | `stored.rs` | a document's id and source |
 //! | `commits.rs` | commits on disk: made, checked, read |
-//! | `log.rs` | the operation log |
+//! | `log.rs`, `log_header.rs` | the operation log; how its files begin |
+//! | `log_checkpoint.rs` | how far it was synced |
 //! | `pin.rs` | commits held for recoveries |
 //! | `request_cache.rs` | cached answers to searches |
 //! | `document_cache.rs` | documents that hits showed lately |
@@ -28,12 +29,15 @@ mod document_cache;
 mod documents;
 mod incoming;
 mod log;
+mod log_checkpoint;
+mod log_header;
 mod lookup;
 mod pin;
 mod queue;
 mod request_cache;
 mod schema;
 mod search;
+pub use self::search::Aggregated;
 mod stored;
 
 use std::ops::RangeInclusive;
@@ -181,14 +185,14 @@ impl TantivyStorage {
     pub(crate) async fn parse(&self, requests: &[WriteRequest]) -> Parsed {
         let source = |request: &WriteRequest| match request {
             WriteRequest::Index { source, .. } => Some(source.clone()),
-            WriteRequest::Delete { .. } | WriteRequest::Run { .. } => None,
+            WriteRequest::Delete { .. } | WriteRequest::SyntheticBatch { .. } => None,
         };
         let sources: Vec<_> = requests.iter().map(source).collect();
         let bytes = sources.iter().flatten().map(|source| source.len() as u64).sum();
         let core = self.core.clone();
         let mut parsed = self.env.work(Work::Parse { bytes }, move || core.parse(&sources)).await;
         for (number, request) in requests.iter().enumerate() {
-            if let WriteRequest::Run { .. } = request {
+            if let WriteRequest::SyntheticBatch { .. } = request {
                 parsed.rejected.insert(number, RUNS_ARE_VIRTUAL.to_owned());
             }
         }

@@ -1,7 +1,8 @@
 //! What waits to be indexed, bounded by its bytes.
 //!
-//! The index library bounds its queue by the number of groups of documents alone: ten thousand long ones are gigabytes. So a
-//! group takes room here before it goes there, and gives it back when the library has read the first of them.
+//! The index library bounds its queue only by the number of groups of documents: ten thousand groups of long ones are
+//! gigabytes. So a group takes room here before it is queued, and gives it back when the library reads its first
+//! document.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

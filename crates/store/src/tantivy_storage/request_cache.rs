@@ -15,13 +15,13 @@ const MAX_BYTES: usize = 4 << 20;
 /// The cache of a copy.
 #[derive(Default)]
 pub(super) struct RequestCache {
-    kept: RefCell<Kept>,
+    cached: RefCell<CachedAnswers>,
     hits: Cell<u64>,
     misses: Cell<u64>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct CachedAnswers {
     /// What all answers are of: the view, and the mapping by which it was read.
     view: Option<(SearcherGeneration, Weak<Handles>)>,
     /// With the bytes that each counts for.
@@ -49,9 +49,9 @@ impl RequestCache {
         searcher: &Searcher,
         key: &[u8],
     ) -> Option<ShardHits> {
-        let kept = self.kept.borrow();
-        let found = match kept.is_of(handles, searcher) {
-            true => kept.answers.get(key).map(|(hits, _)| hits.clone()),
+        let cached = self.cached.borrow();
+        let found = match cached.is_of(handles, searcher) {
+            true => cached.answers.get(key).map(|(hits, _)| hits.clone()),
             false => None,
         };
         let counter = if found.is_some() { &self.hits } else { &self.misses };
@@ -70,22 +70,22 @@ impl RequestCache {
         // An answer takes about as many bytes here as in the message that carries it.
         let Ok(answer) = postcard::to_stdvec(hits) else { return };
         let bytes = key.len() + answer.len();
-        let mut kept = self.kept.borrow_mut();
-        if !kept.is_of(handles, searcher) {
+        let mut cached = self.cached.borrow_mut();
+        if !cached.is_of(handles, searcher) {
             let view = Some((searcher.generation().clone(), Arc::downgrade(handles)));
-            *kept = Kept { view, ..Kept::default() };
+            *cached = CachedAnswers { view, ..CachedAnswers::default() };
         }
-        if bytes > MAX_BYTES || kept.answers.contains_key(&key) {
+        if bytes > MAX_BYTES || cached.answers.contains_key(&key) {
             return;
         }
-        kept.bytes += bytes;
-        kept.oldest.push_back(key.clone());
-        kept.answers.insert(key, (hits.clone(), bytes));
-        while kept.bytes > MAX_BYTES
-            && let Some(oldest) = kept.oldest.pop_front()
+        cached.bytes += bytes;
+        cached.oldest.push_back(key.clone());
+        cached.answers.insert(key, (hits.clone(), bytes));
+        while cached.bytes > MAX_BYTES
+            && let Some(oldest) = cached.oldest.pop_front()
         {
-            let freed = kept.answers.remove(&oldest).map_or(0, |(_, bytes)| bytes);
-            kept.bytes -= freed;
+            let freed = cached.answers.remove(&oldest).map_or(0, |(_, bytes)| bytes);
+            cached.bytes -= freed;
         }
     }
 
@@ -95,7 +95,7 @@ impl RequestCache {
     }
 }
 
-impl Kept {
+impl CachedAnswers {
     fn is_of(&self, handles: &Arc<Handles>, searcher: &Searcher) -> bool {
         self.view.as_ref().is_some_and(|(generation, by)| {
             generation == searcher.generation() && std::ptr::eq(by.as_ptr(), Arc::as_ptr(handles))

@@ -240,7 +240,7 @@ mod tests {
         let source = br#"{"b":true,"d":"2000-03-01","f":1.5,"i":"10.0.0.1","k":"a b","l":-7,
             "o":{"p":[[-0.14,51.52],[2,1]]},"t":"One two","hidden":3,"other":4}"#;
         let mut sink = DocumentSink { fields: &fields, document: TantivyDocument::new() };
-        Reader::new(&mapping).read(source, &mut sink).unwrap();
+        Reader::new(&mapping).read(source, true, &mut sink).unwrap();
         let index = Index::create_in_ram(schema.clone());
         index.tokenizers().register(STANDARD, StandardAnalyzer::default());
         let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();

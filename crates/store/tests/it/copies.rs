@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::common::*;
 use bytes::Bytes;
 use store::{
-    Error, OpKind, Operation, Options, Outcome, Rejection, Shard, WriteRequest, committed, destroy,
+    Error, OpKind, Operation, Options, Rejection, Shard, WriteOutcome, WriteRequest, committed,
+    destroy,
 };
 use world::Env;
 
@@ -39,16 +40,16 @@ async fn primary(env: Env, dir: PathBuf) {
         .unwrap();
     let conflict = Rejection::VersionConflict { id: Arc::from("a"), version: 1 };
     assert_eq!(results[1], Err(conflict));
-    let accepted: Vec<(u64, u64, Outcome)> =
+    let accepted: Vec<(u64, u64, WriteOutcome)> =
         results.iter().flatten().map(|(op, out)| (op.seq_no, op.version, *out)).collect();
     assert_eq!(
         accepted,
         [
-            (0, 1, Outcome::Created),
-            (1, 2, Outcome::Updated),
-            (2, 3, Outcome::Deleted),
-            (3, 1, Outcome::NotFound),
-            (4, 4, Outcome::Created),
+            (0, 1, WriteOutcome::Created),
+            (1, 2, WriteOutcome::Updated),
+            (2, 3, WriteOutcome::Deleted),
+            (3, 1, WriteOutcome::NotFound),
+            (4, 4, WriteOutcome::Created),
         ]
     );
     assert_eq!((shard.max_seq_no(), shard.local_checkpoint()), (Some(4), Some(4)));
@@ -61,7 +62,7 @@ async fn primary(env: Env, dir: PathBuf) {
     assert_eq!((got.version, got.seq_no, got.source), (4, 4, Some(source(3))));
     assert_eq!(
         write(&shard, vec![put("a", 4), delete("a")]).await,
-        [Outcome::Updated, Outcome::Deleted]
+        [WriteOutcome::Updated, WriteOutcome::Deleted]
     );
     assert_eq!(shard.count().await.unwrap(), 0);
     assert_eq!(shard.stats().documents, 0);
@@ -156,8 +157,8 @@ async fn synced_survives(env: Env, dir: PathBuf) {
     let shard = open(&env, &dir).await.unwrap();
     assert_eq!(shard.opened().replayed_ops, 2);
     assert_eq!(shard.digest().await.unwrap(), digest);
-    let after: Vec<Outcome> = write(&shard, vec![put("b", 5), delete("c")]).await;
-    assert_eq!(after, [Outcome::Updated, Outcome::Deleted]);
+    let after: Vec<WriteOutcome> = write(&shard, vec![put("b", 5), delete("c")]).await;
+    assert_eq!(after, [WriteOutcome::Updated, WriteOutcome::Deleted]);
     assert_eq!(shard.get("b").await.unwrap().unwrap().version, 3);
 }
 
@@ -349,9 +350,17 @@ async fn update_of_an_append(env: Env, dir: PathBuf) {
     // One batch, before any refresh, and an update of an append within the batch.
     let outcomes =
         write(&shard, vec![put("a", 3), append("c", 4), delete("c"), put("new", 5)]).await;
-    assert_eq!(outcomes, [Outcome::Updated, Outcome::Created, Outcome::Deleted, Outcome::Created]);
+    assert_eq!(
+        outcomes,
+        [
+            WriteOutcome::Updated,
+            WriteOutcome::Created,
+            WriteOutcome::Deleted,
+            WriteOutcome::Created
+        ]
+    );
     write(&shard, vec![append("d", 6)]).await;
-    assert_eq!(write(&shard, vec![delete("d")]).await, [Outcome::Deleted]);
+    assert_eq!(write(&shard, vec![delete("d")]).await, [WriteOutcome::Deleted]);
     assert_eq!(shard.get("a").await.unwrap().unwrap().version, 2);
     assert_eq!(shard.get("b").await.unwrap().unwrap().source, Some(source(2)));
     assert_eq!(shard.count().await.unwrap(), 3);

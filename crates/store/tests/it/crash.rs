@@ -13,6 +13,7 @@ use crate::common::*;
 use store::{Error, OpKind, Segments, Shard};
 use world::{Env, real_world, virtual_world};
 
+/// A test runs itself again with these variables: that process writes, and is killed.
 const DIR: &str = "NARROWS_TEST_KILLED_DIR";
 const SEED: &str = "NARROWS_TEST_KILLED_SEED";
 const IDS: u64 = 300;
@@ -72,14 +73,11 @@ async fn check(shard: &Shard, known: &mut Known, what: &str) {
     assert_eq!(shard.digest().await.unwrap().documents, alive, "{what}");
 }
 
-/// The process that is killed. Not a test by itself.
-#[test]
-#[ignore = "run by a_kill_of_the_process_loses_nothing_acknowledged"]
-fn killed() {
-    let (Ok(dir), Ok(seed)) = (std::env::var(DIR), std::env::var(SEED)) else { return };
-    let seed: u64 = seed.parse().unwrap();
+/// What the process does that is killed.
+fn write_until_killed(dir: PathBuf) {
+    let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
     real_world::run(seed, |env| async move {
-        let shard = open(&env, Path::new(&dir)).await.unwrap();
+        let shard = open(&env, &dir).await.unwrap();
         let mut out = std::io::stdout().lock();
         let say = |id, seq_no, live| writeln!(out, "ack {id} {seq_no} {live}").unwrap();
         write_on(&env, &shard, seed, say).await;
@@ -88,6 +86,9 @@ fn killed() {
 
 #[test]
 fn a_kill_of_the_process_loses_nothing_acknowledged() {
+    if let Some(dir) = std::env::var_os(DIR) {
+        return write_until_killed(dir.into());
+    }
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("copy");
     real_world::run(1, |env| {
@@ -97,7 +98,11 @@ fn a_kill_of_the_process_loses_nothing_acknowledged() {
     let mut known = Known::new();
     for seed in 0..8u64 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "crash::killed", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "crash::a_kill_of_the_process_loses_nothing_acknowledged",
+                "--nocapture",
+            ])
             .env(DIR, &dir)
             .env(SEED, seed.to_string())
             .stdout(Stdio::piped())
@@ -188,7 +193,7 @@ fn a_log_cut_behind_the_synced_part_keeps_that_part() {
                 assert_eq!(opened.replayed_ops, kept + 1);
                 assert!(opened.torn_bytes > 0 || fill.is_none(), "{opened:?}");
                 let next = write(&shard, vec![put("id0", 7)]).await;
-                assert_eq!(next, [store::Outcome::Updated]);
+                assert_eq!(next, [store::WriteOutcome::Updated]);
                 assert_eq!(shard.max_seq_no(), Some(kept + 1));
                 drop(shard);
                 store::destroy(&env, &other).await.unwrap();
@@ -385,53 +390,4 @@ async fn recover_in(env: &Env, from: &Shard, dir: &Path) -> (Shard, store::Commi
     copy_files(&snapshot, &incoming, 1 << 20, 3).await.unwrap();
     let commit = snapshot.commit().clone();
     (incoming.install(&mapping(), store::Options::default()).await.unwrap(), commit)
-}
-
-/// Fills a small file system that the caller mounted; `NARROWS_TEST_FULL_DIR` says where.
-#[test]
-#[ignore = "needs a small file system of its own: mount -t tmpfs -o size=24m tmpfs DIR"]
-fn a_full_disk_is_an_error_and_what_was_acknowledged_stays() {
-    let Ok(dir) = std::env::var("NARROWS_TEST_FULL_DIR") else { return };
-    let dir = PathBuf::from(dir).join("copy");
-    real_world::run(1, |env| async move {
-        let shard = create(&env, &dir).await;
-        let mut numbers = Numbers(1);
-        let mut acknowledged = 0;
-        let error = 'full: loop {
-            for n in 0..10u64 {
-                let source = format!("{{\"body\":\"{}\"}}", numbers.noise(20_000));
-                let id = format!("id{}", acknowledged + n);
-                let op = store::WriteRequest::Index {
-                    id: id.into(),
-                    source: source.into(),
-                    auto_id: true,
-                    create: false,
-                };
-                if let Err(error) = shard.index(vec![op]).await {
-                    break 'full error;
-                }
-                if let Err(error) = shard.sync().await {
-                    break 'full error;
-                }
-                acknowledged += 1;
-            }
-            if let Err(error) = shard.flush().await {
-                break error;
-            }
-        };
-        println!("after {acknowledged}: {error}");
-        assert!(error.to_string().contains("copy"), "{error}");
-        println!(
-            "again: {:?}",
-            shard.index(vec![append("x", 1)]).await.err().map(|e| e.to_string())
-        );
-        drop(shard);
-        match open(&env, &dir).await {
-            Ok(shard) => {
-                println!("{:?} {:?}", shard.opened(), shard.stats());
-                assert!(shard.max_seq_no().is_some_and(|max| max + 1 >= acknowledged));
-            }
-            Err(error) => println!("open on the full disk: {error}"),
-        }
-    });
 }

@@ -3,8 +3,9 @@
 mod common;
 mod copies;
 mod crash;
+mod damage;
 mod mapping;
 mod record_log;
 mod recovery;
-mod runs;
 mod search;
+mod synthetic_batches;

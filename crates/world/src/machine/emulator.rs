@@ -6,13 +6,14 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::sync::Notify;
 
 use super::host::{Host, spawn};
@@ -42,6 +43,27 @@ struct Shared {
     back: Lane,
     faults: LinkFaults,
     tasks: RefCell<Vec<Task<()>>>,
+    /// Connections that it carries, and the most that it may.
+    connections: Cell<usize>,
+    connections_max: Cell<usize>,
+    closed: Notify,
+}
+
+/// A connection that counts against the bound.
+struct Carried(Rc<Shared>);
+
+impl Carried {
+    fn begin(shared: &Rc<Shared>) -> Carried {
+        shared.connections.set(shared.connections.get() + 1);
+        Carried(shared.clone())
+    }
+}
+
+impl Drop for Carried {
+    fn drop(&mut self) {
+        self.0.connections.set(self.0.connections.get() - 1);
+        self.0.closed.notify_waiters();
+    }
 }
 
 impl Shared {
@@ -81,6 +103,9 @@ impl Emulator {
             back: Lane::default(),
             faults: LinkFaults::default(),
             tasks: RefCell::default(),
+            connections: Cell::new(0),
+            connections_max: Cell::new(usize::MAX),
+            closed: Notify::new(),
         };
         Emulator { shared: Rc::new(shared) }
     }
@@ -99,31 +124,70 @@ impl Emulator {
         LinkStats { bytes: lane.bytes.get(), busy }
     }
 
+    pub(crate) fn connections(&self) -> usize {
+        self.shared.connections.get()
+    }
+
+    pub(crate) fn bound_connections(&self, max: usize) {
+        self.shared.connections_max.set(max);
+    }
+
     pub(crate) async fn route(&self, listen: &str, to: &str) -> io::Result<String> {
         self.shared.config.borrow().check_real()?;
         let listener =
             TcpListener::bind(listen).await.map_err(|e| tried("listen on", listen, &e))?;
-        let address = listener.local_addr()?.to_string();
+        let address = listener.local_addr()?;
+        // What cannot be resolved now may be there later: then it leads nowhere, and each connection ends at once.
+        for found in lookup_host(to).await.into_iter().flatten() {
+            if leads_to(found, address) {
+                let text = format!(
+                    "lead to {to}: that is where it listens itself ({address}), so each connection would open another"
+                );
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
+        }
         let (shared, to) = (self.shared.clone(), to.to_owned());
         let task = Task::start(accept(shared, listener, to), spawn);
         self.shared.keep(task);
-        Ok(address)
+        Ok(address.to_string())
     }
+}
+
+/// Whether a connection to `to` arrives where `listens` is listened on.
+fn leads_to(to: SocketAddr, listens: SocketAddr) -> bool {
+    let (ip, own) = (to.ip().to_canonical(), listens.ip().to_canonical());
+    // The system connects to itself where it is told to connect to no address in particular.
+    let ip = match ip {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    let is_local = || UdpSocket::bind((ip, 0)).is_ok();
+    to.port() == listens.port() && (ip == own || (own.is_unspecified() && is_local()))
 }
 
 async fn accept(shared: Rc<Shared>, listener: TcpListener, to: String) {
     loop {
+        if shared.connections.get() >= shared.connections_max.get() {
+            // Others wait in the system's queue of the listener.
+            shared.closed.notified().await;
+            continue;
+        }
         let Ok((near, _)) = listener.accept().await else {
             // Out of file handles, most likely: try again when some may have closed.
             shared.host.sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let task = Task::start(carry(shared.clone(), near, to.clone()), spawn);
+        let (carried, to) = (Carried::begin(&shared), to.clone());
+        let carrying = async move {
+            carry(&carried.0, near, to).await;
+        };
+        let task = Task::start(carrying, spawn);
         shared.keep(task);
     }
 }
 
-async fn carry(shared: Rc<Shared>, near: TcpStream, to: String) {
+async fn carry(shared: &Rc<Shared>, near: TcpStream, to: String) {
     shared.faults.until_healed().await;
     // The handshake crosses the line and comes back before either side can send.
     let rtt = shared.config.borrow().rtt;
@@ -257,4 +321,27 @@ fn damaged(shared: &Shared, direction: Direction, piece: Bytes) -> Bytes {
     let middle = copy.len() / 2;
     copy[middle] ^= 0x40;
     Bytes::from(copy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_knows_itself_by_every_spelling() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        for (to, listens, same) in [
+            ("127.0.0.1:9", "127.0.0.1:9", true),
+            ("127.0.0.1:8", "127.0.0.1:9", false),
+            ("0.0.0.0:9", "127.0.0.1:9", true),
+            ("[::ffff:127.0.0.1]:9", "127.0.0.1:9", true),
+            ("127.0.0.2:9", "127.0.0.1:9", false),
+            ("127.0.0.2:9", "0.0.0.0:9", true),
+            ("127.0.0.1:9", "[::]:9", true),
+            ("[::]:9", "[::1]:9", true),
+            ("192.0.2.1:9", "0.0.0.0:9", false),
+        ] {
+            assert_eq!(leads_to(at(to), at(listens)), same, "{to} {listens}");
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Disk, gamma_factor};
+use record::random::gamma_factor;
+
+use super::Disk;
 use crate::work::{Codec, Work};
 
 /// What work costs a core.

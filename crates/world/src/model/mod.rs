@@ -5,7 +5,6 @@ mod disk;
 mod host;
 mod link;
 mod parameter;
-mod spread;
 mod table;
 mod tcp;
 
@@ -14,7 +13,6 @@ pub(crate) use host::at_rate;
 pub use host::{CoreCosts, Host, PacketCosts};
 pub use link::{Direction, LinkConfig, LinkModel, LinkStats};
 pub use parameter::{ModelError, Parameter};
-pub use spread::{gamma_factor, split_mix};
 pub use table::parameters;
 pub use tcp::{CongestionControl, Tcp};
 

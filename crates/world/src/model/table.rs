@@ -32,7 +32,7 @@ impl Models {
 const RATES: (f64, f64) = (1e3, 1e12);
 /// Where bounds are a matter of names alone.
 const NAMES: (f64, f64) = (0.0, 0.0);
-const MEASURED: &str = "measured on the machine of docs/benchmarks.md";
+const MEASURED: &str = "measured on the machine of docs/benchmarks";
 const ASSUMED: &str = "assumed";
 
 macro_rules! row {
@@ -312,7 +312,7 @@ static TABLE: [Parameter; 44] = [
         "time",
         (0.0, 1.0),
         Time(host.costs.message),
-        "a system call and a task's wake-up on the machine of docs/benchmarks.md",
+        "a system call and a task's wake-up on the machine of docs/benchmarks",
         "Sending or receiving a message, whatever its size, on one core."
     ),
     row!(
@@ -328,7 +328,7 @@ static TABLE: [Parameter; 44] = [
         "bytes/s",
         RATES,
         MaybeRate(host.costs.send_bytes_per_s),
-        "a bare socket over loopback in docs/benchmarks.md",
+        "a bare socket over loopback in docs/benchmarks",
         "Sending a message's bytes: framing, copying, encryption; one connection's messages are on one core at a time."
     ),
     row!(
@@ -336,7 +336,7 @@ static TABLE: [Parameter; 44] = [
         "bytes/s",
         RATES,
         MaybeRate(host.costs.receive_bytes_per_s),
-        "a bare socket over loopback in docs/benchmarks.md",
+        "a bare socket over loopback in docs/benchmarks",
         "Receiving a message's bytes; one connection's messages are on one core at a time."
     ),
     row!(
@@ -344,7 +344,7 @@ static TABLE: [Parameter; 44] = [
         "time",
         (0.0, 1.0),
         Time(host.costs.packets.read),
-        "this engine's bucket server on the machine of docs/benchmarks.md, rounded",
+        "this engine's bucket server on the machine of docs/benchmarks, rounded",
         "A thread that takes a stream of packets in: reading the connection once, however much has come."
     ),
     row!(
@@ -352,7 +352,7 @@ static TABLE: [Parameter; 44] = [
         "time",
         (0.0, 1.0),
         Time(host.costs.packets.receive),
-        "this engine's bucket server on the machine of docs/benchmarks.md, rounded",
+        "this engine's bucket server on the machine of docs/benchmarks, rounded",
         "A thread that takes a stream of packets in, for each packet."
     ),
     row!(
@@ -360,7 +360,7 @@ static TABLE: [Parameter; 44] = [
         "time",
         (0.0, 1.0),
         Time(host.costs.packets.apply),
-        "this engine's bucket server on the machine of docs/benchmarks.md, rounded",
+        "this engine's bucket server on the machine of docs/benchmarks, rounded",
         "Taking a version of a document into its bucket, on the thread that received it."
     ),
     row!(
@@ -368,7 +368,7 @@ static TABLE: [Parameter; 44] = [
         "time",
         (0.0, 1.0),
         Time(host.costs.packets.send),
-        "this engine's bucket server on the machine of docs/benchmarks.md, rounded",
+        "this engine's bucket server on the machine of docs/benchmarks, rounded",
         "A thread that sends a stream of packets, for each packet."
     ),
     row!(
@@ -376,7 +376,7 @@ static TABLE: [Parameter; 44] = [
         "time",
         (0.0, 1.0),
         Time(host.costs.packets.relay),
-        "this engine's bucket server on the machine of docs/benchmarks.md, rounded",
+        "this engine's bucket server on the machine of docs/benchmarks, rounded",
         "A thread that decodes packets of a stream and passes each on by itself, for each packet."
     ),
     row!(

@@ -126,7 +126,8 @@ impl Host {
             let model = state.model.borrow();
             let mean = model.costs.of(work).unwrap_or_default();
             let mut random = state.random.borrow_mut();
-            let factor = model::gamma_factor(model.costs.search_spread, || random.next_u64());
+            let factor =
+                record::random::gamma_factor(model.costs.search_spread, || random.next_u64());
             let service = stretched(mean, factor);
             let others = state.cores.borrow().occupied(now) as f64;
             let stretch = model.stretch(f64::from(state.searches.get()) + others);

@@ -140,6 +140,21 @@ mod tests {
         }
     }
 
+    /// Answers of a cluster, changed at random.
+    #[test]
+    fn answers() {
+        let samples: Vec<Vec<u8>> =
+            samples().iter().map(|value| value.to_string().into_bytes()).collect();
+        let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+        let budget = testbed::fuzz::Budget { allocations: 50_000, ..Default::default() };
+        testbed::fuzz::search("live answers", &samples, 5_000, budget, |bytes| {
+            match serde_json::from_slice(bytes) {
+                Ok(value) => every_parser(&value),
+                Err(_) => drop(hot_threads(&String::from_utf8_lossy(bytes))),
+            }
+        });
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -1,10 +1,10 @@
 //! Short runs in virtual time with faults at random: servers killed, links cut, managers that give up, failovers to
 //! replicas that are behind, while clients write, replicas follow and vbuckets move. At the end nothing is lost or reordered, and both servers hold the same.
 //!
-//! A seed says everything. One that fails is printed with the command that runs it again:
+//! A seed says everything. One that fails is printed with the command that runs it again, as the first of a few:
 //!
 //! ```text
-//! NARROWS_FAULT_FIRST=17 NARROWS_FAULT_SEEDS=1 cargo test --release -p dcp --test it faults::nothing_is_lost -- --nocapture
+//! NARROWS_NIGHT=1@17 cargo test --release -p dcp --test it faults::nothing_is_lost -- --nocapture
 //! ```
 
 mod clients;
@@ -14,14 +14,10 @@ mod run;
 
 use run::{Summary, run};
 
-/// Runs in an ordinary test; `NARROWS_FAULT_SEEDS` says another number.
+/// Runs in an ordinary test.
 const RUNS: u64 = 8;
 /// Each planted bug is found within so many seeds.
 const FOUND_WITHIN: u64 = 200;
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
 
 /// One run; panics within it are its failure.
 fn quietly(seed: u64, planted: Option<&'static str>) -> Result<Summary, String> {
@@ -35,9 +31,10 @@ fn quietly(seed: u64, planted: Option<&'static str>) -> Result<Summary, String> 
 
 #[test]
 fn nothing_is_lost() {
-    let (first, runs) = (number("NARROWS_FAULT_FIRST", 0), number("NARROWS_FAULT_SEEDS", RUNS));
+    let seeds = testbed::night::seeds("faults of DCP servers", RUNS);
+    let runs = seeds.end - seeds.start;
     let (mut sum, mut failed) = (Summary::default(), Vec::new());
-    for seed in first..first + runs {
+    for seed in seeds {
         match quietly(seed, None) {
             Ok(one) => sum.add(&one),
             Err(why) => {
@@ -49,18 +46,14 @@ fn nothing_is_lost() {
     eprintln!("{runs} runs: {sum:?}");
     assert!(
         failed.is_empty(),
-        "seeds {failed:?} fail; run one again:\n  NARROWS_FAULT_FIRST={} NARROWS_FAULT_SEEDS=1 \
-         cargo test --release -p dcp --test it faults::nothing_is_lost -- --nocapture",
+        "seeds {failed:?} fail; run one again:\n  {}=1@{} cargo test --release -p dcp --test it \
+         faults::nothing_is_lost -- --nocapture",
+        testbed::night::NIGHT,
         failed[0]
     );
-    if runs >= RUNS {
-        assert!(
-            sum.acknowledged > 20 * runs && sum.persisted > runs,
-            "hardly anything was written"
-        );
-        assert!(sum.moved > 0 && sum.broken_moves > 0, "hardly anything moved");
-        assert!(sum.failovers > 0 && sum.rollbacks > 0, "nobody had to go back");
-    }
+    assert!(sum.acknowledged > 20 * runs && sum.persisted > runs, "hardly anything was written");
+    assert!(sum.moved > 0 && sum.broken_moves > 0, "hardly anything moved");
+    assert!(sum.failovers > 0 && sum.rollbacks > 0, "nobody had to go back");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use dcp::consumer::ConsumerKind;
 use dcp::rebalance::{Path, Rebalance};
 use dcp::server::{Server, ServerSettings};
 use dcp::wire::PacketListener;
-use world::model::split_mix;
+use record::random::split_mix;
 use world::{Env, Link, LinkConfig, Task};
 
 use super::clients::{replicate, write};

@@ -18,6 +18,14 @@ use world::Env;
 macro_rules! both_worlds {
     ($($name:ident),+ $(,)?) => {
         mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
+        virtual_world!($($name),+);
+    };
+}
+
+/// Test bodies in the virtual world.
+#[macro_export]
+macro_rules! virtual_world {
+    ($($name:ident),+ $(,)?) => {
         mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
     };
 }
@@ -74,6 +82,7 @@ impl Cluster {
             transport: env.host(node).any_address(),
             http: env.host(node).any_address(),
             credentials: None,
+            allowed_hosts: Vec::new(),
             data: root.join(node),
             settings: BTreeMap::new(),
             rotation_seed: None,
@@ -126,6 +135,16 @@ impl Cluster {
         } else {
             self.stop_node(number).await;
         }
+    }
+
+    /// Where a node's data is.
+    pub fn data_dir(&self, number: usize) -> PathBuf {
+        self.configs[number].data.clone()
+    }
+
+    /// What a node is started with.
+    pub fn config(&self, number: usize) -> NodeConfig {
+        self.configs[number].clone()
     }
 
     pub fn node(&self, number: usize) -> &Node {

@@ -29,6 +29,9 @@ async fn says_who_it_is(env: Env) {
     assert_eq!(info["cluster_uuid"].as_str().unwrap().len(), 20);
     let (status, body) = c.ask("HEAD", "/", Value::Null).await;
     assert_eq!((status, body), (200, json!("")));
+    let long = format!("/?filter_path={}", vec!["**"; 2000].join("."));
+    let (status, said) = c.ask("GET", &long, Value::Null).await;
+    assert_eq!((status, &said["error"]["type"]), (400, &json!("too_long_http_line_exception")));
     let only = c.must("GET", "/?filter_path=version.number&pretty", Value::Null).await;
     assert_eq!(only, json!({"version": {"number": "7.10.2"}}));
     c.stop().await;

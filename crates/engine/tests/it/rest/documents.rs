@@ -217,6 +217,24 @@ async fn a_bulk_fails_by_item(env: Env) {
         let (_, answer) = raw(c.any(), "POST", "/a/_bulk", body).await;
         assert_eq!(answer["items"][0]["index"]["error"]["type"], "mapper_parsing_exception");
         assert_eq!(answer["items"][1]["index"]["status"], 201);
+        for bad in [&b"{\"x\":\"\xff\"}"[..], br#"{"x":1e400}"#, br#"{"x":["\ud800"]}"#] {
+            let body = [b"{\"index\":{}}\n", bad, b"\n{\"index\":{}}\n{\"n\":7}\n"].concat();
+            let (_, answer) = raw(c.any(), "POST", "/a/_bulk", body.into()).await;
+            let refused = &answer["items"][0]["index"];
+            assert_eq!((&refused["status"], &answer["errors"]), (&json!(400), &json!(true)));
+            assert_eq!(refused["error"]["type"], "mapper_parsing_exception", "{answer}");
+            assert_eq!(answer["items"][1]["index"]["status"], 201);
+            let (status, answer) =
+                raw(c.any(), "PUT", "/a/_doc/bad", Bytes::from_static(bad)).await;
+            let kind = &answer["error"]["type"];
+            assert_eq!((status, kind), (400, &json!("mapper_parsing_exception")), "{answer}");
+        }
+    }
+    for bad in [&b"{\"index\":{\"_id\":\"\xff\"}}\n{}\n"[..], b"{\"index\":{\"_id\":1e400}}\n{}\n"]
+    {
+        let (status, answer) = raw(c.any(), "POST", "/a/_bulk", Bytes::from_static(bad)).await;
+        assert_eq!(status, 400, "{answer}");
+        assert!(answer["error"]["reason"].as_str().unwrap().contains("line [1]"), "{answer}");
     }
     let (status, answer) =
         raw(c.any(), "POST", "/a/_bulk", Bytes::from_static(b"{\"index\":{}}\n{}")).await;

@@ -2,7 +2,7 @@
 //!
 //! | file | asks |
 //! | --- | --- |
-//! | `main.rs` | over real sockets, and with a client of the field |
+//! | `mod.rs` | over real sockets |
 //! | `cluster.rs` | cluster, nodes, followers |
 //! | `documents.rs` | indices and documents |
 //! | `aliases.rs` | aliases and rollover |
@@ -68,7 +68,7 @@ fn speaks_http() {
     world::real_world::run(7, |env| async move {
         let c = Cluster::start(&env, "c", 1).await;
         let address = c.any().http_address().to_owned();
-        let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+        let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
 
         let twice = get("/") + &get("/_cluster/health");
         let answer = http(&env, &address, &twice).await;
@@ -79,11 +79,12 @@ fn speaks_http() {
         );
         assert!(answer.contains("content-type: application/json; charset=UTF-8"), "{answer}");
 
-        let answer = http(&env, &address, "HEAD /gone HTTP/1.1\r\nHost: x\r\n\r\n").await;
+        let answer = http(&env, &address, "HEAD /gone HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 404") && answer.ends_with("\r\n\r\n"), "{answer}");
 
         let answer =
-            http(&env, &address, "DELETE /_cluster/health HTTP/1.1\r\nHost: x\r\n\r\n").await;
+            http(&env, &address, "DELETE /_cluster/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                .await;
         assert!(
             answer.starts_with("HTTP/1.1 405") && answer.contains("allow: GET\r\n"),
             "{answer}"
@@ -92,7 +93,7 @@ fn speaks_http() {
         let post = |headers: &str, body: &str| {
             let len = body.len();
             format!(
-                "POST /a/_doc HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: {len}\r\n\r\n{body}"
+                "POST /a/_doc HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {len}\r\n\r\n{body}"
             )
         };
         let json = "Content-Type: application/json\r\n";
@@ -103,7 +104,8 @@ fn speaks_http() {
             (post("Content-Encoding: gzip\r\n", "{}"), "415"),
             (post("Origin: https://example.org\r\n", "{}"), "403"),
             (
-                "POST /_bulk HTTP/1.1\r\nHost: x\r\nContent-Length: 104857601\r\n\r\n".to_owned(),
+                "POST /_bulk HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857601\r\n\r\n"
+                    .to_owned(),
                 "413",
             ),
             ("nonsense\r\n\r\n".to_owned(), "400"),
@@ -111,7 +113,7 @@ fn speaks_http() {
             let answer = http(&env, &address, &text).await;
             assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{text}: {answer}");
         }
-        let chunked = "POST /a/_doc HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n\
+        let chunked = "POST /a/_doc HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n\
                        4\r\n{\"a\"\r\n3\r\n:2}\r\n0\r\n\r\n";
         let answer = http(&env, &address, chunked).await;
         assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
@@ -137,8 +139,9 @@ fn strangers_are_told_nothing() {
         let address = c.any().http_address().to_owned();
         let ask = async |line: &str, headers: &str, body: &str| {
             let len = body.len();
-            let head =
-                format!("{line} HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: {len}\r\n\r\n");
+            let head = format!(
+                "{line} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {len}\r\n\r\n"
+            );
             http(&env, &address, &(head + body)).await
         };
         let wrong = BasicAuth::new(USER, "open sesam").unwrap().authorization();
@@ -212,6 +215,7 @@ fn lone_config(data: &std::path::Path, http: &str) -> engine::NodeConfig {
         transport: "127.0.0.1:0".into(),
         http: http.to_owned(),
         credentials: None,
+        allowed_hosts: Vec::new(),
         publish: None,
         data: data.to_owned(),
         settings: BTreeMap::new(),
@@ -228,30 +232,5 @@ fn an_address_in_use_is_named() {
         let error =
             rest::start(&env, lone_config(dir.path(), &address)).await.err().unwrap().to_string();
         assert!(error.contains(&format!("listen for REST on {address}")), "{error}");
-    });
-}
-
-/// The script in `tests/python`, where `OPENSEARCH_PYTHON` names a Python that has opensearch-py.
-#[test]
-fn an_ordinary_client_works() {
-    let Ok(python) = std::env::var("OPENSEARCH_PYTHON") else {
-        println!("not run: set OPENSEARCH_PYTHON to a Python that has opensearch-py");
-        return;
-    };
-    world::real_world::run(7, |env| async move {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/opensearch_client.py");
-        for c in [Cluster::start(&env, "c", 2).await, guarded(&env, 2).await] {
-            let url = format!("http://{}", c.any().http_address());
-            let mut run = tokio::process::Command::new(&python);
-            run.arg(script).arg(url).env("NARROWS_USER", USER).env("NARROWS_PASSWORD", PASSWORD);
-            let output =
-                env.timeout(Duration::from_secs(120), run.output()).await.unwrap().unwrap();
-            let (said, failed) = (
-                String::from_utf8_lossy(&output.stdout).into_owned(),
-                String::from_utf8_lossy(&output.stderr).into_owned(),
-            );
-            assert!(output.status.success() && said.ends_with("OK\n"), "{said}\n{failed}");
-            c.stop().await;
-        }
     });
 }

@@ -5,6 +5,7 @@ use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Finding, Gain, Lift};
 use crate::diagnosis::replaying::Replaying;
 use crate::diagnosis::rule::Rule;
+use crate::diagnosis::series::Series;
 use crate::diagnosis::threshold::{STAGE, Threshold, at};
 use crate::words;
 
@@ -12,6 +13,11 @@ use crate::words;
 const RAISE: Threshold = at("times the batches at once to try", 2.0);
 const BATCHES_MAX: Threshold = at("batches at once, at most", 4.0);
 
+const MORE_BATCHES: &str = "replay more batches at once; fewer operations are retained where index.translog.retention \
+                            and leases are short";
+const AT_MAXIMUM: &str =
+    "it is at its maximum: let indexing pause, or let the copy start from files";
+const FEWER_OPERATIONS: &str = "let indexing pause, or let the copy start from files";
 const SETTING: &str = "indices.recovery.max_concurrent_operations";
 
 pub(super) static CAUSE: Cause = Cause {
@@ -32,8 +38,6 @@ fn judge(recovery: &Replaying<'_, '_>) -> Option<Finding> {
     let transfer = recovery.transfer;
     let setting = recovery.series.setting_or_default(SETTING, CAUSE.rule.default);
     let now: f64 = setting.value.parse().unwrap_or(1.0);
-    let to = (now * RAISE.value).clamp(RAISE.value, BATCHES_MAX.value);
-    let may_rise = now < BATCHES_MAX.value;
     let rate = transfer
         .ops_per_s()
         .map_or_else(String::new, |rate| format!(" at {} a second", words::three_digits(rate)));
@@ -43,17 +47,19 @@ fn judge(recovery: &Replaying<'_, '_>) -> Option<Finding> {
         setting.value,
         if now > 1.0 { "es" } else { "" }
     );
-    let action = if may_rise {
-        "replay more batches at once; fewer operations are retained where index.translog.retention and leases are \
-         short"
-    } else {
-        "it is at its maximum: let indexing pause, or let the copy start from files"
+    let to = (now * RAISE.value).clamp(RAISE.value, BATCHES_MAX.value);
+    let can_be_set = can_be_set(recovery.series);
+    let may_rise = can_be_set && now < BATCHES_MAX.value;
+    let lift = match (may_rise, can_be_set) {
+        (true, _) => Lift::setting(SETTING, setting, Some(format!("{to:.0}")), MORE_BATCHES),
+        (false, true) => Lift::setting(SETTING, setting, None, AT_MAXIMUM),
+        (false, false) => Lift::action(FEWER_OPERATIONS),
     };
     let target = transfer.last().target.as_deref().unwrap_or_default();
     Some(Finding {
         subjects: vec![transfer.name()],
         evidence: recovery.evidence.clone(),
-        lift: Some(Lift::setting(SETTING, setting, may_rise.then(|| format!("{to:.0}")), action)),
+        lift: Some(lift),
         gain: may_rise.then(|| Gain {
             factor: to / now,
             formula: format!(
@@ -63,4 +69,10 @@ fn judge(recovery: &Replaying<'_, '_>) -> Option<Finding> {
         next: Some("the target's cores or disk".to_owned()),
         ..Finding::of(&CAUSE.rule, target, transfer.share_in("TRANSLOG"), sentence)
     })
+}
+
+/// Whether the cluster has the setting and takes other values than 1, which the embedded engine refuses.
+fn can_be_set(series: &Series<'_>) -> bool {
+    let is_there = series.setting(SETTING).is_some() || !series.tells_defaults();
+    is_there && series.flavour() != "narrows"
 }

@@ -1,22 +1,17 @@
 //! `[leader]`, `[follower]` and `[link]`.
 
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
-use record::units::{parse_duration, parse_rate, parse_size, show_size_setting};
 use toml::Spanned;
 
 use crate::choices::unknown;
 use crate::error::Error;
+use crate::plan::bounds::{RATE, RTT, WINDOW};
 use crate::plan::declared::{DeclaredSteps, Needs};
 use crate::plan::file::Plan;
 use crate::plan::topology::{Cluster, FOLLOWER, LEADER, Link};
 
 const NODES: RangeInclusive<i64> = 1..=64;
-const RTTS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(60);
-const RATES: RangeInclusive<u64> = 1_000..=125_000_000_000;
-/// Up to the most that TCP can announce, RFC 7323.
-const WINDOWS: RangeInclusive<u64> = 1 << 10..=1 << 30;
 
 impl Plan {
     /// Leader and follower.
@@ -87,20 +82,11 @@ impl Plan {
     /// The path between leader and follower.
     pub(super) fn link(&self) -> Result<Option<Link>, Error> {
         let Some(link) = &self.document.link else { return Ok(None) };
-        let rtt = self.unit(&link.rtt, parse_duration)?;
-        self.within("rtt", &link.rtt, &rtt, &RTTS, |rtt| format!("{}s", rtt.as_secs()))?;
-        let rate_bytes_per_s = self.unit(&link.rate, parse_rate)?;
-        let show = |rate: &u64| match rate / 125 {
-            kbit if kbit >= 1_000_000 => format!("{}gbit", kbit / 1_000_000),
-            kbit => format!("{kbit}kbit"),
-        };
-        self.within("rate", &link.rate, &rate_bytes_per_s, &RATES, show)?;
-        let mut window_bytes = None;
-        if let Some(window) = &link.window {
-            let bytes = self.unit(window, parse_size)?;
-            self.within("window", window, &bytes, &WINDOWS, |bytes| show_size_setting(*bytes))?;
-            window_bytes = Some(bytes);
-        }
+        let rtt = self.unit(&link.rtt, |text| RTT.read(text))?;
+        let rate_bytes_per_s = self.unit(&link.rate, |text| RATE.read(text))?;
+        let window = link.window.as_ref();
+        let window = window.map(|text| self.unit(text, |text| WINDOW.read(text)));
+        let window_bytes = window.transpose()?;
         Ok(Some(Link { rtt, rate_bytes_per_s, window_bytes }))
     }
 }

@@ -1,8 +1,9 @@
 //! `[corpus]`.
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 
-use crate::corpus::Source;
+use crate::corpus::{FileDocuments, Source};
 use crate::error::Error;
 use crate::plan::corpus::CorpusUse;
 use crate::plan::file::Plan;
@@ -27,7 +28,13 @@ impl Plan {
                 return Err(self.error(document.steps.span(), message));
             }
         };
-        let named = |name: &str| Source::named(name, self.dir.as_deref());
+        let named = |name: &str| {
+            let source = Source::named(name, self.dir.as_deref())?;
+            if let Source::File(path) = &source {
+                check_file(path)?;
+            }
+            Ok::<_, String>(source)
+        };
         let documents = self.scaled("documents", &corpus.documents, DOCUMENTS, scale)?;
         let bulk = &corpus.bulk_documents;
         Ok(Some(CorpusUse {
@@ -36,5 +43,15 @@ impl Plan {
             bulk_documents: self.number("bulk_documents", bulk, BULK_DOCUMENTS)?,
             clients: self.number("clients", &corpus.clients, CLIENTS)?,
         }))
+    }
+}
+
+/// Whether documents can be read from a file: that is to be known before clusters are started for them.
+fn check_file(path: &Path) -> Result<(), String> {
+    let first = FileDocuments::open(path).and_then(|mut file| file.read(&mut Vec::new()));
+    match first {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!("{} holds no document", path.display())),
+        Err(error) => Err(error.to_string()),
     }
 }

@@ -50,6 +50,8 @@ impl Plan {
                 let message = "each index has a name of its own; this one is empty or taken";
                 return Err(self.error(table.name.span(), message));
             }
+            engine::state::check_index_name(table.name.get_ref())
+                .map_err(|why| self.error(table.name.span(), why.to_string()))?;
             below += share;
             let to = ((documents as f64 * below).round() as u64).clamp(from, documents);
             let full = table.full.as_ref().map(|full| self.full(full, scale)).transpose()?;

@@ -7,12 +7,12 @@ use world::model::{ModelError, Models};
 
 use crate::error::Error;
 use crate::plan::document::{ParameterTable, Parameters};
-use crate::plan::parameter::{Parameter, Scope};
+use crate::plan::parameter::{Parameter, ParameterScope};
 use crate::plan::scalar;
 
 /// Checks every parameter. `error` makes an error at a place of the text that they stand in.
 pub(super) fn parameters(
-    scope: Scope,
+    scope: ParameterScope,
     tables: &Parameters,
     error: impl Fn(Range<usize>, String) -> Error,
 ) -> Result<Vec<Parameter>, Error> {
@@ -28,7 +28,7 @@ pub(super) fn parameters(
             let span = if unknown { name.span() } else { table.value.span() };
             error(span, wrong.to_string())
         })?;
-        if scope != Scope::Everywhere && name.get_ref().starts_with("link.") {
+        if scope != ParameterScope::Everywhere && name.get_ref().starts_with("link.") {
             let message = "the link belongs to no cluster; write this in [virtual]";
             return Err(error(name.span(), message.to_owned()));
         }

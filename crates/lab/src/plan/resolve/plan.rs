@@ -5,11 +5,11 @@ use std::time::Duration;
 use record::units::parse_duration;
 
 use crate::error::Error;
+use crate::plan::bounds::LAPS;
 use crate::plan::declared::DeclaredSteps;
 use crate::plan::file::Plan;
 use crate::plan::resolved::Resolved;
 
-const LAPS: std::ops::RangeInclusive<i64> = 1..=1000;
 const SCALE_MAX: f64 = 1e6;
 
 impl Plan {

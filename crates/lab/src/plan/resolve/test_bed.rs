@@ -8,7 +8,7 @@ use crate::choices::unknown;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::plan::document::Parameters;
-use crate::plan::parameter::{Parameter, Scope};
+use crate::plan::parameter::{Parameter, ParameterScope};
 
 /// A test bed inside the program.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ impl TestBed {
         let origin = format!("plans/test-beds/{}.toml", self.name);
         let document: Document = toml::from_str(self.text)
             .map_err(|error| Box::new(Diagnostic::from_toml(&origin, self.text, &error)))?;
-        parameters(Scope::Everywhere, &document.parameters, |span, message| {
+        parameters(ParameterScope::Everywhere, &document.parameters, |span, message| {
             Error::Plan(Box::new(Diagnostic::new(&origin, self.text, span, message)))
         })
     }

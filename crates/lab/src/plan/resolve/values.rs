@@ -9,6 +9,7 @@ use record::units::parse_duration;
 use toml::Spanned;
 
 use crate::error::Error;
+use crate::plan::bounds;
 use crate::plan::document::Values;
 use crate::plan::file::Plan;
 use crate::plan::scalar;
@@ -46,12 +47,7 @@ impl Plan {
         bounds: &RangeInclusive<T>,
         show: impl Fn(&T) -> String,
     ) -> Result<(), Error> {
-        if bounds.contains(value) {
-            return Ok(());
-        }
-        let (least, most) = (show(bounds.start()), show(bounds.end()));
-        let message = format!("{what} is out of range; give {least} to {most}");
-        Err(self.error(place.span(), message))
+        bounds::within(what, value, bounds, show).map_err(|why| self.error(place.span(), why))
     }
 
     /// A text with a unit.

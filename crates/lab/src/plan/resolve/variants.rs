@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use record::text::has_hidden;
+
 use super::parameters::parameters;
 use super::test_bed::{test_bed, unknown_test_bed};
 use crate::choices::unknown;
 use crate::error::Error;
 use crate::plan::document::{Parameters, VariantTable};
 use crate::plan::file::Plan;
-use crate::plan::parameter::{Parameter, Scope};
+use crate::plan::parameter::{Parameter, ParameterScope};
 use crate::plan::topology::{Cluster, LEADER};
 use crate::plan::variant::Variant;
 
@@ -41,6 +43,10 @@ impl Plan {
                 let message = "each variant has a name of its own; this one is empty or taken";
                 return Err(self.error(name.span(), message));
             }
+            if has_hidden(name.get_ref()) {
+                let message = "a variant's name has only characters that can be seen";
+                return Err(self.error(name.span(), message));
+            }
             resolved.push(self.variant(variant, &common, check_setting, leader, scale)?);
         }
         Ok(resolved)
@@ -56,7 +62,7 @@ impl Plan {
     ) -> Result<Variant, Error> {
         let mut settings = common.settings.clone();
         settings.extend(self.settings(&variant.settings, check_setting)?);
-        let own = self.parameters(Scope::Everywhere, &variant.parameters)?;
+        let own = self.parameters(ParameterScope::Everywhere, &variant.parameters)?;
         let own_parameters = own.iter().map(|parameter| parameter.name.clone()).collect();
         let published = variant.published.as_ref().map(|table| self.published(table));
         let replicas = variant.replicas.as_ref().map(|number| self.replicas(number, leader));
@@ -92,10 +98,10 @@ impl Plan {
     fn common_parameters(&self) -> Result<Vec<Parameter>, Error> {
         let document = &self.document;
         let mut all = self.test_bed()?;
-        all.extend(self.parameters(Scope::Everywhere, &document.parameters)?);
-        all.extend(self.parameters(Scope::Leader, &document.leader.parameters)?);
+        all.extend(self.parameters(ParameterScope::Everywhere, &document.parameters)?);
+        all.extend(self.parameters(ParameterScope::Leader, &document.leader.parameters)?);
         if let Some(follower) = &document.follower {
-            all.extend(self.parameters(Scope::Follower, &follower.parameters)?);
+            all.extend(self.parameters(ParameterScope::Follower, &follower.parameters)?);
         }
         Ok(all)
     }
@@ -108,7 +114,11 @@ impl Plan {
         bed.parameters()
     }
 
-    fn parameters(&self, scope: Scope, tables: &Parameters) -> Result<Vec<Parameter>, Error> {
+    fn parameters(
+        &self,
+        scope: ParameterScope,
+        tables: &Parameters,
+    ) -> Result<Vec<Parameter>, Error> {
         parameters(scope, tables, |span, message| self.error(span, message))
     }
 }

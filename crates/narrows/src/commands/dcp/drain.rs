@@ -1,6 +1,5 @@
 //! `narrows dcp drain`
 
-use std::io::{self, Write};
 use std::time::Duration;
 
 use dcp::client::{BucketAddress, ClientOptions};
@@ -13,6 +12,7 @@ use super::credentials::user_and_password;
 use crate::exit::Usage;
 use crate::interrupt::{Ended, until_told};
 use crate::live::{ConnectArgs, usage};
+use crate::terminal::{self, say};
 
 /// How often it is said how far it is.
 const SHOW_EVERY: Duration = Duration::from_secs(1);
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         false => None,
     };
     if address.tls && args.connect.insecure() {
-        eprintln!("narrows: --insecure: the server's certificate is not looked at");
+        say!("narrows: --insecure: the server's certificate is not looked at");
     }
     world::real_world::run(0, async |env| {
         let options = ClientOptions {
@@ -147,11 +147,7 @@ async fn follow(env: &Env, drain: &mut Drain, args: &Args) -> anyhow::Result<()>
             let seconds = (now.seconds - before.seconds).max(1e-9);
             let rate = (now.bytes() - before.bytes()) as f64 / seconds;
             let items = (now.items() - before.items()) as f64 / seconds;
-            eprintln!(
-                "{:>8}  {:>9}  {items:.0} items/s",
-                show_seconds(now.seconds),
-                show_rate(rate)
-            );
+            say!("{:>8}  {:>9}  {items:.0} items/s", show_seconds(now.seconds), show_rate(rate));
         }
         before = now;
         if ends.is_some_and(|ends| env.now() >= ends) {
@@ -161,7 +157,7 @@ async fn follow(env: &Env, drain: &mut Drain, args: &Args) -> anyhow::Result<()>
 }
 
 fn show(report: &DrainReport, args: &Args, interrupted: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = terminal::out();
     if args.json {
         writeln!(out, "{}", report.json(interrupted))?;
         return Ok(());

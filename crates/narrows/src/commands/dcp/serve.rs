@@ -1,6 +1,5 @@
 //! `narrows dcp serve`
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use world::Env;
 
 use super::credentials::user_and_password;
 use crate::interrupt::until_told;
+use crate::terminal::{self, say};
 
 /// Pause while a bucket has no memory for another document.
 const MEMORY_PAUSE: Duration = Duration::from_millis(1);
@@ -96,19 +96,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let ended = until_told(async {
             fill(&env, &bucket, args).await?;
             let server = Server::start(&env, listener, vec![bucket.clone()], settings)?;
-            writeln!(std::io::stdout(), "couchbase://{}/{}", server.address(), args.bucket)?;
+            writeln!(terminal::out(), "couchbase://{}/{}", server.address(), args.bucket)?;
             if consumer == ConsumerKind::Fast {
-                eprintln!(
+                say!(
                     "--consumer fast is a measuring device: what is streamed to this server is counted and lost"
                 );
             }
-            eprintln!("ready; Ctrl-C stops it");
+            say!("ready; Ctrl-C stops it");
             std::future::pending::<()>().await;
             drop(server);
             Ok(())
         });
         let ended = ended.await;
-        eprintln!("stopping");
+        say!("stopping");
         bucket.close().await?;
         ended.map(|_| ())
     })

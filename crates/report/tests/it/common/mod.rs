@@ -99,7 +99,8 @@ const MADE: [Made; 5] = [
 
 /// The run, with a sample every `least_ms`, or 60 a variant if those are fewer and `thin` is set.
 pub fn made_up(least_ms: f64, thin: bool) -> RunDir {
-    let mut run = RunDir { manifest: manifest(), lines: Vec::new(), rows: Vec::new() };
+    let mut run =
+        RunDir { manifest: manifest(), lines: Vec::new(), rows: Vec::new(), damage: Vec::new() };
     let mut now_ms = 9_000.0;
     run.lines.push(digest(8_900.0, None, "leader"));
     for (index, made) in MADE.iter().enumerate() {

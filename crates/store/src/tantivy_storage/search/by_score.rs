@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use tantivy::collector::{Collector, TopDocs};
-use tantivy::query::{ConstScoreQuery, Weight};
+use tantivy::query::{AllQuery, ConstScoreQuery, Weight};
 use tantivy::{DocSet, SegmentReader, TERMINATED};
 
 use query::{ShardHit, ShardHits, TrackTotalHits};
@@ -17,7 +17,7 @@ impl Execution<'_> {
     pub(super) fn best(&self, search: &ViewSearch<'_>) -> Result<Option<ShardHits>> {
         let scored = search.weight(true)?;
         // Where all score the same the first are the best.
-        let is_constant = search.query.is::<ConstScoreQuery>();
+        let is_constant = search.query.is::<AllQuery>() || search.query.is::<ConstScoreQuery>();
         if self.wanted() > 0 && !is_constant {
             let mut most = 0;
             for segment in search.searcher.segment_readers() {
@@ -82,7 +82,9 @@ impl Execution<'_> {
         }
         Ok(match search.within(self.context(search, segment))? {
             Some(within) => within.count_up_to(segment, limit),
-            None if limit == u64::MAX => u64::from(weight.count(segment)?),
+            None if limit == u64::MAX || search.query.is::<AllQuery>() => {
+                u64::from(weight.count(segment)?)
+            }
             None => count_up_to(weight, segment, limit)?,
         })
     }

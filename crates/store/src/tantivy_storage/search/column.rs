@@ -12,11 +12,13 @@ use query::FieldType;
 const NANOS: i64 = 1_000_000;
 
 /// The column of a field in one segment.
+#[derive(Debug)]
 pub(super) struct Column {
     kind: FieldType,
     values: Values,
 }
 
+#[derive(Debug)]
 enum Values {
     /// No document of the segment has it.
     Absent,
@@ -74,26 +76,26 @@ impl Column {
         self.raw().is_some_and(|column| matches!(column.index, ColumnIndex::Full))
     }
 
-    /// Documents that have the field, and its values in all of them.
-    pub(super) fn counts(&self, max_doc: u32) -> (u64, u64) {
-        let (index, values) = match (&self.values, self.raw()) {
-            (Values::Ip(column), _) => (&column.index, column.values.num_vals()),
-            (_, Some(column)) => (&column.index, column.values.num_vals()),
-            _ => return (0, 0),
-        };
-        let documents = match index {
-            ColumnIndex::Empty { .. } => 0,
-            ColumnIndex::Full => max_doc,
-            ColumnIndex::Optional(_) => values,
-            many => (0..max_doc).filter(|doc| many.has_value(*doc)).count() as u32,
-        };
-        (documents.into(), values.into())
+    /// Values in all documents of the segment.
+    pub(super) fn values(&self) -> u32 {
+        match (&self.values, self.raw()) {
+            (Values::Ip(column), _) => column.values.num_vals(),
+            (_, column) => column.map_or(0, |column| column.values.num_vals()),
+        }
     }
 
-    /// Calls with each value of a document as a number: milliseconds, 0 and 1; never for texts and addresses.
-    pub(super) fn each_number(&self, doc: DocId, mut call: impl FnMut(f64)) {
-        if let Values::Raw(column) = &self.values {
-            column.values_for_doc(doc).for_each(|raw| call(number_of(self.kind, raw)));
+    /// Documents that have the field.
+    pub(super) fn documents(&self, max_doc: u32) -> u32 {
+        let index = match (&self.values, self.raw()) {
+            (Values::Ip(column), _) => &column.index,
+            (_, Some(column)) => &column.index,
+            _ => return 0,
+        };
+        match index {
+            ColumnIndex::Empty { .. } => 0,
+            ColumnIndex::Full => max_doc,
+            ColumnIndex::Optional(_) => self.values(),
+            many => (0..max_doc).filter(|doc| many.has_value(*doc)).count() as u32,
         }
     }
 
@@ -133,25 +135,6 @@ impl Column {
         }
     }
 
-    /// The one value of each document as a whole number; false where values are no whole numbers.
-    pub(super) fn block_longs(&self, docs: &[DocId], longs: &mut Vec<u64>) -> bool {
-        self.block(docs, longs);
-        match self.kind {
-            FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
-                longs.iter_mut().for_each(|raw| *raw = long_of(*raw) as u64);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// The one value of each document as a number.
-    pub(super) fn block_numbers(&self, docs: &[DocId], raw: &mut Vec<u64>, numbers: &mut Vec<f64>) {
-        self.block(docs, raw);
-        numbers.clear();
-        numbers.extend(raw.iter().map(|raw| number_of(self.kind, *raw)));
-    }
-
     /// Puts those of some documents whose one value has bits between two ends into `found`.
     pub(super) fn find(&self, docs: Range<DocId>, ends: (u64, u64), found: &mut Vec<DocId>) {
         found.clear();
@@ -167,15 +150,6 @@ fn bits_of(kind: FieldType, raw: u64) -> u64 {
         FieldType::Boolean => long_bits(raw as i64),
         FieldType::Double | FieldType::Float => double_bits(double_of(raw)),
         _ => raw,
-    }
-}
-
-fn number_of(kind: FieldType, raw: u64) -> f64 {
-    match kind {
-        FieldType::Date => long_of(raw).div_euclid(NANOS) as f64,
-        FieldType::Boolean => raw as f64,
-        FieldType::Double | FieldType::Float => double_of(raw),
-        _ => long_of(raw) as f64,
     }
 }
 

@@ -11,20 +11,23 @@
 //! | `matches.rs` | the documents that match, block by block |
 //! | `by_score.rs` | the best by score alone, and how many there are |
 //! | `top.rs` | the best hits of a segment |
-//! | `aggregate.rs`, `gathered.rs` | aggregations, and the buckets that they meet |
+//! | `aggregate.rs`, `computed.rs` | aggregations, and the columns that are computed for them |
+//! | `aggregated.rs`, `text.rs` | their answers, merged and written |
 //! | `failed.rs` | why a search failed |
 
 mod aggregate;
+mod aggregated;
 mod bounds;
 mod by_score;
 mod by_segment;
 mod column;
+mod computed;
 mod excluded;
 mod failed;
-mod gathered;
 mod matches;
 mod resolve;
 mod statistics;
+mod text;
 mod top;
 mod value;
 
@@ -34,11 +37,12 @@ use tantivy::query::{AllQuery, EnableScoring, Query as Library, Weight};
 use tantivy::{DocId, Score, Searcher, SegmentReader};
 
 use query::{
-    FetchedHit, Mapping, SearchRequest, ShardHit, ShardHits, SortKey, SortMissing, SortMode,
-    SortTarget, SortValue, compare_hits,
+    FetchedHit, Literal, Mapping, SearchRequest, ShardHit, ShardHits, SortKey, SortTarget,
+    SortValue, compare_hits,
 };
 
-use self::aggregate::Collector;
+use self::aggregate::Collectors;
+pub use self::aggregated::Aggregated;
 pub(crate) use self::bounds::Findings;
 use self::bounds::{BLOCK, Bounds, SegmentContext, docs_of};
 pub(crate) use self::failed::Failed;
@@ -64,17 +68,6 @@ pub(crate) struct Execution<'a> {
 /// round after it.
 const FIRST_ROUND_BLOCKS: usize = 1;
 const ROUNDS_GROW: usize = 8;
-
-/// The order where the request has none.
-fn by_score() -> [SortKey; 1] {
-    [SortKey {
-        target: SortTarget::Score,
-        descending: true,
-        missing: SortMissing::Last,
-        mode: SortMode::Max,
-        may_be_unmapped: false,
-    }]
-}
 
 /// A query on one view of a shard.
 struct ViewSearch<'a> {
@@ -116,9 +109,6 @@ impl Execution<'_> {
             && request.min_score.is_none()
             && request.search_after.is_none()
             && request.is_by_score();
-        if plain && request.query.is_match_all() {
-            return Ok(self.first_of_all(searcher));
-        }
         let search = ViewSearch { searcher, query: query.as_ref(), interval };
         let best = if plain { self.best(&search)? } else { None };
         let mut hits = best.map_or_else(|| self.every(&search), Ok)?;
@@ -139,26 +129,8 @@ impl Execution<'_> {
     fn shown_sort(&self, score: f32) -> Vec<SortValue> {
         match self.request.sort.is_empty() {
             true => Vec::new(),
-            false => vec![SortValue::Double(score.into())],
+            false => vec![Some(Literal::Float(score.into()))],
         }
-    }
-
-    /// Of `match_all` the first documents are the best: all score the same.
-    fn first_of_all(&self, searcher: &Searcher) -> ShardHits {
-        let score = self.request.query.boost;
-        let mut hits = Vec::new();
-        for (segment, reader) in (0..).zip(searcher.segment_readers()) {
-            let left = self.wanted() - hits.len();
-            hits.extend(reader.doc_ids_alive().take(left).map(|doc| ShardHit {
-                segment,
-                doc,
-                score: Some(score),
-                sort: self.shown_sort(score),
-            }));
-        }
-        let (total, more) = self.counted(searcher.num_docs(), false);
-        let max_score = hits.first().and_then(|hit| hit.score);
-        ShardHits { total, more, max_score, hits, ..ShardHits::default() }
     }
 
     /// Looks at every document that matches, or at those that may be among the best in the order that is asked for.
@@ -166,7 +138,7 @@ impl Execution<'_> {
         let (request, searcher) = (self.request, search.searcher);
         let needs_scores = request.needs_scores();
         let weight = search.weight(needs_scores)?;
-        let by_score = by_score();
+        let by_score = [SortKey::of("_score", None)];
         let order = Order {
             keys: if request.sort.is_empty() { &by_score } else { &request.sort },
             after: request.search_after.as_deref(),
@@ -178,14 +150,19 @@ impl Execution<'_> {
         // The hits are counted apart then, so that those that cannot be among the best need not be looked at.
         let sorts_only = wants_hits && !needs_scores && request.aggregations.is_empty();
         let counted = if sorts_only { Some(self.count(search)?) } else { None };
-        let mut collectors = Collector::all(&request.aggregations, self.mapping, self.now_ms)?;
+        let mut collectors = Collectors::new(
+            &request.aggregations,
+            (self.mapping, self.now_ms),
+            self.max_buckets,
+            searcher,
+        )?;
         let (mut total, mut max_score, mut base, mut all) = (0, None::<f32>, 0, Vec::new());
         for (segment, reader) in (0..).zip(searcher.segment_readers()) {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
             let context = self.context(search, reader);
-            collectors.iter_mut().try_for_each(|collector| collector.enter(context))?;
+            collectors.enter(segment, context)?;
             let mut top = Top::new(self.wanted(), &order, self.mapping, context, base)?;
             base += u64::from(reader.max_doc());
             if let Some(bounds) = top.bounds().filter(|_| sorts_only) {
@@ -200,8 +177,7 @@ impl Execution<'_> {
                     if wants_hits {
                         top.collect(doc, score);
                     }
-                    let batch = Batch::Docs(&[doc]);
-                    collectors.iter_mut().for_each(|collector| collector.collect(&batch));
+                    collectors.collect(&Batch::Docs(&[doc]));
                 })?;
             } else {
                 let mut list = Vec::new();
@@ -211,7 +187,7 @@ impl Execution<'_> {
                         batch.list(&mut list, |_| true);
                         top.collect_block(&list);
                     }
-                    collectors.iter_mut().for_each(|collector| collector.collect(&batch));
+                    collectors.collect(&batch);
                 })?;
             }
             all.extend(top.hits(segment));
@@ -220,10 +196,7 @@ impl Execution<'_> {
         let stopped = self.stop.load(Ordering::Relaxed);
         let (total, more) = self.counted(counted.unwrap_or(total), stopped);
         let max_score = max_score.filter(|_| order.shows_scores);
-        let mut aggregations = Vec::with_capacity(collectors.len());
-        for collector in &mut collectors {
-            aggregations.push(collector.finish(self.max_buckets)?);
-        }
+        let aggregations = collectors.finish()?;
         Ok(ShardHits { total, more, max_score, hits, aggregations, timed_out: false })
     }
 

@@ -29,6 +29,7 @@ use crate::tantivy_storage::schema::ID;
 
 /// A resolved query.
 type Resolved = Box<dyn Library>;
+type Bounds = (Bound<Value>, Bound<Value>);
 
 /// Resolves queries against one view of a shard.
 pub(super) struct Resolver<'a> {
@@ -66,55 +67,55 @@ impl Resolver<'_> {
     /// Resolves a query.
     pub(super) fn resolve(&self, query: &Query) -> Result<Resolved> {
         let boost = query.boost;
-        Ok(match &query.kind {
-            QueryKind::MatchAll if boost == 1.0 => Box::new(AllQuery),
-            QueryKind::MatchAll => constant(Box::new(AllQuery), boost),
-            QueryKind::MatchNone => nothing(),
+        let scored = |found: Resolved| match boost {
+            1.0 => found,
+            boost => Box::new(BoostQuery::new(found, boost)),
+        };
+        let unscored = match &query.kind {
+            QueryKind::MatchAll if boost == 1.0 => return Ok(Box::new(AllQuery)),
             QueryKind::Match { field, value, all, minimum, lenient } => {
                 let found = self.match_words(field, value, *all, minimum.as_ref());
-                let found = match found {
+                return Ok(scored(match found {
                     Err(Failed::Search(_)) if *lenient => nothing(),
                     found => found?,
-                };
-                boosted(found, boost)
+                }));
             }
             QueryKind::MatchPhrase { field, value } => {
-                boosted(self.match_phrase(field, value)?, boost)
+                return Ok(scored(self.match_phrase(field, value)?));
             }
-            QueryKind::Term { field, value } => boosted(self.term(field, value)?, boost),
-            QueryKind::Terms { field, values } => constant(self.terms(field, values)?, boost),
-            QueryKind::Range { field, .. } => constant(self.range(field, &query.kind)?, boost),
-            QueryKind::Prefix { field, value } => constant(self.prefix(field, value)?, boost),
-            QueryKind::Exists { field } => constant(self.exists(field)?, boost),
+            QueryKind::Term { field, value } => return Ok(scored(self.term(field, value)?)),
+            QueryKind::Bool(query) => return Ok(scored(self.bool(query)?)),
+            QueryKind::MatchAll => Box::new(AllQuery),
+            QueryKind::MatchNone => nothing(),
+            QueryKind::Terms { field, values } => self.terms(field, values)?,
+            QueryKind::Range { field, .. } => self.range(field, &query.kind)?,
+            QueryKind::Prefix { field, value } => self.prefix(field, value)?,
+            QueryKind::Exists { field } => self.exists(field)?,
             QueryKind::Ids { values } => {
                 let id = self.searcher.schema().get_field(ID)?;
-                constant(set(values.iter().map(|value| Term::from_field_text(id, value))), boost)
+                set(values.iter().map(|value| Term::from_field_text(id, value)))
             }
             QueryKind::GeoDistance { field, center, distance_m } => {
                 let (center, distance_m) = (*center, *distance_m);
                 let (south, north) = geo::latitudes_within(center, distance_m);
-                let near = move |lat: f64, lon: f64| {
-                    lat >= south
-                        && lat <= north
+                self.points(field, "geo_distance", move |lat, lon| {
+                    (south..=north).contains(&lat)
                         && geo::haversine_m(center, (lat, lon)) <= distance_m
-                };
-                constant(self.points(field, "geo_distance", near)?, boost)
+                })?
             }
             QueryKind::GeoBoundingBox { field, top, left, bottom, right } => {
                 let (top, left, bottom, right) = (*top, *left, *bottom, *right);
-                let inside = move |lat: f64, lon: f64| {
-                    let between = if left <= right {
-                        lon >= left && lon <= right
-                    } else {
-                        lon >= left || lon <= right
+                self.points(field, "geo_bounding_box", move |lat, lon| {
+                    let between = match left <= right {
+                        true => lon >= left && lon <= right,
+                        false => lon >= left || lon <= right,
                     };
                     between && lat <= top && lat >= bottom
-                };
-                constant(self.points(field, "geo_bounding_box", inside)?, boost)
+                })?
             }
-            QueryKind::Bool(query) => boosted(self.bool(query)?, boost),
-            QueryKind::ConstantScore { filter } => constant(self.resolve(filter)?, boost),
-        })
+            QueryKind::ConstantScore { filter } => self.resolve(filter)?,
+        };
+        Ok(constant(unscored, boost))
     }
 
     /// The field of a path; none where the mapping or this copy has none.
@@ -204,26 +205,15 @@ impl Resolver<'_> {
     }
 
     fn term(&self, path: &str, value: &Literal) -> Result<Resolved> {
-        if path == ID {
-            let kind = QueryKind::Ids { values: vec![value.text()] };
-            return self.resolve(&Query::of(kind));
-        }
         let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
         if matches!(indexed.mapped.kind, FieldType::Text | FieldType::Keyword) {
             return self.word(&indexed, Term::from_field_text(indexed.field, &value.text()));
         }
-        let Some((low, high)) = exact(indexed.path, indexed.mapped, value, self.now_ms)? else {
-            return Ok(nothing());
-        };
-        let bounds = (Bound::Included(low), Bound::Included(high));
-        Ok(constant(between(&indexed, bounds), 1.0))
+        let bounds = self.exactly(&indexed, value)?;
+        Ok(bounds.map_or_else(nothing, |bounds| constant(between(&indexed, bounds), 1.0)))
     }
 
     fn terms(&self, path: &str, values: &[Literal]) -> Result<Resolved> {
-        if path == ID {
-            let values = values.iter().map(Literal::text).collect();
-            return self.resolve(&Query::of(QueryKind::Ids { values }));
-        }
         let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
         if matches!(indexed.mapped.kind, FieldType::Text | FieldType::Keyword) {
             let term = |value: &Literal| Term::from_field_text(indexed.field, &value.text());
@@ -233,7 +223,9 @@ impl Resolver<'_> {
         let mut points = BTreeSet::new();
         let mut ranges: Vec<(Occur, Resolved)> = Vec::new();
         for value in values {
-            let Some((low, high)) = exact(indexed.path, indexed.mapped, value, self.now_ms)? else {
+            let Some((low, high)) =
+                exact(indexed.path, indexed.mapped, value, (None, 0, self.now_ms))?
+            else {
                 continue;
             };
             if low == high {
@@ -265,39 +257,34 @@ impl Resolver<'_> {
         }
     }
 
+    /// The bounds of what equals a value; none if nothing can.
+    fn exactly(&self, indexed: &IndexedField, value: &Literal) -> Result<Option<Bounds>> {
+        let ends = exact(indexed.path, indexed.mapped, value, (None, 0, self.now_ms))?;
+        Ok(ends.map(|(low, high)| (Bound::Included(low), Bound::Included(high))))
+    }
+
     /// The bounds of a range; none if nothing can lie within.
-    fn bounds(
-        &self,
-        indexed: &IndexedField,
-        kind: &QueryKind,
-    ) -> Result<Option<(Bound<Value>, Bound<Value>)>> {
+    fn bounds(&self, indexed: &IndexedField, kind: &QueryKind) -> Result<Option<Bounds>> {
         let QueryKind::Range { lower, upper, format, zone_ms, .. } = kind else { return Ok(None) };
         let ends = (lower.as_ref(), upper.as_ref());
-        let context = (format.as_ref(), *zone_ms, self.now_ms);
-        Ok(range(indexed.path, indexed.mapped, ends, context)?)
+        Ok(range(indexed.path, indexed.mapped, ends, (format.as_ref(), *zone_ms, self.now_ms))?)
     }
 
     /// What a query asks, where that is no more than that one value lies between two.
     pub(super) fn interval(&self, query: &Query) -> Result<Option<Interval>> {
-        let bounds = |path: &str, bounds: Option<(Bound<Value>, Bound<Value>)>| {
-            let (indexed, bounds) = (self.indexed(path)?, bounds?);
-            let ends = ends_of(indexed.mapped.kind, &bounds)?;
-            Some(Interval { path: path.to_owned(), kind: indexed.mapped.kind, ends })
+        let path = match &query.kind {
+            QueryKind::ConstantScore { filter } => return self.interval(filter),
+            QueryKind::Term { field, .. } | QueryKind::Range { field, .. } => field,
+            _ => return Ok(None),
         };
-        match &query.kind {
-            QueryKind::ConstantScore { filter } => self.interval(filter),
-            QueryKind::Term { field, value } if field != ID => {
-                let Some(indexed) = self.indexed(field) else { return Ok(None) };
-                let found = exact(indexed.path, indexed.mapped, value, self.now_ms)?;
-                let included = |(low, high)| (Bound::Included(low), Bound::Included(high));
-                Ok(bounds(field, found.map(included)))
-            }
-            QueryKind::Range { field, .. } => {
-                let Some(indexed) = self.indexed(field) else { return Ok(None) };
-                Ok(bounds(field, self.bounds(&indexed, &query.kind)?))
-            }
-            _ => Ok(None),
-        }
+        let Some(indexed) = self.indexed(path) else { return Ok(None) };
+        let bounds = match &query.kind {
+            QueryKind::Term { value, .. } => self.exactly(&indexed, value)?,
+            kind => self.bounds(&indexed, kind)?,
+        };
+        let kind = indexed.mapped.kind;
+        let ends = bounds.and_then(|bounds| ends_of(kind, &bounds));
+        Ok(ends.map(|ends| Interval { path: path.clone(), kind, ends }))
     }
 
     fn prefix(&self, path: &str, value: &str) -> Result<Resolved> {
@@ -413,16 +400,12 @@ impl Resolver<'_> {
     }
 }
 
-fn boosted(query: Resolved, boost: f32) -> Resolved {
-    if boost == 1.0 { query } else { Box::new(BoostQuery::new(query, boost)) }
-}
-
 fn set(terms: impl Iterator<Item = Term>) -> Resolved {
     let terms: Vec<Term> = terms.collect();
     if terms.is_empty() { nothing() } else { Box::new(TermSetQuery::new(terms)) }
 }
 
-fn between(indexed: &IndexedField, bounds: (Bound<Value>, Bound<Value>)) -> Resolved {
+fn between(indexed: &IndexedField, bounds: Bounds) -> Resolved {
     // The library has no ranges of booleans.
     if indexed.mapped.kind == FieldType::Boolean {
         return match ends_of(FieldType::Boolean, &bounds) {
@@ -448,7 +431,7 @@ fn between(indexed: &IndexedField, bounds: (Bound<Value>, Bound<Value>)) -> Reso
 
 /// Bounds as the least and the greatest value, in the bits of columns; none where these are no such numbers, or where
 /// nothing lies between.
-fn ends_of(kind: FieldType, (low, high): &(Bound<Value>, Bound<Value>)) -> Option<(u64, u64)> {
+fn ends_of(kind: FieldType, (low, high): &Bounds) -> Option<(u64, u64)> {
     if matches!(kind, FieldType::Keyword | FieldType::Text | FieldType::Ip | FieldType::GeoPoint) {
         return None;
     }

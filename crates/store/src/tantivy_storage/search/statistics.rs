@@ -48,8 +48,9 @@ fn count(
     kind: FieldType,
 ) -> tantivy::Result<FieldCounts> {
     if kind != FieldType::Text {
-        let (documents, words) = Column::open(segment, path, kind)?.counts(segment.max_doc());
-        return Ok(FieldCounts { documents, words });
+        let column = Column::open(segment, path, kind)?;
+        let (documents, words) = (column.documents(segment.max_doc()), column.values());
+        return Ok(FieldCounts { documents: documents.into(), words: words.into() });
     }
     let words = segment.inverted_index(field)?.total_num_tokens();
     // A field that was mapped later keeps no lengths; then nobody can say which documents have it.

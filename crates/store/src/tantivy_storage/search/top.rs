@@ -1,13 +1,12 @@
 //! The best hits of one segment, by whatever order.
 
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use tantivy::columnar::TermOrdHit;
 use tantivy::{DocId, SegmentReader};
 
-use query::aggregation::show_ip;
 use query::{
     FieldType, Literal, Mapping, ShardHit, SortKey, SortMissing, SortMode, SortTarget, SortValue,
     unfit,
@@ -42,36 +41,14 @@ enum Source {
 }
 
 /// One of the best hits so far. The order is that of the heap: the worst is on top.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     first: Bits,
     /// Of the further keys, where there are any.
     rest: Vec<Bits>,
     doc: DocId,
-    score: f32,
+    score_bits: u32,
 }
-
-impl Ord for Candidate {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.first
-            .cmp(&other.first)
-            .then_with(|| self.rest.cmp(&other.rest))
-            .then(self.doc.cmp(&other.doc))
-    }
-}
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Candidate {}
 
 /// Keeps the best hits of a segment.
 pub(super) struct Top<'a> {
@@ -204,7 +181,7 @@ impl<'a> Top<'a> {
         {
             return;
         }
-        let hit = Candidate { first, rest, doc, score };
+        let hit = Candidate { first, rest, doc, score_bits: score.to_bits() };
         if self.best.len() < self.limit {
             self.best.push(hit);
         } else if let Some(mut worst) = self.best.peek_mut()
@@ -220,7 +197,7 @@ impl<'a> Top<'a> {
         let hit = |found: Candidate| ShardHit {
             segment,
             doc: found.doc,
-            score: shows_scores.then_some(found.score),
+            score: shows_scores.then(|| f32::from_bits(found.score_bits)),
             sort: match shows_values {
                 true => {
                     let bits = std::iter::once(&found.first).chain(&found.rest);
@@ -322,7 +299,7 @@ impl Key<'_> {
         if mapped.kind == FieldType::Keyword {
             return Ok(self.directed(text_bits(column, &literal.text())?));
         }
-        let exact = value::exact(path, mapped, literal, now_ms)?;
+        let exact = value::exact(path, mapped, literal, (None, 0, now_ms))?;
         let Some((value, _)) = exact else {
             return Err(unfit(format!("[{}] is no value of [{path}]", literal.text())).into());
         };
@@ -333,37 +310,28 @@ impl Key<'_> {
     }
 
     fn bits_after(&self, value: &SortValue, mapping: &Mapping, now_ms: i64) -> Result<Bits> {
-        let number = match value {
-            SortValue::Long(number) => *number as f64,
-            SortValue::Double(number) => *number,
-            SortValue::Text(text) => text.parse().unwrap_or(f64::NAN),
-            SortValue::Null => f64::NAN,
+        let Some(literal) = value else { return Ok(self.missing) };
+        let number = match literal {
+            Literal::Integer(number) => *number as f64,
+            other => other.text().parse().unwrap_or(f64::NAN),
         };
         let path = match &self.key.target {
             SortTarget::Score => return Ok(self.directed(double_bits(number))),
             SortTarget::Doc => return Ok(self.directed(number.max(0.0) as u64)),
             SortTarget::Field(path) => path,
         };
-        let literal = match value {
-            SortValue::Null => return Ok(self.missing),
+        match literal {
             // What stands for a number that is missing comes back as it went.
-            SortValue::Long(extreme @ (i64::MAX | i64::MIN))
-                if self.stands_for_missing() == SortValue::Long(*extreme) =>
-            {
-                return Ok(self.missing);
+            Literal::Integer(i64::MAX | i64::MIN) if self.stands_for_missing() == *value => {
+                Ok(self.missing)
             }
-            SortValue::Text(text) if matches!(text.as_str(), "Infinity" | "-Infinity") => {
-                return Ok(self.missing);
+            Literal::Text(text) if matches!(text.as_str(), "Infinity" | "-Infinity") => {
+                Ok(self.missing)
             }
             // Dates and booleans come back as the numbers that hits show.
-            SortValue::Long(number) if self.is_whole() => {
-                return Ok(self.directed(long_bits(*number)));
-            }
-            SortValue::Long(number) => Literal::Integer(*number),
-            SortValue::Double(number) => Literal::Float(*number),
-            SortValue::Text(text) => Literal::Text(text.clone()),
-        };
-        self.bits_of(&literal, path, mapping, now_ms)
+            Literal::Integer(number) if self.is_whole() => Ok(self.directed(long_bits(*number))),
+            literal => self.bits_of(literal, path, mapping, now_ms),
+        }
     }
 
     fn is_whole(&self) -> bool {
@@ -377,47 +345,38 @@ impl Key<'_> {
     /// What a hit shows where it has no value.
     fn stands_for_missing(&self) -> SortValue {
         let greatest = (self.key.missing == SortMissing::First) == self.key.descending;
-        let Source::Field(column) = &self.source else { return SortValue::Null };
+        let Source::Field(column) = &self.source else { return None };
         match column.kind() {
-            FieldType::Keyword | FieldType::Ip => SortValue::Null,
-            FieldType::Double | FieldType::Float if greatest => SortValue::Double(f64::INFINITY),
-            FieldType::Double | FieldType::Float => SortValue::Double(f64::NEG_INFINITY),
-            _ => SortValue::Long(if greatest { i64::MAX } else { i64::MIN }),
+            FieldType::Keyword | FieldType::Ip => None,
+            FieldType::Double | FieldType::Float if greatest => Some(Literal::Float(f64::INFINITY)),
+            FieldType::Double | FieldType::Float => Some(Literal::Float(f64::NEG_INFINITY)),
+            _ => Some(Literal::Integer(if greatest { i64::MAX } else { i64::MIN })),
         }
     }
 
     fn value(&self, bits: Bits) -> SortValue {
-        let undirected =
-            |bits: Bits| if self.key.descending { !(bits as u64) } else { bits as u64 };
+        let plain = if self.key.descending { !(bits as u64) } else { bits as u64 };
         let column = match &self.source {
-            Source::Score => return SortValue::Double(double_of(undirected(bits))),
-            Source::Doc(_) => return SortValue::Long(undirected(bits) as i64),
+            Source::Score => return Some(Literal::Float(double_of(plain))),
+            Source::Doc(_) => return Some(Literal::Integer(plain as i64)),
             Source::Field(column) => column,
         };
-        if bits == self.missing && !matches!(self.key.missing, SortMissing::Value(_)) {
-            return self.stands_for_missing();
-        }
-        match (column.kind(), column.texts()) {
-            (FieldType::Keyword, Some(texts)) => {
-                let place = undirected(bits);
-                match (place % 2, &self.key.missing) {
-                    // An even place lies between ordinals: it is the text given for those that are missing.
-                    (0, SortMissing::Value(literal)) => SortValue::Text(literal.text()),
-                    _ => SortValue::Text(text_of(texts, place / 2)),
-                }
-            }
-            (FieldType::Keyword, _) => match &self.key.missing {
-                SortMissing::Value(literal) => SortValue::Text(literal.text()),
-                _ => SortValue::Null,
+        let given = match &self.key.missing {
+            SortMissing::Value(literal) => Some(literal),
+            _ if bits == self.missing => return self.stands_for_missing(),
+            _ => None,
+        };
+        Some(match (column.kind(), column.texts(), given) {
+            // An even place lies between ordinals: it is the text given for those that are missing.
+            (FieldType::Keyword, Some(texts), given) => match given.filter(|_| plain % 2 == 0) {
+                Some(literal) => Literal::Text(literal.text()),
+                None => Literal::Text(text_of(texts, plain / 2)),
             },
-            (FieldType::Ip, _) => {
-                SortValue::Text(show_ip(&std::net::Ipv6Addr::from_bits(self.address(bits))))
-            }
-            (FieldType::Double | FieldType::Float, _) => {
-                SortValue::Double(double_of(undirected(bits)))
-            }
-            _ => SortValue::Long(long_of(undirected(bits))),
-        }
+            (FieldType::Keyword, None, given) => Literal::Text(given?.text()),
+            (FieldType::Ip, ..) => Literal::Address(Ipv6Addr::from_bits(self.address(bits))),
+            (FieldType::Double | FieldType::Float, ..) => Literal::Float(double_of(plain)),
+            _ => Literal::Integer(long_of(plain)),
+        })
     }
 }
 

@@ -25,8 +25,6 @@ pub(super) enum Value {
 }
 
 type Bounds = (Bound<Value>, Bound<Value>);
-/// Reads an end of a range; whether it is the lower one.
-type ReadEnd<'a> = &'a dyn Fn(&RangeEnd, bool) -> Result<Bound<Value>, SearchError>;
 
 impl Value {
     pub(super) fn term(self, field: IndexField) -> Term {
@@ -51,16 +49,6 @@ impl Value {
             Value::Boolean(yes) => long_bits(i64::from(*yes)).into(),
             Value::Ip(address) => address.to_bits(),
             Value::Text(_) => 0,
-        }
-    }
-
-    /// As a number; none of texts and addresses.
-    pub(super) fn number(&self) -> Option<f64> {
-        match self {
-            Value::Long(number) | Value::Date(number) => Some(*number as f64),
-            Value::Double(number) => Some(*number),
-            Value::Boolean(yes) => Some(f64::from(*yes)),
-            Value::Ip(_) | Value::Text(_) => None,
         }
     }
 }
@@ -93,7 +81,7 @@ fn double(path: &str, literal: &Literal) -> Result<f64, SearchError> {
         Literal::Integer(number) => Some(*number as f64),
         Literal::Float(number) => Some(*number),
         Literal::Text(text) => text.trim().parse().ok(),
-        Literal::Boolean(_) => None,
+        Literal::Boolean(_) | Literal::Address(_) => None,
     };
     number.filter(|n: &f64| n.is_finite()).ok_or_else(|| no_number(path, &literal.text()))
 }
@@ -140,13 +128,16 @@ fn addresses(path: &str, text: &str) -> Result<(Ipv6Addr, Ipv6Addr), SearchError
     Ok((Ipv6Addr::from_bits(first), Ipv6Addr::from_bits(first | host)))
 }
 
+/// By what dates are read: format (else as the mapping says), offset of the zone in milliseconds, and now.
+pub(super) type DateReading<'a> = (Option<&'a DateFormat>, i64, i64);
+
 /// The least and greatest value that a literal stands for; a date without a time is a whole day. None if no value of
 /// the field can equal it.
 pub(super) fn exact(
     path: &str,
     mapped: &Field,
     literal: &Literal,
-    now_ms: i64,
+    (format, zone_ms, now_ms): DateReading<'_>,
 ) -> Result<Option<(Value, Value)>, SearchError> {
     let one = |value: Value| Ok(Some((value.clone(), value)));
     match mapped.kind {
@@ -163,8 +154,8 @@ pub(super) fn exact(
             Ok(Some((Value::Ip(first), Value::Ip(last))))
         }
         FieldType::Date => {
-            let format = format_of(mapped);
-            let context = DateContext { format: &format, now_ms, zone_ms: 0 };
+            let own = format_of(mapped);
+            let context = DateContext { format: format.unwrap_or(&own), now_ms, zone_ms };
             let end = |up| context.resolve(&literal.text(), up).map_err(unfit);
             Ok(Some((Value::Date(end(false)?), Value::Date(end(true)?))))
         }
@@ -175,83 +166,30 @@ pub(super) fn exact(
     }
 }
 
-/// The bounds of a range in the type of the field. None if nothing can lie within. Dates are read by `context`:
-/// format, offset of the zone, and now.
+/// The bounds of a range in the type of the field. None if nothing can lie within.
 pub(super) fn range(
     path: &str,
     mapped: &Field,
     (lower, upper): (Option<&RangeEnd>, Option<&RangeEnd>),
-    context: (Option<&DateFormat>, i64, i64),
+    dates: DateReading<'_>,
 ) -> Result<Option<Bounds>, SearchError> {
-    let ends = |of: ReadEnd<'_>| {
-        let low = lower.map_or(Ok(Bound::Unbounded), |end| of(end, true))?;
-        let high = upper.map_or(Ok(Bound::Unbounded), |end| of(end, false))?;
-        Ok(Some((low, high)))
+    let bound = |end: Option<&RangeEnd>, is_lower: bool| -> Result<_, SearchError> {
+        let Some(RangeEnd { value, included }) = end else { return Ok(Some(Bound::Unbounded)) };
+        let Some((first, last)) = exact(path, mapped, value, dates)? else {
+            return Ok(between_whole(double(path, value)?, is_lower));
+        };
+        // Beyond a day is beyond its last moment; up to a day, up to its last moment.
+        let value = if is_lower == *included { first } else { last };
+        Ok(Some(if *included { Bound::Included(value) } else { Bound::Excluded(value) }))
     };
-    let bound = |value: Value, included: bool| {
-        if included { Bound::Included(value) } else { Bound::Excluded(value) }
-    };
-    match mapped.kind {
-        FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
-            whole_numbers(path, lower, upper)
-        }
-        FieldType::Double | FieldType::Float => {
-            ends(&|end, _| Ok(bound(Value::Double(double(path, &end.value)?), end.included)))
-        }
-        FieldType::Boolean => {
-            ends(&|end, _| Ok(bound(Value::Boolean(boolean(path, &end.value)?), end.included)))
-        }
-        FieldType::Ip => ends(&|end, low| {
-            let (first, last) = addresses(path, &end.value.text())?;
-            let value = if low == end.included { first } else { last };
-            Ok(bound(Value::Ip(value), end.included))
-        }),
-        FieldType::Date => {
-            let (format, zone_ms, now_ms) = context;
-            let own = format_of(mapped);
-            let context = DateContext { format: format.unwrap_or(&own), now_ms, zone_ms };
-            // Beyond a day is beyond its last moment; up to a day, up to its last moment.
-            ends(&|end, low| {
-                let round_up = low != end.included;
-                let ms = context.resolve(&end.value.text(), round_up).map_err(unfit)?;
-                Ok(bound(Value::Date(ms), end.included))
-            })
-        }
-        FieldType::Keyword | FieldType::Text => {
-            ends(&|end, _| Ok(bound(Value::Text(end.value.text()), end.included)))
-        }
-        FieldType::GeoPoint => Ok(None),
-    }
+    Ok(bound(lower, true)?.zip(bound(upper, false)?))
 }
 
-/// Bounds between whole numbers are moved to the next one inside.
-fn whole_numbers(
-    path: &str,
-    lower: Option<&RangeEnd>,
-    upper: Option<&RangeEnd>,
-) -> Result<Option<Bounds>, SearchError> {
-    let mut bounds = (Bound::Unbounded, Bound::Unbounded);
-    if let Some(end) = lower {
-        let least = match long(path, &end.value)? {
-            Ok(number) if end.included => Some(number),
-            Ok(number) => number.checked_add(1),
-            Err(number) if number >= 9.2e18 => None,
-            Err(number) => Some(number.ceil() as i64),
-        };
-        let Some(least) = least else { return Ok(None) };
-        bounds.0 = Bound::Included(Value::Long(least));
-    }
-    if let Some(end) = upper {
-        let greatest = match long(path, &end.value)? {
-            Ok(number) if end.included => Some(number),
-            Ok(number) => number.checked_sub(1),
-            Err(number) if number <= -9.2e18 => None,
-            Err(number) => Some(number.floor() as i64),
-        };
-        let Some(greatest) = greatest else { return Ok(None) };
-        bounds.1 = Bound::Included(Value::Long(greatest));
-    }
-    Ok(Some(bounds))
+/// A bound between whole numbers is moved to the next one inside; none where there is none.
+fn between_whole(number: f64, is_lower: bool) -> Option<Bound<Value>> {
+    let whole = if is_lower { number.ceil() } else { number.floor() };
+    let outside = if is_lower { whole >= 9.2e18 } else { whole <= -9.2e18 };
+    (!outside).then_some(Bound::Included(Value::Long(whole as i64)))
 }
 
 #[cfg(test)]
@@ -270,22 +208,11 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_whole_numbers() {
-        let end = |value, included| Some(RangeEnd { value, included });
-        let of = |low: Option<RangeEnd>, high: Option<RangeEnd>| {
-            whole_numbers("a", low.as_ref(), high.as_ref()).unwrap()
-        };
-        let long = |n| Bound::Included(Value::Long(n));
-        assert_eq!(
-            of(end(Literal::Float(1.5), true), end(Literal::Float(2.5), false)),
-            Some((long(2), long(2)))
-        );
-        assert_eq!(of(end(Literal::Integer(1), false), None), Some((long(2), Bound::Unbounded)));
-        assert_eq!(of(end(Literal::Integer(i64::MAX), false), None), None);
-        assert_eq!(of(end(Literal::Float(1e19), true), None), None);
-        assert_eq!(
-            of(None, end(Literal::Text("7".into()), false)),
-            Some((Bound::Unbounded, long(6)))
-        );
+    fn bounds_between_whole_numbers() {
+        let long = |n| Some(Bound::Included(Value::Long(n)));
+        assert_eq!((between_whole(1.5, true), between_whole(2.5, false)), (long(2), long(2)));
+        assert_eq!((between_whole(-1.5, true), between_whole(-2.5, false)), (long(-1), long(-3)));
+        assert_eq!((between_whole(1e19, true), between_whole(-1e19, false)), (None, None));
+        assert_eq!(between_whole(1e19, false), long(i64::MAX));
     }
 }

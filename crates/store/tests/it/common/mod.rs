@@ -1,4 +1,5 @@
 //! What the tests of copies share: both worlds, small documents, a generator of numbers.
+#![allow(dead_code, reason = "each binary uses a part of it")]
 
 use query::Mapping;
 
@@ -7,7 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::json;
-use store::{Chunk, Commit, Incoming, Options, Outcome, Result, Shard, Snapshot, WriteRequest};
+use store::{
+    Chunk, Commit, Incoming, Options, Result, Shard, Snapshot, WriteOutcome, WriteRequest,
+};
 use world::Env;
 
 /// Runs the same body on real files and in the virtual world.
@@ -91,7 +94,7 @@ pub fn delete(id: &str) -> WriteRequest {
 }
 
 /// Outcomes of writes that must all be accepted.
-pub async fn write(shard: &Shard, requests: Vec<WriteRequest>) -> Vec<Outcome> {
+pub async fn write(shard: &Shard, requests: Vec<WriteRequest>) -> Vec<WriteOutcome> {
     let results = shard.index(requests).await.unwrap();
     results.into_iter().map(|result| result.unwrap().1).collect()
 }

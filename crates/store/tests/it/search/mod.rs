@@ -19,9 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
-use query::aggregation::{DEFAULT_MAX_BUCKETS, render};
+use query::aggregation::DEFAULT_MAX_BUCKETS;
 use serde_json::{Value, json};
-use store::{Options, Shard, WriteRequest};
+use store::{Aggregated, Options, Shard, WriteRequest};
 use world::Env;
 
 use crate::common::{Numbers, write};
@@ -184,7 +184,10 @@ fn sorts_and_goes_on_behind_a_hit() {
                 }
                 let (_, hits, ids) = search(&shard, &body).await;
                 let Some(last) = hits.hits.last() else { break };
-                after = last.sort.iter().map(query::SortValue::json).collect();
+                let json = |value: &query::SortValue| {
+                    value.as_ref().map_or(Value::Null, query::Literal::json)
+                };
+                after = last.sort.iter().map(json).collect();
                 pages.extend(ids);
             }
             assert_eq!(pages, expected, "{key}");
@@ -221,14 +224,98 @@ fn aggregates_as_brute_force_does() {
             let body = json!({"query": query, "aggs": aggs, "size": 0});
             let (request, hits, _) = search(&shard, &body).await;
             let mut text = Vec::new();
-            render(&request.aggregations, hits.aggregations, DEFAULT_MAX_BUCKETS, &mut text)
-                .unwrap();
+            let mut aggregated = Aggregated::default();
+            aggregated.add(&hits.aggregations).unwrap();
+            aggregated.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
             let found: Value = serde_json::from_slice(&text).unwrap();
             let documents: Vec<&Value> =
                 there.values().filter(|document| fits(&query, document)).collect();
             let expected = aggregate(&aggs, &documents);
             assert!(same(&found, &expected), "{body}\nfound    {found}\nexpected {expected}");
         }
+    });
+}
+
+/// Lets shards send all of their buckets, so that nothing is missing from what is merged.
+fn send_all(aggs: &mut Value) {
+    for agg in aggs.as_object_mut().unwrap().values_mut() {
+        if let Some(terms) = agg.get_mut("terms") {
+            terms["shard_size"] = json!(10_000);
+        }
+        if let Some(subs) = agg.get_mut("aggs") {
+            send_all(subs);
+        }
+    }
+}
+
+#[test]
+fn shards_together_answer_as_one() {
+    run("shards", 4, async |env, dir, mut numbers| {
+        let (a, in_a) = filled(&env, &dir.join("a"), &mut numbers).await;
+        let (b, in_b) = filled(&env, &dir.join("b"), &mut numbers).await;
+        for _ in 0..40 {
+            let query = query(&mut numbers, 1);
+            let mut aggs = json!({"a": aggregation(&mut numbers, 3)});
+            send_all(&mut aggs);
+            let body = json!({"query": query, "aggs": aggs, "size": 0});
+            let (request, of_a, _) = search(&a, &body).await;
+            let (_, of_b, _) = search(&b, &body).await;
+            let mut aggregated = Aggregated::default();
+            aggregated.add(&of_a.aggregations).unwrap();
+            aggregated.add(&of_b.aggregations).unwrap();
+            let mut text = Vec::new();
+            aggregated.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
+            let found: Value = serde_json::from_slice(&text).unwrap();
+            let all = in_a.values().chain(in_b.values());
+            let documents: Vec<&Value> = all.filter(|document| fits(&query, document)).collect();
+            let expected = aggregate(&aggs, &documents);
+            assert!(same(&found, &expected), "{body}\nfound    {found}\nexpected {expected}");
+        }
+    });
+}
+
+#[test]
+fn many_values_are_counted_and_sampled() {
+    const MANY: u64 = 70_000;
+    run("many values", 1, async |env, dir, _| {
+        let shard = Shard::create(&env, &dir, &mapping(), Options::default()).await.unwrap();
+        let index = |n: u64| WriteRequest::Index {
+            id: n.to_string().into(),
+            source: Bytes::from(json!({"n": n, "key": format!("k{n}")}).to_string()),
+            auto_id: true,
+            create: false,
+        };
+        for first in (0..MANY).step_by(5_000) {
+            write(&shard, (first..first + 5_000).map(index).collect()).await;
+        }
+        shard.refresh().await.unwrap();
+        shard.force_merge(1).await.unwrap();
+        let body = json!({"size": 0, "aggs": {
+            "distinct": {"cardinality": {"field": "n"}},
+            "keys": {"cardinality": {"field": "key"}},
+            "middle": {"percentiles": {"field": "n", "percents": [50]}},
+            "spread": {"extended_stats": {"field": "n"}},
+            "last": {"terms": {"field": "n", "size": 2, "order": {"_key": "desc"}}},
+            "by_sum": {"terms": {"field": "n", "size": 1, "order": {"s": "desc"}},
+                "aggs": {"s": {"sum": {"field": "n"}}}},
+        }});
+        let (request, hits, _) = search(&shard, &body).await;
+        let mut aggregated = Aggregated::default();
+        aggregated.add(&hits.aggregations).unwrap();
+        let mut text = Vec::new();
+        aggregated.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
+        let found: Value = serde_json::from_slice(&text).unwrap();
+        let near = |value: &Value, expected: f64, share: f64| {
+            let value = value.as_f64().unwrap();
+            assert!((value / expected - 1.0).abs() < share, "{value} {expected}: {found}");
+        };
+        near(&found["distinct"]["value"], MANY as f64, 0.03);
+        near(&found["keys"]["value"], MANY as f64, 0.03);
+        near(&found["middle"]["values"]["50.0"], MANY as f64 / 2.0, 1e-4);
+        near(&found["spread"]["variance"], (MANY as f64).powi(2) / 12.0, 1e-4);
+        assert_eq!(found["last"]["buckets"][1], json!({"key": MANY - 2, "doc_count": 1}));
+        assert_eq!(found["last"]["sum_other_doc_count"], MANY - 2);
+        assert_eq!(found["by_sum"]["buckets"][0]["key"], MANY - 1);
     });
 }
 

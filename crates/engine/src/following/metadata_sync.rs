@@ -1,0 +1,162 @@
+//! What a follower takes over from its leader's index beside operations: mappings, settings and aliases.
+//!
+//! A follower takes over every mapping, before it applies operations that may need it. Of the settings it takes over
+//! those that are about the index and not about the cluster, as OpenSearch's plugin does; settings that were given with
+//! `_ccr/follow` stay. Aliases are taken over as in the field: for reading alone.
+
+use super::service::FollowService;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use crate::remote;
+use crate::settings::{SettingsMap, Update};
+use crate::state::{Alias, AliasAction, Aliases, Event};
+use crate::transport::{Failure, LeaderShard, RemoteIndex, Versions};
+
+/// Settings that are about the cluster.
+const NOT_CARRIED: [&str; 3] = [
+    "index.number_of_replicas",
+    "index.number_of_shards",
+    "index.soft_deletes.retention_lease.period",
+];
+
+fn covers(have: &Versions, versions: &Versions) -> bool {
+    have.mappings >= versions.mappings
+        && have.settings >= versions.settings
+        && have.aliases >= versions.aliases
+}
+
+/// What a follower has taken over so far.
+#[derive(Default)]
+pub(crate) struct MetadataSync {
+    have: Cell<Versions>,
+    /// Held by the read that asks the leader; the others wait for it.
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl MetadataSync {
+    /// Versions of the leader's mappings, settings and aliases that the follower has.
+    pub(crate) fn versions(&self) -> Versions {
+        self.have.get()
+    }
+
+    fn has(&self, versions: Versions) -> bool {
+        covers(&self.have.get(), &versions)
+    }
+
+    /// Returns once the follower has what the leader has at these versions.
+    pub(crate) async fn bring(
+        &self,
+        service: &Rc<FollowService>,
+        index: &str,
+        alias: &str,
+        leader: &LeaderShard,
+        versions: Versions,
+    ) -> Result<(), Failure> {
+        if self.has(versions) {
+            return Ok(());
+        }
+        let _one = self.asking.lock().await;
+        if self.has(versions) {
+            return Ok(());
+        }
+        let asked =
+            remote::ask_index(service.remotes.clone(), alias.to_owned(), leader.index.clone())
+                .await?;
+        if asked.uuid == leader.index_uuid {
+            take_over(service, index, &asked).await?;
+        }
+        let have = Versions {
+            mappings: asked.mapping_version,
+            settings: asked.settings_version,
+            aliases: asked.aliases_version,
+        };
+        if !covers(&have, &versions) {
+            let why = "asked a node of the leader that has not heard of a change yet; try again";
+            return Err(Failure::unavailable(&leader.index, leader.shard, why));
+        }
+        self.have.set(have);
+        Ok(())
+    }
+}
+
+async fn take_over(
+    service: &Rc<FollowService>,
+    index: &str,
+    leader: &RemoteIndex,
+) -> Result<(), Failure> {
+    let state = service.core.state();
+    let Some(meta) = state.indices.get(index) else { return Ok(()) };
+    let mappings = serde_json::from_str(&leader.mappings).map_err(|error| {
+        let reason = format!("the leader's mappings of [{index}] cannot be read: {error}");
+        Failure::new(500, "transport_exception", reason)
+    })?;
+    if meta.mappings != mappings {
+        service.core.submit(Event::PutMapping { index: index.to_owned(), mappings }).await?;
+    }
+    let Some(origin) = &meta.leader else { return Ok(()) };
+    let settings = changes(&meta.settings, &leader.settings, &origin.following.own_settings);
+    if !settings.is_empty() {
+        service.core.submit(Event::PutIndexSettings { index: index.to_owned(), settings }).await?;
+    }
+    let actions = alias_changes(index, &meta.aliases, &leader.aliases);
+    if !actions.is_empty() {
+        // An alias may be refused because an index here has its name: following goes on without it.
+        let _ = service.core.submit(Event::ChangeAliases { actions }).await;
+    }
+    Ok(())
+}
+
+/// The changes that give a follower its leader's aliases, for reading alone.
+fn alias_changes(index: &str, have: &Aliases, leader: &Aliases) -> Vec<AliasAction> {
+    let read_only = Alias::read_only();
+    let gone = have.keys().filter(|alias| !leader.contains_key(*alias));
+    let remove =
+        |alias: &String| AliasAction::Remove { index: index.to_owned(), alias: alias.clone() };
+    let new = leader.keys().filter(|alias| have.get(*alias) != Some(&read_only));
+    let add = |alias: &String| AliasAction::Add {
+        index: index.to_owned(),
+        alias: alias.clone(),
+        properties: read_only.clone(),
+    };
+    gone.map(remove).chain(new.map(add)).collect()
+}
+
+/// The changes that give a follower its leader's settings, as far as it takes them over.
+fn changes(have: &SettingsMap, leader: &SettingsMap, own: &BTreeSet<String>) -> Update {
+    let carried = |name: &&String| !NOT_CARRIED.contains(&name.as_str()) && !own.contains(*name);
+    let names: BTreeSet<&String> = have.keys().chain(leader.keys()).filter(carried).collect();
+    let differs = |name: &&String| have.get(*name) != leader.get(*name);
+    names.into_iter().filter(differs).map(|n| (n.clone(), leader.get(n).cloned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn carries_what_is_not_the_followers_own() {
+        let map = |pairs: &[(&str, &str)]| -> SettingsMap {
+            pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+        };
+        let have = map(&[
+            ("index.number_of_replicas", "0"),
+            ("index.refresh_interval", "5s"),
+            ("index.max_result_window", "20"),
+            ("index.translog.durability", "async"),
+        ]);
+        let leader = map(&[
+            ("index.number_of_replicas", "2"),
+            ("index.refresh_interval", "30s"),
+            ("index.translog.sync_interval", "1s"),
+        ]);
+        let own = BTreeSet::from(["index.translog.durability".to_owned()]);
+        let expected = Update::from([
+            ("index.refresh_interval".to_owned(), Some("30s".to_owned())),
+            ("index.max_result_window".to_owned(), None),
+            ("index.translog.sync_interval".to_owned(), Some("1s".to_owned())),
+        ]);
+        assert_eq!(changes(&have, &leader, &own), expected);
+    }
+}

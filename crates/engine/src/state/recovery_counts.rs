@@ -1,0 +1,201 @@
+//! What is on each node, and which node is to be filled first.
+
+use std::collections::BTreeSet;
+
+use super::{ClusterState, RecoverySource};
+use crate::settings::Settings;
+
+/// What is on a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NodeRecoveryCounts {
+    pub copies: u32,
+    /// Primaries that come up from disk, from nothing or from remote.
+    pub initial_primaries: u32,
+    /// Peer recoveries that it receives.
+    pub incoming: u32,
+    /// Peer recoveries that it sends.
+    pub outgoing: u32,
+}
+
+/// How many copies may come up on a node at a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub initial_primaries: u32,
+    /// Peer recoveries that it receives, and as many that it sends.
+    pub recoveries: u32,
+}
+
+/// A node's place among those that may be filled: fewest copies first, then those that need not wait, then
+/// by name.
+type FillRank = (u32, bool, usize);
+
+/// The counts of each present node. Built once a batch of events, and kept up to date while copies are placed.
+#[derive(Debug)]
+pub(super) struct RecoveryCounts {
+    /// Sorted.
+    names: Vec<String>,
+    counts: Vec<NodeRecoveryCounts>,
+    limits: Limits,
+    /// For primaries that come up, and for replicas.
+    orders: [BTreeSet<FillRank>; 2],
+}
+
+impl RecoveryCounts {
+    pub fn of(state: &ClusterState, settings: &Settings) -> Self {
+        let names: Vec<String> = state.present.iter().cloned().collect();
+        let mut counts = RecoveryCounts {
+            counts: vec![NodeRecoveryCounts::default(); names.len()],
+            names,
+            limits: Limits {
+                initial_primaries: settings.node_initial_primaries_recoveries(),
+                recoveries: settings.node_concurrent_recoveries(),
+            },
+            orders: Default::default(),
+        };
+        for (_, _, shard) in state.shards() {
+            for copy in shard.assigned() {
+                let node = copy.node.as_deref().unwrap_or_default();
+                counts.count(node, copy.recovery(), |number| *number += 1);
+            }
+        }
+        for number in 0..counts.names.len() {
+            counts.insert_rank(number);
+        }
+        counts
+    }
+
+    /// Counts a copy on a node, and its recovery where it is one.
+    pub fn add(&mut self, node: &str, recovery: Option<&RecoverySource>) {
+        self.change(node, recovery, |number| *number += 1);
+    }
+
+    /// Takes back what [`RecoveryCounts::add`] counted.
+    pub fn remove(&mut self, node: &str, recovery: Option<&RecoverySource>) {
+        self.change(node, recovery, |number| *number -= 1);
+    }
+
+    fn change(&mut self, node: &str, recovery: Option<&RecoverySource>, step: fn(&mut u32)) {
+        // A source's place does not depend on what it sends.
+        let number = self.number(node);
+        if let Some(number) = number {
+            for primaries in [true, false] {
+                let rank = self.rank(number, primaries);
+                self.orders[usize::from(primaries)].remove(&rank);
+            }
+        }
+        self.count(node, recovery, step);
+        if let Some(number) = number {
+            self.insert_rank(number);
+        }
+    }
+
+    fn count(&mut self, node: &str, recovery: Option<&RecoverySource>, step: fn(&mut u32)) {
+        if let Some(source) = recovery.and_then(RecoverySource::peer)
+            && let Some(source) = self.number(source)
+        {
+            step(&mut self.counts[source].outgoing);
+        }
+        let Some(number) = self.number(node) else { return };
+        let on_node = &mut self.counts[number];
+        step(&mut on_node.copies);
+        match recovery {
+            None => {}
+            Some(RecoverySource::Peer { .. }) => step(&mut on_node.incoming),
+            Some(_) => step(&mut on_node.initial_primaries),
+        }
+    }
+
+    fn number(&self, node: &str) -> Option<usize> {
+        self.names.binary_search_by(|name| name.as_str().cmp(node)).ok()
+    }
+
+    fn rank(&self, number: usize, primaries: bool) -> FillRank {
+        let on_node = self.counts[number];
+        let busy = match primaries {
+            true => on_node.initial_primaries >= self.limits.initial_primaries,
+            false => on_node.incoming >= self.limits.recoveries,
+        };
+        (on_node.copies, busy, number)
+    }
+
+    fn insert_rank(&mut self, number: usize) {
+        for primaries in [true, false] {
+            let rank = self.rank(number, primaries);
+            self.orders[usize::from(primaries)].insert(rank);
+        }
+    }
+
+    pub fn get(&self, node: &str) -> NodeRecoveryCounts {
+        self.number(node).map(|number| self.counts[number]).unwrap_or_default()
+    }
+
+    /// Whether any primary may come up anywhere; or whether any node may receive a peer recovery, and any may send one.
+    pub fn have_room(&self, primaries: bool) -> bool {
+        let Limits { initial_primaries, recoveries } = self.limits;
+        let any = |has_room: fn(&NodeRecoveryCounts, u32) -> bool, most| {
+            self.counts.iter().any(|on_node| has_room(on_node, most))
+        };
+        match primaries {
+            true => any(|on_node, most| on_node.initial_primaries < most, initial_primaries),
+            false => {
+                any(|on_node, most| on_node.incoming < most, recoveries)
+                    && any(|on_node, most| on_node.outgoing < most, recoveries)
+            }
+        }
+    }
+
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The present nodes, the one to be filled next first. Equals follow by name from the node at `from` on, and
+    /// then those before it.
+    pub fn in_order(&self, primaries: bool, from: usize) -> impl Iterator<Item = &str> {
+        let order = &self.orders[usize::from(primaries)];
+        let from = from % self.names.len().max(1);
+        let mut class = order.first().map(|(copies, busy, _)| (*copies, *busy));
+        std::iter::from_fn(move || {
+            let (copies, busy) = class?;
+            let (first, split) = ((copies, busy, 0), (copies, busy, from));
+            let after = (copies, busy, usize::MAX);
+            class = order.range(after..).next().map(|(copies, busy, _)| (*copies, *busy));
+            Some(order.range(split..after).chain(order.range(first..split)))
+        })
+        .flatten()
+        .map(|(_, _, number)| self.names[*number].as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::manager::tests::Lab;
+    use super::*;
+
+    #[test]
+    fn the_emptiest_node_that_need_not_wait_comes_first() {
+        let mut lab = Lab::new(3);
+        lab.create("a", 3, 0);
+        let mut counts = RecoveryCounts::of(&lab.state, &lab.state.settings());
+        let order = |counts: &RecoveryCounts, primaries| -> Vec<String> {
+            counts.in_order(primaries, 0).map(str::to_owned).collect()
+        };
+        assert_eq!(order(&counts, true), ["n1", "n2", "n3"]);
+        let from = RecoverySource::Peer { from_node: "n2".to_owned() };
+        counts.add("n1", Some(&from));
+        assert_eq!(order(&counts, false), ["n2", "n3", "n1"]);
+        assert_eq!((counts.get("n1").incoming, counts.get("n2").outgoing), (1, 1));
+        counts.remove("n1", Some(&from));
+        assert_eq!(order(&counts, false), ["n1", "n2", "n3"]);
+        let from_n2: Vec<&str> = counts.in_order(false, 4).collect();
+        assert_eq!(from_n2, ["n2", "n3", "n1"]);
+        // Each of n1's places is taken, so that equals are preferred that have one.
+        for _ in 0..3 {
+            counts.add("n1", Some(&RecoverySource::EmptyStore));
+            for node in ["n2", "n3"] {
+                counts.add(node, None);
+            }
+        }
+        assert_eq!(order(&counts, true), ["n2", "n3", "n1"]);
+        assert_eq!(order(&counts, false), ["n1", "n2", "n3"]);
+    }
+}

@@ -1,0 +1,312 @@
+//! Damage at rest: files of a node are gone or are not what they were while it is down. Afterwards everything is whole, or
+//! repaired from another copy, or refused by name; nothing is ever deleted that nobody asked to delete.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use world::{Env, real_world, virtual_world};
+
+use crate::common::{Cluster, eventually, raw};
+
+crate::both_worlds!(
+    an_index_deleted_while_a_node_was_away_goes_from_its_disk,
+    health_is_green_when_everything_is_found,
+);
+
+/// A node gives up after half a minute.
+#[test]
+fn a_node_without_its_manager_says_so() {
+    virtual_world::run(7, a_node_that_has_not_joined_says_so);
+}
+
+async fn count(c: &Cluster, index: &str) -> (u16, Value) {
+    let (status, answer) = c.ask("GET", &format!("/{index}/_count"), Value::Null).await;
+    (status, answer["count"].clone())
+}
+
+/// Stops all nodes, has something done to their files, and starts them again.
+async fn restart(c: &mut Cluster, nodes: usize, damage: impl FnOnce(&[PathBuf])) {
+    let dirs: Vec<PathBuf> = (0..nodes).map(|number| c.data_dir(number)).collect();
+    for number in 0..nodes {
+        c.stop_node(number).await;
+    }
+    damage(&dirs);
+    for number in 0..nodes {
+        c.start_node(number).await;
+    }
+}
+
+fn remove_states(dirs: &[PathBuf]) {
+    for name in ["state.json", "state.second.json"] {
+        fs::remove_file(dirs[0].join(name)).unwrap();
+    }
+}
+
+#[test]
+fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to() {
+    real_world::run(7, |env| async move {
+        let mut c = Cluster::start(&env, "c", 2).await;
+        for index in ["kept", "unwanted"] {
+            c.create(index, 2, 1).await;
+            assert_eq!(c.index(index, 0, 50).await, 50);
+        }
+        let uuid = |c: &Cluster, index: &str| c.any().state().indices[index].uuid.clone();
+        let (kept, unwanted) = (uuid(&c, "kept"), uuid(&c, "unwanted"));
+        let digests = c.digests("kept").await;
+        restart(&mut c, 2, remove_states).await;
+        assert_eq!(count(&c, "kept").await.0, 404);
+        let health = c.must("GET", "/_cluster/health", Value::Null).await;
+        assert_eq!((&health["status"], &health["dangling_indices"]), (&json!("green"), &json!(2)));
+        let listed = c.must("GET", "/_dangling", Value::Null).await;
+        let listed = listed["dangling_indices"].as_array().unwrap().clone();
+        let of = |uuid: &str| listed.iter().find(|one| one["index_uuid"] == uuid).unwrap();
+        assert_eq!(of(&kept)["index_name"], "kept");
+        assert_eq!(of(&unwanted)["node_ids"], json!(["c-0", "c-1"]));
+
+        let import = format!("/_dangling/{kept}");
+        let (status, said) = c.ask("POST", &import, Value::Null).await;
+        assert!(status == 400 && said.to_string().contains("accept_data_loss"), "{said}");
+        let (status, said) =
+            c.ask("POST", "/_dangling/nothing?accept_data_loss=true", Value::Null).await;
+        assert!(status == 400 && said.to_string().contains("[nothing]"), "{said}");
+        let (status, _) =
+            c.ask("POST", &format!("{import}?accept_data_loss=true"), Value::Null).await;
+        assert_eq!(status, 202);
+        c.green("kept").await;
+        assert_eq!(c.digests("kept").await, digests, "every copy, to the document");
+        assert_eq!(c.index("kept", 50, 60).await, 10);
+
+        let dir = c.data_dir(1).join("indices").join(&unwanted);
+        assert!(dir.exists());
+        let (status, _) = c
+            .ask("DELETE", &format!("/_dangling/{unwanted}?accept_data_loss=true"), Value::Null)
+            .await;
+        assert_eq!(status, 202);
+        eventually(&env, "its files are deleted", async || !dir.exists()).await;
+        let listed = c.must("GET", "/_dangling", Value::Null).await;
+        assert_eq!(listed["dangling_indices"], json!([]));
+        restart(&mut c, 2, |_| {}).await;
+        c.green("kept").await;
+        c.must("POST", "/kept/_refresh", Value::Null).await;
+        assert_eq!(count(&c, "kept").await, (200, json!(60)));
+        c.stop().await;
+    });
+}
+
+#[test]
+fn a_damaged_state_is_read_from_its_twin_and_two_are_refused() {
+    real_world::run(7, |env| async move {
+        let mut c = Cluster::start(&env, "c", 1).await;
+        c.create("a", 1, 0).await;
+        assert_eq!(c.index("a", 0, 20).await, 20);
+        type Damage = fn(&Path);
+        let damages: [Damage; 4] = [
+            |path| fs::remove_file(path).unwrap(),
+            |path| fs::write(path, "").unwrap(),
+            |path| {
+                let mut bytes = fs::read(path).unwrap();
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+                fs::write(path, bytes).unwrap();
+            },
+            |path| {
+                let bytes = fs::read(path).unwrap();
+                fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+            },
+        ];
+        for damage in damages {
+            for name in ["state.json", "state.second.json"] {
+                restart(&mut c, 1, |dirs| damage(&dirs[0].join(name))).await;
+                c.green("a").await;
+                assert_eq!(count(&c, "a").await, (200, json!(20)), "{name}");
+            }
+        }
+        c.stop_node(0).await;
+        for name in ["state.json", "state.second.json"] {
+            damages[3](&c.data_dir(0).join(name));
+        }
+        let error = rest::start(&env, c.config(0)).await.err().unwrap().to_string();
+        assert!(error.contains("state.json") && error.contains("damaged"), "{error}");
+        assert!(c.data_dir(0).join("indices").read_dir().unwrap().next().is_some());
+    });
+}
+
+/// The files of the log of a node's copies.
+fn logs(dir: &Path) -> Vec<PathBuf> {
+    let mut logs = Vec::new();
+    for index in fs::read_dir(dir.join("indices")).unwrap().map(Result::unwrap) {
+        for copy in fs::read_dir(index.path()).unwrap().map(Result::unwrap) {
+            let Ok(files) = fs::read_dir(copy.path()) else { continue };
+            let files = files.map(|file| file.unwrap().path());
+            logs.extend(files.filter(|file| file.extension().is_some_and(|e| e == "log")));
+        }
+    }
+    logs
+}
+
+fn cut_in_half(path: &Path) {
+    let len = fs::metadata(path).unwrap().len();
+    fs::OpenOptions::new().write(true).open(path).unwrap().set_len(len / 2).unwrap();
+}
+
+#[test]
+fn a_log_that_lost_its_end_is_repaired_from_another_copy() {
+    let damages: [fn(&Path); 3] =
+        [|path| fs::remove_file(path).unwrap(), |path| fs::write(path, "").unwrap(), cut_in_half];
+    for damage in damages {
+        for node in 0..2 {
+            real_world::run(7, move |env| async move {
+                let mut c = Cluster::start(&env, "c", 2).await;
+                c.create("a", 1, 1).await;
+                assert_eq!(c.index("a", 0, 200).await, 200);
+                let digests = c.digests("a").await;
+                restart(&mut c, 2, |dirs| logs(&dirs[node]).iter().for_each(|log| damage(log)))
+                    .await;
+                c.green("a").await;
+                assert_eq!(c.digests("a").await, digests);
+                c.stop().await;
+            });
+        }
+    }
+}
+
+#[test]
+fn a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing() {
+    real_world::run(7, |env| async move {
+        let mut c = Cluster::start(&env, "c", 1).await;
+        c.create("a", 1, 0).await;
+        assert_eq!(c.index("a", 0, 200).await, 200);
+        restart(&mut c, 1, |dirs| logs(&dirs[0]).iter().for_each(|log| cut_in_half(log))).await;
+        let explained = async || {
+            let (status, said) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
+            (status == 200 && said.to_string().contains(" to 199 are missing")).then_some(said)
+        };
+        eventually(&env, "it is explained", async || explained().await.is_some()).await;
+        let health = c.must("GET", "/_cluster/health", Value::Null).await;
+        assert_eq!(health["status"], "red");
+        assert_eq!(count(&c, "a").await.0, 503);
+        c.stop().await;
+    });
+}
+
+#[test]
+fn exchanged_directories_of_two_shards_are_refused() {
+    real_world::run(7, |env| async move {
+        let mut c = Cluster::start(&env, "c", 1).await;
+        c.create("a", 2, 0).await;
+        assert_eq!(c.index("a", 0, 50).await, 50);
+        let uuid = c.any().state().indices["a"].uuid.clone();
+        restart(&mut c, 1, |dirs| {
+            let dir = dirs[0].join("indices").join(uuid);
+            fs::rename(dir.join("0"), dir.join("x")).unwrap();
+            fs::rename(dir.join("1"), dir.join("0")).unwrap();
+            fs::rename(dir.join("x"), dir.join("1")).unwrap();
+        })
+        .await;
+        eventually(&env, "both are refused", async || {
+            let (_, said) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
+            said.to_string().contains("another shard")
+        })
+        .await;
+        assert_eq!(count(&c, "a").await.0, 503);
+        c.stop().await;
+    });
+}
+
+/// A node that is away while an index is deleted hears of it when it comes back.
+async fn an_index_deleted_while_a_node_was_away_goes_from_its_disk(env: Env) {
+    let mut c = Cluster::start(&env, "c", 3).await;
+    for index in ["gone", "stays"] {
+        c.create(index, 1, 2).await;
+        assert_eq!(c.index(index, 0, 10).await, 10);
+    }
+    let uuid = c.any().state().indices["gone"].uuid.clone();
+    c.stop_node(2).await;
+    c.must("DELETE", "/gone", Value::Null).await;
+    c.start_node(2).await;
+    c.green("stays").await;
+    let dir = c.node(2).copy_dir(&uuid, 0);
+    let host = env.host("c-2");
+    eventually(&env, "its files are deleted", async || {
+        !store::holds_anything(&host, &dir).await.unwrap()
+    })
+    .await;
+    let listed = c.must("GET", "/_dangling", Value::Null).await;
+    assert_eq!(listed["dangling_indices"], json!([]));
+    c.stop().await;
+}
+
+/// A node whose manager is not there knows of nothing, which is not the same as that there is nothing.
+async fn a_node_that_has_not_joined_says_so(env: Env) {
+    let mut c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 1, 1).await;
+    c.index("a", 0, 10).await;
+    c.stop_node(1).await;
+    let config = c.config(1);
+    c.stop_node(0).await;
+    let host = env.host("c-1");
+    let node = engine::Node::start(&host, config, "nowhere:0".to_owned(), |node| {
+        let (node, env) = (node.clone(), env.clone());
+        node.core().clone().keep("asks", async move {
+            loop {
+                let (status, health) =
+                    raw(&node, "GET", "/_cluster/health", Default::default()).await;
+                assert_eq!((status, &health["status"]), (200, &json!("red")), "{health}");
+                for path in ["/a/_count", "/_cat/indices", "/a/_search", "/_cluster/state"] {
+                    let (status, said) = raw(&node, "GET", path, Default::default()).await;
+                    let is_blocked = said["error"]["type"] == "cluster_block_exception";
+                    assert!(status == 503 && is_blocked, "{path}: {said}");
+                }
+                env.sleep(Duration::from_millis(100)).await;
+            }
+        });
+    });
+    let error = node.await.err().unwrap().to_string();
+    assert!(error.contains("could not join"), "{error}");
+}
+
+/// From the first answer after a start on: while health is green a count finds everything.
+async fn health_is_green_when_everything_is_found(env: Env) {
+    let mut c = Cluster::start(&env, "c", 2).await;
+    for index in ["a", "b"] {
+        c.create(index, 2, 1).await;
+        assert_eq!(c.index(index, 0, 100).await, 100);
+    }
+    let mut seen = Vec::new();
+    c.stop_node(1).await;
+    c.stop_node(0).await;
+    c.start_node(0).await;
+    for round in 0..2000 {
+        if round == 20 {
+            c.start_node(1).await;
+        }
+        let health = c.must("GET", "/_cluster/health", Value::Null).await;
+        let status = health["status"].as_str().unwrap().to_owned();
+        for node in c.nodes.values() {
+            for index in ["a", "b"] {
+                let path = format!("/{index}/_count");
+                let (answered, found) = raw(node, "GET", &path, Default::default()).await;
+                if status != "red" {
+                    assert_eq!(
+                        (answered, &found["count"]),
+                        (200, &json!(100)),
+                        "{status}: {found}"
+                    );
+                }
+            }
+        }
+        if seen.last() != Some(&status) {
+            seen.push(status.clone());
+        }
+        if status == "green" {
+            break;
+        }
+        env.sleep(Duration::from_millis(2)).await;
+    }
+    let rank = |status: &String| ["red", "yellow", "green"].iter().position(|one| one == status);
+    assert!(seen.is_sorted_by_key(rank), "from red to yellow to green: {seen:?}");
+    assert_eq!(seen.last().map(String::as_str), Some("green"));
+    c.stop().await;
+}

@@ -1,0 +1,74 @@
+//! The one way to standard output and standard error. Whatever is printed, wherever it comes from, commands no terminal:
+//! see [`Style::safe`].
+
+use std::fmt::Arguments;
+use std::io::{self, IsTerminal, Write};
+
+use report::Style;
+
+/// Standard output: `writeln!` takes it. A reader that went away is an error, which ends a command in order.
+pub(crate) struct Out {
+    style: Style,
+}
+
+/// Standard output.
+pub(crate) fn out() -> Out {
+    Out { style: style_of(&io::stdout()) }
+}
+
+impl Out {
+    /// Its colours and width.
+    pub(crate) fn style(&self) -> Style {
+        self.style
+    }
+
+    /// What `write!` and `writeln!` call.
+    pub(crate) fn write_fmt(&mut self, text: Arguments<'_>) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(self.style.safe(&text.to_string()).as_bytes())?;
+        out.flush()
+    }
+}
+
+/// Says a line on standard error. Nobody may be there to hear it.
+pub(crate) fn say_line(line: Arguments<'_>) {
+    let error = io::stderr();
+    let line = format!("{line}\n");
+    let _ = error.lock().write_all(style_of(&error).safe(&line).as_bytes());
+}
+
+/// Says a line on standard error, as `eprintln!` would.
+macro_rules! say {
+    ($($line:tt)*) => { $crate::terminal::say_line(format_args!($($line)*)) };
+}
+pub(crate) use say;
+
+/// Prints help, the version, or what is wrong with the arguments, where each belongs.
+pub(crate) fn print_clap(error: &clap::Error) {
+    let plain = error.to_string();
+    // A reader that went away is no failure.
+    let _ = match (record::text::visible(&plain) == plain, error.use_stderr()) {
+        (true, _) => error.print(),
+        (false, true) => {
+            say!("{}", plain.trim_end());
+            Ok(())
+        }
+        (false, false) => write!(out(), "{plain}"),
+    };
+}
+
+/// Whether a person looks at standard output.
+pub(crate) fn is_out_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether a person looks at standard error.
+pub(crate) fn is_error_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+fn style_of(stream: &impl IsTerminal) -> Style {
+    let no_color = std::env::var_os("NO_COLOR");
+    let columns = console::Term::stdout().size_checked().map(|(_, columns)| columns);
+    Style::detect(stream.is_terminal(), no_color.as_deref(), columns)
+}

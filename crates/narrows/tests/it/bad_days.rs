@@ -1,0 +1,158 @@
+//! Clusters and their proxies on bad days: each is one sentence that says what to do, exit code 2, and nothing changed.
+
+use std::io::{self, Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::common::tls::authority;
+use crate::common::{SECRET, narrows, refused, said};
+
+#[test]
+fn what_cannot_be_reached_is_one_sentence_and_exit_code_2() {
+    refused(&["explain", "http://127.0.0.1:1", "--for", "1s"], &["127.0.0.1:1", "refused"]);
+    refused(&["watch", "http://127.0.0.1:1,http://127.0.0.1:2"], &["none of 2 hosts"]);
+    let with_password = format!("https://elastic:{SECRET}@es:9200");
+    refused(&["watch", &with_password], &["NARROWS_PASSWORD", "--credentials"]);
+    refused(&["explain", "ftp://es:21"], &["http://"]);
+    refused(&["explain", "http://127.0.0.1:1", "--interval", "20s"], &["two looks"]);
+    refused(&["watch", "https://127.0.0.1:1", "--ca", "/no/such/file"], &["/no/such/file"]);
+    refused(&["watch", "https://127.0.0.1:1", "--cert", "x"], &["--key"]);
+}
+
+/// A server that answers everything alike, as long as the test runs.
+struct Server {
+    address: String,
+    /// First lines of the requests.
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn start(status: &'static str, body: &'static str, tls: Option<Arc<ServerConfig>>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("localhost:{}", listener.local_addr().unwrap().port());
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let told = asked.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stream = stream.unwrap();
+                // A client that does not trust us, or speaks another protocol, goes away in between.
+                let _ = match &tls {
+                    None => answer(stream, status, body, &told),
+                    Some(config) => {
+                        let connection = ServerConnection::new(config.clone()).unwrap();
+                        answer(StreamOwned::new(connection, stream), status, body, &told)
+                    }
+                };
+            }
+        });
+        Server { address, asked }
+    }
+
+    #[track_caller]
+    fn was_only_read(&self) {
+        let asked = self.asked.lock().unwrap();
+        let changes =
+            |line: &String| ["PUT ", "POST ", "DELETE "].iter().any(|m| line.starts_with(m));
+        assert!(!asked.iter().any(changes), "{asked:?}");
+    }
+}
+
+fn answer(
+    mut stream: impl Read + Write,
+    status: &str,
+    body: &str,
+    asked: &Mutex<Vec<String>>,
+) -> io::Result<()> {
+    // The head of the request; there is never a body to speak of.
+    let mut head = [0; 4096];
+    let read = stream.read(&mut head)?;
+    let head = String::from_utf8_lossy(&head[..read]).into_owned();
+    asked.lock().unwrap().push(head.lines().next().unwrap_or_default().to_owned());
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n");
+    write!(stream, "{head}connection: close\r\n\r\n{body}")?;
+    stream.flush()
+}
+
+fn answers_with(status: &'static str, body: &'static str) -> String {
+    Server::start(status, body, None).address
+}
+
+#[test]
+fn whoever_answers_instead_of_a_cluster_is_one_sentence_and_exit_code_2() {
+    const HTML: &str = "<html><title>Bad Gateway</title></html>";
+    const SECURITY: &str =
+        r#"{"error":{"type":"security_exception","reason":"no permissions"},"status":403}"#;
+    for (status, body, words) in [
+        ("401 Unauthorized", SECURITY, ["401", "NARROWS_USER"]),
+        ("502 Bad Gateway", HTML, ["HTML", "proxy"]),
+        ("200 OK", HTML, ["HTML", "address of a node"]),
+        ("200 OK", r#"{"hello":"world"}"#, ["neither Elasticsearch nor OpenSearch", "node"]),
+        ("429 Too Many Requests", "{}", ["429", "/"]),
+    ] {
+        let address = answers_with(status, body);
+        refused(&["explain", &address, "--for", "1s"], &words);
+        refused(&["watch", &address, "--for", "1s", "--plain"], &words);
+    }
+    // A version never seen is looked at if one says so.
+    let root = r#"{"cluster_name":"c","version":{"number":"42.0.0","distribution":"opensearch"}}"#;
+    let address = answers_with("200 OK", root);
+    refused(&["explain", &address], &["opensearch 42.0.0 was never tried", "--any-version"]);
+    let output = narrows(&["explain", &address, "--for", "1s", "--any-version"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+}
+
+/// Its data cannot be reached: nothing is tried on it, and nothing is changed.
+#[test]
+fn a_red_cluster_is_left_alone() {
+    const RED: &str = r#"{"cluster_name":"c","cluster_uuid":"u","status":"red","unassigned_shards":3,
+        "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
+    let server = Server::start("200 OK", RED, None);
+    let runs = tempfile::tempdir().unwrap();
+    let runs = runs.path().to_str().unwrap();
+    let url = format!("http://{}", server.address);
+    let words = ["red", "3 unassigned", "nothing was changed", "narrows explain"];
+    let run = ["run", "replica-over-link", "--on", &url, "--allow-changes", "--runs", runs];
+    refused(&run, &words);
+    server.was_only_read();
+}
+
+#[test]
+fn a_version_never_seen_is_not_changed() {
+    const FUTURE: &str = r#"{"cluster_name":"c","cluster_uuid":"u","status":"green",
+        "version":{"number":"42.0.0","distribution":"opensearch"}}"#;
+    let server = Server::start("200 OK", FUTURE, None);
+    let runs = tempfile::tempdir().unwrap();
+    let runs = runs.path().to_str().unwrap();
+    let url = format!("http://{}", server.address);
+    let run = ["run", "replica-over-link", "--on", &url, "--allow-changes", "--runs", runs];
+    refused(&run, &["opensearch 42.0.0 was never tried", "--any-version"]);
+    // Where one says so it goes on, as far as this server lets it: there are no nodes.
+    refused(&[&run[..], &["--any-version"]].concat(), &["has 0 data nodes"]);
+    server.was_only_read();
+}
+
+#[test]
+fn wrong_authorities_and_wrong_protocols_are_named() {
+    const CALM: &str = r#"{"cluster_name":"c","status":"green","initializing_shards":0,
+        "relocating_shards":0,"unassigned_shards":0,"number_of_nodes":0,
+        "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
+    let (ours, others) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (ca, config) = authority(ours.path());
+    let (other_ca, _) = authority(others.path());
+    let secure = Server::start("200 OK", CALM, Some(config));
+    let plain = Server::start("200 OK", CALM, None);
+    let https = |server: &Server| format!("https://{}", server.address);
+    for command in ["explain", "watch"] {
+        refused(&[command, &https(&secure), "--ca", &other_ca, "--for", "1s"], &["--ca FILE"]);
+        refused(&[command, &https(&secure), "--for", "1s"], &["--ca FILE"]);
+        refused(&[command, &secure.address, "--for", "1s"], &["speaks TLS", "https://"]);
+        refused(&[command, &https(&plain), "--for", "1s"], &["plain HTTP", "http://"]);
+    }
+    let output = narrows(&["explain", &https(&secure), "--ca", &ca, "--for", "1s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    secure.was_only_read();
+    plain.was_only_read();
+}

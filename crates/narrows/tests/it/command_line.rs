@@ -1,0 +1,151 @@
+//! The command line as people use it: messages, exit codes, forms of output.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::{failed, json, narrows, refused};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn help_and_version_go_well() {
+    for args in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        let output = narrows(args);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(!output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn what_is_asked_wrongly_is_exit_code_2_and_offers_the_nearest() {
+    refused(&["plan"], &["plans"]);
+    refused(&["run", "remote-recvery"], &["remote-recovery"]);
+    refused(&["run", "remote-recovery", "--variant", "1 MB x 6"], &["1 MB x 5"]);
+    refused(&["run", "remote-recovery", "--scale", "0"], &["scale"]);
+    refused(&["run", "remote-recovery", "--rate", "fast"], &["1gbit"]);
+    refused(&["run", "shard-recovery", "--rtt", "1ms"], &["no link"]);
+    refused(&["run", "shard-recovery"], &["12.9 TB", "--on virtual", "--scale"]);
+    refused(&["published", "remote-recvery"], &["remote-recovery"]);
+    let misspelt = "indices.recovery.max_byte_per_sec=1mb";
+    refused(&["cluster", "--set", misspelt], &["max_bytes_per_sec"]);
+    for name in ["../up", "a/b", ""] {
+        refused(&["cluster", "--name", name], &["letters, digits"]);
+    }
+    refused(&["show", "nothing-like-it", "--runs", "no-such-directory"], &["nothing-like-it"]);
+}
+
+#[test]
+fn a_mistake_in_a_plan_is_shown_where_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("mine.toml");
+    let text = text(&narrows(&["plans", "remote-recovery"]).stdout);
+    let wrong = text.replace(
+        "\"ccr.indices.recovery.chunk_size\" = \"64kb\"",
+        "\"ccr.indices.recovery.chunksize\" = \"64kb\"",
+    );
+    assert_ne!(text, wrong);
+    std::fs::write(&path, &wrong).unwrap();
+    let line = wrong.lines().position(|line| line.contains("chunksize")).unwrap() + 1;
+    let place = format!("mine.toml:{line}:");
+    let runs = dir.path().join("runs");
+    let args = ["run", path.to_str().unwrap(), "--runs", runs.to_str().unwrap()];
+    refused(&args, &[&place, "ccr.indices.recovery.chunk_size"]);
+    assert!(!runs.exists(), "nothing is written for a plan that cannot run");
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_found_before_anything_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let runs = file.join("runs");
+    failed(&narrows(&["run", "remote-recovery", "--runs", runs.to_str().unwrap()]), 1, &["file"]);
+}
+
+#[test]
+fn plans_are_listed_in_words_and_in_json() {
+    assert!(text(&narrows(&["plans"]).stdout).contains("remote-recovery"));
+    let listed = json(&narrows(&["plans", "--json"]));
+    let plans = listed["plans"].as_array().unwrap();
+    let names: Vec<&str> = plans.iter().map(|plan| plan["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"remote-recovery") && names.contains(&"shard-recovery"), "{names:?}");
+}
+
+#[test]
+fn completions_are_written_for_every_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = narrows(&["completions", shell]);
+        assert!(text(&output.stdout).contains("narrows"), "{shell}");
+    }
+}
+
+#[test]
+fn only_loopback_is_listened_on() {
+    let args = ["link", "--listen", "0.0.0.0:0", "--to", "127.0.0.1:1"];
+    failed(&narrows(&args), 2, &["loopback", "--allow-remote"]);
+}
+
+#[test]
+fn a_calibration_is_a_table_that_plans_can_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, file) = (dir.path().to_str().unwrap(), dir.path().join("virtual.toml"));
+    let args =
+        ["calibrate", "--laps", "1", "--dir", disk, "--json", "--write", file.to_str().unwrap()];
+    let calibration = json(&narrows(&args));
+    let figures = calibration["parameters"].as_array().unwrap();
+    let written = std::fs::read_to_string(&file).unwrap();
+    let plan: toml::Table = written.parse().unwrap();
+    let table = plan["virtual"].as_table().unwrap();
+    assert_eq!(table.len(), figures.len());
+    let mut models = world::model::Models::default();
+    for figure in figures {
+        let entry = &table[figure["name"].as_str().unwrap()];
+        assert_eq!(entry["value"].as_str(), figure["value"].as_str());
+        assert!(entry["source"].as_str().unwrap().starts_with("measured on "));
+        models.set(figure["name"].as_str().unwrap(), entry["value"].as_str().unwrap()).unwrap();
+    }
+    assert_ne!(models, world::model::Models::default());
+    failed(
+        &narrows(&["calibrate", "--write", "/no/such/directory/x"]),
+        1,
+        &["/no/such/directory/x"],
+    );
+    refused(&["calibrate", "--laps", "0"], &["1..=100"]);
+}
+
+/// The whole way: real processes, a real link, a run small enough for a test; then the record again.
+#[test]
+fn a_small_run_is_measured_verified_and_rebuilt() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().to_str().unwrap();
+    let plan = ["run", "remote-recovery", "--scale", "0.01", "--rtt", "20ms", "--rate", "400mbit"];
+    let found = json(&narrows(&[&plan[..], &["--json", "--runs", runs]].concat()));
+    assert_eq!((&found["plan"], &found["target"]), (&"remote-recovery".into(), &"embedded".into()));
+    let rows = found["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["variant"].as_str().unwrap()).collect();
+    assert_eq!(names, ["64 KB x 1", "1 MB x 1", "5 MB x 1", "1 MB x 5", "adaptive"]);
+    for row in rows {
+        assert_eq!(row["verified"], true, "{row}");
+        assert_eq!(row["documents"], rows[0]["documents"]);
+        let shares: f64 =
+            row["limits"].as_array().unwrap().iter().map(|l| l["share"].as_f64().unwrap()).sum();
+        assert!((shares - 1.0).abs() < 1e-6, "{row}");
+    }
+    assert_eq!(rows[0]["limits"][0]["limit"], "latency");
+    assert_eq!(rows[0]["published_s"], 14384.9);
+    assert_eq!(rows[4]["published_s"], Value::Null);
+    let run = found["run"].as_str().unwrap();
+    let page = Path::new(runs).join(run).join("report.html");
+    assert!(std::fs::metadata(&page).unwrap().len() > 20_000);
+    std::fs::remove_file(&page).unwrap();
+    let rebuilt = narrows(&["report", run, "--runs", runs]);
+    assert_eq!(rebuilt.status.code(), Some(0));
+    assert!(page.is_file());
+    let shown = text(&narrows(&["show", "last", "--runs", runs]).stdout);
+    assert!(shown.contains("adaptive") && shown.contains("64 KB x 1"), "{shown}");
+    let csv = text(&narrows(&["show", "--csv", "--runs", runs]).stdout);
+    assert_eq!(csv.lines().count(), 6, "{csv}");
+}

@@ -1,0 +1,126 @@
+//! A cluster of the embedded engine that someone else started, asked from outside.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::BINARY;
+
+/// Processes that end with the test.
+pub struct Cluster {
+    pub child: Child,
+    /// Where each node is asked.
+    pub urls: Vec<String>,
+    /// What it prints has to have somewhere to go.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Cluster {
+    /// Starts so many nodes; returns when they found each other.
+    pub fn start(nodes: usize) -> Cluster {
+        let cluster = Cluster::start_with(nodes, |command| command);
+        cluster.ask("GET", &format!("/_cluster/health?wait_for_nodes={nodes}"), "");
+        cluster
+    }
+
+    /// Starts so many nodes with more arguments or variables.
+    #[track_caller]
+    pub fn start_with(nodes: usize, more: impl FnOnce(&mut Command) -> &mut Command) -> Cluster {
+        let mut command = Command::new(BINARY);
+        command.args(["cluster", "--nodes", &nodes.to_string()]);
+        let command = more(&mut command);
+        if command.get_args().all(|argument| argument != "--port") {
+            command.args(["--port", "0"]);
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut urls = Vec::new();
+        for _ in 0..nodes {
+            let mut line = String::new();
+            output.read_line(&mut line).unwrap();
+            let Some(url) = line.split_whitespace().next() else {
+                panic!("the cluster did not start: {}", all_of(&mut child));
+            };
+            urls.push(url.to_owned());
+        }
+        Cluster { child, urls, _output: output }
+    }
+
+    /// Waits for its end; its exit code, and what it said.
+    pub fn wait(mut self) -> (Option<i32>, String) {
+        let code = self.child.wait().unwrap().code();
+        (code, all_of(&mut self.child))
+    }
+
+    pub fn url(&self) -> &str {
+        &self.urls[0]
+    }
+
+    /// Asks, and takes the answer for JSON.
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> Value {
+        let (_, answer) = http(self.url(), method, path, body);
+        serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}"))
+    }
+
+    /// What is set at a rank: `persistent` or `transient`.
+    pub fn set_at(&self, rank: &str) -> Value {
+        self.ask("GET", "/_cluster/settings?flat_settings=true", "")[rank].clone()
+    }
+
+    /// What is set for good.
+    pub fn settings(&self) -> Value {
+        self.set_at("persistent")
+    }
+
+    /// Sets for good.
+    pub fn set(&self, settings: &Value) {
+        self.ask("PUT", "/_cluster/settings", &json!({ "persistent": settings }).to_string());
+    }
+
+    /// Names of all indices.
+    pub fn indices(&self) -> Vec<String> {
+        let rows = self.ask("GET", "/_cat/indices?format=json&h=index", "");
+        let name = |row: &Value| row["index"].as_str().unwrap().to_owned();
+        rows.as_array().unwrap().iter().map(name).collect()
+    }
+}
+
+/// What a process wrote to its standard error.
+fn all_of(child: &mut Child) -> String {
+    let mut said = String::new();
+    let _ = child.stderr.take().unwrap().read_to_string(&mut said);
+    said
+}
+
+/// A request without a client library: status and body.
+pub fn http(url: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+    http_with(url, method, path, "", body)
+}
+
+/// With more headers, a line each.
+pub fn http_with(url: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+    let address = url.strip_prefix("http://").unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{headers}connection: close\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    (status, body.to_owned())
+}

@@ -1,0 +1,138 @@
+//! The binary as a process: what it is asked, what it says, and which processes it starts.
+#![allow(dead_code, reason = "each module uses a part of it")]
+
+pub mod cluster;
+pub mod noise;
+pub mod plans;
+pub mod tls;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+pub const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
+/// A password that nothing may ever say.
+pub const SECRET: &str = "open-sesame-4711";
+
+/// The binary, which knows a password.
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(args).env("NO_COLOR", "1");
+    command.env("NARROWS_USER", "watcher").env("NARROWS_PASSWORD", SECRET);
+    command
+}
+
+/// Runs it to its end.
+pub fn narrows(args: &[&str]) -> Output {
+    command(args).output().expect("the binary runs")
+}
+
+/// All that it printed.
+pub fn said(output: &Output) -> String {
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// What it printed as JSON, having ended well.
+#[track_caller]
+pub fn json(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", said(output));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(output)))
+}
+
+#[track_caller]
+pub fn assert_no_secret(bytes: &[u8]) {
+    // The password, and "watcher:open-sesame-4711" as basic authentication carries it.
+    for secret in [SECRET.as_bytes(), b"d2F0Y2hlcjpvcGVuLXNlc2FtZS00NzEx"] {
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret));
+    }
+}
+
+/// It ended with this code, and said these words and no secret.
+#[track_caller]
+pub fn failed(output: &Output, code: i32, words: &[&str]) {
+    let text = said(output);
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    for word in words {
+        assert!(text.contains(word), "\"{word}\" is not in: {text}");
+    }
+    assert_no_secret(text.as_bytes());
+}
+
+/// What is asked wrongly or cannot be reached: one sentence with these words, and exit code 2.
+#[track_caller]
+pub fn refused(args: &[&str], words: &[&str]) {
+    failed(&narrows(args), 2, words);
+}
+
+/// The directory of the one run in a directory of runs.
+#[track_caller]
+pub fn only_run(runs: &Path) -> PathBuf {
+    let found: Vec<_> = std::fs::read_dir(runs).unwrap().collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0].as_ref().unwrap().path()
+}
+
+/// Names of what is in a directory.
+pub fn entries(dir: &Path) -> Vec<std::ffi::OsString> {
+    std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+}
+
+/// The binary, with runs and temporary files in a directory of the test's own.
+pub fn narrows_in(dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(arguments).arg("--runs").arg(dir.join("runs"));
+    let temporary = dir.join("tmp");
+    std::fs::create_dir_all(&temporary).unwrap();
+    command.env("TMPDIR", temporary);
+    command
+}
+
+/// Nothing is left of the temporary files of [`narrows_in`].
+#[track_caller]
+pub fn nothing_is_left(dir: &Path) {
+    assert_eq!(entries(&dir.join("tmp")), Vec::<std::ffi::OsString>::new());
+}
+
+/// Makes a directory with these programs alone, to be a `PATH`.
+pub fn path_with(dir: &Path, programs: &[&str]) -> PathBuf {
+    let bin = dir.join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    for program in programs {
+        let found = std::env::var("PATH").unwrap();
+        let mut found = found.split(':').map(|dir| Path::new(dir).join(program));
+        let found = found.find(|path| path.is_file()).unwrap();
+        std::os::unix::fs::symlink(found.canonicalize().unwrap(), bin.join(program)).unwrap();
+    }
+    bin
+}
+
+pub fn children_of(parent: u32) -> Vec<u32> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+fn is_alive(pid: u32) -> bool {
+    // A zombie has ended; nobody has asked for its status yet.
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !status.is_empty() && !status.contains(") Z ")
+}
+
+/// Waits until these processes have ended.
+#[track_caller]
+pub fn all_end(pids: &[u32]) {
+    let give_up = Instant::now() + Duration::from_secs(30);
+    while pids.iter().any(|pid| is_alive(*pid)) {
+        assert!(Instant::now() < give_up, "a process outlived its runner");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[track_caller]
+pub fn signal(pid: u32, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
+    assert!(sent.unwrap().success());
+}

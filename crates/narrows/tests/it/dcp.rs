@@ -1,0 +1,130 @@
+//! `narrows dcp serve` and `narrows dcp drain`, as processes.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use crate::common::{BINARY, json, signal};
+
+fn narrows(args: &[&str], password: &str) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(args).env("NARROWS_USER", "someone").env("NARROWS_PASSWORD", password);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// A server with documents; it is stopped with the value.
+struct Serving {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        signal(self.child.id(), "INT");
+        let ended = self.child.wait();
+        if !std::thread::panicking() {
+            assert!(ended.unwrap().success(), "the server did not end well");
+        }
+    }
+}
+
+fn serve(args: &[&str]) -> Serving {
+    let all = [&["dcp", "serve", "--port", "0"], args].concat();
+    let mut command = narrows(&all, "right");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    assert!(url.starts_with("couchbase://127.0.0.1:"), "{url}");
+    Serving { child, url: url.trim().to_owned() }
+}
+
+#[test]
+fn a_bucket_is_served_and_drained() {
+    let server = serve(&["--items", "3000", "--item-size", "500b", "--vbuckets", "32"]);
+    let url = server.url.as_str();
+    let drained =
+        narrows(&["dcp", "drain", url, "--json", "--connections", "3"], "right").output().unwrap();
+    let shown = json(&drained);
+    assert_eq!((&shown["items"], &shown["interrupted"]), (&3000.into(), &false.into()));
+    assert_eq!(shown["connections"].as_array().unwrap().len(), 3);
+    let of_vbuckets = shown["connections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|c| c["vbuckets"].as_array().unwrap());
+    assert_eq!(of_vbuckets.map(|vb| vb["items"].as_u64().unwrap()).sum::<u64>(), 3000);
+    let table =
+        narrows(&["dcp", "drain", url, "--each", "--vbuckets", "0-3"], "right").output().unwrap();
+    let text = String::from_utf8(table.stdout).unwrap();
+    assert!(
+        table.status.success() && text.contains("items/s") && text.contains("vbucket 3"),
+        "{text}"
+    );
+    let capped =
+        narrows(&["dcp", "drain", url, "--json", "--rate", "2MB/s"], "right").output().unwrap();
+    let rate = json(&capped)["mb_per_s"].as_f64().unwrap();
+    assert!(rate <= 2.0, "{rate}");
+}
+
+#[test]
+fn ctrl_c_ends_a_drain_with_what_came() {
+    let server = serve(&["--items", "100", "--vbuckets", "4"]);
+    let args = ["dcp", "drain", &server.url, "--json", "--rate", "10kB/s"];
+    let mut command = narrows(&args, "right");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // At that rate it takes ten seconds; what has come by then does not matter here.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    signal(child.id(), "INT");
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(json(&ended)["interrupted"], true);
+}
+
+#[test]
+fn what_is_asked_wrongly_is_one_sentence_and_exit_code_2() {
+    let server = serve(&["--vbuckets", "4"]);
+    let url = server.url.as_str();
+    let other = url.replace("/example", "/other");
+    for (url, password, says) in [
+        (url, "wrong", "AUTH_ERROR"),
+        (other.as_str(), "right", "bucket \"other\""),
+        ("couchbase://127.0.0.1:1/example", "right", "connect to"),
+        ("http://127.0.0.1/example", "right", "couchbase://HOST"),
+        (url, "", "NARROWS_PASSWORD"),
+    ] {
+        let refused = narrows(&["dcp", "drain", url], password).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+    }
+}
+
+/// The bundled plan at a hundredth of its full size, with as large a share of the time in which nothing is streamed.
+#[test]
+fn explain_names_the_consumer_first_and_then_the_managers_proxy() {
+    let place = tempfile::tempdir().unwrap();
+    let bundled = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/dcp-rebalance.toml");
+    let text = std::fs::read_to_string(bundled).unwrap();
+    let small = text.replace("2_000_000", "20_000").replace("\"1.7s\"", "\"17ms\"");
+    assert!(small.contains(" 20_000") && small.contains("17ms"), "{small}");
+    let plan = place.path().join("dcp-rebalance.toml");
+    std::fs::write(&plan, small).unwrap();
+    let runs = place.path().join("runs");
+    let (plan, runs) = (plan.to_str().unwrap(), runs.to_str().unwrap());
+    let variants = ["rebalance, mainstream", "rebalance, fast (measuring device)"];
+    let args = ["run", plan, "--on", "virtual", "--runs", runs];
+    let ran = narrows(&args, "").args(variants.iter().flat_map(|v| ["--variant", v])).output();
+    let ran = ran.unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let said = narrows(&["explain", "last", "--runs", runs], "").output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    let mut lines = said.lines();
+    let headline = lines.next().unwrap();
+    let (first, next) = headline.split_once("), ").expect(&said);
+    assert!(
+        first.starts_with("The consumer is the first limit (rebalance, mainstream: ")
+            && next.starts_with("the manager's proxy the next (rebalance, fast"),
+        "{said}"
+    );
+    let again = narrows(&["explain", "last", "--runs", runs, "--json"], "").output().unwrap();
+    assert_eq!(json(&again)["headline"], headline);
+}

@@ -1,0 +1,349 @@
+//! Servers, plans, records and arguments that mean harm: none of their words commands the terminal.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use record::{FORMAT, Line, Machine, Manifest, NodeInfo, Row, RunDir, Status, VariantInfo, Writer};
+use serde_json::json;
+
+use crate::common::BINARY;
+
+/// Sets the terminal's title, clears it, overwrites the line, hides what follows, and turns its direction.
+const HOSTILE: &str =
+    "evil\x1b]0;owned\x07\x1b[2J\x1b[8m\rall is well\u{9b}31m\u{202e}txt\u{2066}\u{7f}";
+
+fn narrows(args: &[&str]) -> Output {
+    Command::new(BINARY).args(args).output().expect("the binary runs")
+}
+
+/// Whether a terminal would obey something of a text.
+fn commands(text: &str) -> Option<char> {
+    let text = text.replace("\r\n", "\n");
+    let bidi = ['\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
+    text.chars().find(|c| {
+        (c.is_control() && !matches!(c, '\n' | '\t')) || bidi.iter().any(|range| range.contains(c))
+    })
+}
+
+#[track_caller]
+fn harmless(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!(commands(&text), None, "{text:?}");
+    text
+}
+
+/// All that was said, which commands nothing and repeats some of what the hostile side said.
+#[track_caller]
+fn harmless_and_told(args: &[&str]) -> String {
+    let output = narrows(args);
+    let text = harmless(&output.stdout) + &harmless(&output.stderr);
+    assert!(text.contains("\\u00"), "{args:?}: {text}");
+    text
+}
+
+/// Answers every request with what `answer` makes of its path, until the test ends.
+fn server(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let _ = serve(stream, &answer);
+        }
+    });
+    url
+}
+
+fn serve(mut stream: TcpStream, answer: &impl Fn(&str) -> Vec<u8>) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let first = lines.next().unwrap_or(Ok(String::new()))?;
+    while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+    stream.write_all(&answer(first.split(' ').nth(1).unwrap_or_default()))
+}
+
+fn json_answer(status: &str, body: &serde_json::Value) -> Vec<u8> {
+    let body = body.to_string();
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+/// A cluster whose every name is hostile, as far as `live` asks.
+fn hostile_cluster(path: &str) -> Vec<u8> {
+    let version = json!({ "distribution": "opensearch", "number": "2.19.1" });
+    let recovery = json!({
+        "id": 0, "type": "PEER", "stage": HOSTILE, "primary": false, "start_time_in_millis": 1,
+        "total_time_in_millis": 1000, "source": { "name": HOSTILE }, "target": { "name": HOSTILE },
+        "index": { "size": { "total_in_bytes": 1000, "recovered_in_bytes": 10 },
+                   "files": { "total": 1, "recovered": 0 } },
+    });
+    match path.split('?').next().unwrap_or_default() {
+        "/" => json_answer(
+            "200 OK",
+            &json!({ "cluster_name": HOSTILE, "cluster_uuid": "u", "name": HOSTILE, "version": version }),
+        ),
+        "/_cluster/health" => json_answer(
+            "200 OK",
+            &json!({ "cluster_name": HOSTILE, "status": HOSTILE, "number_of_nodes": 1 }),
+        ),
+        recoveries if recoveries.ends_with("/_recovery") => {
+            json_answer("200 OK", &json!({ HOSTILE: { "shards": [recovery] } }))
+        }
+        _ => json_answer(
+            "500 Internal Server Error",
+            &json!({ "error": { "type": HOSTILE, "reason": HOSTILE }, "status": 500 }),
+        ),
+    }
+}
+
+#[test]
+fn a_hostile_cluster_commands_no_terminal() {
+    let url = server(hostile_cluster);
+    harmless_and_told(&["explain", &url, "--for", "1s", "--interval", "250ms"]);
+    harmless_and_told(&["watch", &url, "--plain", "--for", "600ms", "--interval", "200ms"]);
+    let run = ["run", "replica-over-link", "--on", &url, "--allow-changes", "--runs"];
+    let runs = tempfile::tempdir().unwrap();
+    harmless_and_told(&[&run[..], &[runs.path().to_str().unwrap()]].concat());
+    // JSON says the same to a script as before.
+    let json = narrows(&["watch", &url, "--json", "--for", "300ms", "--interval", "200ms"]);
+    let first = harmless(&json.stdout);
+    let value: serde_json::Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+    assert_eq!(value["observation"]["cluster"]["name"], HOSTILE);
+}
+
+#[test]
+fn an_answer_that_is_no_http_commands_no_terminal() {
+    for reason in [
+        "HTTP/1.1 200 \x1b[2Jfine\r\n\r\n",
+        "\x1b]0;owned\x07\r\n\r\n",
+        "HTTP/1.1 500 \x1b[8m\r\n\r\n\x1b[2J",
+    ] {
+        let url = server(|_| reason.as_bytes().to_vec());
+        for (command, time) in [("explain", "--for"), ("load", "--duration"), ("watch", "--for")] {
+            let output = narrows(&[command, &url, "--timeout", "2s", time, "1s"]);
+            harmless(&output.stdout);
+            harmless(&output.stderr);
+            assert_ne!(output.status.code(), Some(101));
+        }
+    }
+}
+
+fn hostile_manifest(run: &str) -> Manifest {
+    let evil = || HOSTILE.to_owned();
+    Manifest {
+        format: FORMAT,
+        run: run.to_owned(),
+        plan: evil(),
+        about: evil(),
+        plan_text: evil(),
+        target: evil(),
+        started: evil(),
+        version: evil(),
+        seed: 0,
+        scale: 1.0,
+        status: Status::Complete,
+        machine: Machine { os: evil(), cpu: evil(), cores: 1, memory_bytes: 1 },
+        link: None,
+        nodes: vec![NodeInfo { cluster: evil(), name: evil() }],
+        variants: [HOSTILE, "b"]
+            .map(|name| VariantInfo {
+                name: name.to_owned(),
+                settings: [(evil(), evil())].into(),
+                published_s: None,
+                published: None,
+                baseline: None,
+                models: Vec::new(),
+            })
+            .to_vec(),
+    }
+}
+
+fn write_record(runs: &Path, manifest: &Manifest) -> std::path::PathBuf {
+    let dir = runs.join(&manifest.run);
+    let mut writer = Writer::create(&dir, manifest).unwrap();
+    writer.row(&Row::measured(HOSTILE, 1, 2.0, 1000)).unwrap();
+    writer.row(&Row::measured("b", 1, 1.0, 1000)).unwrap();
+    let text = HOSTILE.to_owned();
+    writer.line(&Line::Note { t_ms: 1.0, variant: Some(text.clone()), text }).unwrap();
+    dir
+}
+
+#[test]
+fn a_hostile_record_commands_no_terminal() {
+    let runs = tempfile::tempdir().unwrap();
+    let dir = write_record(runs.path(), &hostile_manifest("r"));
+    let run = dir.to_str().unwrap();
+    for form in [&[][..], &["--csv"], &["--json"]] {
+        harmless_and_told(&[&["show", run][..], form].concat());
+    }
+    harmless_and_told(&["explain", run]);
+    assert_eq!(narrows(&["report", run]).status.code(), Some(0));
+    let page = std::fs::read(dir.join("report.html")).unwrap();
+    assert!(harmless(&page).contains("\\u001b"));
+    // A directory's name is no better than what is in it.
+    let named = runs.path().join("\x1b[2J");
+    std::fs::rename(&dir, &named).unwrap();
+    harmless_and_told(&["show", named.to_str().unwrap()]);
+    harmless_and_told(&["show", "nothing", "--runs", named.to_str().unwrap()]);
+}
+
+#[test]
+fn a_hostile_plan_and_hostile_arguments_command_no_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("mine.toml");
+    let text = String::from_utf8(narrows(&["plans", "remote-recovery"]).stdout).unwrap();
+    let quoted = |text: &str| serde_json::to_string(text).unwrap().replace('\u{7f}', "\\u007f");
+    for (from, to) in [
+        ("\"64 KB x 1\"", quoted(HOSTILE)),
+        ("name = \"remote-recovery\"", format!("name = {}", quoted(HOSTILE))),
+        ("name = \"remote-recovery\"", format!("{} = 1", quoted(HOSTILE))),
+        ("name = \"remote-recovery\"", "name = \"\x1b[2J\"".to_owned()),
+    ] {
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&path, text.replacen(from, &to, 1)).unwrap();
+        let runs = dir.path().to_str().unwrap();
+        let output = narrows(&["run", path.to_str().unwrap(), "--runs", runs]);
+        harmless(&output.stdout);
+        harmless(&output.stderr);
+        assert_eq!(output.status.code(), Some(2));
+    }
+    for args in [&["run", HOSTILE][..], &[HOSTILE], &["run", "a", "--rtt", HOSTILE]] {
+        harmless_and_told(args);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_a_command_quietly() {
+    for args in [&["completions", "bash"][..], &["plans"], &["--help"], &["explain", "--rules"]] {
+        let mut child = Command::new(BINARY)
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""), "{args:?}");
+    }
+    // What goes on is said on standard error, and nobody may be there to hear that either.
+    let runs = tempfile::tempdir().unwrap();
+    let mut child = Command::new(BINARY)
+        .args(["run", "remote-recovery", "--on", "virtual", "--scale", "0.001", "--runs"])
+        .arg(runs.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop((child.stdout.take(), child.stderr.take()));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_damaged_record_says_what_is_missing_and_shows_the_rest() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut manifest = hostile_manifest("r");
+    manifest.variants.iter_mut().zip(["a", "b"]).for_each(|(variant, name)| {
+        variant.name = name.to_owned();
+    });
+    let dir = write_record(runs.path(), &manifest);
+    let run = dir.to_str().unwrap();
+    let whole = std::fs::read(dir.join("rows.jsonl")).unwrap();
+    let shown = |what: &str| {
+        let output = narrows(&["show", run]);
+        assert_eq!(output.status.code(), Some(0));
+        // Sentences are broken into lines where the terminal's width ends.
+        let text = String::from_utf8(output.stdout).unwrap();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(what), "\"{what}\" is not in: {text}");
+        text
+    };
+    std::fs::write(dir.join("rows.jsonl"), &whole[..whole.len() - 5]).unwrap();
+    shown("rows.jsonl breaks off in line 3");
+    std::fs::write(dir.join("rows.jsonl"), b"").unwrap();
+    shown("rows.jsonl has lost its beginning");
+    std::fs::remove_file(dir.join("rows.jsonl")).unwrap();
+    shown("rows.jsonl is missing");
+    std::fs::write(dir.join("rows.jsonl"), &whole).unwrap();
+    std::fs::write(dir.join("manifest.json"), "{\"format\":4,").unwrap();
+    let text = shown("manifest.json is damaged");
+    assert!(text.contains("b 1.00 s"), "the rows are shown: {text}");
+    assert_eq!(RunDir::open(&dir).unwrap().damage.len(), 1);
+}
+
+#[test]
+fn a_link_does_not_lead_to_itself_and_is_bounded() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let at = |host: &str| format!("{host}:{port}");
+    for to in ["127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"] {
+        let output = narrows(&["link", "--listen", &at("127.0.0.1"), "--to", &at(to)]);
+        assert_eq!(output.status.code(), Some(2), "{to}");
+        assert!(harmless(&output.stderr).contains("where it listens itself"), "{to}");
+    }
+    let behind = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut link = Command::new(BINARY)
+        .args(["link", "--listen", "127.0.0.1:0", "--connections", "2", "--to"])
+        .arg(behind.local_addr().unwrap().to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(link.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let address = first.split(' ').next().unwrap();
+    let mut near: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let far: Vec<TcpStream> = (0..2).map(|_| behind.accept().unwrap().0).collect();
+    let said = BufReader::new(link.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(said.into_iter().any(|line| line.contains("2 connections are open")));
+    // The third comes through when one of the others has closed.
+    near[2].write_all(b"third").unwrap();
+    near.remove(0);
+    drop(far);
+    let mut came = [0; 5];
+    behind.accept().unwrap().0.read_exact(&mut came).unwrap();
+    assert_eq!(&came, b"third");
+    link.kill().unwrap();
+    link.wait().unwrap();
+}
+
+#[test]
+fn what_cannot_run_is_found_before_anything_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, runs) = (dir.path().join("mine.toml"), dir.path().join("runs"));
+    let text = String::from_utf8(narrows(&["plans", "remote-recovery"]).stdout).unwrap();
+    let refused = |args: &[&str], words: &str| {
+        let output = narrows(&[args, &["--runs", runs.to_str().unwrap()]].concat());
+        let said = harmless(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(words), "\"{words}\" is not in: {said}");
+        assert!(said.len() < 4000, "{} bytes", said.len());
+        assert!(!runs.exists());
+    };
+    let mine = path.to_str().unwrap();
+    for (from, to, words) in [
+        ("name = \"geopoint\"", "name = \"gone.json\"", "No such file"),
+        ("name = \"geopoint\"", "name = \"mine.toml\"", "ending"),
+        ("name = \"leader\"", "name = \"UPPER\"", "lower case"),
+        ("name = \"leader\"", "name = \"a\\u001b\"", "cannot be seen"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        refused(&["run", mine], words);
+    }
+    std::fs::write(&path, format!("name = {} # {}", "\"", "x".repeat(1 << 20))).unwrap();
+    refused(&["run", mine], "mine.toml:1:");
+    refused(&["run", "remote-recovery", "--rtt", "90s"], "--rtt is out of range; give 0s to 60s");
+    refused(&["run", "remote-recovery", "--laps", "4294967295"], "1 to 1000");
+    for (args, words) in [
+        (&["link", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1", "--window", "0b"][..], "1kb"),
+        (&["link", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1", "--rtt", "90s"], "60s"),
+        (&["cluster", "--nodes", "3", "--port", "65535"], "at most 65433"),
+    ] {
+        let output = narrows(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(harmless(&output.stderr).contains(words), "{args:?}");
+    }
+}

@@ -1,0 +1,18 @@
+//! The command line as people use it, clusters of processes, and clusters that someone else started.
+
+#[path = "../../../clusters/tests/it/common/mod.rs"]
+mod clusters_common;
+mod common;
+
+mod background_indexing;
+mod bad_days;
+mod command_line;
+mod dcp;
+mod embedded_target;
+mod following;
+mod hostile;
+mod live;
+mod live_target;
+mod opensearch_missing;
+mod probe;
+mod processes;

@@ -1,0 +1,172 @@
+//! `explain --probe` on a cluster of real processes: what it changes is put back, whatever the end.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::cluster::Cluster;
+use crate::common::{self, BINARY, noise, said, signal};
+
+const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+/// What somebody set before we came: a transient value hides a persistent one.
+const FOUND: &str = "1mb";
+
+fn persistent() -> Value {
+    // Small, so that the rate can be told after seconds.
+    json!({ LIMIT: "50mb", "indices.recovery.chunk_size": "64kb" })
+}
+
+/// A cluster with 30 MB to recover at 1 MB/s.
+fn cluster() -> Cluster {
+    let cluster = Cluster::start(2);
+    cluster.set(&persistent());
+    transient(&cluster, FOUND);
+    cluster.ask("PUT", "/logs", &noise::index(1).to_string());
+    for lines in noise::bulks(3000) {
+        assert_eq!(cluster.ask("POST", "/logs/_bulk", &lines)["errors"], false);
+    }
+    cluster.ask("POST", "/logs/_flush", "");
+    cluster
+}
+
+fn transient(cluster: &Cluster, limit: &str) {
+    let body = json!({ "transient": { LIMIT: limit } });
+    cluster.ask("PUT", "/_cluster/settings", &body.to_string());
+}
+
+/// The recovery begins anew.
+fn recover(cluster: &Cluster) {
+    for replicas in [0, 1] {
+        let body = json!({ "number_of_replicas": replicas });
+        cluster.ask("PUT", "/logs/_settings", &body.to_string());
+    }
+    let give_up = Instant::now() + Duration::from_secs(30);
+    let active = || cluster.ask("GET", "/logs/_recovery?active_only=true", "");
+    while active().pointer("/logs/shards/0/index/size/total_in_bytes").is_none_or(|b| *b == 0) {
+        assert!(Instant::now() < give_up, "no recovery began");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn explain(cluster: &Cluster, runs: &Path) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(["explain", cluster.url(), "--for", "3s", "--interval", "250ms", "--probe"]);
+    command.arg("--runs").arg(runs).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Waits until the setting is changed.
+fn until_changed(cluster: &Cluster, probing: &mut Child) {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while cluster.set_at("transient")[LIMIT] == FOUND {
+        assert!(probing.try_wait().unwrap().is_none(), "it ended before it changed anything");
+        assert!(Instant::now() < give_up, "nothing was changed");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[track_caller]
+fn everything_is_as_it_was(cluster: &Cluster, limit: &str) {
+    assert_eq!(cluster.set_at("transient"), json!({ LIMIT: limit }));
+    assert_eq!(cluster.settings(), persistent());
+}
+
+fn journals(runs: &Path) -> Vec<PathBuf> {
+    let runs = std::fs::read_dir(runs).unwrap();
+    let journals = runs.map(|run| run.unwrap().path().join("changes.jsonl"));
+    journals.filter(|path| path.exists()).collect()
+}
+
+fn a_limit_is_confirmed(cluster: &Cluster, runs: &Path) {
+    recover(cluster);
+    let output = explain(cluster, runs).arg("--json").output().unwrap();
+    let found = common::json(&output);
+    assert_eq!(found["findings"][0]["class"], "rate_limit", "{found:#}");
+    let probe = &found["probes"][0];
+    assert_eq!(
+        (&probe["kind"], &probe["reading"]),
+        (&json!("brake"), &json!("follows")),
+        "{probe:#}"
+    );
+    assert_eq!(found["probes"].as_array().unwrap().len(), 1);
+    everything_is_as_it_was(cluster, FOUND);
+    assert_eq!(journals(runs), Vec::<PathBuf>::new());
+    // The record says what was tried, and opens like any other.
+    let output =
+        Command::new(BINARY).args(["explain", "last", "--runs"]).arg(runs).output().unwrap();
+    assert!(said(&output).contains("rate limit"), "{}", said(&output));
+}
+
+fn after_kill_9_restore_puts_it_back(cluster: &Cluster, runs: &Path) {
+    recover(cluster);
+    let mut probing = explain(cluster, runs).spawn().unwrap();
+    until_changed(cluster, &mut probing);
+    probing.kill().unwrap();
+    probing.wait().unwrap();
+    assert_ne!(cluster.set_at("transient"), json!({ LIMIT: FOUND }));
+    assert_eq!(journals(runs).len(), 1);
+    let output =
+        Command::new(BINARY).args(["restore", "last", "--runs"]).arg(runs).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    everything_is_as_it_was(cluster, FOUND);
+    assert_eq!(journals(runs), Vec::<PathBuf>::new());
+}
+
+fn ctrl_c_puts_it_back(cluster: &Cluster, runs: &Path) {
+    recover(cluster);
+    let mut probing = explain(cluster, runs).spawn().unwrap();
+    until_changed(cluster, &mut probing);
+    signal(probing.id(), "INT");
+    let output = probing.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("as it was"), "{}", said(&output));
+    everything_is_as_it_was(cluster, FOUND);
+    assert_eq!(journals(runs), Vec::<PathBuf>::new());
+}
+
+fn what_someone_else_sets_meanwhile_stays(cluster: &Cluster, runs: &Path) {
+    recover(cluster);
+    let mut probing = explain(cluster, runs).spawn().unwrap();
+    until_changed(cluster, &mut probing);
+    transient(cluster, "3mb");
+    let output = probing.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    for word in ["given up", "\"3mb\" now", "left so"] {
+        assert!(said(&output).contains(word), "{word}: {}", said(&output));
+    }
+    everything_is_as_it_was(cluster, "3mb");
+    assert_eq!(journals(runs), Vec::<PathBuf>::new());
+}
+
+/// One test, for the cluster and its data are dear.
+#[test]
+fn whatever_the_end_settings_are_as_they_were() {
+    let (cluster, runs) = (cluster(), tempfile::tempdir().unwrap());
+    a_limit_is_confirmed(&cluster, runs.path());
+    after_kill_9_restore_puts_it_back(&cluster, runs.path());
+    ctrl_c_puts_it_back(&cluster, runs.path());
+    what_someone_else_sets_meanwhile_stays(&cluster, runs.path());
+}
+
+#[test]
+fn a_run_and_an_idle_cluster_are_not_probed() {
+    let (cluster, runs) = (Cluster::start(1), tempfile::tempdir().unwrap());
+    let output = explain(&cluster, runs.path()).args(["--for", "1s"]).output().unwrap();
+    // A second --for is one too many; without it, there is nothing to probe.
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let mut probing = explain(&cluster, runs.path()).spawn().unwrap();
+    let lines = BufReader::new(probing.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let lines: Vec<String> = lines.collect();
+    assert_eq!(probing.wait().unwrap().code(), Some(0), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("nothing to probe")), "{lines:?}");
+    assert_eq!((cluster.settings(), cluster.set_at("transient")), (json!({}), json!({})));
+    assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
+    let mut command = Command::new(BINARY);
+    let output = command.args(["explain", "last", "--probe", "--runs"]).arg(runs.path()).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("the URL of a cluster"), "{}", said(&output));
+}

@@ -1,0 +1,66 @@
+//! A process that is given fewer cores, or has to share them.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clusters::{ClusterSpec, Clusters, EmbeddedClusters, FaultKind, Faults, TopologySpec};
+
+use crate::common::{BINARY, children_of};
+
+const NODE: &str = "leader-0";
+
+/// Gives a fault to a node; `look` sees the node's process while it lasts.
+fn with_fault(fault: FaultKind, look: impl AsyncFnOnce(u32)) {
+    world::real_world::run(1, async |env| {
+        let mut target = EmbeddedClusters::new(&env, PathBuf::from(BINARY));
+        let leader = ClusterSpec { name: "leader".to_owned(), nodes: 1, settings: <_>::default() };
+        let topology = TopologySpec { clusters: vec![leader], link: None, joined: false };
+        target.start(&topology).await.unwrap();
+        let [pid] = children_of(std::process::id())[..] else { panic!("one process") };
+        let before = group_of(pid);
+        target.begin(NODE, fault).await.unwrap();
+        look(pid).await;
+        target.end(NODE, fault).await.unwrap();
+        assert_eq!((group_of(pid), members(pid)), (before, vec![]));
+        target.stop().await;
+    });
+}
+
+fn group_of(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap()
+}
+
+/// The processes in the group that a node with a fault has.
+fn members(pid: u32) -> Vec<u32> {
+    let homes = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
+    let files = homes.map(|home| format!("{home}/narrows-{pid}/cgroup.procs"));
+    let listed = files.iter().find_map(|file| std::fs::read_to_string(file).ok());
+    listed.unwrap_or_default().lines().map(|pid| pid.parse().unwrap()).collect()
+}
+
+/// Core time of a process so far, in the system's ticks.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+    let number = |at: usize| fields.get(at).and_then(|field| field.parse().ok()).unwrap_or(0);
+    number(11) + number(12)
+}
+
+pub fn a_slow_node_is_held_to_a_share_of_the_cores() {
+    with_fault(FaultKind::Slow { factor: 3.0 }, async |pid| {
+        assert!(group_of(pid).contains(&format!("narrows-{pid}")));
+        assert_eq!(members(pid), [pid]);
+    });
+}
+
+/// Competitors get time of the same group, and end with the fault.
+pub fn a_loaded_node_shares_its_cores_with_competitors() {
+    with_fault(FaultKind::Load { processes: 4, factor: 4.0 }, async |pid| {
+        let give_up = Instant::now() + Duration::from_secs(30);
+        let others = || members(pid).into_iter().filter(|other| *other != pid);
+        while others().map(ticks).sum::<u64>() < 10 {
+            assert!(Instant::now() < give_up, "{:?}", members(pid));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+}

@@ -1,0 +1,33 @@
+//! `narrows diagnose` on the embedded engine: injected causes are found by looking alone.
+
+use crate::common::{failed, json, narrows};
+
+const CASES: [&str; 5] = ["throttle", "link", "slots", "block", "healthy"];
+
+fn are_found(cases: &[&str]) {
+    let runs = tempfile::tempdir().unwrap();
+    let mut arguments = vec!["diagnose", "--on", "embedded", "--no-probe", "--json"];
+    arguments.extend(["--runs", runs.path().to_str().unwrap()]);
+    arguments.extend(cases.iter().flat_map(|case| ["--case", case]));
+    let found = json(&narrows(&arguments));
+    assert_eq!(found["wrong"], 0, "{found:#}");
+    assert_eq!(found["rows"].as_array().unwrap().len(), cases.len(), "{found:#}");
+}
+
+pub fn every_cause_is_found() {
+    are_found(&CASES);
+}
+
+pub fn a_starved_node_is_found() {
+    are_found(&["cpu"]);
+}
+
+pub fn a_case_or_a_place_that_there_is_not_is_said() {
+    for (arguments, word) in [
+        (["--case", "thottle"], "did you mean \"throttle\""),
+        (["--on", "virtual"], "--on embedded"),
+        (["--on", "http://127.0.0.1:1"], "--on embedded"),
+    ] {
+        failed(&narrows(&[&["diagnose"], &arguments[..]].concat()), 2, &[word]);
+    }
+}

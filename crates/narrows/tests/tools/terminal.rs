@@ -1,0 +1,89 @@
+//! What needs a terminal, or a disk that is full.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use testbed::SmallDisk;
+
+use crate::common::cluster::Cluster;
+use crate::common::{BINARY, signal as send};
+
+const ENTERS: &str = "\x1b[?1049h";
+const LEAVES: &str = "\x1b[?1049l";
+
+/// Runs a command of the shell in a terminal of its own; all that it writes there is in `file`.
+fn in_terminal(command: &str, file: &Path) -> Child {
+    Command::new("script")
+        .args(["-q", "-f", "-e", "-c", command])
+        .arg(file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < give_up, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+pub fn watch_gives_the_terminal_back_whoever_ends_it() {
+    let cluster = Cluster::start(1);
+    let dir = tempfile::tempdir().unwrap();
+    for signal in ["TERM", "HUP", "INT"] {
+        let (shown, pid) = (dir.path().join(signal), dir.path().join(format!("{signal}.pid")));
+        let command = format!("echo $$ > {}; exec {BINARY} watch {}", pid.display(), cluster.url());
+        let mut terminal = in_terminal(&command, &shown);
+        let text =
+            || String::from_utf8_lossy(&std::fs::read(&shown).unwrap_or_default()).into_owned();
+        until("the screen is drawn", || {
+            text().contains(ENTERS) && text().contains("narrows watch")
+        });
+        assert!(!text().contains(LEAVES));
+        let pid = std::fs::read_to_string(&pid).unwrap();
+        send(pid.trim().parse().unwrap(), signal);
+        assert_eq!(terminal.wait().unwrap().code(), Some(0), "{signal}");
+        let (before, after) =
+            text().rsplit_once(ENTERS).map(|(a, b)| (a.len(), b.to_owned())).unwrap();
+        assert!(after.contains(LEAVES), "{signal}, after {before} bytes: {after:?}");
+    }
+}
+
+/// A run in virtual time whose record goes to a disk of so many bytes.
+fn run_on_a_disk(bytes: u64) -> (Option<i32>, String, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let _disk = SmallDisk::mount(dir.path(), bytes).unwrap();
+    let output = Command::new(BINARY)
+        .args(["run", "remote-recovery", "--on", "virtual", "--scale", "0.01", "--runs"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+pub fn a_disk_that_fills_does_not_take_the_table_with_it() {
+    // One holds the record of the first variant, the other all of it, and not the page.
+    for (bytes, page_alone) in [(1_100_000, false), (1_440_000, true)] {
+        let (code, shown, said) = run_on_a_disk(bytes);
+        assert_eq!(code, Some(1), "{bytes}: {shown}{said}");
+        assert!(said.contains("No space left"), "{bytes}: {said}");
+        assert!(shown.contains("2:25   0.36"), "{bytes}: {shown}{said}");
+        assert_eq!(said.contains("report.html: No space left"), page_alone, "{bytes}: {said}");
+    }
+}
+
+pub fn a_full_directory_for_temporary_files_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let _disk = SmallDisk::mount(dir.path(), 1 << 20).unwrap();
+    let output =
+        Command::new(BINARY).args(["cluster", "--port", "0"]).env("TMPDIR", dir.path()).output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("is full") && said.contains("TMPDIR"), "{said}");
+}

@@ -1,0 +1,572 @@
+//! What shards found for the aggregations of a search: merged, and written as the field writes it, as text at once:
+//! buckets are many, and JSON values in between would cost more than finding them.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+
+use serde::{Deserialize, Serialize};
+use tantivy::aggregation::intermediate_agg_result::{
+    IntermediateAggregationResult as One, IntermediateAggregationResults as Results,
+    IntermediateBucketResult, IntermediateKey, IntermediateMetricResult,
+};
+use tantivy::aggregation::metric::{ExtendedStats, Stats};
+
+use query::aggregation::{
+    Aggregation, AggregationKind, BucketOrder, Histogram, OrderBy, RangeBucket, Statistic,
+};
+use query::mapping::value::show_ip;
+use query::{DateFormat, SearchError, SearchErrorKind};
+
+use super::text::Text;
+
+type Result<T> = std::result::Result<T, SearchError>;
+
+/// How the values of a field are shown, where not as they are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Shown {
+    /// As numbers with a fraction.
+    Double,
+    /// As dates, too.
+    Date(DateFormat),
+    /// As true and false, too.
+    Boolean,
+}
+
+/// What one shard found, or all of them.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Found {
+    pub(super) results: Results,
+    /// By field.
+    pub(super) shown: BTreeMap<String, Shown>,
+}
+
+impl Found {
+    pub(super) fn encode(&self) -> postcard::Result<bytes::Bytes> {
+        postcard::to_stdvec(self).map(Into::into)
+    }
+}
+
+/// Buckets that are shown of these aggregations, and those within them.
+pub(super) fn buckets(of: &[Aggregation], results: &Results) -> usize {
+    let of = of.iter().filter(|of| !of.kind.is_metric());
+    let of = of.flat_map(|of| rows(results.get(&of.name)).into_iter().map(move |row| (of, row)));
+    of.map(|(of, row)| 1 + row.subs.map_or(0, |subs| buckets(&of.subs, subs))).sum()
+}
+
+/// The field's error for a request that passes `search.max_buckets`.
+pub(super) fn too_many(max_buckets: usize) -> SearchError {
+    SearchError {
+        kind: SearchErrorKind::TooManyBuckets,
+        reason: format!(
+            "Trying to create too many buckets. Must be less than or equal to: [{max_buckets}]. This limit can be \
+             set by changing the [search.max_buckets] cluster level setting."
+        ),
+        at: None,
+    }
+}
+
+/// The answers of shards to the aggregations of a search, merged.
+#[derive(Default)]
+pub struct Aggregated {
+    found: Found,
+    /// With one alone nothing is missing.
+    shards: u32,
+}
+
+impl Aggregated {
+    /// Adds what another shard answered. Fails if that cannot be read.
+    pub fn add(&mut self, answer: &[u8]) -> std::result::Result<(), String> {
+        if answer.is_empty() {
+            return Ok(());
+        }
+        let found: Found = postcard::from_bytes(answer).map_err(|error| error.to_string())?;
+        self.shards += 1;
+        self.found.shown.extend(found.shown);
+        self.found.results.merge_fruits(found.results).map_err(|error| error.to_string())
+    }
+
+    /// Writes the `aggregations` of an answer behind `text`, as a JSON object.
+    ///
+    /// Errors: [`SearchErrorKind::TooManyBuckets`] if there are more than `max_buckets`; what is written by then is no
+    /// JSON.
+    pub fn write(&self, of: &[Aggregation], max_buckets: usize, text: &mut Vec<u8>) -> Result<()> {
+        let Aggregated { found: Found { results, shown }, shards } = self;
+        let (shards, left) = (*shards, max_buckets);
+        let mut writer = Writer { shown, shards, left, max_buckets, to: Text(text) };
+        writer.to.open(b'{');
+        writer.all(of, Some(results))?;
+        writer.to.close(b'}');
+        Ok(())
+    }
+}
+
+/// The key of a bucket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Key<'a> {
+    /// A whole number; milliseconds since 1970, 0 and 1, or a hash.
+    Long(i64),
+    Double(f64),
+    Ip(Ipv6Addr),
+    Text(&'a str),
+}
+
+impl Key<'_> {
+    fn double(self) -> f64 {
+        match self {
+            Key::Long(number) => number as f64,
+            Key::Double(number) => number,
+            _ => 0.0,
+        }
+    }
+
+    /// Numbers come before addresses, and these before texts: indices may map a field differently.
+    fn order(&self, other: &Self) -> Ordering {
+        let rank = |key: &Key<'_>| match key {
+            Key::Long(_) | Key::Double(_) => 0,
+            Key::Ip(_) => 1,
+            Key::Text(_) => 2,
+        };
+        match (self, other) {
+            (Key::Long(a), Key::Long(b)) => a.cmp(b),
+            (Key::Ip(a), Key::Ip(b)) => a.cmp(b),
+            (Key::Text(a), Key::Text(b)) => a.cmp(b),
+            (a, b) => rank(a).cmp(&rank(b)).then(a.double().total_cmp(&b.double())),
+        }
+    }
+}
+
+/// A bucket.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    key: Key<'a>,
+    doc_count: u64,
+    subs: Option<&'a Results>,
+}
+
+/// The buckets of an aggregation, in no order.
+fn rows(found: Option<&One>) -> Vec<Row<'_>> {
+    match found {
+        Some(One::Bucket(IntermediateBucketResult::Terms { buckets })) => buckets
+            .entries()
+            .iter()
+            .map(|(key, bucket)| {
+                let key = match key {
+                    IntermediateKey::IpAddr(address) => Key::Ip(*address),
+                    IntermediateKey::Bool(yes) => Key::Long((*yes).into()),
+                    IntermediateKey::Str(text) => Key::Text(text),
+                    IntermediateKey::F64(number) => Key::Double(*number),
+                    IntermediateKey::I64(number) => Key::Long(*number),
+                    IntermediateKey::U64(number) => Key::Long(*number as i64),
+                };
+                Row { key, doc_count: bucket.doc_count, subs: Some(&bucket.sub_aggregation) }
+            })
+            .collect(),
+        Some(One::Bucket(IntermediateBucketResult::Histogram { buckets, .. })) => {
+            let row = buckets.iter().map(|bucket| Row {
+                key: Key::Double(bucket.key),
+                doc_count: bucket.doc_count,
+                subs: None,
+            });
+            row.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The buckets of an aggregation whose keys are numbers, in their order.
+fn numbered(found: Option<&One>) -> Vec<Row<'_>> {
+    let mut rows = rows(found);
+    rows.iter_mut().for_each(|row| row.key = Key::Double(row.key.double()));
+    rows.sort_by(|a, b| a.key.order(&b.key));
+    rows
+}
+
+struct Writer<'a> {
+    shown: &'a BTreeMap<String, Shown>,
+    shards: u32,
+    left: usize,
+    max_buckets: usize,
+    to: Text<'a>,
+}
+
+impl Writer<'_> {
+    /// Writes members of an object: one for each aggregation.
+    fn all(&mut self, of: &[Aggregation], results: Option<&Results>) -> Result<()> {
+        for of in of {
+            let found = results.and_then(|results| results.get(&of.name));
+            self.to.name(&of.name);
+            self.to.open(b'{');
+            if let Some(meta) = &of.meta {
+                self.to.name("meta");
+                self.to.json(meta);
+            }
+            match &of.kind {
+                AggregationKind::Terms { size, .. } => self.terms(of, *size, found)?,
+                AggregationKind::Histogram(histogram) => self.histogram(of, histogram, found)?,
+                AggregationKind::Range(ranges) => self.ranges(of, ranges, found)?,
+                AggregationKind::Stats(statistic) => self.statistics(of, *statistic, found),
+                AggregationKind::Cardinality { threshold } => {
+                    self.to.member("value", &distinct(found, *threshold));
+                }
+                AggregationKind::Percentiles(percents) => self.percentiles(of, percents, found),
+            }
+            self.to.close(b'}');
+        }
+        Ok(())
+    }
+
+    fn format(&self, of: &Aggregation) -> Option<DateFormat> {
+        match self.shown.get(&of.field) {
+            Some(Shown::Date(format)) => Some(format.clone()),
+            _ => None,
+        }
+    }
+
+    /// Writes buckets. `name` is what a keyed answer has a bucket under, `own` writes its own members.
+    fn buckets(
+        &mut self,
+        of: &Aggregation,
+        rows: &[Row<'_>],
+        (name, own): (impl Fn(Key<'_>) -> String, impl Fn(&mut Text<'_>, Key<'_>)),
+    ) -> Result<()> {
+        self.left = self.left.checked_sub(rows.len()).ok_or_else(|| too_many(self.max_buckets))?;
+        self.to.name("buckets");
+        self.to.open(if of.keyed { b'{' } else { b'[' });
+        for row in rows {
+            if of.keyed {
+                self.to.name(&name(row.key));
+            }
+            self.to.open(b'{');
+            own(&mut self.to, row.key);
+            self.to.member("doc_count", &row.doc_count);
+            self.all(&of.subs, row.subs)?;
+            self.to.close(b'}');
+        }
+        self.to.close(if of.keyed { b'}' } else { b']' });
+        Ok(())
+    }
+
+    fn terms(&mut self, of: &Aggregation, size: usize, found: Option<&One>) -> Result<()> {
+        let (mut error, mut other) = (0, 0);
+        if let Some(One::Bucket(IntermediateBucketResult::Terms { buckets })) = found {
+            other = buckets.sum_other_doc_count();
+            error = match &of.order[0] {
+                _ if other == 0 || self.shards <= 1 => 0,
+                BucketOrder { by: OrderBy::Count, descending: true } => {
+                    buckets.doc_count_error_upper_bound() as i64
+                }
+                BucketOrder { by: OrderBy::Key, .. } => 0,
+                _ => -1,
+            };
+        }
+        let shown = self.shown.get(&of.field).cloned();
+        let (mut rows, hidden): (Vec<Row<'_>>, Vec<Row<'_>>) =
+            rows(found).into_iter().partition(|row| row.doc_count >= of.min_doc_count);
+        if let Some(Shown::Double) = shown {
+            rows.iter_mut().for_each(|row| row.key = Key::Double(row.key.double()));
+        }
+        sort(&mut rows, of);
+        other += hidden.iter().map(|row| row.doc_count).sum::<u64>();
+        other += rows.iter().skip(size).map(|row| row.doc_count).sum::<u64>();
+        rows.truncate(size);
+        self.to.member("doc_count_error_upper_bound", &error);
+        self.to.member("sum_other_doc_count", &other);
+        let own = |to: &mut Text<'_>, key: Key<'_>| {
+            match key {
+                Key::Long(number) => to.member("key", &number),
+                Key::Double(number) => to.member("key", &number),
+                Key::Ip(address) => to.member("key", &show_ip(&address)),
+                Key::Text(text) => to.member("key", text),
+            }
+            match (key, &shown) {
+                (Key::Long(ms), Some(Shown::Date(format))) => {
+                    to.member("key_as_string", &format.show(ms));
+                }
+                (Key::Long(yes), Some(Shown::Boolean)) => {
+                    to.member("key_as_string", if yes == 1 { "true" } else { "false" });
+                }
+                _ => {}
+            }
+        };
+        self.buckets(of, &rows, (|_| String::new(), own))
+    }
+
+    fn histogram(
+        &mut self,
+        of: &Aggregation,
+        histogram: &Histogram,
+        found: Option<&One>,
+    ) -> Result<()> {
+        let mut rows = numbered(found);
+        if of.min_doc_count == 0 {
+            rows = self.filled(rows, histogram)?;
+        }
+        rows.retain(|row| row.doc_count >= of.min_doc_count);
+        sort(&mut rows, of);
+        let own = self.format(of).unwrap_or_default();
+        let format = histogram.format.as_ref().unwrap_or(&own);
+        let name = |key: Key<'_>| match histogram.of_dates {
+            true => format.show_in_zone(key.double() as i64, histogram.zone_ms),
+            false => show_double(key.double()),
+        };
+        let own = |to: &mut Text<'_>, key: Key<'_>| match histogram.of_dates {
+            true => {
+                to.member("key_as_string", &name(key));
+                to.member("key", &(key.double() as i64));
+            }
+            false => to.member("key", &key.double()),
+        };
+        self.buckets(of, &rows, (name, own))
+    }
+
+    /// With an empty bucket wherever there is none between the first and the last.
+    fn filled<'r>(&self, rows: Vec<Row<'r>>, histogram: &Histogram) -> Result<Vec<Row<'r>>> {
+        let bounds = histogram
+            .extended_bounds
+            .map(|(min, max)| (histogram.start(min), histogram.start(max)));
+        let inside = rows.first().zip(rows.last()).map(|(a, b)| (a.key.double(), b.key.double()));
+        let ends = [inside, bounds].into_iter().flatten();
+        let Some((mut at, last)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
+            return Ok(rows);
+        };
+        let (mut there, mut filled) = (rows.into_iter().peekable(), Vec::new());
+        while at <= last {
+            // A key that rounding put between two of the grid stays where it is.
+            while let Some(row) = there.next_if(|row| row.key.double() <= at) {
+                filled.push(row);
+            }
+            if filled.last().is_none_or(|row: &Row<'_>| row.key != Key::Double(at)) {
+                filled.push(Row { key: Key::Double(at), doc_count: 0, subs: None });
+            }
+            let next = histogram.next(at);
+            if filled.len() > self.left || next <= at {
+                return Err(too_many(self.max_buckets));
+            }
+            at = next;
+        }
+        filled.extend(there);
+        Ok(filled)
+    }
+
+    fn ranges(
+        &mut self,
+        of: &Aggregation,
+        ranges: &[RangeBucket],
+        found: Option<&One>,
+    ) -> Result<()> {
+        let found = numbered(found);
+        let row = |place: usize| {
+            let key = Key::Double(place as f64);
+            let row = found.iter().find(|row| row.key == key).copied();
+            row.unwrap_or(Row { key, doc_count: 0, subs: None })
+        };
+        let rows: Vec<Row<'_>> = (0..ranges.len()).map(row).collect();
+        let format = self.format(of);
+        let show = |end: f64| match &format {
+            Some(format) => format.show(end as i64),
+            None => show_double(end),
+        };
+        let range = |key: Key<'_>| &ranges[key.double() as usize];
+        let name = |key: Key<'_>| {
+            let range = range(key);
+            let end = |end: Option<f64>| end.map_or_else(|| "*".to_owned(), show);
+            range.key.clone().unwrap_or_else(|| format!("{}-{}", end(range.from), end(range.to)))
+        };
+        let own = |to: &mut Text<'_>, key: Key<'_>| {
+            if !of.keyed {
+                to.member("key", &name(key));
+            }
+            let range = range(key);
+            let ends = [("from", "from_as_string", range.from), ("to", "to_as_string", range.to)];
+            for (side, as_string, end) in ends {
+                let Some(end) = end else { continue };
+                to.member(side, &end);
+                if format.is_some() {
+                    to.member(as_string, &show(end));
+                }
+            }
+        };
+        self.buckets(of, &rows, (name, own))
+    }
+
+    fn statistics(&mut self, of: &Aggregation, statistic: Statistic, found: Option<&One>) {
+        let (stats, extended) = stats(found);
+        let format = self.format(of);
+        let to = &mut self.to;
+        let mut number = |name: &str, value: Option<f64>| {
+            to.member(name, &value);
+            if let Some((format, ms)) = format.as_ref().zip(value) {
+                to.member(&format!("{name}_as_string"), &format.show(ms as i64));
+            }
+        };
+        match statistic {
+            Statistic::Stats | Statistic::Extended { .. } => {
+                number("min", stats.min);
+                number("max", stats.max);
+                number("avg", stats.avg);
+                number("sum", Some(stats.sum));
+                to.member("count", &stats.count);
+            }
+            Statistic::ValueCount => to.member("value", &stats.count),
+            _ => number("value", numbered_statistic(&stats, statistic_name(statistic))),
+        }
+        if let Some(extended) = extended {
+            let json = serde_json::to_value(extended).unwrap_or_default();
+            let plain = ["min", "max", "avg", "sum", "count"];
+            for (name, value) in json.as_object().into_iter().flatten() {
+                if !plain.contains(&name.as_str()) {
+                    to.member(name, value);
+                }
+            }
+        }
+    }
+
+    fn percentiles(&mut self, of: &Aggregation, percents: &[f64], found: Option<&One>) {
+        let rows = numbered(found);
+        self.to.name("values");
+        self.to.open(if of.keyed { b'{' } else { b'[' });
+        for percent in percents {
+            let value = quantile(&rows, percent / 100.0);
+            if of.keyed {
+                self.to.member(&show_double(*percent), &value);
+            } else {
+                self.to.open(b'{');
+                self.to.member("key", percent);
+                self.to.member("value", &value);
+                self.to.close(b'}');
+            }
+        }
+        self.to.close(if of.keyed { b'}' } else { b']' });
+    }
+}
+
+/// What is known of numbers, and what more of them is asked for.
+fn stats(found: Option<&One>) -> (Stats, Option<Box<ExtendedStats>>) {
+    match found {
+        Some(One::Metric(IntermediateMetricResult::Stats(found))) => (found.finalize(), None),
+        Some(One::Metric(IntermediateMetricResult::ExtendedStats(found))) => {
+            let extended = found.finalize();
+            let ExtendedStats { count, sum, min, max, avg, .. } = *extended;
+            (Stats { count, sum, min, max, avg }, Some(extended))
+        }
+        _ => (Stats { count: 0, sum: 0.0, min: None, max: None, avg: None }, None),
+    }
+}
+
+/// The library's name of a single statistic.
+pub(super) fn statistic_name(statistic: Statistic) -> &'static str {
+    match statistic {
+        Statistic::Min => "min",
+        Statistic::Max => "max",
+        Statistic::Sum => "sum",
+        Statistic::ValueCount => "count",
+        _ => "avg",
+    }
+}
+
+fn numbered_statistic(stats: &Stats, name: &str) -> Option<f64> {
+    match name {
+        "min" => stats.min,
+        "max" => stats.max,
+        "sum" => Some(stats.sum),
+        "count" => Some(stats.count as f64),
+        _ => stats.avg,
+    }
+}
+
+/// The value below which the share `q` (0 to 1) lies, interpolated between the values, each of which stands for the
+/// middle of its share: as `AVLTreeDigest.quantile` of Elasticsearch and OpenSearch does for values that are few.
+fn quantile(rows: &[Row<'_>], q: f64) -> Option<f64> {
+    let count: u64 = rows.iter().map(|row| row.doc_count).sum();
+    let value = |rank: u64| {
+        let mut below = 0;
+        let row = rows.iter().find(|row| {
+            below += row.doc_count;
+            rank < below
+        });
+        row.map(|row| row.key.double())
+    };
+    let rank = (q * count as f64 - 0.5).clamp(0.0, count.checked_sub(1)? as f64);
+    let (low, share) = (value(rank as u64)?, rank.fract());
+    let high = value(rank.ceil() as u64).unwrap_or(low);
+    // Equal values of a document differ in their last bits, which are not shown.
+    format!("{:.14e}", low + (high - low) * share).parse().ok()
+}
+
+/// Hashes that are kept to count distinct values.
+pub(super) fn distinct_kept(threshold: usize) -> usize {
+    (threshold + 1).max(1 << 14)
+}
+
+/// How many distinct hashes there are: exactly while all are kept, and beyond by how near the least of them lie to each
+/// other (K. Beyer and others, "On synopses for distinct-value estimation under multiset operations", 2007).
+fn distinct(found: Option<&One>, threshold: usize) -> u64 {
+    let kept = distinct_kept(threshold);
+    let hash = |row: Row<'_>| match row.key {
+        Key::Long(hash) => hash as u64,
+        _ => 0,
+    };
+    let mut hashes: Vec<u64> = rows(found).into_iter().map(hash).collect();
+    if hashes.len() < kept {
+        return hashes.len() as u64;
+    }
+    let (_, greatest, _) = hashes.select_nth_unstable(kept - 1);
+    ((kept - 1) as f64 / (*greatest as f64 / 2f64.powi(64))).round() as u64
+}
+
+/// Sorts buckets as an order says, ties by their keys.
+fn sort(rows: &mut Vec<Row<'_>>, of: &Aggregation) {
+    let metrics = |row: &Row<'_>| -> Vec<Option<f64>> {
+        let of = of.order.iter().filter_map(|order| match &order.by {
+            OrderBy::Metric(name, part) => Some(metric(row, &of.subs, name, part.as_deref())),
+            OrderBy::Count | OrderBy::Key => None,
+        });
+        of.collect()
+    };
+    let mut all: Vec<_> = rows.drain(..).map(|row| (metrics(&row), row)).collect();
+    all.sort_by(|(a_metrics, a), (b_metrics, b)| {
+        let mut metrics = a_metrics.iter().zip(b_metrics);
+        let by = of.order.iter().map(|order| {
+            let by = match order.by {
+                OrderBy::Metric(..) => match metrics.next() {
+                    Some((Some(a), Some(b))) => a.total_cmp(b),
+                    // Buckets without a value come last, in either direction.
+                    Some((a, b)) => return b.is_some().cmp(&a.is_some()),
+                    None => Ordering::Equal,
+                },
+                OrderBy::Count => a.doc_count.cmp(&b.doc_count),
+                OrderBy::Key => a.key.order(&b.key),
+            };
+            if order.descending { by.reverse() } else { by }
+        });
+        by.reduce(Ordering::then).unwrap_or(Ordering::Equal).then_with(|| a.key.order(&b.key))
+    });
+    rows.extend(all.into_iter().map(|(_, row)| row));
+}
+
+/// The number of a metric that a bucket is sorted by; none where no value was seen.
+fn metric(row: &Row<'_>, subs: &[Aggregation], name: &str, part: Option<&str>) -> Option<f64> {
+    let sub = subs.iter().find(|sub| sub.name == name)?;
+    let found = row.subs.and_then(|results| results.get(name));
+    match &sub.kind {
+        AggregationKind::Stats(statistic) => {
+            let name = part.filter(|part| *part != "value").unwrap_or(statistic_name(*statistic));
+            numbered_statistic(&stats(found).0, name)
+        }
+        AggregationKind::Cardinality { threshold } => Some(distinct(found, *threshold) as f64),
+        AggregationKind::Percentiles(_) => {
+            quantile(&numbered(found), part?.parse::<f64>().ok()? / 100.0)
+        }
+        _ => None,
+    }
+}
+
+/// `12.0` for 12, as Java writes a double.
+fn show_double(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e7 {
+        format!("{value:.1}")
+    } else {
+        value.to_string()
+    }
+}

@@ -1,0 +1,243 @@
+//! Columns that are computed for aggregations: what the index library gathers by values, it gathers so by the starts of
+//! months, by ranges that overlap, or by milliseconds.
+
+use std::sync::Arc;
+
+use tantivy::aggregation::{ValueSource, ValueSourceProvider};
+use tantivy::columnar::{Cardinality, ColumnType};
+use tantivy::{DocId, SegmentReader};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use query::FieldType;
+use query::aggregation::{Histogram, RangeBucket};
+
+use super::bounds::{Bounds, SegmentContext};
+use super::column::{Column, double_bits, double_of, long_of, text_of};
+
+/// What is made of a value.
+#[derive(Clone, Debug)]
+pub(super) enum Reading {
+    /// The value itself; dates in milliseconds, booleans as 0 and 1.
+    Value,
+    /// A number.
+    Number,
+    /// The start of its bucket.
+    Start(Histogram),
+    /// The places of the ranges that it lies in.
+    Places(Arc<[RangeBucket]>),
+    /// A hash: equal values have equal hashes in all segments and copies.
+    Hash,
+    /// A number of which [`Computed::precision`] bits are kept. Equal values of a document differ in their last bits,
+    /// so that they count as several.
+    Sample,
+}
+
+/// Segments with more values than this are sampled with [`SAMPLE_BITS`].
+const EXACT_VALUES: u32 = 1 << 16;
+/// Bits of a double that are dropped where values are many: what is left has a relative error of 1/16384.
+const DROPPED_BITS: u32 = 38;
+
+/// A column that is computed.
+#[derive(Clone, Debug)]
+pub(super) struct Computed {
+    pub(super) path: String,
+    /// Type of the field; none where it is not mapped.
+    pub(super) kind: Option<FieldType>,
+    pub(super) reading: Reading,
+    /// The bits and the text that documents without the field count as.
+    pub(super) missing: Option<(u128, String)>,
+}
+
+impl Computed {
+    /// In one segment.
+    pub(super) fn open(&self, segment: &SegmentReader) -> tantivy::Result<Source> {
+        let column = match self.kind {
+            Some(kind) => Column::open(segment, &self.path, kind)?,
+            None => Column::absent(FieldType::Long),
+        };
+        let hashes = match (&self.reading, column.texts()) {
+            (Reading::Hash, Some(texts)) => vec![0; texts.num_terms()],
+            _ => Vec::new(),
+        };
+        let many = column.values() > EXACT_VALUES;
+        let mask = if many { u64::MAX << DROPPED_BITS } else { u64::MAX };
+        let (computed, spans) = (self.clone(), Spans::default());
+        Ok(Source { computed, column, spans, hashes, mask, bits: Vec::new() })
+    }
+}
+
+impl ValueSourceProvider for Computed {
+    fn for_segment(
+        &self,
+        reader: &SegmentReader,
+        _: Option<&[ColumnType]>,
+    ) -> tantivy::Result<Option<Box<dyn ValueSource>>> {
+        Ok(Some(Box::new(self.open(reader)?)))
+    }
+}
+
+/// A computed column in one segment.
+#[derive(Debug)]
+pub(super) struct Source {
+    computed: Computed,
+    column: Column,
+    spans: Spans,
+    /// Of texts by ordinal; 0 where it was not needed yet.
+    hashes: Vec<u64>,
+    /// The bits of a sample that are kept.
+    mask: u64,
+    bits: Vec<u64>,
+}
+
+impl Source {
+    /// The least and the greatest values of blocks of documents, where each has one.
+    pub(super) fn bounds(
+        &self,
+        context: SegmentContext<'_>,
+    ) -> tantivy::Result<Option<Arc<Bounds>>> {
+        context.bounds(&self.computed.path, &self.column)
+    }
+
+    /// What is made of a value with these bits.
+    pub(super) fn put(&mut self, bits: u128, values: &mut Vec<u64>) {
+        let kind = self.column.kind();
+        let number = || match kind {
+            FieldType::Double | FieldType::Float => double_of(bits as u64),
+            _ => long_of(bits as u64) as f64,
+        };
+        values.push(match &self.computed.reading {
+            Reading::Value => bits as u64,
+            Reading::Number => double_bits(number()),
+            Reading::Start(histogram) => double_bits(self.spans.start(histogram, number())),
+            Reading::Places(ranges) => {
+                let within = (0u32..).zip(ranges.iter()).filter(|(_, range)| range.holds(number()));
+                return values.extend(within.map(|(place, _)| double_bits(place.into())));
+            }
+            Reading::Hash => match self.column.texts() {
+                None => xxh3_64(&bits.to_le_bytes()),
+                Some(texts) => {
+                    let known = &mut self.hashes[bits as usize];
+                    if *known == 0 {
+                        *known = hash_text(&text_of(texts, bits as u64));
+                    }
+                    *known
+                }
+            },
+            Reading::Sample => double_bits(number()) & self.mask,
+        });
+    }
+
+    fn put_missing(&mut self, values: &mut Vec<u64>) {
+        match self.computed.missing.clone() {
+            Some((_, text)) if self.is_hash_of_text() => values.push(hash_text(&text)),
+            Some((bits, _)) => self.put(bits, values),
+            None => {}
+        }
+    }
+
+    fn is_hash_of_text(&self) -> bool {
+        let Computed { kind, reading, .. } = &self.computed;
+        *kind == Some(FieldType::Keyword) && matches!(reading, Reading::Hash)
+    }
+
+    /// Sets apart, or makes one, what a document has several times.
+    fn tidy(&self, values: &mut [u64]) {
+        values.sort_unstable();
+        for at in 1..values.len() {
+            if matches!(self.computed.reading, Reading::Sample) && values[at] <= values[at - 1] {
+                values[at] = values[at - 1] + 1;
+            }
+        }
+    }
+}
+
+fn hash_text(text: &str) -> u64 {
+    xxh3_64_with_seed(text.as_bytes(), 1)
+}
+
+impl ValueSource for Source {
+    fn column_type(&self) -> ColumnType {
+        match (&self.computed.reading, self.computed.kind) {
+            (Reading::Hash, _) => ColumnType::U64,
+            (Reading::Value, Some(FieldType::Double | FieldType::Float)) => ColumnType::F64,
+            (Reading::Value, _) => ColumnType::I64,
+            _ => ColumnType::F64,
+        }
+    }
+
+    fn load_block(
+        &mut self,
+        docs: &[DocId],
+        values: &mut Vec<u64>,
+        docids: &mut Vec<DocId>,
+        _: &mut Vec<u32>,
+    ) -> Cardinality {
+        values.clear();
+        docids.clear();
+        if self.column.is_single() {
+            let mut bits = std::mem::take(&mut self.bits);
+            self.column.block_bits(docs, &mut bits);
+            for (doc, bits) in docs.iter().zip(&bits) {
+                self.put(u128::from(*bits), values);
+                if let Reading::Places(_) = self.computed.reading {
+                    docids.resize(values.len(), *doc);
+                }
+            }
+            self.bits = bits;
+            return match self.computed.reading {
+                Reading::Places(_) => Cardinality::Multivalued,
+                _ => Cardinality::Full,
+            };
+        }
+        let mut found = Vec::new();
+        for doc in docs {
+            let from = values.len();
+            found.clear();
+            self.column.each_bits(*doc, |bits| found.push(bits));
+            found.iter().for_each(|bits| self.put(*bits, values));
+            if found.is_empty() {
+                self.put_missing(values);
+            }
+            self.tidy(&mut values[from..]);
+            docids.resize(values.len(), *doc);
+        }
+        Cardinality::Multivalued
+    }
+
+    fn to_f64(self: Box<Self>) -> Box<dyn ValueSource> {
+        self
+    }
+}
+
+/// Buckets of a histogram that were met: to look one up costs less than to ask the calendar.
+#[derive(Debug, Default)]
+struct Spans {
+    /// Beginnings and ends, in their order.
+    known: Vec<(f64, f64)>,
+    /// The one that was met last.
+    last: (f64, f64),
+}
+
+/// Beyond so many the calendar is asked.
+const MAX_SPANS: usize = 4096;
+
+impl Spans {
+    /// The beginning of the bucket of a value.
+    fn start(&mut self, histogram: &Histogram, value: f64) -> f64 {
+        let holds = |(start, end): (f64, f64)| start <= value && value < end;
+        if holds(self.last) {
+            return self.last.0;
+        }
+        let after = self.known.partition_point(|(start, _)| *start <= value);
+        let known = after.checked_sub(1).map(|at| self.known[at]);
+        self.last = known.filter(|span| holds(*span)).unwrap_or_else(|| {
+            let start = histogram.start(value);
+            let span = (start, histogram.next(start));
+            if self.known.len() < MAX_SPANS {
+                self.known.insert(after, span);
+            }
+            span
+        });
+        self.last.0
+    }
+}
