@@ -118,6 +118,8 @@ impl ForegroundDetector {
                 self.learn(now, slow_s, since.unwrap_or_default());
                 self.judge(now, slow_s);
             }
+            // Nobody may have looked since the last of them: the quiet second that ends pressure has passed.
+            None if self.samples.is_empty() => (self.pressure, self.bad_looks) = (false, 0),
             None => self.judge(now, 0.0),
         }
     }
@@ -233,6 +235,15 @@ mod tests {
             ms += 10;
             assert!(ms < 12_000);
         }
+    }
+
+    #[test]
+    fn users_that_suffered_and_left_before_anyone_looked_do_not_suffer() {
+        let mut detector = ForegroundDetector::new();
+        users(&mut detector, (0, 5_000), |_| 10.0);
+        users(&mut detector, (5_000, 8_000), |_| 100.0);
+        assert!(detector.pressure);
+        assert!(!detector.pressure(Time(9_200_000_000)), "a recovery that begins now is free");
     }
 
     #[test]
