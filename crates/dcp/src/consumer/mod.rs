@@ -257,8 +257,9 @@ impl Consumer {
             });
         }
         match self.throttled() {
-            Some(ReplicationPressure::WithholdAck) => self.withheld_bytes += bytes,
-            Some(ReplicationPressure::Buffer) => self.withheld_bytes += bytes,
+            Some(ReplicationPressure::WithholdAck | ReplicationPressure::Buffer) => {
+                self.withheld_bytes += bytes;
+            }
             None => self.acks.processed(bytes),
         }
     }

@@ -1,4 +1,4 @@
-//! Which policy chooses the copy of a shard that answers, and what it knows of the nodes.
+//! Which policy is in use, by the settings (`choice` asks it), and what `_nodes/stats` shows of what it knows.
 
 use policy::selection::{ArsForm, Policy};
 use serde_json::{Map, Value, json};

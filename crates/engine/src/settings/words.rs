@@ -70,7 +70,7 @@ words! {
 words! {
     /// `narrows.recovery.scheduler`: which chunk of which file is fetched next.
     Scheduler {
-        /// What Elasticsearch does today, for the recovery at hand.
+        /// What Elasticsearch does today, for the recovery at hand: for both kinds the same as `file_window`.
         Field = "field",
         /// One chunk at a time.
         Sequential = "sequential",

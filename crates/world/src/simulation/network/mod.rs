@@ -6,7 +6,7 @@
 //!
 //! | step | file |
 //! | --- | --- |
-//! | 1. The share of lost segments and the length of a link's queue are parameters: `link.loss`, `link.queue_bytes`. | `model/table.rs`, `model/link.rs` |
+//! | 1. The share of lost segments and the length of a link's queue are parameters. | `link.loss`: `model/tcp.rs`; `link.queue_bytes`: `model/link.rs`; their rows: `model/table.rs` |
 //! | 2. A pipe draws what it loses of a piece: what overflows its queue, then segments at random. | `pipe.rs`: `Pipe::pass` |
 //! | 3. The lost bytes are cut off the end of the piece and remembered as a gap at the receiver. When the sender can know of them is decided: after the rest of a round trip (duplicate acknowledgements), or after the retransmission timeout if nothing else was in flight. | `flow/piece.rs`: `Piece::lose` |
 //! | 4. The sender learns of it, and its congestion window shrinks. | `flow/sending.rs`: `Flow::process_acks`; `tcp.rs`: `on_loss`, `on_timeout` |
