@@ -14,7 +14,7 @@ use tantivy::schema::Schema;
 
 use query::Mapping;
 
-use super::{files, log, schema};
+use super::{files, log_opening, schema};
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
 use crate::error::io;
 use crate::sealed::{seal, unseal};
@@ -98,7 +98,7 @@ pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Resu
         complete_from: 0,
         global_checkpoint: None,
     };
-    log::begin(copy, &stored)?;
+    log_opening::begin(copy, &stored)?;
     publish(copy, &stored)
 }
 

@@ -13,7 +13,9 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyEr
 use query::Mapping;
 
 use super::commits;
-use super::log::{Expected, Log, OpenedLog, Piece};
+use super::log::Log;
+use super::log_file::Piece;
+use super::log_opening::{self, Expected, OpenedLog};
 use super::queue::{Queue, Queued};
 use super::schema::{self, Fields};
 use crate::commit::{Commit, StoredCommit};
@@ -143,7 +145,8 @@ impl Core {
     ) -> Result<(Self, Found)> {
         let work_dir = commits::rebuild(&dir, &stored)?;
         let handles = Handles::open(&dir, &work_dir, mapping)?;
-        let OpenedLog { log, torn_bytes, begins_at } = Log::open(&dir, Expected::by(&stored))?;
+        let OpenedLog { log, torn_bytes, begins_at } =
+            log_opening::open(&dir, Expected::by(&stored))?;
         stored.complete_from = stored.complete_from.max(begins_at.unwrap_or(0));
         let core = Core {
             dir,
@@ -185,8 +188,7 @@ impl Core {
     }
 
     /// Takes over another mapping: documents that are indexed from now on have its fields. Older segments stay as they
-    /// are,
-    /// and none of their documents has the new fields. Nothing may be written, merged or committed meanwhile.
+    /// are, and none of their documents has the new fields. Nothing may be written, merged or committed meanwhile.
     pub(super) fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
         let old = self.handles();
         // Documents that were parsed for the old schema go into a segment of their own.

@@ -2,8 +2,7 @@
 //!
 //! A journal there has the progress of each file: how many bytes from its start are there, and their hash. It is never
 //! trusted: a later reception reads those bytes again and compares. So nothing has to be synced before the end; files
-//! are
-//! synced piece by piece all the same, so that installing need not wait for the disk.
+//! are synced piece by piece all the same, so that installing need not wait for the disk.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,7 +17,7 @@ use tokio::sync::{Mutex, Notify};
 use world::{Env, Work};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{commits, files, log};
+use super::{commits, files, log_opening};
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
 use crate::error::io;
 use crate::frame::{self, Frame};
@@ -72,8 +71,7 @@ pub(crate) struct FileIncoming {
     metas: Vec<FileMeta>,
     files: Vec<RefCell<Receiving>>,
     /// Held while a chunk is written into a file. The kernel lets one writer in at a time, and the others would spin on
-    /// a core
-    /// that the transfer needs.
+    /// a core that the transfer needs.
     turns: Vec<Mutex<()>>,
     /// A file's hash or its sync went on.
     hashed: Notify,
@@ -505,6 +503,6 @@ fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
     };
     commits::publish(copy, &stored)?;
     // Only now: until here the log of the copy before counts.
-    log::begin(copy, &stored)?;
+    log_opening::begin(copy, &stored)?;
     files::remove_dir(dir)
 }

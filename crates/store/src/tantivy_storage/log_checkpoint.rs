@@ -1,9 +1,9 @@
 //! `oplog.ckp`: how far the operation log was synced, after the field's `translog.ckp`.
 //!
 //! Without it nobody could tell a log that lost its end from one that never had more. It is written in place after each
-//! sync of the log and before anyone is told of that, in two slots by turns. It is not synced each time itself: a kill of
-//! the process takes nothing of it, and after a loss of power it may ask for less than there is, never for more. It is synced
-//! wherever a log file begins or goes.
+//! sync of the log and before anyone is told of that, in two slots by turns. It is not synced each time itself: a kill
+//! of the process takes nothing of it, and after a loss of power it may ask for less than there is, never for more. It
+//! is synced wherever a log file begins or goes.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -22,7 +22,8 @@ const SLOT_EVERY: u64 = 512;
 /// How far a log was synced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Synced {
-    /// The newest file of which something was synced, and how many bytes of it were. None yet: the file may not be there.
+    /// The newest file of which something was synced, and how many bytes of it were. None yet: the file may not be
+    /// there.
     pub(super) generation: u64,
     pub(super) len: u64,
     /// The oldest file that is kept.

@@ -11,7 +11,8 @@
 //! | `analyzer.rs` | words of texts |
 //! | `stored.rs` | a document's id and source |
 //! | `commits.rs` | commits on disk: made, checked, read |
-//! | `log.rs`, `log_header.rs` | the operation log; how its files begin |
+//! | `log.rs`, `log_file.rs`, `log_header.rs` | the operation log; one of its files; how that begins |
+//! | `log_opening.rs` | opening it: what the commit expects of it, and what a crash or damage took |
 //! | `log_checkpoint.rs` | how far it was synced |
 //! | `pin.rs` | commits held for recoveries |
 //! | `request_cache.rs` | cached answers to searches |
@@ -30,7 +31,9 @@ mod documents;
 mod incoming;
 mod log;
 mod log_checkpoint;
+mod log_file;
 mod log_header;
+mod log_opening;
 mod lookup;
 mod pin;
 mod queue;
@@ -364,7 +367,7 @@ impl TantivyStorage {
         let bytes = self.counts().log_bytes.min(max_bytes as u64).max(1);
         self.work(Work::DiskRead { bytes }, move |core| {
             let pieces = core.log_pieces(&seq_nos);
-            log::read(&pieces, &seq_nos, max_ops, max_bytes)
+            log_file::read(&pieces, &seq_nos, max_ops, max_bytes)
         })
         .await
     }

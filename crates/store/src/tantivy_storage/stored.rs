@@ -1,7 +1,8 @@
 //! A document as it is stored: its id and its source.
 //!
-//! The index library reads a value of bytes one byte at a time, which for a source of 40 kB takes longer than all else of a
-//! search. So the two are cut out of the document's bytes here. The library reads what is not laid out as expected.
+//! The index library reads a value of bytes one byte at a time, which for a source of 40 kB takes longer than all else
+//! of a search. So the two are cut out of the document's bytes here. The library reads what is not laid out as
+//! expected.
 
 use bytes::Bytes;
 use tantivy::schema::Field;

@@ -200,8 +200,8 @@ impl Execution<'_> {
         Ok(ShardHits { total, more, max_score, hits, aggregations, timed_out: false })
     }
 
-    /// Looks at the blocks of a segment that may hold the best hits first, in rounds of ever more blocks, until no block
-    /// may hold another one.
+    /// Looks at the blocks of a segment that may hold the best hits first, in rounds of ever more blocks, until no
+    /// block may hold another one.
     fn most_promising(
         &self,
         search: &ViewSearch<'_>,

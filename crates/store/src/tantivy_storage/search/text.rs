@@ -35,7 +35,8 @@ impl Text<'_> {
         self.0.extend_from_slice(json.as_bytes());
     }
 
-    /// Whatever was written last ends with a quote, a digit, a letter or a bracket, so one byte tells what stands there.
+    /// Whatever was written last ends with a quote, a digit, a letter or a bracket, so one byte tells what stands
+    /// there.
     fn comma(&mut self) {
         if !matches!(self.0.last(), None | Some(b'{' | b'[' | b':')) {
             self.0.push(b',');

@@ -1,0 +1,209 @@
+//! One file of the operation log: framed operations behind a header, and a directory of its blocks.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::ops::RangeInclusive;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::files;
+use super::log_header::{HEADER_BYTES, Header};
+use crate::error::{Error, Result, io};
+use crate::frame::{self, Frame};
+use crate::{LocalCheckpointTracker, Operation};
+
+/// Operations are found again by blocks of about this size.
+const BLOCK_BYTES: u64 = 64 << 10;
+
+/// Neighbouring records and the range of their sequence numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    pub(super) min: u64,
+    pub(super) max: u64,
+}
+
+/// One file of the log, and what is in it.
+pub(super) struct LogFile {
+    pub(super) generation: u64,
+    pub(super) path: PathBuf,
+    pub(super) file: Arc<File>,
+    /// None in a file of an earlier build.
+    pub(super) header: Option<Header>,
+    pub(super) len: u64,
+    pub(super) ops: u64,
+    pub(super) max: Option<u64>,
+    pub(super) blocks: Vec<Block>,
+}
+
+impl LogFile {
+    fn new(generation: u64, path: PathBuf, file: File, header: Option<Header>, len: u64) -> Self {
+        let file = Arc::new(file);
+        LogFile { generation, path, file, header, len, ops: 0, max: None, blocks: Vec::new() }
+    }
+
+    pub(super) fn create(dir: &Path, generation: u64, header: Header) -> Result<Self> {
+        let path = path(dir, generation);
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let file = file.map_err(io("create", &path))?;
+        file.write_all_at(&header.bytes(), 0).map_err(io("write", &path))?;
+        file.sync_all().map_err(io("sync", &path))?;
+        files::sync_dir(dir)?;
+        Ok(LogFile::new(generation, path, file, Some(header), HEADER_BYTES))
+    }
+
+    /// Takes one record into the directory of blocks.
+    pub(super) fn enter(&mut self, seq_no: u64, len: u64) {
+        let offset = self.len;
+        self.len += len;
+        self.ops += 1;
+        self.max = self.max.max(Some(seq_no));
+        match self.blocks.last_mut() {
+            Some(last) if last.len < BLOCK_BYTES => {
+                last.len += len;
+                last.min = last.min.min(seq_no);
+                last.max = last.max.max(seq_no);
+            }
+            _ => self.blocks.push(Block { offset, len, min: seq_no, max: seq_no }),
+        }
+    }
+
+    fn damaged(&self, reason: String) -> Error {
+        Error::LogDamaged { path: self.path.clone(), offset: self.len, reason }
+    }
+
+    /// Reads a file that was written before, up to `synced` bytes at least. The `newest` may have a torn end behind
+    /// them; how long the file is with that is returned.
+    pub(super) fn open(
+        dir: &Path,
+        generation: u64,
+        newest: bool,
+        synced: u64,
+        held: &mut LocalCheckpointTracker,
+    ) -> Result<(Self, u64)> {
+        let path = path(dir, generation);
+        let bytes = fs::read(&path).map_err(io("read", &path))?;
+        let file = OpenOptions::new().read(true).write(true).open(&path);
+        let file = file.map_err(io("open", &path))?;
+        let found = bytes.len() as u64;
+        // It may have been killed before its header was there.
+        if newest && synced == 0 && found <= HEADER_BYTES && Header::read(&path, &bytes).is_err() {
+            return Ok((LogFile::new(generation, path, file, None, 0), found));
+        }
+        let (header, len) = Header::read(&path, &bytes)?;
+        let mut log = LogFile::new(generation, path, file, header, len);
+        loop {
+            let at = log.len as usize;
+            match frame::read(&bytes, at, Operation::plausible) {
+                Frame::End | Frame::Torn if log.len < synced => {
+                    return Err(log.damaged(format!(
+                        "the log ends here, though it was synced up to byte {synced}"
+                    )));
+                }
+                Frame::End => return Ok((log, found)),
+                Frame::Torn if newest => return Ok((log, found)),
+                Frame::Torn => {
+                    let reason = "the file ends too early, and newer ones follow";
+                    return Err(log.damaged(reason.to_owned()));
+                }
+                Frame::Damaged(reason) => return Err(log.damaged(reason.to_owned())),
+                Frame::Whole { payload, next } => {
+                    let op = Operation::decode(payload).ok_or_else(|| {
+                        log.damaged("a whole record holds no operation".to_owned())
+                    })?;
+                    held.mark_range(op.places());
+                    log.enter(op.seq_no, (next - at) as u64);
+                }
+            }
+        }
+    }
+
+    /// Cuts the torn end, if there is one.
+    pub(super) fn cut(&self, found: u64) -> Result<u64> {
+        if found > self.len {
+            let cut = self.file.set_len(self.len).and_then(|()| self.file.sync_all());
+            cut.map_err(io("cut the torn end of", &self.path))?;
+        }
+        Ok(found - self.len)
+    }
+}
+
+pub(super) fn path(dir: &Path, generation: u64) -> PathBuf {
+    dir.join(format!("oplog-{generation}.log"))
+}
+
+/// A block to read, with the file that it is in.
+pub(super) struct Piece {
+    pub(super) path: PathBuf,
+    pub(super) file: Arc<File>,
+    pub(super) block: Block,
+}
+
+impl Piece {
+    fn read(&self) -> Result<Vec<Operation>> {
+        let mut bytes = vec![0; self.block.len as usize];
+        let read = self.file.read_exact_at(&mut bytes, self.block.offset);
+        read.map_err(io("read", &self.path))?;
+        let mut ops = Vec::new();
+        let mut at = 0;
+        while let Frame::Whole { payload, next } = frame::read(&bytes, at, |_| false) {
+            ops.extend(Operation::decode(payload));
+            at = next;
+        }
+        if at == bytes.len() {
+            return Ok(ops);
+        }
+        Err(Error::LogDamaged {
+            path: self.path.clone(),
+            offset: self.block.offset + at as u64,
+            reason: "a record no longer has its checksum".to_owned(),
+        })
+    }
+}
+
+/// Reads operations of these sequence numbers out of `pieces`: ascending, each once, at most `max_ops` and about
+/// `max_bytes`. Stops reading once no later block can hold one that comes earlier.
+pub(super) fn read(
+    pieces: &[Piece],
+    seq_nos: &RangeInclusive<u64>,
+    max_ops: usize,
+    max_bytes: usize,
+) -> Result<Vec<Operation>> {
+    let mut found: BTreeMap<u64, Operation> = BTreeMap::new();
+    for piece in pieces {
+        if is_enough(&found, piece.block.min, max_ops, max_bytes) {
+            break;
+        }
+        for op in piece.read()? {
+            if seq_nos.contains(&op.seq_no) {
+                found.entry(op.seq_no).or_insert(op);
+            }
+        }
+    }
+    let mut bytes = 0;
+    let mut taken = Vec::new();
+    for op in found.into_values() {
+        bytes += op.encoded_bytes() as usize;
+        if !taken.is_empty() && (taken.len() >= max_ops || bytes > max_bytes) {
+            break;
+        }
+        taken.push(op);
+    }
+    Ok(taken)
+}
+
+fn is_enough(found: &BTreeMap<u64, Operation>, below: u64, ops: usize, bytes: usize) -> bool {
+    if found.len() >= ops {
+        let certain = found.range(..below).take(ops).count();
+        if certain >= ops {
+            return true;
+        }
+    }
+    let mut sum = 0;
+    found.range(..below).any(|(_, op)| {
+        sum += op.encoded_bytes() as usize;
+        sum > bytes
+    })
+}

@@ -1,0 +1,439 @@
+//! The operation log is opened: what its commit expects of it, what is there, and what a crash or damage took.
+
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::files;
+use super::log::Log;
+use super::log_checkpoint::{self, CheckpointFile, Synced};
+use super::log_file::{LogFile, path};
+use super::log_header::{HEADER_BYTES, Header};
+use crate::LocalCheckpointTracker;
+use crate::commit::{FORMAT_WITHOUT_LOG_CHECKPOINT, StoredCommit};
+use crate::error::{Error, Result};
+
+/// What a log must hold that is opened.
+pub(super) struct Expected {
+    /// Log files below this generation belong to another past of the directory.
+    generation: u64,
+    history: u64,
+    /// An earlier build may have written no checkpoint.
+    needs_checkpoint: bool,
+    /// The operations that are in the commit, and then those that are in the log.
+    held: LocalCheckpointTracker,
+}
+
+impl Expected {
+    pub(super) fn by(stored: &StoredCommit) -> Self {
+        let commit = &stored.commit;
+        let mut held = LocalCheckpointTracker::new(commit.local_checkpoint, None);
+        commit.above_checkpoint.iter().for_each(|range| held.mark_range(range.clone()));
+        Expected {
+            generation: stored.log_generation,
+            history: xxh3_64(commit.history_uuid.as_bytes()),
+            needs_checkpoint: stored.format > FORMAT_WITHOUT_LOG_CHECKPOINT,
+            held,
+        }
+    }
+
+    /// What was synced and is nowhere, in words; none if there is nothing.
+    fn lost(&self, next_seq_no: u64) -> Option<String> {
+        let missing = self.held.missing(0..next_seq_no);
+        let words = missing.iter().map(|range| match range.end - range.start {
+            1 => range.start.to_string(),
+            _ => format!("{} to {}", range.start, range.end - 1),
+        });
+        let words: Vec<String> = words.collect();
+        (!words.is_empty()).then(|| format!("operations {} are missing", words.join(", ")))
+    }
+}
+
+/// What opening a log found.
+pub(super) struct OpenedLog {
+    pub(super) log: Log,
+    /// How many bytes of a torn end were cut.
+    pub(super) torn_bytes: u64,
+    /// Set where the log is damaged, but all that it held is in the commit: it holds nothing below.
+    pub(super) begins_at: Option<u64>,
+}
+
+/// Notes for a copy that is about to begin that its log does: without the note, a log that is gone would be one that
+/// has not begun.
+pub(super) fn begin(dir: &Path, stored: &StoredCommit) -> Result<()> {
+    let generation = stored.log_generation;
+    let history = Expected::by(stored).history;
+    let synced = Synced { generation, oldest: generation, history, ..Synced::default() };
+    CheckpointFile::create(dir, &synced).map(|_| ())
+}
+
+/// The files of a log that is opened, and the first damage that was found in them.
+struct Reading {
+    files: Vec<LogFile>,
+    newest: Option<u64>,
+    torn: Option<u64>,
+    damage: Option<Error>,
+}
+
+impl Reading {
+    fn note(&mut self, damage: Error) {
+        self.damage.get_or_insert(damage);
+    }
+
+    fn all(dir: &Path, expected: &mut Expected, synced: Option<&Synced>) -> Result<Reading> {
+        let mut generations = files::numbered(dir, "oplog-", ".log")?;
+        generations.retain(|generation| *generation >= expected.generation);
+        let newest = generations.last().copied();
+        let mut reading = Reading { files: Vec::new(), newest, torn: None, damage: None };
+        for generation in generations {
+            let is_newest = Some(generation) == newest;
+            let needed = synced.filter(|synced| synced.generation == generation);
+            let needed = needed.map_or(0, |synced| synced.len);
+            match LogFile::open(dir, generation, is_newest, needed, &mut expected.held) {
+                Ok((file, found)) => {
+                    if is_newest {
+                        reading.torn = Some(found);
+                    }
+                    reading.files.push(file);
+                }
+                Err(error @ Error::LogDamaged { .. }) => reading.note(error),
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(synced) = synced {
+            reading.compare(dir, synced, expected);
+        }
+        Ok(reading)
+    }
+
+    /// Whether all files are there that were, and belong here.
+    fn compare(&mut self, dir: &Path, synced: &Synced, expected: &Expected) {
+        let gone = |generation: u64, len: u64| Error::LogDamaged {
+            path: path(dir, generation),
+            offset: 0,
+            reason: format!("it is gone, or ends before byte {len}, up to which it was written"),
+        };
+        let oldest = synced.oldest.max(expected.generation);
+        let mut needed = vec![(synced.generation, synced.len)];
+        needed.extend(self.files.iter().filter_map(|file| Some(file.header?.before)));
+        for (generation, len) in needed {
+            let is_there = |file: &LogFile| file.generation == generation && file.len >= len;
+            if generation >= oldest && len > 0 && !self.files.iter().any(is_there) {
+                self.note(gone(generation, len));
+            }
+        }
+        let foreign =
+            |file: &&LogFile| file.header.is_some_and(|header| header.history != expected.history);
+        if let Some(file) = self.files.iter().find(foreign) {
+            let reason = "it belongs to another shard's history".to_owned();
+            self.damage = Some(Error::LogDamaged { path: file.path.clone(), offset: 0, reason });
+        }
+    }
+}
+
+/// Opens the log, drops what is older than what is expected, and begins a new file.
+///
+/// Fails where operations are gone that were synced, and names them.
+pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
+    let before = log_checkpoint::read(dir)?;
+    let refused = |reason: &str| {
+        let reason = reason.to_owned();
+        Error::LogDamaged { path: log_checkpoint::path(dir), offset: 0, reason }
+    };
+    match &before {
+        None if expected.needs_checkpoint => {
+            return Err(refused("it is gone, and nobody else knows how far the log was synced"));
+        }
+        Some(synced) if synced.history != expected.history => {
+            return Err(refused("it belongs to another shard's history"));
+        }
+        _ => {}
+    }
+    // A copy whose files came from elsewhere begins a log of its own.
+    let before = before.filter(|synced| synced.generation >= expected.generation);
+    let committed = expected.held.clone();
+    let mut reading = Reading::all(dir, &mut expected, before.as_ref())?;
+    if let Some(synced) = &before
+        && reading.damage.is_none()
+        && committed.checkpoint().map_or(0, |held| held + 1) < synced.floor
+    {
+        reading.note(refused("the commit is older than the log, which begins behind it"));
+    }
+    let mut begins_at = None;
+    if let Some(damage) = reading.damage.take() {
+        let synced = before.map(|synced| synced.next_seq_no.max(synced.floor));
+        if synced.is_none_or(|up_to| !committed.missing(0..up_to).is_empty()) {
+            let lost = synced.and_then(|up_to| expected.lost(up_to));
+            return Err(with_words(damage, lost));
+        }
+        // All that the log held is in the commit. What is damaged stays where it is until the next one.
+        begins_at = Some(committed.max_seq_no().map_or(0, |max| max + 1));
+        expected.held = committed;
+        reading.files.clear();
+    }
+    let torn = reading.torn.filter(|_| begins_at.is_none());
+    let torn_bytes = match reading.files.last().zip(torn) {
+        Some((newest, found)) => newest.cut(found)?,
+        None => 0,
+    };
+    let (kept, empty): (Vec<LogFile>, Vec<LogFile>) =
+        reading.files.into_iter().partition(|file| file.ops > 0);
+    let begun = before.filter(|synced| synced.len > 0).map(|synced| synced.generation);
+    let next = reading.newest.max(begun);
+    let generation = next.map_or(expected.generation, |n| expected.generation.max(n + 1));
+    let history = expected.history;
+    let last = kept.last().map_or((0, 0), |file| (file.generation, file.len));
+    let file = LogFile::create(dir, generation, Header { history, before: last })?;
+    let oldest = kept.first().map_or(generation, |file| file.generation);
+    let next_seq_no = expected.held.max_seq_no().map_or(0, |max| max + 1);
+    let floor = before.map_or(0, |synced| synced.floor);
+    let synced = Synced { generation, len: HEADER_BYTES, oldest, floor, next_seq_no, history };
+    let checkpoint = CheckpointFile::create(dir, &synced)?;
+    for older in files::numbered(dir, "oplog-", ".log")? {
+        if older < expected.generation || empty.iter().any(|file| file.generation == older) {
+            files::remove_file(&path(dir, older))?;
+        }
+    }
+    let files = kept.into_iter().chain([file]).collect();
+    let log = Log::of(dir, files, synced, checkpoint);
+    Ok(OpenedLog { log, torn_bytes, begins_at })
+}
+
+/// The same damage, with what it took.
+fn with_words(damage: Error, lost: Option<String>) -> Error {
+    match (damage, lost) {
+        (Error::LogDamaged { path, offset, reason }, Some(lost)) => {
+            Error::LogDamaged { path, offset, reason: format!("{reason}; {lost}") }
+        }
+        (damage, _) => damage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+
+    use super::super::log_file::read;
+    use super::*;
+    use crate::{OpKind, Operation};
+
+    fn op(seq_no: u64, bytes: usize) -> Operation {
+        let source = Bytes::from(vec![b'x'; bytes]);
+        let kind = OpKind::Index { source, auto_id: true };
+        Operation { seq_no, version: 1, id: Arc::from(format!("id{seq_no}")), kind }
+    }
+
+    const HISTORY: &str = "history";
+
+    /// Opens the log of a copy whose commit holds nothing.
+    fn open(dir: &Path) -> Result<OpenedLog> {
+        open_by(dir, HISTORY, None)
+    }
+
+    fn open_by(dir: &Path, history: &str, committed: Option<u64>) -> Result<OpenedLog> {
+        let commit = crate::Commit {
+            local_checkpoint: committed,
+            history_uuid: history.to_owned(),
+            ..crate::Commit::default()
+        };
+        let stored = StoredCommit {
+            format: crate::commit::FORMAT,
+            commit,
+            log_generation: 1,
+            complete_from: 0,
+            global_checkpoint: None,
+        };
+        if files::names(dir).unwrap().is_empty() {
+            begin(dir, &stored)?;
+        }
+        super::open(dir, Expected::by(&stored))
+    }
+
+    fn said(opened: Result<OpenedLog>) -> String {
+        opened.err().unwrap().to_string()
+    }
+
+    fn sync(log: &mut Log) {
+        let (file, _, position) = log.current();
+        file.sync_data().unwrap();
+        log.note_synced(position).unwrap();
+    }
+
+    fn put(log: &mut Log, ops: &[Operation]) {
+        let bytes = ops.iter().map(Operation::encoded_bytes).sum();
+        log.append(ops, bytes).map_err(|(error, _)| error).unwrap();
+    }
+
+    #[test]
+    fn gives_back_in_order_what_came_out_of_order_and_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let OpenedLog { mut log, torn_bytes, .. } = open(dir.path()).unwrap();
+        assert_eq!(torn_bytes, 0);
+        let ops: Vec<Operation> = (0..3000).map(|n| op((n * 7) % 3000, 200)).collect();
+        for batch in ops.chunks(50) {
+            put(&mut log, batch);
+        }
+        log.roll().unwrap();
+        put(&mut log, &ops[..100]);
+        for from in [0, 1, 1500, 2999, 3000] {
+            let some =
+                read(&log.pieces(&(from..=u64::MAX)), &(from..=u64::MAX), 100, usize::MAX).unwrap();
+            let expected: Vec<u64> = (from..3000).take(100).collect();
+            assert_eq!(some.iter().map(|op| op.seq_no).collect::<Vec<_>>(), expected);
+        }
+        let from_10 = 10..=u64::MAX;
+        let few = read(&log.pieces(&from_10), &from_10, 1000, 1000).unwrap();
+        assert_eq!(few.len(), (1000 / few[0].encoded_bytes()) as usize);
+        assert_eq!(read(&log.pieces(&from_10), &from_10, 1000, 1).unwrap().len(), 1);
+        drop(log);
+        let OpenedLog { log, torn_bytes, .. } = open(dir.path()).unwrap();
+        assert_eq!((torn_bytes, log.size().0), (0, 3100));
+        let all = 0..=u64::MAX;
+        let all = read(&log.pieces(&all), &all, usize::MAX, usize::MAX).unwrap();
+        let seq_nos: Vec<u64> = all.iter().map(|op| op.seq_no).collect();
+        assert_eq!(seq_nos, (0..3000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn trims_whole_files_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = open(dir.path()).unwrap().log;
+        put(&mut log, &[op(0, 10), op(1, 10)]);
+        log.roll().unwrap();
+        put(&mut log, &[op(2, 10), op(3, 10)]);
+        log.roll().unwrap();
+        log.trim(2).unwrap();
+        assert_eq!(log.size().0, 2);
+        log.trim(3).unwrap();
+        assert_eq!(log.size().0, 2);
+        log.trim(4).unwrap();
+        assert_eq!(log.size().0, 0);
+        assert_eq!(files::names(dir.path()).unwrap(), ["oplog-3.log", "oplog.ckp"]);
+    }
+
+    #[test]
+    fn cuts_a_torn_end_and_names_other_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = open(dir.path()).unwrap().log;
+        put(&mut log, &[op(0, 10), op(1, 10), op(2, 10)]);
+        drop(log);
+        let path = dir.path().join("oplog-1.log");
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 3]).unwrap();
+        let OpenedLog { log, torn_bytes, .. } = open(dir.path()).unwrap();
+        assert_eq!((log.size().0, torn_bytes), (2, op(2, 10).encoded_bytes() - 3));
+        drop(log);
+        // The cut file is no longer the newest: it must now be whole.
+        let mut flipped = whole.clone();
+        flipped[HEADER_BYTES as usize + 12] ^= 1;
+        fs::write(&path, &flipped).unwrap();
+        let error = open(dir.path()).err().unwrap();
+        assert!(matches!(&error, Error::LogDamaged { offset: HEADER_BYTES, .. }), "{error}");
+        assert!(error.to_string().contains("oplog-1.log"), "{error}");
+        fs::write(&path, &whole[..whole.len() - 3]).unwrap();
+        let error = said(open(dir.path()));
+        assert!(error.contains("newer ones follow"), "{error}");
+    }
+
+    /// A log of three files: operations 0 to 9, 10 to 19, and 20 to 29, of which the last five were not synced.
+    fn three_files(dir: &Path) {
+        let mut log = open(dir).unwrap().log;
+        for from in [0, 10, 20] {
+            put(&mut log, &(from..from + 5).map(|n| op(n, 10)).collect::<Vec<_>>());
+            sync(&mut log);
+            put(&mut log, &(from + 5..from + 10).map(|n| op(n, 10)).collect::<Vec<_>>());
+            if from < 20 {
+                log.roll().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_synced_and_is_gone_is_named() {
+        let record = op(20, 10).encoded_bytes();
+        let part = |records: u64| Some(HEADER_BYTES + records * record + 3);
+        for (file, keep, words) in [
+            ("oplog-1.log", None, Some("operations 0 to 9 are missing")),
+            ("oplog-2.log", None, Some("operations 10 to 19 are missing")),
+            ("oplog-3.log", None, Some("operations 20 to 24 are missing")),
+            ("oplog-1.log", Some(0), Some("operations 0 to 9 are missing")),
+            ("oplog-3.log", Some(0), Some("operations 20 to 24 are missing")),
+            ("oplog-3.log", Some(20), Some("operations 20 to 24 are missing")),
+            ("oplog-3.log", Some(HEADER_BYTES), Some("operations 20 to 24 are missing")),
+            ("oplog-3.log", part(2), Some("operations 22 to 24 are missing")),
+            ("oplog-3.log", part(7), None),
+            ("oplog-2.log", part(7), Some("operations 17 to 19 are missing")),
+            ("oplog.ckp", None, Some("nobody else knows how far")),
+            ("oplog.ckp", Some(0), Some("nobody else knows how far")),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            three_files(dir.path());
+            let path = dir.path().join(file);
+            match keep {
+                None => fs::remove_file(&path).unwrap(),
+                Some(len) => {
+                    let file = OpenOptions::new().write(true).open(&path).unwrap();
+                    file.set_len(len).unwrap();
+                }
+            }
+            for _ in 0..2 {
+                match (open(dir.path()), words) {
+                    (Ok(opened), None) => assert!(opened.log.size().0 >= 25, "{file} {keep:?}"),
+                    (Err(error), Some(words)) => {
+                        let error = error.to_string();
+                        let by_name = error.contains(file) && error.contains(words);
+                        assert!(by_name, "{file} {keep:?}: {error}");
+                    }
+                    (opened, _) => panic!("{file} {keep:?}: {:?}", opened.map(|o| o.log.size())),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_files_gone_is_no_log_that_has_not_begun() {
+        let dir = tempfile::tempdir().unwrap();
+        three_files(dir.path());
+        for name in ["oplog-1.log", "oplog-2.log", "oplog-3.log"] {
+            fs::remove_file(dir.path().join(name)).unwrap();
+        }
+        let error = said(open(dir.path()));
+        assert!(error.contains("operations 0 to 24 are missing"), "{error}");
+        // What is in the commit is not lost with the log.
+        let opened = open_by(dir.path(), HISTORY, Some(24)).unwrap();
+        assert_eq!((opened.begins_at, opened.log.size().0), (Some(25), 0));
+        drop(opened);
+        let opened = open_by(dir.path(), HISTORY, Some(24)).unwrap();
+        assert_eq!(opened.begins_at, None, "the log has begun anew");
+    }
+
+    #[test]
+    fn an_exchanged_log_and_an_older_commit_are_refused() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        three_files(dir.path());
+        let mut log = open_by(other.path(), "another", None).unwrap().log;
+        put(&mut log, &(0..100).map(|n| op(n, 10)).collect::<Vec<_>>());
+        sync(&mut log);
+        drop(log);
+        let exchanged = |name: &str| {
+            fs::copy(other.path().join(name), dir.path().join(name)).unwrap();
+            let error = said(open(dir.path()));
+            assert!(error.contains(name) && error.contains("another shard"), "{error}");
+        };
+        exchanged("oplog-1.log");
+        exchanged("oplog.ckp");
+        let dir = tempfile::tempdir().unwrap();
+        three_files(dir.path());
+        let mut log = open_by(dir.path(), HISTORY, Some(24)).unwrap().log;
+        log.roll().unwrap();
+        log.trim(20).unwrap();
+        drop(log);
+        assert!(open_by(dir.path(), HISTORY, Some(24)).is_ok());
+        let error = said(open_by(dir.path(), HISTORY, Some(9)));
+        assert!(error.contains("older than the log"), "{error}");
+        assert!(error.contains("operations 10 to 19 are missing"), "{error}");
+    }
+}
