@@ -28,8 +28,7 @@ impl IdSource {
     }
 
     /// Where a node's session and context numbers begin. After a restart they begin elsewhere, so that a number from
-    /// before
-    /// finds nothing, and never what belongs to somebody else.
+    /// before finds nothing, and never what belongs to somebody else.
     pub fn first_number(&self) -> u64 {
         u64::from_be_bytes(self.node[..8].try_into().expect("8 bytes"))
     }

@@ -2,7 +2,6 @@
 
 pub mod core;
 pub mod error;
-mod failures;
 pub mod following;
 mod ids;
 mod node;

@@ -4,7 +4,6 @@
 //! Each size runs in a process of its own, so that its peak of memory is its own. Wall time is that of one core.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -169,18 +168,11 @@ async fn run(env: Env, nodes: usize, shards: usize) -> f64 {
 async fn start(env: &Env, nodes: usize) -> Vec<Node> {
     let members: Vec<String> = (0..nodes).map(|n| format!("n{n:04}")).collect();
     let config = |name: &str, manager: Option<String>| NodeConfig {
-        name: name.to_owned(),
-        cluster: "c".to_owned(),
-        members: members.clone(),
         manager,
         transport: env.host(name).any_address(),
         http: env.host(name).any_address(),
-        credentials: None,
-        allowed_hosts: Vec::new(),
-        publish: None,
-        data: PathBuf::from("/data"),
         settings: SETTINGS.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
-        rotation_seed: None,
+        ..NodeConfig::new(name, "c", &members, "/data")
     };
     let first =
         rest::start(&env.host(&members[0]), config(&members[0], None)).await.expect("starts");

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod backoff;
+pub mod failures;
 pub mod following;
 pub mod foreground;
 pub mod rate_limiter;

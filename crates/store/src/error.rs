@@ -1,8 +1,8 @@
 //! Why a shard copy could not be written, read, opened or received.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use policy::failures::ErrorKind;
 use tantivy::TantivyError;
 use tantivy::directory::error::OpenWriteError;
 
@@ -111,8 +111,8 @@ pub enum Error {
         /// The directory.
         dir: PathBuf,
     },
-    /// A write, sync or refresh failed, so that log and index may differ: nothing more is accepted. Whether the operations
-    /// of that write are there shows once the copy is open again.
+    /// A write, sync or refresh failed, so that log and index may differ: nothing more is accepted. Whether the
+    /// operations of that write are there shows once the copy is open again.
     #[error("{dir} accepts nothing until it is opened again, since this failed: {}", .first.reason)]
     Failed {
         /// The directory.
@@ -221,6 +221,32 @@ impl From<&Error> for FirstFailure {
 }
 
 impl Error {
+    /// By which [`policy::failures`] says what is done.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::DiskFull { .. } => ErrorKind::DiskFull,
+            Error::Failed { .. } => ErrorKind::CopyFailed,
+            Error::FileDamaged { .. }
+            | Error::FileLength { .. }
+            | Error::CommitDamaged { .. }
+            | Error::LogDamaged { .. }
+            | Error::SourceDamaged { .. } => ErrorKind::Damaged,
+            Error::ReceivedDamaged { .. } => ErrorKind::ReceivedDamaged,
+            Error::OperationsGone { .. } => ErrorKind::Gone,
+            Error::Document { .. } => ErrorKind::MappingBehind,
+            Error::Search(_) => ErrorKind::BadRequest,
+            Error::Io { .. }
+            | Error::Index { .. }
+            | Error::Newer { .. }
+            | Error::NoCommit { .. }
+            | Error::AlreadyThere { .. }
+            | Error::InUse { .. }
+            | Error::Incomplete { .. }
+            | Error::OutOfRange { .. }
+            | Error::UnsafeName { .. } => ErrorKind::Other,
+        }
+    }
+
     /// Whether a full disk is what is wrong, also where it made a copy fail.
     pub fn is_disk_full(&self) -> bool {
         match self {
@@ -268,7 +294,7 @@ const NO_SPACE: &str = "No space left on device";
 
 /// No room on the disk, or none that this user may take.
 pub fn means_full_disk(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }
 
 #[cfg(test)]

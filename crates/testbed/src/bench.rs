@@ -1,5 +1,5 @@
-//! The tables that benches print. With `-- --write` a bench writes them into its page of `docs/benchmarks` too, with the
-//! machine and the date.
+//! The tables that benches print. With `-- --write` a bench writes them into its page of `docs/benchmarks` too, with
+//! the machine and the date.
 
 use std::time::SystemTime;
 

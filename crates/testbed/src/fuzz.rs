@@ -7,6 +7,8 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::night;
@@ -95,21 +97,13 @@ fn thread_time() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// Random numbers from a seed (SplitMix64, Steele and others 2014).
-struct Chance(u64);
+/// Random numbers from a seed.
+struct Chance(SplitMix64);
 
 impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     /// Below `end`, which is above 0.
     fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+        (self.0.next_u64() % end as u64) as usize
     }
 
     fn range(&mut self, len: usize) -> Range<usize> {
@@ -158,7 +152,7 @@ fn words_of(sample: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn input(seed: u64, samples: &[&[u8]], words: &[&[u8]]) -> Vec<u8> {
-    let mut chance = Chance(seed);
+    let mut chance = Chance(SplitMix64::seed_from_u64(seed));
     let mut input = samples[chance.below(samples.len())].to_vec();
     for _ in 0..=chance.below(6) {
         change(&mut chance, &mut input, samples, words);
@@ -193,7 +187,8 @@ fn change(chance: &mut Chance, input: &mut Vec<u8>, samples: &[&[u8]], words: &[
         6 if input.len() >= 4 => {
             // A length that lies.
             let at = chance.below(input.len() - 3);
-            let number = [0, 1, u32::MAX, u32::MAX / 2, chance.next() as u32][chance.below(5)];
+            let number =
+                [0, 1, u32::MAX, u32::MAX / 2, chance.0.next_u64() as u32][chance.below(5)];
             input[at..at + 4].copy_from_slice(&number.to_be_bytes());
         }
         _ => {

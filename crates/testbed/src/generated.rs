@@ -45,7 +45,8 @@ pub fn write(document: &str, name: &str, table: &str) {
     std::fs::write(&path, new).unwrap_or_else(|error| panic!("{document}: {error}"));
 }
 
-/// Compares `table` with what stands between the marks in a document of this workspace; with [`WRITE`] set to 1, writes it.
+/// Compares `table` with what stands between the marks in a document of this workspace; with [`WRITE`] set to 1, writes
+/// it.
 ///
 /// # Panics
 /// Where they differ.

@@ -74,7 +74,8 @@ pub fn are_all_required() -> bool {
     std::env::var(REQUIRE_ALL).is_ok_and(|value| value == "1")
 }
 
-/// Runs tests as the command line says, one at a time unless it says otherwise: what they start wants the whole machine.
+/// Runs tests as the command line says, one at a time unless it says otherwise: what they start wants the whole
+/// machine.
 pub fn run(tests: Vec<Trial>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(1);

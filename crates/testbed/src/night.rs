@@ -1,4 +1,5 @@
-//! How much a test does that could go on for ever: a few seeds in an ordinary run, a night's worth where that is asked for.
+//! How much a test does that could go on for ever: a few seeds in an ordinary run, a night's worth where that is asked
+//! for.
 
 use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};

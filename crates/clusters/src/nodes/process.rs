@@ -1,8 +1,9 @@
 //! A node as a child process.
 //!
 //! The child reads its configuration from the first line of standard input, and ends when that input ends. So no node
-//! outlives the process that started it, even if that is killed. Between the two, each line is an [`Order`]. A line [`STOP`]
-//! comes before an orderly end; without it the runner has vanished, and the nodes remove the temporary directory.
+//! outlives the process that started it, even if that is killed. Between the two, each line is an [`Order`]. A line
+//! [`STOP`] comes before an orderly end; without it the runner has vanished, and the nodes remove the temporary
+//! directory.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -58,8 +59,8 @@ pub struct NodeReady {
     pub http: String,
 }
 
-/// Has every panic of this process, in whatever thread or task, end the process. A node that has lost a task would neither
-/// work nor be seen to be gone.
+/// Has every panic of this process, in whatever thread or task, end the process. A node that has lost a task would
+/// neither work nor be seen to be gone.
 pub fn end_process_on_panic() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -110,8 +111,8 @@ impl NodeProcess {
         }
     }
 
-    /// Starts a command, writes `input` to its standard input, which stays open, and waits for its first line. Its end is a
-    /// failure from [`NodeProcess::watch`] on.
+    /// Starts a command, writes `input` to its standard input, which stays open, and waits for its first line. Its end
+    /// is a failure from [`NodeProcess::watch`] on.
     pub(crate) async fn spawn(
         env: &Env,
         name: &str,
@@ -202,8 +203,8 @@ impl NodeProcess {
         Ok(())
     }
 
-    /// Limits it to a number of cores, which it shares with a number of processes of `stress-ng`; without `share` it has
-    /// all cores again. The error is a sentence.
+    /// Limits it to a number of cores, which it shares with a number of processes of `stress-ng`; without `share` it
+    /// has all cores again. The error is a sentence.
     pub(crate) fn limit_cores(&mut self, share: Option<(f64, u32)>) -> Result<(), String> {
         self.slowed = None;
         if let (Some(pid), Some((cores, competitors))) = (self.child.id(), share) {
@@ -298,20 +299,7 @@ mod tests {
 
     /// What the fake node does depends on its name.
     fn config(name: &str) -> NodeStart {
-        let config = NodeConfig {
-            name: name.to_owned(),
-            cluster: "c".to_owned(),
-            members: vec![name.to_owned()],
-            manager: None,
-            transport: "127.0.0.1:0".to_owned(),
-            http: "127.0.0.1:0".to_owned(),
-            credentials: None,
-            allowed_hosts: Vec::new(),
-            data: "/nowhere".into(),
-            settings: Default::default(),
-            rotation_seed: None,
-            publish: None,
-        };
+        let config = NodeConfig::new(name, "c", &[name.to_owned()], "/nowhere");
         NodeStart { config, temporary: None }
     }
 

@@ -19,8 +19,8 @@ pub(crate) struct Place {
 
 /// Clusters of the embedded engine, in some world.
 pub(crate) trait EngineClusters: StartedHere<Config = NodeConfig> {
-    /// Where the node of this number, counted over the whole topology, goes. `is_fixed` if its transport address must be
-    /// known before it listens there.
+    /// Where the node of this number, counted over the whole topology, goes. `is_fixed` if its transport address must
+    /// be known before it listens there.
     fn place(&mut self, number: usize, name: &str, is_fixed: bool) -> Result<Place, Error>;
 
     /// Starts a node for the first time.
@@ -87,7 +87,8 @@ fn listens_again(listened: &str, asked: &str) -> String {
     }
 }
 
-/// What each node is started with, and its site. Who the manager is comes later: it is known when the first has started.
+/// What each node is started with, and its site. Who the manager is comes later: it is known when the first has
+/// started.
 fn configs<'a, T: EngineClusters>(
     target: &mut T,
     sites: &'a [ClusterSpec],
@@ -100,18 +101,10 @@ fn configs<'a, T: EngineClusters>(
     let config = |(n, (site, name)): (usize, (&'a ClusterSpec, String))| {
         let Place { transport, http, data } = target.place(first + n, &name, joined)?;
         let config = NodeConfig {
-            name,
-            cluster: sites[0].name.clone(),
-            members: members.clone(),
-            manager: None,
             transport,
             http,
-            credentials: None,
-            allowed_hosts: Vec::new(),
-            publish: None,
-            data,
             settings: site.settings.clone(),
-            rotation_seed: None,
+            ..NodeConfig::new(&name, &sites[0].name, &members, data)
         };
         Ok((site.name.as_str(), config))
     };

@@ -3,6 +3,7 @@
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
+use policy::failures::{Action, Component, ErrorKind, action};
 use store::Location;
 use tokio::sync::Notify;
 
@@ -77,26 +78,24 @@ impl Bucket {
     /// Appends and syncs. A failed write is tried again with the same records, because the cursors have passed them.
     async fn write_records(&self, records: Vec<DiskRecord>) -> Result<Vec<Location>> {
         loop {
-            let failed = match self.0.log.append(records.clone()).await {
+            let (kind, failed) = match self.0.log.append(records.clone()).await {
                 Ok(locations) if self.0.env.is_planted(planted::LOG_NOT_SYNCED) => {
                     return Ok(locations);
                 }
                 Ok(locations) => match self.0.log.sync().await {
                     Ok(()) => return Ok(locations),
-                    Err(error) => error,
+                    // Whatever the reason, nobody knows what is durable.
+                    Err(error) => (ErrorKind::CopyFailed, error),
                 },
-                Err(error @ (store::Error::Io { .. } | store::Error::DiskFull { .. })) => {
-                    *self.0.failed.borrow_mut() = Some(error.to_string());
-                    self.0.persisted.notify_waiters();
-                    self.0.env.sleep(RETRY).await;
-                    *self.0.failed.borrow_mut() = None;
-                    continue;
-                }
-                Err(error) => error,
+                Err(error) => (error.kind(), error),
             };
             *self.0.failed.borrow_mut() = Some(failed.to_string());
             self.0.persisted.notify_waiters();
-            return Err(failed.into());
+            if action(Component::Flusher, kind) != Action::TryAgain {
+                return Err(failed.into());
+            }
+            self.0.env.sleep(RETRY).await;
+            *self.0.failed.borrow_mut() = None;
         }
     }
 
@@ -174,8 +173,8 @@ impl Bucket {
         self.0.persisted.notify_waiters();
     }
 
-    /// Moves what is needed out of the oldest file and removes the file, if most of the log is no longer needed. The oldest
-    /// first: the record of a rollback must not be removed before the versions that it made void.
+    /// Moves what is needed out of the oldest file and removes the file, if most of the log is no longer needed. The
+    /// oldest first: the record of a rollback must not be removed before the versions that it made void.
     async fn compact(&self) -> Result<()> {
         let _lock = self.0.log_lock.lock().await;
         let oldest = {

@@ -95,6 +95,23 @@ async fn what_is_written_is_read(env: Env) {
     assert_eq!(bucket.high_seqno(0), Some(2), "the expiration has a place of its own");
 }
 
+#[test]
+fn a_full_disk_holds_writes_until_there_is_room() {
+    world::virtual_world::run(7, async |env| {
+        let place = place(&env);
+        let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+        assert!(store::set_disk_free_bytes(&env, Some(0)));
+        let seqno = set(&bucket, 0, "a", b"one").unwrap();
+        let refused = Err(Status::TemporaryFailure);
+        assert_eq!(bucket.wait_persisted(0, seqno, SOON).await, refused);
+        assert_eq!(set(&bucket, 0, "b", b"two").map(|_| ()), refused);
+        store::set_disk_free_bytes(&env, None);
+        env.sleep(SOON).await;
+        bucket.wait_persisted(0, seqno, SOON).await.unwrap();
+        assert_eq!(set(&bucket, 0, "b", b"two"), Ok(seqno + 1));
+    });
+}
+
 async fn all_is_there_after_closing(env: Env) {
     let place = place(&env);
     let bucket = Bucket::open(&env, settings(2, 64 << 20), &place.dir).await.unwrap();

@@ -23,8 +23,7 @@ impl fmt::Debug for BasicAuth {
 
 impl BasicAuth {
     /// Credentials. Refuses an empty user or password, a user with a colon, and control characters: RFC 7617 cannot
-    /// carry
-    /// them, or they protect nothing.
+    /// carry them, or they protect nothing.
     pub fn new(user: &str, password: &str) -> Result<BasicAuth, Error> {
         let control = |text: &str| text.chars().any(char::is_control);
         let reason = if user.is_empty() || password.is_empty() {

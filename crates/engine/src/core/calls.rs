@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use policy::failures::{Action, Component, action};
+
 use super::shared::Core;
-use crate::failures::{Action, Component, action};
 use crate::state::Event;
 use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
 
@@ -65,8 +66,7 @@ impl Core {
     }
 
     /// Sends the manager an event, and sends it again while the manager is not there or cannot store the state: its
-    /// disk
-    /// may be full.
+    /// disk may be full.
     pub(crate) async fn report(&self, event: Event) {
         while let Err(failure) = self.submit(event.clone()).await {
             if action(Component::ManagerEvent, failure.error_kind()) == Action::GiveUp {

@@ -27,7 +27,8 @@ pub struct NodeConfig {
     pub http: String,
     /// The credentials that REST clients must send; none asks for none. The virtual world does not ask for them.
     pub credentials: Option<BasicAuth>,
-    /// Names by which clients of REST may ask it in the real world, besides those of loopback and the address of `http`.
+    /// Names by which clients of REST may ask it in the real world, besides those of loopback and the address of
+    /// `http`.
     #[serde(default)]
     pub allowed_hosts: Vec<String>,
     /// Where to keep data.
@@ -37,4 +38,25 @@ pub struct NodeConfig {
     /// Decides at which copy each shard's rotation begins where this node coordinates; none draws one.
     #[serde(default)]
     pub rotation_seed: Option<u64>,
+}
+
+impl NodeConfig {
+    /// A node of a cluster of these members, on free ports of loopback, with every setting at its default.
+    pub fn new(name: &str, cluster: &str, members: &[String], data: impl Into<PathBuf>) -> Self {
+        let loopback = || "127.0.0.1:0".to_owned();
+        NodeConfig {
+            name: name.to_owned(),
+            cluster: cluster.to_owned(),
+            members: members.to_vec(),
+            manager: None,
+            transport: loopback(),
+            publish: None,
+            http: loopback(),
+            credentials: None,
+            allowed_hosts: Vec::new(),
+            data: data.into(),
+            settings: SettingsMap::new(),
+            rotation_seed: None,
+        }
+    }
 }

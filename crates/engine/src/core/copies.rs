@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use policy::failures::{Action, Component, action};
+
 use super::activity::QUIET_AFTER;
 use super::shared::Core;
-use crate::failures::{Action, Component, ErrorKind, action};
 use crate::shard::LocalShard;
 use crate::state::Event;
 use crate::transport::Failure;
@@ -29,8 +30,8 @@ impl Core {
         })
     }
 
-    /// Tells the manager that a copy failed. Reports it only once: a second report could fail the reopened copy, which may
-    /// have the same id. Then the copy is opened anew, where it is still to be here.
+    /// Tells the manager that a copy failed. Reports it only once: a second report could fail the reopened copy, which
+    /// may have the same id. Then the copy is opened anew, where it is still to be here.
     pub(crate) async fn fail_copy(&self, shard: &LocalShard, reason: String) {
         if !shard.begin_to_fail() {
             return;
@@ -54,7 +55,7 @@ impl Core {
         shard: &Rc<LocalShard>,
         error: &store::Error,
     ) {
-        if action(component, ErrorKind::of_store(error)) == Action::ReopenCopy {
+        if action(component, error.kind()) == Action::ReopenCopy {
             let (core, shard, reason) = (self.clone(), shard.clone(), error.to_string());
             self.keep("reports a failed copy", async move { core.fail_copy(&shard, reason).await });
         }

@@ -13,8 +13,8 @@
 //! | `copies` | the shard copies that are open on this node, their use and their failure |
 //! | `recovery_speed` | how fast recoveries may go, and whether users of this node suffer |
 //!
-//! The one rule: nothing here knows a feature. What must be called upwards is a function in [`Upward`], handed over when
-//! the node starts.
+//! The one rule: nothing here knows a feature. What must be called upwards is a function in [`Upward`], handed over
+//! when the node starts.
 
 mod activity;
 mod basic_auth;

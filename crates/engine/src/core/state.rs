@@ -15,8 +15,7 @@ impl Core {
     }
 
     /// As [`Core::state`], for a question about a shard from another cluster. A node that has not joined yet has no
-    /// state,
-    /// and must not answer that an index does not exist.
+    /// state, and must not answer that an index does not exist.
     pub fn joined_state(&self, index: &str, shard: u32) -> Result<Arc<ClusterState>, Failure> {
         let state = self.state();
         if !state.is_joined() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use policy::failures::{Action, Component, ErrorKind, action};
 use policy::following::{Answer, Limits, Order, ReadAsk, ReadWriteBudget, ShardFollower};
 use policy::transfer::compression::Shipment;
 use store::Operation;
@@ -14,7 +15,6 @@ use world::{Task, Time};
 use super::metadata_sync::MetadataSync;
 use super::service::{FollowService, REMOTE_TIMEOUT};
 use super::source::{Source, keep_lease};
-use crate::failures::{Action, Component, ErrorKind, action};
 use crate::planted;
 use crate::replication::{self, advance_global_checkpoint, lease_of};
 use crate::settings::FollowPace;

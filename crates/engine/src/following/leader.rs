@@ -1,15 +1,15 @@
 //! On the leader: operations for followers, and the leases that keep them in the log.
 //!
-//! Operations are handed out up to the global checkpoint alone: later operations may exist on one copy only and vanish with
-//! it.
+//! Operations are handed out up to the global checkpoint alone: later operations may exist on one copy only and vanish
+//! with it.
 
 use std::rc::Rc;
 use std::time::Duration;
 
+use policy::failures::GONE;
 use store::Shard;
 
 use crate::core::Core;
-use crate::failures::GONE;
 use crate::planted;
 use crate::replication::{add_lease, advance_global_checkpoint, remove_lease};
 use crate::shard::LocalShard;

@@ -38,8 +38,7 @@ impl FollowService {
 }
 
 /// The share of one of `all` shards in `memory_max_bytes`. Half of the memory is divided among all shards, the other
-/// half
-/// among the busy ones: an idle index takes next to nothing from one that is behind.
+/// half among the busy ones: an idle index takes next to nothing from one that is behind.
 fn share(memory_max_bytes: u64, (all, busy): (usize, usize), is_busy: bool) -> u64 {
     let half = memory_max_bytes / 2;
     let more = if is_busy { half / busy.max(1) as u64 } else { 0 };

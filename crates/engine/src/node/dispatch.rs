@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use policy::failures::Component;
+
 use super::manager::{Manager, version_of};
 use super::parts::{Node, Parts};
-use crate::failures::Component;
 use crate::following;
 use crate::recovery;
 use crate::remote;
@@ -14,8 +15,7 @@ use crate::state::{self, Event};
 use crate::transport::{Failure, Reply, Request, Response, ShardAction, ShardAnswer};
 
 /// The future of each kind of request has a box of its own: unboxed, the future of every request would be as large as
-/// the
-/// largest of them.
+/// the largest of them.
 pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failure> {
     let Parts { core, recovery, remotes, search, .. } = &*node.parts;
     let response = match request {

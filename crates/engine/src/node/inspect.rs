@@ -11,8 +11,7 @@ use crate::transport::Failure;
 
 impl Node {
     /// The retention leases of this node's primaries of an index, each with the first operation that it retains. None
-    /// where
-    /// the node has no primary of it.
+    /// where the node has no primary of it.
     pub fn retention_leases(&self, index: &str) -> Option<Vec<(String, u64)>> {
         let shards = self.core().shards.borrow();
         let mut of_index =

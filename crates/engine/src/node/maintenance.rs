@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use policy::failures::Component;
 use store::Shard;
 use world::Time;
 
 use crate::core::{Core, QUIET_AFTER};
-use crate::failures::Component;
 use crate::replication::{expire_leases, spread_durability};
 use crate::search::IDLE_AFTER;
 use crate::settings::{Durability, IndexSettings};
@@ -18,8 +18,7 @@ use crate::state::ClusterState;
 /// How often the maintenance of open copies looks at those that are in use.
 const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
 /// How often it looks at all copies, unless a lease expires before: a node may have thousands of idle ones. A clock
-/// that
-/// was changed is noticed after this time at the latest.
+/// that was changed is noticed after this time at the latest.
 const SWEEP_EVERY: Duration = Duration::from_secs(300);
 
 /// Syncs copies with `index.translog.durability: async`, refreshes those that are searched, and commits those whose

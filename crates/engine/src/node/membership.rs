@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use policy::failures::{Action, Component, action};
+
 use super::parts::{ManagerSeen, Node};
 use crate::core::{MANAGER_TIMEOUT, warn};
 use crate::error::Error;
@@ -17,10 +19,12 @@ const JOIN_RETRY: Duration = Duration::from_millis(100);
 pub(super) async fn join(node: &Node) -> Result<(), Error> {
     let core = node.core();
     let give_up = core.env.now() + JOIN_PATIENCE;
+    let may_pass =
+        |failure: &Failure| action(Component::Join, failure.error_kind()) == Action::TryAgain;
     loop {
         match try_join(node).await {
             Ok(()) => return Ok(()),
-            Err(failure) if failure.status == 503 && core.env.now() < give_up => {
+            Err(failure) if may_pass(&failure) && core.env.now() < give_up => {
                 core.env.sleep(JOIN_RETRY).await;
             }
             Err(failure) => {

@@ -100,8 +100,7 @@ impl Node {
     }
 
     /// Cuts the node off from other nodes and clients, or heals that. Connections stay open without an error, and
-    /// messages
-    /// that were under way arrive once it is healed.
+    /// messages that were under way arrive once it is healed.
     pub fn cut_off(&self, cut: bool) {
         self.core().pool.partition().cut(cut);
     }
@@ -112,8 +111,7 @@ impl Node {
     }
 
     /// Slows the node's computations by a factor; 1 is the normal speed. Does nothing in the virtual world, where the
-    /// host is
-    /// slowed instead (`Env::set_host_model`).
+    /// host is slowed instead (`Env::set_host_model`).
     pub fn slow_down(&self, factor: f64) {
         self.core().env.slow_down(factor);
     }

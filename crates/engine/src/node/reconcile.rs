@@ -44,8 +44,7 @@ async fn take_down(node: &Node, state: &ClusterState, changed: &ChangedCopies) {
             .and_then(|_| state.shard(&shard.index, shard.number));
         let copy = routing.and_then(|routing| routing.on_node(core.name()));
         // A primary that could not be opened keeps its id when it is assigned to this node again, and this node may
-        // have
-        // missed the state in between.
+        // have missed the state in between.
         copy.is_some_and(|copy| copy.allocation_id == shard.allocation_id) && !shard.has_given_up()
     };
     let mut unwanted = changed.among(&core.shards.borrow());

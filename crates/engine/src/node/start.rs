@@ -19,8 +19,8 @@ use crate::state::ClusterState;
 use crate::transport::{self, Envelope, Failure, NodeRow};
 
 impl Node {
-    /// Starts a node: listens for other nodes, joins its cluster, and brings up the copies that belong on it. Clients are
-    /// served at `http`; `serve` is called once there is a node to serve them with.
+    /// Starts a node: listens for other nodes, joins its cluster, and brings up the copies that belong on it. Clients
+    /// are served at `http`; `serve` is called once there is a node to serve them with.
     pub async fn start(
         env: &Env,
         config: NodeConfig,
@@ -149,8 +149,8 @@ fn upgrade(parts: &Weak<Parts>) -> Result<Node, Failure> {
     parts.upgrade().map(|parts| Node { parts }).ok_or_else(gone)
 }
 
-/// Refuses addresses that others than this machine can reach: transport has no authentication, and REST only where there are
-/// credentials.
+/// Refuses addresses that others than this machine can reach: transport has no authentication, and REST only where
+/// there are credentials.
 pub fn check_addresses(env: &Env, config: &NodeConfig) -> Result<(), Error> {
     if env.is_virtual() {
         return Ok(());

@@ -1,11 +1,9 @@
 //! The opening of a session, and the chunks that are asked for with it.
 //!
 //! The target asks every node that may have the primary at once, and only the primary's node opens a session. This
-//! costs
-//! one round trip; asking first where the primary is would cost two. In the same round trip the target asks for the
-//! first
-//! chunks by number ([`policy::transfer::opening`](policy::transfer::opening)), so that the link is not idle until the
-//! files are known.
+//! costs one round trip; asking first where the primary is would cost two. In the same round trip the target asks for
+//! the first chunks by number ([`policy::transfer::opening`](policy::transfer::opening)), so that the link is not idle
+//! until the files are known.
 
 use super::service::RecoveryService;
 use crate::transport::unexpected;
@@ -58,8 +56,7 @@ impl PrefetchedChunks {
     }
 
     /// The chunks that were asked of `address`, by file and offset. The others are dropped: those asked of other nodes,
-    /// and
-    /// those past the end of the files.
+    /// and those past the end of the files.
     pub(crate) fn by_chunk(self, address: &str, commit: &Commit) -> BTreeMap<ChunkRequest, Asked> {
         let chunk = |number| {
             let lens = commit.files.iter().map(|file| file.len);

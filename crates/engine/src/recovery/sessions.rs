@@ -4,12 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use policy::failures::GONE;
 use store::{Shard, Snapshot};
 use tokio::sync::Notify;
 use world::Time;
 
 use crate::core::Throttle;
-use crate::failures::GONE;
 use crate::shard::LocalShard;
 use crate::transport::{Failure, SessionKind};
 

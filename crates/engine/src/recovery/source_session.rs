@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use policy::failures::{Action, Component, action};
 use policy::transfer::chunk_scheduler::SchedulerConfig;
 
 use super::service::RecoveryService;
 use crate::core::Throttle;
-use crate::failures::{Action, Component, ErrorKind, action};
 use crate::settings::Scheduler;
 use crate::shard::{Progress, Stage};
 use crate::transport::{CallError, Class, Request, Response};
@@ -29,7 +29,7 @@ impl TransferError {
     pub(crate) fn is_tried_again(&self) -> bool {
         let kind = match self {
             TransferError::Call(error) => error.error_kind(),
-            TransferError::Store(error) => ErrorKind::of_store(error),
+            TransferError::Store(error) => error.kind(),
         };
         action(Component::Recovery, kind) == Action::TryAgain
     }

@@ -184,10 +184,8 @@ impl Recovery {
     }
 
     /// The store that an earlier life left here, if operations alone can bring it up to date. All its operations must
-    /// be in
-    /// the primary's history: the copy was in sync with the primary of the same term, or it belongs to a follower,
-    /// whose
-    /// copies have the leader's operations and no others.
+    /// be in the primary's history: the copy was in sync with the primary of the same term, or it belongs to a
+    /// follower, whose copies have the leader's operations and no others.
     async fn own_store(&self) -> Option<Shard> {
         let metadata = self.metadata().await?;
         let is_planted = self.service.core.env.is_planted(planted::OWN_COPY_TRUSTED);
@@ -261,8 +259,7 @@ impl Recovery {
     }
 
     /// Joins the in-sync set once this copy has what the others have. Operations that were being written when it began
-    /// to be
-    /// tracked may reach the others first.
+    /// to be tracked may reach the others first.
     async fn join(&self, source: &SourceSession, store: &Shard) -> Result<(), TransferError> {
         let give_up = self.now() + OPS_PATIENCE;
         loop {

@@ -1,6 +1,6 @@
 //! Retention leases of a primary: which operations it retains for whom. It writes them to its disk and sends them to
-//! the
-//! replicas, so that after a restart or a promotion the operations that a follower has not fetched are still retained.
+//! the replicas, so that after a restart or a promotion the operations that a follower has not fetched are still
+//! retained.
 
 use std::rc::Rc;
 use std::time::Duration;

@@ -1,25 +1,23 @@
 //! The coordinating node: searches one copy of every shard, merges the hits, then fetches the documents of the best.
 
-use super::service::SearchService;
-use crate::failures::{Action, Component, action};
-use crate::planted;
-use crate::transport::unexpected;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use policy::failures::{Action, Component, action};
+use query::{FetchedHit, SearchRequest, ShardHit, ShardHits, compare_hits};
 use store::Aggregated;
 use world::Task;
-
-use query::{FetchedHit, SearchRequest, ShardHit, ShardHits, compare_hits};
 
 use super::choice::{Chosen, Later, choose};
 use super::in_flight::InFlight;
 use super::preference::{Preference, Rule};
 use super::replica_selection::ReplicaSelection;
+use super::service::SearchService;
 use super::targets::{Target, targets};
-use crate::transport::{Class, Failure, Request, Response, ShardSearch, ShardSearched};
+use crate::planted;
+use crate::transport::{Class, Failure, Request, Response, ShardSearch, ShardSearched, unexpected};
 
 /// How long a node waits for a shard's answer, where the request does not say.
 const SHARD_TIMEOUT: Duration = Duration::from_secs(120);
@@ -297,8 +295,7 @@ struct Wanted {
 }
 
 /// The best hits of all shards, with their documents. A shard that fails here is listed among the failures, and its
-/// hits
-/// are left out.
+/// hits are left out.
 async fn fetch_best(
     service: &Rc<SearchService>,
     request: &SearchRequest,

@@ -138,8 +138,8 @@ impl NodeDisk {
         self.replace(paths.to_vec(), text).await
     }
 
-    /// The stored cluster state of node `name`; none if there is none yet. Fails where there was one and none can be read,
-    /// and copies are here that would have no place without it.
+    /// The stored cluster state of node `name`; none if there is none yet. Fails where there was one and none can be
+    /// read, and copies are here that would have no place without it.
     pub(crate) async fn read_state(&self, name: &str) -> Result<StoredState, Error> {
         let [first, second] = self.state_paths();
         if let Some(disk) = self.env.virtual_disk() {
@@ -256,8 +256,8 @@ impl NodeDisk {
         serde_json::from_str(&text).ok()
     }
 
-    /// Writes what an index is beside its copies here, so that it is known should the cluster state be lost. In the virtual world
-    /// this costs nothing, and nobody waits for it.
+    /// Writes what an index is beside its copies here, so that it is known should the cluster state be lost. In the
+    /// virtual world this costs nothing, and nobody waits for it.
     pub(crate) async fn write_index(&self, stored: &Arc<StoredIndex>) -> io::Result<()> {
         let path = self.index_path(&stored.meta.uuid);
         if let Some(disk) = self.env.virtual_disk() {

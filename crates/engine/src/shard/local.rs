@@ -52,8 +52,7 @@ pub struct LocalShard {
     /// On a primary: the other copies, their checkpoints, and whether new writes go to them.
     pub(crate) copies: RefCell<BTreeMap<String, Tracked>>,
     /// On a primary: copies that the manager has still to take out of the in-sync set, although the write that found
-    /// them
-    /// failing waits for that no more.
+    /// them failing waits for that no more.
     pub(crate) leaving: RefCell<BTreeSet<String>>,
     /// For whom operations are kept.
     pub(crate) leases: RefCell<Leases>,
@@ -69,8 +68,8 @@ pub struct LocalShard {
     pub(crate) followed_copies: Cell<FollowedCopies>,
 }
 
-/// What the other copies of a follower may have that their primary has not: a primary that was promoted, or reopened after
-/// it lost what was not synced, gets it from the leader again, unless following ends before.
+/// What the other copies of a follower may have that their primary has not: a primary that was promoted, or reopened
+/// after it lost what was not synced, gets it from the leader again, unless following ends before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FollowedCopies {
     /// Nothing: all that they have came from it.

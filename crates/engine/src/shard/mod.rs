@@ -1,6 +1,5 @@
 //! A copy of a shard on this node: its role, the progress of its recovery, its retention leases, and the metadata
-//! beside
-//! its files.
+//! beside its files.
 
 mod disk;
 mod local;

@@ -1,11 +1,9 @@
 //! Where copies go.
 //!
-//! As Elasticsearch's balanced allocation, with the number of copies as the only weight: lost primaries
-//! are replaced by replicas first, then primaries are placed, then replicas. A copy that waits for a node counts as if
-//! it
-//! were there, so that the next copies go elsewhere; otherwise all copies of a lost rack would wait for the few
-//! emptiest
-//! nodes. An assigned copy is never moved.
+//! As Elasticsearch's balanced allocation, with the number of copies as the only weight: lost primaries are replaced by
+//! replicas first, then primaries are placed, then replicas. A copy that waits for a node counts as if it were there,
+//! so that the next copies go elsewhere; otherwise all copies of a lost rack would wait for the few emptiest nodes. An
+//! assigned copy is never moved.
 
 use std::sync::Arc;
 
@@ -44,8 +42,7 @@ pub(super) fn reroute(state: &mut ClusterState, mut touched: Touched) -> Vec<Cha
 }
 
 /// Promotes a started replica where the primary was lost, and stops recoveries from that primary. Runs after each
-/// event,
-/// so that the next event finds the new primaries.
+/// event, so that the next event finds the new primaries.
 pub(super) fn promote(state: &mut ClusterState, now_ms: u64, touched: &Touched) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut counts = None;

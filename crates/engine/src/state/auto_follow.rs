@@ -28,8 +28,7 @@ pub struct AutoFollow {
     /// Not paused.
     pub active: bool,
     /// Uuids of the leaders that the pattern must not follow (again): each was followed once, or is older than the
-    /// pattern. So
-    /// a leader whose follower was deleted is not followed again.
+    /// pattern. So a leader whose follower was deleted is not followed again.
     pub settled: BTreeSet<String>,
 }
 

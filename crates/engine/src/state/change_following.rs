@@ -50,8 +50,7 @@ pub(super) fn set_following(
 }
 
 /// Unassigns every copy of a shard and empties its in-sync set: the primary recovers from the leader as in a new
-/// follower,
-/// and the replicas recover from it.
+/// follower, and the replicas recover from it.
 fn fall_back(
     state: &mut ClusterState,
     now_ms: u64,

@@ -178,8 +178,8 @@ impl ClusterState {
         })
     }
 
-    /// What a node may delete of these copies on its disk, UUID of the index and shard: the index was deleted, or every copy of the
-    /// shard is started and none belongs on this node. `indices` names all that they may be of.
+    /// What a node may delete of these copies on its disk, UUID of the index and shard: the index was deleted, or every
+    /// copy of the shard is started and none belongs on this node. `indices` names all that they may be of.
     pub fn obsolete<'a>(
         &'a self,
         node: &str,

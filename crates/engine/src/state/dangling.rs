@@ -1,5 +1,5 @@
-//! Dangling indices: copies on the disks of nodes whose index the state does not know. They are kept until somebody has them
-//! imported or deleted.
+//! Dangling indices: copies on the disks of nodes whose index the state does not know. They are kept until somebody has
+//! them imported or deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -59,8 +59,8 @@ fn find(state: &ClusterState, uuid: &str) -> Result<(), StateError> {
     }
 }
 
-/// Gives a dangling index its place. Of each shard the copies of the highest term are taken for in sync; a shard of which
-/// nobody has one is lost, and not begun anew.
+/// Gives a dangling index its place. Of each shard the copies of the highest term are taken for in sync; a shard of
+/// which nobody has one is lost, and not begun anew.
 pub(super) fn import(
     state: &mut ClusterState,
     now_ms: u64,

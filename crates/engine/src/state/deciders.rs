@@ -206,9 +206,10 @@ impl<'a> Deciders<'a> {
 
     /// The node where the copy belongs, with `Yes` or `Throttle`; none if no node may hold it.
     ///
-    /// Nodes that keep files of the shard come first, as recovery reuses them; then those with the
-    /// fewest copies; then those that need not wait; then by name (see [`Slot::first_node`]). A throttled node is waited for, else the
-    /// others would fill up (but who places counts the copy there, and so the next go elsewhere). Only a primary from disk takes the next node that can have it at once.
+    /// Nodes that keep files of the shard come first, as recovery reuses them; then those with the fewest copies; then
+    /// those that need not wait; then by name (see [`Slot::first_node`]). A throttled node is waited for, else the
+    /// others would fill up (but who places counts the copy there, and so the next go elsewhere). Only a primary from
+    /// disk takes the next node that can have it at once.
     ///
     /// Looks at the nodes that hold files of the shard and at the head of the nodes' order, not at all nodes.
     pub fn best_node(&self, slot: Slot<'_>) -> Option<(&'a str, Verdict)> {

@@ -52,8 +52,8 @@ pub struct Health {
     pub active_shards_percent_as_number: f64,
 }
 
-/// The health of the cluster. To a node that has not joined yet it is red: it knows of no copy, which is not the same as
-/// none that is missing.
+/// The health of the cluster. To a node that has not joined yet it is red: it knows of no copy, which is not the same
+/// as none that is missing.
 pub fn health(state: &ClusterState) -> Health {
     let mut health = count(state, state.shards().map(|(_, _, shard)| shard));
     if !state.is_joined() {

@@ -1,9 +1,9 @@
-//! Errors that cross the wire, and how other errors become one. [`crate::failures`] says what is done about each.
+//! Errors that cross the wire, and how other errors become one. [`policy::failures`] says what is done about each.
 
+use policy::failures::{DISK_FULL, ErrorKind, MAPPER_PARSING};
 use query::{MappingError, SearchError};
 use serde::{Deserialize, Serialize};
 
-use crate::failures::{DISK_FULL, ErrorKind, MAPPER_PARSING};
 use crate::settings::SettingError;
 use crate::state::StateError;
 
@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// By which [`crate::failures`] says what is done.
+    /// By which [`policy::failures`] says what is done.
     pub(crate) fn error_kind(&self) -> ErrorKind {
         ErrorKind::of_answer(self.status, &self.kind)
     }
@@ -80,7 +80,7 @@ impl From<store::Error> for Failure {
         let (status, kind) = match &error {
             // The operations of the first failure may be in the log.
             store::Error::Failed { first, .. } if first.disk_full => (503, DISK_FULL),
-            error => ErrorKind::of_store(error).answer(),
+            error => error.kind().answer(),
         };
         if kind == DISK_FULL {
             return Failure::disk_full(status, &error.to_string());

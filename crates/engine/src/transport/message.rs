@@ -120,8 +120,7 @@ pub enum Publication {
         /// The change.
         diff: Arc<StateDiff>,
         /// The new state, where messages are moved and not encoded: the nodes of the virtual world share one state
-        /// instead of
-        /// each computing it.
+        /// instead of each computing it.
         #[serde(skip)]
         state: Option<Arc<ClusterState>>,
     },

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
+use policy::failures::ErrorKind;
 use tokio::sync::oneshot;
 use world::{Connection, Env, Listener, Receiver, Sender, Task};
 
@@ -13,7 +14,6 @@ use super::Failure;
 use super::envelope::Envelope;
 use super::message::{Request, Response};
 use super::network_partition::NetworkPartition;
-use crate::failures::ErrorKind;
 
 /// What a connection is for, so that bulk does not delay what is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +53,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// By which [`crate::failures`] says what is done.
+    /// By which [`policy::failures`] says what is done.
     pub(crate) fn error_kind(&self) -> ErrorKind {
         match self {
             CallError::Broken { .. } | CallError::Timeout { .. } => ErrorKind::Unavailable,

@@ -119,8 +119,8 @@ pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut 
     }
 }
 
-/// Counts documents until the end of the load: an answer holds what was acknowledged and refreshed before it was asked for,
-/// and nothing that no write can have left. Answers how many were held against the ledger.
+/// Counts documents until the end of the load: an answer holds what was acknowledged and refreshed before it was asked
+/// for, and nothing that no write can have left. Answers how many were held against the ledger.
 ///
 /// `wanted` copies have to say that they were refreshed, and all shards that they answered.
 pub async fn search(

@@ -1,6 +1,7 @@
-//! Short runs in virtual time with faults at random: nodes killed, stopped and paused, the link cut, disks full,
-//! clocks moved, following paused and ended. At the end everything that was acknowledged is on every copy of leader and
-//! follower, once, in its last version. A binary of its own: the runs take every core, and panics within them are results.
+//! Short runs in virtual time with faults at random: nodes killed, stopped and paused, the link cut, disks full, clocks
+//! moved, following paused and ended. At the end everything that was acknowledged is on every copy of leader and
+//! follower, once, in its last version. A binary of its own: the runs take every core, and panics within them are
+//! results.
 //!
 //! A seed says everything. One that fails is printed with what is left of it when it is made smaller, and with the
 //! command that runs it again:
@@ -239,7 +240,8 @@ fn a_seed_says_everything() {
     }
 }
 
-/// Each planted bug is found within so many seeds of a night's run, and those that show soon within fewer of an ordinary one.
+/// Each planted bug is found within so many seeds of a night's run, and those that show soon within fewer of an
+/// ordinary one.
 const FOUND_WITHIN: u64 = 2000;
 const FOUND_SOON: u64 = 100;
 /// A range of its own: seeds that were run while a bug was sought prove nothing of the next.

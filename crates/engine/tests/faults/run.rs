@@ -436,7 +436,8 @@ impl Stage {
         index.is_some_and(|meta| meta.leader.is_none())
     }
 
-    /// Copies of an index that was unfollowed in the midst of it become the same, whatever they have. Then it is made anew.
+    /// Copies of an index that was unfollowed in the midst of it become the same, whatever they have. Then it is made
+    /// anew.
     async fn leave_unfollowed(&self, give_up: Time) -> Result<(), String> {
         loop {
             let why = match self.copies_of(&[Side::Follower]).await {

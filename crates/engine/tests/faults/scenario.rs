@@ -4,9 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use record::random::split_mix;
 use serde_json::{Value, json};
 
-/// Random numbers from a seed (SplitMix64, Steele and others 2014).
+/// Random numbers from a seed.
 pub struct Chance(u64);
 
 impl Chance {
@@ -15,11 +16,7 @@ impl Chance {
     }
 
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix(&mut self.0)
     }
 
     /// From `from` to `to`, both included.
@@ -128,7 +125,8 @@ impl Case {
 
 const WIDE: &str = "wide:";
 
-/// `SEED`, or `SEED/FAULT.FAULT/REQUESTS`; a part that is `all` takes nothing away. A wide run has `wide:` before its seed.
+/// `SEED`, or `SEED/FAULT.FAULT/REQUESTS`; a part that is `all` takes nothing away. A wide run has `wide:` before its
+/// seed.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prefix = if self.shape == Shape::Wide { WIDE } else { "" };
@@ -314,8 +312,8 @@ fn more_faults(seed: u64, load_ms: u64, nodes: Nodes) -> Vec<Fault> {
 }
 
 impl Scenario {
-    /// How long a follower takes at most to read so many operations if nothing else goes wrong: the time that they take on
-    /// the link, and with parameters as many round trips, one after another, as these make of them.
+    /// How long a follower takes at most to read so many operations if nothing else goes wrong: the time that they take
+    /// on the link, and with parameters as many round trips, one after another, as these make of them.
     pub fn reading_takes(&self, operations: u64) -> Duration {
         let number = |name: &str| self.parameters[name].as_u64();
         let size = |name: &str| self.parameters[name].as_str()?.strip_suffix('b')?.parse().ok();

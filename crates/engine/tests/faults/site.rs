@@ -1,7 +1,6 @@
 //! A cluster whose nodes are killed and started again, as processes are.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -35,18 +34,9 @@ impl Site {
         let members: Vec<String> = (0..nodes).map(|n| format!("{name}-{n}")).collect();
         let seat = |node: &String| Seat {
             config: RefCell::new(NodeConfig {
-                name: node.clone(),
-                cluster: name.to_owned(),
-                members: members.clone(),
-                manager: None,
                 transport: env.host(node).any_address(),
                 http: env.host(node).any_address(),
-                credentials: None,
-                allowed_hosts: Vec::new(),
-                data: "/data".into(),
-                settings: BTreeMap::new(),
-                rotation_seed: None,
-                publish: None,
+                ..NodeConfig::new(node, name, &members, "/data")
             }),
             node: RefCell::default(),
             life: Cell::new(0),

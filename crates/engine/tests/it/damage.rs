@@ -1,5 +1,5 @@
-//! Damage at rest: files of a node are gone or are not what they were while it is down. Afterwards everything is whole, or
-//! repaired from another copy, or refused by name; nothing is ever deleted that nobody asked to delete.
+//! Damage at rest: files of a node are gone or are not what they were while it is down. Afterwards everything is whole,
+//! or repaired from another copy, or refused by name; nothing is ever deleted that nobody asked to delete.
 
 use std::fs;
 use std::path::{Path, PathBuf};

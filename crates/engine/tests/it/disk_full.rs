@@ -1,7 +1,7 @@
 //! A disk that fills up in the middle of a recovery, and one that has room again.
 //!
-//! In the virtual world the disk takes only so much. In the real one the shard copies lie on a small file system of their
-//! own; mounting it needs rights, so that those runs are in `tests/tools` of the crate `rest`.
+//! In the virtual world the disk takes only so much. In the real one the shard copies lie on a small file system of
+//! their own; mounting it needs rights, so that those runs are in `tests/tools` of the crate `rest`.
 
 use std::collections::BTreeMap;
 

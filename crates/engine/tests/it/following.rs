@@ -332,8 +332,8 @@ async fn one_that_is_let_go_beside_writes_has_the_same_on_every_copy(env: Env) {
     pair.stop().await;
 }
 
-/// A batch that the primary applies while a copy begins to be tracked is either sent to it or found in the log, and it waits
-/// for what is on its way to it, even if all others have it before.
+/// A batch that the primary applies while a copy begins to be tracked is either sent to it or found in the log, and it
+/// waits for what is on its way to it, even if all others have it before.
 async fn a_replica_that_comes_up_beside_writes_lacks_none(env: Env) {
     let pair = pair(&env, 2, 50_000_000, 50).await;
     let parameters =

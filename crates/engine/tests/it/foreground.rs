@@ -1,7 +1,7 @@
 //! Recoveries beside clients: the adaptive scheduler gives way, and takes what is free when nobody suffers.
 //!
-//! In the virtual world disks are slow and latencies exact, so they are asserted; in the real one the same goes on, and only
-//! what comes of it is.
+//! In the virtual world disks are slow and latencies exact, so they are asserted; in the real one the same goes on, and
+//! only what comes of it is.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -137,8 +137,8 @@ async fn an_expired_lease_is_recovered_from(env: Env) {
     pair.stop().await;
 }
 
-/// A follower that loses its operations again and again is somebody's to look at, and says why; who resumes it lets it try
-/// again. It is down while they go: no read waits at the leader that could still bring them.
+/// A follower that loses its operations again and again is somebody's to look at, and says why; who resumes it lets it
+/// try again. It is down while they go: no read waits at the leader that could still bring them.
 async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
     let mut pair = pair(&env, 4, 50_000_000, 100).await;
     follow(&pair.follower, "b", "leader", "a").await;

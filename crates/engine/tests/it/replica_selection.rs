@@ -1,11 +1,12 @@
-//! The cases of the document "Adaptive Replica Selection benchmarks" (2017) on the engine in virtual time: 100 clients in a
-//! closed loop, each without and with adaptive selection, and with ours. Small, and for what must hold whatever the
-//! figures are; those stand beside the document's in the plan `replica-selection` (`narrows published`).
+//! The cases of the document "Adaptive Replica Selection benchmarks" (2017) on the engine in virtual time: 100 clients
+//! in a closed loop, each without and with adaptive selection, and with ours. Small, and for what must hold whatever
+//! the figures are; those stand beside the document's in the plan `replica-selection` (`narrows published`).
 //!
-//! Where each shard's turn begins is chance: a cluster that is "started fresh" keeps it to its end, and whether the shards
-//! of a node have their turn there in the same searches makes one slow half of them or slows all.
+//! Where each shard's turn begins is chance: a cluster that is "started fresh" keeps it to its end, and whether the
+//! shards of a node have their turn there in the same searches makes one slow half of them or slows all.
 //!
-//! More requests than a test has: `NARROWS_NIGHT=25 cargo test --release -p engine --test it replica_selection -- --nocapture`.
+//! More requests than a test has: `NARROWS_NIGHT=25 cargo test --release -p engine --test it replica_selection --
+//! --nocapture`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -113,7 +113,8 @@ fn without_its_manager_a_cluster_says_so() {
     });
 }
 
-/// A new primary has the other copies recover from it; one that is still being searched is waited for, and not given up.
+/// A new primary has the other copies recover from it; one that is still being searched is waited for, and not given
+/// up.
 #[test]
 fn copies_that_are_searched_recover_from_a_new_primary() {
     virtual_world::run(7, async |env: Env| {

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::common::{Cluster, ask, eventually, raw};
+use crate::common::{Cluster, ask, eventually, raw, settled};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use world::Env;
@@ -110,22 +110,6 @@ async fn counts_over_shards(env: Env) {
     );
     settled(&c).await;
     c.stop().await;
-}
-
-/// Whatever was searched: nothing runs, waits, is in flight, or is held.
-async fn settled(c: &Cluster) {
-    eventually(&c.env, "every counter is zero", async || {
-        let stats = c.must("GET", "/_nodes/stats", Value::Null).await;
-        stats["nodes"].as_object().unwrap().values().all(|node| {
-            let pool = &node["thread_pool"]["search"];
-            let in_flight = node["adaptive_selection"].as_object().unwrap().values();
-            pool["active"] == 0
-                && pool["queue"] == 0
-                && node["indices"]["search"]["open_contexts"] == 0
-                && in_flight.into_iter().all(|row| row["outgoing_searches"] == 0)
-        })
-    })
-    .await;
 }
 
 async fn a_full_queue_refuses(env: Env) {

@@ -1,9 +1,10 @@
-//! What befalls nodes while they are searched: whatever it is, every search is answered, and no slot and no count is left.
+//! What befalls nodes while they are searched: whatever it is, every search is answered, and no slot and no count is
+//! left.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::common::{Cluster, ask, eventually};
+use crate::common::{Cluster, ask, eventually, settled};
 use serde_json::{Value, json};
 use world::{Env, Task};
 
@@ -67,21 +68,6 @@ async fn all_answered(searches: Vec<Task<(u16, Value)>>, what: &str) {
         assert_eq!(found["_shards"]["failed"], 0, "{what}: {found}");
         assert_eq!(found["hits"]["total"]["value"], 400, "{what}: {found}");
     }
-}
-
-/// Nothing runs, waits or is in flight, on any node that is there.
-async fn settled(c: &Cluster) {
-    eventually(&c.env, "every counter is zero", async || {
-        let stats = c.must("GET", "/_nodes/stats", Value::Null).await;
-        stats["nodes"].as_object().unwrap().values().all(|node| {
-            let pool = &node["thread_pool"]["search"];
-            let in_flight = node["adaptive_selection"].as_object().unwrap().values();
-            pool["active"] == 0
-                && pool["queue"] == 0
-                && in_flight.into_iter().all(|row| row["outgoing_searches"] == 0)
-        })
-    })
-    .await;
 }
 
 /// On a real machine the engine itself is slow; in virtual time the host is.

@@ -156,8 +156,7 @@ pub struct ShardFollower<O> {
     /// Remainders of ranges that were answered in part: from, until.
     partial: BTreeMap<u64, u64>,
     /// Operations that were read and not yet written, by the first of each answer. Answers may overlap: the only read
-    /// in
-    /// flight may return more than it asked for.
+    /// in flight may return more than it asked for.
     buffer: BTreeMap<u64, VecDeque<O>>,
     buffer_bytes: u64,
     buffer_ops: u64,

@@ -62,7 +62,8 @@ const READ_OPS_MAX: u64 = 50_000;
 const POLL_BYTES: u64 = 1 << 20;
 /// Batches that are written at once: while one is synced and replicated, the next is applied.
 const WRITES_MAX: usize = 9;
-/// As many as the field, and not more: documents are read before they are indexed, and should still be in the core's cache.
+/// As many as the field, and not more: documents are read before they are indexed, and should still be in the core's
+/// cache.
 const WRITE_BYTES_MAX: u64 = 2 << 20;
 const WRITE_OPS_MAX: u64 = 5120;
 /// As in the field.
@@ -234,8 +235,7 @@ impl ReadWriteBudget {
     }
 
     /// `read_poll_timeout`. Where nobody set it, it grows with the time since the last operation, so that an idle index
-    /// is
-    /// not polled every minute.
+    /// is not polled every minute.
     pub(super) fn read_poll_timeout(&self, nothing_for: Duration) -> Duration {
         let limits = match self {
             ReadWriteBudget::Field(limits) => *limits,

@@ -14,8 +14,7 @@
 //! | `narrows.rs` | ours: the copy that is expected to answer first |
 //!
 //! A policy is a file, a variant of [`Policy`] and an arm in [`Selector::choose`]. Every policy learns from every
-//! answer,
-//! whichever is in use, so that a policy that is switched to while searches run knows the nodes already.
+//! answer, whichever is in use, so that a policy that is switched to while searches run knows the nodes already.
 
 mod ars;
 mod c3;

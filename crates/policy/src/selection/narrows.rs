@@ -6,9 +6,9 @@
 //! `3 x s x (n + 1) / k` beyond k: a thread that is free elsewhere, slower or not, serves everybody sooner, whereas
 //! who is sent to the back of the fastest queue delays those behind. Each part is known as well as it can be:
 //!
-//! - **n** is what this coordinator has in flight there, which is exact and now, and what others have (the node says all
-//!   that it has; ours are taken off). Herds of coordinators follow the same old news, so news of others fade into their
-//!   long-run mean in the time that a search takes.
+//! - **n** is what this coordinator has in flight there, which is exact and now, and what others have (the node says
+//!   all that it has; ours are taken off). Herds of coordinators follow the same old news, so news of others fade into
+//!   their long-run mean in the time that a search takes.
 //! - **s** is an average over some thirty answers of what each of them took, not of the averages that nodes say. What
 //!   differs from the other nodes by no more than chance would counts as no difference (the shrinkage of C. Stein,
 //!   1956): or else the luckiest node would be flooded. What made a node look slow is forgotten with time, not with
@@ -20,9 +20,9 @@
 //! - **A node that fails** is not fast. After a failure it gets one request at a time, after a pause that doubles
 //!   (as circuit breakers do it), and its rank grows with the share of its failures.
 //!
-//! Sources: the expected delay of heterogeneous servers is the rule of "shortest expected delay" (S. Banawan, J. Zahorjan
-//! 1989; P. Sparaggis, D. Towsley 1993); the reported queue is C3's (NSDI 2015); silence and slow start are what
-//! proxies do (Envoy, slow start mode).
+//! Sources: the expected delay of heterogeneous servers is the rule of "shortest expected delay" (S. Banawan, J.
+//! Zahorjan 1989; P. Sparaggis, D. Towsley 1993); the reported queue is C3's (NSDI 2015); silence and slow start are
+//! what proxies do (Envoy, slow start mode).
 
 use world::Time;
 

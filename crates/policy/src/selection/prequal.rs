@@ -2,8 +2,9 @@
 //!
 //! Source: B. Wydrowski, R. Kleinberg, S. M. Rumble, A. Archer, "Load is not what you should balance: Introducing
 //! Prequal", NSDI 2024, sections 4 and 5, with its parameters. Each request sends 3 probes to nodes at random; answers
-//! live in a pool of 16 for a second at most. A probe is hot if its requests in flight (RIF) exceed the 2^-0.25 quantile
-//! of what probes said lately; the cold probe of least latency is taken, or the one of least RIF if all are hot.
+//! live in a pool of 16 for a second at most. A probe is hot if its requests in flight (RIF) exceed the 2^-0.25
+//! quantile of what probes said lately; the cold probe of least latency is taken, or the one of least RIF if all are
+//! hot.
 //!
 //! Where it was made for hundreds of servers and a shard here has two to five copies, two things differ. A probe counts
 //! only for shards that have a copy on its node, and a newer probe of a node takes an older one's place. How often a

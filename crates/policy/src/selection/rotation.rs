@@ -1,9 +1,9 @@
 //! One copy after another: `RotationShardShuffler` of Elasticsearch, which adaptive selection being off leaves.
 //!
 //! Every shard has a turn of its own, which begins anywhere: with one turn for all shards, an index of as many shards
-//! as copies would be asked at the same copies for ever. Where two of a node's shards begin decides what a search meets:
-//! with one replica each either the same half of the searches asks the node for both and the other half for none, or
-//! every search asks it for one. That stays so for as long as the coordinator lives.
+//! as copies would be asked at the same copies for ever. Where two of a node's shards begin decides what a search
+//! meets: with one replica each either the same half of the searches asks the node for both and the other half for
+//! none, or every search asks it for one. That stays so for as long as the coordinator lives.
 
 use std::collections::BTreeMap;
 

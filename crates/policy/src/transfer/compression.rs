@@ -1,11 +1,11 @@
 //! `transport.compress: auto`: compression is on while it makes a path carry more.
 //!
-//! Whether the link is the limit and a core is free is not guessed at but tried. While transfers fill the path, the other
-//! state is tried for a second or so, and the plain bytes that arrive in it are compared with those of the second before.
-//! On a link that is the limit compressed bytes bring more; where a core, a disk or the receiver is the limit they bring
-//! the same or less, and the trial ends. Each trial that confirms what is there doubles the time to the next. It is a hill
-//! climb of two steps, after Jain, "A delay-based approach for congestion avoidance in interconnected heterogeneous
-//! computer networks", 1989: judge by the throughput, not by a model.
+//! Whether the link is the limit and a core is free is not guessed at but tried. While transfers fill the path, the
+//! other state is tried for a second or so, and the plain bytes that arrive in it are compared with those of the second
+//! before. On a link that is the limit compressed bytes bring more; where a core, a disk or the receiver is the limit
+//! they bring the same or less, and the trial ends. Each trial that confirms what is there doubles the time to the
+//! next. It is a hill climb of two steps, after Jain, "A delay-based approach for congestion avoidance in
+//! interconnected heterogeneous computer networks", 1989: judge by the throughput, not by a model.
 //!
 //! While users of a node suffer, no core of it is free.
 
@@ -184,8 +184,8 @@ mod tests {
 
     const FREE: Path = Path { link: 12.5e6, compressor: 400e6, wanted: 1e12, pressure: false };
 
-    /// Carries shipments that compress to 0.4 from `from` for `lasts`; answers the share of the time in which compression
-    /// was on, and plain bytes a second.
+    /// Carries shipments that compress to 0.4 from `from` for `lasts`; answers the share of the time in which
+    /// compression was on, and plain bytes a second.
     fn carry(auto: &mut AutoCompression, path: Path, from: Time, lasts: Duration) -> (f64, f64) {
         let (mut now, mut on_s, mut bytes) = (from, 0.0, 0);
         while now - from < lasts {

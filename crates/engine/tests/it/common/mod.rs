@@ -75,18 +75,9 @@ impl Cluster {
         let root = dir.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());
         let members: Vec<String> = (0..nodes).map(|n| format!("{name}-{n}")).collect();
         let configs = members.iter().map(|node| NodeConfig {
-            name: node.clone(),
-            cluster: name.to_owned(),
-            members: members.clone(),
-            manager: None,
             transport: env.host(node).any_address(),
             http: env.host(node).any_address(),
-            credentials: None,
-            allowed_hosts: Vec::new(),
-            data: root.join(node),
-            settings: BTreeMap::new(),
-            rotation_seed: None,
-            publish: None,
+            ..NodeConfig::new(node, name, &members, root.join(node))
         });
         let mut configs: Vec<NodeConfig> = configs.collect();
         configs.iter_mut().for_each(change);
@@ -247,4 +238,20 @@ pub async fn eventually(env: &Env, what: &str, mut done: impl AsyncFnMut() -> bo
         env.sleep(Duration::from_millis(50)).await;
     }
     panic!("not within a minute: {what}");
+}
+
+/// Whatever was searched: nothing runs, waits, is in flight, or is held.
+pub async fn settled(c: &Cluster) {
+    eventually(&c.env, "every counter is zero", async || {
+        let stats = c.must("GET", "/_nodes/stats", Value::Null).await;
+        stats["nodes"].as_object().unwrap().values().all(|node| {
+            let pool = &node["thread_pool"]["search"];
+            let in_flight = node["adaptive_selection"].as_object().unwrap().values();
+            pool["active"] == 0
+                && pool["queue"] == 0
+                && node["indices"]["search"]["open_contexts"] == 0
+                && in_flight.into_iter().all(|row| row["outgoing_searches"] == 0)
+        })
+    })
+    .await;
 }

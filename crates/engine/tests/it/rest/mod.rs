@@ -13,7 +13,6 @@ mod cat;
 mod cluster;
 mod documents;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -207,20 +206,8 @@ fn others_than_loopback_only_with_credentials() {
 }
 
 fn lone_config(data: &std::path::Path, http: &str) -> engine::NodeConfig {
-    engine::NodeConfig {
-        name: "n".into(),
-        cluster: "c".into(),
-        members: vec!["n".into()],
-        manager: None,
-        transport: "127.0.0.1:0".into(),
-        http: http.to_owned(),
-        credentials: None,
-        allowed_hosts: Vec::new(),
-        publish: None,
-        data: data.to_owned(),
-        settings: BTreeMap::new(),
-        rotation_seed: None,
-    }
+    let config = engine::NodeConfig::new("n", "c", &["n".to_owned()], data);
+    engine::NodeConfig { http: http.to_owned(), ..config }
 }
 
 #[test]

@@ -1,13 +1,11 @@
 //! What is done when something fails: one table, which the code asks.
 //!
-//! An error has a kind wherever it shows: in the store ([`ErrorKind::of_store`]), and in an answer that crossed the wire
-//! (`Failure::error_kind`). A full disk is a kind of its own, from the log up to the client.
-
-use store::Error;
+//! An error has a kind wherever it shows: in the store (`store::Error::kind`), and in an answer that crossed the wire
+//! ([`ErrorKind::of_answer`]). A full disk is a kind of its own, from the log up to the client.
 
 /// Where an error shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Component {
+pub enum Component {
     /// A write on a primary.
     Primary,
     /// The same operations on a replica, as its primary sees it.
@@ -24,14 +22,18 @@ pub(crate) enum Component {
     Maintenance,
     /// An event that the manager is told.
     ManagerEvent,
+    /// A node that joins its cluster.
+    Join,
+    /// A bucket's flusher, which appends to the bucket's log and syncs it.
+    Flusher,
 }
 
 /// What kind of error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ErrorKind {
+pub enum ErrorKind {
     /// A disk has no room. Nothing of what was to be written is there.
     DiskFull,
-    /// The copy accepts nothing until it is opened again; the first failure may have been a full disk.
+    /// The copy, or the log, accepts nothing until it is opened again; the first failure may have been a full disk.
     CopyFailed,
     /// A file or a log is not what its commit lists.
     Damaged,
@@ -55,7 +57,7 @@ pub(crate) enum ErrorKind {
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub enum Action {
     /// Whoever asked is told.
     Answer,
     /// The manager is told, and the copy is opened again.
@@ -74,6 +76,10 @@ pub(crate) enum Action {
     AskNextCopy,
     /// Nothing.
     GiveUp,
+    /// The node does not start.
+    EndStart,
+    /// A bucket's writes are refused until it is opened again.
+    StopWriting,
 }
 
 /// A line of the table. No kinds: all that no line before has.
@@ -112,55 +118,34 @@ const TABLE: &[Line] = {
         line(Maintenance, ANY_OTHER, TryAgain),
         line(ManagerEvent, &[Gone, RemoteUnknown, BadRequest, OtherState], GiveUp),
         line(ManagerEvent, ANY_OTHER, TryAgain),
+        line(Join, &[Unavailable, DiskFull], TryAgain),
+        line(Join, ANY_OTHER, EndStart),
+        line(Flusher, &[DiskFull, Other], TryAgain),
+        line(Flusher, ANY_OTHER, StopWriting),
     ]
 };
 
 /// What is done where a component meets an error.
-pub(crate) fn action(component: Component, kind: ErrorKind) -> Action {
+pub fn action(component: Component, kind: ErrorKind) -> Action {
     let matches = |line: &&Line| line.kinds.is_empty() || line.kinds.contains(&kind);
     let line = TABLE.iter().filter(|line| line.component == component).find(matches);
     line.expect("each component ends with a line for any other kind").action
 }
 
-/// `type` of an answer that a full disk is the reason for, as the field's flood-stage block has it: 429 where nothing was
-/// done, 503 where that is not known.
-pub(crate) const DISK_FULL: &str = "cluster_block_exception";
+/// `type` of an answer that a full disk is the reason for, as the field's flood-stage block has it: 429 where nothing
+/// was done, 503 where that is not known.
+pub const DISK_FULL: &str = "cluster_block_exception";
 /// `type` of an answer about operations or a session that are not there any more.
-pub(crate) const GONE: &str = "resource_not_found_exception";
+pub const GONE: &str = "resource_not_found_exception";
 /// `type` of an answer about an alias that no remote cluster has.
-pub(crate) const REMOTE_UNKNOWN: &str = "no_such_remote_cluster_exception";
+pub const REMOTE_UNKNOWN: &str = "no_such_remote_cluster_exception";
 /// `type` of an answer about a mapping, or a document that does not fit its mapping.
-pub(crate) const MAPPER_PARSING: &str = "mapper_parsing_exception";
+pub const MAPPER_PARSING: &str = "mapper_parsing_exception";
 const DAMAGED: &str = "corrupt_index_exception";
 
 impl ErrorKind {
-    pub(crate) fn of_store(error: &Error) -> ErrorKind {
-        match error {
-            Error::DiskFull { .. } => ErrorKind::DiskFull,
-            Error::Failed { .. } => ErrorKind::CopyFailed,
-            Error::FileDamaged { .. }
-            | Error::FileLength { .. }
-            | Error::CommitDamaged { .. }
-            | Error::LogDamaged { .. }
-            | Error::SourceDamaged { .. } => ErrorKind::Damaged,
-            Error::ReceivedDamaged { .. } => ErrorKind::ReceivedDamaged,
-            Error::OperationsGone { .. } => ErrorKind::Gone,
-            Error::Document { .. } => ErrorKind::MappingBehind,
-            Error::Search(_) => ErrorKind::BadRequest,
-            Error::Io { .. }
-            | Error::Index { .. }
-            | Error::Newer { .. }
-            | Error::NoCommit { .. }
-            | Error::AlreadyThere { .. }
-            | Error::InUse { .. }
-            | Error::Incomplete { .. }
-            | Error::OutOfRange { .. }
-            | Error::UnsafeName { .. } => ErrorKind::Other,
-        }
-    }
-
     /// The kind of an answer that crossed the wire.
-    pub(crate) fn of_answer(status: u16, kind: &str) -> ErrorKind {
+    pub fn of_answer(status: u16, kind: &str) -> ErrorKind {
         match (status, kind) {
             (_, DISK_FULL) => ErrorKind::DiskFull,
             (_, DAMAGED) => ErrorKind::Damaged,
@@ -174,7 +159,7 @@ impl ErrorKind {
     }
 
     /// The status and the `type` by which a client is told. 4xx says that nothing was done.
-    pub(crate) fn answer(self) -> (u16, &'static str) {
+    pub fn answer(self) -> (u16, &'static str) {
         match self {
             ErrorKind::DiskFull => (429, DISK_FULL),
             ErrorKind::CopyFailed | ErrorKind::Unavailable => (503, "engine_exception"),
@@ -193,7 +178,7 @@ impl ErrorKind {
 mod tests {
     use super::*;
 
-    const COMPONENTS: [(Component, &str); 8] = [
+    const COMPONENTS: [(Component, &str); 10] = [
         (Component::Primary, "a write on a primary"),
         (Component::Replica, "a write on a replica"),
         (Component::FollowerRead, "a follower's read from its leader"),
@@ -202,6 +187,8 @@ mod tests {
         (Component::Search, "a search of a copy"),
         (Component::Maintenance, "refresh, sync, flush"),
         (Component::ManagerEvent, "an event for the manager"),
+        (Component::Join, "a node that joins"),
+        (Component::Flusher, "a bucket's flusher"),
     ];
     const KINDS: [(ErrorKind, &str); 11] = [
         (ErrorKind::DiskFull, "disk full"),
@@ -232,6 +219,8 @@ mod tests {
             Action::FailRecovery => "what was verified is kept; the manager has it tried 5 times",
             Action::AskNextCopy => "the next copy is asked",
             Action::GiveUp => "nothing: the state has changed meanwhile",
+            Action::EndStart => "the node does not start, and says why",
+            Action::StopWriting => "the bucket refuses writes until it is opened again",
         }
     }
 
@@ -269,7 +258,11 @@ mod tests {
     fn a_full_disk_is_the_end_of_nothing() {
         for (component, of) in COMPONENTS {
             let done = action(component, ErrorKind::DiskFull);
-            assert!(!matches!(done, Action::StopFollowing | Action::GiveUp), "{of}: {done:?}");
+            let ends = matches!(
+                done,
+                Action::StopFollowing | Action::GiveUp | Action::EndStart | Action::StopWriting
+            );
+            assert!(!ends, "{of}: {done:?}");
         }
     }
 
@@ -285,6 +278,6 @@ mod tests {
 
     #[test]
     fn the_readme_has_the_table() {
-        testbed::generated::check("crates/engine/README.md", "failures", &table());
+        testbed::generated::check("crates/policy/README.md", "failures", &table());
     }
 }

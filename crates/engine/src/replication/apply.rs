@@ -1,0 +1,116 @@
+//! Applying operations to the store of this node's copy: by the mapping in the state, without gaps, and what follows
+//! when it fails.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use policy::failures::{Component, ErrorKind};
+use query::Mapping;
+use store::Operation;
+
+use crate::core::Core;
+use crate::shard::LocalShard;
+use crate::transport::Failure;
+
+/// What failed for now is tried again after this.
+pub(super) const RETRY_AFTER: Duration = Duration::from_millis(50);
+
+/// Why operations could not be applied.
+pub(crate) enum ApplyError {
+    /// The store of this node's copy failed.
+    Store(store::Error),
+    /// Anything else.
+    Other(Failure),
+}
+
+impl ApplyError {
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            ApplyError::Store(error) => error.kind(),
+            ApplyError::Other(failure) => failure.error_kind(),
+        }
+    }
+}
+
+impl From<store::Error> for ApplyError {
+    fn from(error: store::Error) -> Self {
+        ApplyError::Store(error)
+    }
+}
+
+impl From<ApplyError> for Failure {
+    fn from(error: ApplyError) -> Self {
+        match error {
+            ApplyError::Store(error) => error.into(),
+            ApplyError::Other(failure) => failure,
+        }
+    }
+}
+
+impl From<Failure> for ApplyError {
+    fn from(failure: Failure) -> Self {
+        ApplyError::Other(failure)
+    }
+}
+
+/// Has a primary whose store accepts nothing more opened again.
+pub(super) fn report_store_failure(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    error: store::Error,
+) -> store::Error {
+    core.store_failed(Component::Primary, shard, &error);
+    error
+}
+
+/// As [`report_store_failure`], where the store is what failed.
+pub(super) fn report_apply_failure(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    error: ApplyError,
+) -> ApplyError {
+    match error {
+        ApplyError::Store(error) => ApplyError::Store(report_store_failure(core, shard, error)),
+        other => other,
+    }
+}
+
+/// The failure of a write that was applied here: it may be on other copies, too, and must not look refused.
+pub(super) fn not_known(failure: Failure) -> Failure {
+    let reason = format!("it may have been done or not: {}", failure.reason);
+    let status = if failure.status < 500 { 503 } else { failure.status };
+    Failure { status, reason, ..failure }
+}
+
+/// Has the store index by the mapping in the state. Called before each write, so that a field is indexed in every
+/// document that is sent after its mapping was acknowledged.
+pub(crate) async fn follow_mapping(
+    core: &Core,
+    shard: &LocalShard,
+    store: &store::Shard,
+) -> Result<(), ApplyError> {
+    let state = core.state();
+    let Some(meta) = state.indices.get(&shard.index) else { return Ok(()) };
+    if shard.mapped_at.get() == state.version {
+        return Ok(());
+    }
+    let mapping = Mapping::parse(&meta.mappings).map_err(Failure::from)?;
+    store.set_mapping(&mapping).await?;
+    shard.mapped_at.set(state.version);
+    Ok(())
+}
+
+pub(super) fn fillers(store: &store::Shard) -> Vec<Operation> {
+    store.gaps().into_iter().flatten().map(Operation::no_op).collect()
+}
+
+/// Fills the gaps in a history with no-ops: sequence numbers that an old primary gave out and whose operations never
+/// arrived.
+pub(crate) async fn fill_gaps(store: &store::Shard) -> Result<(), store::Error> {
+    let fill = fillers(store);
+    if !fill.is_empty() {
+        store.apply(fill).await?;
+    }
+    // The last operations of the old primary may not be durable yet.
+    store.sync().await
+}

@@ -1,0 +1,107 @@
+//! A follower's primary: it applies its leader's operations, and ends following.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use store::Operation;
+
+use super::apply::{
+    ApplyError, fill_gaps, fillers, follow_mapping, report_apply_failure, report_store_failure,
+};
+use super::in_sync::{advance_global_checkpoint, finish, mark_copy_stale, send_to_replicas};
+use crate::core::Core;
+use crate::planted;
+use crate::shard::{FollowedCopies, LocalShard};
+use crate::state::ClusterState;
+
+/// Operations that copies may lack are sent to them so many at once, of about so many bytes.
+const SENT_AGAIN_OPS: usize = 1000;
+const SENT_AGAIN_BYTES: usize = 1 << 20;
+
+/// Whether an index follows a leader.
+pub(crate) fn follows(state: &ClusterState, index: &str) -> bool {
+    state.indices.get(index).is_some_and(|meta| meta.leader.is_some())
+}
+
+/// On a follower's primary: applies operations that have the leader's sequence numbers, and replicates all of them,
+/// also those that were here already: a replica may lack them.
+///
+/// The primary applies them first: a copy that is recovering either finds them in the primary's log, or is tracked by
+/// the time they are sent.
+pub(crate) async fn apply_followed(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    ops: Arc<Vec<Operation>>,
+) -> Result<(), ApplyError> {
+    let store = shard.primary_store()?;
+    follow_mapping(core, shard, &store)
+        .await
+        .map_err(|error| report_apply_failure(core, shard, error))?;
+    core.note_use_of(shard);
+    let before = store.max_seq_no();
+    store.apply(ops.to_vec()).await.map_err(|error| report_store_failure(core, shard, error))?;
+    let repeats = ops.first().map(|op| op.seq_no) < before;
+    let is_kept = core.env.is_planted(planted::FOLLOWED_NOT_SENT)
+        || repeats && core.env.is_planted(planted::FOLLOWED_REPEATS_NOT_SENT);
+    let replicas = if is_kept { Vec::new() } else { send_to_replicas(core, shard, ops) };
+    finish(core, shard, &store, replicas).await
+}
+
+/// On a primary whose following ended. No-ops fill the gaps in its history, since the missing operations will not
+/// arrive any more. Then every replica is sent what it may lack: an earlier primary may have been lost before it had
+/// sent everything to each of them.
+pub(crate) async fn end_following(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+) -> Result<(), ApplyError> {
+    let store = shard.primary_store()?;
+    if core.env.is_planted(planted::UNFOLLOW_LEAVES_GAPS) {
+        return Ok(());
+    }
+    if shard.followed_copies.get().may_differ(store.local_checkpoint()) {
+        return replace_followed_copies(core, shard, &store).await;
+    }
+    let fill = fillers(&store);
+    if !fill.is_empty() {
+        store.apply(fill).await.map_err(|error| report_store_failure(core, shard, error))?;
+    }
+    advance_global_checkpoint(core, shard);
+    // The log has every operation that a copy in sync may lack.
+    let known = store.global_checkpoint().map_or(0, |checkpoint| checkpoint + 1);
+    let mut from = known.max(store.log_complete_from());
+    // New writes go to every replica anyway.
+    let Some(max) = store.max_seq_no() else { return Ok(()) };
+    while from <= max {
+        let ops = store.ops_between(from..=max, SENT_AGAIN_OPS, SENT_AGAIN_BYTES).await;
+        let ops = ops.map_err(|error| report_store_failure(core, shard, error))?;
+        let Some(last) = ops.last() else { break };
+        from = last.places().end;
+        let replicas = send_to_replicas(core, shard, Arc::new(ops));
+        finish(core, shard, &store, replicas).await?;
+    }
+    Ok(())
+}
+
+/// On a primary whose following ended, and which was promoted or reopened without operations of the leader that other
+/// copies may have: they recover from it, file by file, because nobody else has those operations.
+async fn replace_followed_copies(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    store: &store::Shard,
+) -> Result<(), ApplyError> {
+    shard.followed_copies.set(FollowedCopies::Replaced);
+    fill_gaps(store).await.map_err(|error| report_store_failure(core, shard, error))?;
+    let state = core.state();
+    let Some(routing) = state.shard(&shard.index, shard.number) else { return Ok(()) };
+    let assigned = routing.assigned().map(|copy| &copy.allocation_id);
+    // Also those that are being brought up: they may have begun with what they had.
+    let others: BTreeSet<&String> =
+        assigned.chain(&routing.in_sync).filter(|id| **id != shard.allocation_id).collect();
+    for id in others {
+        let why = "following ended before its primary had what this copy may have: it recovers from the primary";
+        mark_copy_stale(core, shard, id, why).await?;
+    }
+    advance_global_checkpoint(core, shard);
+    Ok(())
+}

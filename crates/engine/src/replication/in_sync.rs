@@ -1,0 +1,223 @@
+//! A primary and the copies in sync with it: it sends them operations, has those that fail taken out of the in-sync set,
+//! and advances the global checkpoint.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use policy::failures::{Action, Component, action};
+use store::Operation;
+use tokio::sync::oneshot;
+use world::Task;
+
+use super::apply::{ApplyError, RETRY_AFTER, report_store_failure};
+use crate::core::Core;
+use crate::planted;
+use crate::shard::LocalShard;
+use crate::state::Event;
+use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
+
+/// How long a primary waits for a replica.
+const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a primary waits for the manager to take a failed copy out of the in-sync set: less than a write waits.
+const STALE_COPY_PATIENCE: Duration = Duration::from_secs(45);
+
+type Replica = (String, Task<Result<Option<u64>, CallError>>);
+
+/// Starts sending operations to every replica that is in sync or tracked.
+pub(super) fn send_to_replicas(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    ops: Arc<Vec<Operation>>,
+) -> Vec<Replica> {
+    let state = core.state();
+    let Some(routing) = state.shard(&shard.index, shard.number) else { return Vec::new() };
+    let global_checkpoint = shard.store().ok().and_then(|store| store.global_checkpoint());
+    let others = routing.assigned().filter(|copy| copy.allocation_id != shard.allocation_id);
+    let mut replicas = Vec::new();
+    for copy in others {
+        let id = &copy.allocation_id;
+        let tracked = shard.copies.borrow().get(id).is_some_and(|copy| copy.tracked);
+        let is_left_out = core.env.is_planted(planted::TRACKED_COPY_LEFT_OUT);
+        if !copy.in_sync && (!tracked || is_left_out) {
+            continue;
+        }
+        let request = Request::Replicate {
+            index_uuid: shard.index_uuid.clone(),
+            shard: shard.number,
+            allocation_id: id.clone(),
+            primary_term: shard.term(),
+            ops: ops.clone(),
+            global_checkpoint,
+        };
+        let address = copy.node.as_deref().and_then(|name| core.address_of(name));
+        let core2 = core.clone();
+        let task = core.env.spawn("replicates", async move {
+            let address = address.ok_or_else(|| CallError::Broken {
+                address: "its node".to_owned(),
+                reason: "it has left the cluster".to_owned(),
+            })?;
+            match core2.call(&address, Class::Bulk, request, REPLICA_TIMEOUT).await? {
+                Response::Replicated { local_checkpoint } => Ok(local_checkpoint),
+                _ => Err(CallError::Failed(unexpected())),
+            }
+        });
+        replicas.push((id.clone(), task));
+    }
+    replicas
+}
+
+/// Waits for all replicas, even after one has failed. Replicas that failed leave the in-sync set before the write is
+/// acknowledged.
+async fn await_replicas(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    replicas: Vec<Replica>,
+) -> Result<(), Failure> {
+    let mut failed = Vec::new();
+    for (id, task) in replicas {
+        let answer = task.await.unwrap_or_else(|_| Err(CallError::Failed(unexpected())));
+        match answer {
+            Ok(checkpoint) => {
+                let mut copies = shard.copies.borrow_mut();
+                let copy = copies.entry(id).or_default();
+                copy.local_checkpoint = copy.local_checkpoint.max(checkpoint);
+            }
+            Err(_) if core.env.is_planted(planted::FAILED_REPLICA_IGNORED) => {}
+            Err(error) => failed.push(mark_copy_stale(core, shard, &id, &error.to_string())),
+        }
+    }
+    for marked in failed {
+        marked.await?;
+    }
+    let state = core.state();
+    let routing = state.shard(&shard.index, shard.number);
+    let missing: Vec<String> =
+        routing.iter().flat_map(|r| r.missing_in_sync()).map(str::to_owned).collect();
+    for id in missing {
+        if core.env.is_planted(planted::MISSING_COPY_STAYS_IN_SYNC) {
+            continue;
+        }
+        mark_copy_stale(core, shard, &id, "its node left, and a write came").await?;
+    }
+    Ok(())
+}
+
+/// Makes what was applied durable, here and on the replicas.
+pub(super) async fn finish(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    store: &store::Shard,
+    replicas: Vec<Replica>,
+) -> Result<(), ApplyError> {
+    let is_planted = core.env.is_planted(planted::ACKNOWLEDGED_BEFORE_SYNC);
+    let synced = match store.durability() {
+        store::Durability::Request if !is_planted => store.sync().await,
+        _ => Ok(()),
+    };
+    if core.env.is_planted(planted::ACKNOWLEDGED_BEFORE_REPLICAS) {
+        replicas.into_iter().for_each(|(_, task)| task.detach());
+        return synced.map_err(ApplyError::Store);
+    }
+    // Also where this disk failed: a dropped send leaves a copy without what the others got.
+    let replicated = await_replicas(core, shard, replicas).await;
+    synced.map_err(|error| report_store_failure(core, shard, error))?;
+    replicated?;
+    advance_global_checkpoint(core, shard);
+    Ok(())
+}
+
+/// Makes every copy sync and report its checkpoint: for indices whose writes do not wait for the disk, and after a
+/// replica that did not answer.
+pub(crate) async fn spread_durability(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+) -> Result<(), Failure> {
+    let synced = shard.store()?.sync().await;
+    synced.map_err(|error| report_store_failure(core, shard, error))?;
+    let replicas = send_to_replicas(core, shard, Arc::default());
+    await_replicas(core, shard, replicas).await?;
+    advance_global_checkpoint(core, shard);
+    Ok(())
+}
+
+/// Has the manager take a copy out of the in-sync set. Fails if that takes long, because the write that waits for it
+/// must not be acknowledged. The manager is told later all the same: the copy lacks operations that nobody sends again.
+pub(super) fn mark_copy_stale(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    id: &str,
+    reason: &str,
+) -> impl Future<Output = Result<(), Failure>> + use<> {
+    shard.copies.borrow_mut().remove(id);
+    let event = Event::CopyOutOfSync {
+        index: shard.index.clone(),
+        shard: shard.number,
+        allocation_id: id.to_owned(),
+        primary_term: shard.term(),
+        reason: reason.to_owned(),
+    };
+    let may_pass = |failure: &Failure| {
+        action(Component::ManagerEvent, failure.error_kind()) == Action::TryAgain
+    };
+    let give_up = core.env.now() + STALE_COPY_PATIENCE;
+    let (answer, answered) = oneshot::channel();
+    let (core2, shard, id) = (core.clone(), shard.clone(), id.to_owned());
+    core.keep("takes a copy out of sync", async move {
+        let mut waiter = Some(answer);
+        let outcome = loop {
+            match core2.submit(event.clone()).await {
+                // The manager is not there, or its disk has no room for the state.
+                Err(failure) if may_pass(&failure) && shard.is_primary() => {
+                    if core2.env.now() >= give_up
+                        && let Some(waiter) = waiter.take()
+                    {
+                        let _ = waiter.send(Err(failure));
+                        if core2.env.is_planted(planted::STALE_COPY_FORGOTTEN) {
+                            return;
+                        }
+                        if !shard.leaving.borrow_mut().insert(id.clone()) {
+                            return;
+                        }
+                    }
+                    core2.env.sleep(RETRY_AFTER).await;
+                }
+                outcome => break outcome,
+            }
+        };
+        match waiter {
+            Some(waiter) => drop(waiter.send(outcome)),
+            None => drop(shard.leaving.borrow_mut().remove(&id)),
+        }
+    });
+    async move { answered.await.unwrap_or_else(|_| Err(unexpected())) }
+}
+
+/// The global checkpoint is the lowest local checkpoint of the copies in sync, and of those that are about to be.
+pub(crate) fn advance_global_checkpoint(core: &Rc<Core>, shard: &Rc<LocalShard>) {
+    let state = core.state();
+    let Some(routing) = state.shard(&shard.index, shard.number) else { return };
+    let Ok(store) = shard.store() else { return };
+    let mut copies = shard.copies.borrow_mut();
+    let is_own = core.env.is_planted(planted::CHECKPOINT_OF_ONE_COPY);
+    let others = routing.in_sync.iter().filter(|id| !is_own && **id != shard.allocation_id);
+    // Only operations that are durable count.
+    let mut lowest = store.persisted_checkpoint();
+    for id in others {
+        lowest = lowest.min(copies.get(id).and_then(|copy| copy.local_checkpoint));
+    }
+    for (id, copy) in copies.iter_mut().filter(|(_, copy)| copy.pending_in_sync) {
+        // It counts until it is in sync, or is assigned no more.
+        copy.pending_in_sync = !routing.in_sync.contains(id)
+            && routing.assigned().any(|assigned| assigned.allocation_id == *id);
+        if copy.pending_in_sync && !core.env.is_planted(planted::JOINING_COPY_NOT_COUNTED) {
+            lowest = lowest.min(copy.local_checkpoint);
+        }
+    }
+    if let Some(checkpoint) = lowest
+        && store.global_checkpoint() < lowest
+    {
+        store.advance_global_checkpoint(checkpoint);
+        shard.advanced.notify_waiters();
+    }
+}

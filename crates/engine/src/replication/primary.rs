@@ -1,0 +1,72 @@
+//! A write on its primary.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use store::Rejection;
+
+use super::apply::{follow_mapping, not_known, report_apply_failure, report_store_failure};
+use super::in_sync::{finish, send_to_replicas};
+use crate::core::Core;
+use crate::planted;
+use crate::transport::{Failure, Response, Write, Written};
+
+/// On the primary: indexes, makes durable, and replicates.
+///
+/// Once begun it runs to its end, even if the node that asked is lost meanwhile: an operation that has a sequence
+/// number must become durable here and reach every copy, or their histories would have holes for good.
+pub(crate) async fn write(core: &Rc<Core>, write: Write) -> Result<Response, Failure> {
+    let core2 = core.clone();
+    let writing = async move { write_on_primary(&core2, write).await };
+    if core.env.is_planted(planted::WRITE_STOPS_HALF_WAY) {
+        return writing.await;
+    }
+    core.run_to_end("writes on a primary", writing).await
+}
+
+async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response, Failure> {
+    let began = core.env.now();
+    let shard = core.local_shard(&write.index, write.shard)?;
+    let store = shard.primary_store()?;
+    follow_mapping(core, &shard, &store)
+        .await
+        .map_err(|error| report_apply_failure(core, &shard, error))?;
+    core.note_use_of(&shard);
+    let outcomes =
+        store.index(write.requests).await.map_err(|e| report_store_failure(core, &shard, e))?;
+    let primary_term = shard.term();
+    let mut ops = Vec::with_capacity(outcomes.len());
+    let mut results = Vec::with_capacity(outcomes.len());
+    for outcome in outcomes {
+        results.push(match outcome {
+            Ok((op, outcome)) => {
+                let (seq_no, version) = (op.seq_no, op.version);
+                ops.push(op);
+                Ok(Written { seq_no, version, primary_term, outcome })
+            }
+            Err(rejection) => Err(rejected(&rejection)),
+        });
+    }
+    if !ops.is_empty() {
+        let replicas = send_to_replicas(core, &shard, Arc::new(ops));
+        let finished = finish(core, &shard, &store, replicas).await;
+        let refuses = core.env.is_planted(planted::REFUSED_WHAT_MAY_BE_DONE);
+        finished.map_err(|error| match refuses {
+            true => Failure { status: 400, ..error.into() },
+            false => not_known(error.into()),
+        })?;
+    }
+    core.served_in(core.env.now() - began);
+    Ok(Response::Written(results))
+}
+
+fn rejected(rejection: &Rejection) -> Failure {
+    match rejection {
+        Rejection::VersionConflict { .. } => {
+            Failure::new(409, "version_conflict_engine_exception", rejection.to_string())
+        }
+        Rejection::Document { .. } => {
+            Failure::new(400, "mapper_parsing_exception", rejection.to_string())
+        }
+    }
+}

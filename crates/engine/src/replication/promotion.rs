@@ -1,0 +1,49 @@
+//! A replica becomes the primary.
+
+use std::rc::Rc;
+
+use super::apply::{RETRY_AFTER, fill_gaps, report_store_failure};
+use super::followed::follows;
+use super::in_sync::{advance_global_checkpoint, mark_copy_stale};
+use crate::core::Core;
+use crate::planted;
+use crate::shard::{FollowedCopies, LocalShard};
+use crate::transport::Failure;
+
+/// A replica has become the primary. Operations that the old primary sent and never acknowledged may be on some copies
+/// and not on others. So the new primary fills the gaps in its history and has the other copies recover from it; only
+/// then does it take writes.
+pub(crate) async fn promoted(core: Rc<Core>, shard: Rc<LocalShard>) {
+    while shard.is_primary() {
+        if complete_promotion(&core, &shard).await.is_ok() {
+            shard.promotion_is_complete();
+            (core.upward().promoted)();
+            return;
+        }
+        core.env.sleep(RETRY_AFTER).await;
+    }
+}
+
+async fn complete_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(), Failure> {
+    let store = shard.store()?;
+    let state = core.state();
+    if follows(&state, &shard.index) {
+        // Every copy has operations of the leader and no others; the missing ones are still to be read.
+        shard.followed_copies.set(FollowedCopies::BeforeRead);
+        advance_global_checkpoint(core, shard);
+        return Ok(());
+    }
+    if !core.env.is_planted(planted::GAPS_STAY) {
+        fill_gaps(&store).await.map_err(|error| report_store_failure(core, shard, error))?;
+    }
+    let routing = state.shard(&shard.index, shard.number);
+    let routing = routing.ok_or_else(|| Failure::no_such_index(&shard.index))?;
+    let others: Vec<String> =
+        routing.in_sync.iter().filter(|id| **id != shard.allocation_id).cloned().collect();
+    let is_planted = core.env.is_planted(planted::PROMOTION_LEAVES_COPIES);
+    for id in others.into_iter().filter(|_| !is_planted) {
+        mark_copy_stale(core, shard, &id, "a new primary: the copy recovers from it").await?;
+    }
+    advance_global_checkpoint(core, shard);
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! A write on a replica.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use store::Operation;
+
+use super::apply::follow_mapping;
+use crate::core::Core;
+use crate::planted;
+use crate::transport::{Failure, Response};
+
+/// Which copy a primary means.
+pub(crate) struct Target {
+    pub(crate) index_uuid: String,
+    pub(crate) shard: u32,
+    pub(crate) allocation_id: String,
+    pub(crate) primary_term: u64,
+}
+
+/// On a replica: applies operations and makes them durable.
+pub(crate) async fn replicate(
+    core: &Rc<Core>,
+    target: Target,
+    ops: Arc<Vec<Operation>>,
+    global_checkpoint: Option<u64>,
+) -> Result<Response, Failure> {
+    let key = (target.index_uuid, target.shard);
+    let shard = core.shards.borrow().get(&key).cloned();
+    let shard = shard.filter(|shard| shard.allocation_id == target.allocation_id);
+    let shard = shard.ok_or_else(|| {
+        Failure::new(404, "shard_not_found_exception", "this copy is not on this node")
+    })?;
+    if target.primary_term < shard.term() && !core.env.is_planted(planted::OLD_TERM_ACCEPTED) {
+        let reason = format!(
+            "the primary's term {} is over, the term is {}; it must not acknowledge",
+            target.primary_term,
+            shard.term()
+        );
+        return Err(Failure::new(409, "no_longer_primary_shard_exception", reason));
+    }
+    let store = shard.store()?;
+    follow_mapping(core, &shard, &store).await?;
+    let ops = Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared));
+    core.note_use_of(&shard);
+    // A request without operations asks what is durable.
+    let is_question = ops.is_empty();
+    store.apply(ops).await?;
+    let syncs = !core.env.is_planted(planted::REPLICA_NOT_SYNCED);
+    if is_question || store.durability() == store::Durability::Request && syncs {
+        store.sync().await?;
+    }
+    if let Some(checkpoint) = global_checkpoint {
+        store.advance_global_checkpoint(checkpoint);
+    }
+    Ok(Response::Replicated { local_checkpoint: store.persisted_checkpoint() })
+}
