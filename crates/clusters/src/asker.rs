@@ -8,8 +8,8 @@ use bytes::Bytes;
 use crate::changes::LiveCluster;
 use crate::{Answer, Error, RestClient};
 
-/// Asks a cluster's nodes in turn, whether they are up or not, and sends each request once. It borrows nothing: a writer
-/// goes on while nodes are stopped and started again.
+/// Asks a cluster's nodes in turn, whether they are up or not, and sends each request once. It borrows nothing: a
+/// writer goes on while nodes are stopped and started again.
 pub struct Asker {
     arm: Arm,
 }

@@ -26,8 +26,8 @@ pub trait Clusters {
     /// Stops everything, and removes what was made for it.
     async fn stop(&mut self);
 
-    /// Sends a request to one node of a cluster: the next in turn, or another where that one does not answer. Any status
-    /// but 2xx is [`Error::Refused`].
+    /// Sends a request to one node of a cluster: the next in turn, or another where that one does not answer. Any
+    /// status but 2xx is [`Error::Refused`].
     async fn request(
         &self,
         cluster: &str,
@@ -36,8 +36,8 @@ pub trait Clusters {
         body: Bytes,
     ) -> Result<Answer, Error>;
 
-    /// A client of a cluster that does not borrow `self`. It asks the nodes that run now, and waits for an answer no longer
-    /// than `limit`; a cluster that is already there keeps the limits of its own client.
+    /// A client of a cluster that does not borrow `self`. It asks the nodes that run now, and waits for an answer no
+    /// longer than `limit`; a cluster that is already there keeps the limits of its own client.
     fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error>;
 
     /// The running nodes of a cluster.
@@ -67,8 +67,9 @@ pub trait Clusters {
         None
     }
 
-    /// Completes when a node has ended by itself, and never where nodes are no processes of ours. [`Clusters::failed_node`]
-    /// says which. Does not borrow `self`, so that it can be awaited beside anything that does.
+    /// Completes when a node has ended by itself, and never where nodes are no processes of ours.
+    /// [`Clusters::failed_node`] says which. Does not borrow `self`, so that it can be awaited beside anything that
+    /// does.
     fn node_ended(&self) -> LocalBoxFuture<'static, ()> {
         Box::pin(std::future::pending())
     }
@@ -114,8 +115,8 @@ pub trait Faults {
 /// What can be set while simulated machines run.
 #[async_trait(?Send)]
 pub trait VirtualControls {
-    /// Draws every node's host anew from the same distribution. A node that is started again later stays on the host that
-    /// was drawn here, so that variants are compared on the same hosts.
+    /// Draws every node's host anew from the same distribution. A node that is started again later stays on the host
+    /// that was drawn here, so that variants are compared on the same hosts.
     fn renew_hosts(&self);
 
     /// Sets what the hosts of a cluster are like from now on.
@@ -126,8 +127,8 @@ pub trait VirtualControls {
     async fn load_index(&self, cluster: &str, index: &SyntheticIndex) -> Result<(), Error>;
 }
 
-/// An index of documents that exist only as a number, for corpora that are too large to index. Each figure is that of the
-/// whole index without replicas.
+/// An index of documents that exist only as a number, for corpora that are too large to index. Each figure is that of
+/// the whole index without replicas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyntheticIndex {
     /// The index, which has been created already.

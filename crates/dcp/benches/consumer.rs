@@ -1,7 +1,7 @@
 //! How fast consumers take a bucket of 1 KiB documents in, from a producer in another process, until all is persisted.
 //!
-//! `cargo bench -p dcp --bench consumer [-- ITEMS]`. MB/s for each core is bytes over the core seconds of the consumer's
-//! process, with what the kernel does for it.
+//! `cargo bench -p dcp --bench consumer [-- ITEMS]`. MB/s for each core is bytes over the core seconds of the
+//! consumer's process, with what the kernel does for it.
 
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::path::Path;

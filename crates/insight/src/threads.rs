@@ -117,8 +117,8 @@ fn held(variant: &Variant) -> Option<Held<'_>> {
     (by.busy_s / figures.seconds >= BUSY && !stopped).then_some(held)
 }
 
-/// The finding of a run of streams in one sentence: which thread holds the first variant's path, and which one does on the
-/// same path where that one was widened. None where no thread holds the first variant.
+/// The finding of a run of streams in one sentence: which thread holds the first variant's path, and which one does on
+/// the same path where that one was widened. None where no thread holds the first variant.
 pub(crate) fn headline(variants: &[Variant]) -> Option<String> {
     let baseline = variants.iter().find(|variant| variant.finished().is_some()).and_then(held)?;
     let widened = variants.iter().filter_map(held).find(|other| {

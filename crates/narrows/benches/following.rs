@@ -1,13 +1,13 @@
-//! How fast a follower follows over 100 ms and 1 Gbit/s, beside what it can index locally and what the link carries; and its
-//! memory while the link is cut under full indexing, and after. The leader, which indexes the same documents, tells how much of
-//! that is the index's.
+//! How fast a follower follows over 100 ms and 1 Gbit/s, beside what it can index locally and what the link carries;
+//! and its memory while the link is cut under full indexing, and after. The leader, which indexes the same documents,
+//! tells how much of that is the index's.
 //!
-//! `cargo bench -p narrows --bench following`: one node on each side. A follower is paused while the leader is filled, and
-//! resumed: everything comes as operations. The same documents were indexed on the follower's node directly before. The
-//! follower has a core of its own both times, and everything else another one: what a follower can do does not depend on
-//! how busy its leader's machine is. Both times end when all is searchable: the index library may have queued much of it.
-//! `of local, CPU` compares the core time of the follower's node for each document.
-//! NARROWS_SCALE multiplies the documents, NARROWS_LAPS repeats, NARROWS_CUT_SECONDS is how long the link is cut (0: not),
+//! `cargo bench -p narrows --bench following`: one node on each side. A follower is paused while the leader is filled,
+//! and resumed: everything comes as operations. The same documents were indexed on the follower's node directly before.
+//! The follower has a core of its own both times, and everything else another one: what a follower can do does not
+//! depend on how busy its leader's machine is. Both times end when all is searchable: the index library may have queued
+//! much of it. `of local, CPU` compares the core time of the follower's node for each document. NARROWS_SCALE
+//! multiplies the documents, NARROWS_LAPS repeats, NARROWS_CUT_SECONDS is how long the link is cut (0: not),
 //! NARROWS_CORPUS names the only documents that are taken.
 
 mod common;

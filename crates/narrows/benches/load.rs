@@ -1,10 +1,11 @@
 //! What a request costs the driver: ours beside wrk, oha and k6, where those are installed.
 //!
 //! A server of this benchmark answers every request with the same kilobyte, from one thread; each driver sends it
-//! searches for some seconds, from one process with one thread of its own where it has a choice, one after the other and
-//! several laps. Prints core time of a request (the driver's whole process, kernel included), requests a second, and
-//! the ratio to wrk. `NARROWS_BENCH_SECONDS` (5), `NARROWS_BENCH_LAPS` (3) and `NARROWS_BENCH_CLIENTS` (100) change its
-//! size. `NARROWS_BENCH_SERVE=SECONDS` only serves, for so long, and prints the address: for drivers that are run by hand.
+//! searches for some seconds, from one process with one thread of its own where it has a choice, one after the other
+//! and several laps. Prints core time of a request (the driver's whole process, kernel included), requests a second,
+//! and the ratio to wrk. `NARROWS_BENCH_SECONDS` (5), `NARROWS_BENCH_LAPS` (3) and `NARROWS_BENCH_CLIENTS` (100) change
+//! its size. `NARROWS_BENCH_SERVE=SECONDS` only serves, for so long, and prints the address: for drivers that are run
+//! by hand.
 
 mod common;
 

@@ -1,13 +1,14 @@
-//! The embedded engine and OpenSearch on one machine: the same documents, searches and driver, one node each, lap by lap
-//! in turn while the other one stands idle.
+//! The embedded engine and OpenSearch on one machine: the same documents, searches and driver, one node each, lap by
+//! lap in turn while the other one stands idle.
 //!
-//! Both index `http_logs`, and the papers of `pmc`, into one shard each without replicas and are made one segment; then each
-//! operation is sent, warm, to the one and to the other, and the two answers to the same searches are compared: hits,
-//! counts and aggregations. Caches of answers are off but where the operation says otherwise; of filters each keeps what
-//! it keeps. The operations on `pmc` are those of the Rally track. Needs Java and mvn, or `NARROWS_OPENSEARCH_HOME`.
-//! `NARROWS_BENCH_DOCUMENTS` (500 000), `NARROWS_BENCH_PAPERS` (4 000), `NARROWS_BENCH_SECONDS` (3 a lap and operation, as
-//! much again to warm up), `NARROWS_BENCH_LAPS` (3), `NARROWS_BENCH_CLIENTS` (8) and `NARROWS_BENCH_HEAP_MB` (2048) change
-//! its size; `NARROWS_BENCH_ONLY` is a part of the names of operations to measure.
+//! Both index `http_logs`, and the papers of `pmc`, into one shard each without replicas and are made one segment; then
+//! each operation is sent, warm, to the one and to the other, and the two answers to the same searches are compared:
+//! hits, counts and aggregations. Caches of answers are off but where the operation says otherwise; of filters each
+//! keeps what it keeps. The operations on `pmc` are those of the Rally track. Needs Java and mvn, or
+//! `NARROWS_OPENSEARCH_HOME`. `NARROWS_BENCH_DOCUMENTS` (500 000), `NARROWS_BENCH_PAPERS` (4 000),
+//! `NARROWS_BENCH_SECONDS` (3 a lap and operation, as much again to warm up), `NARROWS_BENCH_LAPS` (3),
+//! `NARROWS_BENCH_CLIENTS` (8) and `NARROWS_BENCH_HEAP_MB` (2048) change its size; `NARROWS_BENCH_ONLY` is a part of
+//! the names of operations to measure.
 
 mod common;
 

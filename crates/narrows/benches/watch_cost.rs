@@ -7,8 +7,8 @@
 //! ```text
 //! cargo bench -p narrows --bench watch_cost -- embedded 10 20
 //! ```
-//! `opensearch` or `embedded`, how many pairs of spans, and how many seconds each takes; `recovering` as the fourth has a
-//! throttled recovery go on all the while.
+//! `opensearch` or `embedded`, how many pairs of spans, and how many seconds each takes; `recovering` as the fourth has
+//! a throttled recovery go on all the while.
 
 #[path = "../tests/it/common/mod.rs"]
 mod common;

@@ -20,7 +20,8 @@ use clap::{CommandFactory, Parser};
 use commands::Command;
 use mimalloc::MiMalloc;
 
-/// Takes and gives back memory faster than the C library's, which returns it to the kernel between one batch and the next.
+/// Takes and gives back memory faster than the C library's, which returns it to the kernel between one batch and the
+/// next.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -1,8 +1,8 @@
 //! `narrows node`: one node of an embedded cluster, as a child of whoever started it.
 //!
-//! The first line of standard input is what it is started with ([`NodeStart`]); when that input ends, so does
-//! the node. It prints one line when it is ready, and does what further lines of its input order. If the input ends without the word that announces an end in
-//! order, the runner has vanished, and the last node takes the temporary directory away.
+//! The first line of standard input is what it is started with ([`NodeStart`]); when that input ends, so does the node.
+//! It prints one line when it is ready, and does what further lines of its input order. If the input ends without the
+//! word that announces an end in order, the runner has vanished, and the last node takes the temporary directory away.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, Read};

@@ -1,5 +1,5 @@
-//! The one way to standard output and standard error. Whatever is printed, wherever it comes from, commands no terminal:
-//! see [`Style::safe`].
+//! The one way to standard output and standard error. Whatever is printed, wherever it comes from, commands no
+//! terminal: see [`Style::safe`].
 
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};

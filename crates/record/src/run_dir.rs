@@ -179,8 +179,8 @@ fn read_manifest(dir: &Path, damage: &mut Vec<String>) -> Result<Manifest, Error
     })
 }
 
-/// Reads a file of lines, after the one with its version. `format` is that of the manifest; in a run that `ended`, a last
-/// line that is cut off is damage, too.
+/// Reads a file of lines, after the one with its version. `format` is that of the manifest; in a run that `ended`, a
+/// last line that is cut off is damage, too.
 fn read<T: DeserializeOwned>(
     path: &Path,
     format: u32,

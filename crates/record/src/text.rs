@@ -1,5 +1,5 @@
-//! Text from elsewhere, as it may be shown. A name out of a cluster's answer, a plan or a damaged record may hold what a
-//! terminal obeys: escape sequences, carriage returns, characters that turn the direction of what follows.
+//! Text from elsewhere, as it may be shown. A name out of a cluster's answer, a plan or a damaged record may hold what
+//! a terminal obeys: escape sequences, carriage returns, characters that turn the direction of what follows.
 
 use std::borrow::Cow;
 use std::fmt::Write;

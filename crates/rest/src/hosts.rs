@@ -1,5 +1,6 @@
 //! The names that a node answers to. A page of a stranger can have its own name lead to 127.0.0.1 (DNS rebinding), and
-//! then ask a node there through the browser of whoever looks at the page. The browser says that name with each request.
+//! then ask a node there through the browser of whoever looks at the page. The browser says that name with each
+//! request.
 
 use std::net::IpAddr;
 

@@ -53,8 +53,8 @@ pub use server::RestListener;
 
 use server::{listen, serve};
 
-/// Starts a node and serves clients at its `http` address, from before it joins its cluster. An address that others than this
-/// machine can reach is refused without credentials.
+/// Starts a node and serves clients at its `http` address, from before it joins its cluster. An address that others
+/// than this machine can reach is refused without credentials.
 pub async fn start(env: &Env, config: NodeConfig) -> Result<Node, Error> {
     engine::check_addresses(env, &config)?;
     let listen_failed = |source| Error::Listen { node: config.name.clone(), source };

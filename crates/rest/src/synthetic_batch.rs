@@ -17,8 +17,7 @@ pub(super) const KNOWN: &[&str] =
 const MAX_DOCUMENTS: u64 = 10_000_000;
 
 /// `POST /{index}/_narrows/run?documents=N&source_bytes=B&id=X`: what was acknowledged, by shard. With an id each
-/// shard's
-/// part has the id of [`store::SyntheticBatch::id_of_shard`], so that the sender can compute its hash.
+/// shard's part has the id of [`store::SyntheticBatch::id_of_shard`], so that the sender can compute its hash.
 pub(super) async fn index(call: Call) -> Result<Reply, Failure> {
     if !call.node.core().env.is_virtual() {
         let what = "writing documents that exist only as a number";

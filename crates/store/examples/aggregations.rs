@@ -1,4 +1,5 @@
-//! The aggregations of a copy beside those of the index library: the same documents, one segment each, lap by lap in turn.
+//! The aggregations of a copy beside those of the index library: the same documents, one segment each, lap by lap in
+//! turn.
 //!
 //! `cargo run --release -p store --example aggregations -- [documents]`
 

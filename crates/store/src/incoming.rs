@@ -45,11 +45,10 @@ macro_rules! either {
 }
 
 impl Incoming {
-    /// Begins to receive `commit`, or goes on: files of the same name, length and hash that were received
-    /// before are kept, whole or up to where they were checked, and so are those of an older copy in `dir`.
-    /// All that is kept is read and checked again. Waits a while if the copy is still open, for example by a search
-    /// that began
-    /// before it was closed; then it fails with [`Error::InUse`].
+    /// Begins to receive `commit`, or goes on: files of the same name, length and hash that were received before are
+    /// kept, whole or up to where they were checked, and so are those of an older copy in `dir`. All that is kept is
+    /// read and checked again. Waits a while if the copy is still open, for example by a search that began before it
+    /// was closed; then it fails with [`Error::InUse`].
     pub async fn begin(env: &Env, dir: &Path, commit: Commit) -> Result<Incoming> {
         if let Some(file) = commit.files.iter().find(|file| !safe_name(&file.name)) {
             return Err(Error::UnsafeName { name: file.name.clone() });
@@ -104,8 +103,8 @@ impl Incoming {
         to_its_end(&inner.env, &inner.dir, "write a chunk", write).await
     }
 
-    /// Says that all of file number `file` was written, and makes it durable. [`Error::ReceivedDamaged`] if its hash is not the
-    /// commit's: the file is dropped, to be fetched again. [`Error::Incomplete`] if bytes are missing.
+    /// Says that all of file number `file` was written, and makes it durable. [`Error::ReceivedDamaged`] if its hash is
+    /// not the commit's: the file is dropped, to be fetched again. [`Error::Incomplete`] if bytes are missing.
     pub async fn finish_file(&self, file: usize) -> Result<()> {
         let inner = &self.inner;
         if file >= inner.commit.files.len() {

@@ -94,8 +94,7 @@ impl SyntheticBatch {
     }
 
     /// The sum of numbers that stand for the hashes of the documents, as a copy's [`Digest`](crate::Digest) has it. The
-    /// sums
-    /// of the parts add up to that of the batch.
+    /// sums of the parts add up to that of the batch.
     pub fn hash(&self, id: &str) -> u64 {
         // The n-th document counts for a + n * b, of which the sum is known without going through all of them.
         let (a, b) = (document_hash(id, b"a"), document_hash(id, b"b"));

@@ -24,8 +24,8 @@ pub enum Durability {
 pub struct Options {
     /// `index.translog.durability`.
     pub durability: Durability,
-    /// `index.shard.check_on_startup`: whether opening reads every committed file and compares it with its hash. Lengths
-    /// are compared always.
+    /// `index.shard.check_on_startup`: whether opening reads every committed file and compares it with its hash.
+    /// Lengths are compared always.
     pub check_on_startup: bool,
     /// Identity of the history of a copy that is created; drawn at random where none is given. An existing
     /// copy keeps its own.

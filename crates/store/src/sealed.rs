@@ -10,8 +10,8 @@ pub fn seal(text: &str) -> String {
     format!("{text}{MARK}{:016x}\n", xxh3_64(text.as_bytes()))
 }
 
-/// The text without its checksum. Earlier builds wrote none: such a text is taken as it is, and whoever parses it finds out
-/// where it was cut.
+/// The text without its checksum. Earlier builds wrote none: such a text is taken as it is, and whoever parses it finds
+/// out where it was cut.
 ///
 /// Fails where the two do not belong together.
 pub fn unseal(sealed: &str) -> Result<&str, String> {

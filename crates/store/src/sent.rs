@@ -1,8 +1,7 @@
 //! Operations as they are sent to another node: their heads, then all their sources in one buffer.
 //!
 //! So the receiver allocates once for all sources, and each operation has a slice of that buffer. A field takes this
-//! form
-//! with `#[serde(with = "store::sent")]`.
+//! form with `#[serde(with = "store::sent")]`.
 
 use std::sync::Arc;
 

@@ -66,8 +66,8 @@ impl Env {
         }
     }
 
-    /// Moves the clock of this host of the virtual world: [`Env::epoch_ms`] jumps by so much. [`Env::now`], and so every
-    /// wait, is not affected. In the real world it does nothing and answers `false`.
+    /// Moves the clock of this host of the virtual world: [`Env::epoch_ms`] jumps by so much. [`Env::now`], and so
+    /// every wait, is not affected. In the real world it does nothing and answers `false`.
     pub fn move_clock(&self, by_ms: i64) -> bool {
         match &self.arm {
             Arm::Real(_) => false,
@@ -143,8 +143,8 @@ impl Env {
         }
     }
 
-    /// Makes all work of this host take `factor` times as long from now on, in the real world; 1 is normal speed. The rest
-    /// of the time is spent waiting, without a core. In the virtual world use [`Env::set_host_model`].
+    /// Makes all work of this host take `factor` times as long from now on, in the real world; 1 is normal speed. The
+    /// rest of the time is spent waiting, without a core. In the virtual world use [`Env::set_host_model`].
     pub fn slow_down(&self, factor: f64) {
         if let Arm::Real(host) = &self.arm {
             host.slow_down(factor);
@@ -208,8 +208,8 @@ impl Env {
         }
     }
 
-    /// Plants a bug in the code of all hosts of a virtual world, to see whether tests find it; the code knows it by name.
-    /// In the real world it does nothing.
+    /// Plants a bug in the code of all hosts of a virtual world, to see whether tests find it; the code knows it by
+    /// name. In the real world it does nothing.
     pub fn plant(&self, fault: &'static str) {
         if let Some(planted) = self.virtual_shared::<Planted>() {
             planted.0.borrow_mut().insert(fault);
@@ -250,8 +250,8 @@ impl Env {
         }
     }
 
-    /// The one `T` that all hosts of a virtual world share, for knowledge that no host of the real one could have; none in
-    /// the real world.
+    /// The one `T` that all hosts of a virtual world share, for knowledge that no host of the real one could have; none
+    /// in the real world.
     pub fn virtual_shared<T: Default + 'static>(&self) -> Option<Rc<T>> {
         match &self.arm {
             Arm::Real(_) => None,

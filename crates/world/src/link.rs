@@ -37,8 +37,8 @@ impl Link {
         }
     }
 
-    /// Has it carry no more connections than so many at once; others wait until one of them has closed. The virtual world
-    /// has no handles that could run out, and so no bound.
+    /// Has it carry no more connections than so many at once; others wait until one of them has closed. The virtual
+    /// world has no handles that could run out, and so no bound.
     pub fn bound_connections(&self, max: usize) {
         if let LinkArm::Real(emulator) = &self.0 {
             emulator.bound_connections(max);

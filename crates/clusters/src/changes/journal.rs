@@ -1,7 +1,7 @@
 //! The journal of the changes on a cluster that was not started here.
 //!
-//! Each line is on disk before its request is sent, so that the journal is always enough to put everything back, even after
-//! a kill -9. The file is removed once that is done.
+//! Each line is on disk before its request is sent, so that the journal is always enough to put everything back, even
+//! after a kill -9. The file is removed once that is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! A cluster that was not started here. What a run creates and sets there is written to a [`Journal`] first, and taken back
-//! at the end.
+//! A cluster that was not started here. What a run creates and sets there is written to a [`Journal`] first, and taken
+//! back at the end.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -40,8 +40,8 @@ impl ClusterIdentity {
         })
     }
 
-    /// As [`ClusterIdentity::ask`], before something is changed: refuses a cluster that is red, and a version that narrows
-    /// was not built for unless `any_version`.
+    /// As [`ClusterIdentity::ask`], before something is changed: refuses a cluster that is red, and a version that
+    /// narrows was not built for unless `any_version`.
     pub async fn ask_before_changes(
         client: &LiveClient,
         any_version: bool,
@@ -89,8 +89,8 @@ impl LiveCluster {
         Some(restore(&self.client, journal).await)
     }
 
-    /// Journals what a request is about to change; returns the body to send where that is another one. Refuses to change what
-    /// does not belong to the run.
+    /// Journals what a request is about to change; returns the body to send where that is another one. Refuses to
+    /// change what does not belong to the run.
     async fn journal_before(
         &self,
         method: &str,
@@ -127,8 +127,8 @@ impl LiveCluster {
         }
     }
 
-    /// As [`LiveCluster::journal_before`], for settings. Null stands for the value before the run, which need not be the
-    /// default.
+    /// As [`LiveCluster::journal_before`], for settings. Null stands for the value before the run, which need not be
+    /// the default.
     async fn journal_before_settings(&self, body: &Bytes) -> Result<Bytes, Error> {
         let not_json = |error: serde_json::Error| Error::NotJson {
             path: SETTINGS.to_owned(),
@@ -177,8 +177,8 @@ pub async fn check_follows(client: &LiveClient, identity: &ClusterIdentity) -> R
     }
 }
 
-/// Puts back what is in a journal, and removes the journal. What someone else has changed since is left; returns a sentence
-/// for each. Errors leave the journal, so that it can be tried again.
+/// Puts back what is in a journal, and removes the journal. What someone else has changed since is left; returns a
+/// sentence for each. Errors leave the journal, so that it can be tried again.
 pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String>, Error> {
     let found = ClusterIdentity::ask(client).await?.uuid;
     if found != journal.head().cluster_uuid {

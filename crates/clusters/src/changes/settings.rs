@@ -59,8 +59,8 @@ impl ClusterSettings {
     }
 }
 
-/// Puts back the settings in a journal; returns a sentence for each that someone else has changed since, which is left. The
-/// journal stays.
+/// Puts back the settings in a journal; returns a sentence for each that someone else has changed since, which is left.
+/// The journal stays.
 pub(crate) async fn put_back(client: &LiveClient, journal: &Journal) -> Result<Vec<String>, Error> {
     let there = ClusterSettings::ask(client).await?;
     let mut left = Vec::new();
@@ -86,8 +86,8 @@ impl BorrowedSettings {
         BorrowedSettings { client, journal }
     }
 
-    /// Changes a setting in the scope in which it is set; one that is not set becomes persistent. Refuses if it no longer has
-    /// the value that was `found`: someone else is changing it.
+    /// Changes a setting in the scope in which it is set; one that is not set becomes persistent. Refuses if it no
+    /// longer has the value that was `found`: someone else is changing it.
     pub async fn set(&mut self, name: &str, found: &Setting, to: &str) -> Result<(), Error> {
         let there = ClusterSettings::ask(&self.client).await?;
         let (scope, now) = match there.effective(name) {
@@ -111,8 +111,8 @@ impl BorrowedSettings {
         self.client.ask("PUT", SETTINGS, &body).await.map(drop)
     }
 
-    /// Puts everything back; returns a sentence for each setting that someone else has changed since, which is left. Settings
-    /// may be changed again afterwards.
+    /// Puts everything back; returns a sentence for each setting that someone else has changed since, which is left.
+    /// Settings may be changed again afterwards.
     pub async fn put_back(&self) -> Result<Vec<String>, Error> {
         put_back(&self.client, &self.journal).await
     }

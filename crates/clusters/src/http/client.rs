@@ -74,8 +74,8 @@ impl HttpClient {
         });
     }
 
-    /// Sends a request and reads the whole answer: status and body. Where a connection of the pool turns out closed, the
-    /// request is sent once more on a fresh one, unless that could do something twice.
+    /// Sends a request and reads the whole answer: status and body. Where a connection of the pool turns out closed,
+    /// the request is sent once more on a fresh one, unless that could do something twice.
     pub(crate) async fn send(
         &self,
         address: &str,

@@ -90,8 +90,8 @@ impl RestClient {
         self
     }
 
-    /// Sends a request. Any status but 2xx is [`Error::Refused`], except for a health request that timed out: its answer
-    /// says `timed_out`.
+    /// Sends a request. Any status but 2xx is [`Error::Refused`], except for a health request that timed out: its
+    /// answer says `timed_out`.
     ///
     /// A request that was lost on a connection of the pool is sent once more on a fresh one, unless that could do
     /// something twice: then it is [`Error::Broken`].

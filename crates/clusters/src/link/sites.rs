@@ -1,5 +1,5 @@
-//! The link between clusters, or between two sites of one cluster. Each site is then reached by the other through the link:
-//! two emulators with one handle.
+//! The link between clusters, or between two sites of one cluster. Each site is then reached by the other through the
+//! link: two emulators with one handle.
 //!
 //! Traffic to the far site goes out through one of them and comes back through the other, depending on who
 //! connected, so a direction's figures are the sum of both. Each has the whole rate: a bound on the rate holds for

@@ -1,5 +1,5 @@
-//! How often each question is asked: with every observation what changes every second, rarely what changes slowly. A pure
-//! state machine.
+//! How often each question is asked: with every observation what changes every second, rarely what changes slowly. A
+//! pure state machine.
 //!
 //! Times were chosen by what each question costs nodes of OpenSearch (docs/benchmarks): `_nodes/stats` twice as much
 //! as `_recovery`, and that four times as much as the health.

@@ -1,8 +1,8 @@
-//! Round trips between nodes, which no API reports: a node is asked for something small of its own, then for the same of
-//! another node. The difference of the two times is the round trip between them.
+//! Round trips between nodes, which no API reports: a node is asked for something small of its own, then for the same
+//! of another node. The difference of the two times is the round trip between them.
 //!
-//! Only the hosts that were given are asked. Behind a load balancer the result is wrong, because the same host must answer
-//! each time.
+//! Only the hosts that were given are asked. Behind a load balancer the result is wrong, because the same host must
+//! answer each time.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +21,8 @@ const MEASURABLE_MS: f64 = 1.0;
 
 const LOCAL: &str = "/_nodes/_local/stats/process?filter_path=nodes.*.name";
 
-/// Round trips from the hosts that were given to the nodes that recoveries read from or write to, and to remote clusters.
-/// None where nothing recovers.
+/// Round trips from the hosts that were given to the nodes that recoveries read from or write to, and to remote
+/// clusters. None where nothing recovers.
 pub(super) async fn measure(
     env: &Env,
     client: &LiveClient,

@@ -1,9 +1,9 @@
 //! One observation of a cluster after another, each as cheap as the moment allows.
 //!
-//! What changes slowly is asked rarely (see `pacing`), and what costs most is asked only where a cheaper answer says that
-//! there is something to see: where nothing recovers, a light observation is one request, the cluster's health. A
-//! question that fails leaves a gap in the observation; only where no host answers or the credentials are wrong does the
-//! observation fail.
+//! What changes slowly is asked rarely (see `pacing`), and what costs most is asked only where a cheaper answer says
+//! that there is something to see: where nothing recovers, a light observation is one request, the cluster's health. A
+//! question that fails leaves a gap in the observation; only where no host answers or the credentials are wrong does
+//! the observation fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -155,8 +155,8 @@ impl Sampler {
         Ok(seen)
     }
 
-    /// The cluster's health. While recoveries go on, which are observed themselves, it is asked rarely and the last answer
-    /// counts.
+    /// The cluster's health. While recoveries go on, which are observed themselves, it is asked rarely and the last
+    /// answer counts.
     async fn health_if_due(&mut self, depth: Depth, now: Time) -> Result<Option<Health>, Error> {
         let wanted = depth != Depth::Light || self.active.is_empty() || self.health.is_none();
         if self.pacing.take(Question::Health, now, wanted) {
@@ -295,8 +295,8 @@ impl Sampler {
         self.metrics.len() < before
     }
 
-    /// The active recoveries, and once more those that were active before. Not asked where none can be active: on a cluster
-    /// of thousands of shards this request goes to all of them.
+    /// The active recoveries, and once more those that were active before. Not asked where none can be active: on a
+    /// cluster of thousands of shards this request goes to all of them.
     async fn recoveries(
         &mut self,
         nodes: &[Node],

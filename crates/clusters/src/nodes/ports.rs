@@ -4,8 +4,8 @@ use std::net::TcpListener;
 
 use crate::Error;
 
-/// Different ports of this machine that nobody listens on. They may be taken before they are used: then the caller asks for
-/// others.
+/// Different ports of this machine that nobody listens on. They may be taken before they are used: then the caller asks
+/// for others.
 pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>, Error> {
     let io = |source| Error::Io { what: "find a free port on", path: "127.0.0.1".into(), source };
     let held: Result<Vec<TcpListener>, _> =

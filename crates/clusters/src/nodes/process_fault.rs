@@ -1,5 +1,6 @@
 //! Faults of a process: paused, limited to a share of the cores, or with other processes beside it there. A small shell
-//! brings the fault about and undoes it when its input ends, so that a process is not left paused when this one is killed.
+//! brings the fault about and undoes it when its input ends, so that a process is not left paused when this one is
+//! killed.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -18,8 +19,9 @@ echo done
 cat > /dev/null
 kill -CONT "$1""#;
 
-/// `$1` is the process, `$2` the period and `$3` the quota in it, in microseconds; `$4` is how many processes of `stress-ng`
-/// share that quota. Works with control groups of either version; at the end the process goes back to its own group.
+/// `$1` is the process, `$2` the period and `$3` the quota in it, in microseconds; `$4` is how many processes of
+/// `stress-ng` share that quota. Works with control groups of either version; at the end the process goes back to its
+/// own group.
 const SLOW: &str = r#"
 if [ -d /sys/fs/cgroup/cpu ]; then
   root=/sys/fs/cgroup/cpu

@@ -1,8 +1,8 @@
-//! A disk of a node's own that can be filled while the node runs: a file system in memory below its shard copies, which is
-//! resized to what is used and what is to be left free.
+//! A disk of a node's own that can be filled while the node runs: a file system in memory below its shard copies, which
+//! is resized to what is used and what is to be left free.
 //!
-//! That needs the right to mount. The mount goes with the mount namespace of the process that made it, so nothing is left
-//! behind by a process that has one of its own (`unshare --mount`).
+//! That needs the right to mount. The mount goes with the mount namespace of the process that made it, so nothing is
+//! left behind by a process that has one of its own (`unshare --mount`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -55,8 +55,8 @@ impl SmallDisks {
         Ok(())
     }
 
-    /// Leaves `free_bytes` of room, or lifts the limit. Room that the node makes while its disk is full is not given back to
-    /// it, as if somebody else filled the disk.
+    /// Leaves `free_bytes` of room, or lifts the limit. Room that the node makes while its disk is full is not given
+    /// back to it, as if somebody else filled the disk.
     pub(crate) fn limit(
         &mut self,
         target: &'static str,

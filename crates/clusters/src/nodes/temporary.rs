@@ -1,9 +1,9 @@
 //! A temporary directory for nodes, which the last process that uses it removes.
 //!
-//! The runner creates it, with a marker file in it, and removes it at an orderly end. If the runner is killed, its nodes remove
-//! it: each process holds a shared lock on the marker, which the system releases however the process ends, and the last
-//! process gets the exclusive lock. If all of them were killed at once, the next runner removes what is left. Only
-//! directories with such a marker are ever removed.
+//! The runner creates it, with a marker file in it, and removes it at an orderly end. If the runner is killed, its
+//! nodes remove it: each process holds a shared lock on the marker, which the system releases however the process ends,
+//! and the last process gets the exclusive lock. If all of them were killed at once, the next runner removes what is
+//! left. Only directories with such a marker are ever removed.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -106,8 +106,8 @@ impl TemporaryUse {
         Ok(TemporaryUse { dir: dir.to_owned(), marker })
     }
 
-    /// Ends the use after the runner has vanished. The last process removes the directory and gets `true`. Waits up to two
-    /// seconds for the others to end.
+    /// Ends the use after the runner has vanished. The last process removes the directory and gets `true`. Waits up to
+    /// two seconds for the others to end.
     pub fn end_without_runner(self) -> io::Result<bool> {
         self.end_within(PATIENCE)
     }

@@ -1,7 +1,7 @@
 //! Clusters that are already there.
 //!
-//! Of one cluster, two data nodes stand for the two sites: an index is kept on the near one, then copied to the far one. Two
-//! clusters stand for leader and follower. There is no link emulator between them.
+//! Of one cluster, two data nodes stand for the two sites: an index is kept on the near one, then copied to the far
+//! one. Two clusters stand for leader and follower. There is no link emulator between them.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -39,8 +39,8 @@ impl LiveClusters {
         LiveClusters { clusters, sites: Vec::new(), ended: None }
     }
 
-    /// How [`Clusters::stop`] went: a sentence for each change that was left, or why nothing could be put back; then the
-    /// journal is still there.
+    /// How [`Clusters::stop`] went: a sentence for each change that was left, or why nothing could be put back; then
+    /// the journal is still there.
     pub fn ended(&mut self) -> Option<Result<Vec<String>, Error>> {
         self.ended.take()
     }

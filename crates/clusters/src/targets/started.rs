@@ -25,7 +25,8 @@ pub(crate) trait StartedHere: Faults {
     fn nodes_mut(&mut self) -> &mut Nodes<Self::Node, Self::Config>;
     fn link(&self) -> Option<&dyn LinkControl>;
 
-    /// Starts the clusters of a topology that has been checked. What was started before a failure is stopped by the caller.
+    /// Starts the clusters of a topology that has been checked. What was started before a failure is stopped by the
+    /// caller.
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error>;
 
     /// Starts a node that is down, on its data and its addresses.

@@ -1,7 +1,7 @@
 //! Authentication: SASL PLAIN, and SCRAM with SHA-1, SHA-256 and SHA-512, both sides.
 //!
-//! Pure: nonces come from the caller. With SCRAM neither side sends the password: the client proves that it knows it, and
-//! so does the server.
+//! Pure: nonces come from the caller. With SCRAM neither side sends the password: the client proves that it knows it,
+//! and so does the server.
 
 mod nonce;
 mod scram;

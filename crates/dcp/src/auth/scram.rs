@@ -182,8 +182,8 @@ pub struct ScramServer {
 }
 
 impl ScramServer {
-    /// Reads the client's first message. `salted_of` gives the [`salted`] passwords of users. Unknown users fail only in
-    /// [`ScramServer::finish`], after equal work, so that timing reveals nothing. None if the message is malformed.
+    /// Reads the client's first message. `salted_of` gives the [`salted`] passwords of users. Unknown users fail only
+    /// in [`ScramServer::finish`], after equal work, so that timing reveals nothing. None if the message is malformed.
     pub fn begin(
         hash: Hash,
         client_first: &[u8],
@@ -211,8 +211,8 @@ impl ScramServer {
         &self.challenge
     }
 
-    /// Checks the client's last message. Answers the user and the server's last message; none if the client does not know
-    /// the password.
+    /// Checks the client's last message. Answers the user and the server's last message; none if the client does not
+    /// know the password.
     pub fn finish(self, client_final: &[u8]) -> Option<(String, String)> {
         let client_final = std::str::from_utf8(client_final).ok()?;
         let (bare, proof) = client_final.rsplit_once(",p=")?;

@@ -216,8 +216,8 @@ impl Checkpoints {
         }
     }
 
-    /// Registers a cursor that has read all up to `seqno`. Also returns up to where items are no longer in memory and have
-    /// to come from disk.
+    /// Registers a cursor that has read all up to `seqno`. Also returns up to where items are no longer in memory and
+    /// have to come from disk.
     pub(super) fn register(&mut self, seqno: u64) -> (CursorId, u64) {
         let id = CursorId(self.next_cursor);
         self.next_cursor += 1;
@@ -299,8 +299,8 @@ impl Checkpoints {
         freed
     }
 
-    /// Removes whole checkpoints that every cursor has read, until `want` bytes are freed; answers how many were. An open
-    /// one that every cursor has read is closed first, and its snapshot continues in the next.
+    /// Removes whole checkpoints that every cursor has read, until `want` bytes are freed; answers how many were. An
+    /// open one that every cursor has read is closed first, and its snapshot continues in the next.
     pub(super) fn remove_read(&mut self, want: u64) -> u64 {
         let read = self.cursors.values().copied().min().unwrap_or(0);
         let open = self.checkpoints.back();

@@ -4,8 +4,8 @@ use super::Bucket;
 use super::item::Item;
 use super::vbucket::Vbucket;
 
-/// After a search that found no values to eject, the next one waits until this part of the quota more is in use, or for a
-/// flush.
+/// After a search that found no values to eject, the next one waits until this part of the quota more is in use, or for
+/// a flush.
 const EJECT_STEPS_IN_QUOTA: u64 = 1000;
 
 impl Bucket {

@@ -174,8 +174,8 @@ impl Bucket {
         }
     }
 
-    /// Key and value to keep. In the real world they are slices of a larger receive buffer, and copying frees the rest of
-    /// that buffer.
+    /// Key and value to keep. In the real world they are slices of a larger receive buffer, and copying frees the rest
+    /// of that buffer.
     fn detach(&self, key: Bytes, value: Bytes) -> (Bytes, Bytes) {
         if self.0.env.is_virtual() {
             return (key, value);
@@ -240,8 +240,8 @@ impl Bucket {
     /// Waits until a sequence number is on disk.
     ///
     /// # Errors
-    /// [`Status::NotMyVbucket`] if the vbucket is not here, [`Status::TemporaryFailure`] if it takes longer than `limit` or
-    /// the disk failed.
+    /// [`Status::NotMyVbucket`] if the vbucket is not here, [`Status::TemporaryFailure`] if it takes longer than
+    /// `limit` or the disk failed.
     pub async fn wait_persisted(
         &self,
         vb: u16,

@@ -15,8 +15,8 @@ use super::{Bucket, Inner, flusher};
 use crate::Result;
 
 impl Bucket {
-    /// Opens a bucket in a directory, which is made if it is missing. A new bucket has all its vbuckets active; an earlier
-    /// one is as it was left, with a new history if it was not closed.
+    /// Opens a bucket in a directory, which is made if it is missing. A new bucket has all its vbuckets active; an
+    /// earlier one is as it was left, with a new history if it was not closed.
     ///
     /// # Errors
     /// If the settings are not right or the log cannot be read.

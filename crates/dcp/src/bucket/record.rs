@@ -1,7 +1,7 @@
 //! What a bucket writes to its log.
 //!
-//! One log serves all vbuckets of a bucket. With a file for each, as in Couchbase, every round of the flusher would cost up
-//! to 1024 syncs; one log costs one. An index in memory finds the versions that are read back.
+//! One log serves all vbuckets of a bucket. With a file for each, as in Couchbase, every round of the flusher would
+//! cost up to 1024 syncs; one log costs one. An index in memory finds the versions that are read back.
 
 use bytes::Bytes;
 use store::Record;

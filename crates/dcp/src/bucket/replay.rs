@@ -137,7 +137,8 @@ fn restore(
             vbucket.written_snapshot = (stored.snap_start, stored.snap_end);
         }
     }
-    // Versions that were acknowledged and not yet on disk are lost here, and others may have them: a new history begins.
+    // Versions that were acknowledged and not yet on disk are lost here, and others may have them: a new history
+    // begins.
     if let Some(uuid) = fresh
         && state == VbucketState::Active
     {

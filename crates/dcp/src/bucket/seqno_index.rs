@@ -1,7 +1,7 @@
 //! Where the versions of a vbucket lie in the log, by sequence number.
 //!
-//! A version that was superseded stays until its file is compacted, so that a backfill has a consistent view at its end:
-//! it reads the versions that were not superseded up to there.
+//! A version that was superseded stays until its file is compacted, so that a backfill has a consistent view at its
+//! end: it reads the versions that were not superseded up to there.
 
 use store::Location;
 
@@ -43,7 +43,8 @@ impl SeqnoIndex {
         self.position(seqno).ok().map(|at| self.entries[at])
     }
 
-    /// A newer version of the document is on disk. Returns where the superseded version lies, so that its space can be freed.
+    /// A newer version of the document is on disk. Returns where the superseded version lies, so that its space can be
+    /// freed.
     pub fn supersede(&mut self, seqno: u64, by: u64) -> Option<Location> {
         let at = self.position(seqno).ok()?;
         let entry = &mut self.entries[at];

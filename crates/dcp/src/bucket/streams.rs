@@ -199,8 +199,8 @@ impl Bucket {
         done.is_some()
     }
 
-    /// Rolls a replica back to `seqno`; to 0 if versions that were the newest then have been removed from disk. Answers the
-    /// sequence number that was reached.
+    /// Rolls a replica back to `seqno`; to 0 if versions that were the newest then have been removed from disk. Answers
+    /// the sequence number that was reached.
     ///
     /// # Errors
     /// If the disk fails.

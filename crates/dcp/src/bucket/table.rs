@@ -138,7 +138,8 @@ impl Table {
         }
     }
 
-    /// Ejects values that are on disk, until `want` bytes are freed or none is left; `bare` makes an item without its value.
+    /// Ejects values that are on disk, until `want` bytes are freed or none is left; `bare` makes an item without its
+    /// value.
     pub fn eject(&mut self, want: u64, bare: impl Fn(&Item) -> Rc<Item>) -> u64 {
         let mut freed = 0;
         while freed < want && self.ejectable > 0 {

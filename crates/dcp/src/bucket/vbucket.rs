@@ -140,7 +140,8 @@ impl Vbucket {
         self.wake();
     }
 
-    /// Rolls back to `seqno`: `gone` are the versions after it, `back` those that are the newest of their document again.
+    /// Rolls back to `seqno`: `gone` are the versions after it, `back` those that are the newest of their document
+    /// again.
     pub fn roll_back(&mut self, seqno: u64, gone: &[ItemData], back: Vec<(Rc<Item>, u64)>) {
         for item in gone {
             self.table.remove(&item.key);

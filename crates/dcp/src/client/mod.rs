@@ -51,8 +51,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects, authenticates with the server's strongest mechanism, and selects the bucket. The password itself is never
-    /// sent over a connection without TLS, except to this machine.
+    /// Connects, authenticates with the server's strongest mechanism, and selects the bucket. The password itself is
+    /// never sent over a connection without TLS, except to this machine.
     ///
     /// # Errors
     /// If the server cannot be reached, refuses us, cannot prove that it knows the password, or has no such bucket.

@@ -101,8 +101,8 @@ impl Follower {
         }
     }
 
-    /// Sends what is due and handles the next packets; answers the events. Dropping the future while it waits is allowed
-    /// only if the connection is dropped, too.
+    /// Sends what is due and handles the next packets; answers the events. Dropping the future while it waits is
+    /// allowed only if the connection is dropped, too.
     ///
     /// # Errors
     /// If the connection breaks or the producer violates the protocol.

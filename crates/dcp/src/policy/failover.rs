@@ -77,8 +77,8 @@ impl FailoverTable {
         }
     }
 
-    /// Whether a consumer can continue; `high` is the vbucket's highest sequence number, `purge` the highest of a deletion
-    /// that was purged.
+    /// Whether a consumer can continue; `high` is the vbucket's highest sequence number, `purge` the highest of a
+    /// deletion that was purged.
     pub fn decide(&self, at: StreamStart, high: u64, purge: u64) -> StartDecision {
         if at.start == 0 {
             return StartDecision::Go;

@@ -34,8 +34,8 @@ pub struct MemorySettings {
     pub checkpoint_memory_recovery_upper_mark: f64,
     /// `checkpoint_memory_recovery_lower_mark`: recovery ends.
     pub checkpoint_memory_recovery_lower_mark: f64,
-    /// Whether items that all cursors have passed are expelled from checkpoints at once. Without it, whole checkpoints that
-    /// all have read are removed, every `chk_remover_stime`.
+    /// Whether items that all cursors have passed are expelled from checkpoints at once. Without it, whole checkpoints
+    /// that all have read are removed, every `chk_remover_stime`.
     pub item_expel: bool,
     /// `chk_remover_stime`: how often checkpoints are removed where items are not expelled.
     pub chk_remover_stime: Duration,

@@ -46,8 +46,8 @@ impl SnapshotCursor {
         if end < start {
             return Err(OutOfOrder::Reversed { start, end });
         }
-        // A snapshot may begin at the number after which the stream was requested, or before it if an earlier stream sent
-        // a part of the snapshot.
+        // A snapshot may begin at the number after which the stream was requested, or before it if an earlier stream
+        // sent a part of the snapshot.
         if end < self.last
             || self.marker.is_some_and(|before| end <= before.end && end <= self.last)
         {

@@ -3,7 +3,8 @@
 //! The order (`kv_engine/docs/dcp/rebalance.md`): drain with markers that ask for an answer; SET_VBUCKET_STATE(pending)
 //! and its answer; the own copy is dead from here on, so nothing new is written; drain what was written meanwhile;
 //! SET_VBUCKET_STATE(active) and its answer; STREAM_END. At no moment are both copies active. A connection that breaks
-//! while the own copy is dead and the consumer's is not yet active leaves no active copy; the cluster manager chooses one.
+//! while the own copy is dead and the consumer's is not yet active leaves no active copy; the cluster manager chooses
+//! one.
 
 use crate::codec::VbucketState;
 

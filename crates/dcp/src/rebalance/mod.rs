@@ -1,8 +1,8 @@
 //! Moving vbuckets from one server to another, as a cluster manager does.
 //!
-//! For each vbucket (`ns_server`, `ns_single_vbucket_mover`), a replica is streamed; once few items are left, the manager
-//! waits until the replica is persisted, closes the stream, and has a takeover stream finish the move. All bytes pass
-//! proxies of the manager, whose [`Path`] is what is measured.
+//! For each vbucket (`ns_server`, `ns_single_vbucket_mover`), a replica is streamed; once few items are left, the
+//! manager waits until the replica is persisted, closes the stream, and has a takeover stream finish the move. All
+//! bytes pass proxies of the manager, whose [`Path`] is what is measured.
 
 mod bridge;
 
@@ -73,8 +73,8 @@ impl Rebalance {
     /// Moves one vbucket.
     ///
     /// # Errors
-    /// If a server cannot be reached or refuses, or a stream ends early. A takeover that breaks off may leave the vbucket
-    /// active nowhere: the source has given it up, and the destination does not have all of it.
+    /// If a server cannot be reached or refuses, or a stream ends early. A takeover that breaks off may leave the
+    /// vbucket active nowhere: the source has given it up, and the destination does not have all of it.
     pub async fn move_vbucket(&self, env: &Env, vb: u16) -> Result<MoveStats> {
         env.sleep(self.move_overhead).await;
         let mut at_source = Client::connect(env, &self.source).await?;

@@ -256,7 +256,8 @@ impl Connection {
         self.request(packet).await
     }
 
-    /// The connection ends with an error. After a malformed packet the peer gets a status first, if the protocol has one.
+    /// The connection ends with an error. After a malformed packet the peer gets a status first, if the protocol has
+    /// one.
     async fn refuse(&mut self, error: Error) -> Result<()> {
         if let Error::Protocol { source, .. } = &error {
             let status = match source {

@@ -1,5 +1,5 @@
-//! Connections that carry packets: bytes on sockets, plain or with TLS, in the real world; the packets themselves in the
-//! virtual one, where their encoded size travels.
+//! Connections that carry packets: bytes on sockets, plain or with TLS, in the real world; the packets themselves in
+//! the virtual one, where their encoded size travels.
 //!
 //! One flush is one write on a socket, or one message in the virtual world.
 

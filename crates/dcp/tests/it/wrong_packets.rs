@@ -1,5 +1,5 @@
-//! Neighbours that do not speak the protocol: they are told what the protocol has a word for, their connection ends, and
-//! the server lives.
+//! Neighbours that do not speak the protocol: they are told what the protocol has a word for, their connection ends,
+//! and the server lives.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Servers that grant less than is asked for, or do not keep to the protocol: our side goes on with less, or ends with an
-//! error that names what was wrong.
+//! Servers that grant less than is asked for, or do not keep to the protocol: our side goes on with less, or ends with
+//! an error that names what was wrong.
 
 use std::time::Duration;
 

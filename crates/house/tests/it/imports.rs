@@ -55,7 +55,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Follows a path that is written in module `from`. `open` holds the names being looked up, which may be each other's.
+    /// Follows a path that is written in module `from`. `open` holds the names being looked up, which may be each
+    /// other's.
     fn resolve(
         &self,
         from: usize,

@@ -1,5 +1,5 @@
-//! A crate's source as a tree of modules: what each declares, what it imports, and the paths in its code. What is compiled
-//! for tests alone is left out.
+//! A crate's source as a tree of modules: what each declares, what it imports, and the paths in its code. What is
+//! compiled for tests alone is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

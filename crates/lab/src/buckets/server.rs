@@ -24,8 +24,8 @@ pub(crate) const BUCKET: &str = "example";
 const MEMORY_PAUSE: Duration = Duration::from_millis(1);
 /// How long all that was written may take to get to disk.
 const PERSISTED_WITHIN: Duration = Duration::from_secs(3600);
-/// The source's share of memory for checkpoints. Its documents were written some time ago: checkpoints hold next to nothing
-/// any more, and streams begin with what is on disk.
+/// The source's share of memory for checkpoints. Its documents were written some time ago: checkpoints hold next to
+/// nothing any more, and streams begin with what is on disk.
 const OLD_CHECKPOINT_RATIO: f64 = 1e-3;
 /// Documents that are written or read before others have a turn.
 const AT_ONCE: u64 = 256;

@@ -35,8 +35,8 @@ enum Documents {
 }
 
 impl DocumentReader {
-    /// The documents `range` of `source`; `seed` matters to generated corpora only. Errors: the file cannot be opened, or
-    /// is damaged before the range.
+    /// The documents `range` of `source`; `seed` matters to generated corpora only. Errors: the file cannot be opened,
+    /// or is damaged before the range.
     pub(crate) fn new(source: &Source, seed: u64, range: Range<u64>) -> Result<Self, Error> {
         let documents = match source {
             Source::Generated(corpus) => Documents::Generated(DocumentWriter::new(*corpus, seed)),

@@ -14,8 +14,8 @@ pub enum Place {
     Embedded {
         /// The program that is a node when it is called as one.
         program: PathBuf,
-        /// Gives this process mounts of its own, before nodes get small disks that can be filled. An error says why that
-        /// is not allowed here.
+        /// Gives this process mounts of its own, before nodes get small disks that can be filled. An error says why
+        /// that is not allowed here.
         own_mounts: fn() -> Result<(), String>,
     },
     /// The same engine in virtual time.

@@ -1,5 +1,5 @@
-//! `recover_peers`: copies of a cluster recover from copies of the same cluster. Either every index gets one replica more,
-//! or nodes restart one after another, each with an empty disk.
+//! `recover_peers`: copies of a cluster recover from copies of the same cluster. Either every index gets one replica
+//! more, or nodes restart one after another, each with an empty disk.
 
 use std::ops::RangeInclusive;
 

@@ -77,8 +77,9 @@ struct Shared {
     live: Arc<Live>,
 }
 
-/// Sends `requests` as `load` says, and answers with what was recorded. `client` makes the n-th of the load's clients. It
-/// ends with the load, with the requests, or when `live` is stopped. If it is dropped before, nothing is left running.
+/// Sends `requests` as `load` says, and answers with what was recorded. `client` makes the n-th of the load's clients.
+/// It ends with the load, with the requests, or when `live` is stopped. If it is dropped before, nothing is left
+/// running.
 ///
 /// # Errors
 /// If there are no more requests because a corpus cannot be read further.
@@ -175,8 +176,8 @@ impl Shared {
         None
     }
 
-    /// The host to ask, and the time. Where no host can be reached, waits until one is tried again; none if the load ends
-    /// meanwhile.
+    /// The host to ask, and the time. Where no host can be reached, waits until one is tried again; none if the load
+    /// ends meanwhile.
     async fn host(&self, at: Time, free: Time) -> Option<(usize, Time)> {
         // The clock is read once a request, where that is enough.
         let mut now = if at > free { self.env.now() } else { free };

@@ -1,4 +1,5 @@
-//! A load in the virtual world, whose clients send requests as messages, each over a connection of its own to each host.
+//! A load in the virtual world, whose clients send requests as messages, each over a connection of its own to each
+//! host.
 
 use std::sync::Arc;
 

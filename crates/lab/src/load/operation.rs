@@ -70,7 +70,8 @@ impl Check {
     }
 }
 
-/// The value of the first `"key":`, which may be printed with blanks, and what follows it; nothing where there is no key.
+/// The value of the first `"key":`, which may be printed with blanks, and what follows it; nothing where there is no
+/// key.
 fn after<'a>(text: &'a [u8], key: &[u8]) -> &'a [u8] {
     let found = text.windows(key.len()).position(|window| window == key);
     let rest = found.map_or(&[][..], |at| text[at + key.len()..].trim_ascii_start());

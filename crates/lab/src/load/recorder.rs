@@ -171,8 +171,8 @@ impl Recorder {
         }
     }
 
-    /// Counts a good answer in its window, also that of a request of the warm-up: in turn some measured requests have no
-    /// answer yet at the end.
+    /// Counts a good answer in its window, also that of a request of the warm-up: in turn some measured requests have
+    /// no answer yet at the end.
     fn count_answer(&mut self, sample: &Sample) {
         let Some(begin) = self.begin.filter(|begin| *begin <= sample.ended) else { return };
         if self.end.is_some_and(|end| sample.ended > end) {

@@ -31,8 +31,8 @@ pub struct DeclaredStep {
 }
 
 impl DeclaredStep {
-    /// A step that goes with every plan that has what it needs, without options or actions, and takes the indices as they
-    /// are.
+    /// A step that goes with every plan that has what it needs, without options or actions, and takes the indices as
+    /// they are.
     pub const fn new(name: &'static str, needs: Needs) -> Self {
         DeclaredStep {
             name,

@@ -5,8 +5,8 @@ use toml::Spanned;
 use super::document::{EachTable, VariantTable};
 use super::scalar;
 
-/// Replaces each variant that has an `each` by one for each value, called `name: value`, of which the first is the baseline
-/// of the others. Values that no setting can have are kept, and refused where settings are resolved.
+/// Replaces each variant that has an `each` by one for each value, called `name: value`, of which the first is the
+/// baseline of the others. Values that no setting can have are kept, and refused where settings are resolved.
 pub(super) fn expand(variants: Vec<VariantTable>) -> Vec<VariantTable> {
     let mut expanded = Vec::with_capacity(variants.len());
     for mut variant in variants {

@@ -109,8 +109,8 @@ impl Resolved {
         }
     }
 
-    /// Changes the plan to what it is in virtual time: at the size of the published run, with as many laps. The link has
-    /// the rate of the test bed, where that says one: the rate in the plan is that of the emulated link.
+    /// Changes the plan to what it is in virtual time: at the size of the published run, with as many laps. The link
+    /// has the rate of the test bed, where that says one: the rate in the plan is that of the emulated link.
     pub fn take_full_size(&mut self) {
         let laps = |variant: &Variant| variant.load.as_ref()?.full.laps;
         self.laps = self.variants.iter().filter_map(laps).max().unwrap_or(self.laps);

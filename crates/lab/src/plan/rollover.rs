@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// When an index is rolled over, as index lifecycle management does it: conditions by the field's names, of which one at
-/// least is given, and how often they are checked. One that holds is enough.
+/// When an index is rolled over, as index lifecycle management does it: conditions by the field's names, of which one
+/// at least is given, and how often they are checked. One that holds is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RolloverRule {
     /// `max_docs`.

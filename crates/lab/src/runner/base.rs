@@ -45,8 +45,8 @@ impl<'a> Runner<'a> {
         self.clusters.is_virtual() && self.plan.full_bytes().is_some()
     }
 
-    /// Whether each variant needs the indices anew. Where they are loaded at once, every variant has clusters of its own,
-    /// too: connections keep the windows that they were opened with, and nothing of one variant reaches the next.
+    /// Whether each variant needs the indices anew. Where they are loaded at once, every variant has clusters of its
+    /// own, too: connections keep the windows that they were opened with, and nothing of one variant reaches the next.
     pub(crate) fn fills_anew(&self) -> bool {
         self.plan.spoils_indices() || self.loads_sizes()
     }

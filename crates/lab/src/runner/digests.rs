@@ -48,7 +48,8 @@ impl Runner<'_> {
         self.journal.phase("verify", false, Some(&variant.name), lap)
     }
 
-    /// Compares copies that were written to until they are the same: writes that got no answer may still be on their way.
+    /// Compares copies that were written to until they are the same: writes that got no answer may still be on their
+    /// way.
     async fn compare_written(
         &self,
         variant: &Variant,

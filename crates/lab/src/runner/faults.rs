@@ -58,8 +58,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Has copies be allocated again that failed too often (`index.allocation.max_retries`): whoever runs a cluster asks
-    /// for it once there is room.
+    /// Has copies be allocated again that failed too often (`index.allocation.max_retries`): whoever runs a cluster
+    /// asks for it once there is room.
     async fn retry_failed(&self, node: &str) -> Result<(), Error> {
         let cluster = if node.starts_with(FOLLOWER) { FOLLOWER } else { LEADER };
         let path = "/_cluster/reroute?retry_failed=true";

@@ -1,5 +1,5 @@
-//! The leader's indices: created, filled by bulk clients, each with a part of the documents, and deleted. In the virtual
-//! world, where a plan says how large the indices are, they are loaded by their sizes.
+//! The leader's indices: created, filled by bulk clients, each with a part of the documents, and deleted. In the
+//! virtual world, where a plan says how large the indices are, they are loaded by their sizes.
 
 use std::cell::Cell;
 use std::ops::Range;

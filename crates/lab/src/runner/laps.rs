@@ -28,8 +28,8 @@ pub(crate) trait Experiment {
         Ok(())
     }
 
-    /// Has the leader hold what is to be copied. Called before each variant where a variant leaves the indices other than
-    /// it found them; otherwise once for all, without a variant.
+    /// Has the leader hold what is to be copied. Called before each variant where a variant leaves the indices other
+    /// than it found them; otherwise once for all, without a variant.
     async fn prepare(
         &mut self,
         run: &mut Runner<'_>,

@@ -1,5 +1,5 @@
-//! What experiments on clusters share: laps and variants, settings, indices, telemetry, writers in the background, faults,
-//! and the comparison of copies.
+//! What experiments on clusters share: laps and variants, settings, indices, telemetry, writers in the background,
+//! faults, and the comparison of copies.
 //!
 //! | file | holds |
 //! | --- | --- |

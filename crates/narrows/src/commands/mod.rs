@@ -38,7 +38,8 @@ pub(crate) enum Command {
     Explain(explain::Args),
     /// Inject causes into nodes that are started for it, and see whether explain finds them.
     Diagnose(diagnose::Args),
-    /// Send searches or other requests to a cluster and measure latency and throughput. Read-only unless told otherwise.
+    /// Send searches or other requests to a cluster and measure latency and throughput. Read-only unless told
+    /// otherwise.
     Load(load::Args),
     /// Put back what a run or a probe that was killed has changed on a live cluster.
     Restore(restore::Args),

@@ -223,7 +223,8 @@ impl<T: Clusters> Bed<T> {
         let body = json!({"settings": settings, "mappings": {"properties": {"t": field}}});
         self.ask("PUT", &format!("/{name}"), body.clone()).await?;
         if shards == 1 && !self.is_near(name).await? {
-            // Where nothing says where an index goes, it goes to the node that has less: something else goes there first.
+            // Where nothing says where an index goes, it goes to the node that has less: something else goes there
+            // first.
             self.ask("DELETE", &format!("/{name}"), Value::Null).await?;
             self.ask("PUT", &format!("/beside-{name}"), body.clone()).await?;
             self.ask("PUT", &format!("/{name}"), body).await?;

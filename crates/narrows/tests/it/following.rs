@@ -1,5 +1,5 @@
-//! A plan that follows, on processes: its faults pass, nothing is lost, and the report says so; what cannot be done there
-//! is refused before anything starts.
+//! A plan that follows, on processes: its faults pass, nothing is lost, and the report says so; what cannot be done
+//! there is refused before anything starts.
 
 use crate::common::plans::{FOLLOWING, run};
 use crate::common::{failed, json, narrows, only_run, refused, said};

@@ -9,9 +9,9 @@ const TOLERANCE: f64 = 0.10;
 /// Laps in real time, at most: the first in which every such variant is as fast as in virtual time is the last.
 const LAPS: u32 = 3;
 
-/// Slow enough that a busy machine, or a debug build, is not what holds it. One node on either side, so that the link and
-/// the throttle are those of the whole. The link's TCP is not modelled, for the emulated link has none either: it ends
-/// every connection on its own side.
+/// Slow enough that a busy machine, or a debug build, is not what holds it. One node on either side, so that the link
+/// and the throttle are those of the whole. The link's TCP is not modelled, for the emulated link has none either: it
+/// ends every connection on its own side.
 const PLAN: &str = r#"
 name = "real-against-virtual"
 about = "The same small recovery on real sockets and in virtual time."
@@ -96,10 +96,10 @@ fn is_held_by_link_or_throttle(row: &Row) -> bool {
     ["link", "throttle"].iter().any(|limit| row.limit.contains(limit))
 }
 
-/// What else a machine does can only slow a recovery that a link or a throttle holds. So the fastest lap of a variant says
-/// what real time makes of it, and is not to be slower than virtual time by more than [`TOLERANCE`]; and no lap at all is to
-/// be faster by more. Rates are compared, not times: the synthetic store's files are about as large as real ones, not
-/// exactly.
+/// What else a machine does can only slow a recovery that a link or a throttle holds. So the fastest lap of a variant
+/// says what real time makes of it, and is not to be slower than virtual time by more than [`TOLERANCE`]; and no lap at
+/// all is to be faster by more. Rates are compared, not times: the synthetic store's files are about as large as real
+/// ones, not exactly.
 pub fn virtual_time_says_what_real_time_does() {
     let simulated = run("virtual");
     let held = simulated.values().filter(|row| is_held_by_link_or_throttle(row)).count();

@@ -70,8 +70,8 @@ impl Reader {
         Reader { root: object("", &mapping.properties, &mut fields), strict: mapping.is_strict() }
     }
 
-    /// Reads one document. The error is a sentence for the client that sent it. A new document must be JSON throughout; one
-    /// that was accepted before may hold anything where no field is mapped.
+    /// Reads one document. The error is a sentence for the client that sent it. A new document must be JSON throughout;
+    /// one that was accepted before may hold anything where no field is mapped.
     pub fn read(&self, source: &[u8], is_new: bool, sink: &mut impl Sink) -> Result<(), String> {
         let mut json = serde_json::Deserializer::from_slice(source);
         let skipping = Some(&self.root).filter(|_| !is_new);

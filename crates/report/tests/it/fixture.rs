@@ -39,8 +39,8 @@ fn the_record_of_a_watched_cluster_opens_and_is_explained() {
     assert_eq!(insight::curves(&run, &summary).len(), 1);
 }
 
-/// A follower on processes (format 3): logs that roll over while its nodes restart. Of every four samples of nodes and the
-/// link one is kept.
+/// A follower on processes (format 3): logs that roll over while its nodes restart. Of every four samples of nodes and
+/// the link one is kept.
 #[test]
 fn the_record_of_a_follower_opens_and_is_told() {
     let run = RunDir::open(&stored("run-v3")).unwrap();

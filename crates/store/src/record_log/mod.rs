@@ -1,6 +1,5 @@
 //! A log of records of any kind, each of which is read again by its location: a bucket of many small vbuckets writes
-//! into
-//! one log, with one sync for all of them.
+//! into one log, with one sync for all of them.
 //!
 //! Real world: files `records-<generation>.log`. A new one begins at every open and every 64 MiB; the one before is
 //! synced first, so only the newest can have a torn end. Virtual world: the records themselves on the host's disk, not

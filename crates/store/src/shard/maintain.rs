@@ -46,9 +46,8 @@ impl Shard {
     }
 
     /// Indexes by another mapping from now on. As in Elasticsearch, new fields are indexed in documents that are
-    /// written
-    /// later, and stay in `_source` alone in older ones. Costs a refresh and waits for merges, unless the mapping is
-    /// the same.
+    /// written later, and stay in `_source` alone in older ones. Costs a refresh and waits for merges, unless the
+    /// mapping is the same.
     pub async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
         let inner = &self.inner;
         if *inner.mapping.borrow() == *mapping {

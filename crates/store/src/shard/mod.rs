@@ -67,8 +67,8 @@ impl Shard {
         Shard::open_with(env, dir, mapping, options, false).await
     }
 
-    /// Opens the copy in `dir`: checks every committed file, as [`Options::check_on_startup`] says, then replays the operation log.
-    /// What was found is in [`Shard::opened`]. Errors name a file that is gone, cut or damaged.
+    /// Opens the copy in `dir`: checks every committed file, as [`Options::check_on_startup`] says, then replays the
+    /// operation log. What was found is in [`Shard::opened`]. Errors name a file that is gone, cut or damaged.
     ///
     /// Fields of `mapping` that the copy does not have yet are indexed from now on, those of replayed operations
     /// included; documents from before keep them in `_source` alone.

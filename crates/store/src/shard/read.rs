@@ -81,8 +81,8 @@ impl Shard {
         self.inner.storage.digest().await
     }
 
-    /// Every live document, in no particular order. Refreshes first if something is not searchable yet. For checkers; in
-    /// the virtual world, without those that exist only as a number.
+    /// Every live document, in no particular order. Refreshes first if something is not searchable yet. For checkers;
+    /// in the virtual world, without those that exist only as a number.
     pub async fn list(&self) -> Result<Vec<ListedDocument>> {
         self.refresh().await?;
         self.inner.storage.list().await
@@ -152,8 +152,7 @@ impl Shard {
     }
 
     /// Everything up to here is applied and survives a `kill -9`; none while operation 0 does not. Global checkpoints
-    /// are
-    /// computed from these: an operation that a copy may still lose must not count as known everywhere.
+    /// are computed from these: an operation that a copy may still lose must not count as known everywhere.
     pub fn persisted_checkpoint(&self) -> Option<u64> {
         self.inner.seq_nos.borrow().persisted_checkpoint
     }

@@ -251,8 +251,7 @@ impl Inner {
         }
         if log == Log::Lacks {
             // Only now: a sync that began before would make the operations durable without raising the checkpoint, and
-            // nobody
-            // would sync again.
+            // nobody would sync again.
             self.log.appended(bytes);
         }
         if self.seq_nos.borrow().versions.bytes() > VERSION_MAP_BYTES {

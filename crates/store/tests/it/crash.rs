@@ -18,7 +18,8 @@ const DIR: &str = "NARROWS_TEST_KILLED_DIR";
 const SEED: &str = "NARROWS_TEST_KILLED_SEED";
 const IDS: u64 = 300;
 
-/// Writes until it is killed; says id, sequence number and whether the document lives, of each acknowledged operation, after its sync.
+/// Writes until it is killed; says id, sequence number and whether the document lives, of each acknowledged operation,
+/// after its sync.
 async fn write_on(
     env: &Env,
     shard: &Shard,

@@ -1,5 +1,5 @@
-//! Damage at rest: whatever happens to a file of a copy while nobody has it open, it is whole when it is opened, or it is
-//! refused by name. It never holds fewer documents than were acknowledged.
+//! Damage at rest: whatever happens to a file of a copy while nobody has it open, it is whole when it is opened, or it
+//! is refused by name. It never holds fewer documents than were acknowledged.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The real world's side of [`crate::Env`]: sockets, files and threads of this machine. One event loop for each process,
-//! blocking work beside it.
+//! The real world's side of [`crate::Env`]: sockets, files and threads of this machine. One event loop for each
+//! process, blocking work beside it.
 
 mod emulator;
 mod host;

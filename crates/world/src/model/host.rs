@@ -196,8 +196,8 @@ pub struct Host {
     pub cores: u32,
     /// Processes of others that are always ready to run. The kernel shares the cores equally between them and us.
     pub competitors: u32,
-    /// How much hosts of one kind differ: standard deviation over mean of the time that the same work takes on them. Each
-    /// host's model is drawn with [`Host::drawn`].
+    /// How much hosts of one kind differ: standard deviation over mean of the time that the same work takes on them.
+    /// Each host's model is drawn with [`Host::drawn`].
     pub spread: f64,
     /// What work costs each of them.
     pub costs: CoreCosts,
@@ -231,8 +231,8 @@ impl Host {
         Host { costs, ..self.clone() }
     }
 
-    /// How many times longer work takes while so many threads of ours are ready to run: they share the cores equally with
-    /// the competitors, as under the kernel's fair scheduler.
+    /// How many times longer work takes while so many threads of ours are ready to run: they share the cores equally
+    /// with the competitors, as under the kernel's fair scheduler.
     pub fn stretch(&self, ready: f64) -> f64 {
         ((ready + f64::from(self.competitors)) / f64::from(self.cores.max(1))).max(1.0)
     }

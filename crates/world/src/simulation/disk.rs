@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Values by path. A value is durable as soon as it is written; a store that models unsynced writes keeps those elsewhere.
+/// Values by path. A value is durable as soon as it is written; a store that models unsynced writes keeps those
+/// elsewhere.
 #[derive(Clone, Default)]
 pub struct VirtualDisk {
     values: Rc<RefCell<BTreeMap<String, Rc<dyn Any>>>>,

@@ -89,8 +89,8 @@ impl AnswerReader {
         self.state == State::Head && self.head.is_empty()
     }
 
-    /// Parses the next bytes; answers whether the response is complete. Bytes after it are an error, because requests are
-    /// not pipelined.
+    /// Parses the next bytes; answers whether the response is complete. Bytes after it are an error, because requests
+    /// are not pipelined.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<bool, Malformed> {
         while !bytes.is_empty() && self.state != State::Done {
             bytes = match self.state {

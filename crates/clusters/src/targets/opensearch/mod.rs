@@ -8,9 +8,9 @@
 //! | `node` | a node's settings, its directory, its process |
 //! | `OpenSearchNode.java`, `pom.xml` | the class that starts a node; what it needs |
 //!
-//! Two clusters connect through the link because one is given the other's seeds behind the link. One cluster on two sites
-//! ([`TopologySpec::joined`]) is put on the link by `transport.publish_port`: every node publishes the port of the link that
-//! leads to it. In the same way, a node that is to be cut off gets a link of its own
+//! Two clusters connect through the link because one is given the other's seeds behind the link. One cluster on two
+//! sites ([`TopologySpec::joined`]) is put on the link by `transport.publish_port`: every node publishes the port of
+//! the link that leads to it. In the same way, a node that is to be cut off gets a link of its own
 //! ([`OpenSearchClusters::with_node_links`]).
 
 mod file_server;
@@ -102,16 +102,16 @@ impl OpenSearchClusters {
         self
     }
 
-    /// Whether nodes can be cut off: then the others reach each node through a link of its own, which costs a hop. What a
-    /// node that is cut off sends still arrives; that the others do not reach it is enough for it to leave the cluster.
-    /// Clients reach it regardless. Not possible together with a link between clusters.
+    /// Whether nodes can be cut off: then the others reach each node through a link of its own, which costs a hop. What
+    /// a node that is cut off sends still arrives; that the others do not reach it is enough for it to leave the
+    /// cluster. Clients reach it regardless. Not possible together with a link between clusters.
     pub fn with_node_links(mut self, node_links: bool) -> Self {
         self.node_links = node_links.then(BTreeMap::new);
         self
     }
 
-    /// Downloads or finds OpenSearch. [`Clusters::start`](crate::Clusters::start) does it, too; here it can be awaited by itself, because
-    /// the first time takes a while.
+    /// Downloads or finds OpenSearch. [`Clusters::start`](crate::Clusters::start) does it, too; here it can be awaited
+    /// by itself, because the first time takes a while.
     pub async fn install(&mut self) -> Result<(), Error> {
         if self.installation.is_none() {
             self.installation = Some(match &self.home {
@@ -122,7 +122,8 @@ impl OpenSearchClusters {
         Ok(())
     }
 
-    /// Serves each cluster's snapshots to the other clusters, through the link. Nodes get the addresses when they start.
+    /// Serves each cluster's snapshots to the other clusters, through the link. Nodes get the addresses when they
+    /// start.
     fn serve_repositories(&mut self, clusters: &[ClusterSpec]) -> Result<(), Error> {
         for cluster in clusters {
             let dir = self.repository_dir(&format!("{}-0", cluster.name));

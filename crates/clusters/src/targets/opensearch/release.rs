@@ -40,8 +40,8 @@ impl Dialect {
     const ELASTICSEARCH: Dialect =
         Dialect { package: "org.elasticsearch", initial_managers: "cluster.initial_master_nodes" };
 
-    /// The dialect of an unpacked distribution, by the name of its own jar; none where there is no such jar, or where nodes
-    /// are started in another way: from Elasticsearch 8 on.
+    /// The dialect of an unpacked distribution, by the name of its own jar; none where there is no such jar, or where
+    /// nodes are started in another way: from Elasticsearch 8 on.
     pub(super) fn of_home(lib: &Path) -> Option<Dialect> {
         let entries = std::fs::read_dir(lib).ok()?;
         let mut names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

@@ -1,5 +1,5 @@
-//! What befalls the servers: moves, kills, cut links, managers that give up, failovers. After each, everything is mended,
-//! looked at, and goes on.
+//! What befalls the servers: moves, kills, cut links, managers that give up, failovers. After each, everything is
+//! mended, looked at, and goes on.
 
 use std::time::Duration;
 
@@ -102,8 +102,8 @@ impl Shared {
         Ok(())
     }
 
-    /// A site is given up while its replicas are behind: they become active, and what only it has is lost. It comes back
-    /// as a replica that has to roll back.
+    /// A site is given up while its replicas are behind: they become active, and what only it has is lost. It comes
+    /// back as a replica that has to roll back.
     async fn fail_over(&self) -> Result<[bool; 2], String> {
         let from = self.chance.below(2) as usize;
         let of_site: Vec<u16> =
@@ -144,7 +144,8 @@ impl Shared {
         Ok(killed)
     }
 
-    /// As a manager does: whoever is active stays; where nobody is, it is who was. Then all is compared with the ledger.
+    /// As a manager does: whoever is active stays; where nobody is, it is who was. Then all is compared with the
+    /// ledger.
     async fn choose_owners(&self, killed: [bool; 2]) -> Result<(), String> {
         for vb in 0..VBUCKETS {
             let before = self.owner.borrow()[usize::from(vb)];

@@ -48,8 +48,8 @@ impl Ledger {
         self.durable
     }
 
-    /// Compares with what the owner holds: all is as it was after one of the writes, the first `least` of them at least.
-    /// What it holds is where the next look begins.
+    /// Compares with what the owner holds: all is as it was after one of the writes, the first `least` of them at
+    /// least. What it holds is where the next look begins.
     pub fn check(&mut self, found: &Content, least: usize) -> Result<(), String> {
         let least = least.min(self.entries.len());
         let fits = (least..=self.entries.len()).rev().any(|end| {

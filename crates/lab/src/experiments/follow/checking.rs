@@ -1,5 +1,5 @@
-//! The checker of a plan that follows: it compares every copy of leader and follower, document by document, with what the
-//! driver was answered ([`record::ledger`]).
+//! The checker of a plan that follows: it compares every copy of leader and follower, document by document, with what
+//! the driver was answered ([`record::ledger`]).
 
 use std::time::Duration;
 

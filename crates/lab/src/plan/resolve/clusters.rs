@@ -24,8 +24,8 @@ impl Plan {
         Ok((leader, follower.transpose()?))
     }
 
-    /// The names that a fault can have: every node, and each cluster for all of its nodes. Called once numbers of nodes are
-    /// known to be in range.
+    /// The names that a fault can have: every node, and each cluster for all of its nodes. Called once numbers of nodes
+    /// are known to be in range.
     pub(super) fn fault_nodes(&self) -> Vec<String> {
         let document = &self.document;
         let follower = document.follower.as_ref().map(|follower| (FOLLOWER, &follower.nodes));

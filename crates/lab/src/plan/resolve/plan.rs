@@ -15,9 +15,8 @@ const SCALE_MAX: f64 = 1e6;
 impl Plan {
     /// Everything with units and checked. `scale` multiplies the documents of the corpus.
     ///
-    /// What plans do not know is asked for: the steps that experiments declare
-    /// ([`STEPS`](crate::experiments::STEPS)), and `check_setting` for every setting, name and value, which answers with
-    /// a sentence where it is wrong.
+    /// What plans do not know is asked for: the steps that experiments declare ([`STEPS`](crate::experiments::STEPS)),
+    /// and `check_setting` for every setting, name and value, which answers with a sentence where it is wrong.
     pub fn resolve(
         &self,
         scale: f64,

@@ -52,8 +52,8 @@ async fn filled(env: &Env, dir: &Path, numbers: &mut Numbers) -> (Shard, BTreeMa
     let mut there = BTreeMap::new();
     for _ in 0..=numbers.below(4) {
         let mut requests = Vec::new();
-        // Segments in which each document has each field once are read in another way, a block at a time; and blocks are
-        // passed over where values lie as in a log.
+        // Segments in which each document has each field once are read in another way, a block at a time; and blocks
+        // are passed over where values lie as in a log.
         let whole = numbers.below(3) > 0;
         let log = whole && numbers.below(2) == 0;
         let count = numbers.below(if whole { 180 } else { 60 });

@@ -1,9 +1,9 @@
 //! One direction of a connection: messages become bytes in flight, and messages again.
 //!
-//! A core of the sender prepares a message, the message travels in pieces through the pipes of its path, and a core of the
-//! receiver takes it in. Each of the two handles one message of a flow at a time, in order. No more bytes are in flight
-//! than the window allows: the receiver's, and TCP's where it is modelled. Lost bytes are sent again once the sender can
-//! know of the loss: a round trip later, or after a timeout if nothing else was in flight.
+//! A core of the sender prepares a message, the message travels in pieces through the pipes of its path, and a core of
+//! the receiver takes it in. Each of the two handles one message of a flow at a time, in order. No more bytes are in
+//! flight than the window allows: the receiver's, and TCP's where it is modelled. Lost bytes are sent again once the
+//! sender can know of the loss: a round trip later, or after a timeout if nothing else was in flight.
 //!
 //! Acknowledgements take the delay of the path and use no bandwidth. They are events only where a flow waits for them.
 //!

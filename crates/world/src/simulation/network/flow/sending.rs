@@ -225,7 +225,8 @@ impl Flow {
     pub(super) fn acknowledge(self: &Rc<Self>, events: &Rc<Events>, ack: Ack) {
         let mut out = self.outgoing.borrow_mut();
         out.losses += usize::from(matches!(ack.fate, Fate::Lost { .. }));
-        // A loss is entered when it happens, so acknowledgements that arrive before the sender learns of it go before it.
+        // A loss is entered when it happens, so acknowledgements that arrive before the sender learns of it go before
+        // it.
         let mut place = out.acks.len();
         while place > 0 && out.acks[place - 1].at > ack.at {
             let before = &mut out.acks[place - 1];
