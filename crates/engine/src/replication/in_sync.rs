@@ -1,5 +1,5 @@
-//! A primary and the copies in sync with it: it sends them operations, has those that fail taken out of the in-sync set,
-//! and advances the global checkpoint.
+//! A primary and the copies in sync with it: it sends them operations, has those that fail taken out of the in-sync
+//! set, and advances the global checkpoint.
 
 use std::rc::Rc;
 use std::sync::Arc;
