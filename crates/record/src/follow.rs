@@ -55,8 +55,7 @@ pub struct FollowFigures {
     /// The waits after those restarts in which the follower caught up before the next restart.
     #[serde(default)]
     pub restarts: Vec<CatchUp>,
-    /// Copies of leader and follower that were read and compared with what was answered; 0 where the plan does not
-    /// verify.
+    /// Copies of leader and follower that were read and compared with what was answered; 0 where the plan does not verify.
     pub copies: u64,
     /// How many rules the copies or the answers break (see [`crate::ledger::Rule`]).
     pub violations: u64,

@@ -83,8 +83,8 @@ impl Ledger {
         self.settle(&write, fate);
     }
 
-    /// Enters a run of documents that exist only as a number, and what became of it: acknowledged under the number of
-    /// its first document.
+    /// Enters a run of documents that exist only as a number, and what became of it: acknowledged under the number of its
+    /// first document.
     pub fn enter_run(&mut self, shard: u32, run: RunSum, fate: Fate) {
         self.runs.enter(shard, run, fate);
     }
@@ -107,8 +107,8 @@ impl Ledger {
         self.documents.len()
     }
 
-    /// The documents of which the answers alone say whether they are there: every write was answered, and not one of
-    /// them without saying what became of it.
+    /// The documents of which the answers alone say whether they are there: every write was answered, and not one of them
+    /// without saying what became of it.
     pub fn certain(&self) -> BTreeMap<String, Certain> {
         let certain = |document: &Document| {
             let writes = document.writes.len();
