@@ -1,6 +1,6 @@
 //! What following was like, in words.
 
-use record::{CatchUp, FollowFigures, units};
+use record::{CatchUp, FollowFigures, NodeUse, SearchFigures, units};
 
 use crate::variant::VariantFollow;
 use crate::words;
@@ -29,9 +29,11 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> String {
     format!("{caught_up}{} writes acknowledged, {lost}", words::count(written))
 }
 
-/// The rollovers and the random restarts that a follower went through; none without either.
-pub fn rollovers_and_restarts(figures: &FollowFigures) -> Option<String> {
-    let FollowFigures { indices, rollovers, restarts_ended, restarts, .. } = figures;
+/// What went on beside the following: rollovers, random restarts, searches, and what nodes used of memory and handles;
+/// none where nothing did.
+pub fn lived_through(figures: &FollowFigures) -> Option<String> {
+    let FollowFigures { indices, rollovers, restarts_ended, restarts, searches, used, .. } =
+        figures;
     let mut said = Vec::new();
     if *rollovers > 0 {
         said.push(format!("{indices} indices after {rollovers} rollovers"));
@@ -49,7 +51,27 @@ pub fn rollovers_and_restarts(figures: &FollowFigures) -> Option<String> {
         }
         said.push(text);
     }
+    if let Some(SearchFigures { held, incomplete, wrong }) = searches {
+        let [held, incomplete, wrong] = [held, incomplete, wrong].map(|count| words::count(*count));
+        said.push(format!(
+            "{held} searches found what was acknowledged and refreshed before, {wrong} did not, {incomplete} had no \
+             answer of every copy"
+        ));
+    }
+    said.extend(used_in_parts(used));
     (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// The most that a node used, in each part of the time; none where no node says it.
+fn used_in_parts(used: &[NodeUse]) -> Option<String> {
+    let parts = |show: fn(&NodeUse) -> String| used.iter().map(show).collect::<Vec<_>>().join(", ");
+    let memory = parts(|part| units::show_bytes(part.resident_bytes));
+    let files = parts(|part| part.open_files.to_string());
+    (used.len() > 1).then(|| {
+        format!(
+            "a node used at most {memory} and {files} handles, one part of the time after another"
+        )
+    })
 }
 
 /// Most waits after random restarts that are shown.
@@ -126,8 +148,8 @@ mod tests {
     }
 
     #[test]
-    fn rollovers_and_restarts_are_told_and_the_worst_shown() {
-        assert_eq!(rollovers_and_restarts(&figures(0)), None);
+    fn what_was_lived_through_is_told_and_the_worst_shown() {
+        assert_eq!(lived_through(&figures(0)), None);
         let wait = |lag_s: u64| CatchUp {
             after: format!("restart {lag_s}"),
             lag_s: lag_s as f64,
@@ -144,9 +166,22 @@ mod tests {
             ..figures(0)
         };
         assert_eq!(
-            rollovers_and_restarts(&lived).unwrap(),
+            lived_through(&lived).unwrap(),
             "342 indices after 341 rollovers; 9 restarts at random, caught up after 8 of them, within 17.0 s \
              and at least 2.8 times as fast as real time"
+        );
+        let searched = FollowFigures {
+            searches: Some(SearchFigures { held: 1200, incomplete: 7, wrong: 0 }),
+            used: vec![
+                NodeUse { resident_bytes: 90_000_000, open_files: 61 },
+                NodeUse { resident_bytes: 91_000_000, open_files: 60 },
+            ],
+            ..figures(0)
+        };
+        assert_eq!(
+            lived_through(&searched).unwrap(),
+            "1200 searches found what was acknowledged and refreshed before, 0 did not, 7 had no answer of every copy; \
+             a node used at most 90.0 MB, 91.0 MB and 61, 60 handles, one part of the time after another"
         );
         let shown: Vec<&str> = waits(&lived).iter().map(|wait| wait.after.as_str()).collect();
         assert_eq!(shown.len(), 2 + RESTARTS_SHOWN);

@@ -26,6 +26,26 @@ impl CatchUp {
     }
 }
 
+/// Searches beside the writes, each held against what was acknowledged and refreshed before it was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchFigures {
+    /// Searches that were answered by every shard after every copy had refreshed: their answers were held against it.
+    pub held: u64,
+    /// Searches while copies or answers were missing, as they are while a node is down.
+    pub incomplete: u64,
+    /// Answers that lacked what was acknowledged, or had what nobody wrote.
+    pub wrong: u64,
+}
+
+/// The most that any node used in a part of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeUse {
+    /// Resident memory, in bytes.
+    pub resident_bytes: u64,
+    /// Open file handles.
+    pub open_files: u64,
+}
+
 /// A variant of a plan that follows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FollowFigures {
@@ -55,6 +75,12 @@ pub struct FollowFigures {
     /// The waits after those restarts in which the follower caught up before the next restart.
     #[serde(default)]
     pub restarts: Vec<CatchUp>,
+    /// Searches beside the writes, where the plan has any.
+    #[serde(default)]
+    pub searches: Option<SearchFigures>,
+    /// What nodes used, in four parts of the time; empty where no node said it.
+    #[serde(default)]
+    pub used: Vec<NodeUse>,
     /// Copies of leader and follower that were read and compared with what was answered; 0 where the plan does not verify.
     pub copies: u64,
     /// How many rules the copies or the answers break (see [`crate::ledger::Rule`]).

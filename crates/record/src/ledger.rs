@@ -107,6 +107,14 @@ impl Ledger {
         self.documents.len()
     }
 
+    /// Whether a write of a document was acknowledged that leaves it there.
+    pub fn was_written(&self, document: &str) -> bool {
+        let leaves_it = |write: &Entry| {
+            write.action != Action::Delete && matches!(write.fate, Fate::Acknowledged { .. })
+        };
+        self.documents.get(document).is_some_and(|known| known.writes.iter().any(leaves_it))
+    }
+
     /// The documents of which the answers alone say whether they are there: every write was answered, and not one of them
     /// without saying what became of it.
     pub fn certain(&self) -> BTreeMap<String, Certain> {

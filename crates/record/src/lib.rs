@@ -14,7 +14,7 @@ mod stream;
 pub mod text;
 pub mod units;
 
-pub use follow::{CatchUp, FollowFigures};
+pub use follow::{CatchUp, FollowFigures, NodeUse, SearchFigures};
 pub use line::{FollowSample, Line, LinkSample, NodeSample, Phase, RecoverySample};
 pub use load::{DriverUse, LoadFigures, Percentiles, Throughput};
 pub use manifest::{

@@ -48,6 +48,9 @@ pub struct NodeSample {
     pub cpu_cores: f64,
     /// Resident memory.
     pub resident_bytes: u64,
+    /// Open file handles, where the node says them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
     /// Bytes received by transport since start.
     pub transport_rx_bytes: u64,
     /// Bytes sent by transport since start.

@@ -41,7 +41,7 @@ pub(crate) fn rows(variants: &[VariantFollow]) -> Vec<Vec<String>> {
 pub(crate) fn found(variants: &[VariantFollow]) -> Vec<(bool, String)> {
     let one = |variant: &str, lap: &FollowFigures| {
         let mut said = Vec::new();
-        if let Some(lived) = follow::rollovers_and_restarts(lap) {
+        if let Some(lived) = follow::lived_through(lap) {
             said.push((true, format!("{variant}: {lived}.")));
         }
         said.push((lap.violations == 0, format!("{variant}: {}.", follow::verified(lap))));

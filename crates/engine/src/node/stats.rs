@@ -65,11 +65,14 @@ impl Node {
         if copies {
             self.add_copies(&mut stats["indices"]);
         }
-        // Simulated hosts have no control groups.
-        if !core.env.is_virtual()
-            && let Some(cgroup) = super::cgroup::stats()
-        {
-            stats["os"] = json!({ "cgroup": cgroup });
+        // Simulated hosts have neither control groups nor handles.
+        if !core.env.is_virtual() {
+            if let Some(cgroup) = super::cgroup::stats() {
+                stats["os"] = json!({ "cgroup": cgroup });
+            }
+            if let Ok(handles) = std::fs::read_dir("/proc/self/fd") {
+                stats["process"]["open_file_descriptors"] = handles.count().into();
+            }
         }
         stats
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clusters::FaultKind;
 use record::names::matches;
 
 use super::background::Background;
@@ -19,6 +20,8 @@ pub enum Action {
     Follow,
     /// Has the follower follow indices that are created on the leader from here on.
     AutoFollow(Pattern),
+    /// Begins to search the leader; that goes on until the last action is done.
+    SearchInBackground(Searching),
     /// Begins to restart nodes of a cluster at random; that goes on while later actions are done.
     RestartAtRandom(RandomRestarts),
     /// Stops the restarts. Nodes that are down start.
@@ -69,13 +72,24 @@ impl Pattern {
     }
 }
 
-/// Restarts of a cluster's nodes, by `kill -9` or in order, drawn from the plan's seed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Searches beside the writes. Each answer is held against what was acknowledged and refreshed before it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Searching {
+    /// Clients that search, each one search after another.
+    pub clients: u32,
+    /// How long a client waits after an answer.
+    pub pause: Duration,
+}
+
+/// Restarts of a cluster's nodes, drawn from the plan's seed.
+#[derive(Clone, Debug, PartialEq)]
 pub struct RandomRestarts {
     /// The cluster.
     pub cluster: String,
     /// Whether all of its nodes restart at once each time. Otherwise one of them does, or all, each case as likely.
     pub all: bool,
+    /// [`FaultKind::Kill`] or [`FaultKind::Stop`]; without it either, as likely.
+    pub kind: Option<FaultKind>,
     /// Mean time from when all are up until the next goes down; drawn between half of it and one and a half.
     pub every: ByWorld<Duration>,
     /// How long nodes are down.

@@ -17,7 +17,7 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 18] = [
+const BUNDLED: [Bundled; 19] = [
     plan!("dcp-memory"),
     plan!("dcp-rebalance"),
     plan!("follow-large"),
@@ -34,6 +34,7 @@ const BUNDLED: [Bundled; 18] = [
     plan!("selection-policies"),
     plan!("shard-recovery"),
     plan!("small-nodes-compression"),
+    plan!("soak"),
     plan!("stability"),
     plan!("stability-restarts"),
 ];

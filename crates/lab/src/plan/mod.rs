@@ -39,7 +39,7 @@ mod step;
 mod topology;
 mod variant;
 
-pub use action::{Action, Pattern, RandomRestarts};
+pub use action::{Action, Pattern, RandomRestarts, Searching};
 pub use background::{Background, Runs};
 pub use bucket::BucketUse;
 pub use bundled::{Bundled, bundled};

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use record::{Line, LinkSample, NodeSample};
+use record::{Line, LinkSample, NodeSample, NodeUse};
 use serde_json::Value;
 use world::{Direction, Time};
 
@@ -20,13 +20,14 @@ pub(crate) struct Telemetry {
 }
 
 impl Runner<'_> {
-    /// One sample of every node and of the link.
+    /// One sample of every node and of the link. Answers the most that any node uses, as far as nodes say it.
     pub(crate) async fn sample_nodes(
         &self,
         variant: &str,
         lap: u32,
         telemetry: &Telemetry,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<NodeUse>, Error> {
+        let mut most = None::<NodeUse>;
         let path = "/_nodes/stats/process,transport,indices/recovery";
         let follower = async {
             match self.plan.follower {
@@ -43,11 +44,17 @@ impl Runner<'_> {
                 let far = self.plan.joined && self.is_of_follower(&node["name"]);
                 let cluster = if far { FOLLOWER } else { cluster };
                 let sample = self.node_sample(cluster, node, telemetry);
+                if let Some(open_files) = sample.open_files {
+                    let most = most.get_or_insert_default();
+                    most.open_files = most.open_files.max(open_files);
+                    most.resident_bytes = most.resident_bytes.max(sample.resident_bytes);
+                }
                 let (t_ms, variant) = (self.journal.t_ms(), Some(variant.to_owned()));
                 self.journal.line(&Line::Node { t_ms, variant, lap, sample })?;
             }
         }
-        self.sample_link(variant, lap, telemetry)
+        self.sample_link(variant, lap, telemetry)?;
+        Ok(most)
     }
 
     fn is_of_follower(&self, node: &Value) -> bool {
@@ -69,6 +76,7 @@ impl Runner<'_> {
             node,
             cpu_cores,
             resident_bytes: number("/process/mem/resident_in_bytes"),
+            open_files: stats.pointer("/process/open_file_descriptors").and_then(Value::as_u64),
             transport_rx_bytes: number("/transport/rx_size_in_bytes"),
             transport_tx_bytes: number("/transport/tx_size_in_bytes"),
             throttle_ms: number("/indices/recovery/throttle_time_in_millis"),

@@ -267,6 +267,7 @@ impl Driver {
     /// answered. That changes nothing in the sums: each write adds a document with an id of its own.
     async fn send(&self, target: usize, batch: Batch) {
         let sent_to = self.ledgers.current(target);
+        sent_to.begin(&batch.writes);
         let mut answers = self.ask_bulk(target, &batch).await;
         let mut lacks = has_unknown(&answers);
         while lacks && self.ledgers.detail == Detail::Sums && !self.stops.get() {

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
 
 use record::ledger::{Action, Fate, Ledger, RunSum, Sums};
@@ -35,6 +35,7 @@ pub(crate) struct IndexLedger {
     is_closed: Cell<bool>,
     /// Whether it can be left out of the lag: it is closed, and the follower had all of it.
     is_finished: Cell<bool>,
+    presence: Cell<Presence>,
     /// For each shard, one above the highest sequence number that was acknowledged.
     done: RefCell<Vec<u64>>,
     /// Their sum at each moment at which it grew; a moment is dropped once the follower is past it.
@@ -58,9 +59,38 @@ impl IndexLedger {
             number,
             is_closed: Cell::default(),
             is_finished: Cell::default(),
+            presence: Cell::default(),
             done: RefCell::new(vec![0; shards as usize]),
             history: RefCell::default(),
         }
+    }
+
+    /// Enters writes that are about to be sent.
+    pub(super) fn begin(&self, writes: &[Sent]) {
+        let mut presence = self.presence.get();
+        presence.under_way += writes.len() as u64;
+        presence.deletes += writes.iter().filter(|sent| sent.deletes()).count() as u64;
+        self.presence.set(presence);
+    }
+
+    /// How many documents a search finds that is asked and answered now, as far as writes and answers tell: at least
+    /// those that were acknowledged and that nobody deletes, at most those that were sent.
+    pub(crate) fn documents(&self) -> RangeInclusive<u64> {
+        let Presence { under_way, deletes, written } = self.presence.get();
+        written.saturating_sub(deletes)..=self.writes.borrow().documents() as u64 + under_way
+    }
+
+    /// Enters the fate of a write in what is known to be there. Comes before the write is entered itself.
+    fn answered(&self, sent: &Sent, fate: Fate) {
+        let mut presence = self.presence.get();
+        presence.under_way = presence.under_way.saturating_sub(1);
+        if let (Sent::Write { id, .. }, Fate::Acknowledged { .. }) = (sent, fate)
+            && !sent.deletes()
+            && !self.writes.borrow().was_written(id)
+        {
+            presence.written += 1;
+        }
+        self.presence.set(presence);
     }
 
     /// Operations that were acknowledged, over all shards.
@@ -105,6 +135,17 @@ impl IndexLedger {
     }
 }
 
+/// What is known of how many documents there are.
+#[derive(Clone, Copy, Default)]
+struct Presence {
+    /// Writes that were sent and not answered yet.
+    under_way: u64,
+    /// Deletes that were sent.
+    deletes: u64,
+    /// Documents of which a write was acknowledged.
+    written: u64,
+}
+
 /// What writes are sent to: an index of the plan, or a rollover alias.
 pub(crate) struct WriteTarget {
     /// The name in requests.
@@ -136,6 +177,10 @@ impl Sent {
             Sent::Write { .. } => 1,
             Sent::Run { run, .. } => run.documents,
         }
+    }
+
+    fn deletes(&self) -> bool {
+        matches!(self, Sent::Write { action: Action::Delete, .. })
     }
 
     fn shard(&self) -> u32 {
@@ -262,6 +307,9 @@ impl WriteLedgers {
         sent: Sent,
         fate: Fate,
     ) {
+        if self.detail == Detail::EachWrite {
+            sent_to.answered(&sent, fate);
+        }
         let mut counts = self.counts.get();
         let count = sent.count();
         let target = sent_to.target;
@@ -328,6 +376,34 @@ mod tests {
         assert_eq!(ledger.lag(&[21, 5]), (0, None));
         ledger.acknowledge(at(4), 0, 3);
         assert_eq!(ledger.operations(), 25, "an older operation adds nothing");
+    }
+
+    #[test]
+    fn a_search_finds_what_was_acknowledged_and_nothing_that_was_not_sent() {
+        let ledgers = rolling();
+        let first = ledgers.current(0);
+        let sent = |id: &str, action| Sent::Write { id: id.to_owned(), shard: 0, action };
+        let index = |id: &str| sent(id, Action::Index { content: 1 });
+        let mut seq_no = 0;
+        let mut enter = |sent: Sent, fate: Option<Fate>| {
+            seq_no += 1;
+            let fate = fate.unwrap_or(Fate::Acknowledged { seq_no, version: 1 });
+            ledgers.enter(at(1), &first, None, sent, fate);
+        };
+        let batch = ["a", "b", "c"].map(index);
+        first.begin(&batch);
+        assert_eq!(first.documents(), 0..=3, "under way");
+        let [a, b, c] = batch;
+        enter(a, None);
+        enter(b, None);
+        enter(c, Some(Fate::Rejected));
+        assert_eq!(first.documents(), 2..=3);
+        let update = [index("a")];
+        first.begin(&update);
+        enter(index("a"), None);
+        assert_eq!(first.documents(), 2..=3, "no new document");
+        first.begin(&[sent("b", Action::Delete)]);
+        assert_eq!(first.documents(), 1..=4, "it may be gone");
     }
 
     fn rolling() -> WriteLedgers {

@@ -225,3 +225,30 @@ fn logs_that_are_acknowledged_and_not_there_are_found() {
     let said = &found.violations_shown[0];
     assert!(said.starts_with("AcknowledgedIsThere: ") && said.contains("some are gone"), "{said}");
 }
+
+/// A part of the bundled plan of that name.
+fn bundled_part(name: &str, scale: f64, planted: Option<&'static str>) -> Ran {
+    let bundled = bundled().iter().find(|plan| plan.name == name).unwrap();
+    common::run(common::resolved(&bundled.plan().unwrap(), scale), planted)
+}
+
+#[test]
+fn nodes_are_killed_beside_writers_and_searches_and_nothing_is_lost() {
+    let (rows, _, _) = bundled_part("soak", 0.05, None);
+    let rows = rows.unwrap();
+    let found = figures(&rows[0]);
+    let searches = found.searches.unwrap();
+    assert!(rows[0].verified && found.violations == 0 && searches.wrong == 0, "{found:?}");
+    assert!(found.acknowledged >= 72_000 && found.restarts_ended >= 4, "{found:?}");
+    assert!(searches.held >= 100 && searches.incomplete > 0, "{found:?}");
+}
+
+#[test]
+fn searches_that_lack_what_was_acknowledged_are_found() {
+    let planted = Some(store::planted::REFRESH_SHOWS_NOTHING);
+    let (_, run_dir, _) = bundled_part("soak", 0.01, planted);
+    let found = run_dir.rows.iter().find_map(|row| row.following.clone()).unwrap();
+    assert!(found.searches.unwrap().wrong > 0, "{found:?}");
+    let said = &found.violations_shown[0];
+    assert!(said.contains("were acknowledged and refreshed"), "{said}");
+}

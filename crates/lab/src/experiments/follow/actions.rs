@@ -10,9 +10,10 @@ use world::Time;
 use super::lag::{Following, Waiting};
 use super::restarts::{Due, Restarts};
 use super::samples::{sample_following, what_fails};
+use super::searching::Searches;
 use crate::error::Error;
 use crate::plan::{
-    Action, ByWorld, FOLLOWER, Fault, Index, LEADER, Pattern, RandomRestarts, Variant,
+    Action, ByWorld, FOLLOWER, Fault, Index, LEADER, Pattern, RandomRestarts, Searching, Variant,
 };
 use crate::runner::Runner;
 use crate::writers::RunRate;
@@ -54,6 +55,7 @@ pub(super) async fn do_all(run: &mut Runner<'_>, following: &mut Following) -> R
                 create_all(run, &following.variant).await?;
             }
             Action::RestartAtRandom(rule) => begin_restarts(run, following, rule),
+            Action::SearchInBackground(rule) => begin_searches(run, following, *rule).await?,
             Action::StopRestarts => Box::pin(stop_restarts(run, following)).await?,
             Action::WaitForDocuments(written) => {
                 wait_for_documents(run, following, written.of(is_virtual)).await?;
@@ -220,6 +222,18 @@ async fn look(
     let due = following.restarts.as_ref().map(Restarts::due);
     let next = [due, until].into_iter().flatten().fold(next, Time::min);
     run.env.sleep_until(next).await;
+    Ok(())
+}
+
+async fn begin_searches(
+    run: &Runner<'_>,
+    following: &mut Following,
+    rule: Searching,
+) -> Result<(), Error> {
+    following.end_searches().await;
+    let copies = |index: &Index| index.replicas_of(&following.variant) + 1;
+    let copies = run.plan.indices.iter().map(copies).collect();
+    following.searches = Some(Searches::begin(run, rule, &following.driver, copies)?);
     Ok(())
 }
 

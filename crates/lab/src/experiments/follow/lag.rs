@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use record::{CatchUp, FollowFigures, FollowSample};
+use record::{CatchUp, FollowFigures, FollowSample, NodeUse};
 use serde_json::Value;
 use world::Time;
 
 use super::restarts::Restarts;
+use super::searching::Searches;
 use crate::plan::Variant;
 use crate::runner::Telemetry;
 use crate::writers::{Driver, IndexLedger};
 
+/// Parts of the time for which it is said what nodes used.
+const PARTS: usize = 4;
 /// How many samples are taken during the pause of a restart, and in the same time while the follower catches up.
 const PAUSED_SAMPLES: u32 = 10;
 const CATCHING_UP_SAMPLES: u32 = 60;
@@ -43,6 +46,10 @@ pub(super) struct Following {
     pub(super) restarted: Option<Waiting>,
     /// Rollovers that are noted in the record.
     pub(super) rollovers_noted: usize,
+    /// Searches beside the writes.
+    pub(super) searches: Option<Searches>,
+    /// The most that a node used, at each sample.
+    pub(super) used: Vec<NodeUse>,
 }
 
 impl Following {
@@ -61,7 +68,32 @@ impl Following {
             restarts_begun: 0,
             restarted: None,
             rollovers_noted: 0,
+            searches: None,
+            used: Vec::new(),
         }
+    }
+
+    /// Ends the searches, if there are any, and enters what they found.
+    pub(super) async fn end_searches(&mut self) {
+        let Some(searches) = self.searches.take() else { return };
+        let (found, wrong) = searches.end().await;
+        let figures = &mut self.figures;
+        let sum = figures.searches.get_or_insert_default();
+        sum.held += found.held;
+        sum.incomplete += found.incomplete;
+        sum.wrong += found.wrong;
+        figures.violations += found.wrong;
+        figures.violations_shown.extend(wrong);
+    }
+
+    /// Enters the most that a node used in each part of the time.
+    pub(super) fn note_use(&mut self) {
+        let part = self.used.len().div_ceil(PARTS).max(1);
+        let most = |part: &[NodeUse]| NodeUse {
+            resident_bytes: part.iter().map(|one| one.resident_bytes).max().unwrap_or(0),
+            open_files: part.iter().map(|one| one.open_files).max().unwrap_or(0),
+        };
+        self.figures.used = self.used.chunks(part).map(most).collect();
     }
 
     fn of(&self, ledger: &IndexLedger) -> Vec<u64> {

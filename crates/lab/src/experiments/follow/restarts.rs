@@ -16,6 +16,7 @@ pub(super) struct Restarts {
     cluster: String,
     nodes: u32,
     all: bool,
+    kind: Option<FaultKind>,
     every: Duration,
     /// How long a node or the cluster is down.
     pub(super) pause: Duration,
@@ -47,6 +48,7 @@ impl Restarts {
             cluster: rule.cluster.clone(),
             nodes,
             all: rule.all,
+            kind: rule.kind,
             every: rule.every.of(is_virtual),
             pause: rule.pause.of(is_virtual),
             chance: Random::new(seed, FAMILY, number),
@@ -91,14 +93,15 @@ impl Restarts {
         self.every.mul_f64(0.5 + self.chance.unit())
     }
 
-    /// One of the nodes or, as likely as each, the whole cluster; killed or in order.
+    /// One of the nodes or, as likely as each, the whole cluster; killed or in order, where the rule says neither.
     fn draw(&mut self) -> Fault {
         let number = self.chance.below(self.nodes + 1);
         let node = match self.all || number == self.nodes {
             true => self.cluster.clone(),
             false => format!("{}-{number}", self.cluster),
         };
-        let kind = if self.chance.in_1000(500) { FaultKind::Kill } else { FaultKind::Stop };
+        let drawn = if self.chance.in_1000(500) { FaultKind::Kill } else { FaultKind::Stop };
+        let kind = self.kind.unwrap_or(drawn);
         Fault { node, kind, at: Duration::ZERO, lasts: None }
     }
 }
@@ -119,6 +122,7 @@ mod tests {
         let rule = RandomRestarts {
             cluster: "follower".to_owned(),
             all: false,
+            kind: None,
             every: lasts(20, 7200),
             pause: lasts(3, 300),
         };
@@ -145,12 +149,12 @@ mod tests {
         }
         assert_eq!(drawn.len(), 8, "seed {seed}: three nodes and all, either way: {drawn:?}");
         assert_eq!(restarts.stop(), None);
-        let rule = RandomRestarts { all: true, ..rule };
+        let rule = RandomRestarts { all: true, kind: Some(FaultKind::Kill), ..rule };
         let mut restarts = Restarts::new(&rule, 3, false, (seed, 1), Time::default());
         for _ in 0..20 {
             let due = restarts.next(restarts.due()).unwrap();
             let (Due::Ends(fault) | Due::Starts(fault)) = due;
-            assert_eq!(fault.node, "follower");
+            assert_eq!((fault.node.as_str(), fault.kind), ("follower", FaultKind::Kill));
         }
     }
 }

@@ -45,7 +45,7 @@ pub(super) async fn sample_following(
     run.journal.line(&Line::Following { t_ms, variant, lap, sample: sample.clone() })?;
     let nodes = run.sample_nodes(&following.variant.name, lap, &following.telemetry);
     if let Ok(sampled) = run.env.timeout(limit, nodes).await {
-        sampled?;
+        following.used.extend(sampled?);
     }
     run.watch.progress(sample.follower_operations, Some(sample.leader_operations));
     Ok(sample)

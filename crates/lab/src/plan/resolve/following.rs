@@ -3,12 +3,13 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use clusters::FaultKind;
 use toml::Spanned;
 
 use super::step_text::{Around, StepText};
 use crate::choices::unknown;
 use crate::error::Error;
-use crate::plan::action::{Action, Pattern, RandomRestarts};
+use crate::plan::action::{Action, Pattern, RandomRestarts, Searching};
 use crate::plan::by_world::ByWorld;
 use crate::plan::document::FaultTable;
 use crate::plan::file::Plan;
@@ -18,6 +19,9 @@ use crate::plan::topology::{FOLLOWER, LEADER};
 const OPERATIONS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 /// How long `wait_for_lag` waits where a plan does not say it.
 const WITHIN: Duration = Duration::from_secs(600);
+/// How long a client that searches waits after an answer where a plan does not say it.
+const SEARCH_PAUSE: Duration = Duration::from_secs(1);
+const SEARCH_CLIENTS: RangeInclusive<i64> = 1..=1000;
 /// The name of a pattern that has none of its own.
 const PATTERN: &str = "narrows";
 
@@ -29,7 +33,7 @@ pub(super) struct ActionForm {
 }
 
 /// Every action that is no step of other plans.
-pub(super) const ACTIONS: [ActionForm; 8] = [
+pub(super) const ACTIONS: [ActionForm; 9] = [
     ActionForm {
         name: "auto_follow",
         options: &["name", "patterns", "exclude"],
@@ -60,8 +64,13 @@ pub(super) const ACTIONS: [ActionForm; 8] = [
         read: |step, around| step.fault(around.fault_nodes),
     },
     ActionForm {
+        name: "search_in_background",
+        options: &["clients", "pause"],
+        read: |step, _| step.searching().map(Action::SearchInBackground),
+    },
+    ActionForm {
         name: "restart_at_random",
-        options: &["cluster", "nodes", "every", "pause", "full"],
+        options: &["cluster", "nodes", "kind", "every", "pause", "full"],
         read: |step, _| step.restarts().map(Action::RestartAtRandom),
     },
     ActionForm { name: "stop_restarts", options: &[], read: |_, _| Ok(Action::StopRestarts) },
@@ -168,6 +177,16 @@ impl StepText<'_> {
                 &kinds,
             )));
         }
+        let kinds = ["kill", "stop", "any"];
+        let kind = self.text("kind")?;
+        let kind = match kind.as_ref().map_or("any", |kind| kind.get_ref().as_str()) {
+            "kill" => Some(FaultKind::Kill),
+            "stop" => Some(FaultKind::Stop),
+            "any" => None,
+            other => {
+                return Err(self.wrong(unknown("no restart is called", other, "Kinds", &kinds)));
+            }
+        };
         let full = self.full(&["every", "pause"])?;
         let lasts = |key: &str| {
             let real = self.time(key)?.ok_or_else(|| self.wrong(example))?;
@@ -177,9 +196,17 @@ impl StepText<'_> {
         Ok(RandomRestarts {
             cluster: cluster.into_inner(),
             all: nodes == "all",
+            kind,
             every: lasts("every")?,
             pause: lasts("pause")?,
         })
+    }
+
+    fn searching(&self) -> Result<Searching, Error> {
+        let clients = self.whole("clients")?.unwrap_or(Spanned::new(0..0, 1));
+        let clients = self.plan.number("clients", &clients, SEARCH_CLIENTS)?;
+        let pause = self.time("pause")?.unwrap_or(SEARCH_PAUSE);
+        Ok(Searching { clients, pause })
     }
 
     fn documents(&self, scale: f64) -> Result<ByWorld<u64>, Error> {

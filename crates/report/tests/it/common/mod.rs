@@ -289,6 +289,7 @@ impl Sampler<'_> {
                 node: info.name.clone(),
                 cpu_cores,
                 resident_bytes: 148_000_000 + (self.random() * 4e6) as u64,
+                open_files: None,
                 transport_rx_bytes: received,
                 transport_tx_bytes: sent,
                 throttle_ms: 0,

@@ -147,6 +147,7 @@ fn a_plan_that_follows_by_a_pattern_rolls_over_and_restarts() {
     let restarts = RandomRestarts {
         cluster: "follower".to_owned(),
         all: true,
+        kind: None,
         every: lasts(20, 20),
         pause: lasts(3, 300),
     };
