@@ -32,27 +32,24 @@ pub struct Aggregation {
 }
 
 /// What an aggregation does.
+#[expect(missing_docs, reason = "the names are those of the field's requests")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum AggregationKind {
-    /// `terms`
+    /// Buckets that are shown, and buckets that each shard sends.
     Terms {
-        /// Buckets that are shown.
         size: usize,
-        /// Buckets that each shard sends.
         shard_size: usize,
     },
     /// `histogram` and `date_histogram`
     Histogram(Histogram),
-    /// `range`: in the order in which they are shown, by `from`, then by `to`.
+    /// In the order in which they are shown, by `from`, then by `to`.
     Range(Vec<RangeBucket>),
-    /// `min`, `max`, `avg`, `sum`, `value_count`, `stats`, `extended_stats`
     Stats(Statistic),
-    /// `cardinality`
+    /// `precision_threshold`: exact up to so many values, and about so beyond.
     Cardinality {
-        /// `precision_threshold`: exact up to so many values, and about so beyond.
         threshold: usize,
     },
-    /// `percentiles`: which, 0 to 100.
+    /// Which, 0 to 100.
     Percentiles(Vec<f64>),
 }
 
@@ -65,23 +62,17 @@ impl AggregationKind {
 }
 
 /// Which statistics of a field are shown.
+#[expect(missing_docs, reason = "the names are those of the field's requests")]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Statistic {
-    /// `min`
     Min,
-    /// `max`
     Max,
-    /// `avg`
     Avg,
-    /// `sum`
     Sum,
-    /// `value_count`
     ValueCount,
-    /// `stats`
     Stats,
-    /// `extended_stats`
+    /// `sigma`: how many standard deviations its bounds are from the mean.
     Extended {
-        /// How many standard deviations its bounds are from the mean.
         sigma: f64,
     },
 }

@@ -4,31 +4,24 @@
 
 use std::fmt::Write;
 
-use crate::mapping::value::{Moment, civil_date, days_to_month, iso};
+use crate::value::{Moment, civil_date, days_to_month, iso};
 
 /// Milliseconds of a day.
 pub const DAY_MS: i64 = 86_400_000;
 /// Some 300 000 years.
 const MATH_LIMIT_MS: i64 = 10_000_000_000_000_000;
 
-/// A unit of the calendar.
+/// A unit of the calendar. Weeks begin on Mondays.
+#[expect(missing_docs, reason = "the names say it")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum CalendarUnit {
-    /// A second.
     Second,
-    /// A minute.
     Minute,
-    /// An hour.
     Hour,
-    /// A day.
     Day,
-    /// Monday to Sunday.
     Week,
-    /// A month.
     Month,
-    /// Three months.
     Quarter,
-    /// A year.
     Year,
 }
 

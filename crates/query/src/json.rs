@@ -3,50 +3,51 @@
 //! serde keeps no places. Names and values are numbered as they are read, and only where one is refused its number is
 //! looked up in the text.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
 use record::names::did_you_mean;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
-use super::Literal;
 use super::error::{SearchError, Spot, parsing};
+use super::value::Literal;
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node {
+pub(crate) struct Node<'a> {
     pub(crate) at: Spot,
-    pub(crate) value: Value,
+    pub(crate) value: Value<'a>,
 }
 
-/// A JSON value. Objects keep the order of their names.
+/// A JSON value; its texts are those of the body where that has them without escapes. Objects keep the order of their
+/// names.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum Value<'a> {
     Null,
     Bool(bool),
     Number(Number),
-    Text(String),
-    List(Vec<Node>),
-    Object(Vec<Member>),
+    Text(Cow<'a, str>),
+    List(Vec<Node<'a>>),
+    Object(Vec<Member<'a>>),
 }
 
 /// A name of an object, and what stands under it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Member {
+pub(crate) struct Member<'a> {
     pub(crate) at: Spot,
-    pub(crate) name: String,
-    pub(crate) node: Node,
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) node: Node<'a>,
 }
 
 /// Reads a body, and what `parse` makes of it. Names that stand twice in an object are refused, as in Elasticsearch.
-pub(crate) fn read<T>(
-    body: &[u8],
-    parse: impl FnOnce(&Node) -> Result<T, SearchError>,
+pub(crate) fn read<'a, T>(
+    body: &'a [u8],
+    parse: impl FnOnce(&Node<'a>) -> Result<T, SearchError>,
 ) -> Result<T, SearchError> {
-    let mut json = serde_json::Deserializer::from_slice(body);
-    let node = Reader(&Cell::new(0)).deserialize(&mut json);
-    let node = node.and_then(|node| json.end().map(|()| node)).map_err(|error| {
+    let reader = Reader { tokens: &Cell::new(0), once: true, skipping: None };
+    let node = reader.whole(body).map_err(|error| {
         let at = Spot { line: error.line() as u32, column: error.column() as u32 };
         parsing(at, format!("the body is no JSON: {error}"))
     })?;
@@ -54,6 +55,26 @@ pub(crate) fn read<T>(
         Some(Spot { line: 0, column: token }) => SearchError { at: spot(body, token), ..error },
         _ => error,
     })
+}
+
+/// What of a document is read, by dotted paths.
+pub(crate) enum Part {
+    Whole,
+    Members,
+    Nothing,
+}
+
+/// Says what is read of a path.
+type Parts<'a> = &'a dyn Fn(&str) -> Part;
+
+/// Reads a document; where `skipping` says so, parts of it are passed over and stand there as null.
+pub(crate) fn document<'a>(
+    source: &'a [u8],
+    skipping: Option<Parts<'_>>,
+) -> serde_json::Result<Value<'a>> {
+    let skipping = skipping.map(|part| (part, ""));
+    let reader = Reader { tokens: &Cell::new(0), once: false, skipping };
+    reader.whole(source).map(|node| node.value)
 }
 
 /// Where a name or value stands in JSON, by its number.
@@ -88,71 +109,119 @@ fn spot(json: &[u8], token: u32) -> Option<Spot> {
 
 /// Reads a value; counts names and values.
 #[derive(Clone, Copy)]
-struct Reader<'a>(&'a Cell<u32>);
+struct Reader<'a> {
+    tokens: &'a Cell<u32>,
+    /// Whether a name may stand once in an object.
+    once: bool,
+    /// What is to be read, and the path of the object at hand.
+    skipping: Option<(Parts<'a>, &'a str)>,
+}
 
 impl Reader<'_> {
+    fn whole<'de>(self, text: &'de [u8]) -> serde_json::Result<Node<'de>> {
+        let mut json = serde_json::Deserializer::from_slice(text);
+        let node = self.deserialize(&mut json)?;
+        json.end().map(|()| node)
+    }
+
     /// The place of the next name or value: its number, which [`read`] looks up where it is needed.
     fn next(self) -> Spot {
-        let token = self.0.get();
-        self.0.set(token + 1);
+        let token = self.tokens.get();
+        self.tokens.set(token + 1);
         Spot { line: 0, column: token }
+    }
+
+    /// Reads what stands under a name, or passes over it.
+    fn member<'de, A: MapAccess<'de>>(
+        self,
+        name: &str,
+        map: &mut A,
+    ) -> Result<Node<'de>, A::Error> {
+        let Some((part, above)) = self.skipping else { return map.next_value_seed(self) };
+        let path = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
+        let skipping = match part(&path) {
+            Part::Whole => None,
+            Part::Members => Some((part, path.as_str())),
+            Part::Nothing => {
+                map.next_value::<IgnoredAny>()?;
+                return Ok(Node { at: self.next(), value: Value::Null });
+            }
+        };
+        map.next_value_seed(Reader { skipping, ..self })
     }
 }
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
-    type Value = Node;
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Node, D::Error> {
+    type Value = Node<'de>;
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Node<'de>, D::Error> {
         let at = self.next();
         Ok(Node { at, value: json.deserialize_any(self)? })
     }
 }
 
 impl<'de> Visitor<'de> for Reader<'_> {
-    type Value = Value;
+    type Value = Value<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("a value")
     }
-    fn visit_unit<E>(self) -> Result<Value, E> {
+    fn visit_unit<E>(self) -> Result<Value<'de>, E> {
         Ok(Value::Null)
     }
-    fn visit_bool<E>(self, yes: bool) -> Result<Value, E> {
+    fn visit_bool<E>(self, yes: bool) -> Result<Value<'de>, E> {
         Ok(Value::Bool(yes))
     }
-    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+    fn visit_i64<E>(self, number: i64) -> Result<Value<'de>, E> {
         Ok(Value::Number(number.into()))
     }
-    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+    fn visit_u64<E>(self, number: u64) -> Result<Value<'de>, E> {
         Ok(Value::Number(number.into()))
     }
-    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+    fn visit_f64<E>(self, number: f64) -> Result<Value<'de>, E> {
         Ok(Number::from_f64(number).map_or(Value::Null, Value::Number))
     }
-    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<Value<'de>, E> {
+        Ok(Value::Text(Cow::Owned(text.to_owned())))
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Value<'de>, E> {
+        Ok(Value::Text(Cow::Borrowed(text)))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value<'de>, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = seq.next_element_seed(self)? {
             items.push(item);
         }
         Ok(Value::List(items))
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut members: Vec<Member> = Vec::new();
-        while let Some(name) = map.next_key::<String>()? {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value<'de>, A::Error> {
+        let mut members: Vec<Member<'de>> = Vec::new();
+        while let Some(Node { at, value: Value::Text(name) }) = map.next_key_seed(self)? {
             // Objects of requests are small; those that are not would take the square of their size.
-            if members.len() < 1024 && members.iter().any(|member| member.name == name) {
+            let is_small = self.once && members.len() < 1024;
+            if is_small && members.iter().any(|member| member.name == name) {
                 return Err(A::Error::custom(format!("duplicate field '{name}'")));
             }
-            let at = self.next();
-            members.push(Member { at, name, node: map.next_value_seed(self)? });
+            let node = self.member(&name, &mut map)?;
+            members.push(Member { at, name, node });
         }
         Ok(Value::Object(members))
     }
 }
 
-impl Node {
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Value::Null => f.write_str("null"),
+            Value::Bool(yes) => yes.fmt(f),
+            Value::Number(number) => number.fmt(f),
+            Value::Text(text) => text.fmt(f),
+            Value::List(items) => write!(f, "an array of {}", items.len()),
+            Value::Object(_) => f.write_str("an object"),
+        }
+    }
+}
+
+impl<'b> Node<'b> {
     /// What kind of value it is, in words.
     pub(crate) fn kind(&self) -> &'static str {
         match self.value {
@@ -166,7 +235,7 @@ impl Node {
     }
 
     /// The members of an object. `what` names it in the error.
-    pub(crate) fn object(&self, what: &str) -> Result<&[Member], SearchError> {
+    pub(crate) fn object(&self, what: &str) -> Result<&[Member<'b>], SearchError> {
         match &self.value {
             Value::Object(members) => Ok(members),
             _ => Err(self.wrong(what, "an object")),
@@ -174,7 +243,7 @@ impl Node {
     }
 
     /// The items of an array; anything else counts as an array of one.
-    pub(crate) fn items(&self) -> &[Node] {
+    pub(crate) fn items(&self) -> &[Node<'b>] {
         match &self.value {
             Value::List(items) => items,
             _ => std::slice::from_ref(self),
@@ -182,7 +251,7 @@ impl Node {
     }
 
     /// The items of an array.
-    pub(crate) fn list(&self, what: &str) -> Result<&[Node], SearchError> {
+    pub(crate) fn list(&self, what: &str) -> Result<&[Node<'b>], SearchError> {
         match &self.value {
             Value::List(items) => Ok(items),
             _ => Err(self.wrong(what, "an array")),
@@ -192,7 +261,7 @@ impl Node {
     /// A string; numbers and booleans count as their texts.
     pub(crate) fn text(&self, what: &str) -> Result<String, SearchError> {
         match &self.value {
-            Value::Text(text) => Ok(text.clone()),
+            Value::Text(text) => Ok(text.to_string()),
             Value::Number(number) => Ok(number.to_string()),
             Value::Bool(yes) => Ok(yes.to_string()),
             _ => Err(self.wrong(what, "a string")),
@@ -240,7 +309,7 @@ impl Node {
     /// A value of a query, as it was written.
     pub(crate) fn literal(&self, what: &str) -> Result<Literal, SearchError> {
         Ok(match &self.value {
-            Value::Text(text) => Literal::Text(text.clone()),
+            Value::Text(text) => Literal::Text(text.to_string()),
             Value::Bool(yes) => Literal::Boolean(*yes),
             Value::Number(number) => match number.as_i64() {
                 Some(whole) => Literal::Integer(whole),
@@ -256,10 +325,11 @@ impl Node {
             Value::Null => serde_json::Value::Null,
             Value::Bool(yes) => (*yes).into(),
             Value::Number(number) => number.clone().into(),
-            Value::Text(text) => text.as_str().into(),
+            Value::Text(text) => text.as_ref().into(),
             Value::List(items) => items.iter().map(Node::plain).collect(),
             Value::Object(members) => {
-                members.iter().map(|member| (member.name.clone(), member.node.plain())).collect()
+                let plain = members.iter().map(|of| (of.name.to_string(), of.node.plain()));
+                plain.collect()
             }
         }
     }
@@ -272,13 +342,13 @@ impl Node {
 /// The members of an object that `what` may have.
 pub(crate) struct Options<'a> {
     what: &'a str,
-    node: &'a Node,
-    members: &'a [Member],
+    node: &'a Node<'a>,
+    members: &'a [Member<'a>],
     /// Those whose names are those of fields.
-    pub(crate) fields: Vec<&'a Member>,
+    pub(crate) fields: Vec<&'a Member<'a>>,
 }
 
-impl Node {
+impl<'b> Node<'b> {
     /// The members of an object; `known` are the names that it may have, with spaces in between, `fields` how many
     /// others it may have.
     pub(crate) fn options<'a>(
@@ -289,7 +359,7 @@ impl Node {
     ) -> Result<Options<'a>, SearchError> {
         let members = self.object(what)?;
         let is_known = |member: &&Member| known.split(' ').any(|known| known == member.name);
-        let others: Vec<&Member> = members.iter().filter(|member| !is_known(member)).collect();
+        let others: Vec<&Member<'b>> = members.iter().filter(|member| !is_known(member)).collect();
         if let Some(Member { at, name, .. }) = others.get(fields) {
             let near = did_you_mean(name, known.split(' '));
             return Err(parsing(*at, format!("[{what}] does not support [{name}]{near}")));
@@ -300,16 +370,16 @@ impl Node {
 
 impl<'a> Options<'a> {
     /// None of them: in place of an object stands a value.
-    pub(crate) fn none(what: &'a str, node: &'a Node) -> Self {
+    pub(crate) fn none(what: &'a str, node: &'a Node<'a>) -> Self {
         Options { what, node, members: &[], fields: Vec::new() }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a Node)> {
-        self.members.iter().map(|member| (member.name.as_str(), &member.node))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a Node<'a>)> {
+        self.members.iter().map(|member| (member.name.as_ref(), &member.node))
     }
 
     /// The option of a name; null counts as none.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Node<'a>> {
         let found = self.members.iter().find(|member| member.name == name);
         found.map(|member| &member.node).filter(|node| node.value != Value::Null)
     }
@@ -318,18 +388,18 @@ impl<'a> Options<'a> {
     pub(crate) fn read<T>(
         &self,
         name: &str,
-        read: impl FnOnce(&'a Node, &str) -> Result<T, SearchError>,
+        read: impl FnOnce(&'a Node<'a>, &str) -> Result<T, SearchError>,
     ) -> Result<Option<T>, SearchError> {
         self.get(name).map(|node| read(node, name)).transpose()
     }
 
-    pub(crate) fn need(&self, name: &str) -> Result<&'a Node, SearchError> {
+    pub(crate) fn need(&self, name: &str) -> Result<&'a Node<'a>, SearchError> {
         self.get(name).ok_or_else(|| self.missing(name))
     }
 
     /// The one field.
-    pub(crate) fn field(&self) -> Result<(&'a str, &'a Node), SearchError> {
-        let field = self.fields.first().map(|member| (member.name.as_str(), &member.node));
+    pub(crate) fn field(&self) -> Result<(&'a str, &'a Node<'a>), SearchError> {
+        let field = self.fields.first().map(|member| (member.name.as_ref(), &member.node));
         field.ok_or_else(|| self.missing("a field"))
     }
 

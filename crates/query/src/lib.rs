@@ -11,15 +11,17 @@ mod query;
 mod request;
 mod result;
 mod source;
+pub mod value;
 
 pub use date::{CalendarUnit, DateFormat};
 pub use error::{MappingError, SearchError, SearchErrorKind, Spot, illegal, unfit};
 pub use mapping::{Field, FieldType, Mapping};
 pub use parse::{parse_count, parse_search, parse_sort, parse_track_total_hits};
-pub use query::{BoolQuery, Literal, MinimumShouldMatch, Query, QueryKind, RangeEnd};
+pub use query::{BoolQuery, FieldQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd};
 pub use request::{
     DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost, SearchLimits, SearchRequest,
     SortKey, SortMissing, SortMode, SortTarget, SortValue, TrackTotalHits,
 };
 pub use result::{FetchedHit, ShardHit, ShardHits, compare_hits};
 pub use source::SourceFilter;
+pub use value::Literal;

@@ -1,51 +1,8 @@
 //! Queries as plain data, before any mapping is known.
 
-use std::net::Ipv6Addr;
-
 use serde::{Deserialize, Serialize};
 
-use super::mapping::value::show_ip;
-
-/// A value of a query, as it was written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Literal {
-    /// A string.
-    Text(String),
-    /// A whole number.
-    Integer(i64),
-    /// Another number.
-    Float(f64),
-    /// True or false.
-    Boolean(bool),
-    /// An address that a hit is sorted by; IPv4 is mapped into IPv6. Requests have texts in its place.
-    Address(Ipv6Addr),
-}
-
-impl Literal {
-    /// Its text, as an analyzer or a parser of dates reads it.
-    pub fn text(&self) -> String {
-        match self {
-            Literal::Text(text) => text.clone(),
-            Literal::Integer(number) => number.to_string(),
-            Literal::Float(number) => number.to_string(),
-            Literal::Boolean(yes) => yes.to_string(),
-            Literal::Address(address) => show_ip(address),
-        }
-    }
-
-    /// As a hit shows it: JSON has no infinity, which the field writes as a string.
-    pub fn json(&self) -> serde_json::Value {
-        match self {
-            Literal::Text(text) => text.as_str().into(),
-            Literal::Integer(number) => (*number).into(),
-            Literal::Float(f64::INFINITY) => "Infinity".into(),
-            Literal::Float(f64::NEG_INFINITY) => "-Infinity".into(),
-            Literal::Float(number) => (*number).into(),
-            Literal::Boolean(yes) => (*yes).into(),
-            Literal::Address(address) => show_ip(address).into(),
-        }
-    }
-}
+use super::value::Literal;
 
 /// One end of a range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,104 +64,53 @@ pub struct Query {
 }
 
 /// The kinds of queries that this engine has.
+#[expect(missing_docs, reason = "the names are those of the field's requests")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum QueryKind {
-    /// `match_all`
     MatchAll,
-    /// `match_none`
     MatchNone,
-    /// `match`
+    /// A field, or an object with fields.
+    Exists(String),
+    Ids(Vec<String>),
+    Bool(Box<BoolQuery>),
+    ConstantScore(Box<Query>),
+    /// What is asked of the field of a path.
+    Field(String, FieldQuery),
+}
+
+/// What a query asks of one field.
+#[expect(missing_docs, reason = "the names are those of the field's requests")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum FieldQuery {
+    /// `all`: every word must be there. `lenient`: what does not fit the field's type matches nothing.
     Match {
-        /// Field.
-        field: String,
-        /// What is looked for.
         value: Literal,
-        /// `operator: and`: every word must be there.
         all: bool,
-        /// `minimum_should_match`
         minimum: Option<MinimumShouldMatch>,
-        /// `lenient`: what does not fit the field's type matches nothing.
         lenient: bool,
     },
-    /// `match_phrase`
-    MatchPhrase {
-        /// Field.
-        field: String,
-        /// What is looked for.
-        value: Literal,
-    },
-    /// `term`
-    Term {
-        /// Field.
-        field: String,
-        /// The value.
-        value: Literal,
-    },
-    /// `terms`
-    Terms {
-        /// Field.
-        field: String,
-        /// One of these.
-        values: Vec<Literal>,
-    },
-    /// `range`
+    MatchPhrase(Literal),
+    Term(Literal),
+    Terms(Vec<Literal>),
+    /// Dates are written as `format` says, else as the mapping does; `zone_ms` is of those that bring no zone.
     Range {
-        /// Field.
-        field: String,
-        /// `gt` or `gte`.
         lower: Option<RangeEnd>,
-        /// `lt` or `lte`.
         upper: Option<RangeEnd>,
-        /// How dates are written; else as the mapping says.
         format: Option<super::DateFormat>,
-        /// Of dates that bring none.
         zone_ms: i64,
     },
-    /// `prefix`
-    Prefix {
-        /// Field.
-        field: String,
-        /// How the value begins.
-        value: String,
-    },
-    /// `exists`
-    Exists {
-        /// Field, or an object with fields.
-        field: String,
-    },
-    /// `ids`
-    Ids {
-        /// `_id` is one of these.
-        values: Vec<String>,
-    },
-    /// `geo_distance`
+    Prefix(String),
+    /// `center`: latitude and longitude.
     GeoDistance {
-        /// Field.
-        field: String,
-        /// Latitude and longitude of the centre.
         center: (f64, f64),
-        /// Metres.
         distance_m: f64,
     },
-    /// `geo_bounding_box`
+    /// Degrees; `left` is greater than `right` where the box crosses the date line.
     GeoBoundingBox {
-        /// Field.
-        field: String,
-        /// Northern latitude.
         top: f64,
-        /// Western longitude. Greater than `right` where the box crosses the date line.
         left: f64,
-        /// Southern latitude.
         bottom: f64,
-        /// Eastern longitude.
         right: f64,
-    },
-    /// `bool`
-    Bool(Box<BoolQuery>),
-    /// `constant_score`
-    ConstantScore {
-        /// Which documents.
-        filter: Box<Query>,
     },
 }
 

@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::Literal;
 use super::request::{SortKey, SortMissing, SortValue};
 
 /// A hit, before its document is fetched.
@@ -75,41 +74,19 @@ fn compare_values(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
         _ if key.missing == SortMissing::First => return a.is_some().cmp(&b.is_some()),
         _ => return b.is_some().cmp(&a.is_some()),
     };
-    let ordering = match (a, b) {
-        (Literal::Integer(a), Literal::Integer(b)) => a.cmp(b),
-        (Literal::Text(a), Literal::Text(b)) => a.cmp(b),
-        (Literal::Address(a), Literal::Address(b)) => a.cmp(b),
-        // Indices may map a field differently: numbers come before addresses, and these before texts.
-        (a, b) => number(a).total_cmp(&number(b)).then(rank(a).cmp(&rank(b))),
-    };
-    if key.descending { ordering.reverse() } else { ordering }
-}
-
-fn number(value: &Literal) -> f64 {
-    match value {
-        Literal::Integer(number) => *number as f64,
-        Literal::Float(number) => *number,
-        _ => f64::NAN,
-    }
-}
-
-fn rank(value: &Literal) -> u8 {
-    match value {
-        Literal::Text(_) => 2,
-        Literal::Address(_) => 1,
-        _ => 0,
-    }
+    if key.descending { b.order(a) } else { a.order(b) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Literal;
 
     #[test]
     fn addresses_sort_by_their_bits_and_texts_as_they_are() {
         let hit =
             |value: Literal| ShardHit { segment: 0, doc: 0, score: None, sort: vec![Some(value)] };
-        let address = |text: &str| Literal::Address(crate::mapping::value::ip(text).unwrap());
+        let address = |text: &str| Literal::Address(crate::value::ip(text).unwrap());
         let text = |text: &str| Literal::Text(text.to_owned());
         let in_order = [
             Literal::Integer(7),

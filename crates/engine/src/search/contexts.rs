@@ -74,9 +74,7 @@ impl Contexts {
 
     pub(super) fn expire(&self, now: Time) {
         let mut open = self.open.borrow_mut();
-        let over: Vec<u64> =
-            open.iter().filter(|(_, held)| held.until <= now).map(|(number, _)| *number).collect();
-        let gone: Vec<Option<Held>> = over.iter().map(|number| open.remove(number)).collect();
+        let gone: Vec<(u64, Held)> = open.extract_if(.., |_, held| held.until <= now).collect();
         drop(open);
         drop(gone);
     }

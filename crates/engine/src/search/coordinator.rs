@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use policy::failures::{Action, Component, action};
-use query::{FetchedHit, SearchRequest, ShardHit, ShardHits, compare_hits};
+use query::{FetchedHit, SearchRequest, ShardHit, compare_hits};
 use store::Aggregated;
 use world::Task;
 
@@ -158,19 +158,19 @@ pub async fn search(
         free(service, &answers, &BTreeMap::new());
         return Err(failures);
     }
+    let found = || answers.iter().map(|answered| &answered.searched.hits);
+    let (total, more) = job.request.track_total_hits.of(found().map(|hits| hits.total).sum());
     let mut outcome = SearchOutcome {
         took: Duration::ZERO,
-        timed_out: answers.iter().any(|answered| answered.searched.hits.timed_out),
+        timed_out: found().any(|hits| hits.timed_out),
         shards,
         failures,
-        total: answers.iter().map(|answered| answered.searched.hits.total).sum(),
-        more: answers.iter().any(|answered| answered.searched.hits.more),
-        max_score: best_score(answers.iter().map(|answered| &answered.searched.hits)),
+        total,
+        more: more || found().any(|hits| hits.more),
+        max_score: found().filter_map(|hits| hits.max_score).max_by(f32::total_cmp),
         hits: Vec::new(),
         aggregations: Aggregated::default(),
     };
-    let (total, more) = job.request.track_total_hits.of(outcome.total);
-    (outcome.total, outcome.more) = (total, more || outcome.more);
     for answered in &answers {
         if let Err(reason) = outcome.aggregations.add(&answered.searched.hits.aggregations) {
             let failure = Failure::new(500, "illegal_state_exception", reason);
@@ -190,10 +190,6 @@ fn no_oracle(target: Target) -> ShardFailure {
         "narrows.search.selection is [oracle], which exists in virtual time alone; choose another";
     let failure = Failure::new(400, "illegal_argument_exception", reason);
     ShardFailure { index: target.index, shard: target.shard, node: None, failure }
-}
-
-fn best_score<'a>(all: impl Iterator<Item = &'a ShardHits>) -> Option<f32> {
-    all.filter_map(|hits| hits.max_score).max_by(f32::total_cmp)
 }
 
 /// Asks the copies of a shard, one after another, until one answers.
@@ -308,11 +304,11 @@ async fn fetch_best(
         places.entry(wanted.answer).or_default().push(wanted.place);
     }
     free(service, &answers, &places);
-    let mut tasks = Vec::new();
+    let mut fetches = Vec::new();
     for (answer, places) in &places {
         let answered = &mut answers[*answer];
         if let Some(fetched) = answered.searched.fetched.take() {
-            tasks.push((*answer, None, Some(fetched)));
+            fetches.push((*answer, Ok(fetched)));
             continue;
         }
         let hits: Vec<(u32, u32)> = places
@@ -331,22 +327,17 @@ async fn fetch_best(
                 _ => Err(unexpected()),
             }
         });
-        tasks.push((*answer, Some(task), None));
+        fetches.push((*answer, Err(task)));
     }
-    let mut documents: BTreeMap<usize, std::vec::IntoIter<FetchedHit>> = BTreeMap::new();
-    for (answer, task, fetched) in tasks {
-        let found: Result<Vec<FetchedHit>, Failure> = match (task, fetched) {
-            (_, Some(fetched)) => Ok(fetched),
-            (Some(task), None) => task.await.unwrap_or_else(|_| Err(unexpected())),
-            (None, None) => Err(unexpected()),
+    let mut documents = BTreeMap::new();
+    for (answer, fetch) in fetches {
+        let found = match fetch {
+            Ok(found) => Ok(found),
+            Err(task) => task.await.unwrap_or_else(|_| Err(unexpected())),
         };
         match found {
-            Ok(found) => {
-                documents.insert(answer, found.into_iter());
-            }
-            Err(failure) => {
-                outcome.failures.push(answers[answer].failed(failure));
-            }
+            Ok(found) => _ = documents.insert(answer, found.into_iter()),
+            Err(failure) => outcome.failures.push(answers[answer].failed(failure)),
         }
     }
     for Wanted { answer, place } in wanted {

@@ -18,19 +18,14 @@ const ALPHA: f64 = 0.3;
 pub(crate) struct ThreadPool(Rc<Inner>);
 
 struct Inner {
-    size: Cell<usize>,
-    queue_size: usize,
-    active: Cell<usize>,
+    counts: Cell<PoolStats>,
     /// Those whose receiver is gone are passed over.
     waiting: RefCell<VecDeque<oneshot::Sender<Slot>>>,
-    largest: Cell<usize>,
-    completed: Cell<u64>,
-    rejected: Cell<u64>,
     service_ns: Cell<Option<f64>>,
 }
 
 /// A pool in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PoolStats {
     pub(crate) size: usize,
     pub(crate) queue_size: usize,
@@ -41,23 +36,32 @@ pub(crate) struct PoolStats {
     pub(crate) rejected: u64,
 }
 
+impl Inner {
+    fn count(&self, change: impl FnOnce(&mut PoolStats)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+}
+
 /// A place among those that run; free again when dropped.
 pub(crate) struct Slot(Rc<Inner>);
 
 impl Drop for Slot {
     fn drop(&mut self) {
         let inner = &self.0;
-        inner.completed.set(inner.completed.get() + 1);
-        inner.active.set(inner.active.get() - 1);
+        inner.count(|counts| {
+            (counts.completed, counts.active) = (counts.completed + 1, counts.active - 1)
+        });
         loop {
             let Some(next) = inner.waiting.borrow_mut().pop_front() else { return };
             if next.is_closed() {
                 continue;
             }
-            inner.active.set(inner.active.get() + 1);
+            inner.count(|counts| counts.active += 1);
             // If the waiting search has just gone away, dropping its slot frees it again.
             if let Err(slot) = next.send(Slot(inner.clone())) {
-                inner.completed.set(inner.completed.get() - 1);
+                inner.count(|counts| counts.completed -= 1);
                 drop(slot);
             }
             return;
@@ -67,33 +71,27 @@ impl Drop for Slot {
 
 impl ThreadPool {
     pub(crate) fn new(size: usize, queue_size: usize) -> Self {
-        ThreadPool(Rc::new(Inner {
-            size: Cell::new(size.max(1)),
-            queue_size,
-            active: Cell::new(0),
-            waiting: RefCell::default(),
-            largest: Cell::new(0),
-            completed: Cell::new(0),
-            rejected: Cell::new(0),
-            service_ns: Cell::new(None),
-        }))
+        let counts = PoolStats { size: size.max(1), queue_size, ..PoolStats::default() };
+        let (counts, service_ns) = (Cell::new(counts), Cell::new(None));
+        ThreadPool(Rc::new(Inner { counts, waiting: RefCell::default(), service_ns }))
     }
 
     /// Waits for a place. Fails with 429 if too many wait already.
     pub(crate) async fn enter(&self) -> Result<Slot, Failure> {
         let inner = &self.0;
-        if inner.active.get() < inner.size.get() {
-            inner.active.set(inner.active.get() + 1);
-            inner.largest.set(inner.largest.get().max(inner.active.get()));
+        let PoolStats { size, queue_size, active, queue, .. } = self.stats();
+        if active < size {
+            inner.count(|counts| {
+                counts.active += 1;
+                counts.largest = counts.largest.max(counts.active);
+            });
             return Ok(Slot(inner.clone()));
         }
-        if self.queue() >= inner.queue_size {
-            inner.rejected.set(inner.rejected.get() + 1);
+        if queue >= queue_size {
+            inner.count(|counts| counts.rejected += 1);
             let reason = format!(
-                "rejected execution of a search: [{}] run and [{}] wait, which is the capacity of its queue \
+                "rejected execution of a search: [{active}] run and [{queue}] wait, which is the capacity of its queue \
                  (thread_pool.search.queue_size)",
-                inner.active.get(),
-                self.queue()
             );
             return Err(Failure::new(429, "es_rejected_execution_exception", reason));
         }
@@ -112,17 +110,17 @@ impl ThreadPool {
 
     /// Searches that run or wait.
     pub(crate) fn in_flight(&self) -> u64 {
-        (self.0.active.get() + self.queue()) as u64
+        (self.0.counts.get().active + self.queue()) as u64
     }
 
     /// Searches that may run at once.
     pub(crate) fn size(&self) -> usize {
-        self.0.size.get()
+        self.0.counts.get().size
     }
 
     /// So many may run from now on. Who waits already begins when one of those that run has ended.
     pub(crate) fn resize(&self, size: usize) {
-        self.0.size.set(size.max(1));
+        self.0.count(|counts| counts.size = size.max(1));
     }
 
     /// Notes how long a search took once it ran.
@@ -141,16 +139,7 @@ impl ThreadPool {
     }
 
     pub(crate) fn stats(&self) -> PoolStats {
-        let inner = &self.0;
-        PoolStats {
-            size: inner.size.get(),
-            queue_size: inner.queue_size,
-            active: inner.active.get(),
-            queue: self.queue(),
-            largest: inner.largest.get(),
-            completed: inner.completed.get(),
-            rejected: inner.rejected.get(),
-        }
+        PoolStats { queue: self.queue(), ..self.0.counts.get() }
     }
 }
 

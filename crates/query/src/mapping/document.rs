@@ -1,14 +1,11 @@
 //! Reads the mapped fields of a document and skips the rest, in one pass over its JSON.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::fmt;
 use std::net::Ipv6Addr;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-
-use super::value::{date_millis, ip, is_point as is_on_earth, point};
-use super::{Field, FieldType, Mapping, Properties, Property};
+use super::{Field, FieldType, Mapping};
+use crate::json::{self, Member, Node, Part, Value};
+use crate::value::{date_millis, ip, is_point as is_on_earth, point};
 
 /// A value as it is indexed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,282 +37,148 @@ pub trait Sink {
     fn put(&mut self, field: usize, value: Indexed<'_>);
 }
 
-/// A mapping made ready for reading many documents.
-#[derive(Clone, Debug)]
-pub struct Reader {
-    root: Object,
-    strict: bool,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Object(BTreeMap<String, Node>);
-
-#[derive(Clone, Debug)]
-enum Node {
-    Leaf(Leaf),
-    Object(Object),
-}
-
-#[derive(Clone, Debug)]
-struct Leaf {
-    number: usize,
-    name: String,
-    field: Field,
-}
-
-impl Reader {
-    /// Resolves the paths and types of all fields once.
-    pub fn new(mapping: &Mapping) -> Self {
-        let mut fields = 0;
-        Reader { root: object("", &mapping.properties, &mut fields), strict: mapping.is_strict() }
-    }
-
+impl Mapping {
     /// Reads one document. The error is a sentence for the client that sent it. A new document must be JSON throughout;
     /// one that was accepted before may hold anything where no field is mapped.
     pub fn read(&self, source: &[u8], is_new: bool, sink: &mut impl Sink) -> Result<(), String> {
-        let mut json = serde_json::Deserializer::from_slice(source);
-        let skipping = Some(&self.root).filter(|_| !is_new);
-        let read = JsonSeed { skipping }.deserialize(&mut json);
-        let read = read.and_then(|document| json.end().map(|()| document));
-        let read = read.map_err(|error| error.to_string()).and_then(|document| match document {
-            Json::Object(_) => self.root.read(document, self.strict, sink),
-            other => Err(format!("a document is an object, not {other}")),
-        });
+        let part = |path: &str| match self.field(path) {
+            Some(field) if field.indexed => Part::Whole,
+            None if self.objects.contains(path) => Part::Members,
+            _ => Part::Nothing,
+        };
+        let document = json::document(source, if is_new { None } else { Some(&part) });
+        let read =
+            document.map_err(|error| error.to_string()).and_then(|document| match document {
+                Value::Object(_) => {
+                    Walk { mapping: self, sink, path: String::new() }.object(&document)
+                }
+                other => Err(format!("a document is an object, not {other}")),
+            });
         read.map_err(|error| format!("failed to parse: {error}"))
     }
 }
 
-fn object(path: &str, properties: &Properties, fields: &mut usize) -> Object {
-    let nodes = properties.iter().map(|(name, property)| {
-        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        let node = match property {
-            Property::Object(inner) => Node::Object(object(&path, inner, fields)),
-            Property::Field(field) => {
-                *fields += 1;
-                Node::Leaf(Leaf { number: *fields - 1, name: path, field: field.clone() })
-            }
-        };
-        (name.clone(), node)
-    });
-    Object(nodes.collect())
+/// A walk through a document.
+struct Walk<'a, S> {
+    mapping: &'a Mapping,
+    sink: &'a mut S,
+    /// Of the object at hand.
+    path: String,
 }
 
-/// A value of a document; its texts are those of the source where that has them without escapes.
-enum Json<'a> {
-    Null,
-    Bool(bool),
-    Integer(i64),
-    /// Greater than any of those.
-    Unsigned(u64),
-    Float(f64),
-    Text(Cow<'a, str>),
-    List(Vec<Json<'a>>),
-    Object(Vec<(Cow<'a, str>, Json<'a>)>),
-}
-
-impl fmt::Display for Json<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Json::Null => f.write_str("null"),
-            Json::Bool(yes) => yes.fmt(f),
-            Json::Integer(number) => number.fmt(f),
-            Json::Unsigned(number) => number.fmt(f),
-            Json::Float(number) => number.fmt(f),
-            Json::Text(text) => text.fmt(f),
-            Json::List(items) => write!(f, "an array of {}", items.len()),
-            Json::Object(_) => f.write_str("an object"),
-        }
-    }
-}
-
-/// Reads a value.
-#[derive(Clone, Copy)]
-struct JsonSeed<'a> {
-    /// What is mapped of it, where all else is to be skipped.
-    skipping: Option<&'a Object>,
-}
-
-impl<'de> DeserializeSeed<'de> for JsonSeed<'_> {
-    type Value = Json<'de>;
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Json<'de>, D::Error> {
-        d.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for JsonSeed<'_> {
-    type Value = Json<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("JSON")
-    }
-    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
-        Ok(Json::Null)
-    }
-    fn visit_bool<E>(self, yes: bool) -> Result<Json<'de>, E> {
-        Ok(Json::Bool(yes))
-    }
-    fn visit_i64<E>(self, number: i64) -> Result<Json<'de>, E> {
-        Ok(Json::Integer(number))
-    }
-    fn visit_u64<E>(self, number: u64) -> Result<Json<'de>, E> {
-        Ok(i64::try_from(number).map_or(Json::Unsigned(number), Json::Integer))
-    }
-    fn visit_f64<E>(self, number: f64) -> Result<Json<'de>, E> {
-        Ok(Json::Float(number))
-    }
-    fn visit_str<E>(self, text: &str) -> Result<Json<'de>, E> {
-        Ok(Json::Text(Cow::Owned(text.to_owned())))
-    }
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Json<'de>, E> {
-        Ok(Json::Text(Cow::Borrowed(text)))
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Json<'de>, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(self)? {
-            items.push(item);
-        }
-        Ok(Json::List(items))
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json<'de>, A::Error> {
-        let whole = JsonSeed { skipping: None };
-        let mut members = Vec::new();
-        while let Some(Json::Text(name)) = map.next_key_seed(whole)? {
-            let value = match self.skipping.map(|object| object.find(&name)) {
-                None => map.next_value_seed(whole)?,
-                Some(Some(Node::Object(inner))) => {
-                    map.next_value_seed(JsonSeed { skipping: Some(inner) })?
-                }
-                Some(Some(Node::Leaf(leaf))) if leaf.field.indexed => map.next_value_seed(whole)?,
-                Some(_) => map.next_value::<IgnoredAny>().map(|_| Json::Null)?,
-            };
-            members.push((name, value));
-        }
-        Ok(Json::Object(members))
-    }
-}
-
-impl Object {
-    /// The node of a key; dots lead into nested objects.
-    fn find(&self, key: &str) -> Option<&Node> {
-        if let Some(node) = self.0.get(key) {
-            return Some(node);
-        }
-        let (head, tail) = key.split_once('.')?;
-        match self.0.get(head)? {
-            Node::Object(inner) => inner.find(tail),
-            Node::Leaf(_) => None,
-        }
-    }
-
+impl<S: Sink> Walk<'_, S> {
     /// Reads an object of the document; also an array of such objects, whose fields then have many values.
-    fn read(&self, json: Json<'_>, strict: bool, sink: &mut impl Sink) -> Result<(), String> {
-        match json {
-            Json::Null => Ok(()),
-            Json::List(items) => {
-                items.into_iter().try_for_each(|item| self.read(item, strict, sink))
+    fn object(&mut self, json: &Value) -> Result<(), String> {
+        let members = match json {
+            Value::Null => return Ok(()),
+            Value::List(items) => {
+                return items.iter().try_for_each(|item| self.object(&item.value));
             }
-            Json::Object(members) => {
-                members.into_iter().try_for_each(|(key, value)| match self.find(&key) {
-                    Some(Node::Leaf(leaf)) if leaf.field.indexed => leaf.read(&value, sink),
-                    Some(Node::Object(object)) => object.read(value, strict, sink),
-                    None if strict => {
-                        Err(format!("field [{key}] is not mapped, and the mapping is strict"))
-                    }
-                    _ => Ok(()),
-                })
+            Value::Object(members) => members,
+            other => return Err(format!("[{other}] is no object or array of objects")),
+        };
+        let above = self.path.len();
+        for Member { name, node, .. } in members {
+            if above > 0 {
+                self.path.push('.');
             }
-            other => Err(format!("[{other}] is no object or array of objects")),
+            self.path.push_str(name);
+            match self.mapping.field(&self.path) {
+                Some(field) if field.indexed => field.read(&self.path, &node.value, self.sink)?,
+                None if self.mapping.objects.contains(&self.path) => self.object(&node.value)?,
+                None if self.mapping.is_strict => {
+                    return Err(format!("field [{name}] is not mapped, and the mapping is strict"));
+                }
+                _ => {}
+            }
+            self.path.truncate(above);
         }
+        Ok(())
     }
 }
 
-impl Leaf {
+impl Field {
     /// Puts a value, or each of an array.
-    fn read(&self, json: &Json<'_>, sink: &mut impl Sink) -> Result<(), String> {
-        let is_point = self.field.kind == FieldType::GeoPoint;
+    fn read(&self, path: &str, json: &Value, sink: &mut impl Sink) -> Result<(), String> {
+        let is_point = self.kind == FieldType::GeoPoint;
+        let is_text = matches!(self.kind, FieldType::Keyword | FieldType::Text);
         match json {
-            Json::Null => return Ok(()),
+            Value::Null => return Ok(()),
             // A point's array is [lon, lat] as in GeoJSON; an altitude may follow.
-            Json::List(items) if is_point && items.iter().any(|item| number(item).is_some()) => {}
-            Json::List(items) => return items.iter().try_for_each(|item| self.read(item, sink)),
-            Json::Text(text) if matches!(self.field.kind, FieldType::Keyword | FieldType::Text) => {
-                self.put_text(text, sink);
+            Value::List(items) if is_point && items.iter().any(|of| number(of).is_some()) => {}
+            Value::List(items) => {
+                return items.iter().try_for_each(|item| self.read(path, &item.value, sink));
+            }
+            Value::Object(_) if is_text => {}
+            plain if is_text => {
+                let text = match plain {
+                    Value::Text(text) => Cow::Borrowed(text.as_ref()),
+                    other => other.to_string().into(),
+                };
+                let above = self.ignore_above.unwrap_or(usize::MAX);
+                if text.len() <= above || text.chars().count() <= above {
+                    sink.put(self.number, Indexed::Text(&text));
+                }
                 return Ok(());
             }
             _ => {}
         }
-        let value = match self.field.kind {
+        let value = match self.kind {
             FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
-                let (least, greatest) = self.field.kind.integer_range();
+                let (least, greatest) = self.kind.integer_range();
                 let value = integer(json).filter(|value| (least..=greatest).contains(value));
                 value.map(Indexed::Integer)
             }
             FieldType::Double | FieldType::Float => match json {
-                Json::Text(text) => text.trim().parse().ok().filter(|n: &f64| n.is_finite()),
-                json => number(json),
+                Value::Text(text) => text.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+                Value::Number(number) => number.as_f64(),
+                _ => None,
             }
             .map(Indexed::Float),
             FieldType::Date => match json {
-                Json::Text(text) => date_millis(text, self.field.date_unit),
-                json => integer(json).map(|number| self.field.date_unit.to_millis(number)),
+                Value::Text(text) => date_millis(text, self.date_unit),
+                json => integer(json).map(|number| self.date_unit.to_millis(number)),
             }
             .map(Indexed::Date),
             FieldType::Ip => match json {
-                Json::Text(text) => ip(text).map(Indexed::Address),
+                Value::Text(text) => ip(text).map(Indexed::Address),
                 _ => None,
             },
             FieldType::Boolean => match json {
-                Json::Bool(yes) => Some(Indexed::Boolean(*yes)),
-                Json::Text(text) if text == "true" => Some(Indexed::Boolean(true)),
-                Json::Text(text) if text == "false" || text.is_empty() => {
-                    Some(Indexed::Boolean(false))
-                }
+                Value::Bool(yes) => Some(*yes),
+                Value::Text(text) if text == "true" => Some(true),
+                Value::Text(text) if text == "false" || text.is_empty() => Some(false),
                 _ => None,
-            },
+            }
+            .map(Indexed::Boolean),
             FieldType::GeoPoint => {
                 let found = place(json).filter(|(lat, lon)| is_on_earth(*lat, *lon));
                 found.map(|(lat, lon)| Indexed::Point { lat, lon })
             }
-            FieldType::Keyword | FieldType::Text => match json {
-                Json::Object(_) => None,
-                plain => {
-                    self.put_text(&plain.to_string(), sink);
-                    return Ok(());
-                }
-            },
+            FieldType::Keyword | FieldType::Text => None,
         };
-        let (name, kind) = (&self.name, self.field.kind);
         let value = value.ok_or_else(|| {
-            format!("[{json}] is no value for field [{name}] of type [{}]", kind.name())
+            format!("[{json}] is no value for field [{path}] of type [{}]", self.kind.name())
         })?;
         sink.put(self.number, value);
         Ok(())
     }
-
-    fn put_text(&self, text: &str, sink: &mut impl Sink) {
-        let above = self.field.ignore_above.unwrap_or(usize::MAX);
-        if text.len() <= above || text.chars().count() <= above {
-            sink.put(self.number, Indexed::Text(text));
-        }
-    }
 }
 
-fn number(json: &Json<'_>) -> Option<f64> {
-    match json {
-        Json::Integer(number) => Some(*number as f64),
-        Json::Unsigned(number) => Some(*number as f64),
-        Json::Float(number) => Some(*number),
+fn number(node: &Node) -> Option<f64> {
+    match &node.value {
+        Value::Number(number) => number.as_f64(),
         _ => None,
     }
 }
 
 /// A whole number; Elasticsearch coerces: the fraction is cut off.
-fn integer(json: &Json<'_>) -> Option<i64> {
+fn integer(json: &Value) -> Option<i64> {
     let cut = |number: f64| (number.abs() < 9.2e18).then_some(number as i64);
     match json {
-        Json::Integer(number) => Some(*number),
-        Json::Float(number) => cut(*number),
-        Json::Text(text) => {
+        Value::Number(number) if number.is_f64() => number.as_f64().and_then(cut),
+        Value::Number(number) => number.as_i64(),
+        Value::Text(text) => {
             text.trim().parse().ok().or_else(|| text.trim().parse().ok().and_then(cut))
         }
         _ => None,
@@ -323,18 +186,18 @@ fn integer(json: &Json<'_>) -> Option<i64> {
 }
 
 /// Latitude and longitude.
-fn place(json: &Json<'_>) -> Option<(f64, f64)> {
+fn place(json: &Value) -> Option<(f64, f64)> {
     match json {
-        Json::Text(text) => point(text),
-        Json::List(items) => match items.as_slice() {
+        Value::Text(text) => point(text),
+        Value::List(items) => match items.as_slice() {
             [lon, lat] | [lon, lat, _] => Some((number(lat)?, number(lon)?)),
             _ => None,
         },
-        Json::Object(members) => match members.as_slice() {
-            [(a, lat), (b, lon)] if a == "lat" && b == "lon" => Some((number(lat)?, number(lon)?)),
-            [(a, lon), (b, lat)] if a == "lon" && b == "lat" => Some((number(lat)?, number(lon)?)),
-            _ => None,
-        },
+        Value::Object(members) => {
+            let find = |name| members.iter().find(|of| of.name == name).map(|of| &of.node);
+            let point = (number(find("lat")?)?, number(find("lon")?)?);
+            (members.len() == 2).then_some(point)
+        }
         _ => None,
     }
 }
@@ -356,7 +219,7 @@ mod tests {
     fn read(properties: serde_json::Value, source: &str) -> Result<Vec<String>, String> {
         let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
         let mut seen = Seen::default();
-        Reader::new(&mapping).read(source.as_bytes(), true, &mut seen)?;
+        mapping.read(source.as_bytes(), true, &mut seen)?;
         Ok(seen.0.into_iter().map(|(field, value)| format!("{field} {value}")).collect())
     }
 
@@ -426,7 +289,7 @@ mod tests {
     #[test]
     fn a_new_document_is_json_throughout() {
         let mapping = json!({"properties": {"k": {"type": "keyword"}, "d": {"type": "double"}}});
-        let reader = Reader::new(&Mapping::parse(&mapping).unwrap());
+        let reader = Mapping::parse(&mapping).unwrap();
         let deep = format!(r#"{{"x":{}{}}}"#, "[".repeat(200), "]".repeat(200));
         let bad: [&[u8]; 8] = [
             b"{\"x\":\"\xff\"}",
@@ -458,7 +321,7 @@ mod tests {
     #[test]
     fn strict_refuses_what_is_not_mapped() {
         let json = json!({"dynamic": "strict", "properties": {"a": {"type": "long"}}});
-        let reader = Reader::new(&Mapping::parse(&json).unwrap());
+        let reader = Mapping::parse(&json).unwrap();
         assert!(reader.read(br#"{"a":1}"#, true, &mut Seen::default()).is_ok());
         let said = reader.read(br#"{"b":1}"#, true, &mut Seen::default()).unwrap_err();
         assert!(said.contains("field [b] is not mapped"), "{said}");

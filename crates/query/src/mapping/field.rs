@@ -1,8 +1,8 @@
 //! One mapped field: its type and the parameters that matter here.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::value::DateUnit;
+use crate::value::DateUnit;
 
 /// The types that are indexed. Numbers are kept as 64 bits, whatever their name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,8 +65,8 @@ impl FieldType {
     }
 }
 
-/// Parameters that are accepted. `index`, `format` and `ignore_above` act; the others are kept and shown, as
-/// they change nothing that this store measures.
+/// Parameters that are accepted. `index`, `format` and `ignore_above` act; the others change nothing that this store
+/// measures.
 pub const PARAMETERS: &str = "type index format ignore_above analyzer boost coerce copy_to doc_values \
                               eager_global_ordinals fields ignore_malformed index_options meta norms store";
 
@@ -81,7 +81,10 @@ pub struct Field {
     pub ignore_above: Option<usize>,
     /// What a bare number in a date field counts.
     pub date_unit: DateUnit,
-    parameters: Map<String, Value>,
+    /// `format`, as it was given.
+    pub format: Option<String>,
+    /// Its place among all fields of the mapping.
+    pub(super) number: usize,
 }
 
 impl Field {
@@ -101,30 +104,15 @@ impl Field {
             Some(Value::Bool(index)) => *index,
             Some(other) => return Err(format!("\"index\" is true or false, not {other}")),
         };
-        let ignore_above = match object.get("ignore_above") {
+        let ignore_above = match object.get("ignore_above").map(|value| (value, value.as_u64())) {
             None => None,
-            Some(value) => Some(
-                value
-                    .as_u64()
-                    .ok_or_else(|| format!("\"ignore_above\" is a number, not {value}"))?
-                    as usize,
-            ),
+            Some((_, Some(most))) => Some(most as usize),
+            Some((other, None)) => {
+                return Err(format!("\"ignore_above\" is a number, not {other}"));
+            }
         };
-        let format = object.get("format").and_then(Value::as_str).unwrap_or("");
-        let date_unit = DateUnit::of_format(format);
-        let mut parameters = object.clone();
-        parameters.remove("type");
-        Ok(Field { kind, indexed, ignore_above, date_unit, parameters })
-    }
-
-    /// `format`, as it was given.
-    pub fn format(&self) -> Option<&str> {
-        self.parameters.get("format").and_then(Value::as_str)
-    }
-
-    pub(super) fn to_json(&self) -> Value {
-        let mut object = self.parameters.clone();
-        object.insert("type".to_owned(), json!(self.kind.name()));
-        Value::Object(object)
+        let format = object.get("format").and_then(Value::as_str).map(str::to_owned);
+        let date_unit = DateUnit::of_format(format.as_deref().unwrap_or(""));
+        Ok(Field { kind, indexed, ignore_above, date_unit, format, number: 0 })
     }
 }

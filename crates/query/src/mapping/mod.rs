@@ -1,22 +1,20 @@
-//! Mappings: which fields of a document are indexed, and how. Elasticsearch's mapping JSON in and out.
+//! Mappings: which fields of a document are indexed, and how, read from Elasticsearch's mapping JSON.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `mod.rs` | [`Mapping`]: parsed, rendered |
+//! | `mod.rs` | [`Mapping`] |
 //! | `field.rs` | [`Field`], [`FieldType`]: one mapped field and its parameters |
 //! | `document.rs` | reads a document's mapped fields and nothing else |
-//! | `value.rs` | dates, addresses and points from their texts |
 //!
 //! Fields that the mapping does not name are kept in `_source` and not indexed; with `dynamic: strict` such
 //! documents are refused.
 
 pub mod document;
 mod field;
-pub mod value;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 pub use field::{Field, FieldType};
 
@@ -24,82 +22,78 @@ use crate::MappingError;
 
 type Result<T> = std::result::Result<T, MappingError>;
 
-/// How documents are read: fields by name, nested objects by nesting.
+/// How documents are read: fields and objects by their dotted paths.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mapping {
-    properties: Properties,
-    dynamic: Option<Value>,
+    fields: BTreeMap<String, Field>,
+    objects: BTreeSet<String>,
+    is_strict: bool,
 }
-
-type Properties = BTreeMap<String, Property>;
-
-#[derive(Clone, Debug, PartialEq)]
-enum Property {
-    Field(Field),
-    Object(Properties),
-}
-
-const TOP_KEYS: &str = "properties dynamic";
-const OBJECT_KEYS: &str = "properties dynamic type";
 
 impl Mapping {
     /// Reads `{"properties": {...}}`. Errors: [`MappingError`] with the field's path; unknown types and
     /// parameters come with the nearest known ones.
     pub fn parse(json: &Value) -> Result<Self> {
+        let mut mapping = Mapping::default();
         let object = match json {
-            Value::Null => return Ok(Mapping::default()),
+            Value::Null => return Ok(mapping),
             Value::Object(object) => object,
             _ => return Err(refuse("", "it must be an object like {\"properties\": {...}}")),
         };
-        known_keys("", object, TOP_KEYS)?;
-        let dynamic = object.get("dynamic").cloned();
-        let accepted = [json!(true), json!(false), json!("true"), json!("false"), json!("strict")];
-        if let Some(given) = dynamic.as_ref().filter(|given| !accepted.contains(given)) {
-            return Err(refuse(
-                "dynamic",
-                format!("{given} is not one of true, false, \"strict\""),
-            ));
+        known_keys("", object, "properties dynamic")?;
+        mapping.is_strict = match object.get("dynamic") {
+            None | Some(Value::Bool(_)) => false,
+            Some(Value::String(given)) if given == "true" || given == "false" => false,
+            Some(Value::String(given)) if given == "strict" => true,
+            Some(given) => {
+                let why = format!("{given} is not one of true, false, \"strict\"");
+                return Err(refuse("dynamic", why));
+            }
+        };
+        mapping.add("", object.get("properties"))?;
+        for (number, field) in mapping.fields.values_mut().enumerate() {
+            field.number = number;
         }
-        Ok(Mapping { properties: properties("", object.get("properties"))?, dynamic })
+        Ok(mapping)
     }
 
-    /// Renders what [`Mapping::parse`] reads.
-    pub fn to_json(&self) -> Value {
-        let mut object = Map::new();
-        if let Some(dynamic) = &self.dynamic {
-            object.insert("dynamic".to_owned(), dynamic.clone());
+    fn add(&mut self, above: &str, properties: Option<&Value>) -> Result<()> {
+        let Some(json) = properties else { return Ok(()) };
+        let object =
+            json.as_object().ok_or_else(|| refuse(above, "\"properties\" is an object"))?;
+        for (name, json) in object {
+            let path = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
+            if name.is_empty() || name.contains('.') || name.starts_with('_') {
+                let why =
+                    "a field name is not empty, has no dot and does not begin with an underscore";
+                return Err(refuse(&path, why));
+            }
+            let object = json.as_object().ok_or_else(|| refuse(&path, "a field is an object"))?;
+            let kind = object.get("type").and_then(Value::as_str);
+            if object.contains_key("properties") || kind == Some("object") {
+                if let Some(kind) = kind.filter(|kind| *kind != "object") {
+                    return Err(refuse(&path, format!("type \"{kind}\" cannot have properties")));
+                }
+                known_keys(&path, object, "properties dynamic type")?;
+                self.add(&path, object.get("properties"))?;
+                self.objects.insert(path);
+            } else {
+                known_keys(&path, object, field::PARAMETERS)?;
+                let field = Field::parse(object).map_err(|reason| refuse(&path, reason))?;
+                self.fields.insert(path, field);
+            }
         }
-        object.insert("properties".to_owned(), render(&self.properties));
-        Value::Object(object)
+        Ok(())
     }
 
-    /// Every field with its dotted path, in the order of the paths' parts.
-    pub fn fields(&self) -> Vec<(String, &Field)> {
-        let mut fields = Vec::new();
-        flatten("", &self.properties, &mut fields);
-        fields
+    /// Every field by its dotted path.
+    pub fn fields(&self) -> &BTreeMap<String, Field> {
+        &self.fields
     }
 
     /// The field of a dotted path; none if nothing, or an object, has this path.
     pub fn field(&self, path: &str) -> Option<&Field> {
-        let mut properties = &self.properties;
-        let mut rest = path;
-        loop {
-            let (name, below) = match rest.split_once('.') {
-                Some((name, below)) => (name, Some(below)),
-                None => (rest, None),
-            };
-            match (properties.get(name)?, below) {
-                (Property::Field(field), None) => return Some(field),
-                (Property::Object(inner), Some(below)) => (properties, rest) = (inner, below),
-                _ => return None,
-            }
-        }
-    }
-
-    /// Whether documents with fields that are not mapped are refused.
-    pub fn is_strict(&self) -> bool {
-        self.dynamic == Some(json!("strict"))
+        self.fields.get(path)
     }
 }
 
@@ -115,89 +109,11 @@ fn known_keys(path: &str, object: &Map<String, Value>, known: &str) -> Result<()
     Err(refuse(path, format!("unknown parameter \"{key}\"{near} (known here: {all})")))
 }
 
-fn properties(path: &str, json: Option<&Value>) -> Result<Properties> {
-    let Some(json) = json else { return Ok(Properties::new()) };
-    let object = json.as_object().ok_or_else(|| refuse(path, "\"properties\" is an object"))?;
-    let mut properties = Properties::new();
-    for (name, json) in object {
-        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        if name.is_empty() || name.contains('.') || name.starts_with('_') {
-            let why = "a field name is not empty, has no dot and does not begin with an underscore";
-            return Err(refuse(&path, why));
-        }
-        properties.insert(name.clone(), property(&path, json)?);
-    }
-    Ok(properties)
-}
-
-fn property(path: &str, json: &Value) -> Result<Property> {
-    let object = json.as_object().ok_or_else(|| refuse(path, "a field is an object"))?;
-    let kind = object.get("type").and_then(Value::as_str);
-    if object.contains_key("properties") || kind == Some("object") {
-        if let Some(kind) = kind.filter(|kind| *kind != "object") {
-            return Err(refuse(path, format!("type \"{kind}\" cannot have properties")));
-        }
-        known_keys(path, object, OBJECT_KEYS)?;
-        return Ok(Property::Object(properties(path, object.get("properties"))?));
-    }
-    known_keys(path, object, field::PARAMETERS)?;
-    Field::parse(object).map(Property::Field).map_err(|reason| refuse(path, reason))
-}
-
-fn render(properties: &Properties) -> Value {
-    let rendered = properties.iter().map(|(name, property)| {
-        let json = match property {
-            Property::Field(field) => field.to_json(),
-            Property::Object(inner) => json!({ "properties": render(inner) }),
-        };
-        (name.clone(), json)
-    });
-    Value::Object(rendered.collect())
-}
-
-fn flatten<'a>(path: &str, properties: &'a Properties, fields: &mut Vec<(String, &'a Field)>) {
-    for (name, property) in properties {
-        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        match property {
-            Property::Field(field) => fields.push((path, field)),
-            Property::Object(inner) => flatten(&path, inner, fields),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::json;
 
-    #[test]
-    fn renders_what_it_read() {
-        let json = json!({
-            "dynamic": "strict",
-            "properties": {
-                "location": {"type": "geo_point"},
-                "@timestamp": {"type": "date", "format": "strict_date_optional_time||epoch_second"},
-                "nginx": {"properties": {"access": {"properties": {
-                    "remote_ip": {"type": "ip"},
-                    "status": {"type": "integer"},
-                    "agent": {"type": "keyword", "ignore_above": 1024}
-                }}}}
-            }
-        });
-        let mapping = Mapping::parse(&json).unwrap();
-        assert_eq!(mapping.to_json(), json);
-        assert!(mapping.is_strict());
-        let paths: Vec<String> = mapping.fields().into_iter().map(|(path, _)| path).collect();
-        assert_eq!(
-            paths,
-            [
-                "@timestamp",
-                "location",
-                "nginx.access.agent",
-                "nginx.access.remote_ip",
-                "nginx.access.status"
-            ]
-        );
-    }
+    use super::*;
 
     #[test]
     fn refuses_with_the_nearest_names() {

@@ -59,14 +59,14 @@ fn level(node: &Node, depth: usize) -> Result<Vec<Aggregation>> {
 }
 
 fn aggregation(member: &Member, depth: usize) -> Result<Aggregation> {
-    let name = member.name.clone();
+    let name = member.name.to_string();
     if name.is_empty() || name.contains(['[', ']', '>']) {
         let reason = format!("invalid aggregation name [{name}]: names cannot have [, ] or >");
         return Err(parsing(member.at, reason));
     }
     let (mut kind, mut subs, mut meta) = (None, None, None);
     for part in member.node.object(&name)? {
-        match part.name.as_str() {
+        match part.name.as_ref() {
             "aggs" | "aggregations" => subs = Some(part),
             "meta" => meta = Some(part.node.plain().to_string()),
             _ if kind.is_some() => {
@@ -119,7 +119,7 @@ fn check_order(aggregation: &Aggregation, member: &Member) -> Result<()> {
 }
 
 fn of_kind(member: &Member) -> Result<Aggregation> {
-    let (kind, node) = (member.name.as_str(), &member.node);
+    let (kind, node) = (member.name.as_ref(), &member.node);
     let Some((_, known)) = KINDS.iter().find(|(name, _)| *name == kind) else {
         let near = did_you_mean(kind, KINDS.map(|(name, _)| name));
         return Err(parsing(member.at, format!("Unknown aggregation type [{kind}]{near}")));
@@ -192,7 +192,7 @@ fn orders(node: &Node, _: &str) -> Result<Vec<BucketOrder>> {
     let mut orders = Vec::new();
     for item in node.items() {
         for Member { name, node, .. } in item.object("order")? {
-            let by = match name.as_str() {
+            let by = match name.as_ref() {
                 "_count" => OrderBy::Count,
                 "_key" | "_term" | "_time" => OrderBy::Key,
                 path => match path.split_once('.') {

@@ -5,8 +5,8 @@ use record::names::did_you_mean;
 use crate::error::{SearchError, illegal, parsing};
 use crate::geo;
 use crate::json::{Node, Options, Value};
-use crate::mapping::value::{is_point, point as point_of_text};
-use crate::query::{BoolQuery, Literal, MinimumShouldMatch, Query, QueryKind, RangeEnd};
+use crate::query::{BoolQuery, FieldQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd};
+use crate::value::{Literal, is_point, point as point_of_text};
 use crate::{DateFormat, date};
 
 type Result<T> = std::result::Result<T, SearchError>;
@@ -50,12 +50,12 @@ impl Reader {
             )));
         }
         let body = &member.node;
-        match member.name.as_str() {
+        match member.name.as_ref() {
             "bool" => self.bool(body, depth),
             "constant_score" => {
                 let options = body.options("constant_score", "filter boost _name", 0)?;
                 let filter = Box::new(self.query(options.need("filter")?, depth)?);
-                boosted(&options, QueryKind::ConstantScore { filter })
+                boosted(&options, QueryKind::ConstantScore(filter))
             }
             "match_all" => boosted(&body.options("match_all", COMMON, 0)?, QueryKind::MatchAll),
             "match_none" => boosted(&body.options("match_none", COMMON, 0)?, QueryKind::MatchNone),
@@ -115,8 +115,13 @@ fn boosted(options: &Options<'_>, kind: QueryKind) -> Result<Query> {
     Ok(Query { kind, boost: boost as f32 })
 }
 
+/// A query of one field.
+fn asked(options: &Options<'_>, field: &str, query: FieldQuery) -> Result<Query> {
+    boosted(options, QueryKind::Field(field.to_owned(), query))
+}
+
 /// The one field of a query, and what stands under it.
-fn field<'a>(query: &str, node: &'a Node) -> Result<(&'a str, &'a Node)> {
+fn field<'a>(query: &str, node: &'a Node<'a>) -> Result<(&'a str, &'a Node<'a>)> {
     match node.object(query)? {
         [member] => Ok((&member.name, &member.node)),
         [] => Err(parsing(node.at, format!("[{query}] query requires a field"))),
@@ -133,17 +138,18 @@ fn field<'a>(query: &str, node: &'a Node) -> Result<(&'a str, &'a Node)> {
 /// A query that has a field with either a value or an object with the first of the `known` and options.
 fn valued<'a>(
     query: &'a str,
-    node: &'a Node,
+    node: &'a Node<'a>,
     known: &'static str,
-) -> Result<(String, Literal, Options<'a>)> {
+) -> Result<(&'a str, Literal, Options<'a>)> {
     let (field, body) = field(query, node)?;
     let Value::Object(_) = body.value else {
-        return Ok((field.to_owned(), body.literal(query)?, Options::none(query, body)));
+        return Ok((field, body.literal(query)?, Options::none(query, body)));
     };
     let options = body.options(query, known, 0)?;
     let name = known.split(' ').next().unwrap_or_default();
     let value = options.need(name)?.literal(name)?;
-    Ok((field.to_owned(), value, options))
+    options.one_of("case_insensitive", &["false"])?;
+    Ok((field, value, options))
 }
 
 fn minimum(node: &Node, name: &str) -> Result<MinimumShouldMatch> {
@@ -159,42 +165,36 @@ fn match_words(node: &Node) -> Result<Query> {
     let (field, value, options) = valued("match", node, KNOWN)?;
     // The standard analyzer drops no word, so that there is never a query without words to be had.
     options.one_of("zero_terms_query", &["none"])?;
-    let kind = QueryKind::Match {
-        field,
+    let query = FieldQuery::Match {
         value,
         all: options.one_of("operator", &["or", "and"])? == "and",
         minimum: options.read("minimum_should_match", minimum)?,
         lenient: options.read("lenient", Node::bool)?.unwrap_or(false),
     };
-    boosted(&options, kind)
+    asked(&options, field, query)
 }
 
 fn match_phrase(node: &Node) -> Result<Query> {
     let (field, value, options) = valued("match_phrase", node, "query slop boost _name")?;
     options.one_of("slop", &["0"])?;
-    boosted(&options, QueryKind::MatchPhrase { field, value })
+    asked(&options, field, FieldQuery::MatchPhrase(value))
 }
 
 fn term(node: &Node) -> Result<Query> {
     let (field, value, options) = valued("term", node, "value case_insensitive boost _name")?;
-    options.one_of("case_insensitive", &["false"])?;
-    boosted(
-        &options,
-        match field.as_str() {
-            "_id" => QueryKind::Ids { values: vec![value.text()] },
-            _ => QueryKind::Term { field, value },
-        },
-    )
+    match field {
+        "_id" => boosted(&options, QueryKind::Ids(vec![value.text()])),
+        _ => asked(&options, field, FieldQuery::Term(value)),
+    }
 }
 
 fn prefix(node: &Node) -> Result<Query> {
     const KNOWN: &str = "value case_insensitive rewrite boost _name";
     let (field, value, options) = valued("prefix", node, KNOWN)?;
-    options.one_of("case_insensitive", &["false"])?;
-    boosted(&options, QueryKind::Prefix { field, value: value.text() })
+    asked(&options, field, FieldQuery::Prefix(value.text()))
 }
 
-fn items<'a>(query: &str, node: &'a Node) -> Result<&'a [Node]> {
+fn items<'a>(query: &str, node: &'a Node<'a>) -> Result<&'a [Node<'a>]> {
     let items = node.items();
     if items.len() > MAX_TERMS {
         return Err(illegal(format!(
@@ -211,24 +211,22 @@ fn terms(node: &Node) -> Result<Query> {
     let (field, values) = options.field()?;
     let values = values.list(field).and_then(|_| items("terms", values))?;
     let values = values.iter().map(|item| item.literal("terms")).collect::<Result<Vec<_>>>()?;
-    let kind = match field {
-        "_id" => QueryKind::Ids { values: values.iter().map(Literal::text).collect() },
-        _ => QueryKind::Terms { field: field.to_owned(), values },
-    };
-    boosted(&options, kind)
+    match field {
+        "_id" => boosted(&options, QueryKind::Ids(values.iter().map(Literal::text).collect())),
+        _ => asked(&options, field, FieldQuery::Terms(values)),
+    }
 }
 
 fn ids(node: &Node) -> Result<Query> {
     let options = node.options("ids", "values boost _name", 0)?;
     let values = options.get("values").map_or(Ok(&[][..]), |values| items("ids", values))?;
     let values = values.iter().map(|item| item.text("values")).collect::<Result<_>>()?;
-    boosted(&options, QueryKind::Ids { values })
+    boosted(&options, QueryKind::Ids(values))
 }
 
 fn exists(node: &Node) -> Result<Query> {
     let options = node.options("exists", "field boost _name", 0)?;
-    let field = options.need("field")?.text("field")?;
-    boosted(&options, QueryKind::Exists { field })
+    boosted(&options, QueryKind::Exists(options.need("field")?.text("field")?))
 }
 
 fn range(node: &Node) -> Result<Query> {
@@ -247,14 +245,13 @@ fn range(node: &Node) -> Result<Query> {
         }
         Ok(found)
     };
-    let kind = QueryKind::Range {
-        field: field.to_owned(),
+    let query = FieldQuery::Range {
         lower: end(["gt", "gte", "from"], "include_lower")?,
         upper: end(["lt", "lte", "to"], "include_upper")?,
         format: options.read("format", date_format)?,
         zone_ms: options.read("time_zone", time_zone)?.unwrap_or(0),
     };
-    boosted(&options, kind)
+    asked(&options, field, query)
 }
 
 /// A date format, refused where it stands.
@@ -305,8 +302,8 @@ fn geo_distance(node: &Node) -> Result<Query> {
         parsing(node.at, format!("[geo_distance] distance [{text}] is not like [12km]"))
     })?;
     let (field, center) = options.field()?;
-    let (field, center) = (field.to_owned(), point(center, field)?);
-    boosted(&options, QueryKind::GeoDistance { field, center, distance_m })
+    let center = point(center, field)?;
+    asked(&options, field, FieldQuery::GeoDistance { center, distance_m })
 }
 
 fn geo_bounding_box(node: &Node) -> Result<Query> {
@@ -315,8 +312,8 @@ fn geo_bounding_box(node: &Node) -> Result<Query> {
     let options = node.options("geo_bounding_box", KNOWN, 1)?;
     options.one_of("validation_method", &["strict"])?;
     let (field, corners) = options.field()?;
-    let (field, [top, left, bottom, right]) = (field.to_owned(), sides(corners)?);
-    boosted(&options, QueryKind::GeoBoundingBox { field, top, left, bottom, right })
+    let [top, left, bottom, right] = sides(corners)?;
+    asked(&options, field, FieldQuery::GeoBoundingBox { top, left, bottom, right })
 }
 
 /// Top, left, bottom, right.

@@ -1,9 +1,9 @@
 //! `sort` and `search_after` from JSON.
 
-use crate::Literal;
 use crate::error::{SearchError, illegal, parsing};
 use crate::json::{Node, Value};
 use crate::request::{SearchRequest, SortKey, SortMissing, SortMode, SortValue};
+use crate::value::Literal;
 
 type Result<T> = std::result::Result<T, SearchError>;
 

@@ -24,7 +24,6 @@ use crate::error::FirstFailure;
 use crate::tantivy_storage::analyzer::{STANDARD, StandardAnalyzer};
 use crate::tantivy_storage::search::Findings;
 use crate::{Error, Operation, Result};
-use query::mapping::document::Reader;
 
 /// A segment is written out when the documents in memory reach this.
 const WRITER_BYTES: usize = 64 << 20;
@@ -32,7 +31,6 @@ const WRITER_BYTES: usize = 64 << 20;
 /// The index library's handles, and how documents are read for them. A new mapping takes new ones.
 pub(super) struct Handles {
     pub(super) fields: Fields,
-    pub(super) documents: Reader,
     pub(super) mapping: Mapping,
     index: Index,
     /// None once newer handles have taken over.
@@ -47,7 +45,7 @@ pub(super) struct Core {
     handles: RwLock<Arc<Handles>>,
     log: Mutex<Log>,
     counts: Mutex<Counts>,
-    pub(super) findings: Findings,
+    pub(super) findings: Arc<Findings>,
     /// Why nothing more is accepted.
     failure: OnceLock<FirstFailure>,
     _lock: File,
@@ -107,10 +105,10 @@ impl Handles {
         writer.set_merge_policy(Box::new(policy));
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         let reader = reader.map_err(refused("open a reader"))?;
-        let (documents, writer) = (Reader::new(mapping), Mutex::new(Some(writer)));
+        let writer = Mutex::new(Some(writer));
         let mapping = mapping.clone();
         let queue = Arc::default();
-        Ok(Handles { fields, documents, mapping, index, writer, queue, reader })
+        Ok(Handles { fields, mapping, index, writer, queue, reader })
     }
 
     /// What the last refresh made searchable.
@@ -153,7 +151,7 @@ impl Core {
             handles: RwLock::new(Arc::new(handles)),
             log: Mutex::new(log),
             counts: Mutex::default(),
-            findings: Findings::default(),
+            findings: Arc::default(),
             failure: OnceLock::new(),
             _lock: lock,
         };

@@ -56,7 +56,7 @@ impl Handles {
     fn read(&self, source: &[u8], is_new: bool) -> std::result::Result<TantivyDocument, String> {
         let document = TantivyDocument::with_capacity(source.len() * 2 + FIXED_BYTES);
         let mut sink = DocumentSink { fields: &self.fields, document };
-        self.documents.read(source, is_new, &mut sink)?;
+        self.mapping.read(source, is_new, &mut sink)?;
         Ok(sink.document)
     }
 }

@@ -105,14 +105,7 @@ impl Core {
         request: &SearchRequest,
         limits: &SearchLimits,
     ) -> Result<ShardHits> {
-        let execution = Execution {
-            request,
-            mapping,
-            findings: &self.findings,
-            now_ms: limits.now_ms,
-            max_buckets: limits.max_buckets,
-            stop: &limits.stop,
-        };
+        let execution = Execution { request, mapping, findings: &self.findings, limits };
         execution.run(searcher).map_err(|failed| match failed {
             Failed::Search(error) => Error::Search(error),
             // A view that cannot be read says nothing about the writer: the copy goes on.

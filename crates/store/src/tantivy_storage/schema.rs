@@ -52,22 +52,22 @@ pub(super) fn schema(mapping: &Mapping) -> Schema {
     builder.add_bytes_field(SOURCE, BytesOptions::default().set_stored());
     builder.add_u64_field(SEQ_NO, NumericOptions::default().set_fast());
     builder.add_u64_field(VERSION, NumericOptions::default().set_fast());
-    for (path, field) in mapping.fields().into_iter().filter(|(_, field)| field.indexed) {
-        add(&mut builder, &path, field.kind, &whole, Norms::Kept);
+    for (path, field) in mapping.fields().iter().filter(|(_, field)| field.indexed) {
+        add(&mut builder, path, field.kind, &whole, Norms::Kept);
     }
     builder.build()
 }
 
 /// Indexed fields of a mapping that a schema does not have, with their paths.
 pub(super) fn missing(schema: &Schema, mapping: &Mapping) -> Vec<(String, FieldType)> {
-    let fields = mapping.fields().into_iter().filter(|(_, field)| field.indexed);
+    let fields = mapping.fields().iter().filter(|(_, field)| field.indexed);
     let is_missing = |path: &str, kind| match kind {
         FieldType::GeoPoint => schema.get_field(&latitude(path)).is_err(),
         _ => schema.get_field(path).is_err(),
     };
     fields
         .filter(|(path, field)| is_missing(path, field.kind))
-        .map(|(path, field)| (path, field.kind))
+        .map(|(path, field)| (path.clone(), field.kind))
         .collect()
 }
 
@@ -154,19 +154,19 @@ impl Fields {
     /// Finds the fields in the schema of a copy. None if it is not one of ours.
     pub(super) fn of(schema: &Schema, mapping: &Mapping) -> Option<Self> {
         let find = |name: &str| schema.get_field(name).ok();
-        let mapped = mapping.fields().into_iter().map(|(path, field)| match field.kind {
+        let mapped = mapping.fields().iter().map(|(path, field)| match field.kind {
             _ if !field.indexed => Mapped::Absent,
-            FieldType::GeoPoint => match (find(&latitude(&path)), find(&longitude(&path))) {
+            FieldType::GeoPoint => match (find(&latitude(path)), find(&longitude(path))) {
                 (Some(lat), Some(lon)) => Mapped::Point { lat, lon },
                 _ => Mapped::Absent,
             },
-            _ => find(&path).map_or(Mapped::Absent, Mapped::One),
+            _ => find(path).map_or(Mapped::Absent, Mapped::One),
         });
-        let columns = mapping.fields().into_iter().filter_map(|(path, field)| match field.kind {
+        let columns = mapping.fields().iter().filter_map(|(path, field)| match field.kind {
             _ if !field.indexed => None,
             FieldType::Text => None,
-            FieldType::GeoPoint => Some((path.clone(), latitude(&path))),
-            _ => Some((path.clone(), path)),
+            FieldType::GeoPoint => Some((path.clone(), latitude(path))),
+            _ => Some((path.clone(), path.clone())),
         });
         Some(Fields {
             columns: columns.collect(),
@@ -224,7 +224,6 @@ mod tests {
 
     use super::*;
     use crate::tantivy_storage::analyzer::StandardAnalyzer;
-    use query::mapping::document::Reader;
 
     #[test]
     fn every_type_reaches_its_column_or_its_words() {
@@ -240,7 +239,7 @@ mod tests {
         let source = br#"{"b":true,"d":"2000-03-01","f":1.5,"i":"10.0.0.1","k":"a b","l":-7,
             "o":{"p":[[-0.14,51.52],[2,1]]},"t":"One two","hidden":3,"other":4}"#;
         let mut sink = DocumentSink { fields: &fields, document: TantivyDocument::new() };
-        Reader::new(&mapping).read(source, true, &mut sink).unwrap();
+        mapping.read(source, true, &mut sink).unwrap();
         let index = Index::create_in_ram(schema.clone());
         index.tokenizers().register(STANDARD, StandardAnalyzer::default());
         let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();

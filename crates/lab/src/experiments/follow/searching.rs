@@ -1,5 +1,5 @@
-//! Clients that search beside the writes, and hold each answer against what the driver was answered: it contains what was
-//! acknowledged and refreshed before it was asked for, and nothing that nobody wrote.
+//! Clients that search beside the writes, and hold each answer against what the driver was answered: it contains
+//! what was acknowledged and refreshed before it was asked for, and nothing that nobody wrote.
 
 use std::cell::{Cell, RefCell};
 use std::ops::RangeInclusive;

@@ -25,17 +25,16 @@ use tantivy::aggregation::{
     DistributedAggregationCollector, Key, ValueSource, ValueSourceRegistry,
 };
 use tantivy::collector::{Collector as _, SegmentCollector as _};
-use tantivy::{DocId, Searcher, TantivyError};
+use tantivy::{DocId, Searcher, SegmentReader, TantivyError};
 
 use query::aggregation::{Aggregation, AggregationKind, BucketOrder, OrderBy, Statistic};
 use query::{FieldType, Mapping, illegal, unfit};
 
 use super::aggregated::{Found, Shown, buckets, distinct_kept, statistic_name, too_many};
-use super::bounds::{Bounds, SegmentContext};
+use super::bounds::{BLOCK, Bounds, Findings};
 use super::column::double_of;
 use super::computed::{Computed, Reading, Source};
 use super::failed::{Failed, Result};
-use super::matches::Batch;
 use super::value::{self, check_sortable, format_of};
 
 /// Documents are handed to the library so many at once.
@@ -51,7 +50,9 @@ pub(super) struct Collectors<'a> {
     max_buckets: usize,
     library: DistributedAggregationCollector,
     /// In the segment at hand.
-    segment: Option<(AggregationSegmentCollector, Vec<DocId>)>,
+    segment: Option<AggregationSegmentCollector>,
+    /// Documents that are still to be collected.
+    docs: Vec<DocId>,
     counted: Vec<Counted<'a>>,
     /// As asked of the library, with as few buckets as a shard sends.
     pruned: Aggregations,
@@ -77,7 +78,9 @@ impl<'a> Collectors<'a> {
         for of in plain {
             let AggregationKind::Histogram(histogram) = &of.kind else { continue };
             let column = translator.computed(of, Reading::Start(histogram.clone()))?;
-            counted.push(Counted::new(&of.name, column, max_buckets));
+            let (name, source, space) = (of.name.as_str(), None, Default::default());
+            let counts = FxHashMap::default();
+            counted.push(Counted { name, column, max_buckets, source, counts, space });
         }
         let mut registry = ValueSourceRegistry::default();
         for (name, source) in translator.sources {
@@ -94,40 +97,44 @@ impl<'a> Collectors<'a> {
             .with_value_sources(Arc::new(registry));
         let library = DistributedAggregationCollector::from_aggs(asked, context);
         let found = Found { shown: translator.shown, ..Found::default() };
-        Ok(Collectors { of, max_buckets, library, segment: None, counted, pruned, found })
+        let (segment, docs) = (None, Vec::new());
+        Ok(Collectors { of, max_buckets, library, segment, docs, counted, pruned, found })
     }
 
     /// Turns to the next segment.
-    pub(super) fn enter(&mut self, ord: u32, context: SegmentContext<'_>) -> Result<()> {
+    pub(super) fn enter(
+        &mut self,
+        ord: u32,
+        segment: &SegmentReader,
+        findings: &Findings,
+    ) -> Result<()> {
         self.leave()?;
-        self.counted.iter_mut().try_for_each(|counted| counted.enter(context))?;
+        self.counted.iter_mut().try_for_each(|counted| counted.enter(segment, findings))?;
         if !self.pruned.is_empty() {
-            let segment = self.library.for_segment(ord, context.segment);
-            self.segment = Some((segment?, Vec::with_capacity(COLLECTED)));
+            self.segment = Some(self.library.for_segment(ord, segment)?);
         }
         Ok(())
     }
 
     /// Counts documents of the segment, in their order.
-    pub(super) fn collect(&mut self, batch: &Batch<'_>) {
-        self.counted.iter_mut().for_each(|counted| counted.collect(batch));
-        if let Some((segment, docs)) = &mut self.segment {
-            match batch {
-                Batch::Block(_, all) => docs.extend(all.clone()),
-                Batch::Docs(some) => docs.extend_from_slice(some),
-            }
-            if docs.len() >= COLLECTED {
-                segment.collect_block(docs);
-                docs.clear();
-            }
+    pub(super) fn collect(&mut self, docs: &[DocId]) {
+        self.docs.extend_from_slice(docs);
+        if self.docs.len() >= COLLECTED {
+            self.flush();
         }
     }
 
-    fn leave(&mut self) -> Result<()> {
-        let Some((mut segment, docs)) = self.segment.take() else { return Ok(()) };
-        if !docs.is_empty() {
-            segment.collect_block(&docs);
+    fn flush(&mut self) {
+        self.counted.iter_mut().for_each(|counted| counted.collect(&self.docs));
+        if let Some(segment) = self.segment.as_mut().filter(|_| !self.docs.is_empty()) {
+            segment.collect_block(&self.docs);
         }
+        self.docs.clear();
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        self.flush();
+        let Some(segment) = self.segment.take() else { return Ok(()) };
         let found = segment.harvest().and_then(|found| self.found.results.merge_fruits(found));
         found.map_err(|error| match error {
             // All that a request can do wrong was refused before: it gathers too much.
@@ -325,59 +332,50 @@ struct Counted<'a> {
     /// In the segment at hand.
     source: Option<(Source, Option<Arc<Bounds>>)>,
     counts: FxHashMap<u64, u64>,
-    /// Space for documents and their buckets.
-    docs: (Vec<DocId>, Vec<DocId>),
-    starts: Vec<u64>,
+    /// Space for the starts of buckets and the documents in them.
+    space: (Vec<u64>, Vec<DocId>),
 }
 
-impl<'a> Counted<'a> {
-    fn new(name: &'a str, column: Computed, max_buckets: usize) -> Self {
-        let (counts, starts) = (FxHashMap::default(), Vec::new());
-        Counted {
-            name,
-            column,
-            max_buckets,
-            source: None,
-            counts,
-            docs: Default::default(),
-            starts,
-        }
-    }
-
-    fn enter(&mut self, context: SegmentContext<'_>) -> tantivy::Result<()> {
-        let source = self.column.open(context.segment)?;
-        let bounds = source.bounds(context)?;
+impl Counted<'_> {
+    fn enter(&mut self, segment: &SegmentReader, findings: &Findings) -> tantivy::Result<()> {
+        let source = self.column.open(segment)?;
+        let bounds = source.bounds(segment, findings)?;
         self.source = Some((source, bounds));
         Ok(())
     }
 
-    fn collect(&mut self, batch: &Batch<'_>) {
+    fn collect(&mut self, mut docs: &[DocId]) {
         let Some((source, bounds)) = &mut self.source else { return };
+        let (starts, docids) = &mut self.space;
         // With more buckets than a search may have there will be no answer.
-        if self.counts.len() > self.max_buckets {
-            return;
-        }
-        if let (Batch::Block(block, docs), Some(bounds)) = (batch, bounds) {
-            let (least, greatest) = bounds.of_block(*block);
-            self.starts.clear();
-            source.put(least.into(), &mut self.starts);
-            source.put(greatest.into(), &mut self.starts);
-            if self.starts[0] == self.starts[1] {
-                *self.counts.entry(self.starts[0]).or_default() += docs.len() as u64;
-                return;
+        while !docs.is_empty() && self.counts.len() <= self.max_buckets {
+            let mut batch = docs;
+            if let Some(bounds) = bounds {
+                let block = docs[0] / BLOCK;
+                let most = &docs[..docs.len().min(BLOCK as usize)];
+                let end = bounds.docs(block).end;
+                batch = &docs[..most.partition_point(|doc| *doc < end)];
+                let (least, greatest) = bounds.of_block(block);
+                starts.clear();
+                source.put(least.into(), starts);
+                source.put(greatest.into(), starts);
+                if starts[0] == starts[1] {
+                    *self.counts.entry(starts[0]).or_default() += batch.len() as u64;
+                    docs = &docs[batch.len()..];
+                    continue;
+                }
             }
-        }
-        let (docs, docids) = &mut self.docs;
-        batch.list(docs, |_| true);
-        source.load_block(docs, &mut self.starts, docids, &mut Vec::new());
-        let mut last = None;
-        for (at, start) in self.starts.iter().enumerate() {
-            // A document counts once for a bucket; its values are in order.
-            let value = (docids.get(at), *start);
-            if last != Some(value) || value.0.is_none() {
-                *self.counts.entry(*start).or_default() += 1;
+            source.load_block(batch, starts, docids, &mut Vec::new());
+            let mut last = None;
+            for (at, start) in starts.iter().enumerate() {
+                // A document counts once for a bucket; its values are in order.
+                let value = (docids.get(at), *start);
+                if last != Some(value) || value.0.is_none() {
+                    *self.counts.entry(*start).or_default() += 1;
+                }
+                last = Some(value);
             }
-            last = Some(value);
+            docs = &docs[batch.len()..];
         }
     }
 

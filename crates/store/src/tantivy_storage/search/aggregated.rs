@@ -3,7 +3,6 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize};
 use tantivy::aggregation::intermediate_agg_result::{
@@ -15,8 +14,7 @@ use tantivy::aggregation::metric::{ExtendedStats, Stats};
 use query::aggregation::{
     Aggregation, AggregationKind, BucketOrder, Histogram, OrderBy, RangeBucket, Statistic,
 };
-use query::mapping::value::show_ip;
-use query::{DateFormat, SearchError, SearchErrorKind};
+use query::{DateFormat, Literal, SearchError, SearchErrorKind};
 
 use super::text::Text;
 
@@ -101,45 +99,10 @@ impl Aggregated {
     }
 }
 
-/// The key of a bucket.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Key<'a> {
-    /// A whole number; milliseconds since 1970, 0 and 1, or a hash.
-    Long(i64),
-    Double(f64),
-    Ip(Ipv6Addr),
-    Text(&'a str),
-}
-
-impl Key<'_> {
-    fn double(self) -> f64 {
-        match self {
-            Key::Long(number) => number as f64,
-            Key::Double(number) => number,
-            _ => 0.0,
-        }
-    }
-
-    /// Numbers come before addresses, and these before texts: indices may map a field differently.
-    fn order(&self, other: &Self) -> Ordering {
-        let rank = |key: &Key<'_>| match key {
-            Key::Long(_) | Key::Double(_) => 0,
-            Key::Ip(_) => 1,
-            Key::Text(_) => 2,
-        };
-        match (self, other) {
-            (Key::Long(a), Key::Long(b)) => a.cmp(b),
-            (Key::Ip(a), Key::Ip(b)) => a.cmp(b),
-            (Key::Text(a), Key::Text(b)) => a.cmp(b),
-            (a, b) => rank(a).cmp(&rank(b)).then(a.double().total_cmp(&b.double())),
-        }
-    }
-}
-
-/// A bucket.
-#[derive(Clone, Copy)]
+/// A bucket. Dates are milliseconds since 1970, booleans 0 and 1.
+#[derive(Clone)]
 struct Row<'a> {
-    key: Key<'a>,
+    key: Literal,
     doc_count: u64,
     subs: Option<&'a Results>,
 }
@@ -147,24 +110,23 @@ struct Row<'a> {
 /// The buckets of an aggregation, in no order.
 fn rows(found: Option<&One>) -> Vec<Row<'_>> {
     match found {
-        Some(One::Bucket(IntermediateBucketResult::Terms { buckets })) => buckets
-            .entries()
-            .iter()
-            .map(|(key, bucket)| {
+        Some(One::Bucket(IntermediateBucketResult::Terms { buckets })) => {
+            let row = buckets.entries().iter().map(|(key, bucket)| {
                 let key = match key {
-                    IntermediateKey::IpAddr(address) => Key::Ip(*address),
-                    IntermediateKey::Bool(yes) => Key::Long((*yes).into()),
-                    IntermediateKey::Str(text) => Key::Text(text),
-                    IntermediateKey::F64(number) => Key::Double(*number),
-                    IntermediateKey::I64(number) => Key::Long(*number),
-                    IntermediateKey::U64(number) => Key::Long(*number as i64),
+                    IntermediateKey::IpAddr(address) => Literal::Address(*address),
+                    IntermediateKey::Bool(yes) => Literal::Integer((*yes).into()),
+                    IntermediateKey::Str(text) => Literal::Text(text.clone()),
+                    IntermediateKey::F64(number) => Literal::Float(*number),
+                    IntermediateKey::I64(number) => Literal::Integer(*number),
+                    IntermediateKey::U64(number) => Literal::Integer(*number as i64),
                 };
                 Row { key, doc_count: bucket.doc_count, subs: Some(&bucket.sub_aggregation) }
-            })
-            .collect(),
+            });
+            row.collect()
+        }
         Some(One::Bucket(IntermediateBucketResult::Histogram { buckets, .. })) => {
             let row = buckets.iter().map(|bucket| Row {
-                key: Key::Double(bucket.key),
+                key: Literal::Float(bucket.key),
                 doc_count: bucket.doc_count,
                 subs: None,
             });
@@ -177,7 +139,7 @@ fn rows(found: Option<&One>) -> Vec<Row<'_>> {
 /// The buckets of an aggregation whose keys are numbers, in their order.
 fn numbered(found: Option<&One>) -> Vec<Row<'_>> {
     let mut rows = rows(found);
-    rows.iter_mut().for_each(|row| row.key = Key::Double(row.key.double()));
+    rows.iter_mut().for_each(|row| row.key = Literal::Float(row.key.number()));
     rows.sort_by(|a, b| a.key.order(&b.key));
     rows
 }
@@ -228,17 +190,17 @@ impl Writer<'_> {
         &mut self,
         of: &Aggregation,
         rows: &[Row<'_>],
-        (name, own): (impl Fn(Key<'_>) -> String, impl Fn(&mut Text<'_>, Key<'_>)),
+        (name, own): (impl Fn(&Literal) -> String, impl Fn(&mut Text<'_>, &Literal)),
     ) -> Result<()> {
         self.left = self.left.checked_sub(rows.len()).ok_or_else(|| too_many(self.max_buckets))?;
         self.to.name("buckets");
         self.to.open(if of.keyed { b'{' } else { b'[' });
         for row in rows {
             if of.keyed {
-                self.to.name(&name(row.key));
+                self.to.name(&name(&row.key));
             }
             self.to.open(b'{');
-            own(&mut self.to, row.key);
+            own(&mut self.to, &row.key);
             self.to.member("doc_count", &row.doc_count);
             self.all(&of.subs, row.subs)?;
             self.to.close(b'}');
@@ -264,7 +226,7 @@ impl Writer<'_> {
         let (mut rows, hidden): (Vec<Row<'_>>, Vec<Row<'_>>) =
             rows(found).into_iter().partition(|row| row.doc_count >= of.min_doc_count);
         if let Some(Shown::Double) = shown {
-            rows.iter_mut().for_each(|row| row.key = Key::Double(row.key.double()));
+            rows.iter_mut().for_each(|row| row.key = Literal::Float(row.key.number()));
         }
         sort(&mut rows, of);
         other += hidden.iter().map(|row| row.doc_count).sum::<u64>();
@@ -272,19 +234,14 @@ impl Writer<'_> {
         rows.truncate(size);
         self.to.member("doc_count_error_upper_bound", &error);
         self.to.member("sum_other_doc_count", &other);
-        let own = |to: &mut Text<'_>, key: Key<'_>| {
-            match key {
-                Key::Long(number) => to.member("key", &number),
-                Key::Double(number) => to.member("key", &number),
-                Key::Ip(address) => to.member("key", &show_ip(&address)),
-                Key::Text(text) => to.member("key", text),
-            }
+        let own = |to: &mut Text<'_>, key: &Literal| {
+            to.member("key", &key.json());
             match (key, &shown) {
-                (Key::Long(ms), Some(Shown::Date(format))) => {
-                    to.member("key_as_string", &format.show(ms));
+                (Literal::Integer(ms), Some(Shown::Date(format))) => {
+                    to.member("key_as_string", &format.show(*ms));
                 }
-                (Key::Long(yes), Some(Shown::Boolean)) => {
-                    to.member("key_as_string", if yes == 1 { "true" } else { "false" });
+                (Literal::Integer(yes), Some(Shown::Boolean)) => {
+                    to.member("key_as_string", if *yes == 1 { "true" } else { "false" });
                 }
                 _ => {}
             }
@@ -306,16 +263,16 @@ impl Writer<'_> {
         sort(&mut rows, of);
         let own = self.format(of).unwrap_or_default();
         let format = histogram.format.as_ref().unwrap_or(&own);
-        let name = |key: Key<'_>| match histogram.of_dates {
-            true => format.show_in_zone(key.double() as i64, histogram.zone_ms),
-            false => show_double(key.double()),
+        let name = |key: &Literal| match histogram.of_dates {
+            true => format.show_in_zone(key.number() as i64, histogram.zone_ms),
+            false => show_double(key.number()),
         };
-        let own = |to: &mut Text<'_>, key: Key<'_>| match histogram.of_dates {
+        let own = |to: &mut Text<'_>, key: &Literal| match histogram.of_dates {
             true => {
                 to.member("key_as_string", &name(key));
-                to.member("key", &(key.double() as i64));
+                to.member("key", &(key.number() as i64));
             }
-            false => to.member("key", &key.double()),
+            false => to.member("key", &key.number()),
         };
         self.buckets(of, &rows, (name, own))
     }
@@ -325,7 +282,7 @@ impl Writer<'_> {
         let bounds = histogram
             .extended_bounds
             .map(|(min, max)| (histogram.start(min), histogram.start(max)));
-        let inside = rows.first().zip(rows.last()).map(|(a, b)| (a.key.double(), b.key.double()));
+        let inside = rows.first().zip(rows.last()).map(|(a, b)| (a.key.number(), b.key.number()));
         let ends = [inside, bounds].into_iter().flatten();
         let Some((mut at, last)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
             return Ok(rows);
@@ -333,11 +290,12 @@ impl Writer<'_> {
         let (mut there, mut filled) = (rows.into_iter().peekable(), Vec::new());
         while at <= last {
             // A key that rounding put between two of the grid stays where it is.
-            while let Some(row) = there.next_if(|row| row.key.double() <= at) {
+            while let Some(row) = there.next_if(|row| row.key.number() <= at) {
                 filled.push(row);
             }
-            if filled.last().is_none_or(|row: &Row<'_>| row.key != Key::Double(at)) {
-                filled.push(Row { key: Key::Double(at), doc_count: 0, subs: None });
+            let key = Literal::Float(at);
+            if filled.last().is_none_or(|row: &Row<'_>| row.key != key) {
+                filled.push(Row { key, doc_count: 0, subs: None });
             }
             let next = histogram.next(at);
             if filled.len() > self.left || next <= at {
@@ -357,8 +315,8 @@ impl Writer<'_> {
     ) -> Result<()> {
         let found = numbered(found);
         let row = |place: usize| {
-            let key = Key::Double(place as f64);
-            let row = found.iter().find(|row| row.key == key).copied();
+            let key = Literal::Float(place as f64);
+            let row = found.iter().find(|row| row.key == key).cloned();
             row.unwrap_or(Row { key, doc_count: 0, subs: None })
         };
         let rows: Vec<Row<'_>> = (0..ranges.len()).map(row).collect();
@@ -367,13 +325,13 @@ impl Writer<'_> {
             Some(format) => format.show(end as i64),
             None => show_double(end),
         };
-        let range = |key: Key<'_>| &ranges[key.double() as usize];
-        let name = |key: Key<'_>| {
+        let range = |key: &Literal| &ranges[key.number() as usize];
+        let name = |key: &Literal| {
             let range = range(key);
             let end = |end: Option<f64>| end.map_or_else(|| "*".to_owned(), show);
             range.key.clone().unwrap_or_else(|| format!("{}-{}", end(range.from), end(range.to)))
         };
-        let own = |to: &mut Text<'_>, key: Key<'_>| {
+        let own = |to: &mut Text<'_>, key: &Literal| {
             if !of.keyed {
                 to.member("key", &name(key));
             }
@@ -402,10 +360,9 @@ impl Writer<'_> {
         };
         match statistic {
             Statistic::Stats | Statistic::Extended { .. } => {
-                number("min", stats.min);
-                number("max", stats.max);
-                number("avg", stats.avg);
-                number("sum", Some(stats.sum));
+                for name in ["min", "max", "avg", "sum"] {
+                    number(name, numbered_statistic(&stats, name));
+                }
                 to.member("count", &stats.count);
             }
             Statistic::ValueCount => to.member("value", &stats.count),
@@ -485,7 +442,7 @@ fn quantile(rows: &[Row<'_>], q: f64) -> Option<f64> {
             below += row.doc_count;
             rank < below
         });
-        row.map(|row| row.key.double())
+        row.map(|row| row.key.number())
     };
     let rank = (q * count as f64 - 0.5).clamp(0.0, count.checked_sub(1)? as f64);
     let (low, share) = (value(rank as u64)?, rank.fract());
@@ -504,7 +461,7 @@ pub(super) fn distinct_kept(threshold: usize) -> usize {
 fn distinct(found: Option<&One>, threshold: usize) -> u64 {
     let kept = distinct_kept(threshold);
     let hash = |row: Row<'_>| match row.key {
-        Key::Long(hash) => hash as u64,
+        Literal::Integer(hash) => hash as u64,
         _ => 0,
     };
     let mut hashes: Vec<u64> = rows(found).into_iter().map(hash).collect();

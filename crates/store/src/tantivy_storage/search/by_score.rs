@@ -1,10 +1,8 @@
 //! The best hits by score alone, and how many hits there are as far as is asked for.
 
-use std::sync::atomic::Ordering;
-
 use tantivy::collector::{Collector, TopDocs};
 use tantivy::query::{AllQuery, ConstScoreQuery, Weight};
-use tantivy::{DocSet, SegmentReader, TERMINATED};
+use tantivy::{COLLECT_BLOCK_BUFFER_LEN, DocId, DocSet, SegmentReader, TERMINATED};
 
 use query::{ShardHit, ShardHits, TrackTotalHits};
 
@@ -31,7 +29,7 @@ impl Execution<'_> {
         let top = TopDocs::with_limit(self.wanted().max(1)).order_by_score();
         let (mut total, mut all, mut best) = (0, Vec::new(), Vec::new());
         for (segment, reader) in (0..).zip(search.searcher.segment_readers()) {
-            total += self.count_in(search, unscored.as_ref(), reader, self.left_to_count(total))?;
+            total += count_in(search, unscored.as_ref(), reader, self.left_to_count(total))?;
             match is_constant {
                 _ if self.wanted() == 0 => {}
                 true => all.extend(self.first_of(scored.as_ref(), segment, reader, all.len())?),
@@ -46,7 +44,7 @@ impl Execution<'_> {
         }));
         let hits = self.merge(all);
         let max_score = hits.first().and_then(|hit| hit.score);
-        let (total, more) = self.counted(total, self.stop.load(Ordering::Relaxed));
+        let (total, more) = self.counted(total, self.is_over());
         Ok(Some(ShardHits { total, more, max_score, hits, ..ShardHits::default() }))
     }
 
@@ -54,7 +52,7 @@ impl Execution<'_> {
     pub(super) fn count(&self, search: &ViewSearch<'_>) -> Result<u64> {
         let (weight, mut total) = (search.weight(false)?, 0);
         for segment in search.searcher.segment_readers() {
-            total += self.count_in(search, weight.as_ref(), segment, self.left_to_count(total))?;
+            total += count_in(search, weight.as_ref(), segment, self.left_to_count(total))?;
         }
         Ok(total)
     }
@@ -67,26 +65,6 @@ impl Execution<'_> {
             TrackTotalHits::All => u64::MAX,
             TrackTotalHits::UpTo(limit) => limit.saturating_add(1).saturating_sub(total),
         }
-    }
-
-    /// Live documents of a segment that match, counted until there are `limit` or some more.
-    fn count_in(
-        &self,
-        search: &ViewSearch<'_>,
-        weight: &dyn Weight,
-        segment: &SegmentReader,
-        limit: u64,
-    ) -> Result<u64> {
-        if limit == 0 {
-            return Ok(0);
-        }
-        Ok(match search.within(self.context(search, segment))? {
-            Some(within) => within.count_up_to(segment, limit),
-            None if limit == u64::MAX || search.query.is::<AllQuery>() => {
-                u64::from(weight.count(segment)?)
-            }
-            None => count_up_to(weight, segment, limit)?,
-        })
     }
 
     /// The first of a segment, where `before` hits come before it.
@@ -113,15 +91,25 @@ impl Execution<'_> {
     }
 }
 
-/// Live documents that match, counted until there are `limit`.
-fn count_up_to(weight: &dyn Weight, reader: &SegmentReader, limit: u64) -> tantivy::Result<u64> {
-    let mut scorer = weight.scorer(reader, 1.0)?;
-    let alive = reader.alive_bitset();
-    let mut count = 0;
-    let mut doc = scorer.doc();
-    while doc != TERMINATED && count < limit {
-        count += u64::from(alive.is_none_or(|alive| alive.is_alive(doc)));
-        doc = scorer.advance();
+/// Live documents of a segment that match, counted until there are `limit` or some more.
+fn count_in(
+    search: &ViewSearch<'_>,
+    weight: &dyn Weight,
+    segment: &SegmentReader,
+    limit: u64,
+) -> tantivy::Result<u64> {
+    if limit == u64::MAX || search.query.is::<AllQuery>() {
+        return weight.count(segment).map(u64::from);
+    }
+    let (mut scorer, alive, mut count) = (weight.scorer(segment, 1.0)?, segment.alive_bitset(), 0);
+    let mut docs = [0; COLLECT_BLOCK_BUFFER_LEN];
+    while count < limit {
+        let found = scorer.fill_buffer(&mut docs);
+        let lives = |doc: &&DocId| alive.is_none_or(|alive| alive.is_alive(**doc));
+        count += docs[..found].iter().filter(lives).count() as u64;
+        if found < docs.len() {
+            break;
+        }
     }
     Ok(count)
 }

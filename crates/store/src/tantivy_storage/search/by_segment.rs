@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use tantivy::Searcher;
 use tantivy::index::SegmentId;
 
 /// Findings by segment and by what they are about.
 #[derive(Debug)]
 pub(super) struct BySegment<K, V>(Mutex<BTreeMap<(SegmentId, K), V>>);
 
-/// Findings that are remembered; beyond, those about segments that are gone are dropped.
+/// Findings that are remembered; beyond, they are found anew.
 const ENTRIES_MAX: usize = 4096;
 
 impl<K: Ord, V> Default for BySegment<K, V> {
@@ -23,7 +22,6 @@ impl<K: Ord, V: Clone> BySegment<K, V> {
     /// What is known, or else what `find` finds. Several threads may look for the same at once.
     pub(super) fn get_or_find(
         &self,
-        searcher: &Searcher,
         key: (SegmentId, K),
         find: impl FnOnce() -> tantivy::Result<V>,
     ) -> tantivy::Result<V> {
@@ -33,9 +31,7 @@ impl<K: Ord, V: Clone> BySegment<K, V> {
         let found = find()?;
         let mut known = self.lock();
         if known.len() >= ENTRIES_MAX {
-            let live =
-                |id: &SegmentId| searcher.segment_readers().iter().any(|s| s.segment_id() == *id);
-            known.retain(|(id, _), _| live(id));
+            known.clear();
         }
         known.insert(key, found.clone());
         Ok(found)

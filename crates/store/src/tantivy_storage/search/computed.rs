@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use query::FieldType;
 use query::aggregation::{Histogram, RangeBucket};
 
-use super::bounds::{Bounds, SegmentContext};
+use super::bounds::{Bounds, Findings};
 use super::column::{Column, double_bits, double_of, long_of, text_of};
 
 /// What is made of a value.
@@ -93,9 +93,10 @@ impl Source {
     /// The least and the greatest values of blocks of documents, where each has one.
     pub(super) fn bounds(
         &self,
-        context: SegmentContext<'_>,
+        segment: &SegmentReader,
+        findings: &Findings,
     ) -> tantivy::Result<Option<Arc<Bounds>>> {
-        context.bounds(&self.computed.path, &self.column)
+        findings.bounds(segment, &self.computed.path, &self.column)
     }
 
     /// What is made of a value with these bits.

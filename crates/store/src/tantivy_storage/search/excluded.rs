@@ -4,43 +4,28 @@
 //! with targets below the clause's own document), which a phrase answers with a failed assertion. This wrapper lets
 //! no clause be asked so.
 
-use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
-use tantivy::{DocId, DocSet, Score, SegmentReader, Term};
+use tantivy::query::doc_predicate_query::DocPredicateBoxable;
+use tantivy::query::{EnableScoring, Query, Scorer};
+use tantivy::{DocId, DocSet, Score, SeekDangerResult, SegmentReader};
 
 #[derive(Debug)]
 pub(super) struct Excluded(pub(super) Box<dyn Query>);
 
-impl Clone for Excluded {
-    fn clone(&self) -> Self {
-        Excluded(self.0.box_clone())
-    }
-}
-
-impl Query for Excluded {
-    fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
+impl DocPredicateBoxable for Excluded {
+    fn scorer(&self, reader: &SegmentReader, boost: f32) -> tantivy::Result<Box<dyn Scorer>> {
         // What is excluded is never scored.
-        let scoring = match scoring.searcher() {
-            Some(searcher) => EnableScoring::disabled_from_searcher(searcher),
-            None => EnableScoring::disabled_from_schema(scoring.schema()),
-        };
-        Ok(Box::new(ExcludedWeight(self.0.weight(scoring)?)))
+        let weight = self.0.weight(EnableScoring::disabled_from_schema(reader.schema()))?;
+        Ok(Box::new(ExcludedScorer(weight.scorer(reader, boost)?)))
     }
 
-    fn query_terms<'a>(&'a self, visitor: &mut dyn FnMut(&'a Term, bool)) {
-        self.0.query_terms(visitor);
-    }
-}
-
-struct ExcludedWeight(Box<dyn Weight>);
-
-impl Weight for ExcludedWeight {
-    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
-        let scorer = self.0.scorer(reader, boost)?;
-        Ok(Box::new(ExcludedScorer(scorer)))
-    }
-
-    fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
-        self.0.explain(reader, doc)
+    fn scorer_danger(
+        &self,
+        reader: &SegmentReader,
+        target: DocId,
+        boost: f32,
+    ) -> tantivy::Result<(SeekDangerResult, Box<dyn Scorer>)> {
+        let mut scorer = self.scorer(reader, boost)?;
+        Ok((scorer.seek_danger(target), scorer))
     }
 }
 
@@ -62,10 +47,6 @@ impl DocSet for ExcludedScorer {
 
     fn size_hint(&self) -> u32 {
         self.0.size_hint()
-    }
-
-    fn cost(&self) -> u64 {
-        self.0.cost()
     }
 }
 

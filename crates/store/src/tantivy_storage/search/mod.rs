@@ -8,7 +8,7 @@
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `column.rs` | the values of a field in a segment |
 //! | `bounds.rs`, `by_segment.rs` | the least and greatest values of blocks of them; what is known of a segment |
-//! | `matches.rs` | the documents that match, block by block |
+//! | `between.rs` | the documents with a value between two, block by block |
 //! | `by_score.rs` | the best by score alone, and how many there are |
 //! | `top.rs` | the best hits of a segment |
 //! | `aggregate.rs`, `computed.rs` | aggregations, and the columns that are computed for them |
@@ -17,6 +17,7 @@
 
 mod aggregate;
 mod aggregated;
+mod between;
 mod bounds;
 mod by_score;
 mod by_segment;
@@ -24,32 +25,32 @@ mod column;
 mod computed;
 mod excluded;
 mod failed;
-mod matches;
 mod resolve;
 mod statistics;
 mod text;
 mod top;
 mod value;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use tantivy::query::{AllQuery, EnableScoring, Query as Library, Weight};
+use tantivy::query::{EnableScoring, Query as Library, Weight};
 use tantivy::{DocId, Score, Searcher, SegmentReader};
 
 use query::{
-    FetchedHit, Literal, Mapping, SearchRequest, ShardHit, ShardHits, SortKey, SortTarget,
+    FetchedHit, Literal, Mapping, SearchLimits, SearchRequest, ShardHit, ShardHits, SortKey,
     SortValue, compare_hits,
 };
 
 use self::aggregate::Collectors;
 pub use self::aggregated::Aggregated;
 pub(crate) use self::bounds::Findings;
-use self::bounds::{BLOCK, Bounds, SegmentContext, docs_of};
+use self::bounds::{BLOCK, Bounds};
 pub(crate) use self::failed::Failed;
 use self::failed::Result;
-use self::matches::{Batch, Interval, Matches, Within};
 use self::resolve::Resolver;
-use self::top::{Order, Top};
+use self::top::{Top, shows_scores};
 use crate::tantivy_storage::schema::{ID, SEQ_NO, SOURCE, VERSION};
 use crate::tantivy_storage::stored::{STORE_CACHE_BLOCKS, Stored};
 
@@ -57,11 +58,8 @@ use crate::tantivy_storage::stored::{STORE_CACHE_BLOCKS, Stored};
 pub(crate) struct Execution<'a> {
     pub(crate) request: &'a SearchRequest,
     pub(crate) mapping: &'a Mapping,
-    pub(crate) findings: &'a Findings,
-    pub(crate) now_ms: i64,
-    pub(crate) max_buckets: usize,
-    /// Set from outside when time has run out.
-    pub(crate) stop: &'a AtomicBool,
+    pub(crate) findings: &'a Arc<Findings>,
+    pub(crate) limits: &'a SearchLimits,
 }
 
 /// Blocks that are looked at first where only the best hits in some order are wanted, and how many times more in each
@@ -73,15 +71,9 @@ const ROUNDS_GROW: usize = 8;
 struct ViewSearch<'a> {
     searcher: &'a Searcher,
     query: &'a dyn Library,
-    /// The same, where it is no more than this.
-    interval: Option<Interval>,
 }
 
 impl ViewSearch<'_> {
-    fn within(&self, context: SegmentContext<'_>) -> tantivy::Result<Option<Within>> {
-        self.interval.as_ref().map_or(Ok(None), |interval| interval.within(context))
-    }
-
     fn weight(&self, needs_scores: bool) -> tantivy::Result<Box<dyn Weight>> {
         self.query.weight(match needs_scores {
             true => EnableScoring::enabled_from_searcher(self.searcher),
@@ -91,29 +83,25 @@ impl ViewSearch<'_> {
 }
 
 impl Execution<'_> {
-    fn context<'a>(
-        &'a self,
-        search: &ViewSearch<'a>,
-        segment: &'a SegmentReader,
-    ) -> SegmentContext<'a> {
-        SegmentContext { searcher: search.searcher, segment, findings: self.findings }
-    }
-
     /// Searches a view.
     pub(crate) fn run(&self, searcher: &Searcher) -> Result<ShardHits> {
-        let Execution { request, mapping, findings, now_ms, .. } = *self;
-        let resolver = Resolver { searcher, mapping, findings, now_ms };
+        let Execution { request, mapping, findings, limits } = *self;
+        let resolver = Resolver { searcher, mapping, findings, now_ms: limits.now_ms };
         let query = resolver.resolve(&request.query)?;
-        let interval = resolver.interval(&request.query)?;
         let plain = request.aggregations.is_empty()
             && request.min_score.is_none()
             && request.search_after.is_none()
             && request.is_by_score();
-        let search = ViewSearch { searcher, query: query.as_ref(), interval };
+        let search = ViewSearch { searcher, query: query.as_ref() };
         let best = if plain { self.best(&search)? } else { None };
         let mut hits = best.map_or_else(|| self.every(&search), Ok)?;
-        hits.timed_out = self.stop.load(Ordering::Relaxed);
+        hits.timed_out = self.is_over();
         Ok(hits)
+    }
+
+    /// Whether time has run out.
+    fn is_over(&self) -> bool {
+        self.limits.stop.load(Ordering::Relaxed)
     }
 
     /// Hits that the shard sends: all that may be among those wanted.
@@ -135,38 +123,32 @@ impl Execution<'_> {
 
     /// Looks at every document that matches, or at those that may be among the best in the order that is asked for.
     fn every(&self, search: &ViewSearch<'_>) -> Result<ShardHits> {
-        let (request, searcher) = (self.request, search.searcher);
+        let (request, searcher, now_ms) = (self.request, search.searcher, self.limits.now_ms);
         let needs_scores = request.needs_scores();
         let weight = search.weight(needs_scores)?;
         let by_score = [SortKey::of("_score", None)];
-        let order = Order {
-            keys: if request.sort.is_empty() { &by_score } else { &request.sort },
-            after: request.search_after.as_deref(),
-            shows_values: !request.sort.is_empty(),
-            shows_scores: request.is_by_score() || request.track_scores || sorts_by_score(request),
-            now_ms: self.now_ms,
-        };
+        let keys = if request.sort.is_empty() { &by_score[..] } else { &request.sort };
         let wants_hits = self.wanted() > 0;
         // The hits are counted apart then, so that those that cannot be among the best need not be looked at.
         let sorts_only = wants_hits && !needs_scores && request.aggregations.is_empty();
         let counted = if sorts_only { Some(self.count(search)?) } else { None };
         let mut collectors = Collectors::new(
             &request.aggregations,
-            (self.mapping, self.now_ms),
-            self.max_buckets,
+            (self.mapping, now_ms),
+            self.limits.max_buckets,
             searcher,
         )?;
         let (mut total, mut max_score, mut base, mut all) = (0, None::<f32>, 0, Vec::new());
         for (segment, reader) in (0..).zip(searcher.segment_readers()) {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.is_over() {
                 break;
             }
-            let context = self.context(search, reader);
-            collectors.enter(segment, context)?;
-            let mut top = Top::new(self.wanted(), &order, self.mapping, context, base)?;
+            collectors.enter(segment, reader, self.findings)?;
+            let of = (reader, self.findings.as_ref());
+            let mut top = Top::new((request, keys), (self.mapping, now_ms), of, base)?;
             base += u64::from(reader.max_doc());
             if let Some(bounds) = top.bounds().filter(|_| sorts_only) {
-                self.most_promising(search, weight.as_ref(), context, &bounds, &mut top)?;
+                self.most_promising(weight.as_ref(), reader, &bounds, &mut top)?;
             } else if needs_scores {
                 self.each_scored(weight.as_ref(), reader, &mut |doc, score| {
                     if request.min_score.is_some_and(|least| score < least) {
@@ -177,25 +159,23 @@ impl Execution<'_> {
                     if wants_hits {
                         top.collect(doc, score);
                     }
-                    collectors.collect(&Batch::Docs(&[doc]));
+                    collectors.collect(&[doc]);
                 })?;
             } else {
-                let mut list = Vec::new();
-                self.each_batch(search, weight.as_ref(), context, &mut |batch| {
-                    total += batch.len();
+                self.each_batch(weight.as_ref(), reader, &mut |docs| {
+                    total += docs.len() as u64;
                     if wants_hits {
-                        batch.list(&mut list, |_| true);
-                        top.collect_block(&list);
+                        top.collect_block(docs);
                     }
-                    collectors.collect(&batch);
+                    collectors.collect(docs);
                 })?;
             }
             all.extend(top.hits(segment));
         }
         let hits = self.merge(all);
-        let stopped = self.stop.load(Ordering::Relaxed);
+        let stopped = self.is_over();
         let (total, more) = self.counted(counted.unwrap_or(total), stopped);
-        let max_score = max_score.filter(|_| order.shows_scores);
+        let max_score = max_score.filter(|_| shows_scores(request));
         let aggregations = collectors.finish()?;
         Ok(ShardHits { total, more, max_score, hits, aggregations, timed_out: false })
     }
@@ -204,18 +184,17 @@ impl Execution<'_> {
     /// block may hold another one.
     fn most_promising(
         &self,
-        search: &ViewSearch<'_>,
         weight: &dyn Weight,
-        context: SegmentContext<'_>,
+        segment: &SegmentReader,
         bounds: &Bounds,
         top: &mut Top<'_>,
     ) -> tantivy::Result<()> {
-        let alive = context.segment.alive_bitset();
+        let alive = segment.alive_bitset();
         let mut left: Vec<u32> = (0..bounds.blocks()).collect();
         let (mut round, mut docs) = (FIRST_ROUND_BLOCKS, Vec::with_capacity(BLOCK as usize));
         loop {
             left.retain(|block| top.may_hold(bounds, *block));
-            if left.is_empty() || self.stop.load(Ordering::Relaxed) {
+            if left.is_empty() || self.is_over() {
                 return Ok(());
             }
             let rest = match round < left.len() {
@@ -226,13 +205,24 @@ impl Execution<'_> {
                 false => Vec::new(),
             };
             left.sort_unstable();
-            let mut matches = Matches::open(search.within(context)?, weight, context.segment)?;
+            let mut scorer = weight.scorer(segment, 1.0)?;
             for block in left {
-                if top.may_hold(bounds, block) {
-                    matches.of_block(bounds, block, &mut docs);
-                    docs.retain(|doc| alive.is_none_or(|alive| alive.is_alive(*doc)));
-                    top.collect_block(&docs);
+                if !top.may_hold(bounds, block) {
+                    continue;
                 }
+                let within = bounds.docs(block);
+                let mut doc = scorer.doc();
+                if doc < within.start {
+                    doc = scorer.seek(within.start);
+                }
+                docs.clear();
+                while doc < within.end {
+                    if alive.is_none_or(|alive| alive.is_alive(doc)) {
+                        docs.push(doc);
+                    }
+                    doc = scorer.advance();
+                }
+                top.collect_block(&docs);
             }
             left = rest;
             round *= ROUNDS_GROW;
@@ -249,7 +239,7 @@ impl Execution<'_> {
         let alive = reader.alive_bitset();
         weight.for_each(reader, &mut |doc, score| {
             let lives = alive.is_none_or(|alive| alive.is_alive(doc));
-            if lives && !self.stop.load(Ordering::Relaxed) {
+            if lives && !self.is_over() {
                 see(doc, score);
             }
         })
@@ -258,36 +248,21 @@ impl Execution<'_> {
     /// Calls with all live documents that match, some at once and in their order, until time runs out.
     fn each_batch(
         &self,
-        search: &ViewSearch<'_>,
         weight: &dyn Weight,
-        context: SegmentContext<'_>,
-        see: &mut dyn FnMut(Batch<'_>),
+        segment: &SegmentReader,
+        see: &mut dyn FnMut(&[DocId]),
     ) -> tantivy::Result<()> {
-        let (alive, max_doc) = (context.segment.alive_bitset(), context.segment.max_doc());
-        let mut living = Vec::new();
-        let mut see = |batch: Batch<'_>| {
-            if self.stop.load(Ordering::Relaxed) {
-                return false;
-            }
-            match alive {
-                None => see(batch),
-                Some(alive) => {
-                    batch.list(&mut living, |doc| alive.is_alive(doc));
-                    see(Batch::Docs(&living));
-                }
-            }
-            true
-        };
-        if search.query.is::<AllQuery>() {
-            let mut blocks = 0..max_doc.div_ceil(BLOCK);
-            blocks.all(|block| see(Batch::Block(block, docs_of(block, max_doc))));
-        } else if let Some(within) = search.within(context)? {
-            within.each(&mut see);
-        } else {
+        let (alive, mut living) = (segment.alive_bitset(), Vec::new());
+        weight.for_each_no_score(segment, &mut |docs| {
             // The library does not let itself be stopped, but it can be left idle.
-            weight.for_each_no_score(context.segment, &mut |docs| _ = see(Batch::Docs(docs)))?;
-        }
-        Ok(())
+            if self.is_over() {
+                return;
+            }
+            let Some(alive) = alive else { return see(docs) };
+            living.clear();
+            living.extend(docs.iter().copied().filter(|doc| alive.is_alive(*doc)));
+            see(&living);
+        })
     }
 
     /// The best of all segments.
@@ -299,10 +274,6 @@ impl Execution<'_> {
     }
 }
 
-fn sorts_by_score(request: &SearchRequest) -> bool {
-    request.sort.iter().any(|key| key.target == SortTarget::Score)
-}
-
 /// Reads the documents of hits.
 pub(crate) fn fetch(
     searcher: &Searcher,
@@ -312,7 +283,7 @@ pub(crate) fn fetch(
     let schema = searcher.schema();
     let id = schema.get_field(ID)?;
     let source = schema.get_field(SOURCE)?;
-    let mut opened = std::collections::BTreeMap::new();
+    let mut opened = BTreeMap::new();
     let mut found = Vec::with_capacity(hits.len());
     for (segment, doc) in hits {
         let gone =
@@ -321,14 +292,12 @@ pub(crate) fn fetch(
         if *doc >= reader.max_doc() {
             return Err(gone());
         }
-        let (store, versions, seq_nos) = match opened.entry(*segment) {
-            std::collections::btree_map::Entry::Occupied(open) => open.into_mut(),
-            std::collections::btree_map::Entry::Vacant(place) => {
-                let columns = reader.fast_fields();
-                let store = reader.get_store_reader(STORE_CACHE_BLOCKS)?;
-                place.insert((store, columns.u64(VERSION)?, columns.u64(SEQ_NO)?))
-            }
-        };
+        if !opened.contains_key(segment) {
+            let columns = reader.fast_fields();
+            let store = reader.get_store_reader(STORE_CACHE_BLOCKS)?;
+            opened.insert(*segment, (store, columns.u64(VERSION)?, columns.u64(SEQ_NO)?));
+        }
+        let (store, versions, seq_nos) = &opened[segment];
         let stored = Stored::read(store, *doc, (id, source), wants_source)?;
         found.push(FetchedHit {
             id: stored.id.ok_or_else(gone)?,

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use tantivy::query::doc_predicate_query::{DocPredicateQuery, FunctionPredicate};
+use tantivy::query::doc_predicate_query::{
+    DocPredicateBoxable, DocPredicateQuery, FunctionPredicate,
+};
 use tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, ExistsQuery,
     InvertedIndexRangeQuery, Occur, PhraseQuery, Query as Library, RangeQuery, TermQuery,
@@ -14,17 +16,17 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, Searcher, SegmentReader, Term};
 
 use query::{
-    BoolQuery, FieldType, Literal, Mapping, MinimumShouldMatch, Query, QueryKind, geo, mapping,
-    unfit,
+    BoolQuery, FieldQuery, FieldType, Literal, Mapping, MinimumShouldMatch, Query, QueryKind,
+    RangeEnd, geo, mapping, unfit,
 };
 
+use super::between::Between;
 use super::bounds::Findings;
 use super::column::Column;
 use super::excluded::Excluded;
 use super::failed::{Failed, Result};
-use super::matches::Interval;
 use super::statistics::Scored;
-use super::value::{Value, exact, range};
+use super::value::{DateReading, Value, exact, range};
 use crate::tantivy_storage::schema::ID;
 
 /// A resolved query.
@@ -35,7 +37,7 @@ type Bounds = (Bound<Value>, Bound<Value>);
 pub(super) struct Resolver<'a> {
     pub(super) searcher: &'a Searcher,
     pub(super) mapping: &'a Mapping,
-    pub(super) findings: &'a Findings,
+    pub(super) findings: &'a Arc<Findings>,
     pub(super) now_ms: i64,
 }
 
@@ -44,6 +46,12 @@ struct IndexedField<'a> {
     field: Field,
     path: &'a str,
     mapped: &'a mapping::Field,
+}
+
+impl IndexedField<'_> {
+    fn is_text(&self) -> bool {
+        matches!(self.mapped.kind, FieldType::Text | FieldType::Keyword)
+    }
 }
 
 fn constant(query: Resolved, score: f32) -> Resolved {
@@ -67,55 +75,85 @@ impl Resolver<'_> {
     /// Resolves a query.
     pub(super) fn resolve(&self, query: &Query) -> Result<Resolved> {
         let boost = query.boost;
-        let scored = |found: Resolved| match boost {
-            1.0 => found,
-            boost => Box::new(BoostQuery::new(found, boost)),
-        };
-        let unscored = match &query.kind {
+        let (found, scores) = match &query.kind {
             QueryKind::MatchAll if boost == 1.0 => return Ok(Box::new(AllQuery)),
-            QueryKind::Match { field, value, all, minimum, lenient } => {
-                let found = self.match_words(field, value, *all, minimum.as_ref());
-                return Ok(scored(match found {
-                    Err(Failed::Search(_)) if *lenient => nothing(),
-                    found => found?,
-                }));
-            }
-            QueryKind::MatchPhrase { field, value } => {
-                return Ok(scored(self.match_phrase(field, value)?));
-            }
-            QueryKind::Term { field, value } => return Ok(scored(self.term(field, value)?)),
-            QueryKind::Bool(query) => return Ok(scored(self.bool(query)?)),
-            QueryKind::MatchAll => Box::new(AllQuery),
-            QueryKind::MatchNone => nothing(),
-            QueryKind::Terms { field, values } => self.terms(field, values)?,
-            QueryKind::Range { field, .. } => self.range(field, &query.kind)?,
-            QueryKind::Prefix { field, value } => self.prefix(field, value)?,
-            QueryKind::Exists { field } => self.exists(field)?,
-            QueryKind::Ids { values } => {
+            QueryKind::MatchAll => (Box::new(AllQuery) as Resolved, false),
+            QueryKind::MatchNone => (nothing(), false),
+            QueryKind::Bool(query) => (self.bool(query)?, true),
+            QueryKind::ConstantScore(filter) => (self.resolve(filter)?, false),
+            QueryKind::Exists(path) => (self.exists(path)?, false),
+            QueryKind::Ids(values) => {
                 let id = self.searcher.schema().get_field(ID)?;
-                set(values.iter().map(|value| Term::from_field_text(id, value)))
+                (set(values.iter().map(|value| Term::from_field_text(id, value))), false)
             }
-            QueryKind::GeoDistance { field, center, distance_m } => {
+            QueryKind::Field(path, query) => {
+                let scores = matches!(
+                    query,
+                    FieldQuery::Match { .. } | FieldQuery::MatchPhrase(_) | FieldQuery::Term(_)
+                );
+                (self.field(path, query)?, scores)
+            }
+        };
+        Ok(match scores {
+            false => constant(found, boost),
+            true if boost == 1.0 => found,
+            true => Box::new(BoostQuery::new(found, boost)),
+        })
+    }
+
+    fn field(&self, path: &str, query: &FieldQuery) -> Result<Resolved> {
+        let name = match query {
+            FieldQuery::GeoDistance { .. } => Some("geo_distance"),
+            FieldQuery::GeoBoundingBox { .. } => Some("geo_bounding_box"),
+            _ => None,
+        };
+        match (name, self.mapping.field(path).map(|mapped| mapped.kind)) {
+            (None, _) | (Some(_), Some(FieldType::GeoPoint)) => {}
+            (Some(_), None) => {
+                return Err(unfit(format!("failed to find geo field [{path}]")).into());
+            }
+            (Some(name), Some(kind)) => {
+                let kind = kind.name();
+                let reason =
+                    format!("Field [{path}] is of unsupported type [{kind}] for [{name}] query");
+                return Err(unfit(reason).into());
+            }
+        }
+        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
+        match query {
+            FieldQuery::Match { value, all, minimum, lenient } => {
+                match self.match_words(&indexed, value, *all, minimum.as_ref()) {
+                    Err(Failed::Search(_)) if *lenient => Ok(nothing()),
+                    found => found,
+                }
+            }
+            FieldQuery::MatchPhrase(value) => self.match_phrase(&indexed, value),
+            FieldQuery::Term(value) => self.term(&indexed, value),
+            FieldQuery::Terms(values) => self.terms(&indexed, values),
+            FieldQuery::Range { lower, upper, format, zone_ms } => {
+                let dates = (format.as_ref(), *zone_ms, self.now_ms);
+                self.range(&indexed, (lower.as_ref(), upper.as_ref()), dates)
+            }
+            FieldQuery::Prefix(value) => self.prefix(&indexed, value),
+            FieldQuery::GeoDistance { center, distance_m } => {
                 let (center, distance_m) = (*center, *distance_m);
                 let (south, north) = geo::latitudes_within(center, distance_m);
-                self.points(field, "geo_distance", move |lat, lon| {
+                Ok(points(path, move |lat, lon| {
                     (south..=north).contains(&lat)
                         && geo::haversine_m(center, (lat, lon)) <= distance_m
-                })?
+                }))
             }
-            QueryKind::GeoBoundingBox { field, top, left, bottom, right } => {
+            FieldQuery::GeoBoundingBox { top, left, bottom, right } => {
                 let (top, left, bottom, right) = (*top, *left, *bottom, *right);
-                self.points(field, "geo_bounding_box", move |lat, lon| {
+                Ok(points(path, move |lat, lon| {
                     let between = match left <= right {
                         true => lon >= left && lon <= right,
                         false => lon >= left || lon <= right,
                     };
                     between && lat <= top && lat >= bottom
-                })?
+                }))
             }
-            QueryKind::ConstantScore { filter } => self.resolve(filter)?,
-        };
-        Ok(constant(unscored, boost))
+        }
     }
 
     /// The field of a path; none where the mapping or this copy has none.
@@ -155,26 +193,22 @@ impl Resolver<'_> {
 
     fn match_words(
         &self,
-        path: &str,
+        indexed: &IndexedField,
         value: &Literal,
         all: bool,
         minimum: Option<&MinimumShouldMatch>,
     ) -> Result<Resolved> {
-        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
-        if !matches!(indexed.mapped.kind, FieldType::Text | FieldType::Keyword) {
-            return self.term(path, value);
+        if !indexed.is_text() {
+            return self.term(indexed, value);
         }
-        let words = self.words(&indexed, &value.text())?;
+        let words = self.words(indexed, &value.text())?;
         let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
         let occur = if all { Occur::Must } else { Occur::Should };
         for (_, word) in words {
-            clauses.push((occur, self.word(&indexed, word)?));
+            clauses.push((occur, self.word(indexed, word)?));
         }
-        if clauses.is_empty() {
-            return Ok(nothing());
-        }
-        if clauses.len() == 1 {
-            return Ok(clauses.remove(0).1);
+        if clauses.len() < 2 {
+            return Ok(clauses.pop().map_or_else(nothing, |(_, word)| word));
         }
         let needed = match minimum {
             Some(minimum) if !all => minimum.of(clauses.len()).unwrap_or(1).max(1),
@@ -191,31 +225,28 @@ impl Resolver<'_> {
         self.scored(indexed, Box::new(TermQuery::new(word, option)))
     }
 
-    fn match_phrase(&self, path: &str, value: &Literal) -> Result<Resolved> {
-        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
+    fn match_phrase(&self, indexed: &IndexedField, value: &Literal) -> Result<Resolved> {
         if indexed.mapped.kind != FieldType::Text {
-            return self.match_words(path, value, true, None);
+            return self.match_words(indexed, value, true, None);
         }
-        let mut words = self.words(&indexed, &value.text())?;
+        let mut words = self.words(indexed, &value.text())?;
         match words.len() {
             0 => Ok(nothing()),
-            1 => self.word(&indexed, words.remove(0).1),
-            _ => self.scored(&indexed, Box::new(PhraseQuery::new_with_offset(words))),
+            1 => self.word(indexed, words.remove(0).1),
+            _ => self.scored(indexed, Box::new(PhraseQuery::new_with_offset(words))),
         }
     }
 
-    fn term(&self, path: &str, value: &Literal) -> Result<Resolved> {
-        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
-        if matches!(indexed.mapped.kind, FieldType::Text | FieldType::Keyword) {
-            return self.word(&indexed, Term::from_field_text(indexed.field, &value.text()));
+    fn term(&self, indexed: &IndexedField, value: &Literal) -> Result<Resolved> {
+        if indexed.is_text() {
+            return self.word(indexed, Term::from_field_text(indexed.field, &value.text()));
         }
-        let bounds = self.exactly(&indexed, value)?;
-        Ok(bounds.map_or_else(nothing, |bounds| constant(between(&indexed, bounds), 1.0)))
+        let found = self.ends(indexed, value)?.map(|(low, high)| self.exactly(indexed, low, high));
+        Ok(found.map_or_else(nothing, |found| constant(found, 1.0)))
     }
 
-    fn terms(&self, path: &str, values: &[Literal]) -> Result<Resolved> {
-        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
-        if matches!(indexed.mapped.kind, FieldType::Text | FieldType::Keyword) {
+    fn terms(&self, indexed: &IndexedField, values: &[Literal]) -> Result<Resolved> {
+        if indexed.is_text() {
             let term = |value: &Literal| Term::from_field_text(indexed.field, &value.text());
             return Ok(set(values.iter().map(term)));
         }
@@ -223,81 +254,89 @@ impl Resolver<'_> {
         let mut points = BTreeSet::new();
         let mut ranges: Vec<(Occur, Resolved)> = Vec::new();
         for value in values {
-            let Some((low, high)) =
-                exact(indexed.path, indexed.mapped, value, (None, 0, self.now_ms))?
-            else {
-                continue;
-            };
-            if low == high {
-                points.insert(low.bits());
-            } else {
-                let bounds = (Bound::Included(low), Bound::Included(high));
-                ranges.push((Occur::Should, between(&indexed, bounds)));
+            match self.ends(indexed, value)? {
+                None => {}
+                Some((low, high)) if low == high => _ = points.insert(low.bits()),
+                Some((low, high)) => {
+                    ranges.push((Occur::Should, self.exactly(indexed, low, high)));
+                }
             }
         }
         if !points.is_empty() {
-            let one_of = any_value(&indexed, move |bits| points.contains(&bits));
+            let one_of = any_value(indexed, move |bits| points.contains(&bits));
             ranges.push((Occur::Should, one_of));
         }
         Ok(if ranges.is_empty() { nothing() } else { Box::new(BooleanQuery::new(ranges)) })
     }
 
-    fn range(&self, path: &str, kind: &QueryKind) -> Result<Resolved> {
-        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
+    /// The least and the greatest value that equal a literal; none if nothing can.
+    fn ends(&self, indexed: &IndexedField, value: &Literal) -> Result<Option<(Value, Value)>> {
+        Ok(exact(indexed.path, indexed.mapped, value, (None, 0, self.now_ms))?)
+    }
+
+    fn exactly(&self, indexed: &IndexedField, low: Value, high: Value) -> Resolved {
+        self.between(indexed, (Bound::Included(low), Bound::Included(high)))
+    }
+
+    fn range(
+        &self,
+        indexed: &IndexedField,
+        ends: (Option<&RangeEnd>, Option<&RangeEnd>),
+        dates: DateReading<'_>,
+    ) -> Result<Resolved> {
+        let path = indexed.path;
         if indexed.mapped.kind == FieldType::GeoPoint {
-            return Err(unfit(format!(
-                "Field [{path}] of type [geo_point] does not support range queries"
-            ))
-            .into());
+            let reason =
+                format!("Field [{path}] of type [geo_point] does not support range queries");
+            return Err(unfit(reason).into());
         }
-        match self.bounds(&indexed, kind)? {
+        match range(path, indexed.mapped, ends, dates)? {
             None => Ok(nothing()),
             Some((Bound::Unbounded, Bound::Unbounded)) => self.exists(path),
-            Some(bounds) => Ok(between(&indexed, bounds)),
+            Some(bounds) => Ok(self.between(indexed, bounds)),
         }
     }
 
-    /// The bounds of what equals a value; none if nothing can.
-    fn exactly(&self, indexed: &IndexedField, value: &Literal) -> Result<Option<Bounds>> {
-        let ends = exact(indexed.path, indexed.mapped, value, (None, 0, self.now_ms))?;
-        Ok(ends.map(|(low, high)| (Bound::Included(low), Bound::Included(high))))
-    }
-
-    /// The bounds of a range; none if nothing can lie within.
-    fn bounds(&self, indexed: &IndexedField, kind: &QueryKind) -> Result<Option<Bounds>> {
-        let QueryKind::Range { lower, upper, format, zone_ms, .. } = kind else { return Ok(None) };
-        let ends = (lower.as_ref(), upper.as_ref());
-        Ok(range(indexed.path, indexed.mapped, ends, (format.as_ref(), *zone_ms, self.now_ms))?)
-    }
-
-    /// What a query asks, where that is no more than that one value lies between two.
-    pub(super) fn interval(&self, query: &Query) -> Result<Option<Interval>> {
-        let path = match &query.kind {
-            QueryKind::ConstantScore { filter } => return self.interval(filter),
-            QueryKind::Term { field, .. } | QueryKind::Range { field, .. } => field,
-            _ => return Ok(None),
-        };
-        let Some(indexed) = self.indexed(path) else { return Ok(None) };
-        let bounds = match &query.kind {
-            QueryKind::Term { value, .. } => self.exactly(&indexed, value)?,
-            kind => self.bounds(&indexed, kind)?,
-        };
+    fn between(&self, indexed: &IndexedField, bounds: Bounds) -> Resolved {
         let kind = indexed.mapped.kind;
-        let ends = bounds.and_then(|bounds| ends_of(kind, &bounds));
-        Ok(ends.map(|ends| Interval { path: path.clone(), kind, ends }))
+        let ends = ends_of(kind, &bounds);
+        let (low, high) = bounds;
+        let field = indexed.field;
+        let term = move |bound: Bound<Value>| match bound {
+            Bound::Included(value) => Bound::Included(value.term(field)),
+            Bound::Excluded(value) => Bound::Excluded(value.term(field)),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let library: Resolved = match kind {
+            FieldType::Text => {
+                return Box::new(InvertedIndexRangeQuery::new(term(low), term(high)));
+            }
+            FieldType::Keyword | FieldType::Ip | FieldType::GeoPoint => {
+                return Box::new(RangeQuery::new(term(low), term(high)));
+            }
+            // The library has no ranges of booleans.
+            FieldType::Boolean => any_value(indexed, move |bits| {
+                ends.is_some_and(|(low, high)| (low.into()..=high.into()).contains(&bits))
+            }),
+            _ => Box::new(RangeQuery::new(term(low), term(high))),
+        };
+        let Some(ends) = ends else { return nothing() };
+        let (path, findings) = (indexed.path.to_owned(), self.findings.clone());
+        let between: Arc<dyn DocPredicateBoxable> =
+            Arc::new(Between { path, kind, ends, findings, library });
+        Box::new(DocPredicateQuery::from(between))
     }
 
-    fn prefix(&self, path: &str, value: &str) -> Result<Resolved> {
-        let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
-        if !matches!(indexed.mapped.kind, FieldType::Text | FieldType::Keyword) {
+    fn prefix(&self, indexed: &IndexedField, value: &str) -> Result<Resolved> {
+        if !indexed.is_text() {
+            let (path, kind) = (indexed.path, indexed.mapped.kind.name());
             return Err(unfit(format!(
-                "Can only use prefix queries on keyword and text fields - not on [{path}] which is of type [{}]",
-                indexed.mapped.kind.name()
+                "Can only use prefix queries on keyword and text fields - not on [{path}] which is of type [{kind}]"
             ))
             .into());
         }
         if value.is_empty() {
-            return self.exists(path);
+            return self.exists(indexed.path);
         }
         let term = |text: &str| Term::from_field_text(indexed.field, text);
         let upper = match successor(value) {
@@ -309,14 +348,15 @@ impl Resolver<'_> {
 
     fn exists(&self, path: &str) -> Result<Resolved> {
         let below = format!("{path}.");
-        let fields = self.mapping.fields();
         let within = |name: &str| name == path || name.starts_with(&below);
         let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
-        for (name, _) in fields.iter().filter(|(name, _)| within(name)) {
+        for name in self.mapping.fields().keys().filter(|name| within(name)) {
             let Some(indexed) = self.indexed(name) else { continue };
             let field = indexed.field;
+            // The lengths of texts are kept of those that were mapped from the beginning.
+            let keeps_lengths = self.searcher.schema().get_field_entry(field).has_fieldnorms();
             let query: Resolved = match indexed.mapped.kind {
-                FieldType::Text if !self.keeps_lengths(field) => {
+                FieldType::Text if !keeps_lengths => {
                     let first = Bound::Included(Term::from_field_text(field, ""));
                     Box::new(InvertedIndexRangeQuery::new(first, Bound::Unbounded))
                 }
@@ -334,45 +374,6 @@ impl Resolver<'_> {
             1 => clauses.remove(0).1,
             _ => Box::new(BooleanQuery::new(clauses)),
         })
-    }
-
-    /// Whether the lengths of texts are kept: of those that were mapped from the beginning.
-    fn keeps_lengths(&self, field: Field) -> bool {
-        self.searcher.schema().get_field_entry(field).has_fieldnorms()
-    }
-
-    fn points(
-        &self,
-        path: &str,
-        query: &str,
-        fits: impl Fn(f64, f64) -> bool + Clone + Send + Sync + 'static,
-    ) -> Result<Resolved> {
-        let Some(mapped) = self.mapping.field(path) else {
-            return Err(unfit(format!("failed to find geo field [{path}]")).into());
-        };
-        if mapped.kind != FieldType::GeoPoint {
-            return Err(unfit(format!(
-                "Field [{path}] is of unsupported type [{}] for [{query}] query",
-                mapped.kind.name()
-            ))
-            .into());
-        }
-        if self.indexed(path).is_none() {
-            return Ok(nothing());
-        }
-        let names = (format!("{path}.lat"), format!("{path}.lon"));
-        Ok(predicate(move |segment| {
-            let columns = segment.fast_fields();
-            let lats = columns.column_opt::<f64>(&names.0)?;
-            let lons = columns.column_opt::<f64>(&names.1)?;
-            let (columns, fits) = (lats.zip(lons), fits.clone());
-            Ok(move |doc| {
-                let Some((lats, lons)) = &columns else { return false };
-                lats.values_for_doc(doc)
-                    .zip(lons.values_for_doc(doc))
-                    .any(|(lat, lon)| fits(lat, lon))
-            })
-        }))
     }
 
     fn bool(&self, query: &BoolQuery) -> Result<Resolved> {
@@ -394,7 +395,8 @@ impl Resolver<'_> {
             clauses.push((Occur::Should, self.resolve(clause)?));
         }
         for clause in &query.must_not {
-            clauses.push((Occur::MustNot, Box::new(Excluded(self.resolve(clause)?))));
+            let excluded: Arc<dyn DocPredicateBoxable> = Arc::new(Excluded(self.resolve(clause)?));
+            clauses.push((Occur::MustNot, Box::new(DocPredicateQuery::from(excluded))));
         }
         Ok(Box::new(BooleanQuery::with_minimum_required_clauses(clauses, needed)))
     }
@@ -405,28 +407,20 @@ fn set(terms: impl Iterator<Item = Term>) -> Resolved {
     if terms.is_empty() { nothing() } else { Box::new(TermSetQuery::new(terms)) }
 }
 
-fn between(indexed: &IndexedField, bounds: Bounds) -> Resolved {
-    // The library has no ranges of booleans.
-    if indexed.mapped.kind == FieldType::Boolean {
-        return match ends_of(FieldType::Boolean, &bounds) {
-            Some((low, high)) => {
-                any_value(indexed, move |bits| (low.into()..=high.into()).contains(&bits))
-            }
-            None => nothing(),
-        };
-    }
-    let (low, high) = bounds;
-    let field = indexed.field;
-    let term = move |bound: Bound<Value>| match bound {
-        Bound::Included(value) => Bound::Included(value.term(field)),
-        Bound::Excluded(value) => Bound::Excluded(value.term(field)),
-        Bound::Unbounded => Bound::Unbounded,
-    };
-    let (low, high) = (term(low), term(high));
-    if indexed.mapped.kind == FieldType::Text {
-        return Box::new(InvertedIndexRangeQuery::new(low, high));
-    }
-    Box::new(RangeQuery::new(low, high))
+/// Documents with a point that fits.
+fn points(path: &str, fits: impl Fn(f64, f64) -> bool + Clone + Send + Sync + 'static) -> Resolved {
+    let names = (format!("{path}.lat"), format!("{path}.lon"));
+    predicate(move |segment| {
+        let columns = segment.fast_fields();
+        let lats = columns.column_opt::<f64>(&names.0)?;
+        let lons = columns.column_opt::<f64>(&names.1)?;
+        let (columns, fits) = (lats.zip(lons), fits.clone());
+        Ok(move |doc| {
+            let Some((lats, lons)) = &columns else { return false };
+            let mut points = lats.values_for_doc(doc).zip(lons.values_for_doc(doc));
+            points.any(|(lat, lon)| fits(lat, lon))
+        })
+    })
 }
 
 /// Bounds as the least and the greatest value, in the bits of columns; none where these are no such numbers, or where

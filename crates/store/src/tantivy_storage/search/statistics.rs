@@ -33,7 +33,7 @@ impl CountsCache {
         let mut sum = FieldCounts::default();
         for segment in searcher.segment_readers() {
             let key = (segment.segment_id(), field.field_id());
-            let counts = self.get_or_find(searcher, key, || count(segment, field, path, kind))?;
+            let counts = self.get_or_find(key, || count(segment, field, path, kind))?;
             sum.documents += counts.documents;
             sum.words += counts.words;
         }

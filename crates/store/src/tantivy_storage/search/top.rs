@@ -8,11 +8,11 @@ use tantivy::columnar::TermOrdHit;
 use tantivy::{DocId, SegmentReader};
 
 use query::{
-    FieldType, Literal, Mapping, ShardHit, SortKey, SortMissing, SortMode, SortTarget, SortValue,
-    unfit,
+    FieldType, Literal, Mapping, SearchRequest, ShardHit, SortKey, SortMissing, SortMode,
+    SortTarget, SortValue, unfit,
 };
 
-use super::bounds::{Bounds, SegmentContext};
+use super::bounds::{Bounds, Findings};
 use super::column::{Column, double_bits, double_of, long_bits, long_of, text_of};
 use super::failed::{Failed, Result};
 use super::value::{self, Value, check_sortable};
@@ -64,50 +64,35 @@ pub(super) struct Top<'a> {
     shows_scores: bool,
 }
 
-/// What the order of one segment is made from.
-pub(super) struct Order<'a> {
-    pub(super) keys: &'a [SortKey],
-    pub(super) after: Option<&'a [SortValue]>,
-    /// Whether hits show the values that they are sorted by.
-    pub(super) shows_values: bool,
-    /// Whether hits show their scores.
-    pub(super) shows_scores: bool,
-    pub(super) now_ms: i64,
-}
-
 impl<'a> Top<'a> {
-    /// For a segment whose first document is number `base` of the view.
+    /// For a segment whose first document is number `base` of the view. The request's order is that of `keys`.
     pub(super) fn new(
-        limit: usize,
-        order: &Order<'a>,
-        mapping: &Mapping,
-        context: SegmentContext<'_>,
+        (request, keys): (&SearchRequest, &'a [SortKey]),
+        (mapping, now_ms): (&Mapping, i64),
+        (segment, findings): (&SegmentReader, &Findings),
         base: u64,
     ) -> Result<Self> {
-        let keys: Vec<Key<'a>> = order
-            .keys
-            .iter()
-            .map(|of| key(of, mapping, context.segment, base, order.now_ms))
-            .collect::<Result<_>>()?;
-        let after = order.after.map(|values| {
+        let keys = keys.iter().map(|of| key(of, mapping, segment, base, now_ms));
+        let keys: Vec<Key<'a>> = keys.collect::<Result<_>>()?;
+        let after = request.search_after.as_ref().map(|values| {
             let pairs = keys.iter().zip(values);
-            pairs.map(|(key, value)| key.bits_after(value, mapping, order.now_ms)).collect()
+            pairs.map(|(key, value)| key.bits_after(value, mapping, now_ms)).collect()
         });
         let bounds = match keys.first().map(|first| (&first.key.target, &first.source)) {
             Some((SortTarget::Field(path), Source::Field(column))) => {
-                context.bounds(path, column)?
+                findings.bounds(segment, path, column)?
             }
             _ => None,
         };
         Ok(Top {
-            limit,
+            limit: request.from.saturating_add(request.size),
             keys,
             bounds,
             values: Vec::new(),
             after: after.transpose()?,
             best: BinaryHeap::new(),
-            shows_values: order.shows_values,
-            shows_scores: order.shows_scores,
+            shows_values: !request.sort.is_empty(),
+            shows_scores: shows_scores(request),
         })
     }
 
@@ -208,6 +193,12 @@ impl<'a> Top<'a> {
         };
         best.into_sorted_vec().into_iter().map(hit).collect()
     }
+}
+
+/// Whether hits show their scores.
+pub(super) fn shows_scores(request: &SearchRequest) -> bool {
+    let by_score = request.sort.iter().any(|key| key.target == SortTarget::Score);
+    request.sort.is_empty() || by_score || request.track_scores
 }
 
 fn key<'a>(

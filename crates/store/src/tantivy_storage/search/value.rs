@@ -10,7 +10,7 @@ use query::{Field, FieldType, Literal, RangeEnd, SearchError, illegal, unfit};
 
 use super::column::{double_bits, long_bits};
 use query::date::{DateContext, DateFormat};
-use query::mapping::value::ip;
+use query::value::ip;
 
 /// A value in the type of its field.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,7 @@ pub(super) fn check_sortable(path: &str, kind: FieldType) -> Result<(), SearchEr
 
 /// How dates of a field are written.
 pub(super) fn format_of(mapped: &Field) -> DateFormat {
-    mapped.format().and_then(|text| DateFormat::parse(text).ok()).unwrap_or_default()
+    mapped.format.as_deref().and_then(|text| DateFormat::parse(text).ok()).unwrap_or_default()
 }
 
 fn no_number(path: &str, text: &str) -> SearchError {

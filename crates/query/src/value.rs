@@ -1,8 +1,76 @@
-//! Values from their texts: dates, addresses, points.
+//! Values: as requests write them, and from their texts: dates, addresses, points.
 
+use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv6Addr};
 
+use serde::{Deserialize, Serialize};
 use time::{Date, Month, UtcDateTime};
+
+/// A value of a query, as it was written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Literal {
+    /// A string.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// Another number.
+    Float(f64),
+    /// True or false.
+    Boolean(bool),
+    /// An address that a hit is sorted by; IPv4 is mapped into IPv6. Requests have texts in its place.
+    Address(Ipv6Addr),
+}
+
+impl Literal {
+    /// Its text, as an analyzer or a parser of dates reads it.
+    pub fn text(&self) -> String {
+        match self {
+            Literal::Text(text) => text.clone(),
+            Literal::Integer(number) => number.to_string(),
+            Literal::Float(number) => number.to_string(),
+            Literal::Boolean(yes) => yes.to_string(),
+            Literal::Address(address) => show_ip(address),
+        }
+    }
+
+    /// As a number, where it is one.
+    pub fn number(&self) -> f64 {
+        match self {
+            Literal::Integer(number) => *number as f64,
+            Literal::Float(number) => *number,
+            _ => f64::NAN,
+        }
+    }
+
+    /// The order of hits and of buckets. Indices may map a field differently: numbers come before addresses, and these
+    /// before texts.
+    pub fn order(&self, other: &Self) -> Ordering {
+        let rank = |value: &Literal| match value {
+            Literal::Text(_) => 2,
+            Literal::Address(_) => 1,
+            _ => 0,
+        };
+        match (self, other) {
+            (Literal::Integer(a), Literal::Integer(b)) => a.cmp(b),
+            (Literal::Text(a), Literal::Text(b)) => a.cmp(b),
+            (Literal::Address(a), Literal::Address(b)) => a.cmp(b),
+            (a, b) => rank(a).cmp(&rank(b)).then(a.number().total_cmp(&b.number())),
+        }
+    }
+
+    /// As a hit shows it: JSON has no infinity, which the field writes as a string.
+    pub fn json(&self) -> serde_json::Value {
+        match self {
+            Literal::Text(text) => text.as_str().into(),
+            Literal::Integer(number) => (*number).into(),
+            Literal::Float(f64::INFINITY) => "Infinity".into(),
+            Literal::Float(f64::NEG_INFINITY) => "-Infinity".into(),
+            Literal::Float(number) => (*number).into(),
+            Literal::Boolean(yes) => (*yes).into(),
+            Literal::Address(address) => show_ip(address).into(),
+        }
+    }
+}
 
 /// What a bare number in a date field counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,15 +138,6 @@ impl Digits<'_> {
         self.0 = &self.0[1..];
         Some(first)
     }
-
-    /// A fraction of a second in milliseconds; further digits are cut off.
-    fn millis(&mut self) -> Option<i64> {
-        let digits = self.0.iter().take_while(|b| b.is_ascii_digit()).count();
-        let fraction = &self.0[..digits];
-        self.0 = &self.0[digits..];
-        let digit = |i: usize| fraction.get(i).map_or(0, |d| i64::from(d - b'0'));
-        (digits > 0).then(|| digit(0) * 100 + digit(1) * 10 + digit(2))
-    }
 }
 
 /// A moment as it was written.
@@ -102,42 +161,37 @@ pub fn date_millis(text: &str, unit: DateUnit) -> Option<i64> {
     iso(text).map(|moment| moment.ms)
 }
 
+/// The parts of a date: what may stand before each, its digits, and what is open where it is the last one.
+const PARTS: [(&[u8], usize, i64); 6] = [
+    (b"", 4, 86_400_000 - 1),
+    (b"-/", 2, 86_400_000 - 1),
+    (b"-/", 2, 86_400_000 - 1),
+    (b"Tt ", 2, 3_600_000 - 1),
+    (b":", 2, 60_000 - 1),
+    (b":", 2, 999),
+];
+
 /// `2024-05-06T07:08:09.123+02:00` and its shorter forms, a space in place of the T.
 pub fn iso(text: &str) -> Option<Moment> {
     let mut rest = Digits(text.as_bytes());
-    let year = rest.number(4)?;
-    let (mut month, mut day) = (1, 1);
-    let mut of_day = Moment { ms: 0, open_ms: 86_400_000 - 1, is_zoned: false };
-    if rest.skip(b"-/").is_some() {
-        month = rest.number(2)?;
-        if rest.skip(b"-/").is_some() {
-            day = rest.number(2)?;
-            if rest.skip(b"Tt ").is_some() && !rest.0.is_empty() {
-                of_day = time_of_day(&mut rest)?;
-            }
+    let (mut parts, mut read, mut open_ms) = ([0, 1, 1, 0, 0, 0], 0, 0);
+    for (before, digits, open) in PARTS {
+        let goes_on = read == 0 || rest.skip(before).is_some();
+        if !goes_on || (read == 3 && rest.0.is_empty()) {
+            break;
         }
+        (parts[read], open_ms, read) = (rest.number(digits)?, open, read + 1);
     }
-    let fits = rest.0.is_empty() && (1..=12).contains(&month) && (1..=31).contains(&day);
-    let days_ms = || (days_to_month(year, month) + day - 1) * 86_400_000;
-    fits.then(|| Moment { ms: days_ms() + of_day.ms, ..of_day })
-}
-
-fn time_of_day(rest: &mut Digits) -> Option<Moment> {
-    let hour = rest.number(2)?;
-    let (mut minute, mut second, mut millis, mut open_ms) = (0, 0, 0, 3_600_000 - 1);
-    if rest.skip(b":").is_some() {
-        (minute, open_ms) = (rest.number(2)?, 60_000 - 1);
-        if rest.skip(b":").is_some() {
-            (second, open_ms) = (rest.number(2)?, 999);
-            if rest.skip(b".,").is_some() {
-                (millis, open_ms) = (rest.millis()?, 0);
-            }
-        }
+    let [year, month, day, hour, minute, second] = parts;
+    let mut millis = 0;
+    if read == 6 && rest.skip(b".,").is_some() {
+        let digits = rest.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        // Further digits are cut off.
+        let kept = digits.min(3);
+        millis = rest.number(kept).filter(|_| kept > 0)? * 10i64.pow(3 - kept as u32);
+        (rest, open_ms) = (Digits(&rest.0[digits - kept..]), 0);
     }
-    if hour > 24 || minute > 59 || second > 60 {
-        return None;
-    }
-    let zone = rest.skip(b"Zz+-");
+    let zone = if read > 3 { rest.skip(b"Zz+-") } else { None };
     let mut offset = 0;
     if let Some(sign @ (b'+' | b'-')) = zone {
         let hours = rest.number(2)?;
@@ -145,8 +199,11 @@ fn time_of_day(rest: &mut Digits) -> Option<Moment> {
         let minutes = if rest.0.is_empty() { 0 } else { rest.number(2)? };
         offset = (hours * 60 + minutes) * if sign == b'-' { -1 } else { 1 };
     }
-    let ms = ((hour * 60 + minute - offset) * 60 + second) * 1000 + millis;
-    Some(Moment { ms, open_ms, is_zoned: zone.is_some() })
+    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
+    let fits = rest.0.is_empty() && is_date && hour <= 24 && minute <= 59 && second <= 60;
+    let of_day = ((hour * 60 + minute - offset) * 60 + second) * 1000 + millis;
+    let ms = || (days_to_month(year, month) + day - 1) * 86_400_000 + of_day;
+    fits.then(|| Moment { ms: ms(), open_ms, is_zoned: zone.is_some() })
 }
 
 /// An address; IPv4 as an IPv4-mapped IPv6 address.

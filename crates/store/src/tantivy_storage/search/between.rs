@@ -1,0 +1,213 @@
+//! The documents with a value between two. Where each document of a segment has the field once, blocks of them are
+//! taken or left by their bounds alone (`bounds.rs`); elsewhere the index library looks.
+
+use std::sync::Arc;
+
+use tantivy::query::doc_predicate_query::DocPredicateBoxable;
+use tantivy::query::{EnableScoring, Query, Scorer, Weight};
+use tantivy::{
+    COLLECT_BLOCK_BUFFER_LEN, DocId, DocSet, Score, SeekDangerResult, SegmentReader, TERMINATED,
+};
+
+use query::FieldType;
+
+use super::bounds::{BLOCK, Bounds, Findings};
+use super::column::Column;
+
+/// Blocks that are read at once, at most, while one follows the other.
+const READ_BLOCKS: u32 = 16;
+
+/// A query that asks of each document that one value lies between two.
+#[derive(Debug)]
+pub(super) struct Between {
+    pub(super) path: String,
+    pub(super) kind: FieldType,
+    /// The least and the greatest, in the bits of [`Column::block_bits`].
+    pub(super) ends: (u64, u64),
+    pub(super) findings: Arc<Findings>,
+    /// The library's query for the same.
+    pub(super) library: Box<dyn Query>,
+}
+
+impl Between {
+    /// None where documents may have no value or several.
+    fn open(&self, reader: &SegmentReader, score: Score) -> tantivy::Result<Option<Blocks>> {
+        let column = Column::open(reader, &self.path, self.kind)?;
+        let bounds = self.findings.bounds(reader, &self.path, &column)?;
+        Ok(bounds.map(|bounds| {
+            let (ends, found) = (self.ends, Vec::new());
+            let mut blocks =
+                Blocks { bounds, column, ends, score, found, at: 0, next: 0, ahead: 1 };
+            blocks.load(0);
+            blocks
+        }))
+    }
+
+    fn library(&self, reader: &SegmentReader) -> tantivy::Result<Box<dyn Weight>> {
+        self.library.weight(EnableScoring::disabled_from_schema(reader.schema()))
+    }
+}
+
+impl DocPredicateBoxable for Between {
+    fn scorer(&self, reader: &SegmentReader, boost: f32) -> tantivy::Result<Box<dyn Scorer>> {
+        match self.open(reader, boost)? {
+            Some(blocks) => Ok(Box::new(blocks)),
+            None => self.library(reader)?.scorer(reader, boost),
+        }
+    }
+
+    fn scorer_danger(
+        &self,
+        reader: &SegmentReader,
+        target: DocId,
+        boost: f32,
+    ) -> tantivy::Result<(SeekDangerResult, Box<dyn Scorer>)> {
+        match self.open(reader, boost)? {
+            Some(mut blocks) => Ok((blocks.seek_danger(target), Box::new(blocks))),
+            None => self.library(reader)?.scorer_danger(reader, target, boost),
+        }
+    }
+}
+
+/// How many documents of a block match, as far as its bounds tell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    None,
+    Some,
+    All,
+}
+
+/// Documents of one segment that match, deleted ones among them.
+struct Blocks {
+    bounds: Arc<Bounds>,
+    column: Column,
+    ends: (u64, u64),
+    score: Score,
+    /// Some of them, the one at hand, and the document from which on others are looked for.
+    found: Vec<DocId>,
+    at: usize,
+    next: DocId,
+    /// Blocks that are read the next time.
+    ahead: u32,
+}
+
+impl Blocks {
+    fn fit(&self, block: u32) -> Fit {
+        let ((low, high), (least, greatest)) = (self.ends, self.bounds.of_block(block));
+        match () {
+            () if greatest < low || least > high => Fit::None,
+            () if low <= least && greatest <= high => Fit::All,
+            () => Fit::Some,
+        }
+    }
+
+    /// Finds the next ones from `first` on.
+    fn load(&mut self, mut first: DocId) {
+        self.found.clear();
+        self.at = 0;
+        while self.found.is_empty() && first < self.bounds.max_doc {
+            let block = first / BLOCK;
+            let fit = self.fit(block);
+            let most = self.bounds.blocks().min(block + self.ahead);
+            let same = (block + 1..most).take_while(|next| self.fit(*next) == fit).last();
+            let docs = first..self.bounds.docs(same.unwrap_or(block)).end;
+            first = docs.end;
+            match fit {
+                Fit::None => {}
+                Fit::Some => self.column.find(docs, self.ends, &mut self.found),
+                Fit::All => self.found.extend(docs),
+            }
+        }
+        self.next = first;
+        self.ahead = READ_BLOCKS.min(2 * self.ahead);
+    }
+
+    fn step(&mut self, by: usize) {
+        self.at += by;
+        if self.at >= self.found.len() {
+            self.load(self.next);
+        }
+    }
+
+    fn fits(&self) -> impl Iterator<Item = (u32, Fit)> {
+        (0..self.bounds.blocks()).map(|block| (block, self.fit(block)))
+    }
+}
+
+impl DocSet for Blocks {
+    fn doc(&self) -> DocId {
+        self.found.get(self.at).copied().unwrap_or(TERMINATED)
+    }
+
+    fn advance(&mut self) -> DocId {
+        self.step(1);
+        self.doc()
+    }
+
+    fn seek(&mut self, target: DocId) -> DocId {
+        if self.found.last().is_some_and(|last| *last < target) && self.next < target {
+            self.ahead = 1;
+            self.load(target);
+        }
+        while self.doc() < target {
+            self.step(self.found[self.at..].partition_point(|doc| *doc < target));
+        }
+        self.doc()
+    }
+
+    fn seek_danger(&mut self, target: DocId) -> SeekDangerResult {
+        if target >= self.bounds.max_doc {
+            return SeekDangerResult::SeekLowerBound(TERMINATED);
+        }
+        let (block, one) = (target / BLOCK, target..target + 1);
+        match self.fit(block) {
+            Fit::None => return SeekDangerResult::SeekLowerBound(self.bounds.docs(block).end),
+            Fit::Some => self.column.find(one, self.ends, &mut self.found),
+            Fit::All => {
+                self.found.clear();
+                self.found.extend(one);
+            }
+        }
+        (self.at, self.next, self.ahead) = (0, target + 1, 1);
+        match self.found.is_empty() {
+            true => SeekDangerResult::SeekLowerBound(target + 1),
+            false => SeekDangerResult::Found,
+        }
+    }
+
+    fn fill_buffer(&mut self, buffer: &mut [DocId; COLLECT_BLOCK_BUFFER_LEN]) -> usize {
+        let mut filled = 0;
+        while filled < buffer.len() && self.doc() != TERMINATED {
+            let some = &self.found[self.at..];
+            let count = some.len().min(buffer.len() - filled);
+            buffer[filled..filled + count].copy_from_slice(&some[..count]);
+            filled += count;
+            self.step(count);
+        }
+        filled
+    }
+
+    fn size_hint(&self) -> u32 {
+        let some = self.fits().filter(|(_, fit)| *fit != Fit::None);
+        some.map(|(_, fit)| if fit == Fit::All { BLOCK } else { BLOCK / 2 }).sum()
+    }
+
+    fn count_including_deleted(&mut self) -> u32 {
+        let mut found = std::mem::take(&mut self.found);
+        let count = self.fits().map(|(block, fit)| match fit {
+            Fit::None => 0,
+            Fit::All => self.bounds.docs(block).len() as u32,
+            Fit::Some => {
+                self.column.find(self.bounds.docs(block), self.ends, &mut found);
+                found.len() as u32
+            }
+        });
+        count.sum()
+    }
+}
+
+impl Scorer for Blocks {
+    fn score(&mut self) -> Score {
+        self.score
+    }
+}
