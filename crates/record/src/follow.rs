@@ -81,7 +81,8 @@ pub struct FollowFigures {
     /// What nodes used, in four parts of the time; empty where no node said it.
     #[serde(default)]
     pub used: Vec<NodeUse>,
-    /// Copies of leader and follower that were read and compared with what was answered; 0 where the plan does not verify.
+    /// Copies of leader and follower that were read and compared with what was answered; 0 where the plan does not
+    /// verify.
     pub copies: u64,
     /// How many rules the copies or the answers break (see [`crate::ledger::Rule`]).
     pub violations: u64,

@@ -83,8 +83,8 @@ impl Ledger {
         self.settle(&write, fate);
     }
 
-    /// Enters a run of documents that exist only as a number, and what became of it: acknowledged under the number of its
-    /// first document.
+    /// Enters a run of documents that exist only as a number, and what became of it: acknowledged under the number of
+    /// its first document.
     pub fn enter_run(&mut self, shard: u32, run: RunSum, fate: Fate) {
         self.runs.enter(shard, run, fate);
     }
@@ -115,8 +115,8 @@ impl Ledger {
         self.documents.get(document).is_some_and(|known| known.writes.iter().any(leaves_it))
     }
 
-    /// The documents of which the answers alone say whether they are there: every write was answered, and not one of them
-    /// without saying what became of it.
+    /// The documents of which the answers alone say whether they are there: every write was answered, and not one of
+    /// them without saying what became of it.
     pub fn certain(&self) -> BTreeMap<String, Certain> {
         let certain = |document: &Document| {
             let writes = document.writes.len();

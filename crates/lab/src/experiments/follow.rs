@@ -1,5 +1,5 @@
-//! `follow`: the driver writes, the follower follows, and the plan's actions are done one after another. Meanwhile the lag is
-//! measured: by what the driver was answered, not by what the leader says of itself.
+//! `follow`: the driver writes, the follower follows, and the plan's actions are done one after another. Meanwhile the
+//! lag is measured: by what the driver was answered, not by what the leader says of itself.
 
 mod actions;
 mod checking;

@@ -1,5 +1,5 @@
-//! The driver: it has writers write documents under ids of their own, and keeps ledgers of the answers. It borrows nothing
-//! of the clusters, so that it goes on while nodes end and start.
+//! The driver: it has writers write documents under ids of their own, and keeps ledgers of the answers. It borrows
+//! nothing of the clusters, so that it goes on while nodes end and start.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -229,8 +229,8 @@ impl Driver {
             }
             let answer = match self.ask("POST", &path, body.clone()).await {
                 Ok(answer) => answer,
-                // A request that was never accepted never will be. One that was is refused while an earlier one is still
-                // being done.
+                // A request that was never accepted never will be. One that was is refused while an earlier one is
+                // still being done.
                 Err(error @ clusters::Error::Refused { status: 400, .. }) if !was_accepted => {
                     return Err(error.into());
                 }

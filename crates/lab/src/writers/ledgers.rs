@@ -1,5 +1,5 @@
-//! What a driver was answered: a ledger for each index that it writes to. Behind a rollover alias there is one index after
-//! another, each with a ledger of its own.
+//! What a driver was answered: a ledger for each index that it writes to. Behind a rollover alias there is one index
+//! after another, each with a ledger of its own.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -103,7 +103,8 @@ impl IndexLedger {
         self.is_finished.get()
     }
 
-    /// How many operations a follower lacks that has `follower` of each shard, and when the oldest of them was acknowledged.
+    /// How many operations a follower lacks that has `follower` of each shard, and when the oldest of them was
+    /// acknowledged.
     pub(crate) fn lag(&self, follower: &[u64]) -> (u64, Option<Time>) {
         let done = self.done.borrow();
         let has = |shard: usize| follower.get(shard).copied().unwrap_or(0);
@@ -158,8 +159,8 @@ pub(crate) struct WriteTarget {
     pub(crate) rolls: bool,
     /// The ledger of the last known write index.
     current: RefCell<Rc<IndexLedger>>,
-    /// Writes without an answer, each with the number of the write index when it was sent: it may be in that one or in any
-    /// later one.
+    /// Writes without an answer, each with the number of the write index when it was sent: it may be in that one or in
+    /// any later one.
     unanswered: RefCell<Vec<(usize, Sent)>>,
 }
 
@@ -222,7 +223,8 @@ pub(crate) struct WriteLedgers {
 }
 
 impl WriteLedgers {
-    /// Empty ledgers for the first index of each write target; `sizes` are the documents that each target is filled with.
+    /// Empty ledgers for the first index of each write target; `sizes` are the documents that each target is filled
+    /// with.
     pub(crate) fn new(plan: &Resolved, sizes: &[u64], detail: Detail) -> WriteLedgers {
         let whole: u64 = sizes.iter().sum();
         let mut ledgers = Vec::new();
@@ -297,8 +299,8 @@ impl WriteLedgers {
         self.counts.get()
     }
 
-    /// Enters a write that was sent while `sent_to` was the write index, with its fate; `index` is the one that acknowledged
-    /// it.
+    /// Enters a write that was sent while `sent_to` was the write index, with its fate; `index` is the one that
+    /// acknowledged it.
     pub(crate) fn enter(
         &self,
         now: Time,

@@ -1,5 +1,5 @@
-//! Plans that follow, on the virtual world: every step and fault, what a follower's lag is, and that the checker finds what is
-//! lost.
+//! Plans that follow, on the virtual world: every step and fault, what a follower's lag is, and that the checker finds
+//! what is lost.
 
 use lab::plan::{Plan, bundled};
 use record::{FollowFigures, Line, Row, RunDir};

@@ -1,5 +1,5 @@
-//! How far a follower is behind: the operations that were acknowledged to the driver, less those that the follower says it
-//! has.
+//! How far a follower is behind: the operations that were acknowledged to the driver, less those that the follower says
+//! it has.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -186,8 +186,8 @@ pub(super) struct Waiting {
     after: String,
     began: Time,
     start: Option<FollowSample>,
-    /// Operations of follower and leader when every shard followed for the first time. What came before came as files, and
-    /// says nothing about the pace of following.
+    /// Operations of follower and leader when every shard followed for the first time. What came before came as files,
+    /// and says nothing about the pace of following.
     follows_from: Option<(u64, u64)>,
 }
 
