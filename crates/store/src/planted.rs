@@ -16,8 +16,6 @@ pub const REPLAY_ENDS_EARLY: &str = "store: a replay leaves the last operation o
 pub const DELETES_NOT_REPLAYED: &str = "store: a replay leaves deletes out";
 /// A refresh says that it is done, and shows nothing new.
 pub const REFRESH_SHOWS_NOTHING: &str = "store: a refresh shows nothing new";
-/// An operation that is applied again is applied again.
-pub const REPEATED_OPERATION_COUNTS: &str = "store: a repeated operation counts again";
 /// Operations beyond the first of a batch are in the index and not in the log.
 pub const LOG_TAKES_THE_FIRST: &str = "store: the log takes the first operation of a batch alone";
 
@@ -30,6 +28,5 @@ pub const ALL: &[&str] = &[
     REPLAY_ENDS_EARLY,
     DELETES_NOT_REPLAYED,
     REFRESH_SHOWS_NOTHING,
-    REPEATED_OPERATION_COUNTS,
     LOG_TAKES_THE_FIRST,
 ];

@@ -141,7 +141,10 @@ async fn on_shard(
 ) -> Result<ShardAnswer, Failure> {
     let core = node.core();
     let shard = core.local_shard(index, number)?;
-    let store = shard.store()?;
+    // Whoever asks may have an older state: what is read comes from a copy that has everything.
+    let reads =
+        matches!(action, ShardAction::Get { .. } | ShardAction::Count | ShardAction::Digest);
+    let store = if reads { shard.complete_store() } else { shard.store() }?;
     let failed = |error: &store::Error| core.store_failed(Component::Maintenance, &shard, error);
     Ok(match action {
         ShardAction::Following => ShardAnswer::Following(

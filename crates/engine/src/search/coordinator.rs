@@ -127,7 +127,7 @@ pub async fn search(
         // The hits of a single shard are the hits of the search: it fetches them at once and saves a round trip.
         fetch: shards == 1,
     };
-    let tasks: Vec<Task<_>> = targets
+    let tasks: Vec<(String, u32, Task<_>)> = targets
         .into_iter()
         .map(|target| {
             let ask =
@@ -135,19 +135,21 @@ pub async fn search(
             let (service2, rule) = (service.clone(), job.preference.rule.clone());
             // Counted as in flight at once, so that the choice for the next shard sees it.
             let chosen = choose(service, selection, &target, &rule);
-            service.core.env.spawn("searches a shard", async move {
+            let (index, shard) = (target.index.clone(), target.shard);
+            let task = service.core.env.spawn("searches a shard", async move {
                 ask_copies(&service2, target, (selection, rule), chosen, ask).await
-            })
+            });
+            (index, shard, task)
         })
         .collect();
     let mut answers = Vec::with_capacity(tasks.len());
     let mut failures = Vec::new();
-    for task in tasks {
-        match task.await {
-            Ok(Ok(answered)) => answers.push(answered),
-            Ok(Err(failure)) => failures.push(failure),
-            // The node is going down.
-            Err(_) => {}
+    for (index, shard, task) in tasks {
+        // A task that ended without an answer belongs to a node that is going down.
+        let ended = || ShardFailure { index, shard, node: None, failure: unexpected() };
+        match task.await.unwrap_or_else(|_| Err(ended())) {
+            Ok(answered) => answers.push(answered),
+            Err(failure) => failures.push(failure),
         }
     }
     if service.core.env.is_planted(planted::FAILED_SHARD_UNSAID) {

@@ -27,10 +27,10 @@ pub(crate) async fn query(
         return Err(Failure::new(500, "illegal_state_exception", reason));
     }
     let shard = service.core.local_shard(&ask.index, ask.shard)?;
-    let store = shard.store()?;
-    if !shard.is_started() && !service.core.env.is_planted(planted::SEARCHED_BEFORE_STARTED) {
-        return Err(Failure::unavailable(&ask.index, ask.shard, "is still recovering; try again"));
-    }
+    let store = match service.core.env.is_planted(planted::SEARCHED_BEFORE_STARTED) {
+        true => shard.store(),
+        false => shard.complete_store(),
+    }?;
     let (arrived, company) = (service.core.env.now(), service.pool.in_flight());
     service.follow_cores(&service.core.env);
     let slot = service.pool.enter().await?;

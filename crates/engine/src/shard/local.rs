@@ -9,7 +9,7 @@ use store::Shard;
 use tokio::sync::Notify;
 use world::{Task, Time};
 
-use super::progress::Progress;
+use super::progress::{Progress, Stage};
 use crate::settings::{Durability, IndexSettings};
 use crate::state::{ClusterState, IndexMeta, ShardCopy};
 use crate::transport::Failure;
@@ -241,9 +241,22 @@ impl LocalShard {
     /// The store, once it is open.
     pub fn store(&self) -> Result<Shard, Failure> {
         let store = self.store.borrow().clone();
-        store.ok_or_else(|| {
-            Failure::unavailable(&self.index, self.number, "is still recovering; try again")
-        })
+        store.ok_or_else(|| self.recovers())
+    }
+
+    /// The store of a copy that has everything. Whoever reads may know of that sooner than this node, as the manager
+    /// publishes to all at once: a copy is read from the end of its recovery on, as in Elasticsearch (`POST_RECOVERY`).
+    pub(crate) fn complete_store(&self) -> Result<Shard, Failure> {
+        let is_recovered =
+            || self.progress().is_some_and(|progress| progress.stage() == Stage::Done);
+        match self.is_started() || is_recovered() {
+            true => self.store(),
+            false => Err(self.recovers()),
+        }
+    }
+
+    fn recovers(&self) -> Failure {
+        Failure::unavailable(&self.index, self.number, "is still recovering; try again")
     }
 
     /// The store of the started primary.

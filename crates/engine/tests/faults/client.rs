@@ -1,35 +1,37 @@
 //! Clients of the leader: each writes its own documents, one bulk request after another, and keeps the books.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use policy::routing::shard_of;
-use record::ledger::{Action, Fate, Ledger, WriteId};
+use record::ledger::{Action, Certain, Fate, Ledger, WriteId};
 use rest::{RestMessage, RestRequest};
 use serde_json::Value;
 use world::{Connection, Env, Time};
 
 use crate::scenario::{Chance, Writer};
+use crate::site::Site;
 
 /// What a node answered, or none where nothing came.
 pub type Answer = Option<(u16, Value)>;
 
-/// How long a client waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long an operator waits for an answer.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asks nodes over the network, as any client does.
 pub struct Client {
     env: Env,
+    patience: Duration,
     kept: Option<(String, Connection<RestMessage>)>,
 }
 
 impl Client {
     /// On a host of its own.
-    pub fn new(env: &Env, host: &str) -> Client {
-        Client { env: env.host(host), kept: None }
+    pub fn new(env: &Env, host: &str, patience: Duration) -> Client {
+        Client { env: env.host(host), patience, kept: None }
     }
 
     pub async fn ask(&mut self, address: &str, method: &str, path: &str, body: Bytes) -> Answer {
@@ -48,7 +50,7 @@ impl Client {
                 _ => None,
             }
         };
-        let (connection, response) = self.env.timeout(PATIENCE, asking).await.ok()??;
+        let (connection, response) = self.env.timeout(self.patience, asking).await.ok()??;
         self.kept = Some((address.to_owned(), connection));
         let value = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
         Some((response.status, value))
@@ -59,9 +61,11 @@ impl Client {
 pub struct Load {
     pub ledger: RefCell<Ledger>,
     pub shards: u32,
-    pub addresses: Vec<String>,
+    pub site: Rc<Site>,
     pub until: Time,
     pub requests_max: u64,
+    /// How long a client waits for an answer.
+    pub patience: Duration,
 }
 
 struct Line {
@@ -69,15 +73,20 @@ struct Line {
     text: String,
 }
 
-fn line(load: &Load, chance: &mut Chance, (client, document, number): (usize, u64, u64)) -> Line {
+fn line(
+    load: &Load,
+    chance: &mut Chance,
+    creates_percent: u64,
+    (client, document, number): (usize, u64, u64),
+) -> Line {
     let id = format!("c{client}d{document}");
     let padding = "x".repeat(chance.between(0, 400) as usize);
     let source = format!("{{\"client\":{client},\"write\":{number},\"padding\":\"{padding}\"}}");
     let content = store::document_hash(&id, source.as_bytes());
     let (name, action) = match chance.between(0, 99) {
-        0..65 => ("index", Action::Index { content }),
-        65..80 => ("create", Action::Create { content }),
-        _ => ("delete", Action::Delete),
+        percent if percent >= 80 => ("delete", Action::Delete),
+        percent if percent >= 80 - creates_percent => ("create", Action::Create { content }),
+        _ => ("index", Action::Index { content }),
     };
     let mut text = format!("{{\"{name}\":{{\"_id\":\"{id}\"}}}}\n");
     if action != Action::Delete {
@@ -90,7 +99,7 @@ fn line(load: &Load, chance: &mut Chance, (client, document, number): (usize, u6
 
 /// Writes until the end of the load.
 pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut chance: Chance) {
-    let mut connection = Client::new(&env, &format!("client{client}"));
+    let mut connection = Client::new(&env, &format!("client{client}"), load.patience);
     let (mut number, mut requests) = (0, 0);
     while env.now() < load.until && requests < load.requests_max {
         requests += 1;
@@ -101,12 +110,12 @@ pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut 
             .into_iter()
             .map(|document| {
                 number += 1;
-                line(&load, &mut chance, (client, document, number))
+                line(&load, &mut chance, writer.creates_percent, (client, document, number))
             })
             .collect();
         let body: String = lines.iter().map(|line| line.text.as_str()).collect();
-        let to = chance.between(0, load.addresses.len() as u64 - 1) as usize;
-        let answer = connection.ask(&load.addresses[to], "POST", "/a/_bulk", body.into()).await;
+        let to = chance.between(0, load.site.len() as u64 - 1) as usize;
+        let answer = connection.ask(&load.site.http(to), "POST", "/a/_bulk", body.into()).await;
         for (place, line) in lines.iter().enumerate() {
             let fate = match &answer {
                 Some((200, answer)) => Fate::of_bulk_item(&answer["items"][place]),
@@ -119,8 +128,9 @@ pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut 
     }
 }
 
-/// Counts documents until the end of the load: an answer holds what was acknowledged and refreshed before it was asked
-/// for, and nothing that no write can have left. Answers how many were held against the ledger.
+/// Searches for all documents until the end of the load: an answer holds what was acknowledged and refreshed before
+/// it was
+/// asked for, and nothing that no write can have left. Answers how many were held against the ledger.
 ///
 /// `wanted` copies have to say that they were refreshed, and all shards that they answered.
 pub async fn search(
@@ -130,38 +140,73 @@ pub async fn search(
     wanted: u32,
     mut chance: Chance,
 ) -> Result<u64, String> {
-    let mut connection = Client::new(&env, &format!("searcher{number}"));
+    let mut connection = Client::new(&env, &format!("searcher{number}"), PATIENCE);
     let mut held = 0;
     while env.now() < load.until {
         env.sleep(Duration::from_millis(chance.between(1, 1_000))).await;
         let before = load.ledger.borrow().certain();
         // The manager knows of every copy that counts.
         let refreshed =
-            connection.ask(&load.addresses[0], "POST", "/a/_refresh", Bytes::new()).await;
+            connection.ask(&load.site.http(0), "POST", "/a/_refresh", Bytes::new()).await;
         let Some((200, refreshed)) = refreshed else { continue };
         if refreshed["_shards"]["successful"] != wanted {
             continue;
         }
-        let to = chance.between(0, load.addresses.len() as u64 - 1) as usize;
-        let answer = connection.ask(&load.addresses[to], "GET", "/a/_count", Bytes::new()).await;
-        let Some((200, answer)) = answer else { continue };
-        if answer["_shards"]["successful"] != load.shards {
-            continue;
+        // What was refreshed stays searchable, whatever becomes of nodes and of who is asked.
+        for _ in 0..chance.between(1, 4) {
+            let to = chance.between(0, load.site.len() as u64 - 1) as usize;
+            let is_member = || load.site.is_member(to);
+            let was_member = is_member();
+            let answer = found_by(&mut connection, &load, to, &mut chance).await;
+            // A node that the others have given up shows what it had, as in the field, until it knows.
+            let Some(answer) = answer.filter(|_| was_member && is_member()) else { continue };
+            held += 1;
+            check_found(&load, &before, answer)
+                .map_err(|why| format!("a search through node {to} at {:?} {why}", env.now()))?;
+            env.sleep(Duration::from_millis(chance.magnitude(1, 500))).await;
         }
-        let after = load.ledger.borrow().certain();
-        let stays = |id: &&String| after.get(*id) == before.get(*id);
-        let there = before.iter().filter(|(id, known)| known.is_there && stays(id)).count() as u64;
-        let gone = before.iter().filter(|(id, known)| !known.is_there && stays(id)).count() as u64;
-        let possible = load.ledger.borrow().documents() as u64 - gone;
-        let found = answer["count"].as_u64().unwrap_or(u64::MAX);
-        if !(there..=possible).contains(&found) {
-            return Err(format!(
-                "a search through node {to} at {:?} found {found} documents, at least {there} were acknowledged and \
-                 refreshed, at most {possible} can be there: {answer}",
-                env.now()
-            ));
-        }
-        held += 1;
     }
     Ok(held)
+}
+
+/// How many documents an answer of all shards found, and the answer.
+async fn found_by(
+    connection: &mut Client,
+    load: &Load,
+    to: usize,
+    chance: &mut Chance,
+) -> Option<(u64, Value)> {
+    let address = load.site.http(to);
+    let (found, answer) = match chance.percent(30) {
+        // The primaries say how many they have.
+        true => {
+            let (status, answer) =
+                connection.ask(&address, "GET", "/a/_count", Bytes::new()).await?;
+            ((status == 200).then(|| answer["count"].as_u64())??, answer)
+        }
+        false => {
+            let body = Bytes::from_static(b"{\"size\":0,\"track_total_hits\":true}");
+            let (status, answer) = connection.ask(&address, "POST", "/a/_search", body).await?;
+            ((status == 200).then(|| answer["hits"]["total"]["value"].as_u64())??, answer)
+        }
+    };
+    (answer["_shards"]["successful"] == load.shards).then_some((found, answer))
+}
+
+fn check_found(
+    load: &Load,
+    before: &BTreeMap<String, Certain>,
+    (found, answer): (u64, Value),
+) -> Result<(), String> {
+    let after = load.ledger.borrow().certain();
+    let stays = |id: &&String| after.get(*id) == before.get(*id);
+    let there = before.iter().filter(|(id, known)| known.is_there && stays(id)).count() as u64;
+    let gone = before.iter().filter(|(id, known)| !known.is_there && stays(id)).count() as u64;
+    let possible = load.ledger.borrow().documents() as u64 - gone;
+    if (there..=possible).contains(&found) {
+        return Ok(());
+    }
+    Err(format!(
+        "found {found} documents, at least {there} were acknowledged and refreshed, at most {possible} can be there: {answer}"
+    ))
 }

@@ -12,7 +12,7 @@ use record::ledger::{self, Ledger};
 use serde_json::{Value, json};
 use world::{Env, Link, LinkConfig, Task, Time, virtual_world};
 
-use crate::client::{Client, Load, search, write};
+use crate::client::{Client, Load, PATIENCE, search, write};
 use crate::scenario::{Chance, Fault, LEASE_PERIOD, Scenario, Side, What};
 use crate::site::Site;
 
@@ -97,7 +97,8 @@ impl Stage {
             (Side::Last, scenario.last),
         ] {
             if nodes > 0 {
-                sites.push(Site::start(env, name_of(side), nodes).await);
+                let machines = &scenario.machines[side as usize];
+                sites.push(Site::start(env, name_of(side), nodes, machines).await);
             }
         }
         let mut settings = scenario.leader_settings.clone();
@@ -147,9 +148,10 @@ impl Stage {
         let load = Rc::new(Load {
             ledger: RefCell::default(),
             shards: self.scenario.shards,
-            addresses: (0..self.sites[0].len()).map(|n| self.sites[0].http(n)).collect(),
+            site: self.sites[0].clone(),
             until: began + Duration::from_millis(self.scenario.load_ms),
             requests_max: self.scenario.requests_max,
+            patience: Duration::from_millis(self.scenario.patience_ms),
         });
         let clients: Vec<Task<()>> = self
             .scenario
@@ -220,7 +222,7 @@ impl Stage {
             let parameters = scenario.parameters.as_object().cloned().unwrap_or_default();
             body.as_object_mut().expect("an object").extend(parameters);
             let body = Bytes::from(body.to_string());
-            let mut client = Client::new(&env, "operator");
+            let mut client = Client::new(&env, "operator", PATIENCE);
             let path = format!("/{}/_ccr/follow?wait_for_active_shards=0", index_of(side));
             for node in (0..site.len()).cycle() {
                 let answer = client.ask(&site.http(node), "PUT", &path, body.clone()).await;
@@ -264,6 +266,7 @@ impl Stage {
             What::Stop(side, node) => self.site(side).clone().stop(node),
             What::Pause(side, node) => self.site(side).pause(node, true),
             What::Cut => self.links.iter().for_each(Link::cut),
+            What::CutOff(side, node) => self.site(side).cut_off(node, true),
             What::FullDisk(side, node, bytes) => {
                 store::set_disk_free_bytes(&self.site(side).host(node), Some(bytes));
             }
@@ -287,6 +290,7 @@ impl Stage {
             }
             What::Pause(side, node) => self.site(side).pause(node, false),
             What::Cut => self.links.iter().for_each(Link::heal),
+            What::CutOff(side, node) => self.site(side).cut_off(node, false),
             What::FullDisk(side, node, _) => {
                 store::set_disk_free_bytes(&self.site(side).host(node), None);
             }
@@ -309,7 +313,7 @@ impl Stage {
         let address = self.site(side).http(number);
         let env = self.env.clone();
         self.keep("asks for something", async move {
-            let mut client = Client::new(&env, "operator");
+            let mut client = Client::new(&env, "operator", PATIENCE);
             let _ = client.ask(&address, "POST", &path, Bytes::new()).await;
         });
     }
@@ -320,6 +324,7 @@ impl Stage {
         for site in &self.sites {
             for node in 0..site.len() {
                 site.pause(node, false);
+                site.cut_off(node, false);
                 store::set_disk_free_bytes(&site.host(node), None);
                 site.clone().bring_up(node);
             }

@@ -24,6 +24,18 @@ impl Chance {
         from + self.next() % (to - from + 1)
     }
 
+    /// From `from` to `to`, both included; small ones as often as large ones, by their order of magnitude.
+    pub fn magnitude(&mut self, from: u64, to: u64) -> u64 {
+        let doublings = (to / from.max(1)).ilog2() + 1;
+        let most = from.max(1) << self.between(1, u64::from(doublings));
+        self.between(from, most.min(to))
+    }
+
+    /// One of these.
+    pub fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.between(0, all.len() as u64 - 1) as usize]
+    }
+
     /// True so many times of a hundred.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.next() % 100 < percent
@@ -52,6 +64,8 @@ pub enum What {
     Pause(Side, usize),
     /// Nothing passes the link.
     Cut,
+    /// Nothing passes between a node and all others, of its cluster and of the others; clients reach it.
+    CutOff(Side, usize),
     /// The disk takes so many bytes more.
     FullDisk(Side, usize, u64),
     /// Every copy of the index is committed.
@@ -87,6 +101,8 @@ pub struct Writer {
     pub batch: u64,
     /// Between two requests, at most.
     pub pause_ms: u64,
+    /// So many of a hundred writes create a document, and fail where it is there.
+    pub creates_percent: u64,
 }
 
 /// Of what kind a run is.
@@ -96,6 +112,18 @@ pub enum Shape {
     Small,
     /// Three to seven nodes a cluster, searches beside the writes, and often a second follower behind the first.
     Wide,
+    /// Two faults that overlap, every two kinds in turn, on machines that are slow enough for much to be under way:
+    /// about
+    /// the last writes, about the moment when following begins, or anywhere.
+    Pair,
+}
+
+/// What a host's disk and network card take.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    pub seek_us: u64,
+    pub sync_us: u64,
+    pub delay_us: u64,
 }
 
 /// A seed, and what is left of its run: which faults, how many bulk requests.
@@ -116,20 +144,26 @@ impl From<u64> for Case {
 }
 
 impl Case {
-    /// Of runs that take turns: every second one is wide.
+    /// Of runs that take turns.
     pub fn in_turn(seed: u64) -> Case {
-        let shape = if seed.is_multiple_of(2) { Shape::Small } else { Shape::Wide };
-        Case { shape, ..Case::from(seed) }
+        Case { shape: SHAPES[(seed % SHAPES.len() as u64) as usize], ..Case::from(seed) }
     }
 }
 
+pub const SHAPES: [Shape; 4] = [Shape::Small, Shape::Wide, Shape::Pair, Shape::Pair];
 const WIDE: &str = "wide:";
+const PAIR: &str = "pair:";
 
-/// `SEED`, or `SEED/FAULT.FAULT/REQUESTS`; a part that is `all` takes nothing away. A wide run has `wide:` before its
-/// seed.
+/// `SEED`, or `SEED/FAULT.FAULT/REQUESTS`; a part that is `all` takes nothing away. A wide run has `wide:` before
+/// its seed,
+/// one of a pair `pair:`.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let prefix = if self.shape == Shape::Wide { WIDE } else { "" };
+        let prefix = match self.shape {
+            Shape::Small => "",
+            Shape::Wide => WIDE,
+            Shape::Pair => PAIR,
+        };
         write!(f, "{prefix}{}", self.seed)?;
         if (&self.faults, &self.requests) == (&None, &None) {
             return Ok(());
@@ -148,11 +182,11 @@ impl FromStr for Case {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Case, String> {
-        let refuse = || format!("[{text}] is no case; write SEED, wide:SEED or SEED/1.4.5/20");
-        let (shape, rest) = match text.strip_prefix(WIDE) {
-            Some(rest) => (Shape::Wide, rest),
-            None => (Shape::Small, text),
-        };
+        let refuse =
+            || format!("[{text}] is no case; write SEED, wide:SEED, pair:SEED or SEED/1.4.5/20");
+        let of = |(prefix, shape)| Some((shape, text.strip_prefix(prefix)?));
+        let shapes = [(WIDE, Shape::Wide), (PAIR, Shape::Pair)];
+        let (shape, rest) = shapes.into_iter().find_map(of).unwrap_or((Shape::Small, text));
         let mut parts = rest.split('/');
         let seed = parts.next().and_then(|seed| seed.parse().ok()).ok_or_else(refuse)?;
         let faults = match parts.next() {
@@ -197,6 +231,10 @@ pub struct Scenario {
     pub load_ms: u64,
     pub writers: Vec<Writer>,
     pub requests_max: u64,
+    /// How long a client waits for an answer.
+    pub patience_ms: u64,
+    /// Of the hosts of each cluster; empty for the world's own.
+    pub machines: [Vec<Machine>; 3],
     pub faults: Vec<Fault>,
 }
 
@@ -206,11 +244,11 @@ pub const LEASE_PERIOD: &str = "index.soft_deletes.retention_lease.period";
 /// Bytes of a client's write with its id and what a log or a message adds, at most.
 const OPERATION_BYTES: u64 = 600;
 
-fn replicas_of(chance: &mut Chance, nodes: usize) -> u32 {
+pub fn replicas_of(chance: &mut Chance, nodes: usize) -> u32 {
     chance.between(0, (nodes as u64 - 1).min(2)) as u32
 }
 
-fn index_settings(chance: &mut Chance, is_follower: bool) -> Value {
+pub fn index_settings(chance: &mut Chance, is_follower: bool) -> Value {
     let mut settings = json!({});
     if chance.percent(50) {
         let bytes = chance.between(1, 40);
@@ -229,7 +267,7 @@ fn index_settings(chance: &mut Chance, is_follower: bool) -> Value {
     settings
 }
 
-fn parameters(chance: &mut Chance) -> Value {
+pub fn parameters(chance: &mut Chance) -> Value {
     if chance.percent(40) {
         return json!({});
     }
@@ -247,9 +285,9 @@ fn parameters(chance: &mut Chance) -> Value {
 }
 
 /// Nodes of leader, follower, and the last of a chain.
-type Nodes = [usize; 3];
+pub type Nodes = [usize; 3];
 
-fn some_node(chance: &mut Chance, nodes: Nodes, leader_percent: u64) -> (Side, usize) {
+pub fn some_node(chance: &mut Chance, nodes: Nodes, leader_percent: u64) -> (Side, usize) {
     let side = match nodes[2] > 0 && chance.percent(30) {
         true => Side::Last,
         false if chance.percent(leader_percent) => Side::Leader,
@@ -329,6 +367,19 @@ impl Scenario {
     }
 
     pub fn of(case: &Case) -> Scenario {
+        let mut scenario = match case.shape {
+            Shape::Pair => Scenario::pair(case),
+            Shape::Small | Shape::Wide => Scenario::at_random(case),
+        };
+        if let Some(kept) = &case.faults {
+            let all = std::mem::take(&mut scenario.faults);
+            let kept = all.into_iter().enumerate().filter(|(number, _)| kept.contains(number));
+            scenario.faults = kept.map(|(_, fault)| fault).collect();
+        }
+        scenario
+    }
+
+    fn at_random(case: &Case) -> Scenario {
         let mut chance = Chance::new(case.seed);
         let (least, most) = if case.shape == Shape::Wide { (3, 7) } else { (1, 3) };
         let mut nodes = || chance.between(least, most) as usize;
@@ -343,6 +394,7 @@ impl Scenario {
                 documents: chance.between(3, 30),
                 batch: chance.between(1, 15),
                 pause_ms: chance.between(5, 1500),
+                creates_percent: 15,
             })
             .collect();
         let mut scenario = Scenario {
@@ -363,17 +415,14 @@ impl Scenario {
             load_ms,
             writers,
             requests_max: case.requests.unwrap_or(u64::MAX),
+            patience_ms: 10_000,
+            machines: Default::default(),
             faults: Vec::new(),
         };
         let faults = chance.between(1, 7);
         scenario.faults =
             (0..faults).map(|_| fault(&mut chance, load_ms, [leaders, followers, last])).collect();
         scenario.faults.extend(more_faults(case.seed, load_ms, [leaders, followers, last]));
-        if let Some(kept) = &case.faults {
-            let all = std::mem::take(&mut scenario.faults);
-            let kept = all.into_iter().enumerate().filter(|(number, _)| kept.contains(number));
-            scenario.faults = kept.map(|(_, fault)| fault).collect();
-        }
         scenario
     }
 }
@@ -383,7 +432,7 @@ impl fmt::Display for Scenario {
         writeln!(
             f,
             "leader {} nodes, {} shards, {} replicas, {}; follower {} nodes, {} replicas, {} {}, from {} ms; \
-             {} ms and {} kB/s between; {} nodes behind it; {} clients and {} that search for {} ms",
+             {} ms and {} kB/s between; {} nodes behind it; {} clients and {} that search for {} ms, and wait {} ms; {:?}",
             self.leaders,
             self.shards,
             self.leader_replicas,
@@ -399,6 +448,8 @@ impl fmt::Display for Scenario {
             self.writers.len(),
             self.searchers,
             self.load_ms,
+            self.patience_ms,
+            self.machines,
         )?;
         self.faults.iter().try_for_each(|fault| writeln!(f, "  {fault}"))
     }

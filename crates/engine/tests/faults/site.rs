@@ -7,6 +7,8 @@ use std::time::Duration;
 use engine::{Node, NodeConfig};
 use world::{Env, Task};
 
+use crate::scenario::Machine;
+
 /// How long a node may take to stop in order before it is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 /// Until a node that could not start is started again.
@@ -30,8 +32,16 @@ struct Seat {
 
 impl Site {
     /// Starts a cluster, and waits until its nodes are there.
-    pub async fn start(env: &Env, name: &str, nodes: usize) -> Rc<Site> {
+    pub async fn start(env: &Env, name: &str, nodes: usize, machines: &[Machine]) -> Rc<Site> {
         let members: Vec<String> = (0..nodes).map(|n| format!("{name}-{n}")).collect();
+        for (member, machine) in members.iter().zip(machines) {
+            let host = env.host(member);
+            let mut model = host.virtual_host_model().expect("the world is virtual");
+            model.disk.seek = Duration::from_micros(machine.seek_us);
+            model.disk.sync = Duration::from_micros(machine.sync_us);
+            model.card_delay = Duration::from_micros(machine.delay_us);
+            host.set_host_model(model);
+        }
         let seat = |node: &String| Seat {
             config: RefCell::new(NodeConfig {
                 transport: env.host(node).any_address(),
@@ -59,6 +69,12 @@ impl Site {
 
     pub fn nodes(&self) -> Vec<Node> {
         (0..self.seats.len()).filter_map(|number| self.node(number)).collect()
+    }
+
+    /// Whether the manager counts it among the nodes of the cluster. Without a manager nobody is given up.
+    pub fn is_member(&self, number: usize) -> bool {
+        let name = &self.seats[number].config.borrow().name;
+        self.node(0).is_none_or(|manager| manager.state().present.contains(name))
     }
 
     pub fn len(&self) -> usize {
@@ -146,6 +162,13 @@ impl Site {
             }
         });
         *self.seats[number].task.borrow_mut() = Some(task);
+    }
+
+    /// Lets nothing pass between a node that is there and all others, or everything again.
+    pub fn cut_off(&self, number: usize, cut: bool) {
+        if let Some(node) = self.node(number) {
+            node.cut_off(cut);
+        }
     }
 
     pub fn pause(&self, number: usize, pauses: bool) {

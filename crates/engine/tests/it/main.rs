@@ -8,6 +8,7 @@ mod compression;
 mod damage;
 mod determinism;
 mod disk_full;
+mod every_file;
 mod following;
 mod foreground;
 mod fuzz;

@@ -89,10 +89,7 @@ impl Inner {
             let reason = RUNS_ARE_VIRTUAL.to_owned();
             return Err(Error::Document { id: op.id.to_string(), reason });
         }
-        let ops = match self.env.is_planted(planted::REPEATED_OPERATION_COUNTS) {
-            true => ops,
-            false => self.unprocessed(ops),
-        };
+        let ops = self.unprocessed(ops);
         if ops.is_empty() {
             return Ok(());
         }

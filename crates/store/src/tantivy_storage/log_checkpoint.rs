@@ -36,6 +36,28 @@ pub(super) struct Synced {
     pub(super) history: u64,
 }
 
+/// What stands in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    Synced(Synced),
+    /// Somebody wrote [`ACCEPTED`] into it: the log counts as it is.
+    Accepted,
+}
+
+/// What an operator writes into the file where it is gone or damaged and no other copy has the operations. The field
+/// asks
+/// for the same word, and its `elasticsearch-shard remove-corrupted-data` for a confirmation.
+pub(super) const ACCEPTED: &str = "accept_data_loss";
+
+/// Why a copy is not opened whose file is gone or damaged, and what can be done.
+pub(super) fn unknown_end(what: &str) -> String {
+    format!(
+        "{what}, and nobody else knows how far the log was synced; put it back, or write {ACCEPTED} into it to go on with \
+         the operations that the log still holds"
+    )
+}
+
 /// The file, open.
 pub(super) struct CheckpointFile {
     file: File,
@@ -82,25 +104,25 @@ fn read_slot(bytes: &[u8]) -> Option<(u64, Synced)> {
     Some((field(0), synced))
 }
 
-/// What the file says; none where there is none.
-pub(super) fn read(dir: &Path) -> Result<Option<Synced>> {
+/// What the file says.
+pub(super) fn read(dir: &Path) -> Result<Found> {
     let path = path(dir);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(error) => return Err(io("read", &path)(error)),
     };
+    if bytes.trim_ascii() == ACCEPTED.as_bytes() {
+        return Ok(Found::Accepted);
+    }
     let second = bytes.get(SLOT_EVERY as usize..).unwrap_or_default();
     let newest = [&bytes[..], second].into_iter().filter_map(read_slot).max_by_key(|slot| slot.0);
     match newest {
-        Some((_, synced)) => Ok(Some(synced)),
-        None => Err(Error::LogDamaged {
-            path,
-            offset: 0,
-            reason:
-                "nothing in it has its checksum, and nobody else knows how far the log was synced"
-                    .to_owned(),
-        }),
+        Some((_, synced)) => Ok(Found::Synced(synced)),
+        None => {
+            let reason = unknown_end("nothing in it has its checksum");
+            Err(Error::LogDamaged { path, offset: 0, reason })
+        }
     }
 }
 
@@ -137,12 +159,12 @@ mod tests {
     #[test]
     fn the_newest_slot_counts_and_a_turned_byte_leaves_the_other() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(read(dir.path()).unwrap(), None);
+        assert_eq!(read(dir.path()).unwrap(), Found::Nothing);
         let at = |len| Synced { generation: 3, len, next_seq_no: len / 2, ..Synced::default() };
         let mut file = CheckpointFile::create(dir.path(), &at(10)).unwrap();
         for len in [20, 30, 40] {
             file.write(&at(len)).unwrap();
-            assert_eq!(read(dir.path()).unwrap(), Some(at(len)));
+            assert_eq!(read(dir.path()).unwrap(), Found::Synced(at(len)));
         }
         let path = path(dir.path());
         let sound = fs::read(&path).unwrap();
@@ -150,13 +172,16 @@ mod tests {
             let mut turned = sound.clone();
             turned[byte] ^= 0x10;
             fs::write(&path, &turned).unwrap();
-            let found = read(dir.path()).unwrap().unwrap();
-            assert!(found == at(40) || found == at(30), "byte {byte}: {found:?}");
+            let found = read(dir.path()).unwrap();
+            let either = [at(40), at(30)].map(Found::Synced);
+            assert!(either.contains(&found), "byte {byte}: {found:?}");
         }
         for len in [0, 1, SLOT_BYTES - 1] {
             fs::write(&path, &sound[..len]).unwrap();
             let said = read(dir.path()).unwrap_err().to_string();
-            assert!(said.contains("oplog.ckp"), "{said}");
+            assert!(said.contains("oplog.ckp") && said.contains(ACCEPTED), "{said}");
         }
+        fs::write(&path, format!("{ACCEPTED}\n")).unwrap();
+        assert_eq!(read(dir.path()).unwrap(), Found::Accepted);
     }
 }

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::files;
 use super::log::Log;
-use super::log_checkpoint::{self, CheckpointFile, Synced};
+use super::log_checkpoint::{self, CheckpointFile, Found, Synced};
 use super::log_file::{LogFile, path};
 use super::log_header::{HEADER_BYTES, Header};
 use crate::LocalCheckpointTracker;
@@ -35,6 +35,15 @@ impl Expected {
             needs_checkpoint: stored.format > FORMAT_WITHOUT_LOG_CHECKPOINT,
             held,
         }
+    }
+
+    /// Of a log whose end nobody knows: no more than that its files follow on each other.
+    fn whatever_is_there(&self, dir: &Path) -> Result<Synced> {
+        let generations = files::numbered(dir, "oplog-", ".log")?;
+        let oldest = generations.into_iter().find(|generation| *generation >= self.generation);
+        let oldest = oldest.unwrap_or(self.generation);
+        let (generation, history) = (self.generation, self.history);
+        Ok(Synced { generation, oldest, history, ..Synced::default() })
     }
 
     /// What was synced and is nowhere, in words; none if there is nothing.
@@ -135,20 +144,22 @@ impl Reading {
 ///
 /// Fails where operations are gone that were synced, and names them.
 pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
-    let before = log_checkpoint::read(dir)?;
     let refused = |reason: &str| {
         let reason = reason.to_owned();
         Error::LogDamaged { path: log_checkpoint::path(dir), offset: 0, reason }
     };
-    match &before {
-        None if expected.needs_checkpoint => {
-            return Err(refused("it is gone, and nobody else knows how far the log was synced"));
+    let noted = log_checkpoint::read(dir)?;
+    let before = match noted {
+        Found::Nothing if expected.needs_checkpoint => {
+            return Err(refused(&log_checkpoint::unknown_end("it is gone")));
         }
-        Some(synced) if synced.history != expected.history => {
+        Found::Synced(synced) if synced.history != expected.history => {
             return Err(refused("it belongs to another shard's history"));
         }
-        _ => {}
-    }
+        Found::Synced(synced) => Some(synced),
+        Found::Nothing => None,
+        Found::Accepted => Some(expected.whatever_is_there(dir)?),
+    };
     // A copy whose files came from elsewhere begins a log of its own.
     let before = before.filter(|synced| synced.generation >= expected.generation);
     let committed = expected.held.clone();
@@ -162,7 +173,8 @@ pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
     let mut begins_at = None;
     if let Some(damage) = reading.damage.take() {
         let synced = before.map(|synced| synced.next_seq_no.max(synced.floor));
-        if synced.is_none_or(|up_to| !committed.missing(0..up_to).is_empty()) {
+        let is_unknown = noted == Found::Accepted;
+        if is_unknown || synced.is_none_or(|up_to| !committed.missing(0..up_to).is_empty()) {
             let lost = synced.and_then(|up_to| expected.lost(up_to));
             return Err(with_words(damage, lost));
         }

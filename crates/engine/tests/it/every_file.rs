@@ -1,0 +1,272 @@
+//! Every file of a node's copies, damaged in every way while the node is down. Afterwards all documents are there
+//! (the file
+//! says nothing that is not known elsewhere, or another copy repaired it), or the copy is refused by name. Never fewer.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use engine::transport::{
+    Class, LeaderShard, LeaseRequest, Pool, Request, Response, ShardAction, ShardAnswer,
+};
+use serde_json::Value;
+use world::{Env, real_world};
+
+use crate::common::Cluster;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Damage {
+    Gone,
+    Empty,
+    CutInHalf,
+    OneBitTurned,
+    /// What it was before the last writes.
+    Older,
+    /// The same file of the other shard.
+    AnotherShards,
+}
+
+const DAMAGES: [Damage; 6] = [
+    Damage::Gone,
+    Damage::Empty,
+    Damage::CutInHalf,
+    Damage::OneBitTurned,
+    Damage::Older,
+    Damage::AnotherShards,
+];
+
+type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+/// What lies in a directory, by path within it.
+fn read_all(root: &Path) -> Files {
+    let mut files = Files::new();
+    let mut dirs = vec![root.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            match entry.file_type().unwrap().is_dir() {
+                true => dirs.push(path),
+                false => {
+                    let bytes = fs::read(&path).unwrap();
+                    files.insert(path.strip_prefix(root).unwrap().to_owned(), bytes);
+                }
+            }
+        }
+    }
+    files
+}
+
+fn write_all(root: &Path, files: &Files) {
+    for (path, bytes) in files {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// Nodes that were stopped.
+struct Stopped {
+    nodes: usize,
+    older: Files,
+    files: Files,
+    digests: Vec<(u64, u64, String)>,
+}
+
+/// A follower's lease on each shard, so that it is on the disk.
+async fn lease(env: &Env, c: &Cluster) {
+    let state = c.any().state();
+    let pool = Pool::new(env.clone());
+    for shard in 0..2 {
+        let node = state.shard("a", shard).unwrap().primary().node.clone().unwrap();
+        let address = c.nodes[&node].transport_address().to_owned();
+        let ask = async |request| {
+            pool.call(&address, Class::Control, request, Duration::from_secs(20)).await.unwrap()
+        };
+        let history = Request::Shard("a".to_owned(), shard, ShardAction::History);
+        let Response::Shard(ShardAnswer::History(history_uuid)) = ask(history).await else {
+            panic!("it has a history")
+        };
+        let (index, index_uuid) = ("a".to_owned(), state.indices["a"].uuid.clone());
+        let leader = LeaderShard { index, index_uuid, shard, history_uuid };
+        let (id, from) = ("follower".to_owned(), Some(0));
+        ask(Request::Lease(Box::new(LeaseRequest { leader, id, from }))).await;
+    }
+    pool.close();
+}
+
+async fn prepare(env: &Env, nodes: usize) -> Stopped {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().to_owned();
+    let mut c = Cluster::start_in(env, "c", nodes, |_| {}, Some(dir)).await;
+    c.create("a", 2, nodes as u32 - 1).await;
+    assert_eq!(c.index("a", 0, 100).await, 100);
+    lease(env, &c).await;
+    c.must("POST", "/a/_flush", Value::Null).await;
+    assert_eq!(c.index("a", 100, 150).await, 50);
+    for node in 0..nodes {
+        c.stop_node(node).await;
+    }
+    let older = read_all(&root);
+    for node in 0..nodes {
+        c.start_node(node).await;
+    }
+    c.green("a").await;
+    c.must("POST", "/a/_flush", Value::Null).await;
+    lease(env, &c).await;
+    assert_eq!(c.index("a", 150, 250).await, 100);
+    let digests = c.digests("a").await;
+    for node in 0..nodes {
+        c.stop_node(node).await;
+    }
+    Stopped { nodes, older, files: read_all(&root), digests }
+}
+
+/// The name in which the other shard has the like of a file.
+fn of_the_other_shard(files: &Files, path: &Path) -> Option<PathBuf> {
+    let text = path.to_str()?;
+    let (index, rest) =
+        text.split_at(text.find("/0").filter(|at| text[..*at].contains("indices"))? + 1);
+    let other = format!("{index}1{}", &rest[1..]);
+    if files.contains_key(Path::new(&other)) {
+        return Some(other.into());
+    }
+    // Names of segment files are drawn.
+    let (dir, extension) = (Path::new(&other).parent()?, path.extension()?);
+    let mut like = files.keys().filter(|p| p.starts_with(dir) && p.extension() == Some(extension));
+    like.next().cloned()
+}
+
+/// The files as they are with this damage; none where it leaves them as they are.
+fn damaged(stopped: &Stopped, path: &Path, damage: Damage) -> Option<Files> {
+    let mut files = stopped.files.clone();
+    let bytes = files[path].clone();
+    match damage {
+        Damage::Gone => {
+            files.remove(path);
+        }
+        Damage::Empty => {
+            files.insert(path.to_owned(), Vec::new());
+        }
+        Damage::CutInHalf => {
+            files.insert(path.to_owned(), bytes[..bytes.len() / 2].to_vec());
+        }
+        Damage::OneBitTurned => {
+            let mut turned = bytes.clone();
+            *turned.get_mut(bytes.len() / 2)? ^= 4;
+            files.insert(path.to_owned(), turned);
+        }
+        Damage::Older => {
+            files.insert(path.to_owned(), stopped.older.get(path)?.clone());
+        }
+        Damage::AnotherShards => {
+            let other = of_the_other_shard(&files, path)?;
+            let others = files.insert(other, bytes)?;
+            files.insert(path.to_owned(), others);
+        }
+    }
+    (files != stopped.files).then_some(files)
+}
+
+/// What became of it, in a word or two.
+async fn outcome(env: &Env, stopped: &Stopped, files: &Files) -> Result<String, String> {
+    let dir = tempfile::tempdir().unwrap();
+    write_all(dir.path(), files);
+    let c = Cluster::start_in(env, "c", stopped.nodes, |_| {}, Some(dir)).await;
+    let result = judged(env, stopped, &c).await;
+    c.stop().await;
+    result
+}
+
+async fn judged(env: &Env, stopped: &Stopped, c: &Cluster) -> Result<String, String> {
+    let mut said = String::new();
+    for _ in 0..300 {
+        let health = c.must("GET", "/_cluster/health", Value::Null).await;
+        if health["status"] == "green" {
+            let found = c.digests("a").await;
+            return match found == stopped.digests {
+                true => Ok("whole".to_owned()),
+                false => Err(format!("green with {found:?} in place of {:?}", stopped.digests)),
+            };
+        }
+        let (_, explained) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
+        said = format!("{explained}");
+        let names = [
+            "is damaged",
+            "another shard",
+            "is missing",
+            " and has ",
+            "no commit",
+            "holds no shard copy",
+            "its disk holds no copy",
+            "which is not in sync",
+        ];
+        if health["status"] == "red" && names.iter().any(|name| said.contains(name)) {
+            return Ok(format!("refused: {said}"));
+        }
+        env.sleep(Duration::from_millis(20)).await;
+    }
+    Err(format!("neither whole nor refused by name: {said}"))
+}
+
+/// Every case of one node's first shard, and of what lies beside it.
+fn every_case(nodes: usize) {
+    let stopped = real_world::run(7, move |env| async move { prepare(&env, nodes).await });
+    let is_taken = |path: &&PathBuf| {
+        let text = path.to_str().unwrap();
+        let is_another_shards = text.contains("/1/") || text.contains("/1.");
+        text.starts_with("c-0") && !is_another_shards && !text.ends_with("node.lock")
+    };
+    let cases: Vec<(&PathBuf, Damage)> = stopped
+        .files
+        .keys()
+        .filter(is_taken)
+        .flat_map(|path| DAMAGES.map(|damage| (path, damage)))
+        .collect();
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some((path, damage)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let Some(files) = damaged(&stopped, path, *damage) else { continue };
+                    let found =
+                        real_world::run(7, async |env| outcome(&env, &stopped, &files).await);
+                    results.lock().unwrap().push((path, *damage, found));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap();
+    results.sort();
+    let mut failed = Vec::new();
+    for (path, damage, found) in &results {
+        let path = path.display();
+        match found {
+            Ok(_) => {}
+            Err(why) => failed.push(format!("{path} {damage:?}: {why}")),
+        }
+        if nodes > 1 && found.as_ref().is_ok_and(|found| found != "whole") {
+            failed.push(format!("{path} {damage:?}: not repaired from the other copy"));
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{} of {} cases:\n{}",
+        failed.len(),
+        results.len(),
+        failed.join("\n")
+    );
+    assert!(results.len() > 50, "{} cases", results.len());
+}
+
+#[test]
+fn with_another_copy_all_documents_are_there() {
+    every_case(2);
+}
+
+#[test]
+fn without_another_copy_all_documents_are_there_or_it_is_refused_by_name() {
+    every_case(1);
+}
