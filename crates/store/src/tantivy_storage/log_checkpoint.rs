@@ -46,8 +46,7 @@ pub(super) enum Found {
 }
 
 /// What an operator writes into the file where it is gone or damaged and no other copy has the operations. The field
-/// asks
-/// for the same word, and its `elasticsearch-shard remove-corrupted-data` for a confirmation.
+/// asks for the same word, and its `elasticsearch-shard remove-corrupted-data` for a confirmation.
 pub(super) const ACCEPTED: &str = "accept_data_loss";
 
 /// Why a copy is not opened whose file is gone or damaged, and what can be done.
