@@ -62,14 +62,14 @@ pub fn lived_through(figures: &FollowFigures) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// The most that a node used, in each part of the time; none where no node says it.
+/// What the node that used most had, in each part of the time; none where no node says it.
 fn used_in_parts(used: &[NodeUse]) -> Option<String> {
     let parts = |show: fn(&NodeUse) -> String| used.iter().map(show).collect::<Vec<_>>().join(", ");
     let memory = parts(|part| units::show_bytes(part.resident_bytes));
     let files = parts(|part| part.open_files.to_string());
     (used.len() > 1).then(|| {
         format!(
-            "a node used at most {memory} and {files} handles, one part of the time after another"
+            "the node that used most had {memory} and {files} handles, one part of the time after another"
         )
     })
 }
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(
             lived_through(&searched).unwrap(),
             "1200 searches found what was acknowledged and refreshed before, 0 did not, 7 had no answer of every copy; \
-             a node used at most 90.0 MB, 91.0 MB and 61, 60 handles, one part of the time after another"
+             the node that used most had 90.0 MB, 91.0 MB and 61, 60 handles, one part of the time after another"
         );
         let shown: Vec<&str> = waits(&lived).iter().map(|wait| wait.after.as_str()).collect();
         assert_eq!(shown.len(), 2 + RESTARTS_SHOWN);

@@ -37,7 +37,7 @@ pub struct SearchFigures {
     pub wrong: u64,
 }
 
-/// The most that any node used in a part of the time.
+/// What the node used that used most: the medians of the samples of a part of the time, as a recovery opens many files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeUse {
     /// Resident memory, in bytes.

@@ -71,11 +71,14 @@ const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3600.0;
 const DAY: f64 = 86_400.0;
 
-/// A round time: `0.1 s`, `30 s`, `10 min`, `3 h`.
+/// A round time: `0.1 s`, `30 s`, `1:20`, `10 min`, `3 h`.
 pub(crate) fn time_label(seconds: f64) -> String {
     match seconds {
         0.0 => "0".to_owned(),
         s if s < MINUTE => format!("{} s", number(s)),
+        s if s < HOUR && s % MINUTE != 0.0 => {
+            format!("{:.0}:{:02.0}", (s / MINUTE).floor(), s % MINUTE)
+        }
         s if s < HOUR => format!("{} min", number(s / MINUTE)),
         s if s < DAY => format!("{} h", number(s / HOUR)),
         s => format!("{} d", number(s / DAY)),
@@ -147,8 +150,8 @@ mod tests {
 
     #[test]
     fn times_have_their_unit() {
-        let labels: Vec<String> = [0.0, 0.1, 30.0, 600.0, 7200.0].map(time_label).to_vec();
-        assert_eq!(labels, ["0", "0.1 s", "30 s", "10 min", "2 h"]);
+        let labels: Vec<String> = [0.0, 0.1, 30.0, 80.0, 600.0, 7200.0].map(time_label).to_vec();
+        assert_eq!(labels, ["0", "0.1 s", "30 s", "1:20", "10 min", "2 h"]);
     }
 
     #[test]

@@ -86,14 +86,18 @@ impl Following {
         figures.violations_shown.extend(wrong);
     }
 
-    /// Enters the most that a node used in each part of the time.
+    /// Enters what the node used that used most, in each part of the time.
     pub(super) fn note_use(&mut self) {
         let part = self.used.len().div_ceil(PARTS).max(1);
-        let most = |part: &[NodeUse]| NodeUse {
-            resident_bytes: part.iter().map(|one| one.resident_bytes).max().unwrap_or(0),
-            open_files: part.iter().map(|one| one.open_files).max().unwrap_or(0),
+        let median = |part: &[NodeUse], of: fn(&NodeUse) -> u64| {
+            let mut values: Vec<u64> = part.iter().map(of).collect();
+            *values.select_nth_unstable(part.len() / 2).1
         };
-        self.figures.used = self.used.chunks(part).map(most).collect();
+        let used = |part: &[NodeUse]| NodeUse {
+            resident_bytes: median(part, |one| one.resident_bytes),
+            open_files: median(part, |one| one.open_files),
+        };
+        self.figures.used = self.used.chunks(part).map(used).collect();
     }
 
     fn of(&self, ledger: &IndexLedger) -> Vec<u64> {
