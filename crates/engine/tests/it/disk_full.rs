@@ -113,6 +113,8 @@ pub async fn a_write_to_a_full_disk_is_refused_by_its_kind(env: Env) {
     let (disk, dir) = Disk::new(&env, 20 * NOISE_BYTES as u64);
     let cluster = Cluster::start_in(&env, "follower", 1, |_| (), dir).await;
     cluster.create("a", 1, 0).await;
+    // A refresh that finds the disk full first would fail the copy, and the write with it.
+    cluster.must("PUT", "/a/_settings", json!({ "index.refresh_interval": "-1" })).await;
     let put = async |n: u64| {
         let path = format!("/a/_doc/{n}");
         cluster.ask("PUT", &path, json!({ "n": n, "noise": noise(n) })).await
