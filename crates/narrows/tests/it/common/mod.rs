@@ -119,9 +119,11 @@ pub fn children_of(parent: u32) -> Vec<u32> {
 }
 
 fn is_alive(pid: u32) -> bool {
-    // A zombie has ended; nobody has asked for its status yet.
+    // A zombie has ended; nobody has asked for its status yet. Its first thread is one before the
+    // others have ended, and while they live its sockets still listen.
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    !status.is_empty() && !status.contains(") Z ")
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    !status.is_empty() && (threads > 1 || !status.contains(") Z "))
 }
 
 /// Waits until these processes have ended.
