@@ -107,6 +107,11 @@ pub fn holder(limit: Limit) -> &'static str {
     }
 }
 
+/// Pauses of chunks that wait side by side: their sum may exceed the time in which they waited.
+pub fn summed_pauses(ms: u64) -> String {
+    format!("{} of pauses over all chunks", units::show_seconds(ms as f64 / 1e3))
+}
+
 /// A factor in a sentence: `48 times`, `2.4 times`, `1.08 times`.
 pub fn times(factor: f64) -> String {
     match factor {

@@ -11,12 +11,7 @@ use crate::settings::{Compress, CompressionScheme, Settings};
 impl Core {
     /// Waits as a recovery must before it moves `bytes`; answers how long.
     pub(crate) async fn throttle(&self, throttle: Throttle, bytes: u64) -> Duration {
-        let limiter = self.throttles.of(throttle);
-        let pause = limiter.borrow_mut().pause(self.env.now(), bytes);
-        if !pause.is_zero() {
-            self.env.sleep(pause).await;
-        }
-        pause
+        self.throttles.wait(&self.env, throttle, bytes).await
     }
 
     /// Notes how long a client waited for an operation on this node.

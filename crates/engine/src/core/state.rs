@@ -52,7 +52,7 @@ impl Core {
         if *self.published.settings.borrow() == settings {
             return;
         }
-        self.throttles.follow(&settings);
+        self.throttles.follow(self.env.now(), &settings);
         let before = self.published.settings.replace(settings.clone());
         self.pace_changed.notify_waiters();
         if before.remotes() != settings.remotes() {

@@ -1,9 +1,11 @@
 //! The rate limits of recoveries on this node.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use policy::rate_limiter::RateLimiter;
+use tokio::sync::Notify;
+use world::{Env, Time};
 
 use crate::settings::Settings;
 
@@ -20,6 +22,9 @@ pub(crate) enum Throttle {
 pub(crate) struct Throttles {
     peer: RefCell<RateLimiter>,
     ccr: RefCell<RateLimiter>,
+    /// A rate is another one.
+    changed: Notify,
+    waited: Cell<Duration>,
 }
 
 impl Throttles {
@@ -27,23 +32,46 @@ impl Throttles {
         Throttles {
             peer: RefCell::new(RateLimiter::new(settings.recovery_max_bytes_per_sec())),
             ccr: RefCell::new(RateLimiter::new(settings.ccr_max_bytes_per_sec())),
+            changed: Notify::new(),
+            waited: Cell::default(),
         }
     }
 
-    pub(super) fn follow(&self, settings: &Settings) {
-        self.peer.borrow_mut().set_rate(settings.recovery_max_bytes_per_sec());
-        self.ccr.borrow_mut().set_rate(settings.ccr_max_bytes_per_sec());
+    pub(super) fn follow(&self, now: Time, settings: &Settings) {
+        let peer = self.peer.borrow_mut().set_rate(now, settings.recovery_max_bytes_per_sec());
+        let ccr = self.ccr.borrow_mut().set_rate(now, settings.ccr_max_bytes_per_sec());
+        if peer || ccr {
+            self.changed.notify_waiters();
+        }
     }
 
-    pub(super) fn of(&self, throttle: Throttle) -> &RefCell<RateLimiter> {
+    /// Waits as a recovery must before it moves `bytes`; answers how long. A rate that changes meanwhile holds for
+    /// what is left of the wait.
+    pub(super) async fn wait(&self, env: &Env, throttle: Throttle, bytes: u64) -> Duration {
+        let limiter = self.of(throttle);
+        let began = env.now();
+        let mut ends = began + limiter.borrow_mut().pause(began, bytes);
+        while ends > env.now() {
+            let Some(rate) = limiter.borrow().rate() else { break };
+            let changed = self.changed.notified();
+            if env.timeout(ends - env.now(), changed).await.is_ok() {
+                ends = env.now() + limiter.borrow().left(ends - env.now(), rate);
+            }
+        }
+        let waited = env.now() - began;
+        self.waited.set(self.waited.get() + waited);
+        waited
+    }
+
+    fn of(&self, throttle: Throttle) -> &RefCell<RateLimiter> {
         match throttle {
             Throttle::Peer => &self.peer,
             Throttle::Ccr => &self.ccr,
         }
     }
 
-    /// How long recoveries have waited for both.
+    /// How long recoveries have waited for both, summed over chunks: `throttle_time` of the node's statistics.
     pub(crate) fn waited_total(&self) -> Duration {
-        self.peer.borrow().throttled_total() + self.ccr.borrow().throttled_total()
+        self.waited.get()
     }
 }

@@ -174,6 +174,9 @@ async fn the_throttle_holds_and_can_be_changed_while_running(env: Env) {
         assert!(came < 90_000, "{row}");
         assert!(row["narrows"]["charged_ns"]["throttle"].as_u64().unwrap() > 0, "{row}");
     }
+    // A chunk takes an hour now, which none that waits for it does once the throttle is gone.
+    pair.set(json!({ "ccr.indices.recovery.max_bytes_per_sec": "1b" })).await;
+    env.sleep(Duration::from_millis(500)).await;
     pair.set(json!({ "ccr.indices.recovery.max_bytes_per_sec": "-1" })).await;
     pair.complete(&env, "b").await;
     pair.stop().await;

@@ -2,7 +2,7 @@
 
 use super::copying::Copying;
 use super::knobs::Knobs;
-use super::series::{Series, Transfer};
+use super::series::{MS_PER_S, Series, Transfer};
 
 /// Looks that are of now.
 const LATEST: usize = 5;
@@ -14,20 +14,26 @@ pub(crate) struct Busiest {
     pub(crate) node_bytes_per_s: f64,
     pub(crate) limit_bytes_per_s: Option<f64>,
     pub(crate) knobs: Knobs,
+    /// How long what is in flight takes to pass; none where a scheduler chooses how much that is.
+    pub(crate) passes_in_ms: Option<f64>,
 }
 
 /// Of the recoveries that copy files in the latest looks, the busiest; none where none does.
 pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
     let transfers = series.tail(LATEST).transfers();
     let is_copying = |transfer: &&Transfer<'_>| transfer.share_in("INDEX") > 0.0;
-    let all = transfers.iter().filter(is_copying).filter_map(|transfer| {
-        let copying = Copying::of(series, transfer, &transfers)?;
-        Some(Busiest {
-            node: copying.node,
-            node_bytes_per_s: copying.node_bytes_per_s,
-            limit_bytes_per_s: copying.limit_bytes_per_s,
-            knobs: copying.knobs,
-        })
-    });
-    all.max_by(|a, b| a.node_bytes_per_s.total_cmp(&b.node_bytes_per_s))
+    let all = transfers.iter().filter(is_copying);
+    let all: Vec<Copying<'_, '_>> =
+        all.filter_map(|transfer| Copying::of(series, transfer, &transfers)).collect();
+    let found = all.iter().max_by(|a, b| a.node_bytes_per_s.total_cmp(&b.node_bytes_per_s))?;
+    let shares = |other: &&Copying<'_, '_>| other.node == found.node && other.knobs == found.knobs;
+    let in_flight: Option<f64> =
+        all.iter().filter(shares).map(|copying| copying.in_flight_bytes).sum();
+    Some(Busiest {
+        node: found.node.clone(),
+        node_bytes_per_s: found.node_bytes_per_s,
+        limit_bytes_per_s: found.limit_bytes_per_s,
+        knobs: found.knobs,
+        passes_in_ms: in_flight.map(|bytes| bytes / found.node_bytes_per_s * MS_PER_S),
+    })
 }

@@ -145,10 +145,11 @@ impl<'s, 'a> Copying<'s, 'a> {
 
     pub(crate) fn paused_evidence(&self) -> Option<Evidence> {
         let wall = show_seconds(self.transfer.wall_ms() / MS_PER_S);
+        let paused = words::summed_pauses(self.transfer.paused_ms()?);
         Some(Evidence::new(
             RECOVERY,
             "index.source_throttle_time_in_millis + target_throttle_time_in_millis",
-            format!("rose by {} ms in {wall}", self.transfer.paused_ms()?),
+            format!("{paused} in {wall}"),
         ))
     }
 

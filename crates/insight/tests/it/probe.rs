@@ -171,6 +171,26 @@ fn a_limit_that_holds_is_followed_and_nothing_else_is_tried() {
     assert!(found.headline.starts_with("rate limit"), "{}", found.headline);
 }
 
+/// 1 MB in flight at 210 kB/s: what was sent at the old rate arrives for five seconds more.
+#[test]
+fn a_probe_waits_until_what_was_in_flight_has_passed() {
+    let limit = f64::from(40 << 20);
+    let (mut before, mut is, mut age_ms) = (limit, limit, f64::INFINITY);
+    let lagging = move |now: &Now| {
+        if now.limit != is {
+            (before, is, age_ms) = (is, now.limit, 0.0);
+        }
+        age_ms += LOOK_MS;
+        (if age_ms <= 5000.0 { before } else { is }) / 200.0
+    };
+    let found = Model::new("opensearch", lagging).explain();
+    let brake = reading(&found, Kind::Brake);
+    assert_eq!(brake.reading, Reading::Follows, "{brake:?}");
+    let slow = Model::new("opensearch", |now| now.limit / 1000.0).explain();
+    let Reading::Open(why) = &reading(&slow, Kind::Brake).reading else { panic!("{slow:#?}") };
+    assert!(why.contains("in flight takes 25.0 s to pass"), "{why}");
+}
+
 #[test]
 fn what_latency_holds_follows_the_chunks_and_not_the_limit() {
     // Nobody has measured the round trip: bandwidth looks the same.

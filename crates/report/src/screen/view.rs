@@ -64,9 +64,10 @@ impl View {
             .map_or_else(String::new, |id| format!("{}  {} {}", id.name, id.flavour, id.version));
         let cost = last.map(|look| look.cost).unwrap_or_default();
         let mut about = format!(
-            "{}  a look: {} requests, {}, {:.0} ms",
+            "{}  a look: {} request{}, {}, {:.0} ms",
             place.hosts,
             cost.requests,
+            if cost.requests == 1 { "" } else { "s" },
             show_bytes(cost.bytes),
             cost.took_ms
         );

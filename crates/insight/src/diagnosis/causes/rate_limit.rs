@@ -122,7 +122,7 @@ fn raised(limit: f64, ceiling: Option<f64>, each_paused: f64) -> f64 {
 fn node_pauses(recovery: &Copying<'_, '_>) -> Option<Evidence> {
     let end = recovery.ends.iter().find(|end| end.node() == recovery.node)?;
     let ms = end.span.rise(|node| node.throttle_ms)?;
-    let value = format!("{}: rose by {ms} ms", recovery.node);
+    let value = format!("{}: {}", recovery.node, words::summed_pauses(ms));
     Some(Evidence::new(NODES_STATS, "indices.recovery.throttle_time_in_millis", value))
 }
 

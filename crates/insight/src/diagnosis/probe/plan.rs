@@ -59,6 +59,7 @@ fn brake(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
         factor,
         later_only: false,
         place: busiest.node.clone(),
+        passes_in_ms: busiest.passes_in_ms.unwrap_or(0.0),
         meter: steady(busiest),
     })
 }
@@ -74,6 +75,7 @@ fn lull(series: &Series<'_>, busiest: &Busiest, place: &str, disk: bool) -> Opti
         factor: LULL,
         later_only: false,
         place: place.to_owned(),
+        passes_in_ms: busiest.passes_in_ms.unwrap_or(0.0),
         meter: Meter::Busy { node: place.to_owned(), disk },
     })
 }
@@ -99,6 +101,7 @@ fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
         factor,
         later_only,
         place,
+        passes_in_ms: busiest.passes_in_ms.unwrap_or(0.0),
         meter,
     };
     if count < f64::from(most) {
@@ -124,6 +127,7 @@ fn slots(series: &Series<'_>, diagnosis: &Diagnosis) -> Option<Probe> {
         factor: f64::from(now + 1) / f64::from(now),
         later_only: false,
         place: String::new(),
+        passes_in_ms: 0.0,
         // A further slot also fills the gaps between one recovery and the next, so steps with those count.
         meter: Meter::Together { node: None, knobs: None, steady: false },
     })

@@ -2,12 +2,15 @@
 
 use std::collections::VecDeque;
 
+use record::units::show_seconds;
+
 use super::meter::{Meter, Span};
 use super::result::{Elasticity, Kind, Probe, ProbeResult, Reading};
-use crate::diagnosis::series::Series;
+use crate::diagnosis::series::{MS_PER_S, Series};
 use crate::stats::{MIN_LAPS, mean, mean_ratio_interval};
 
-/// Nothing is measured for so long after a change: it has to reach every node, and chunks in flight have to arrive.
+/// Nothing is measured for so long after a change, which has to reach every node; longer where chunks in flight take
+/// longer to pass.
 const SETTLE_MS: f64 = 1500.0;
 /// A measurement takes at least this long, and has at least so many samples.
 const MEASURE_MS: f64 = 5000.0;
@@ -16,8 +19,9 @@ const SAMPLES: usize = 8;
 const PATIENCE_MS: f64 = 20_000.0;
 /// The same for settings that only later recoveries obey.
 const LATER_PATIENCE_MS: f64 = 40_000.0;
-/// A probe whose result is not clear is made up to this many times.
-const ROUNDS: u32 = 3;
+/// A probe whose result is not clear is made again while all rounds together fit into this time, and not made where
+/// one does not.
+const PROBE_MS: f64 = 30_000.0;
 /// Above this elasticity the measure follows the change, below it the measure stays.
 const HALF: f64 = 0.5;
 /// A rate that fell below this share of what it was obeys a limit of half of it.
@@ -56,7 +60,8 @@ struct Active {
     since_ms: f64,
     /// When the phase began.
     entered_ms: f64,
-    round: u32,
+    /// When the setting was changed for the first time.
+    set_ms: Option<f64>,
     base: Vec<f64>,
     during: Vec<f64>,
     /// Rates before and during a lull, which changes the rate and measures something else.
@@ -102,7 +107,11 @@ impl Prober {
         let Some(active) = &mut self.active else { return Step::Done };
         let span = Span { from_ms: active.since_ms, to_ms: now_ms };
         match active.phase {
-            Phase::Set | Phase::PutBack if now_ms - active.entered_ms < SETTLE_MS => Step::Look,
+            Phase::Set | Phase::PutBack
+                if now_ms - active.entered_ms < settle_ms(&active.probe) =>
+            {
+                Step::Look
+            }
             Phase::Set => {
                 active.enter(Phase::During, now_ms);
                 Step::Look
@@ -111,9 +120,16 @@ impl Prober {
                 active.enter(Phase::After, now_ms);
                 Step::Look
             }
+            Phase::Before if round_ms(&active.probe) > PROBE_MS => {
+                let passes_in = show_seconds(active.probe.passes_in_ms / MS_PER_S);
+                let why =
+                    format!("what is in flight takes {passes_in} to pass, too long for a probe");
+                self.finish(now_ms, Some(&why))
+            }
             Phase::Before => match active.measure(series, span) {
                 Measured::Whole => {
                     active.enter(Phase::Set, now_ms);
+                    active.set_ms = Some(now_ms);
                     Step::Set(Box::new(active.probe.clone()))
                 }
                 Measured::NotYet => Step::Look,
@@ -162,7 +178,7 @@ impl Prober {
             since_ms: if probe.later_only { self.began_ms } else { since_ms },
             entered_ms: now_ms,
             probe,
-            round: 1,
+            set_ms: None,
             base: Vec::new(),
             during: Vec::new(),
             rates: (Vec::new(), Vec::new()),
@@ -173,10 +189,10 @@ impl Prober {
         let Some(active) = self.active.take() else { return Step::Done };
         let result = active.result(why);
         let again = matches!(result.reading, Reading::Open(_)) && result.elasticity.is_some();
-        if again && active.round < ROUNDS {
-            let round = active.round + 1;
+        let set_ms = active.set_ms.unwrap_or(now_ms);
+        if again && now_ms - set_ms + round_ms(&active.probe) <= PROBE_MS {
             // What was measured after this round is the base of the next.
-            let mut active = Active { round, ..active };
+            let mut active = active;
             active.enter(Phase::Set, now_ms);
             let again = Step::Set(Box::new(active.probe.clone()));
             self.active = Some(active);
@@ -187,6 +203,15 @@ impl Prober {
         self.begin(since_ms, now_ms);
         if self.active.is_some() { Step::Look } else { Step::Done }
     }
+}
+
+fn settle_ms(probe: &Probe) -> f64 {
+    SETTLE_MS.max(probe.passes_in_ms)
+}
+
+/// How long a change and its way back take at least.
+fn round_ms(probe: &Probe) -> f64 {
+    2.0 * (settle_ms(probe) + MEASURE_MS)
 }
 
 const NOTHING_GOES_ON: &str = "no recovery went on for long enough";
@@ -246,7 +271,10 @@ impl Active {
             }
             None => Reading::Open(NOTHING_GOES_ON.to_owned()),
             Some(found) if found.low > HALF => Reading::Follows,
-            Some(found) if found.high < HALF => Reading::Stays,
+            // A rate that rises where it is braked varies for another reason.
+            Some(found) if found.high < HALF && (found.low > -HALF || !self.probe.slows()) => {
+                Reading::Stays
+            }
             Some(_) => Reading::Open("the rate varies too much by itself".to_owned()),
         };
         ProbeResult { probe: self.probe.clone(), before, during, elasticity, reading }

@@ -37,6 +37,9 @@ pub struct Probe {
     pub later_only: bool,
     /// Where it is measured: a node; empty for all of them.
     pub place: String,
+    /// How long what is in flight when the setting changes takes to pass, in milliseconds: until then the rate is a mix
+    /// of both values.
+    pub passes_in_ms: f64,
     #[serde(skip)]
     pub(super) meter: Meter,
 }
@@ -80,6 +83,13 @@ pub struct ProbeResult {
     pub elasticity: Option<Elasticity>,
     /// What it says.
     pub reading: Reading,
+}
+
+impl Probe {
+    /// Whether the recovery is slowed by it.
+    pub(super) fn slows(&self) -> bool {
+        matches!(self.kind, Kind::Brake | Kind::Lull)
+    }
 }
 
 impl ProbeResult {
