@@ -114,37 +114,39 @@ fn temporary_data_goes_with_a_cluster_that_ends_in_order() {
 #[test]
 fn a_node_that_ends_is_started_again_until_it_does_so_again_and_again() {
     let dir = tempfile::tempdir().unwrap();
-    let cluster = start(2, 0, dir.path());
+    let mut cluster = start(2, 0, dir.path());
+    let lines = BufReader::new(cluster.child.stderr.take().unwrap()).lines();
+    let mut lines = lines.map_while(Result::ok);
+    let mut until = |words: &str| {
+        assert!(lines.any(|line| line.contains(words)), "it ended before it said \"{words}\"");
+    };
     let settings = r#"{"settings":{"number_of_shards":2,"number_of_replicas":1}}"#;
     assert_eq!(http(&cluster.urls[0], "PUT", "/a", settings).0, 200);
     let write = http(&cluster.urls[1], "PUT", "/a/_doc/1?wait_for_active_shards=all", "{}");
     assert_eq!(write.0, 201, "{}", write.1);
+    let runner = cluster.child.id();
     // The child that was started last.
-    let node_1 = || *children_of(cluster.child.id()).last().unwrap();
-    for _ in 0..2 {
-        let killed = node_1();
-        signal(killed, "KILL");
-        all_end(&[killed]);
-        let back = "/_cluster/health?wait_for_nodes=2&wait_for_status=green&timeout=60s";
-        // It listens at the same address again.
-        let address = cluster.urls[1].strip_prefix("http://").unwrap();
-        while std::net::TcpStream::connect(address).is_err() {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let (_, health) = http(&cluster.urls[0], "GET", back, "");
+    let kill_node_1 = || signal(*children_of(runner).last().unwrap(), "KILL");
+    let healthy = |nodes: &str| {
+        let path = format!("/_cluster/health?{nodes}&timeout=60s");
+        let (_, health) = http(&cluster.urls[0], "GET", &path, "");
         assert!(health.contains("\"timed_out\":false"), "{health}");
+    };
+    for _ in 0..2 {
+        kill_node_1();
+        until("node narrows-1 ended by itself (signal: 9");
+        until("narrows-1 was started again");
+        // It listens at the same address again.
+        assert_eq!(http(&cluster.urls[1], "GET", "/", "").0, 200);
+        healthy("wait_for_nodes=2&wait_for_status=green");
     }
-    signal(node_1(), "KILL");
-    let alone = "/_cluster/health?wait_for_nodes=1&timeout=60s";
-    let (_, health) = http(&cluster.urls[0], "GET", alone, "");
-    assert!(health.contains("\"timed_out\":false"), "the others go on: {health}");
+    kill_node_1();
+    until("narrows-1 stays down: it has ended 3 times in a minute");
+    healthy("wait_for_nodes=1");
     assert_eq!(http(&cluster.urls[0], "GET", "/a/_doc/1", "").0, 200);
-    signal(cluster.child.id(), "TERM");
-    let (code, said) = cluster.wait();
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("node narrows-1 ended by itself (signal: 9"), "{said}");
-    assert!(said.contains("narrows-1 was started again"), "{said}");
-    assert!(said.contains("narrows-1 stays down: it has ended 3 times in a minute"), "{said}");
+    signal(runner, "TERM");
+    until("stopping");
+    assert_eq!(cluster.child.wait().unwrap().code(), Some(0));
 }
 
 /// What a page does whose own name leads to 127.0.0.1.
