@@ -20,7 +20,7 @@ pub use parse::{parse_count, parse_search, parse_sort, parse_track_total_hits};
 pub use query::{BoolQuery, FieldQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd};
 pub use request::{
     DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost, SearchLimits, SearchRequest,
-    SortKey, SortMissing, SortMode, SortTarget, SortValue, TrackTotalHits,
+    SortKey, SortMissing, SortTarget, SortValue, TrackTotalHits,
 };
 pub use result::{FetchedHit, ShardHit, ShardHits, compare_hits};
 pub use source::SourceFilter;

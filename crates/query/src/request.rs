@@ -68,15 +68,6 @@ pub enum SortMissing {
     Value(Literal),
 }
 
-/// Which of several values of a document counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SortMode {
-    /// The least.
-    Min,
-    /// The greatest.
-    Max,
-}
-
 impl SortKey {
     /// The key of a name; `_score` alone begins with the greatest where nothing else is said.
     pub fn of(name: &str, descending: Option<bool>) -> Self {
@@ -86,8 +77,8 @@ impl SortKey {
             field => SortTarget::Field(field.to_owned()),
         };
         let descending = descending.unwrap_or(target == SortTarget::Score);
-        let mode = if descending { SortMode::Max } else { SortMode::Min };
-        SortKey { target, descending, missing: SortMissing::Last, mode, may_be_unmapped: false }
+        let (missing, takes_greatest) = (SortMissing::Last, descending);
+        SortKey { target, descending, missing, takes_greatest, may_be_unmapped: false }
     }
 }
 
@@ -100,8 +91,8 @@ pub struct SortKey {
     pub descending: bool,
     /// Where documents without it stand.
     pub missing: SortMissing,
-    /// Which value counts.
-    pub mode: SortMode,
+    /// `mode`: of several values of a document the greatest counts; else the least.
+    pub takes_greatest: bool,
     /// `unmapped_type`: an index without the field is no error.
     pub may_be_unmapped: bool,
 }

@@ -72,31 +72,6 @@ impl Literal {
     }
 }
 
-/// What a bare number in a date field counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DateUnit {
-    /// Milliseconds since 1970, the default (`epoch_millis`).
-    Millis,
-    /// Seconds since 1970 (`epoch_second`).
-    Seconds,
-}
-
-impl DateUnit {
-    /// What the `format` of a date field says of bare numbers.
-    pub fn of_format(format: &str) -> Self {
-        let mut parts = format.split("||").map(str::trim);
-        if parts.any(|part| part == "epoch_second") { DateUnit::Seconds } else { DateUnit::Millis }
-    }
-
-    /// Milliseconds since 1970.
-    pub fn to_millis(self, number: i64) -> i64 {
-        match self {
-            DateUnit::Millis => number,
-            DateUnit::Seconds => number.saturating_mul(1000),
-        }
-    }
-}
-
 /// The calendar repeats itself after 400 years. With it, dates reach as far as milliseconds do; those of `time` end
 /// with the year 9999.
 const CYCLE_YEARS: i64 = 400;
@@ -152,11 +127,11 @@ pub struct Moment {
     pub is_zoned: bool,
 }
 
-/// Milliseconds since 1970 of [`iso`], or a number in a string.
-pub fn date_millis(text: &str, unit: DateUnit) -> Option<i64> {
+/// Milliseconds since 1970 of [`iso`], or of a number of units in a string.
+pub fn date_millis(text: &str, unit_ms: i64) -> Option<i64> {
     let is_number = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
     if text.len() > 4 && is_number(text.strip_prefix('-').unwrap_or(text)) {
-        return text.parse().ok().map(|number| unit.to_millis(number));
+        return text.parse().ok().map(|number: i64| number.saturating_mul(unit_ms));
     }
     iso(text).map(|moment| moment.ms)
 }
@@ -248,13 +223,13 @@ mod tests {
             ("893964617000", 893_964_617_000),
         ];
         for (text, millis) in cases {
-            assert_eq!(date_millis(text, DateUnit::Millis), Some(millis), "{text}");
+            assert_eq!(date_millis(text, 1), Some(millis), "{text}");
         }
-        assert_eq!(date_millis("893964617", DateUnit::Seconds), Some(893_964_617_000));
+        assert_eq!(date_millis("893964617", 1000), Some(893_964_617_000));
         for bad in
             ["", "today", "2024-13-01", "2024-01-32", "2024-01-01T25:00", "2024-1-1", "20-01"]
         {
-            assert_eq!(date_millis(bad, DateUnit::Millis), None, "{bad}");
+            assert_eq!(date_millis(bad, 1), None, "{bad}");
         }
     }
 

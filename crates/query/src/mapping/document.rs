@@ -1,4 +1,5 @@
-//! Reads the mapped fields of a document and skips the rest, in one pass over its JSON.
+//! Reads the mapped fields of a document. A new one is read whole, since all of it must be JSON; of one that was accepted
+//! before, the rest is skipped.
 
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
@@ -136,8 +137,8 @@ impl Field {
             }
             .map(Indexed::Float),
             FieldType::Date => match json {
-                Value::Text(text) => date_millis(text, self.date_unit),
-                json => integer(json).map(|number| self.date_unit.to_millis(number)),
+                Value::Text(text) => date_millis(text, self.date_unit_ms),
+                json => integer(json).map(|number| number.saturating_mul(self.date_unit_ms)),
             }
             .map(Indexed::Date),
             FieldType::Ip => match json {

@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::value::DateUnit;
-
 /// The types that are indexed. Numbers are kept as 64 bits, whatever their name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FieldType {
@@ -79,8 +77,8 @@ pub struct Field {
     pub indexed: bool,
     /// Texts with more characters are not indexed (`ignore_above`).
     pub ignore_above: Option<usize>,
-    /// What a bare number in a date field counts.
-    pub date_unit: DateUnit,
+    /// What a bare number in a date field counts since 1970: milliseconds, or seconds (`epoch_second`).
+    pub date_unit_ms: i64,
     /// `format`, as it was given.
     pub format: Option<String>,
     /// Its place among all fields of the mapping.
@@ -112,7 +110,8 @@ impl Field {
             }
         };
         let format = object.get("format").and_then(Value::as_str).map(str::to_owned);
-        let date_unit = DateUnit::of_format(format.as_deref().unwrap_or(""));
-        Ok(Field { kind, indexed, ignore_above, date_unit, format, number: 0 })
+        let mut forms = format.as_deref().unwrap_or("").split("||");
+        let date_unit_ms = if forms.any(|form| form.trim() == "epoch_second") { 1000 } else { 1 };
+        Ok(Field { kind, indexed, ignore_above, date_unit_ms, format, number: 0 })
     }
 }

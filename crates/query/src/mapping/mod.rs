@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `mod.rs` | [`Mapping`] |
 //! | `field.rs` | [`Field`], [`FieldType`]: one mapped field and its parameters |
-//! | `document.rs` | reads a document's mapped fields and nothing else |
+//! | `document.rs` | reads a document's mapped fields |
 //!
 //! Fields that the mapping does not name are kept in `_source` and not indexed; with `dynamic: strict` such
 //! documents are refused.

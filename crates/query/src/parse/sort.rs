@@ -2,7 +2,7 @@
 
 use crate::error::{SearchError, illegal, parsing};
 use crate::json::{Node, Value};
-use crate::request::{SearchRequest, SortKey, SortMissing, SortMode, SortValue};
+use crate::request::{SearchRequest, SortKey, SortMissing, SortValue};
 use crate::value::Literal;
 
 type Result<T> = std::result::Result<T, SearchError>;
@@ -57,8 +57,7 @@ fn options(name: &str, node: &Node) -> Result<SortKey> {
     let options = node.options("field_sort", "order missing mode unmapped_type", 0)?;
     let mut key = SortKey::of(name, options.read("order", |node, _| is_descending(node))?);
     if options.get("mode").is_some() {
-        let is_max = options.one_of("mode", &["min", "max"])? == "max";
-        key.mode = if is_max { SortMode::Max } else { SortMode::Min };
+        key.takes_greatest = options.one_of("mode", &["min", "max"])? == "max";
     }
     key.missing = match options.read("missing", Node::literal)? {
         None => SortMissing::Last,

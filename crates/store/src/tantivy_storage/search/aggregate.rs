@@ -219,7 +219,8 @@ impl Translator<'_> {
     fn one(&mut self, of: &Aggregation) -> Result<agg_req::Aggregation> {
         let kind = self.mapping.field(&of.field).map(|mapped| mapped.kind);
         let is_text = matches!(kind, Some(FieldType::Keyword | FieldType::Ip));
-        let has_numbers = kind.is_some_and(|kind| kind != FieldType::Date) && of.missing.is_none();
+        let has_numbers = of.missing.is_none()
+            && !matches!(kind, None | Some(FieldType::Date | FieldType::Boolean));
         let mut terms = TermsAggregation {
             segment_size: Some(u32::MAX),
             order: Some(CustomOrder { target: OrderTarget::Key, order: Order::Asc }),
@@ -230,10 +231,8 @@ impl Translator<'_> {
                 terms.missing = of.missing.as_ref().map(|missing| Key::Str(missing.text()));
                 None
             }
-            AggregationKind::Terms { .. } => (!has_numbers).then_some(Reading::Value),
-            AggregationKind::Stats(_) => {
-                (!has_numbers || is_text || kind == Some(FieldType::Boolean))
-                    .then_some(Reading::Number)
+            AggregationKind::Terms { .. } | AggregationKind::Stats(_) => {
+                (!has_numbers || is_text).then_some(Reading::Value)
             }
             AggregationKind::Histogram(histogram) => Some(Reading::Start(histogram.clone())),
             AggregationKind::Range(ranges) => Some(Reading::Places(ranges.as_slice().into())),

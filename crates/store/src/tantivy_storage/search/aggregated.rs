@@ -472,32 +472,25 @@ fn distinct(found: Option<&One>, threshold: usize) -> u64 {
     ((kept - 1) as f64 / (*greatest as f64 / 2f64.powi(64))).round() as u64
 }
 
-/// Sorts buckets as an order says, ties by their keys.
+/// Sorts buckets as an order says, ties by their keys. Buckets without a value come last, in either direction.
 fn sort(rows: &mut Vec<Row<'_>>, of: &Aggregation) {
-    let metrics = |row: &Row<'_>| -> Vec<Option<f64>> {
-        let of = of.order.iter().filter_map(|order| match &order.by {
-            OrderBy::Metric(name, part) => Some(metric(row, &of.subs, name, part.as_deref())),
-            OrderBy::Count | OrderBy::Key => None,
-        });
-        of.collect()
+    let value = |row: &Row<'_>, order: &BucketOrder| match &order.by {
+        OrderBy::Metric(name, part) => {
+            metric(row, &of.subs, name, part.as_deref()).map(Literal::Float)
+        }
+        OrderBy::Count => Some(Literal::Integer(row.doc_count as i64)),
+        OrderBy::Key => Some(row.key.clone()),
     };
-    let mut all: Vec<_> = rows.drain(..).map(|row| (metrics(&row), row)).collect();
-    all.sort_by(|(a_metrics, a), (b_metrics, b)| {
-        let mut metrics = a_metrics.iter().zip(b_metrics);
-        let by = of.order.iter().map(|order| {
-            let by = match order.by {
-                OrderBy::Metric(..) => match metrics.next() {
-                    Some((Some(a), Some(b))) => a.total_cmp(b),
-                    // Buckets without a value come last, in either direction.
-                    Some((a, b)) => return b.is_some().cmp(&a.is_some()),
-                    None => Ordering::Equal,
-                },
-                OrderBy::Count => a.doc_count.cmp(&b.doc_count),
-                OrderBy::Key => a.key.order(&b.key),
-            };
-            if order.descending { by.reverse() } else { by }
+    let values = |row: &Row<'_>| of.order.iter().map(|order| value(row, order)).collect();
+    let mut all: Vec<(Vec<_>, Row<'_>)> = rows.drain(..).map(|row| (values(&row), row)).collect();
+    all.sort_by(|(a_values, a), (b_values, b)| {
+        let pairs = of.order.iter().zip(a_values.iter().zip(b_values));
+        let by = pairs.map(|(order, pair)| match pair {
+            (Some(a), Some(b)) if order.descending => b.order(a),
+            (Some(a), Some(b)) => a.order(b),
+            (a, b) => b.is_some().cmp(&a.is_some()),
         });
-        by.reduce(Ordering::then).unwrap_or(Ordering::Equal).then_with(|| a.key.order(&b.key))
+        by.fold(Ordering::Equal, Ordering::then).then_with(|| a.key.order(&b.key))
     });
     rows.extend(all.into_iter().map(|(_, row)| row));
 }

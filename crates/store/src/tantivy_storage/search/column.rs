@@ -4,7 +4,8 @@ use std::net::Ipv6Addr;
 use std::ops::Range;
 
 use tantivy::columnar::{Column as Library, ColumnIndex, StrColumn};
-use tantivy::{DocId, SegmentReader};
+use tantivy::{DocId, SegmentReader, f64_to_u64};
+pub(super) use tantivy::{i64_to_u64 as long_bits, u64_to_f64 as double_of, u64_to_i64 as long_of};
 
 use query::FieldType;
 
@@ -178,37 +179,14 @@ pub(super) fn text_of(texts: &StrColumn, ord: u64) -> String {
     text
 }
 
-pub(super) fn long_bits(value: i64) -> u64 {
-    (value as u64) ^ (1 << 63)
-}
-
-pub(super) fn long_of(bits: u64) -> i64 {
-    (bits ^ (1 << 63)) as i64
-}
-
+/// -0.0 equals 0.0, so both get the same bits.
 pub(super) fn double_bits(value: f64) -> u64 {
-    // -0.0 equals 0.0, so both get the same bits.
-    let bits = (value + 0.0).to_bits();
-    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
-}
-
-pub(super) fn double_of(bits: u64) -> f64 {
-    f64::from_bits(if bits >> 63 == 1 { bits ^ 1 << 63 } else { !bits })
+    f64_to_u64(value + 0.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bits_sort_as_their_numbers() {
-        let doubles = [f64::NEG_INFINITY, -1e300, -1.5, -0.0, 1e-300, 2.0, f64::INFINITY];
-        assert!(doubles.windows(2).all(|pair| double_bits(pair[0]) < double_bits(pair[1])));
-        assert!(doubles.iter().all(|d| double_of(double_bits(*d)) == *d));
-        let longs = [i64::MIN, -1, 0, 1, i64::MAX];
-        assert!(longs.windows(2).all(|pair| long_bits(pair[0]) < long_bits(pair[1])));
-        assert!(longs.iter().all(|l| long_of(long_bits(*l)) == *l));
-    }
 
     #[test]
     fn ends_reach_the_same_values_as_they_are_kept() {

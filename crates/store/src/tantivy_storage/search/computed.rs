@@ -19,8 +19,6 @@ use super::column::{Column, double_bits, double_of, long_of, text_of};
 pub(super) enum Reading {
     /// The value itself; dates in milliseconds, booleans as 0 and 1.
     Value,
-    /// A number.
-    Number,
     /// The start of its bucket.
     Start(Histogram),
     /// The places of the ranges that it lies in.
@@ -61,8 +59,7 @@ impl Computed {
         };
         let many = column.values() > EXACT_VALUES;
         let mask = if many { u64::MAX << DROPPED_BITS } else { u64::MAX };
-        let (computed, spans) = (self.clone(), Spans::default());
-        Ok(Source { computed, column, spans, hashes, mask, bits: Vec::new() })
+        Ok(Source { computed: self.clone(), column, hashes, mask, bits: Vec::new() })
     }
 }
 
@@ -81,7 +78,6 @@ impl ValueSourceProvider for Computed {
 pub(super) struct Source {
     computed: Computed,
     column: Column,
-    spans: Spans,
     /// Of texts by ordinal; 0 where it was not needed yet.
     hashes: Vec<u64>,
     /// The bits of a sample that are kept.
@@ -108,8 +104,7 @@ impl Source {
         };
         values.push(match &self.computed.reading {
             Reading::Value => bits as u64,
-            Reading::Number => double_bits(number()),
-            Reading::Start(histogram) => double_bits(self.spans.start(histogram, number())),
+            Reading::Start(histogram) => double_bits(histogram.start(number())),
             Reading::Places(ranges) => {
                 let within = (0u32..).zip(ranges.iter()).filter(|(_, range)| range.holds(number()));
                 return values.extend(within.map(|(place, _)| double_bits(place.into())));
@@ -207,38 +202,5 @@ impl ValueSource for Source {
 
     fn to_f64(self: Box<Self>) -> Box<dyn ValueSource> {
         self
-    }
-}
-
-/// Buckets of a histogram that were met: to look one up costs less than to ask the calendar.
-#[derive(Debug, Default)]
-struct Spans {
-    /// Beginnings and ends, in their order.
-    known: Vec<(f64, f64)>,
-    /// The one that was met last.
-    last: (f64, f64),
-}
-
-/// Beyond so many the calendar is asked.
-const MAX_SPANS: usize = 4096;
-
-impl Spans {
-    /// The beginning of the bucket of a value.
-    fn start(&mut self, histogram: &Histogram, value: f64) -> f64 {
-        let holds = |(start, end): (f64, f64)| start <= value && value < end;
-        if holds(self.last) {
-            return self.last.0;
-        }
-        let after = self.known.partition_point(|(start, _)| *start <= value);
-        let known = after.checked_sub(1).map(|at| self.known[at]);
-        self.last = known.filter(|span| holds(*span)).unwrap_or_else(|| {
-            let start = histogram.start(value);
-            let span = (start, histogram.next(start));
-            if self.known.len() < MAX_SPANS {
-                self.known.insert(after, span);
-            }
-            span
-        });
-        self.last.0
     }
 }

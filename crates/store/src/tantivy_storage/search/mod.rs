@@ -4,7 +4,6 @@
 //! | --- | --- |
 //! | `mod.rs` | what a search does: resolve, collect, merge the segments; and fetching |
 //! | `resolve.rs`, `value.rs` | queries, in the types of their fields |
-//! | `excluded.rs` | clauses that exclude |
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `column.rs` | the values of a field in a segment |
 //! | `bounds.rs`, `by_segment.rs` | the least and greatest values of blocks of them; what is known of a segment |
@@ -23,7 +22,6 @@ mod by_score;
 mod by_segment;
 mod column;
 mod computed;
-mod excluded;
 mod failed;
 mod resolve;
 mod statistics;
@@ -189,28 +187,20 @@ impl Execution<'_> {
         bounds: &Bounds,
         top: &mut Top<'_>,
     ) -> tantivy::Result<()> {
-        let alive = segment.alive_bitset();
-        let mut left: Vec<u32> = (0..bounds.blocks()).collect();
-        let (mut round, mut docs) = (FIRST_ROUND_BLOCKS, Vec::with_capacity(BLOCK as usize));
-        loop {
-            left.retain(|block| top.may_hold(bounds, *block));
-            if left.is_empty() || self.is_over() {
-                return Ok(());
-            }
-            let rest = match round < left.len() {
-                true => {
-                    left.select_nth_unstable_by_key(round, |block| top.promise(bounds, *block));
-                    left.split_off(round)
-                }
-                false => Vec::new(),
-            };
-            left.sort_unstable();
+        let (alive, mut docs) = (segment.alive_bitset(), Vec::with_capacity(BLOCK as usize));
+        let mut blocks: Vec<u32> = (0..bounds.blocks()).collect();
+        blocks.sort_by_cached_key(|block| top.promise(bounds, *block));
+        let (mut left, mut round) = (&mut blocks[..], FIRST_ROUND_BLOCKS);
+        while left.iter().any(|block| top.may_hold(bounds, *block)) && !self.is_over() {
+            let (now, later) = left.split_at_mut(round.min(left.len()));
+            (left, round) = (later, round * ROUNDS_GROW);
+            now.sort_unstable();
             let mut scorer = weight.scorer(segment, 1.0)?;
-            for block in left {
-                if !top.may_hold(bounds, block) {
+            for block in now {
+                if !top.may_hold(bounds, *block) {
                     continue;
                 }
-                let within = bounds.docs(block);
+                let within = bounds.docs(*block);
                 let mut doc = scorer.doc();
                 if doc < within.start {
                     doc = scorer.seek(within.start);
@@ -224,9 +214,8 @@ impl Execution<'_> {
                 }
                 top.collect_block(&docs);
             }
-            left = rest;
-            round *= ROUNDS_GROW;
         }
+        Ok(())
     }
 
     /// Calls with every live document that matches and its score, until time runs out.

@@ -5,11 +5,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use tantivy::query::doc_predicate_query::{
-    DocPredicateBoxable, DocPredicateQuery, FunctionPredicate,
+    DocPredicateBoxable, DocPredicateQuery, FunctionPredicate, SegmentDocPredicate,
 };
 use tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, ExistsQuery,
-    InvertedIndexRangeQuery, Occur, PhraseQuery, Query as Library, RangeQuery, TermQuery,
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, EnableScoring, ExistsQuery,
+    InvertedIndexRangeQuery, Occur, PhraseQuery, Query as Library, RangeQuery, Scorer, TermQuery,
     TermSetQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption};
@@ -23,7 +23,6 @@ use query::{
 use super::between::Between;
 use super::bounds::Findings;
 use super::column::Column;
-use super::excluded::Excluded;
 use super::failed::{Failed, Result};
 use super::statistics::Scored;
 use super::value::{DateReading, Value, exact, range};
@@ -62,13 +61,20 @@ fn nothing() -> Resolved {
     Box::new(EmptyQuery)
 }
 
-fn predicate<S>(
+fn predicate<S: SegmentDocPredicate>(
     of_segment: impl Fn(&SegmentReader) -> tantivy::Result<S> + Send + Sync + 'static,
-) -> Resolved
-where
-    S: Fn(DocId) -> bool + Send + Sync + 'static,
-{
+) -> Resolved {
     Box::new(DocPredicateQuery::from(FunctionPredicate::from(of_segment)))
+}
+
+/// Whether a clause that excludes has a document. The library asks such a clause (`Exclude` calls `seek_danger`) about
+/// documents that it may have passed already, which a phrase answers with a failed assertion.
+struct Excluded(Box<dyn Scorer>);
+
+impl SegmentDocPredicate for Excluded {
+    fn eval(&mut self, doc: DocId) -> bool {
+        self.0.doc() == doc || (self.0.doc() < doc && self.0.seek(doc) == doc)
+    }
 }
 
 impl Resolver<'_> {
@@ -362,7 +368,7 @@ impl Resolver<'_> {
                 }
                 FieldType::Text => predicate(move |segment| {
                     let norms = segment.get_fieldnorms_reader(field)?;
-                    Ok(move |doc| norms.fieldnorm_id(doc) > 0)
+                    Ok(move |doc: DocId| norms.fieldnorm_id(doc) > 0)
                 }),
                 FieldType::GeoPoint => Box::new(ExistsQuery::new(format!("{name}.lat"), false)),
                 _ => Box::new(ExistsQuery::new(name.clone(), false)),
@@ -395,8 +401,13 @@ impl Resolver<'_> {
             clauses.push((Occur::Should, self.resolve(clause)?));
         }
         for clause in &query.must_not {
-            let excluded: Arc<dyn DocPredicateBoxable> = Arc::new(Excluded(self.resolve(clause)?));
-            clauses.push((Occur::MustNot, Box::new(DocPredicateQuery::from(excluded))));
+            let clause = self.resolve(clause)?;
+            let excluded = predicate(move |segment| {
+                let weight =
+                    clause.weight(EnableScoring::disabled_from_schema(segment.schema()))?;
+                Ok(Excluded(weight.scorer(segment, 1.0)?))
+            });
+            clauses.push((Occur::MustNot, excluded));
         }
         Ok(Box::new(BooleanQuery::with_minimum_required_clauses(clauses, needed)))
     }
@@ -415,7 +426,7 @@ fn points(path: &str, fits: impl Fn(f64, f64) -> bool + Clone + Send + Sync + 's
         let lats = columns.column_opt::<f64>(&names.0)?;
         let lons = columns.column_opt::<f64>(&names.1)?;
         let (columns, fits) = (lats.zip(lons), fits.clone());
-        Ok(move |doc| {
+        Ok(move |doc: DocId| {
             let Some((lats, lons)) = &columns else { return false };
             let mut points = lats.values_for_doc(doc).zip(lons.values_for_doc(doc));
             points.any(|(lat, lon)| fits(lat, lon))
@@ -451,7 +462,7 @@ fn any_value(
     let (path, kind, fits) = (indexed.path.to_owned(), indexed.mapped.kind, Arc::new(fits));
     predicate(move |segment| {
         let (column, fits) = (Column::open(segment, &path, kind)?, fits.clone());
-        Ok(move |doc| {
+        Ok(move |doc: DocId| {
             let mut found = false;
             column.each_bits(doc, |bits| found |= fits(bits));
             found

@@ -8,8 +8,8 @@ use tantivy::columnar::TermOrdHit;
 use tantivy::{DocId, SegmentReader};
 
 use query::{
-    FieldType, Literal, Mapping, SearchRequest, ShardHit, SortKey, SortMissing, SortMode,
-    SortTarget, SortValue, unfit,
+    FieldType, Literal, Mapping, SearchRequest, ShardHit, SortKey, SortMissing, SortTarget,
+    SortValue, unfit,
 };
 
 use super::bounds::{Bounds, Findings};
@@ -256,10 +256,9 @@ impl Key<'_> {
             Source::Field(column) => column,
         };
         let mut found: Option<Bits> = None;
-        let takes_max = self.key.mode == SortMode::Max;
         column.each_bits(doc, |bits| {
             found = Some(match found {
-                Some(other) if takes_max => other.max(bits),
+                Some(other) if self.key.takes_greatest => other.max(bits),
                 Some(other) => other.min(bits),
                 None => bits,
             });
