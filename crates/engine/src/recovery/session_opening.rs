@@ -2,8 +2,7 @@
 //!
 //! The target asks every node that may have the primary at once, and only the primary's node opens a session. This
 //! costs one round trip; asking first where the primary is would cost two. In the same round trip the target asks for
-//! the first chunks by number ([`policy::transfer::opening`](policy::transfer::opening)), so that the link is not idle
-//! until the files are known.
+//! the first chunks by number (`policy::transfer::prefetch`), so that the link is not idle until the files are known.
 
 use super::service::RecoveryService;
 use crate::transport::unexpected;
@@ -19,7 +18,7 @@ use crate::remote;
 use crate::transport::{CallError, Class, Request, Response, SessionKind, SessionOpened};
 use policy::transfer::chunk::ChunkRequest;
 use policy::transfer::chunk_scheduler::SchedulerConfig;
-use policy::transfer::opening::{Opening, opening_chunk};
+use policy::transfer::prefetch::{Prefetch, prefetched_chunk};
 
 /// Which shard, and for whom.
 #[derive(Clone)]
@@ -60,7 +59,7 @@ impl PrefetchedChunks {
     pub(crate) fn by_chunk(self, address: &str, commit: &Commit) -> BTreeMap<ChunkRequest, Asked> {
         let chunk = |number| {
             let lens = commit.files.iter().map(|file| file.len);
-            opening_chunk(lens, self.chunk_bytes, number)
+            prefetched_chunk(lens, self.chunk_bytes, number)
         };
         let of_address = self.asked.into_iter().filter(|((_, asked), _)| asked == address);
         of_address.filter_map(|((number, _), asked)| Some((chunk(number)?, asked))).collect()
@@ -78,7 +77,7 @@ pub(crate) async fn open(
     let key = service.core.env.random_u64();
     let mut opened = pin!(open_any(service, sources.clone(), wanted.clone(), key));
     let mut prefetched = PrefetchedChunks::default();
-    let mut policy = prefetch.map(|config| Opening::new(config, service.core.env.now()));
+    let mut policy = prefetch.map(|config| Prefetch::new(config, service.core.env.now()));
     if let Some(policy) = &policy {
         (prefetched.began, prefetched.chunk_bytes) =
             (Some(service.core.env.now()), policy.chunk_bytes());
@@ -100,7 +99,7 @@ pub(crate) async fn open(
                 prefetched.asked.insert((number, source.address.clone()), asked);
             }
         }
-        let wake_at = policy.as_ref().and_then(Opening::wake_at);
+        let wake_at = policy.as_ref().and_then(Prefetch::wake_at);
         tokio::select! {
             biased;
             opened = &mut opened => {

@@ -15,7 +15,7 @@ use crate::transport::{
     Failure, Reply, Response, SessionKind, SessionOpened, SourcePhases, WireChunk, maybe_compress,
 };
 use policy::transfer::chunk::ChunkRequest;
-use policy::transfer::opening::opening_chunk;
+use policy::transfer::prefetch::prefetched_chunk;
 
 /// How often idle sessions are looked for.
 const EXPIRE_EVERY: Duration = Duration::from_secs(5);
@@ -162,7 +162,7 @@ pub(crate) async fn read_opening(
     let chunk = {
         let open = service.sessions.get(service.core.env.now(), session)?;
         let files = open.snapshot.iter().flat_map(|snapshot| snapshot.commit().files.iter());
-        opening_chunk(files.map(|file| file.len), chunk_bytes, number)
+        prefetched_chunk(files.map(|file| file.len), chunk_bytes, number)
     };
     match chunk {
         None => Ok(Response::Done.into()),

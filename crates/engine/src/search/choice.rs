@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use world::Time;
 
+use super::asked_shards::AskedShard;
 use super::in_flight::InFlight;
 use super::oracle::Truth;
 use super::preference::Rule;
 use super::replica_selection::ReplicaSelection;
-use super::targets::Target;
 use crate::transport::{Class, Request, Response};
 use policy::selection::{Choice, Question};
 
@@ -32,12 +32,12 @@ pub(super) struct Later(pub(super) Time);
 pub(super) fn choose(
     service: &Rc<SearchService>,
     selection: ReplicaSelection,
-    target: &Target,
+    asked: &AskedShard,
     rule: &Rule,
 ) -> Result<Chosen, Later> {
     let random = service.core.env.random_u64();
-    let (index, shard) = (target.index.as_str(), target.shard);
-    let choice = target.order(rule, service.core.name(), |copies| match selection {
+    let (index, shard) = (asked.index.as_str(), asked.shard);
+    let choice = asked.order(rule, service.core.name(), |copies| match selection {
         ReplicaSelection::Policy(policy) => {
             let question = Question { index, shard, copies, random };
             service.selector.borrow_mut().choose(policy, service.core.env.now(), question)
@@ -49,21 +49,21 @@ pub(super) fn choose(
         },
     });
     let order: Vec<String> = match choice {
-        Choice::Ask(places) => places.into_iter().map(|at| target.nodes[at].clone()).collect(),
+        Choice::Ask(places) => places.into_iter().map(|at| asked.nodes[at].clone()).collect(),
         Choice::WaitUntil(when) => return Err(Later(when)),
     };
-    probe(service, selection, target);
+    probe(service, selection, asked);
     let first = order.first().map(|name| InFlight::new(service, name));
     Ok(Chosen { order, first })
 }
 
 /// Probes some nodes of the shard's copies, where the policy wants that. Nobody waits for the answers.
-fn probe(service: &Rc<SearchService>, selection: ReplicaSelection, target: &Target) {
+fn probe(service: &Rc<SearchService>, selection: ReplicaSelection, asked: &AskedShard) {
     let ReplicaSelection::Policy(policy) = selection else { return };
-    let names: Vec<&str> = target.nodes.iter().map(String::as_str).collect();
+    let names: Vec<&str> = asked.nodes.iter().map(String::as_str).collect();
     let servers = service.core.state().present.len();
     for at in service.selector.borrow().probes(policy, &names, || service.core.env.random_u64()) {
-        let (service2, name) = (service.clone(), target.nodes[at].clone());
+        let (service2, name) = (service.clone(), asked.nodes[at].clone());
         let probing = async move {
             let Some(address) = service2.core.address_of(&name) else { return };
             let answer =

@@ -10,12 +10,12 @@ use query::{FetchedHit, SearchRequest, ShardHit, compare_hits};
 use store::Aggregated;
 use world::Task;
 
+use super::asked_shards::{AskedShard, asked_shards};
 use super::choice::{Chosen, Later, choose};
 use super::in_flight::InFlight;
 use super::preference::{Preference, Rule};
 use super::replica_selection::ReplicaSelection;
 use super::service::SearchService;
-use super::targets::{Target, targets};
 use crate::planted;
 use crate::transport::{Class, Failure, Request, Response, ShardSearch, ShardSearched, unexpected};
 
@@ -85,14 +85,14 @@ pub struct SearchOutcome {
 
 /// The answer of a shard, and the node that gave it.
 struct Answered {
-    target: Target,
+    asked: AskedShard,
     node: String,
     searched: ShardSearched,
 }
 
 impl Answered {
     fn failed(&self, failure: Failure) -> ShardFailure {
-        let (index, shard) = (self.target.index.clone(), self.target.shard);
+        let (index, shard) = (self.asked.index.clone(), self.asked.shard);
         ShardFailure { index, shard, node: Some(self.node.clone()), failure }
     }
 }
@@ -106,16 +106,16 @@ pub async fn search(
     let began = service.core.env.now();
     let state = service.core.state();
     let settings = service.core.settings();
-    let targets = targets(&state, &job.indices, &job.preference, service.core.name());
+    let asked_shards = asked_shards(&state, &job.indices, &job.preference, service.core.name());
     {
         let mut selector = service.selector.borrow_mut();
         selector.retain(|name| state.present.contains(name));
         selector.retain_indices(state.routing.len(), |index| state.routing.contains_key(index));
     }
     let selection = ReplicaSelection::of(&settings);
-    let shards = targets.len();
+    let shards = asked_shards.len();
     if selection == ReplicaSelection::Oracle && !service.core.env.is_virtual() {
-        return Err(targets.into_iter().map(no_oracle).collect());
+        return Err(asked_shards.into_iter().map(no_oracle).collect());
     }
     let ask = ShardSearch {
         index: String::new(),
@@ -127,17 +127,16 @@ pub async fn search(
         // The hits of a single shard are the hits of the search: it fetches them at once and saves a round trip.
         fetch: shards == 1,
     };
-    let tasks: Vec<(String, u32, Task<_>)> = targets
+    let tasks: Vec<(String, u32, Task<_>)> = asked_shards
         .into_iter()
-        .map(|target| {
-            let ask =
-                ShardSearch { index: target.index.clone(), shard: target.shard, ..ask.clone() };
+        .map(|asked| {
+            let ask = ShardSearch { index: asked.index.clone(), shard: asked.shard, ..ask.clone() };
             let (service2, rule) = (service.clone(), job.preference.rule.clone());
             // Counted as in flight at once, so that the choice for the next shard sees it.
-            let chosen = choose(service, selection, &target, &rule);
-            let (index, shard) = (target.index.clone(), target.shard);
+            let chosen = choose(service, selection, &asked, &rule);
+            let (index, shard) = (asked.index.clone(), asked.shard);
             let task = service.core.env.spawn("searches a shard", async move {
-                ask_copies(&service2, target, (selection, rule), chosen, ask).await
+                ask_copies(&service2, asked, (selection, rule), chosen, ask).await
             });
             (index, shard, task)
         })
@@ -187,17 +186,17 @@ pub async fn search(
     Ok(outcome)
 }
 
-fn no_oracle(target: Target) -> ShardFailure {
+fn no_oracle(asked: AskedShard) -> ShardFailure {
     let reason =
         "narrows.search.selection is [oracle], which exists in virtual time alone; choose another";
     let failure = Failure::new(400, "illegal_argument_exception", reason);
-    ShardFailure { index: target.index, shard: target.shard, node: None, failure }
+    ShardFailure { index: asked.index, shard: asked.shard, node: None, failure }
 }
 
 /// Asks the copies of a shard, one after another, until one answers.
 async fn ask_copies(
     service: &Rc<SearchService>,
-    target: Target,
+    asked: AskedShard,
     (selection, rule): (ReplicaSelection, Rule),
     mut chosen: Result<Chosen, Later>,
     ask: ShardSearch,
@@ -207,13 +206,13 @@ async fn ask_copies(
             Ok(chosen) => break chosen,
             Err(Later(when)) => service.core.env.sleep_until(when).await,
         }
-        chosen = choose(service, selection, &target, &rule);
+        chosen = choose(service, selection, &asked, &rule);
     };
     let mut last = None;
     for name in order {
         let in_flight = first.take().unwrap_or_else(|| InFlight::new(service, &name));
         match ask_copy(service, in_flight, &ask).await {
-            Ok(searched) => return Ok(Answered { target, node: name, searched }),
+            Ok(searched) => return Ok(Answered { asked, node: name, searched }),
             Err(failure) => {
                 let is_final = is_requests_fault(&failure);
                 last = Some((name, failure));
@@ -223,7 +222,7 @@ async fn ask_copies(
             }
         }
     }
-    let Target { index, shard, .. } = target;
+    let AskedShard { index, shard, .. } = asked;
     let (node, failure) = match last {
         Some((name, failure)) => (Some(name), failure),
         None => {
@@ -346,7 +345,7 @@ async fn fetch_best(
         let Some(document) = documents.get_mut(&answer).and_then(Iterator::next) else { continue };
         let answered = &answers[answer];
         outcome.hits.push(Hit {
-            index: answered.target.index.clone(),
+            index: answered.asked.index.clone(),
             found: answered.searched.hits.hits[place].clone(),
             document,
             primary_term: answered.searched.primary_term,

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `service.rs` | what a node keeps for searches, and counts of them |
 //! | `coordinator.rs` | the node that was asked: every shard once, one copy each; the ordered merge |
-//! | `targets.rs` | the shards, and the copies of each that may be asked |
+//! | `asked_shards.rs` | the shards, and the copies of each that may be asked |
 //! | `choice.rs` | which copy is asked first; probes |
 //! | `replica_selection.rs` | the policy that chooses it, by the settings; what `_nodes/stats` shows of it |
 //! | `oracle.rs` | the choice of who knows everything, in the virtual world |
@@ -14,6 +14,7 @@
 //! | `contexts.rs` | views that are held between the two |
 //! | `thread_pool.rs` | how many searches run at once, and how many wait |
 
+mod asked_shards;
 mod choice;
 mod contexts;
 mod coordinator;
@@ -23,7 +24,7 @@ mod preference;
 mod replica_selection;
 mod service;
 mod shard;
-mod targets;
+
 mod thread_pool;
 
 pub use coordinator::{Hit, SearchJob, SearchOutcome, ShardFailure, search};

@@ -65,7 +65,7 @@ pub(super) fn order(
     mut rotated: Vec<usize>,
     nodes: &mut NodeTable,
 ) -> Vec<usize> {
-    let clients = nodes.known();
+    let clients = nodes.answered_count();
     let ranks: Vec<Option<f64>> = copies
         .iter()
         .map(|node| {

@@ -20,7 +20,7 @@ pub(super) fn order(
     mut rotated: Vec<usize>,
     nodes: &mut NodeTable,
 ) -> Result<Vec<usize>, Time> {
-    let clients = nodes.known();
+    let clients = nodes.answered_count();
     let mut keys = Vec::with_capacity(copies.len());
     for name in copies {
         let outstanding = nodes.outstanding(name);

@@ -186,7 +186,7 @@ impl Selector {
 
     /// What is known of each node that answered once, by name.
     pub fn rows(&self, form: ArsForm) -> Vec<Row> {
-        let clients = self.nodes.known();
+        let clients = self.nodes.answered_count();
         let rows = self.nodes.iter().filter_map(|(node, outstanding, stats)| {
             let stats = stats?;
             let rank_ms = form.rank_ms(&stats, outstanding, clients);

@@ -39,16 +39,16 @@ const SERVICE_UNKNOWN_NS: f64 = 1e6;
 /// A copy on the scale: those that wait for their turn come last, then the expected time counts.
 fn rank(node: Option<&Node>, now: Time, typical_ns: f64) -> (u8, f64) {
     let Some(node) = node else { return (0, typical_ns) };
-    let (known, outstanding) = (&node.known, node.outstanding);
+    let (observed, outstanding) = (&node.observed, node.outstanding);
     let set_back = match () {
-        () if known.pauses(now, outstanding) => 2,
-        () if outstanding >= known.window() => 1,
+        () if observed.pauses(now, outstanding) => 2,
+        () if outstanding >= observed.window() => 1,
         () => 0,
     };
-    let threads = if known.threads > 0.0 { known.threads } else { THREADS_UNKNOWN };
-    let there = outstanding as f64 + known.others(now);
-    let service_ns = known.expected_service_ns(now, outstanding, typical_ns);
-    let answers = (1.0 - known.failing).max(0.05);
+    let threads = if observed.threads > 0.0 { observed.threads } else { THREADS_UNKNOWN };
+    let there = outstanding as f64 + observed.others(now);
+    let service_ns = observed.expected_service_ns(now, outstanding, typical_ns);
+    let answers = (1.0 - observed.failing).max(0.05);
     let stretch = match there < threads {
         true => 1.0 + COMPANY * there / threads,
         false => WAITING * (there + 1.0) / threads,
@@ -58,9 +58,9 @@ fn rank(node: Option<&Node>, now: Time, typical_ns: f64) -> (u8, f64) {
 
 /// The median of what searches take on the nodes that are known, in nanoseconds.
 fn typical_ns(copies: &[&str], nodes: &NodeTable) -> f64 {
-    let known = copies.iter().filter_map(|name| nodes.get(name)).map(|node| &node.known);
+    let observed = copies.iter().filter_map(|name| nodes.get(name)).map(|node| &node.observed);
     let mut times: Vec<f64> =
-        known.filter(|known| known.answers > 0).map(|known| known.service_ns).collect();
+        observed.filter(|node| node.answers > 0).map(|node| node.service_ns).collect();
     times.sort_by(f64::total_cmp);
     // Of two, the lower: a slow node beside a good one is the one that is not typical.
     let middle = times.len().saturating_sub(1) / 2;
@@ -198,7 +198,7 @@ mod tests {
             assert_eq!(first(&nodes, now, &copies, 0), 1, "after {answers}");
             nodes.sent(now, "new");
         }
-        assert_eq!(nodes.get("new").unwrap().known.window(), 16);
+        assert_eq!(nodes.get("new").unwrap().observed.window(), 16);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(super) struct Node {
     pub(super) stats: Option<NodeStats>,
     pub(super) c3: RateControl,
     pub(super) peak: PeakEwma,
-    pub(super) known: ObservedNode,
+    pub(super) observed: ObservedNode,
 }
 
 /// What is known of all nodes, by name.
@@ -53,7 +53,7 @@ impl NodeTable {
     pub(super) fn sent(&mut self, now: Time, name: &str) {
         let node = self.node(name);
         node.c3.sent(now);
-        node.known.sent(now, node.outstanding);
+        node.observed.sent(now, node.outstanding);
         node.outstanding += 1;
     }
 
@@ -80,7 +80,7 @@ impl NodeTable {
         });
         node.c3.received(now);
         node.peak.observe(now, response_time);
-        node.known.answered(now, &feedback, node.outstanding);
+        node.observed.answered(now, &feedback, node.outstanding);
     }
 
     /// Takes in that a node failed after some time. Elasticsearch learns nothing from that.
@@ -88,7 +88,7 @@ impl NodeTable {
         let node = self.node(name);
         node.outstanding = node.outstanding.saturating_sub(1);
         node.peak.observe(now, after);
-        node.known.failed(now);
+        node.observed.failed(now);
     }
 
     /// A request ended for reasons that are not the node's.
@@ -111,7 +111,7 @@ impl NodeTable {
     }
 
     /// Nodes that answered once: the `clientNum` of the rank.
-    pub(super) fn known(&self) -> usize {
+    pub(super) fn answered_count(&self) -> usize {
         self.0.values().filter(|node| node.stats.is_some()).count()
     }
 

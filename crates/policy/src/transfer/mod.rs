@@ -7,7 +7,7 @@
 //! | `file_window`, `parallel_files` | the schedulers of Elasticsearch's versions |
 //! | `adaptive` | the scheduler that follows the path, with `path` (what was measured of it), `bandwidth_delay_product` and `give_way` |
 //! | `chunk_scheduler` | one face for all of them |
-//! | `opening` | which chunks are asked for together with the session, before files are known |
+//! | `prefetch` | which chunks are asked for together with the session, before files are known |
 //! | `timeline`, `accounting` | what a chunk spent its time on; which limit each moment of a transfer is charged to |
 //! | `compression` | whether what is fetched is worth compressing |
 
@@ -19,10 +19,10 @@ pub mod chunk_scheduler;
 pub mod compression;
 mod file_window;
 pub(crate) mod give_way;
-pub mod opening;
 mod parallel_files;
 pub(crate) mod path;
 mod pending;
+pub mod prefetch;
 mod timeline;
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use tantivy::indexer::UserOperation;
 use tantivy::{TantivyDocument, Term};
 
-use super::core::{Core, Handles};
 use super::queue::{Queue, Queued};
 use super::schema::DocumentSink;
+use super::shared::{Handles, Shared};
 use crate::contents::Parsed;
 use crate::plan::Change;
 use crate::{Error, OpKind, Operation, Result};
@@ -61,7 +61,7 @@ impl Handles {
     }
 }
 
-impl Core {
+impl Shared {
     /// Reads the documents of new writes, each for itself.
     pub(super) fn parse(&self, sources: &[Option<Bytes>]) -> Parsed {
         let mut parsed = Parsed::default();

@@ -11,8 +11,8 @@ use tantivy::{
 
 use query::{FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
-use super::core::Core;
 use super::schema::{SEQ_NO, VERSION};
+use super::shared::Shared;
 use super::stored::{STORE_CACHE_BLOCKS, Stored};
 use crate::digest::document_hash;
 use crate::plan::Located;
@@ -55,7 +55,7 @@ impl<'a> Segment<'a> {
     }
 }
 
-impl Core {
+impl Shared {
     pub(super) fn lookup(&self, ids: &[Arc<str>]) -> Result<Vec<Option<Located>>> {
         self.try_lookup(ids).map_err(|e| self.index_error("look up documents", e))
     }

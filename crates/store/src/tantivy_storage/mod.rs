@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `mod.rs` | [`TantivyStorage`]: every method, each a closure of [`world::Env::work`] |
-//! | `core.rs` | what those closures share between threads |
+//! | `shared.rs` | what those closures share between threads |
 //! | `documents.rs` | parsing and indexing |
 //! | `queue.rs` | how much waits to be indexed |
 //! | `lookup.rs` | looking up, getting, counting, digesting |
@@ -25,7 +25,6 @@
 
 mod analyzer;
 mod commits;
-mod core;
 mod document_cache;
 mod documents;
 mod incoming;
@@ -40,6 +39,7 @@ mod queue;
 mod request_cache;
 mod schema;
 mod search;
+mod shared;
 pub use self::search::Aggregated;
 mod stored;
 
@@ -51,9 +51,9 @@ use world::{Codec, Env, Work};
 
 use query::{FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
-use self::core::Core;
 use self::document_cache::DocumentCache;
 use self::request_cache::RequestCache;
+use self::shared::Shared;
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::contents::{Counts, Found, Parsed, SearchView};
 use crate::error::io;
@@ -71,7 +71,7 @@ const BLOCK_BYTES: u64 = 16 << 10;
 /// A copy on real files.
 pub(crate) struct TantivyStorage {
     env: Env,
-    core: Arc<Core>,
+    shared: Arc<Shared>,
     cache: RequestCache,
     documents: DocumentCache,
 }
@@ -155,32 +155,32 @@ impl TantivyStorage {
             check_file(env, &commit_dir, file, verify).await?;
         }
         let mapping = mapping.clone();
-        let (core, found) =
-            env.work(Work::DiskSync, move || Core::open(dir, lock, stored, &mapping)).await?;
-        let (env, core) = (env.clone(), Arc::new(core));
+        let (shared, found) =
+            env.work(Work::DiskSync, move || Shared::open(dir, lock, stored, &mapping)).await?;
+        let (env, shared) = (env.clone(), Arc::new(shared));
         let (cache, documents) = (RequestCache::default(), DocumentCache::default());
-        Ok((TantivyStorage { env, core, cache, documents }, found))
+        Ok((TantivyStorage { env, shared, cache, documents }, found))
     }
 
     pub(crate) fn dir(&self) -> PathBuf {
-        self.core.dir.clone()
+        self.shared.dir.clone()
     }
 
     pub(crate) fn counts(&self) -> Counts {
         let (request_cache_hits, request_cache_misses) = self.cache.counts();
-        Counts { request_cache_hits, request_cache_misses, ..self.core.counts() }
+        Counts { request_cache_hits, request_cache_misses, ..self.shared.counts() }
     }
 
     async fn work<T: Send + 'static>(
         &self,
         work: Work,
-        f: impl FnOnce(&Core) -> Result<T> + Send + 'static,
+        f: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let core = self.core.clone();
+        let shared = self.shared.clone();
         self.env
             .work(work, move || {
-                core.still_sound()?;
-                f(&core)
+                shared.still_sound()?;
+                f(&shared)
             })
             .await
     }
@@ -192,8 +192,8 @@ impl TantivyStorage {
         };
         let sources: Vec<_> = requests.iter().map(source).collect();
         let bytes = sources.iter().flatten().map(|source| source.len() as u64).sum();
-        let core = self.core.clone();
-        let mut parsed = self.env.work(Work::Parse { bytes }, move || core.parse(&sources)).await;
+        let shared = self.shared.clone();
+        let mut parsed = self.env.work(Work::Parse { bytes }, move || shared.parse(&sources)).await;
         for (number, request) in requests.iter().enumerate() {
             if let WriteRequest::SyntheticBatch { .. } = request {
                 parsed.rejected.insert(number, RUNS_ARE_VIRTUAL.to_owned());
@@ -213,12 +213,12 @@ impl TantivyStorage {
         }
         let (ops, changes) = (ops.clone(), changes.to_vec());
         let bytes = source_bytes(&ops);
-        self.work(Work::Parse { bytes }, move |core| core.parse_changes(&ops, &changes)).await
+        self.work(Work::Parse { bytes }, move |shared| shared.parse_changes(&ops, &changes)).await
     }
 
     pub(crate) async fn append(&self, ops: &Arc<[Operation]>, bytes: u64) -> Result<()> {
         let ops = ops.clone();
-        self.work(Work::DiskWrite { bytes }, move |core| core.append(&ops, bytes)).await
+        self.work(Work::DiskWrite { bytes }, move |shared| shared.append(&ops, bytes)).await
     }
 
     pub(crate) async fn index(
@@ -229,23 +229,23 @@ impl TantivyStorage {
     ) -> Result<()> {
         let (ops, changes) = (ops.clone(), changes.to_vec());
         let work = Work::Index { documents: changes.len() as u64, bytes: source_bytes(&ops) };
-        self.work(work, move |core| core.index(&ops, &changes, parsed)).await
+        self.work(work, move |shared| shared.index(&ops, &changes, parsed)).await
     }
 
     pub(crate) async fn sync(&self) -> Result<()> {
-        self.work(Work::DiskSync, Core::sync).await
+        self.work(Work::DiskSync, Shared::sync).await
     }
 
     pub(crate) async fn lookup(&self, ids: &[Arc<str>]) -> Result<Vec<Option<Located>>> {
         let ids = ids.to_vec();
         // A lookup walks a term dictionary; about as dear as indexing some 64 bytes.
         let work = Work::Index { documents: 0, bytes: 64 * ids.len() as u64 };
-        self.work(work, move |core| core.lookup(&ids)).await
+        self.work(work, move |shared| shared.lookup(&ids)).await
     }
 
     pub(crate) async fn get(&self, id: &str) -> Result<Option<GetResult>> {
         let id = id.to_owned();
-        self.work(Work::DiskRead { bytes: 16 << 10 }, move |core| core.get(&id)).await
+        self.work(Work::DiskRead { bytes: 16 << 10 }, move |shared| shared.get(&id)).await
     }
 
     /// Documents and bytes that a search may look at.
@@ -260,7 +260,7 @@ impl TantivyStorage {
         limits: &SearchLimits,
     ) -> Result<(ShardHits, SearchView)> {
         // Of one moment: a mapping that comes later has readers of its own.
-        let handles = self.core.handles();
+        let handles = self.shared.handles();
         let searcher = handles.searcher();
         let view = searcher.clone();
         let key = request_cache::key(request);
@@ -271,8 +271,8 @@ impl TantivyStorage {
         }
         let (request, limits, by) = (request.clone(), limits.clone(), handles.clone());
         let hits = self
-            .work(self.search_work(), move |core| {
-                core.search((&searcher, &by.mapping), &request, &limits)
+            .work(self.search_work(), move |shared| {
+                shared.search((&searcher, &by.mapping), &request, &limits)
             })
             .await?;
         if let Some(key) = key.filter(|_| !hits.timed_out) {
@@ -288,7 +288,7 @@ impl TantivyStorage {
         wants_source: bool,
     ) -> Result<Vec<FetchedHit>> {
         let Some(searcher) = view.0.clone() else { return Ok(Vec::new()) };
-        self.core.still_sound()?;
+        self.shared.still_sound()?;
         let mut found = self.documents.get(&searcher, &hits, wants_source);
         let is_missing = |(_, found): &(_, &Option<FetchedHit>)| found.is_none();
         let missing = hits.iter().zip(&found).filter(is_missing).map(|(hit, _)| *hit);
@@ -300,7 +300,7 @@ impl TantivyStorage {
             let work = Work::Decompress { bytes, codec: Codec::Lz4 };
             let (view, wanted) = (searcher.clone(), missing.clone());
             let read =
-                self.work(work, move |core| core.fetch(&view, &wanted, wants_source)).await?;
+                self.work(work, move |shared| shared.fetch(&view, &wanted, wants_source)).await?;
             if wants_source {
                 self.documents.keep(&searcher, &missing, &read);
             }
@@ -311,27 +311,27 @@ impl TantivyStorage {
     }
 
     pub(crate) async fn refresh(&self) -> Result<()> {
-        self.work(Work::DiskSync, Core::refresh).await
+        self.work(Work::DiskSync, Shared::refresh).await
     }
 
     pub(crate) async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
         let mapping = mapping.clone();
-        self.work(Work::DiskSync, move |core| core.set_mapping(&mapping)).await
+        self.work(Work::DiskSync, move |shared| shared.set_mapping(&mapping)).await
     }
 
     pub(crate) async fn count_with(&self, path: &str) -> Result<Option<u64>> {
         let path = path.to_owned();
         let bytes = self.counts().documents;
-        self.work(Work::DiskRead { bytes }, move |core| core.count_with(&path)).await
+        self.work(Work::DiskRead { bytes }, move |shared| shared.count_with(&path)).await
     }
 
     pub(crate) async fn digest(&self) -> Result<Digest> {
         let mut total = Digest::default();
-        let core = self.core.clone();
-        for (number, bytes) in core.store_bytes_by_segment() {
-            let searcher = core.searcher();
+        let shared = self.shared.clone();
+        for (number, bytes) in shared.store_bytes_by_segment() {
+            let searcher = shared.searcher();
             let part = self
-                .work(Work::Hash { bytes }, move |core| core.digest_segment(&searcher, number))
+                .work(Work::Hash { bytes }, move |shared| shared.digest_segment(&searcher, number))
                 .await?;
             total.documents += part.documents;
             total.hash = total.hash.wrapping_add(part.hash);
@@ -341,19 +341,19 @@ impl TantivyStorage {
 
     pub(crate) async fn list(&self) -> Result<Vec<ListedDocument>> {
         let bytes = self.counts().store_bytes;
-        self.work(Work::Hash { bytes }, Core::list).await
+        self.work(Work::Hash { bytes }, Shared::list).await
     }
 
     pub(crate) async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
         loop {
             let bytes = self.counts().store_bytes;
             let step = self
-                .work(Work::Copy { bytes }, move |core| core.merge_towards(max_num_segments))
+                .work(Work::Copy { bytes }, move |shared| shared.merge_towards(max_num_segments))
                 .await?;
             match step {
-                core::Merge::Done => return self.refresh().await,
-                core::Merge::Again => {}
-                core::Merge::Busy => self.env.sleep(std::time::Duration::from_millis(20)).await,
+                shared::Merge::Done => return self.refresh().await,
+                shared::Merge::Again => {}
+                shared::Merge::Busy => self.env.sleep(std::time::Duration::from_millis(20)).await,
             }
         }
     }
@@ -365,15 +365,15 @@ impl TantivyStorage {
         max_bytes: usize,
     ) -> Result<Vec<Operation>> {
         let bytes = self.counts().log_bytes.min(max_bytes as u64).max(1);
-        self.work(Work::DiskRead { bytes }, move |core| {
-            let pieces = core.log_pieces(&seq_nos);
+        self.work(Work::DiskRead { bytes }, move |shared| {
+            let pieces = shared.log_pieces(&seq_nos);
             log_file::read(&pieces, &seq_nos, max_ops, max_bytes)
         })
         .await
     }
 
     pub(crate) async fn begin_commit(&self, generation: u64) -> Result<()> {
-        self.work(Work::DiskSync, move |core| core.begin_commit(generation)).await
+        self.work(Work::DiskSync, move |shared| shared.begin_commit(generation)).await
     }
 
     pub(crate) async fn finish_commit(
@@ -384,11 +384,11 @@ impl TantivyStorage {
         let generation = stored.commit.generation;
         let before = before.clone();
         let listed = self
-            .work(Work::DiskRead { bytes: 4096 }, move |core| {
-                commits::list(&core.dir, generation, &before)
+            .work(Work::DiskRead { bytes: 4096 }, move |shared| {
+                commits::list(&shared.dir, generation, &before)
             })
             .await?;
-        let dir = commits::dir(&self.core.dir, generation);
+        let dir = commits::dir(&self.shared.dir, generation);
         for mut file in listed {
             if file.xxh3 == commits::NOT_HASHED {
                 let path = dir.join(&file.name);
@@ -397,16 +397,16 @@ impl TantivyStorage {
             }
             stored.commit.files.push(file);
         }
-        self.work(Work::DiskSync, move |core| core.finish_commit(stored)).await
+        self.work(Work::DiskSync, move |shared| shared.finish_commit(stored)).await
     }
 
     pub(crate) async fn trim(&self, floor: u64) -> Result<()> {
-        self.work(Work::DiskSync, move |core| core.trim(floor)).await
+        self.work(Work::DiskSync, move |shared| shared.trim(floor)).await
     }
 
     pub(crate) async fn pin(&self, commit: &Commit, session: &str) -> Result<FilePin> {
         let (commit, session) = (commit.clone(), session.to_owned());
-        let take = move |core: &Core| FilePin::take(&core.dir, &commit, &session);
+        let take = move |shared: &Shared| FilePin::take(&shared.dir, &commit, &session);
         self.work(Work::DiskWrite { bytes: 4096 }, take).await
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use tantivy::{Searcher, SearcherGeneration};
 
-use super::core::Handles;
+use super::shared::Handles;
 use query::{SearchRequest, ShardHits};
 
 /// Bytes of answers and requests that a copy keeps; beyond, the oldest go.

@@ -8,7 +8,7 @@ use policy::selection::Choice;
 
 /// A shard that is searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct AskedShard {
     pub(super) index: String,
     pub(super) shard: u32,
     /// Nodes of its started copies that may be asked, by name.
@@ -16,13 +16,13 @@ pub(super) struct Target {
 }
 
 /// The shards of `indices` (sorted names), in the order of their names and numbers. `local` is the node that asks.
-pub(super) fn targets(
+pub(super) fn asked_shards(
     state: &ClusterState,
     indices: &[String],
     preference: &Preference,
     local: &str,
-) -> Vec<Target> {
-    let mut targets = Vec::new();
+) -> Vec<AskedShard> {
+    let mut asked_shards = Vec::new();
     for index in indices {
         let Some(shards) = state.routing.get(index) else { continue };
         for (shard, routing) in (0..).zip(shards.iter()) {
@@ -38,17 +38,17 @@ pub(super) fn targets(
             });
             let mut nodes: Vec<String> = allowed.map(str::to_owned).collect();
             nodes.sort_unstable();
-            targets.push(Target { index: index.clone(), shard, nodes });
+            asked_shards.push(AskedShard { index: index.clone(), shard, nodes });
         }
     }
-    targets
+    asked_shards
 }
 
 fn named(patterns: &[String], service: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, service))
 }
 
-impl Target {
+impl AskedShard {
     /// Its nodes in the order in which they are asked: `choose` decides, where the rule leaves anything to decide.
     pub(super) fn order(
         &self,
@@ -86,8 +86,8 @@ mod tests {
         const NODES: [&str; 3] = ["a", "b", "c"];
         let rule = Preference::parse(preference).unwrap().rule;
         let nodes = NODES.map(str::to_owned).to_vec();
-        let target = Target { index: "i".to_owned(), shard: 3, nodes };
-        let choice = target.order(&rule, "b", |copies| {
+        let asked = AskedShard { index: "i".to_owned(), shard: 3, nodes };
+        let choice = asked.order(&rule, "b", |copies| {
             let question = Question { index: "i", shard: 3, copies, random: 0 };
             selector.choose(Policy::Rotation, Time(0), question)
         });

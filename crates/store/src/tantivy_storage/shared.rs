@@ -40,7 +40,7 @@ pub(super) struct Handles {
 }
 
 /// Never more than one lock is held, but for the log's within the writer's.
-pub(super) struct Core {
+pub(super) struct Shared {
     pub(super) dir: PathBuf,
     handles: RwLock<Arc<Handles>>,
     log: Mutex<Log>,
@@ -133,7 +133,7 @@ impl Handles {
     }
 }
 
-impl Core {
+impl Shared {
     /// Rebuilds `index/` from the commit, which was checked, and opens it and the log.
     pub(super) fn open(
         dir: PathBuf,
@@ -146,7 +146,7 @@ impl Core {
         let OpenedLog { log, torn_bytes, begins_at } =
             log_opening::open(&dir, Expected::by(&stored))?;
         stored.complete_from = stored.complete_from.max(begins_at.unwrap_or(0));
-        let core = Core {
+        let shared = Shared {
             dir,
             handles: RwLock::new(Arc::new(handles)),
             log: Mutex::new(log),
@@ -155,8 +155,8 @@ impl Core {
             failure: OnceLock::new(),
             _lock: lock,
         };
-        core.count()?;
-        Ok((core, Found { stored, torn_bytes }))
+        shared.count()?;
+        Ok((shared, Found { stored, torn_bytes }))
     }
 
     /// An error if an earlier write failed.

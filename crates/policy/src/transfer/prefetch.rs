@@ -3,7 +3,7 @@
 //! Opening a session costs a round trip in which nothing would travel. So the target numbers chunks of a
 //! size that it chooses and asks for the first of them together with the session; the source cuts its files in order
 //! into that size and sends what bears the number. How many are asked for is what the scheduler would have in flight
-//! of one long file, so an opening is as bold as the transfer that it begins, and no bolder.
+//! of one long file, so a prefetch is as bold as the transfer that it begins, and no bolder.
 
 use world::Time;
 
@@ -15,18 +15,18 @@ const UNKNOWN_BYTES: u64 = 1 << 60;
 
 /// Decides which numbers are asked for, and when.
 #[derive(Debug)]
-pub struct Opening {
+pub struct Prefetch {
     scheduler: ChunkScheduler,
     chunk_bytes: u32,
 }
 
-impl Opening {
-    /// An opening that begins `now`.
+impl Prefetch {
+    /// A prefetch that begins `now`.
     pub fn new(config: SchedulerConfig, now: Time) -> Self {
         let file = FileSpan { len: UNKNOWN_BYTES, have: 0 };
         let scheduler = ChunkScheduler::new(config, &[file], now);
         let chunk_bytes = scheduler.chunk_bytes().min(u32::MAX.into()) as u32;
-        Opening { scheduler, chunk_bytes }
+        Prefetch { scheduler, chunk_bytes }
     }
 
     /// The size that files are cut to. It stays, whatever becomes of the settings meanwhile.
@@ -34,13 +34,13 @@ impl Opening {
         self.chunk_bytes
     }
 
-    /// The number to ask for now; none before [`Opening::wake_at`].
+    /// The number to ask for now; none before [`Prefetch::wake_at`].
     pub fn next(&mut self, now: Time) -> Option<u64> {
         let request = self.scheduler.next(now)?;
         Some(request.offset / u64::from(self.chunk_bytes))
     }
 
-    /// When to ask [`Opening::next`] again.
+    /// When to ask [`Prefetch::next`] again.
     pub fn wake_at(&self) -> Option<Time> {
         self.scheduler.wake_at()
     }
@@ -48,7 +48,7 @@ impl Opening {
 
 /// Which bytes number `number` means, where `file_lens` are cut to chunks of `chunk_bytes` in their order; none
 /// past the end. Both sides compute it.
-pub fn opening_chunk(
+pub fn prefetched_chunk(
     file_lens: impl IntoIterator<Item = u64>,
     chunk_bytes: u32,
     number: u64,
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What the opening asks for is what the transfer begins with: nothing is fetched twice.
+        /// What the prefetch asks for is what the transfer begins with: nothing is fetched twice.
         #[test]
         fn numbers_are_the_chunks_that_a_scheduler_cuts(
             lens in prop::collection::vec(0u64..5000, 0..8),
@@ -91,37 +91,37 @@ mod tests {
             let mut scheduler = ChunkScheduler::new(config, &spans, Time(0));
             let cut: Vec<_> = std::iter::from_fn(|| scheduler.next(Time(0))).collect();
             let numbered: Vec<_> = (0..)
-                .map_while(|number| opening_chunk(lens.iter().copied(), chunk_bytes, number))
+                .map_while(|number| prefetched_chunk(lens.iter().copied(), chunk_bytes, number))
                 .collect();
             prop_assert_eq!(cut, numbered);
         }
     }
 
     #[test]
-    fn an_opening_is_as_bold_as_its_scheduler() {
+    fn a_prefetch_is_as_bold_as_its_scheduler() {
         let config = SchedulerConfig::FileWindow { chunk_bytes: 1 << 20, max_concurrent: 5 };
-        let mut opening = Opening::new(config, Time(0));
-        let numbers: Vec<_> = std::iter::from_fn(|| opening.next(Time(0))).collect();
+        let mut prefetch = Prefetch::new(config, Time(0));
+        let numbers: Vec<_> = std::iter::from_fn(|| prefetch.next(Time(0))).collect();
         assert_eq!(numbers, [0, 1, 2, 3, 4]);
-        assert_eq!(opening.wake_at(), None);
+        assert_eq!(prefetch.wake_at(), None);
     }
 
     #[test]
-    fn an_adaptive_opening_goes_on_with_the_time_and_then_waits() {
+    fn an_adaptive_prefetch_goes_on_with_the_time_and_then_waits() {
         let config = SchedulerConfig::Adaptive { memory_max_bytes: 1 << 30 };
-        let mut opening = Opening::new(config, Time(0));
+        let mut prefetch = Prefetch::new(config, Time(0));
         let mut asked = 0;
         let mut now = Time(0);
         loop {
-            asked += std::iter::from_fn(|| opening.next(now)).count() as u64;
-            match opening.wake_at() {
+            asked += std::iter::from_fn(|| prefetch.next(now)).count() as u64;
+            match prefetch.wake_at() {
                 Some(at) => now = at,
                 None => break,
             }
         }
         assert!(now - Time(0) > Duration::from_millis(500), "{now:?}");
         assert!(now - Time(0) < Duration::from_secs(1), "it ends: {now:?}");
-        let bytes = asked * u64::from(opening.chunk_bytes());
+        let bytes = asked * u64::from(prefetch.chunk_bytes());
         assert!((64 << 20..100 << 20).contains(&bytes), "{bytes}");
     }
 }
