@@ -1,5 +1,5 @@
-//! Reads the mapped fields of a document. A new one is read whole, since all of it must be JSON; of one that was accepted
-//! before, the rest is skipped.
+//! Reads the mapped fields of a document. A new one is read whole, since all of it must be JSON; of one that was
+//! accepted before, the rest is skipped.
 
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
