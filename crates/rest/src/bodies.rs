@@ -1,10 +1,10 @@
-//! Bodies of requests, within a budget that all clients of a node share.
+//! Bodies of requests and of answers, within a budget that all clients of a node share.
 
 use std::cell::Cell;
 use std::fmt::Display;
 use std::rc::Rc;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 
@@ -14,8 +14,8 @@ use engine::transport::Failure;
 const BODY_BYTES_MAX: usize = 100 << 20;
 /// A buffer grows by no more than this ahead of the bytes that really came.
 const TRUST_BYTES: usize = 8 << 20;
-/// What bodies may hold all together, those that are still arriving, too. The field has a breaker for it,
-/// `network.breaker.inflight_requests.limit`.
+/// What bodies may hold all together, those that are still arriving and answers that nobody has taken, too. The field
+/// has a breaker for it, `network.breaker.inflight_requests.limit`.
 const HELD_BYTES_MAX: usize = 512 << 20;
 
 /// The budget of a node, of which every connection has a clone.
@@ -31,6 +31,13 @@ impl Default for BodyBudget {
     }
 }
 
+impl BodyBudget {
+    #[cfg(test)]
+    pub(super) fn is_free(&self) -> bool {
+        self.held_bytes.get() == 0
+    }
+}
+
 /// A part of the budget. Dropping it gives it back.
 pub(super) struct HeldBytes {
     budget: BodyBudget,
@@ -43,8 +50,8 @@ impl HeldBytes {
         let would = held_bytes.get() + more;
         if would > *max_bytes {
             let reason = format!(
-                "[in_flight_requests] Data too large: the bodies of all requests would hold [{would}] bytes, which is \
-                 larger than the limit of [{max_bytes}]; send this one again when others were answered"
+                "[in_flight_requests] Data too large: the bodies of all requests and answers would hold [{would}] \
+                 bytes, which is larger than the limit of [{max_bytes}]; send this one again when others were answered"
             );
             return Err(Failure::new(429, "circuit_breaking_exception", reason));
         }
@@ -58,6 +65,35 @@ impl Drop for HeldBytes {
     fn drop(&mut self) {
         let held_bytes = &self.budget.held_bytes;
         held_bytes.set(held_bytes.get() - self.bytes);
+    }
+}
+
+/// A part of an answer that its client has not taken. It counts whatever the budget is, because what was asked was
+/// done: past the budget the next requests are refused.
+pub(super) struct HeldAnswer {
+    bytes: Bytes,
+    _held: HeldBytes,
+}
+
+impl HeldAnswer {
+    pub(super) fn new(bytes: Bytes, budget: &BodyBudget) -> HeldAnswer {
+        let held = HeldBytes { budget: budget.clone(), bytes: bytes.len() };
+        budget.held_bytes.update(|held| held + bytes.len());
+        HeldAnswer { bytes, _held: held }
+    }
+}
+
+impl Buf for HeldAnswer {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
     }
 }
 
@@ -76,10 +112,12 @@ fn too_large() -> Failure {
     Failure::new(413, "content_too_long_exception", reason)
 }
 
-/// Reads a body, and what of the budget it holds: that is to be kept until the request was answered.
+/// Reads a body, and what of the budget it holds: that is to be kept until the request was answered. `arrived` is told
+/// how many bytes came.
 pub(super) async fn read_body<B>(
     mut body: B,
     budget: &BodyBudget,
+    arrived: impl Fn(usize),
 ) -> Result<(Bytes, HeldBytes), Failure>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -87,6 +125,8 @@ where
 {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     let mut held = HeldBytes { budget: budget.clone(), bytes: 0 };
+    // Answers that nobody takes may have used it up.
+    held.grow(0)?;
     let mut first = Bytes::new();
     let mut all: Vec<u8> = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -95,6 +135,7 @@ where
             Failure::new(400, "parse_exception", reason)
         })?;
         let Ok(data) = frame.into_data() else { continue };
+        arrived(data.len());
         if first.is_empty() && all.is_empty() {
             held.grow(data.len())?;
             first = data;
@@ -105,9 +146,10 @@ where
             return Err(too_large());
         }
         if needed > all.capacity() {
-            let ahead = (2 * all.capacity()).max(announced.min(TRUST_BYTES));
-            let grown = ahead.clamp(needed, BODY_BYTES_MAX);
-            held.grow(grown - all.capacity())?;
+            // Twice of what came, and no more than is to come.
+            let to_come = announced.checked_sub(needed).unwrap_or(TRUST_BYTES);
+            let grown = (needed + needed.min(TRUST_BYTES).min(to_come)).min(BODY_BYTES_MAX);
+            held.grow(grown - all.capacity() - first.len())?;
             all.reserve_exact(grown - all.len());
         }
         all.extend_from_slice(&std::mem::take(&mut first));
@@ -123,16 +165,20 @@ mod tests {
     use std::pin::Pin;
     use std::task::{Context, Poll};
 
-    use hyper::body::Frame;
+    use hyper::body::{Frame, SizeHint};
 
     use super::*;
 
-    /// A body of pieces that announces nothing.
-    struct Pieces(VecDeque<Bytes>);
+    /// A body of pieces.
+    struct Pieces {
+        pieces: VecDeque<Bytes>,
+        announced: u64,
+    }
 
     impl Pieces {
         fn new(count: usize, bytes: usize) -> Pieces {
-            Pieces((0..count).map(|n| vec![n as u8; bytes].into()).collect())
+            let pieces = (0..count).map(|n| vec![n as u8; bytes].into()).collect();
+            Pieces { pieces, announced: 0 }
         }
     }
 
@@ -144,13 +190,17 @@ mod tests {
             mut self: Pin<&mut Self>,
             _: &mut Context<'_>,
         ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-            Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
+            Poll::Ready(self.pieces.pop_front().map(|piece| Ok(Frame::data(piece))))
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::with_exact(self.announced)
         }
     }
 
     fn read(body: Pieces, budget: &BodyBudget) -> Result<(Bytes, HeldBytes), Failure> {
         let budget = budget.clone();
-        world::virtual_world::run(1, |_| async move { read_body(body, &budget).await })
+        world::virtual_world::run(1, |_| async move { read_body(body, &budget, |_| ()).await })
     }
 
     #[test]
@@ -176,5 +226,28 @@ mod tests {
         assert!(first.bytes >= 6000 && budget.held_bytes.get() <= 10_000);
         drop(first);
         assert!(read(Pieces::new(6, 1000), &budget).is_ok());
+    }
+
+    #[test]
+    fn a_body_holds_no_more_than_twice_of_what_came() {
+        let budget = BodyBudget::default();
+        let large = Pieces { announced: 90 << 20, ..Pieces::new(3, 1000) };
+        let (body, held) = read(large, &budget).unwrap();
+        assert!(held.bytes <= 2 * body.len(), "{} bytes are held for {}", held.bytes, body.len());
+        let whole = Pieces { announced: 3000, ..Pieces::new(3, 1000) };
+        assert_eq!(read(whole, &budget).unwrap().1.bytes, 3000);
+    }
+
+    #[test]
+    fn answers_that_nobody_takes_use_up_the_budget() {
+        let budget = BodyBudget { max_bytes: 10_000, ..BodyBudget::default() };
+        let mut first = HeldAnswer::new(vec![1; 9_000].into(), &budget);
+        assert!(read(Pieces::new(0, 0), &budget).is_ok());
+        let second = HeldAnswer::new(vec![1; 9_000].into(), &budget);
+        assert_eq!(read(Pieces::new(0, 0), &budget).err().unwrap().status, 429);
+        first.advance(8_000);
+        assert_eq!((first.remaining(), first.chunk()), (1_000, &[1; 1_000][..]));
+        drop((first, second));
+        assert_eq!(budget.held_bytes.get(), 0);
     }
 }

@@ -13,6 +13,7 @@ mod cat;
 mod cat_shards;
 mod cat_thread_pool;
 mod ccr;
+mod clients;
 mod cluster;
 mod dangling;
 mod digest;

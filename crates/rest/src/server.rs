@@ -1,43 +1,32 @@
 //! How requests come in: HTTP/1.1 in the real world, [`RestMessage`]s in the virtual one.
 
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::header::{
     ALLOW, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST,
     HeaderName, ORIGIN, WWW_AUTHENTICATE,
 };
-use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
-use world::{Connection, Env, Listener, Task, Time};
+use world::{Connection, Env, Listener, Task};
 
 use super::answer::Look;
-use super::bodies::{BodyBudget, check_announced, read_body};
+use super::bodies::{BodyBudget, HeldAnswer, check_announced, read_body};
+use super::clients::{Clients, Limits, Phase, Watch, Watched};
 use super::hosts::{check_host, check_origin};
 use super::{RestMessage, RestRequest, RestResponse, refusal, router};
 use engine::Node;
 use engine::transport::Failure;
 
-/// How long the head of a request may take to arrive.
-const HEAD_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a body may stall.
-const BODY_PATIENCE: Duration = Duration::from_secs(60);
-/// How long a connection may wait for its next request.
-const IDLE_PATIENCE: Duration = Duration::from_secs(600);
-/// How often connections are looked at.
-const WATCH_EVERY: Duration = Duration::from_secs(5);
+/// The head of a request at most: the field has 16 KB and a line of 4 KB. Every connection may hold so much.
+const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Pause after a connection could not be accepted: some may close.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
@@ -74,27 +63,54 @@ pub(crate) async fn listen(env: &Env, address: &str) -> io::Result<RestListener>
 
 /// Serves clients until the task is ended; their connections end with it.
 pub(crate) async fn serve(node: Node, listener: RestListener) {
-    let mut connections: Vec<Task<()>> = Vec::new();
-    let budget = BodyBudget::default();
     match listener.0 {
-        Arm::Http { listener, .. } => loop {
-            let Ok((stream, _)) = listener.accept().await else {
-                node.core().env.sleep(ACCEPT_RETRY).await;
-                continue;
-            };
-            connections.retain(|task| !task.is_finished());
-            let serving = serve_http(node.clone(), stream, budget.clone());
-            connections.push(node.core().env.spawn("serves a client", serving));
-        },
-        Arm::Messages(mut listener) => loop {
-            let Ok(connection) = listener.accept().await else {
-                node.core().env.sleep(ACCEPT_RETRY).await;
-                continue;
-            };
-            connections.retain(|task| !task.is_finished());
-            let serving = serve_messages(node.clone(), connection);
-            connections.push(node.core().env.spawn("serves a client", serving));
-        },
+        Arm::Http { listener, .. } => {
+            let clients = Clients::new(&node.core().env, Limits::default());
+            accept_http(&node, listener, &clients, &BodyBudget::default()).await;
+        }
+        Arm::Messages(listener) => accept_messages(&node, listener).await,
+    }
+}
+
+async fn accept_http(node: &Node, listener: TcpListener, clients: &Clients, budget: &BodyBudget) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            node.core().env.sleep(ACCEPT_RETRY).await;
+            continue;
+        };
+        match clients.make_room() {
+            true => clients.serve(|watch| serve_http(node.clone(), stream, watch, budget.clone())),
+            false => refuse_one_more(&stream, clients.count()),
+        }
+    }
+}
+
+/// Says that there are too many clients, as far as that goes without waiting.
+fn refuse_one_more(stream: &TcpStream, count: usize) {
+    let reason = format!(
+        "this node works for [{count}] connections, which is as many as it takes; try again when others were answered"
+    );
+    let failure = Failure::new(503, "too_many_connections_exception", reason);
+    let RestResponse { body, content_type, .. } = Look::default().render(Err(failure), false);
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\
+         connection: close\r\n\r\n",
+        body.len()
+    );
+    // It may be gone already.
+    let _ = stream.try_write(&[head.as_bytes(), &body].concat());
+}
+
+async fn accept_messages(node: &Node, mut listener: Listener<RestMessage>) {
+    let mut connections: Vec<Task<()>> = Vec::new();
+    loop {
+        let Ok(connection) = listener.accept().await else {
+            node.core().env.sleep(ACCEPT_RETRY).await;
+            continue;
+        };
+        connections.retain(|task| !task.is_finished());
+        let serving = serve_messages(node.clone(), connection);
+        connections.push(node.core().env.spawn("serves a client", serving));
     }
 }
 
@@ -108,83 +124,21 @@ async fn serve_messages(node: Node, connection: Connection<RestMessage>) {
     }
 }
 
-/// What a connection is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Idle,
-    /// The head of a request has begun to arrive.
-    Head,
-    Body,
-    /// A handler works; it has limits of its own.
-    Working,
-}
-
-/// A connection's phase, when that began, and when bytes came last.
-struct Watch {
-    env: Env,
-    phase: Cell<Phase>,
-    since: Cell<Time>,
-    last_read: Cell<Time>,
-}
-
-impl Watch {
-    fn new(env: Env) -> Rc<Watch> {
-        let now = Cell::new(env.now());
-        Rc::new(Watch { env, phase: Cell::new(Phase::Idle), since: now.clone(), last_read: now })
-    }
-
-    fn enter(&self, phase: Phase) {
-        self.phase.set(phase);
-        self.since.set(self.env.now());
-    }
-
-    fn read(&self) {
-        self.last_read.set(self.env.now());
-        if self.phase.get() == Phase::Idle {
-            self.enter(Phase::Head);
-        }
-    }
-
-    /// Ends once the client has been too slow.
-    async fn lost_patience(&self) {
-        loop {
-            self.env.sleep(WATCH_EVERY).await;
-            let now = self.env.now();
-            let (since, silent) = (now - self.since.get(), now - self.last_read.get());
-            let lost = match self.phase.get() {
-                Phase::Idle => since >= IDLE_PATIENCE,
-                Phase::Head => since >= HEAD_PATIENCE,
-                Phase::Body => silent >= BODY_PATIENCE,
-                Phase::Working => false,
-            };
-            if lost {
-                return;
-            }
-        }
-    }
-}
-
-async fn serve_http(node: Node, stream: TcpStream, budget: BodyBudget) {
+async fn serve_http(node: Node, stream: TcpStream, watch: Rc<Watch>, budget: BodyBudget) {
     // Fails only where the connection is gone already.
     let _ = stream.set_nodelay(true);
-    let watch = Watch::new(node.core().env.clone());
-    let io = Watched { io: TokioIo::new(stream), watch: watch.clone() };
+    let io = Watched::new(stream, watch.clone());
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let (node, watch, budget) = (node.clone(), watch.clone(), budget.clone());
         async move {
             watch.enter(Phase::Body);
             let response = answer(&node, request, &watch, &budget).await;
-            watch.enter(Phase::Idle);
+            watch.enter(Phase::Answer);
             Ok::<_, Infallible>(response)
         }
     });
-    let serving = pin!(http1::Builder::new().serve_connection(io, service));
-    tokio::select! {
-        biased;
-        // A client may break off at any time.
-        _ = serving => {}
-        () = watch.lost_patience() => {}
-    }
+    // A client may break off at any time.
+    let _ = http1::Builder::new().max_buf_size(HEAD_BYTES_MAX).serve_connection(io, service).await;
 }
 
 async fn answer(
@@ -192,16 +146,20 @@ async fn answer(
     request: hyper::Request<Incoming>,
     watch: &Watch,
     budget: &BodyBudget,
-) -> hyper::Response<Full<Bytes>> {
+) -> hyper::Response<Full<HeldAnswer>> {
     if let Some(refusal) = refuse_stranger(node, &request) {
         let challenge = (WWW_AUTHENTICATE, refusal::CHALLENGE.to_owned());
         // A stranger's body is not read, so the connection cannot go on.
-        return http_response(refusal, Some(challenge), true);
+        return http_response(refusal, Some(challenge), true, budget);
     }
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let method = request.method().as_str().to_owned();
     let body = match check_head(node, &request) {
-        Ok(()) => read_body(request.into_body(), budget).await,
+        Ok(()) => tokio::select! {
+            biased;
+            read = read_body(request.into_body(), budget, |bytes| watch.moved(bytes as u64)) => read,
+            () = watch.too_slow() => Err(too_slow()),
+        },
         Err(failure) => Err(failure),
     };
     watch.enter(Phase::Working);
@@ -211,11 +169,19 @@ async fn answer(
             let response = router::handle(node, RestRequest { method, path, body }).await;
             let allow =
                 (response.status == 405).then(|| (ALLOW, router::allowed(&allow).join(", ")));
-            http_response(response, allow, false)
+            http_response(response, allow, false, budget)
         }
         // What is left of the body is not read, so the connection cannot go on.
-        Err(failure) => http_response(Look::default().render(Err(failure), false), None, true),
+        Err(failure) => {
+            http_response(Look::default().render(Err(failure), false), None, true, budget)
+        }
     }
+}
+
+fn too_slow() -> Failure {
+    let reason =
+        "the body came too slowly: each minute must bring 64 KB or the rest of it; send it again";
+    Failure::new(408, "request_timeout_exception", reason)
 }
 
 /// The answer to a request that does not show the node's credentials.
@@ -232,7 +198,8 @@ fn http_response(
     response: RestResponse,
     header: Option<(HeaderName, String)>,
     close: bool,
-) -> hyper::Response<Full<Bytes>> {
+    budget: &BodyBudget,
+) -> hyper::Response<Full<HeldAnswer>> {
     let mut built = hyper::Response::builder().status(response.status);
     if !response.body.is_empty() {
         built = built.header(CONTENT_TYPE, response.content_type);
@@ -243,7 +210,8 @@ fn http_response(
     if close {
         built = built.header(CONNECTION, "close");
     }
-    built.body(Full::new(response.body)).expect("statuses and headers of this module are sound")
+    let body = Full::new(HeldAnswer::new(response.body, budget));
+    built.body(body).expect("statuses and headers of this module are sound")
 }
 
 /// Refuses what cannot be read, and what a web page of another site sends through somebody's browser.
@@ -272,82 +240,179 @@ fn check_head(node: &Node, request: &hyper::Request<Incoming>) -> Result<(), Fai
     check_announced(header(CONTENT_LENGTH).and_then(|text| text.parse().ok()))
 }
 
-/// A stream that tells the watch when bytes come.
-struct Watched {
-    io: TokioIo<TcpStream>,
-    watch: Rc<Watch>,
-}
-
-impl Read for Watched {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.io).poll_read(cx, buf);
-        if read.is_ready() {
-            self.watch.read();
-        }
-        read
-    }
-}
-
-impl Write for Watched {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, bufs)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use engine::NodeConfig;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::super::clients::tests::short;
     use super::*;
 
-    #[test]
-    fn loses_patience_with_slow_clients_alone() {
-        world::virtual_world::run(1, |env| async move {
-            let watch = Watch::new(env.clone());
-            let lost_after = async |limit: u64| {
-                let limit = Duration::from_secs(limit);
-                env.timeout(limit, watch.lost_patience()).await.is_ok()
+    const PUT: &str = "PUT /a/_doc/1 HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                       content-length: 90000000\r\n\r\n{";
+
+    /// A node, and one more door to it, whose limits are those of the test.
+    struct Door {
+        env: Env,
+        node: Node,
+        address: String,
+        clients: Clients,
+        budget: BodyBudget,
+    }
+
+    impl Door {
+        async fn connect(&self) -> TcpStream {
+            TcpStream::connect(&self.address).await.unwrap()
+        }
+
+        async fn send(&self, text: &str) -> TcpStream {
+            let mut stream = self.connect().await;
+            stream.write_all(text.as_bytes()).await.unwrap();
+            stream
+        }
+
+        /// The first line of the answer; empty where the connection closes without.
+        async fn answer(&self, stream: &mut TcpStream) -> String {
+            let mut bytes = [0; 4096];
+            let read = self.env.timeout(Duration::from_secs(60), stream.read(&mut bytes)).await;
+            let read = read.expect("an answer or the end").unwrap_or(0);
+            let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
+            text.lines().next().unwrap_or_default().to_owned()
+        }
+
+        async fn get(&self, path: &str) -> String {
+            let mut stream =
+                self.send(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
+            self.answer(&mut stream).await
+        }
+
+        async fn until(&self, what: &str, holds: impl Fn() -> bool) {
+            let looks = async {
+                while !holds() {
+                    self.env.sleep(Duration::from_millis(5)).await;
+                }
             };
-            assert!(!lost_after(599).await, "idle");
-            watch.read();
-            assert_eq!(watch.phase.get(), Phase::Head);
-            assert!(!lost_after(29).await);
-            watch.read();
-            assert!(lost_after(6).await, "a head that trickles in counts from its first byte");
-            watch.enter(Phase::Body);
-            for _ in 0..3 {
-                watch.read();
-                assert!(!lost_after(50).await, "a body only has to go on");
+            self.env.timeout(Duration::from_secs(60), looks).await.expect(what);
+        }
+
+        async fn nothing_is_left(&self) {
+            self.until("all is given back", || self.clients.count() == 0 && self.budget.is_free())
+                .await;
+        }
+    }
+
+    fn at_a_door(limits: Limits, test: impl AsyncFnOnce(&Door)) {
+        world::real_world::run(7, async |env| {
+            let dir = tempfile::tempdir().unwrap();
+            let config = NodeConfig {
+                transport: env.any_address(),
+                http: env.any_address(),
+                ..NodeConfig::new("n", "c", &["n".to_owned()], dir.path().to_owned())
+            };
+            let node = crate::start(&env, config).await.unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap().to_string();
+            let (clients, budget) = (Clients::new(&env, limits), BodyBudget::default());
+            let door = Door { env: env.clone(), node: node.clone(), address, clients, budget };
+            tokio::select! {
+                biased;
+                () = test(&door) => {}
+                () = accept_http(&door.node, listener, &door.clients, &door.budget) => {}
             }
-            assert!(lost_after(20).await);
-            watch.enter(Phase::Working);
-            assert!(!lost_after(3600).await, "a merge may take its time");
+            drop(door);
+            node.stop().await;
+        });
+    }
+
+    #[test]
+    fn a_body_and_a_head_of_a_byte_now_and_then_end() {
+        at_a_door(short(100), async |door| {
+            for (sent, answered) in
+                [(PUT, "HTTP/1.1 408 Request Timeout"), ("GET / HTTP/1.1\r\nx: ", "")]
+            {
+                let stream = door.send(sent).await;
+                let (mut read, mut write) = tokio::io::split(stream);
+                let trickle = async {
+                    while write.write_all(b" ").await.is_ok() {
+                        door.env.sleep(Duration::from_millis(20)).await;
+                    }
+                    std::future::pending::<()>().await
+                };
+                let mut bytes = vec![0; 4096];
+                let said = tokio::select! {
+                    biased;
+                    read = read.read(&mut bytes) => &bytes[..read.unwrap_or(0)],
+                    () = trickle => unreachable!(),
+                    () = door.env.sleep(Duration::from_secs(60)) => panic!("{sent} goes on"),
+                };
+                let said = String::from_utf8_lossy(said);
+                assert_eq!(said.lines().next().unwrap_or_default(), answered);
+            }
+            door.nothing_is_left().await;
+        });
+    }
+
+    #[test]
+    fn who_takes_no_answers_is_cut_off() {
+        at_a_door(short(100), async |door| {
+            let mut stream = door.connect().await;
+            let question = "GET /_nodes/stats HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100);
+            // As many as it takes until the node reads no more, and cuts it off.
+            let asks = async { while stream.write_all(question.as_bytes()).await.is_ok() {} };
+            door.env.timeout(Duration::from_secs(60), asks).await.expect("it is cut off");
+            door.nothing_is_left().await;
+        });
+    }
+
+    #[test]
+    fn who_breaks_off_leaves_nothing_behind() {
+        at_a_door(Limits::default(), async |door| {
+            let mut streams = Vec::new();
+            for _ in 0..20 {
+                streams.push(door.send(PUT).await);
+                streams.push(door.send("GET / HT").await);
+            }
+            door.until("all are there", || door.clients.count() == 40).await;
+            for stream in streams {
+                stream.set_zero_linger().unwrap();
+            }
+            door.nothing_is_left().await;
+        });
+    }
+
+    #[test]
+    fn idle_connections_give_way_and_busy_ones_do_not() {
+        at_a_door(Limits { connections_max: 4, ..Limits::default() }, async |door| {
+            let mut idle = Vec::new();
+            for _ in 0..8 {
+                idle.push(door.connect().await);
+                assert_eq!(door.get("/").await, "HTTP/1.1 200 OK");
+                assert!(door.clients.count() <= 4);
+            }
+            assert_eq!(door.answer(&mut idle[0]).await, "", "the first idled longest");
+            drop(idle);
+            door.nothing_is_left().await;
+            let waits = "GET /_cluster/health?wait_for_nodes=2&timeout=60s HTTP/1.1\r\nhost: localhost\r\n\r\n";
+            let mut busy = Vec::new();
+            for n in 1..=4 {
+                busy.push(door.send(waits).await);
+                door.until("it works for all", || door.clients.phases() == vec![Phase::Working; n])
+                    .await;
+            }
+            assert_eq!(door.get("/").await, "HTTP/1.1 503 Service Unavailable");
+            busy.pop();
+            door.until("one has gone", || door.clients.count() == 3).await;
+            assert_eq!(door.get("/").await, "HTTP/1.1 200 OK");
+        });
+    }
+
+    #[test]
+    fn a_head_that_goes_on_and_on_is_refused() {
+        at_a_door(Limits::default(), async |door| {
+            let head = format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(HEAD_BYTES_MAX));
+            let mut stream = door.send(&head).await;
+            let refused = "HTTP/1.1 431 Request Header Fields Too Large";
+            assert_eq!(door.answer(&mut stream).await, refused);
         });
     }
 }

@@ -13,6 +13,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
@@ -33,6 +34,9 @@ const QUEUED_MESSAGES: usize = 4;
 const GATHER_BYTES: usize = 64 << 10;
 /// A buffer grows by no more than this ahead of the bytes that really came.
 const TRUST_BYTES: usize = 8 << 20;
+/// A neighbour that takes not one byte for so long is given up: what waits for it holds memory that others need. A
+/// recovery waits as long for a source that sends nothing.
+const OUTPUT_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Sends frames through a writer task, so that no caller can leave half a frame behind.
 pub struct Sender<M> {
@@ -62,32 +66,50 @@ fn closed() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "the connection is closed")
 }
 
-async fn write_frames(
-    mut stream: OwnedWriteHalf,
-    mut frames: mpsc::Receiver<Frame>,
-    counters: Rc<NetCounters>,
-) -> io::Result<()> {
+/// The sending half of a connection.
+struct Output {
+    stream: OwnedWriteHalf,
+    host: Rc<Host>,
+    /// How long the neighbour may take nothing.
+    patience: Duration,
+}
+
+impl Output {
+    async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            tokio::select! {
+                biased;
+                written = self.stream.write(bytes) => match written? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    written => bytes = &bytes[written..],
+                },
+                () = self.host.sleep(self.patience) => {
+                    let text = format!("the neighbour took nothing for {:?}", self.patience);
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn write_frames(mut output: Output, mut frames: mpsc::Receiver<Frame>) -> io::Result<()> {
     let mut gathered = Vec::new();
     while let Some(frame) = frames.recv().await {
-        put_frame(&mut stream, &mut gathered, frame, &counters).await?;
+        put_frame(&mut output, &mut gathered, frame).await?;
         while gathered.len() < GATHER_BYTES {
             match frames.try_recv() {
-                Ok(frame) => put_frame(&mut stream, &mut gathered, frame, &counters).await?,
+                Ok(frame) => put_frame(&mut output, &mut gathered, frame).await?,
                 Err(_) => break,
             }
         }
-        stream.write_all(&gathered).await?;
+        output.write_all(&gathered).await?;
         gathered.clear();
     }
-    stream.shutdown().await
+    output.stream.shutdown().await
 }
 
-async fn put_frame(
-    stream: &mut OwnedWriteHalf,
-    gathered: &mut Vec<u8>,
-    frame: Frame,
-    counters: &NetCounters,
-) -> io::Result<()> {
+async fn put_frame(output: &mut Output, gathered: &mut Vec<u8>, frame: Frame) -> io::Result<()> {
     let mut prefix = [0; PREFIX_BYTES];
     prefix[..4].copy_from_slice(&MAGIC);
     prefix[4..8].copy_from_slice(&(frame.head.len() as u32).to_le_bytes());
@@ -97,14 +119,14 @@ async fn put_frame(
     gathered.extend_from_slice(&prefix);
     gathered.extend_from_slice(&frame.head);
     let total = PREFIX_BYTES + frame.head.len() + frame.tail.len();
-    counters.sent(total as u64);
+    output.host.counters().sent(total as u64);
     if frame.tail.len() <= GATHER_BYTES / 4 {
         gathered.extend_from_slice(&frame.tail);
         return Ok(());
     }
-    stream.write_all(gathered).await?;
+    output.write_all(gathered).await?;
     gathered.clear();
-    stream.write_all(&frame.tail).await
+    output.write_all(&frame.tail).await
 }
 
 /// Reads frames.
@@ -158,14 +180,15 @@ fn bad(text: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-fn framed<M: Message>(stream: TcpStream, host: &Host) -> io::Result<(Sender<M>, Receiver)> {
+fn framed<M: Message>(stream: TcpStream, host: &Rc<Host>) -> io::Result<(Sender<M>, Receiver)> {
     stream.set_nodelay(true)?;
     let (read, write) = stream.into_split();
     let (frames, queue) = mpsc::channel(QUEUED_MESSAGES);
     let counters = host.counters().clone();
     // The task ends by itself when the last sender is dropped, or the connection breaks; the receiver then
     // sees the break too.
-    tokio::task::spawn_local(write_frames(write, queue, counters.clone()));
+    let output = Output { stream: write, host: host.clone(), patience: OUTPUT_PATIENCE };
+    tokio::task::spawn_local(write_frames(output, queue));
     let stream = BufReader::with_capacity(16 << 10, read);
     Ok((Sender { frames, message: PhantomData }, Receiver { stream, counters }))
 }
@@ -204,4 +227,31 @@ pub(crate) async fn connect<M: Message>(
 
 pub(super) fn tried(what: &str, address: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what} {address}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Arm;
+
+    #[test]
+    fn a_neighbour_that_takes_nothing_is_given_up() {
+        crate::real_world::run(7, async |env| {
+            let Arm::Real(host) = &env.arm else { unreachable!("it is the real world") };
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let deaf = listener.accept().await.unwrap();
+            let (_, write) = stream.into_split();
+            let patience = Duration::from_millis(50);
+            let (frames, queue) = mpsc::channel(QUEUED_MESSAGES);
+            let output = Output { stream: write, host: host.clone(), patience };
+            let writing = tokio::task::spawn_local(write_frames(output, queue));
+            let frame = || Frame { head: Vec::new(), tail: vec![0; 1 << 20].into() };
+            let talks = async { while frames.send(frame()).await.is_ok() {} };
+            env.timeout(Duration::from_secs(60), talks).await.expect("it is given up");
+            let error = writing.await.unwrap().unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+            drop(deaf);
+        });
+    }
 }
