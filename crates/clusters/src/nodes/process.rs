@@ -24,8 +24,8 @@ use super::order::{Order, STOP};
 use super::process_fault::ProcessFault;
 use crate::{Error, credentials};
 
-/// How long a node may take to listen and to join.
-const START_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a node may take to listen and to join: three JVMs that start at once on two busy cores take over a minute.
+const START_PATIENCE: Duration = Duration::from_secs(180);
 /// How long a node may take to close its copies.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the system may take to end a killed process.
@@ -165,7 +165,10 @@ impl NodeProcess {
         let mut stdout = BufReader::new(stdout);
         match process.env.timeout(START_PATIENCE, stdout.read_line(&mut first)).await {
             Ok(Ok(1..)) => Ok((process, first)),
-            Err(_) => Err(process.failed("was not ready after 60 s").await),
+            Err(_) => {
+                let what = format!("was not ready after {} s", START_PATIENCE.as_secs());
+                Err(process.failed(&what).await)
+            }
             _ => Err(process.failed("ended before it was ready").await),
         }
     }
