@@ -1,10 +1,11 @@
 //! Published figures beside ours, over several runs.
 
-use record::Limit;
+use record::{Kind, Limit, RunDir};
 
 use crate::load::{Metric, change_of, figures};
-use crate::stats;
+use crate::stats::{self, Interval};
 use crate::summary::Summary;
+use crate::trace;
 use crate::variant::{Finished, Variant, VariantLoad};
 
 /// What kind of figure is compared.
@@ -38,8 +39,10 @@ pub struct Comparison {
     pub text: String,
     /// Ours; none where the variant did not finish.
     pub ours: Option<f64>,
-    /// Whether the virtual world was fitted to this row.
-    pub calibrated: bool,
+    /// Lowest and highest of ours over the seeds that were drawn; none where one was, or all were the same.
+    pub range: Option<Interval>,
+    /// What ours is worth.
+    pub kind: Kind,
     /// What held ours.
     pub held_by: Option<Limit>,
     /// Why, and what would be next.
@@ -71,10 +74,20 @@ impl Comparison {
         }
     }
 
-    /// How many times the larger of both is the smaller.
-    fn factor(&self) -> Option<f64> {
-        let ratio = 1.0 + self.error()?;
-        Some(if ratio > 0.0 { ratio.max(1.0 / ratio) } else { f64::INFINITY })
+    /// Whether the published figure lies within the range that was drawn.
+    pub fn is_within_range(&self) -> bool {
+        let inside = |range: Interval| self.published.is_some_and(|p| range.low <= p && p <= range.high);
+        self.range.is_some_and(inside)
+    }
+
+    /// How far off it is: of a figure, how many times the larger of both is the smaller; of a change, the points between.
+    fn distance(&self) -> f64 {
+        match (self.figure, self.error()) {
+            (_, None) => 0.0,
+            (Figure::Change(_), Some(error)) => error.abs(),
+            (_, Some(error)) if error > -1.0 => (1.0 + error).max(1.0 / (1.0 + error)),
+            _ => f64::INFINITY,
+        }
     }
 }
 
@@ -92,7 +105,8 @@ pub fn comparisons(summary: &Summary<'_>) -> Vec<Comparison> {
             published: published_number,
             text: published.text.clone(),
             ours,
-            calibrated: published.calibrated,
+            range: None,
+            kind: published.kind,
             held_by: variant.finished().and_then(|f| f.verdict.limit),
             verdict: variant.finished().map(|f| f.verdict.text.clone()),
         };
@@ -163,59 +177,75 @@ fn node_rate(variant: &Variant) -> Option<f64> {
     variant.finished().and_then(|figures: &Finished| figures.node_bytes_per_s)
 }
 
-/// How well the predicted rows are met.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Standing {
-    /// Rows that were predicted and have a number.
-    pub predicted: usize,
-    /// Rows that were calibrated on.
-    pub calibrated: usize,
-    /// Median of the absolute errors of the predicted rows.
-    pub median_error: Option<f64>,
-    /// The predicted row that is furthest off, and its factor: 2 is twice or half.
-    pub worst: Option<(String, String, f64)>,
-    /// Changes that were predicted; they are not counted in `predicted`.
-    pub changes: usize,
-    /// Median of their absolute errors; 0.1 is 10 percentage points.
-    pub median_change_error: Option<f64>,
-    /// The change that is furthest off, and its error.
-    pub worst_change: Option<(String, String, f64)>,
+/// The same rows of several seeds as one: the median of ours with its range, and the verdict of the seed that is nearest to
+/// it. Every seed has the same rows.
+pub fn over_seeds(seeds: &[Vec<Comparison>]) -> Vec<Comparison> {
+    let Some(first) = seeds.first() else { return Vec::new() };
+    let merged = |(at, row): (usize, &Comparison)| {
+        let drawn: Vec<&Comparison> = seeds.iter().filter_map(|rows| rows.get(at)).collect();
+        let ours: Vec<f64> = drawn.iter().filter_map(|row| row.ours).collect();
+        let Some(median) = stats::median(&ours) else { return row.clone() };
+        let off = |row: &Comparison| row.ours.map_or(f64::INFINITY, |ours| (ours - median).abs());
+        let nearest = drawn.iter().min_by(|a, b| off(a).total_cmp(&off(b)));
+        Comparison {
+            ours: Some(median),
+            range: range(&ours),
+            ..(*nearest.unwrap_or(&row)).clone()
+        }
+    };
+    first.iter().enumerate().map(merged).collect()
 }
 
-/// Judges the predicted rows. A row whose variant did not finish has no error and is left out.
-pub fn standing(rows: &[Comparison]) -> Standing {
-    let is_change = |row: &&Comparison| matches!(row.figure, Figure::Change(_));
-    let with_error = |row: &&Comparison| row.error().is_some() && !is_change(row);
-    let predicted: Vec<&Comparison> =
-        rows.iter().filter(|row| !row.calibrated).filter(with_error).collect();
-    let errors: Vec<f64> = predicted.iter().filter_map(|row| row.error()).map(f64::abs).collect();
-    let changes: Vec<(&Comparison, f64)> = rows
-        .iter()
-        .filter(|row| is_change(row) && !row.calibrated)
-        .filter_map(|row| Some((row, row.error()?)))
-        .collect();
-    let change_errors: Vec<f64> = changes.iter().map(|(_, error)| error.abs()).collect();
-    let worst_change = changes.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-    let worst = predicted
-        .iter()
-        .filter_map(|row| Some((row, row.factor()?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1));
+/// Lowest and highest, if they differ.
+fn range(values: &[f64]) -> Option<Interval> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    (low < high).then_some(Interval { low, high })
+}
+
+/// How well rows of one kind are met.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Standing {
+    /// How many have a number of ours beside a published one.
+    pub rows: usize,
+    /// Median of the absolute errors; of changes 0.1 is 10 percentage points.
+    pub median_error: Option<f64>,
+    /// The row that is furthest off, and its error.
+    pub worst: Option<(String, f64)>,
+    /// Published figures that lie within the range that was drawn.
+    pub within_range: usize,
+}
+
+/// Judges rows. A row whose variant did not finish has no error and is left out.
+pub fn standing<'a>(rows: impl Iterator<Item = &'a Comparison>) -> Standing {
+    let with_error: Vec<(&Comparison, f64)> =
+        rows.filter_map(|row| Some((row, row.error()?))).collect();
+    let errors: Vec<f64> = with_error.iter().map(|(_, error)| error.abs()).collect();
+    let worst = with_error.iter().max_by(|a, b| a.0.distance().total_cmp(&b.0.distance()));
     Standing {
-        predicted: predicted.len(),
-        calibrated: rows.iter().filter(|row| row.calibrated).filter(with_error).count(),
+        rows: with_error.len(),
         median_error: stats::median(&errors),
-        worst: worst.map(|(row, factor)| (row.plan.clone(), row.name(), factor)),
-        changes: changes.len(),
-        median_change_error: stats::median(&change_errors),
-        worst_change: worst_change.map(|(row, error)| (row.plan.clone(), row.name(), *error)),
+        worst: worst.map(|(row, error)| (row.name(), *error)),
+        within_range: with_error.iter().filter(|(row, _)| row.is_within_range()).count(),
     }
+}
+
+/// How many shards were recovered `seconds` after a variant began; none where its recoveries left no samples until then.
+pub fn shards_done(run: &RunDir, variant: &str, seconds: f64) -> Option<u32> {
+    let traces = trace::traces(run);
+    let trace = traces.get(&(variant, 1))?;
+    let (begins_ms, _) = trace.span_ms()?;
+    let until = begins_ms + seconds * 1e3;
+    trace.recovery.last().filter(|(t_ms, _)| *t_ms >= until)?;
+    let at = trace.recovery.iter().take_while(|(t_ms, _)| *t_ms <= until).last();
+    Some(at.and_then(|(_, sample)| sample.stages.get("DONE").copied()).unwrap_or(0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(published: f64, ours: f64, calibrated: bool) -> Comparison {
+    fn row(published: f64, ours: f64) -> Comparison {
         Comparison {
             plan: "p".to_owned(),
             variant: format!("{published}"),
@@ -223,38 +253,50 @@ mod tests {
             published: Some(published),
             text: published.to_string(),
             ours: Some(ours),
-            calibrated,
+            range: None,
+            kind: Kind::Predicted,
             held_by: None,
             verdict: None,
         }
     }
 
     #[test]
-    fn only_predicted_rows_are_judged() {
+    fn rows_are_judged_by_their_errors() {
         let rows = [
-            row(100.0, 110.0, false),
-            row(200.0, 100.0, false),
-            row(300.0, 270.0, false),
-            row(400.0, 4000.0, true),
-            Comparison { ours: None, ..row(500.0, 0.0, false) },
-            Comparison { published: None, figure: Figure::Words, ..row(600.0, 1.0, false) },
-            Comparison { figure: Figure::Change("p"), ..row(-20.0, -27.0, false) },
-            Comparison { figure: Figure::Change("p"), ..row(100.0, 140.0, false) },
+            row(100.0, 110.0),
+            row(200.0, 100.0),
+            row(300.0, 270.0),
+            Comparison { ours: None, ..row(500.0, 0.0) },
+            Comparison { published: None, figure: Figure::Words, ..row(600.0, 1.0) },
         ];
-        let standing = standing(&rows);
-        assert_eq!((standing.predicted, standing.calibrated), (3, 1));
-        assert!((standing.median_error.unwrap() - 0.1).abs() < 1e-9);
-        let (_, variant, factor) = standing.worst.unwrap();
-        assert_eq!((variant.as_str(), factor), ("200", 2.0));
+        let judged = standing(rows.iter());
+        assert_eq!(judged.rows, 3);
+        assert!((judged.median_error.unwrap() - 0.1).abs() < 1e-9);
+        assert_eq!(judged.worst, Some(("200".to_owned(), -0.5)));
         // Of changes the difference counts, in percentage points.
-        assert_eq!(standing.changes, 2);
-        assert!((standing.median_change_error.unwrap() - 0.235).abs() < 1e-9);
-        let (_, variant, error) = standing.worst_change.unwrap();
-        assert_eq!((variant.as_str(), error), ("100, p", 0.4));
+        let changes = [(-20.0, -27.0), (100.0, 140.0)]
+            .map(|(published, ours)| Comparison { figure: Figure::Change("p"), ..row(published, ours) });
+        let judged = standing(changes.iter());
+        assert!((judged.median_error.unwrap() - 0.235).abs() < 1e-9);
+        assert_eq!(judged.worst, Some(("100, p".to_owned(), 0.4)));
+        assert_eq!(standing([].iter()), Standing::default());
     }
 
     #[test]
-    fn nothing_predicted_is_no_error() {
-        assert_eq!(standing(&[]), Standing::default());
+    fn seeds_become_their_median_and_its_range() {
+        let seed = |ours: f64, held_by| {
+            vec![Comparison { held_by: Some(held_by), ..row(100.0, ours) }, row(50.0, 60.0)]
+        };
+        let seeds =
+            [seed(80.0, Limit::Cpu), seed(90.0, Limit::Latency), seed(120.0, Limit::Throttle)];
+        let rows = over_seeds(&seeds);
+        assert_eq!((rows[0].ours, rows[0].held_by), (Some(90.0), Some(Limit::Latency)));
+        assert_eq!(rows[0].range, Some(Interval { low: 80.0, high: 120.0 }));
+        assert!(rows[0].is_within_range());
+        assert_eq!((rows[1].ours, rows[1].range), (Some(60.0), None), "nothing was drawn");
+        assert!(!rows[1].is_within_range());
+        assert!(!Comparison { published: Some(79.0), ..rows[0].clone() }.is_within_range());
+        assert_eq!(standing(rows.iter()).within_range, 1);
+        assert_eq!(over_seeds(&[]), []);
     }
 }

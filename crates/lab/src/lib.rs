@@ -3,6 +3,7 @@
 pub mod buckets;
 pub mod calibration;
 mod choices;
+pub mod conclusions;
 pub mod corpus;
 mod diagnostic;
 mod error;
@@ -10,7 +11,6 @@ mod execute;
 pub mod experiments;
 pub mod load;
 pub mod machine;
-pub mod orderings;
 pub mod plan;
 mod runner;
 mod writers;

@@ -11,6 +11,7 @@ mod opensearch_args;
 mod own_mounts;
 mod progress;
 mod runs;
+mod seeds;
 mod terminal;
 
 use std::process::ExitCode;

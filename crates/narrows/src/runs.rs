@@ -1,8 +1,9 @@
-//! Run directories: finding one again.
+//! Run directories: finding one again, and the page in it.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use record::RunDir;
 
 use crate::exit::Usage;
 
@@ -45,4 +46,16 @@ fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
         .collect();
     ids.sort();
     Ok(ids)
+}
+
+/// Writes the HTML page into the run's directory, or to `to`.
+pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
+    let fresh = to.with_extension("html.new");
+    std::fs::write(&fresh, report::html(run)).and_then(|()| std::fs::rename(&fresh, to)).map_err(
+        |error| {
+            // A part of a page helps nobody, and takes room where there may be none.
+            let _ = std::fs::remove_file(&fresh);
+            anyhow::anyhow!("write {}: {error}", to.display())
+        },
+    )
 }

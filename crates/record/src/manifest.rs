@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,8 +89,50 @@ pub struct PublishedInfo {
     /// Figures of a load by their names, where those are published.
     #[serde(default)]
     pub load: BTreeMap<String, f64>,
-    /// Whether the virtual world was fitted to this row; otherwise it is predicted.
-    pub calibrated: bool,
+    /// What our figure beside it is worth.
+    #[serde(alias = "calibrated", deserialize_with = "kind_or_calibrated")]
+    pub kind: Kind,
+}
+
+/// What our figure beside a published one is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A value of the virtual world was chosen by this row, or by one that comes to the same arithmetic.
+    Calibrated,
+    /// It is arithmetic on a setting: bytes over a throttle.
+    Implied,
+    /// Nothing was chosen by it.
+    Predicted,
+}
+
+impl Kind {
+    /// Every kind, as tables list them.
+    pub const ALL: [Kind; 3] = [Kind::Predicted, Kind::Calibrated, Kind::Implied];
+
+    /// Its name.
+    pub fn label(self) -> &'static str {
+        match self {
+            Kind::Calibrated => "calibrated",
+            Kind::Implied => "implied",
+            Kind::Predicted => "predicted",
+        }
+    }
+}
+
+/// Earlier records say `calibrated: true` or `false`.
+fn kind_or_calibrated<'de, D: Deserializer<'de>>(from: D) -> Result<Kind, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Kind(Kind),
+        Calibrated(bool),
+    }
+    Ok(match Either::deserialize(from)? {
+        Either::Kind(kind) => kind,
+        Either::Calibrated(true) => Kind::Calibrated,
+        Either::Calibrated(false) => Kind::Predicted,
+    })
 }
 
 /// A parameter of the virtual world.

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::source::workspace_folder;
 
 /// Still wider than 120 columns. To be emptied.
-const WIDE_YET: &[&str] = &["docs/diagnosis.md", "docs/published.md"];
+const WIDE_YET: &[&str] = &["docs/diagnosis.md"];
 
 #[test]
 fn markdown_and_comments_stay_within_120_columns() {

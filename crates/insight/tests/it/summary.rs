@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use insight::published::{comparisons, standing};
 use insight::{Progress, Summary, curves};
 use record::{
-    FORMAT, Limit, LimitShare, Line, LinkInfo, LoadFigures, Machine, Manifest, Percentiles, Phase,
+    FORMAT, Kind, Limit, LimitShare, Line, LinkInfo, LoadFigures, Machine, Manifest, Percentiles, Phase,
     PublishedInfo, RecoverySample, Row, RunDir, Status, StreamFigures, ThreadUse, Throughput,
     VariantInfo,
 };
@@ -218,7 +218,7 @@ fn published_loads_stand_beside_ours_as_figures_and_as_changes() {
         latency: Some(Percentiles { p50_ms, ..Percentiles::default() }),
         ..LoadFigures::default()
     };
-    let published = |per_s: f64, p50_ms: f64, calibrated: bool| PublishedInfo {
+    let published = |per_s: f64, p50_ms: f64, kind: Kind| PublishedInfo {
         figure: "f".into(),
         row: "r".into(),
         text: "t".into(),
@@ -228,25 +228,25 @@ fn published_loads_stand_beside_ours_as_figures_and_as_changes() {
             ("50th percentile latency".to_owned(), p50_ms),
             ("error rate".to_owned(), 1.0),
         ]),
-        calibrated,
+        kind,
     };
     let rows = [("none", load(40.0, 500.0)), ("ars", load(90.0, 1000.0))]
         .map(|(name, load)| Row { loads: vec![load], ..row(name, 1, 10.0, Limit::Cpu) });
     let mut run = run(&["none", "ars"], Status::Complete, rows.to_vec());
-    run.manifest.variants[0].published = Some(published(50.0, 400.0, true));
-    run.manifest.variants[1].published = Some(published(100.0, 900.0, false));
+    run.manifest.variants[0].published = Some(published(50.0, 400.0, Kind::Calibrated));
+    run.manifest.variants[1].published = Some(published(100.0, 900.0, Kind::Predicted));
     run.manifest.variants[1].baseline = Some("none".into());
     let summary = Summary::of(&run);
     let found = comparisons(&summary);
     let of = |name: &str| found.iter().find(|row| row.name() == name).unwrap();
     assert_eq!(found.len(), 4, "what variants are not compared by has no row");
     let none = of("none, median throughput");
-    assert_eq!((none.published, none.ours, none.calibrated), (Some(50.0), Some(40.0), true));
+    assert_eq!((none.published, none.ours, none.kind), (Some(50.0), Some(40.0), Kind::Calibrated));
     assert!((none.error().unwrap() + 0.2).abs() < 1e-9);
     let change = of("ars, 50th percentile latency");
     assert_eq!((change.published, change.ours), (Some(125.0), Some(100.0)));
     assert!((change.error().unwrap() + 0.25).abs() < 1e-9, "percentage points");
     let throughput = of("ars, median throughput");
     assert_eq!((throughput.published, throughput.ours), (Some(100.0), Some(125.0)));
-    assert_eq!(standing(&found).changes, 2);
+    assert_eq!(standing(found.iter()).rows, 4);
 }

@@ -114,6 +114,9 @@ fn through_snapshot(plan: &mut Resolved, options: &Options) -> Result<(), Error>
     Ok(())
 }
 
+const SELECTION: &str = "narrows.search.selection";
+const SELECTION_OF_2017: &str = "ars_6_1";
+
 /// Settings that the embedded engine alone has.
 fn is_our_own(setting: &str) -> bool {
     setting.starts_with("narrows.")
@@ -130,6 +133,11 @@ fn without_our_own(plan: &mut Resolved) {
 
 /// Leaves out the variants that only the embedded engine can run, and says so.
 fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<(), Error> {
+    // The formula of 2017 is what these clusters have by themselves.
+    for variant in &mut plan.variants {
+        let theirs = |name: &str, value: &str| name == SELECTION && value == SELECTION_OF_2017;
+        variant.settings.retain(|name, value| !theirs(name, value));
+    }
     let own = |variant: &Variant| variant.settings.keys().any(|name| is_our_own(name));
     for variant in plan.variants.iter().filter(|variant| own(variant)) {
         let name = &variant.name;
@@ -148,5 +156,20 @@ fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<(), Error
             "every variant has settings of the embedded engine alone; run it with --on embedded",
         )),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_clusters_run_the_selection_that_they_have() {
+        let plan = Plan::open("replica-selection").unwrap();
+        let mut plan = plan.resolve(1.0, STEPS, |_, _| Ok(())).unwrap();
+        leave_out_our_own(&mut plan, &Options::new("unused")).unwrap();
+        let names: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
+        assert_eq!(names[..3], ["1 replica: none", "1 replica: ARS", "1 replica, es3 loaded: none"]);
+        assert!(plan.variants.iter().all(|v| !v.settings.keys().any(|name| is_our_own(name))));
     }
 }

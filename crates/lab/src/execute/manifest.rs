@@ -63,7 +63,7 @@ fn variant_info(variant: &Variant, place: &Place) -> VariantInfo {
             text: published.text.clone(),
             node_bytes_per_s: published.node_bytes_per_s,
             load: published.load.clone(),
-            calibrated: published.calibrated,
+            kind: published.kind,
         }),
         baseline: variant.baseline.clone(),
         models: if place.is_virtual() { models(variant) } else { Vec::new() },
@@ -78,7 +78,7 @@ fn models(variant: &Variant) -> Vec<ModelInfo> {
         value: row.value,
         unit: row.unit.to_owned(),
         source: row.source,
-        calibrated_on: row.calibrated_on,
+        calibrated_on: (!row.calibrated_on.is_empty()).then(|| row.calibrated_on.join(", ")),
     };
     models_in_use(variant).into_iter().map(info).collect()
 }

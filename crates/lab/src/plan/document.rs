@@ -43,6 +43,8 @@ pub(super) struct Document {
     pub(super) node_settings: Values,
     #[serde(default)]
     pub(super) settings: Values,
+    #[serde(default)]
+    pub(super) fitted: Vec<FittedTable>,
     pub(super) variant: Spanned<Vec<VariantTable>>,
 }
 
@@ -131,6 +133,9 @@ pub(super) struct FullTable {
     pub(super) bytes: Spanned<String>,
     pub(super) segments: Spanned<i64>,
     pub(super) segment_ratio: Option<Spanned<f64>>,
+    /// The rows that segments were fitted to.
+    #[serde(default)]
+    pub(super) calibrated_on: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -138,7 +143,17 @@ pub(super) struct FullTable {
 pub(super) struct ParameterTable {
     pub(super) value: Spanned<Value>,
     pub(super) source: Spanned<String>,
-    pub(super) calibrated_on: Option<String>,
+    /// The rows that it was fitted to, each as `plan / variant`.
+    #[serde(default)]
+    pub(super) calibrated_on: Vec<String>,
+}
+
+/// A setting whose value was fitted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FittedTable {
+    pub(super) setting: Spanned<String>,
+    pub(super) calibrated_on: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -243,6 +258,4 @@ pub(super) struct PublishedTable {
     #[serde(rename = "match")]
     pub(super) columns: Spanned<Values>,
     pub(super) figure: Option<Spanned<String>>,
-    #[serde(default)]
-    pub(super) calibrated: bool,
 }

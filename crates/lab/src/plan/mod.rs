@@ -13,6 +13,7 @@
 //! | `bounds` | what a plan's laps and link may be, and the command line's |
 //! | `declared` | what an experiment declares of its step |
 //! | `published` | published figures, and the look-up of a row |
+//! | `kinds` | whether a figure of ours is predicted, and what follows from what |
 
 mod action;
 mod background;
@@ -27,6 +28,7 @@ mod expand;
 mod fault;
 mod file;
 mod index;
+mod kinds;
 mod load;
 mod models;
 mod parameter;

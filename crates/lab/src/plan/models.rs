@@ -28,8 +28,8 @@ pub struct ModelInUse {
     pub unit: &'static str,
     /// Where the value comes from.
     pub source: String,
-    /// The published rows that it was fitted to, where it was.
-    pub calibrated_on: Option<String>,
+    /// The published rows that it was fitted to; empty where it was not fitted.
+    pub calibrated_on: Vec<String>,
 }
 
 /// Every parameter of the world as a variant uses it, those that its plan sets first; defaults of all hosts
@@ -66,7 +66,7 @@ pub fn models_in_use(variant: &Variant) -> Vec<ModelInUse> {
             value: row.text(&defaults),
             unit: row.unit,
             source: row.source.to_owned(),
-            calibrated_on: None,
+            calibrated_on: Vec::new(),
         });
     }
     rows
@@ -85,7 +85,7 @@ mod tests {
 
     fn parameter(scope: ParameterScope, name: &str, value: &str) -> Parameter {
         let (name, value, source) = (name.to_owned(), value.to_owned(), "a test".to_owned());
-        Parameter { scope, name, value, source, calibrated_on: None }
+        Parameter { scope, name, value, source, calibrated_on: Vec::new() }
     }
 
     fn variant() -> Variant {

@@ -11,8 +11,8 @@ pub struct Parameter {
     pub value: String,
     /// Where the value comes from.
     pub source: String,
-    /// The published rows that it was fitted to, where it was.
-    pub calibrated_on: Option<String>,
+    /// The published rows that it was fitted to, each as `plan / variant`; empty where it was not fitted.
+    pub calibrated_on: Vec<String>,
 }
 
 /// Which hosts a parameter is for.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use record::Kind;
+
 use crate::choices::unknown;
 
 const FILES: [(&str, &str); 4] = [
@@ -35,8 +37,8 @@ pub struct Published {
     pub load: BTreeMap<String, f64>,
     /// Bytes that it moved: those of the primaries, from a column in units of 2^30, as Elasticsearch prints.
     pub bytes: Option<u64>,
-    /// Whether parameters of the virtual world were fitted to this row. All others are predicted.
-    pub calibrated: bool,
+    /// What a figure of ours beside it is worth; derived from what was fitted to which row.
+    pub kind: Kind,
     /// What the document says beside the figure.
     pub note: Option<String>,
 }
@@ -147,7 +149,7 @@ impl<'a> Table<'a> {
             node_bytes_per_s: node_rate.map(|rate| rate * 1e6),
             bytes: number(GIGABYTES)?.map(|gb| (gb * (1u64 << 30) as f64).round() as u64),
             load: BTreeMap::new(),
-            calibrated: false,
+            kind: Kind::Predicted,
             note: row.get("note").cloned(),
         })
     }
@@ -186,7 +188,7 @@ impl<'a> Table<'a> {
             node_bytes_per_s: None,
             load,
             bytes: None,
-            calibrated: false,
+            kind: Kind::Predicted,
             note: None,
         })
     }

@@ -1,24 +1,18 @@
 //! `narrows published`
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::rc::Rc;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Context;
-use insight::published::comparisons;
-use insight::words::three_digits;
-use insight::{Summary, load};
-use lab::orderings::{By, Judged, ORDERINGS, Order, RowName};
-use lab::plan::{Plan, bundled};
-use lab::{Executed, Options, Place};
-use record::RunDir;
-use record::units::show_seconds;
-use report::published::{Conclusion, Published, Wall};
+use anyhow::{Context, bail};
+use insight::published::over_seeds;
+use insight::stats::{Interval, median};
+use lab::conclusions::{CONCLUSIONS, DOCUMENTS, Figure, Measure, Quantity};
+use lab::plan::{Plan, Resolved, bundled};
+use report::published::{Conclusion, Document, Published, Unit, Wall};
 
-use super::show::write_page;
 use crate::exit::Usage;
-use crate::progress::Progress;
+use crate::seeds::{Outcome, Work, cores, run_all};
 use crate::{runs, terminal};
 
 #[derive(clap::Args)]
@@ -26,11 +20,17 @@ pub(crate) struct Args {
     /// Only these plans; every one that has published rows without any.
     #[arg(value_name = "PLAN")]
     plans: Vec<String>,
+    /// Draws all that is random so often: hosts, where rotations begin, the network's order. A figure is the median over seeds.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
     /// One JSON object on standard output.
     #[arg(long)]
     json: bool,
-    /// Writes the table as Markdown, too.
-    #[arg(long, value_name = "FILE")]
+    /// Writes one page for a browser.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "published.html")]
+    html: Option<PathBuf>,
+    /// Writes Markdown into this folder: an index, and a file for each document.
+    #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
     /// Size of the indices; 1 is the published one.
     #[arg(long, default_value_t = 1.0)]
@@ -40,121 +40,189 @@ pub(crate) struct Args {
     runs: PathBuf,
 }
 
+/// A published figure of a row, by the plan that has it.
+type PublishedFigure<'a> = &'a dyn Fn(Figure) -> Option<f64>;
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let plans = plans(&args.plans)?;
-    let mut published = Published { scale: args.scale, ..Published::default() };
-    let mut seconds = BTreeMap::new();
-    let mut loads: BTreeMap<_, BTreeMap<&str, f64>> = BTreeMap::new();
-    for plan in &plans {
-        let began = Instant::now();
-        let run = in_virtual_time(plan, args)?;
-        let summary = Summary::of(&run);
-        for (variant, figures) in summary.finished() {
-            seconds.insert((plan.clone(), variant.name.clone()), figures.seconds);
-        }
-        for load in &summary.loads {
-            let totals = load::figures(&load.laps).into_iter();
-            let totals = totals.filter_map(|figure| Some((figure.metric.name, figure.total?)));
-            loads.insert((plan.clone(), load.variant.clone()), totals.collect());
-        }
-        published.rows.extend(comparisons(&summary));
-        published.walls.push(Wall { plan: plan.clone(), seconds: began.elapsed().as_secs_f64() });
-    }
-    let of = |row: RowName, by: By| {
-        let key = (row.plan.to_owned(), row.variant.to_owned());
-        match by {
-            By::Seconds => seconds.get(&key).copied(),
-            By::Load(name) => loads.get(&key)?.get(name).copied(),
-        }
+    let began = Instant::now();
+    let works: Vec<Work> = plans.iter().map(work).collect();
+    let outcomes = run_all(&works, args.seeds, args.scale, &args.runs)?;
+    let theirs = |figure: Figure| {
+        let plan = plans.iter().find(|plan| plan.name == figure.row.plan)?;
+        let variant = plan.variants.iter().find(|variant| variant.name == figure.row.variant)?;
+        figure.of.published(variant.published.as_ref()?)
     };
-    published.conclusions =
-        ORDERINGS.iter().map(|ordering| conclusion(&ordering.judge(of))).collect();
-    if let Some(path) = &args.write {
-        let command = format!("narrows published --write {}", path.display());
-        std::fs::write(path, published.markdown(&command))
-            .with_context(|| format!("write {}", path.display()))?;
+    let mut published = Published {
+        documents: DOCUMENTS.iter().map(document).collect(),
+        conclusions: CONCLUSIONS.iter().map(|c| conclusion(c, &works, &outcomes, &theirs)).collect(),
+        cores: cores(),
+        seeds: args.seeds,
+        scale: args.scale,
+        ..Published::default()
+    };
+    for (work, seeds) in works.iter().zip(&outcomes) {
+        let rows: Vec<_> = seeds.iter().map(|outcome| outcome.rows.clone()).collect();
+        published.rows.extend(over_seeds(&rows));
+        published.walls.push(Wall {
+            plan: work.plan.clone(),
+            seeds: seeds.len(),
+            seconds: seeds.iter().map(|outcome| outcome.seconds).sum(),
+        });
     }
+    published.wall_s = began.elapsed().as_secs_f64();
+    write_files(args, &published)?;
     let mut out = terminal::out();
     if args.json {
         writeln!(out, "{}", published.json())?;
     } else {
         write!(out, "{}", published.text())?;
     }
+    // Smaller indices find other things.
+    let changed = published.conclusions.iter().filter(|c| !c.expected && args.scale == 1.0);
+    let changed: Vec<&str> = changed.map(|c| c.claim.as_str()).collect();
+    if !changed.is_empty() {
+        bail!("what is known of these conclusions changed: {}", changed.join("; "));
+    }
+    Ok(())
+}
+
+fn write_files(args: &Args, published: &Published) -> anyhow::Result<()> {
+    let write = |path: &Path, text: &str| {
+        std::fs::write(path, text).with_context(|| format!("write {}", path.display()))
+    };
+    if let Some(path) = &args.html {
+        write(path, &published.html())?;
+    }
+    if let Some(folder) = &args.write {
+        std::fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+        for (name, text) in published.markdown() {
+            write(&folder.join(name), &text)?;
+        }
+    }
     Ok(())
 }
 
 /// The bundled plans that stand beside published rows, or those of them that were asked for.
-fn plans(asked: &[String]) -> anyhow::Result<Vec<String>> {
+fn plans(asked: &[String]) -> anyhow::Result<Vec<Resolved>> {
     let mut known = Vec::new();
     for bundled in bundled() {
-        if has_published_rows(&bundled.plan()?)? {
-            known.push(bundled.name.to_owned());
+        let plan = resolved(&bundled.plan()?)?;
+        if plan.variants.iter().any(|variant| variant.published.is_some()) {
+            known.push(plan);
         }
     }
     for name in asked {
-        if !known.contains(name) {
-            let hint = record::names::did_you_mean(name, known.iter().map(String::as_str));
-            let known = known.join(", ");
+        let names: Vec<&str> = known.iter().map(|plan| plan.name.as_str()).collect();
+        if !names.contains(&name.as_str()) {
+            let hint = record::names::did_you_mean(name, names.iter().copied());
+            let known = names.join(", ");
             return Err(Usage(format!(
                 "no bundled plan with published rows is called \"{name}\"{hint} There are {known}"
             ))
             .into());
         }
     }
-    Ok(if asked.is_empty() { known } else { asked.to_vec() })
+    known.retain(|plan| asked.is_empty() || asked.contains(&plan.name));
+    // In the order of the page; a plan of no document comes last.
+    let place = |plan: &Resolved| {
+        let all = DOCUMENTS.iter().flat_map(|document| document.plans);
+        all.enumerate().find(|(_, name)| **name == plan.name).map_or(usize::MAX, |(at, _)| at)
+    };
+    known.sort_by_key(place);
+    Ok(known)
 }
 
-/// The record of a bundled plan in virtual time.
-fn in_virtual_time(plan: &str, args: &Args) -> anyhow::Result<RunDir> {
-    let watch = Rc::new(Progress::new());
-    let options = Options { scale: args.scale, watch, ..Options::new(&args.runs) };
-    let Executed { id, dir, run, ended, .. } =
-        lab::execute(&Plan::open(plan)?, &Place::VIRTUAL, &options)?;
-    write_page(&run, &dir.join("report.html"))?;
-    ended.with_context(|| format!("run {id} failed; its record is in {}", dir.display()))?;
-    Ok(run)
+fn resolved(plan: &Plan) -> anyhow::Result<Resolved> {
+    Ok(plan.resolve(1.0, lab::experiments::STEPS, |_, _| Ok(()))?)
 }
 
-fn has_published_rows(plan: &Plan) -> anyhow::Result<bool> {
-    let resolved = plan.resolve(1.0, lab::experiments::STEPS, |_, _| Ok(()))?;
-    Ok(resolved.variants.iter().any(|variant| variant.published.is_some()))
+/// What is run of a plan: variants with published rows, those that they are compared with, and those of conclusions.
+fn work(plan: &Resolved) -> Work {
+    let concluded: Vec<&str> = CONCLUSIONS
+        .iter()
+        .flat_map(|conclusion| conclusion.measure.figures())
+        .filter(|figure| figure.row.plan == plan.name)
+        .map(|figure| figure.row.variant)
+        .collect();
+    let published = |name: &str| {
+        plan.variants.iter().any(|other| {
+            other.published.is_some() && (other.name == name || other.baseline.as_deref() == Some(name))
+        })
+    };
+    let names = plan.variants.iter().map(|variant| variant.name.clone());
+    let variants = names.filter(|name| published(name) || concluded.contains(&name.as_str()));
+    Work { plan: plan.name.clone(), variants: variants.collect() }
 }
 
-fn conclusion(judged: &Judged) -> Conclusion {
-    let pair = |pair: [RowName; 2]| {
-        format!("{}: {} over {}", pair[0].plan, pair[1].variant, pair[0].variant)
+fn document(document: &lab::conclusions::Document) -> Document {
+    Document {
+        id: document.id.to_owned(),
+        title: document.title.to_owned(),
+        by: document.by.to_owned(),
+        plans: document.plans.iter().map(|plan| (*plan).to_owned()).collect(),
+    }
+}
+
+/// A conclusion, judged by the median over seeds of its number.
+fn conclusion(
+    conclusion: &lab::conclusions::Conclusion,
+    works: &[Work],
+    outcomes: &[Vec<Outcome>],
+    theirs: PublishedFigure<'_>,
+) -> Conclusion {
+    let figures = conclusion.measure.figures();
+    let of_plan = |plan: &str| works.iter().position(|work| work.plan == plan).map(|at| &outcomes[at]);
+    let seeds = figures.iter().filter_map(|figure| of_plan(figure.row.plan)).map(Vec::len).max();
+    // Where nothing is drawn there are fewer seeds, and any of them is all of them.
+    let ours = |figure: Figure, seed: usize| {
+        let seeds = of_plan(figure.row.plan)?;
+        let outcome = seeds.get(seed).or(seeds.last())?;
+        outcome.figures.iter().find(|(other, _)| *other == figure).map(|(_, value)| *value)
     };
-    let rows = match judged.ordering.order {
-        Order::Faster(fast, slow) => {
-            format!("{}: {} before {}", fast.plan, fast.variant, slow.variant)
-        }
-        Order::CostsMore(more, less) => format!("{} above {}", pair(more), pair(less)),
-        Order::Less(figure, less, more) => format!(
-            "{}, {}: {} below {}",
-            less.plan,
-            figure.to_lowercase(),
-            less.variant,
-            more.variant
-        ),
-        Order::Alike(figure, a, b) => {
-            format!("{}, {}: {} as {}", a.plan, figure.to_lowercase(), a.variant, b.variant)
-        }
-    };
-    let compared = match (judged.compared, judged.ordering.order) {
-        (None, _) => "-".to_owned(),
-        (Some((fast, slow)), Order::Faster(..)) => {
-            format!("{} and {}", show_seconds(fast), show_seconds(slow))
-        }
-        (Some((less, more)), Order::CostsMore(..)) => format!("{more:.2} above {less:.2}"),
-        (Some((a, b)), Order::Less(..) | Order::Alike(..)) => {
-            format!("{} and {}", three_digits(a), three_digits(b))
-        }
-    };
+    let values = (0..seeds.unwrap_or(0)).filter_map(|seed| conclusion.measure.value(|f| ours(f, seed)));
+    let values: Vec<f64> = values.collect();
+    let judged = conclusion.judge(median(&values), conclusion.measure.value(theirs));
+    let low = values.iter().copied().reduce(f64::min);
+    let range = low.zip(values.iter().copied().reduce(f64::max)).filter(|(low, high)| low < high);
     Conclusion {
-        claim: judged.ordering.claim.to_owned(),
-        source: judged.ordering.source.to_owned(),
-        rows,
+        document: conclusion.document.to_owned(),
+        place: conclusion.place.to_owned(),
+        claim: conclusion.claim.to_owned(),
+        rows: rows(&figures),
+        unit: unit(&conclusion.measure),
+        published: judged.published,
+        within: judged.within,
+        ours: judged.value,
+        range: range.map(|(low, high)| Interval { low, high }),
         holds: judged.holds,
-        compared,
+        expected: conclusion.is_expected(judged.holds),
+        why: conclusion.why().to_owned(),
+    }
+}
+
+/// The rows, each once: `remote-recovery: 1 MB x 1, 1 MB x 5`.
+fn rows(figures: &[Figure]) -> String {
+    let mut plans: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for figure in figures {
+        let variants = plans.entry(figure.row.plan).or_default();
+        if !variants.contains(&figure.row.variant) {
+            variants.push(figure.row.variant);
+        }
+    }
+    let one = |(plan, variants): (&&str, &Vec<&str>)| format!("{plan}: {}", variants.join("; "));
+    plans.iter().map(one).collect::<Vec<_>>().join(". ")
+}
+
+fn unit(measure: &Measure) -> Unit {
+    match measure {
+        Measure::One(figure) | Measure::Difference(figure, _) => match figure.of {
+            Quantity::Seconds | Quantity::Load(_) => Unit::Seconds,
+            Quantity::NodeRate => Unit::Rate,
+            Quantity::Busy(_) | Quantity::HeldBy(_) => Unit::Share,
+            Quantity::PeakCores(_) => Unit::Cores,
+            Quantity::DoneAfter(_) => Unit::Shards,
+        },
+        _ => Unit::Times,
     }
 }

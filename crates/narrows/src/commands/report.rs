@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use record::RunDir;
 
-use super::show::write_page;
+use crate::runs::write_page;
 use crate::{runs, terminal};
 
 #[derive(clap::Args)]

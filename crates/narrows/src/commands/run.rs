@@ -10,7 +10,8 @@ use lab::plan::Plan;
 use lab::{Ended, Executed, LiveHosts, Options, Place};
 use record::units::{parse_duration, parse_rate};
 
-use super::show::{Form, write_page, write_table};
+use super::show::{Form, write_table};
+use crate::runs::write_page;
 use crate::exit::Usage;
 use crate::live::{ConnectArgs, checked_options};
 use crate::on::On;

@@ -1,6 +1,6 @@
 //! `narrows show`, and how results are written for `run` too.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use insight::Summary;
 use record::RunDir;
@@ -53,16 +53,4 @@ pub(crate) fn write_table(run: &RunDir, form: &Form, page: Option<&PathBuf>) -> 
         writeln!(out, "{}", report::table(&summary, out.style(), page))?;
     }
     Ok(())
-}
-
-/// Writes the HTML page into the run's directory, or to `to`.
-pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
-    let fresh = to.with_extension("html.new");
-    std::fs::write(&fresh, report::html(run)).and_then(|()| std::fs::rename(&fresh, to)).map_err(
-        |error| {
-            // A part of a page helps nobody, and takes room where there may be none.
-            let _ = std::fs::remove_file(&fresh);
-            anyhow::anyhow!("write {}: {error}", to.display())
-        },
-    )
 }

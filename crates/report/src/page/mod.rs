@@ -15,10 +15,10 @@ use record::{Manifest, RunDir};
 
 use limits::chip;
 
-const CSS: &str = include_str!("page.css");
+pub(crate) const CSS: &str = include_str!("page.css");
 
 /// Keeps the browser from loading anything from outside, even if text of a record were taken for a reference.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The page of a run, whatever state it was left in. Everything that comes from the record is escaped, and what would
 /// turn or hide the text beside it is written out.

@@ -4,6 +4,7 @@
 pub(crate) mod axis;
 pub(crate) mod bars;
 pub(crate) mod line;
+pub(crate) mod scatter;
 pub(crate) mod spark;
 
 use insight::Point;

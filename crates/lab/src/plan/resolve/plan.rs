@@ -56,6 +56,7 @@ impl Plan {
             node_settings: self.settings(&document.node_settings, &check_setting)?,
             variants: self.variants(&check_setting, leader, scale)?,
         };
+        let resolved = self.with_kinds(resolved)?;
         self.check_measured(declared, &resolved)?;
         Ok(resolved)
     }

@@ -3,7 +3,9 @@
 use crate::error::Error;
 use crate::plan::document::PublishedTable;
 use crate::plan::file::Plan;
+use crate::plan::kinds::{kind, row_name};
 use crate::plan::published::{Published, SECONDS, Table};
+use crate::plan::resolved::Resolved;
 
 impl Plan {
     pub(super) fn published(&self, table: &PublishedTable) -> Result<Published, Error> {
@@ -19,7 +21,33 @@ impl Plan {
             None if figures.has_loads() => figures.load(&values),
             figure => figures.row(&values, figure.as_ref().map_or(SECONDS, |f| f.get_ref())),
         };
-        let row = found.map_err(|why| self.error(table.columns.span(), why))?;
-        Ok(Published { calibrated: table.calibrated, ..row })
+        found.map_err(|why| self.error(table.columns.span(), why))
+    }
+
+    /// Says of each published row what our figure beside it is worth.
+    pub(super) fn with_kinds(&self, mut plan: Resolved) -> Result<Resolved, Error> {
+        let document = &self.document;
+        for fitted in &document.fitted {
+            if !document.settings.keys().any(|name| name.get_ref() == fitted.setting.get_ref()) {
+                let message = "a fitted setting is one of the plan's own [settings]";
+                return Err(self.error(fitted.setting.span(), message));
+            }
+        }
+        let settings = document.fitted.iter().map(|fitted| &fitted.calibrated_on);
+        let segments = document.index.iter().filter_map(|index| index.full.as_ref());
+        let parameters = plan.variants.iter().flat_map(|variant| &variant.parameters);
+        let fitted: Vec<String> = settings
+            .chain(segments.map(|full| &full.calibrated_on))
+            .chain(parameters.map(|parameter| &parameter.calibrated_on))
+            .flatten()
+            .cloned()
+            .collect();
+        for variant in &mut plan.variants {
+            if let Some(published) = &mut variant.published {
+                published.kind =
+                    kind(&row_name(&plan.name, &variant.name), &variant.settings, &fitted);
+            }
+        }
+        Ok(plan)
     }
 }

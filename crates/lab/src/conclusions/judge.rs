@@ -1,0 +1,174 @@
+//! Judging a conclusion by the figures of rows.
+
+use super::{Bound, Conclusion, Figure, Measure};
+
+/// What was found of a conclusion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The number that it speaks of; none where a row is missing.
+    pub value: Option<f64>,
+    /// The same number by the document's figures, where they have it.
+    pub published: Option<f64>,
+    /// Lowest and highest value with which it holds, where there is such a bound.
+    pub within: (Option<f64>, Option<f64>),
+    /// Whether it holds; none where a row is missing.
+    pub holds: Option<bool>,
+}
+
+/// A figure with a tenth more or less than the document's is the document's.
+const TENTH: f64 = 0.1;
+
+impl Measure {
+    /// The number, by the figures of rows.
+    pub fn value(&self, figure: impl Fn(Figure) -> Option<f64>) -> Option<f64> {
+        let over = |a: f64, b: f64| (b != 0.0).then(|| a / b);
+        match *self {
+            Measure::One(one) => figure(one),
+            Measure::Ratio(a, b) => over(figure(a)?, figure(b)?),
+            Measure::Difference(a, b) => Some(figure(a)? - figure(b)?),
+            Measure::RatioOfRatios([a, b], [c, d]) => {
+                over(over(figure(a)?, figure(b)?)?, over(figure(c)?, figure(d)?)?)
+            }
+            Measure::NotMeasured => None,
+        }
+    }
+}
+
+impl Conclusion {
+    /// Judges `value` of ours beside what the document's figures come to.
+    pub fn judge(&self, value: Option<f64>, published: Option<f64>) -> Judged {
+        let within = match (self.bound, published) {
+            (Bound::About(figure), _) => {
+                let off = figure.abs() * TENTH;
+                (Some(figure - off), Some(figure + off))
+            }
+            (Bound::Between(low, high), _) => (Some(low), Some(high)),
+            (Bound::AtLeast(low), _) => (Some(low), None),
+            (Bound::AtMost(high), _) => (None, Some(high)),
+            (Bound::HalfTheEffect, Some(effect)) if effect >= 1.0 => (Some(effect.sqrt()), None),
+            (Bound::HalfTheEffect, Some(effect)) => (None, Some(effect.sqrt())),
+            (Bound::HalfTheEffect, None) => (None, None),
+        };
+        let (low, high) = within;
+        let bounded = low.is_some() || high.is_some();
+        let holds = value.filter(|_| bounded).map(|value| {
+            low.is_none_or(|low| value >= low) && high.is_none_or(|high| value <= high)
+        });
+        Judged { value, published, within, holds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::conclusions::{CONCLUSIONS, DOCUMENTS, Expected, Quantity};
+    use crate::plan::{Published, bundled};
+
+    /// The published row of every variant of every bundled plan.
+    fn published() -> BTreeMap<(String, String), Option<Published>> {
+        let mut rows = BTreeMap::new();
+        for bundled in bundled() {
+            let plan = bundled
+                .plan()
+                .unwrap()
+                .resolve(1.0, crate::experiments::STEPS, |_, _| Ok(()))
+                .unwrap();
+            for variant in plan.variants {
+                rows.insert((plan.name.clone(), variant.name), variant.published);
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn every_row_is_in_a_plan_and_the_documents_agree_with_themselves() {
+        let rows = published();
+        let mut judged = 0;
+        for conclusion in CONCLUSIONS {
+            let of = |figure: Figure| {
+                let row = figure.row;
+                let key = (row.plan.to_owned(), row.variant.to_owned());
+                let found = rows.get(&key).unwrap_or_else(|| panic!("{row:?} is in no plan"));
+                figure.of.published(found.as_ref()?)
+            };
+            let published = conclusion.measure.value(of);
+            let found = conclusion.judge(published, published);
+            assert_ne!(found.holds, Some(false), "{}: {found:?}", conclusion.claim);
+            judged += usize::from(found.holds.is_some());
+            if conclusion.bound == Bound::HalfTheEffect {
+                assert!(found.holds.is_some(), "{}: no effect is published", conclusion.claim);
+            }
+        }
+        assert!(judged > 40, "{judged}");
+    }
+
+    #[test]
+    fn every_conclusion_is_named_once_and_stands_in_a_document_that_has_its_plans() {
+        let mut seen = BTreeSet::new();
+        for conclusion in CONCLUSIONS {
+            let said = (conclusion.document, conclusion.claim);
+            assert!(seen.insert(said), "{said:?} is there twice");
+            let document = DOCUMENTS.iter().find(|document| document.id == conclusion.document);
+            document.unwrap_or_else(|| panic!("{said:?} is in no document"));
+            for figure in conclusion.measure.figures() {
+                let known = DOCUMENTS.iter().any(|d| d.plans.contains(&figure.row.plan));
+                assert!(known, "{said:?}: {} is not run", figure.row.plan);
+            }
+            let unmeasured = matches!(conclusion.expected, Expected::NotMeasured(_));
+            assert_eq!(unmeasured, conclusion.measure == Measure::NotMeasured, "{said:?}");
+        }
+        assert_eq!(DOCUMENTS.len(), 5);
+    }
+
+    #[test]
+    fn a_bound_is_the_documents_own_figure() {
+        let conclusion = |bound| Conclusion { bound, ..CONCLUSIONS[0] };
+        let holds = |bound, value: f64, published: f64| {
+            conclusion(bound).judge(Some(value), Some(published)).holds
+        };
+        // A doubling.
+        assert_eq!(holds(Bound::About(2.0), 1.81, 2.1), Some(true));
+        assert_eq!(holds(Bound::About(2.0), 1.79, 2.1), Some(false));
+        assert_eq!(holds(Bound::About(2.0), 2.21, 2.1), Some(false));
+        // Four times, of which half the effect is twice; and a quarter.
+        assert_eq!(holds(Bound::HalfTheEffect, 2.0, 4.0), Some(true));
+        assert_eq!(holds(Bound::HalfTheEffect, 1.9, 4.0), Some(false));
+        assert_eq!(holds(Bound::HalfTheEffect, 0.5, 0.25), Some(true));
+        assert_eq!(holds(Bound::HalfTheEffect, 0.6, 0.25), Some(false));
+        assert_eq!(holds(Bound::Between(0.9, 1.1), 1.0, 1.0), Some(true));
+        assert_eq!(holds(Bound::AtMost(1.0), 1.1, 1.0), Some(false));
+        assert_eq!(conclusion(Bound::AtLeast(1.0)).judge(None, Some(1.0)).holds, None);
+        assert_eq!(conclusion(Bound::HalfTheEffect).judge(Some(1.0), None).holds, None);
+    }
+
+    #[test]
+    fn a_number_is_made_of_figures_and_none_is_missing() {
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|variant| Figure {
+            row: crate::conclusions::RowName { plan: "p", variant },
+            of: Quantity::Seconds,
+        });
+        let figure = |figure: Figure| match figure.row.variant {
+            "a" => Some(12.0),
+            "b" => Some(3.0),
+            "c" => Some(2.0),
+            _ => None,
+        };
+        assert_eq!(Measure::Ratio(a, b).value(figure), Some(4.0));
+        assert_eq!(Measure::Difference(a, b).value(figure), Some(9.0));
+        assert_eq!(Measure::RatioOfRatios([a, b], [c, c]).value(figure), Some(4.0));
+        assert_eq!(Measure::RatioOfRatios([a, b], [c, d]).value(figure), None);
+        assert_eq!(Measure::Ratio(a, b).value(|_| Some(0.0)), None);
+    }
+
+    #[test]
+    fn a_change_of_what_holds_shows() {
+        let conclusion = |expected| Conclusion { expected, ..CONCLUSIONS[0] };
+        assert!(conclusion(Expected::Holds).is_expected(Some(true)));
+        assert!(!conclusion(Expected::Holds).is_expected(Some(false)));
+        assert!(!conclusion(Expected::Fails("why")).is_expected(Some(true)));
+        assert!(conclusion(Expected::Fails("why")).is_expected(Some(false)));
+        assert!(conclusion(Expected::Fails("why")).is_expected(None));
+    }
+}

@@ -1,0 +1,162 @@
+//! The published figures as Markdown: one file for each document, and an index.
+
+use insight::published::Comparison;
+
+use super::{Conclusion, Document, Published, grid, new_table};
+
+/// What makes the files.
+pub const COMMAND: &str = "narrows published --seeds 20 --write docs/published";
+
+impl Published {
+    /// The files of a folder, by their names: `README.md` with the medians, and one for each document.
+    pub fn markdown(&self) -> Vec<(String, String)> {
+        let mut files = vec![("README.md".to_owned(), self.index())];
+        let one = |document: &Document| (format!("{}.md", document.id), self.page_of(document));
+        files.extend(self.documents.iter().map(one));
+        files
+    }
+
+    fn index(&self) -> String {
+        let mut parts = vec![
+            "# Published figures and ours".to_owned(),
+            format!(
+                "The figures of five documents beside those of the virtual world, at the published size. Made by\n\
+                 `{COMMAND}`;\n\
+                 the same as one page for a browser: `narrows published --html`. The parameters and their sources are in\n\
+                 `plans/test-beds/`."
+            ),
+        ];
+        if self.scale != 1.0 {
+            parts.push(format!("**Not at the published size: scale {}.**", self.scale));
+        }
+        parts.push(
+            "- *predicted*: nothing was chosen by the row.\n\
+             - *calibrated*: a value of the model was chosen by the row, or by one that comes to the same arithmetic.\n\
+             - *implied*: arithmetic on a setting, such as bytes over a throttle."
+                .to_owned(),
+        );
+        parts.push(
+            "What is drawn at random (hosts, where each shard's rotation of copies begins, the order of the network) is\n\
+             drawn for each seed; a figure is the median over seeds, beside lowest and highest. *In range* are published\n\
+             figures between these. Where two seeds give the same, nothing is drawn, and one is all."
+                .to_owned(),
+        );
+        parts.push("## Errors by kind".to_owned());
+        parts.push(self.medians(true));
+        parts.push("## Documents".to_owned());
+        let line = |document: &Document| {
+            let conclusions = self.conclusions_of(document);
+            let count = |holds| conclusions.iter().filter(|c| c.holds == holds).count();
+            format!(
+                "- [{}]({}.md) ({}): {} conclusions hold, {} do not, {} are not measured.",
+                document.title,
+                document.id,
+                document.by,
+                count(Some(true)),
+                count(Some(false)),
+                count(None)
+            )
+        };
+        parts.push(self.documents.iter().map(line).collect::<Vec<_>>().join("\n"));
+        parts.push(wrapped(&self.wall_line(), ""));
+        parts.join("\n\n") + "\n"
+    }
+
+    fn page_of(&self, document: &Document) -> String {
+        let mut parts = vec![
+            format!("# {}", document.title),
+            format!("{}. Made by `{COMMAND}`; [the index](README.md) says how to read it.", document.by),
+        ];
+        let rows: Vec<&Comparison> = self.rows_of(document).collect();
+        if !rows.is_empty() {
+            parts.push("## Figures".to_owned());
+            parts.push(grid(&rows, true));
+        }
+        let conclusions = self.conclusions_of(document);
+        parts.push("## What it concludes".to_owned());
+        parts.push(conclusion_grid(&conclusions));
+        let explained = conclusions.iter().filter(|c| !c.why.is_empty());
+        let explained: Vec<String> =
+            explained.map(|c| wrapped(&format!("- {}: {}", c.claim, c.why), "  ")).collect();
+        if !explained.is_empty() {
+            parts.push("## What is to be known of them".to_owned());
+            parts.push(explained.join("\n"));
+        }
+        let verdicts = verdicts(&rows);
+        if !verdicts.is_empty() {
+            parts.push("## Why each was as fast as it was".to_owned());
+            parts.push(verdicts);
+        }
+        parts.join("\n\n") + "\n"
+    }
+}
+
+fn conclusion_grid(conclusions: &[&Conclusion]) -> String {
+    let mut table = new_table(true);
+    table.set_header(["", "claim", "where", "document", "asked", "ours", "rows"]);
+    for c in conclusions {
+        table.add_row([
+            c.holds().to_owned(),
+            c.claim.clone(),
+            c.place.clone(),
+            c.published.map_or_else(super::dash, |value| c.unit.show(value)),
+            c.asked(),
+            c.ours(),
+            c.rows.clone(),
+        ]);
+    }
+    table.to_string()
+}
+
+fn verdicts(rows: &[&Comparison]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for row in rows.iter().filter(|row| !row.is_of_load()) {
+        let Some(verdict) = &row.verdict else { continue };
+        let line = wrapped(&format!("- {}, {}: {verdict}.", row.plan, row.variant), "  ");
+        if lines.last() != Some(&line) {
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
+}
+
+/// Lines of at most 120 characters; all but the first begin with `indent`.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("never empty");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > 120 {
+            lines.push(format!("{indent}{word}"));
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample;
+    use super::*;
+
+    #[test]
+    fn there_is_an_index_and_a_file_for_each_document() {
+        let files = sample().markdown();
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["README.md", "benchmark-plan.md"]);
+        let (index, page) = (&files[0].1, &files[1].1);
+        assert!(index.contains(COMMAND) && page.contains(COMMAND));
+        assert!(index.contains("| Benchmark plan | times   | predicted "), "{index}");
+        assert!(index.contains("1 conclusions hold, 1 do not, 0 are not measured"), "{index}");
+        assert!(!index.contains("Not at the published size"));
+        assert!(page.contains("| remote-recovery | 1 MB x 1 "), "{page}");
+        assert!(page.contains("- 40 seconds faster: Bytes bind."), "{page}");
+        let small = Published { scale: 0.1, ..sample() }.markdown();
+        assert!(small[0].1.contains("**Not at the published size: scale 0.1.**"));
+        let wide = |line: &&str| line.chars().count() > 120 && !line.starts_with('|');
+        assert_eq!(files.iter().flat_map(|(_, text)| text.lines()).find(wide), None);
+    }
+}

@@ -1,0 +1,543 @@
+//! Published figures beside ours: for terminals, as Markdown, as JSON, and as one page.
+
+mod markdown;
+mod page;
+
+use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
+use insight::published::{Comparison, Figure, Standing, standing};
+use insight::stats::Interval;
+use insight::words;
+use record::{Kind, units};
+use serde_json::{Value, json};
+
+/// One of the source documents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// Its name in file names and in JSON.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Who wrote it, and when.
+    pub by: String,
+    /// The plans that repeat its experiments.
+    pub plans: Vec<String>,
+}
+
+/// What the number of a conclusion is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A ratio.
+    Times,
+    /// Seconds.
+    Seconds,
+    /// A share, 0 to 1.
+    Share,
+    /// MB/s.
+    Rate,
+    /// Cores.
+    Cores,
+    /// A count of shards.
+    Shards,
+}
+
+impl Unit {
+    fn show(self, value: f64) -> String {
+        match self {
+            Unit::Times => words::gain(value),
+            Unit::Seconds if value.abs() < 100.0 => format!("{value:.1} s"),
+            Unit::Seconds => units::show_seconds(value),
+            Unit::Share => words::percent(value),
+            Unit::Rate => format!("{} MB/s", words::three_digits(value)),
+            Unit::Cores => format!("{} cores", words::cores(value)),
+            Unit::Shards => format!("{value:.0} shards"),
+        }
+    }
+}
+
+/// A conclusion of a document, and whether our figures support it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conclusion {
+    /// The document's id.
+    pub document: String,
+    /// Where it stands there.
+    pub place: String,
+    /// What is claimed.
+    pub claim: String,
+    /// The rows that speak of it.
+    pub rows: String,
+    /// What the numbers are.
+    pub unit: Unit,
+    /// The number by the document's figures, where it has them.
+    pub published: Option<f64>,
+    /// Lowest and highest number with which it holds.
+    pub within: (Option<f64>, Option<f64>),
+    /// Our number: the median over seeds.
+    pub ours: Option<f64>,
+    /// Lowest and highest of ours, where they differ.
+    pub range: Option<Interval>,
+    /// Whether it holds; none where a row is missing.
+    pub holds: Option<bool>,
+    /// Whether that is what is known of it; otherwise something changed.
+    pub expected: bool,
+    /// Why it does not hold, or what is to be known of it; may be empty.
+    pub why: String,
+}
+
+impl Conclusion {
+    /// The bound in words: `at least 1.8×`.
+    fn asked(&self) -> String {
+        let show = |value| self.unit.show(value);
+        match self.within {
+            (Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
+            (Some(low), None) => format!("at least {}", show(low)),
+            (None, Some(high)) => format!("at most {}", show(high)),
+            (None, None) => dash(),
+        }
+    }
+
+    fn ours(&self) -> String {
+        self.ours.map_or_else(dash, |ours| self.unit.show(ours))
+    }
+
+    fn holds(&self) -> &'static str {
+        match self.holds {
+            Some(true) => "holds",
+            Some(false) => "does not hold",
+            None => "not measured",
+        }
+    }
+}
+
+/// What a plan took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wall {
+    /// Plan.
+    pub plan: String,
+    /// Seeds that were drawn.
+    pub seeds: usize,
+    /// Seconds of a core, over all of them.
+    pub seconds: f64,
+}
+
+/// All that `narrows published` found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Published {
+    /// The documents.
+    pub documents: Vec<Document>,
+    /// A row for every figure.
+    pub rows: Vec<Comparison>,
+    /// The conclusions.
+    pub conclusions: Vec<Conclusion>,
+    /// What each plan took.
+    pub walls: Vec<Wall>,
+    /// What all of it took, from beginning to end.
+    pub wall_s: f64,
+    /// How many cores it had.
+    pub cores: usize,
+    /// Seeds that were asked for.
+    pub seeds: u64,
+    /// Scale of the plans; 1 is the published size.
+    pub scale: f64,
+}
+
+/// Rows that are judged together.
+struct Group<'a> {
+    document: &'a Document,
+    what: &'static str,
+    kind: Kind,
+    standing: Standing,
+}
+
+impl Group<'_> {
+    fn median(&self) -> String {
+        let share = self.standing.median_error;
+        share.map_or_else(dash, |share| match self.what {
+            CHANGES => format!("{:.1} points", share * 100.0),
+            _ => format!("{:.1} %", share * 100.0),
+        })
+    }
+
+    fn worst(&self) -> String {
+        let worst = self.standing.worst.as_ref();
+        worst.map_or_else(dash, |(name, error)| match self.what {
+            CHANGES => format!("{name}: {:+.1} points", error * 100.0),
+            _ => format!("{name}: {:+.1} %", error * 100.0),
+        })
+    }
+}
+
+const TIMES: &str = "times";
+const RATES: &str = "rates";
+const LOADS: &str = "loads";
+const CHANGES: &str = "changes";
+
+/// What kind of number a row has; none where it has words alone.
+fn what(row: &Comparison) -> Option<&'static str> {
+    match row.figure {
+        Figure::Seconds => Some(TIMES),
+        Figure::NodeBytesPerS => Some(RATES),
+        Figure::Load(..) => Some(LOADS),
+        Figure::Change(_) => Some(CHANGES),
+        Figure::Words => None,
+    }
+}
+
+impl Published {
+    /// For a terminal. Ends with a line break.
+    pub fn text(&self) -> String {
+        let rows: Vec<&Comparison> = self.rows.iter().collect();
+        let mut parts = vec![grid(&rows, false), String::new(), self.medians(false), String::new()];
+        parts.extend(self.conclusions.iter().map(|c| {
+            let changed = if c.expected { "" } else { ", which is NEW" };
+            let ours = if c.ours.is_some() {
+                format!(": {}, asked {}", c.ours(), c.asked())
+            } else {
+                String::new()
+            };
+            format!("{:14} {} ({}, {}){ours}{changed}", c.holds(), c.claim, c.document, c.place)
+        }));
+        parts.push(String::new());
+        parts.push(self.wall_line());
+        parts.join("\n") + "\n"
+    }
+
+    /// One object.
+    pub fn json(&self) -> Value {
+        let row = |row: &Comparison| {
+            let (low, high) = match row.range {
+                Some(range) => (Some(range.low), Some(range.high)),
+                None => (row.ours, row.ours),
+            };
+            json!({
+                "document": self.document_of(row).map(|document| &document.id),
+                "plan": row.plan,
+                "row": row.name(),
+                "variant": row.variant,
+                "unit": match row.figure {
+                    Figure::Seconds | Figure::Words => "s",
+                    Figure::NodeBytesPerS => "B/s",
+                    Figure::Load(_, unit) => unit,
+                    Figure::Change(_) => "%",
+                },
+                "published": row.published,
+                "published_text": row.text,
+                "ours": row.ours,
+                "low": low,
+                "high": high,
+                "error": row.error(),
+                "within_range": row.is_within_range(),
+                "kind": row.kind,
+                "held_by": row.held_by,
+                "verdict": row.verdict,
+            })
+        };
+        let conclusion = |c: &Conclusion| {
+            json!({
+                "document": c.document, "place": c.place, "claim": c.claim, "rows": c.rows,
+                "published": c.published, "low": c.within.0, "high": c.within.1, "ours": c.ours,
+                "holds": c.holds, "expected": c.expected, "why": c.why,
+            })
+        };
+        let group = |g: &Group| {
+            json!({
+                "document": g.document.id, "of": g.what, "kind": g.kind, "rows": g.standing.rows,
+                "median_error": g.standing.median_error, "within_range": g.standing.within_range,
+            })
+        };
+        json!({
+            "scale": self.scale,
+            "seeds": self.seeds,
+            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "conclusions": self.conclusions.iter().map(conclusion).collect::<Vec<_>>(),
+            "medians": self.groups().iter().map(group).collect::<Vec<_>>(),
+            "wall_s": self.wall_s,
+            "core_s": self.walls.iter().map(|w| (w.plan.clone(), json!(w.seconds))).collect::<serde_json::Map<_, _>>(),
+        })
+    }
+
+    fn document_of(&self, row: &Comparison) -> Option<&Document> {
+        self.documents.iter().find(|document| document.plans.contains(&row.plan))
+    }
+
+    fn rows_of<'a>(&'a self, document: &'a Document) -> impl Iterator<Item = &'a Comparison> {
+        self.rows.iter().filter(|row| document.plans.contains(&row.plan))
+    }
+
+    fn conclusions_of<'a>(&'a self, document: &'a Document) -> Vec<&'a Conclusion> {
+        self.conclusions.iter().filter(|c| c.document == document.id).collect()
+    }
+
+    /// Errors by document, by what is measured and by kind; without those of which there is none.
+    fn groups(&self) -> Vec<Group<'_>> {
+        let mut groups = Vec::new();
+        for document in &self.documents {
+            for measured in [TIMES, RATES, LOADS, CHANGES] {
+                for kind in Kind::ALL {
+                    let rows = self
+                        .rows_of(document)
+                        .filter(|row| row.kind == kind && what(row) == Some(measured));
+                    let standing = standing(rows);
+                    if standing.rows > 0 {
+                        groups.push(Group { document, what: measured, kind, standing });
+                    }
+                }
+            }
+        }
+        groups
+    }
+
+    /// The median error of what was predicted and is no change, over all documents.
+    fn predicted(&self, figures: &[&str]) -> Standing {
+        standing(self.rows.iter().filter(|row| {
+            row.kind == Kind::Predicted && what(row).is_some_and(|what| figures.contains(&what))
+        }))
+    }
+
+    fn medians(&self, markdown: bool) -> String {
+        let mut table = new_table(markdown);
+        table.set_header(["document", "of", "kind", "rows", "median error", "in range", "furthest off"]);
+        for group in self.groups() {
+            table.add_row([
+                group.document.title.clone(),
+                group.what.to_owned(),
+                group.kind.label().to_owned(),
+                group.standing.rows.to_string(),
+                group.median(),
+                group.standing.within_range.to_string(),
+                group.worst(),
+            ]);
+        }
+        align_right(&mut table, &[3, 4, 5]);
+        table.to_string()
+    }
+
+    fn wall_line(&self) -> String {
+        let one = |w: &Wall| {
+            let seeds = if w.seeds == 1 { "seed" } else { "seeds" };
+            format!("{} {} ({} {seeds})", w.plan, units::show_seconds(w.seconds), w.seeds)
+        };
+        let each: Vec<String> = self.walls.iter().map(one).collect();
+        format!(
+            "Simulated in {} on {} cores. Time of a core: {}.",
+            units::show_seconds(self.wall_s),
+            self.cores,
+            each.join(", ")
+        )
+    }
+}
+
+fn new_table(markdown: bool) -> Table {
+    let mut table = Table::new();
+    let style = if markdown {
+        ASCII_MARKDOWN
+    } else {
+        NOTHING.header_separator(LineStyle::none().fill('─').junction('─'))
+    };
+    table.load_style(style).set_content_arrangement(ContentArrangement::Disabled);
+    table
+}
+
+fn align_right(table: &mut Table, columns: &[usize]) {
+    for column in columns {
+        if let Some(column) = table.column_mut(*column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+fn grid(rows: &[&Comparison], markdown: bool) -> String {
+    let mut table = new_table(markdown);
+    table.set_header(["plan", "row", "published", "ours", "of seeds", "error", "kind", "held by"]);
+    let mut last = "";
+    for row in rows {
+        let name = if row.plan == last && !markdown { "" } else { &row.plan };
+        last = &row.plan;
+        table.add_row([
+            name.to_owned(),
+            row.name(),
+            published(row),
+            ours(row),
+            drawn(row),
+            error(row),
+            kind(row).to_owned(),
+            row.held_by.map_or_else(dash, |limit| limit.label().to_owned()),
+        ]);
+    }
+    align_right(&mut table, &[2, 3, 4, 5]);
+    table.to_string()
+}
+
+fn kind(row: &Comparison) -> &'static str {
+    if row.figure == Figure::Words { "" } else { row.kind.label() }
+}
+
+fn error(row: &Comparison) -> String {
+    row.error().map_or_else(dash, |error| match row.figure {
+        Figure::Change(_) => format!("{:+.1} points", error * 100.0),
+        _ => format!("{:+.1} %", error * 100.0),
+    })
+}
+
+/// The range over seeds, and whether the published figure lies in it.
+fn drawn(row: &Comparison) -> String {
+    let Some(Interval { low, high }) = row.range else { return dash() };
+    let inside = if row.is_within_range() { ", it is in" } else { "" };
+    format!("{} to {}{inside}", figure(row, low), figure(row, high))
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn published(row: &Comparison) -> String {
+    match row.published {
+        Some(value) => figure(row, value),
+        // What comes after is in the source.
+        None => row.text.split([':', ';']).next().unwrap_or_default().to_owned(),
+    }
+}
+
+fn ours(row: &Comparison) -> String {
+    row.ours.map_or_else(dash, |ours| figure(row, ours))
+}
+
+/// A number of a row, with its unit.
+fn figure(row: &Comparison, value: f64) -> String {
+    match row.figure {
+        Figure::NodeBytesPerS => words::rate(value),
+        Figure::Load(_, unit) => format!("{} {unit}", words::three_digits(value)),
+        Figure::Change(_) => format!("{value:+.1} %"),
+        Figure::Seconds | Figure::Words => units::show_seconds(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Limit;
+
+    pub(super) fn sample() -> Published {
+        let row = |variant: &str, figure, published, ours, kind| Comparison {
+            plan: "remote-recovery".to_owned(),
+            variant: variant.to_owned(),
+            figure,
+            published,
+            text: "charts only: one | two".to_owned(),
+            ours,
+            range: None,
+            kind,
+            held_by: Some(Limit::Latency),
+            verdict: Some("97 % latency".to_owned()),
+        };
+        let (predicted, calibrated) = (Kind::Predicted, Kind::Calibrated);
+        let drawn = Some(Interval { low: 80.0, high: 130.0 });
+        Published {
+            documents: vec![Document {
+                id: "benchmark-plan".to_owned(),
+                title: "Benchmark plan".to_owned(),
+                by: "somebody, 2019".to_owned(),
+                plans: vec!["remote-recovery".to_owned()],
+            }],
+            rows: vec![
+                row("64 KB x 1", Figure::Seconds, Some(14384.9), Some(14000.0), calibrated),
+                row("1 MB x 1", Figure::Seconds, Some(844.0), Some(928.4), predicted),
+                row("20mb", Figure::Seconds, Some(604_800.0), Some(604_000.0), Kind::Implied),
+                row("2gb", Figure::NodeBytesPerS, Some(66e6), Some(61e6), predicted),
+                row("plain", Figure::Words, None, Some(75.0), predicted),
+                row("none", Figure::Load("Throughput", "ops/s"), Some(95.8), Some(95.8), calibrated),
+                Comparison {
+                    range: drawn,
+                    ..row("ARS", Figure::Change("Throughput"), Some(115.8), Some(127.1), predicted)
+                },
+            ],
+            conclusions: vec![
+                Conclusion {
+                    document: "benchmark-plan".to_owned(),
+                    place: "experiment 1".to_owned(),
+                    claim: "larger chunks <help>".to_owned(),
+                    rows: "1 MB x 1, 64 KB x 1".to_owned(),
+                    unit: Unit::Times,
+                    published: Some(17.0),
+                    within: (Some(4.1), None),
+                    ours: Some(15.1),
+                    range: None,
+                    holds: Some(true),
+                    expected: true,
+                    why: String::new(),
+                },
+                Conclusion {
+                    document: "benchmark-plan".to_owned(),
+                    place: "experiment 1".to_owned(),
+                    claim: "40 seconds faster".to_owned(),
+                    rows: "1 less 2".to_owned(),
+                    unit: Unit::Seconds,
+                    published: Some(40.6),
+                    within: (Some(36.5), Some(44.6)),
+                    ours: Some(149.0),
+                    range: Some(Interval { low: 148.0, high: 150.0 }),
+                    holds: Some(false),
+                    expected: false,
+                    why: "Bytes bind.".to_owned(),
+                },
+            ],
+            walls: vec![Wall { plan: "remote-recovery".to_owned(), seeds: 20, seconds: 4.0 }],
+            wall_s: 2.5,
+            cores: 2,
+            seeds: 20,
+            scale: 1.0,
+        }
+    }
+
+    #[test]
+    fn the_table_has_a_line_for_each_figure_and_judges_each_kind() {
+        let text = sample().text();
+        let line = |with: &str| text.lines().find(|line| line.contains(with)).unwrap().to_owned();
+        assert!(line("64 KB x 1  ").contains("calibrated"), "{text}");
+        assert!(line("1 MB x 1  ").contains("+10.0 %"), "{text}");
+        assert!(line("20mb  ").contains("implied"), "{text}");
+        assert!(line("2gb").contains("66.0 MB/s"), "{text}");
+        let words = line("plain");
+        assert!(words.contains("charts only") && !words.contains("predicted"), "{text}");
+        assert!(line("none, throughput").contains("95.8 ops/s"), "{text}");
+        let change = line("ARS, throughput");
+        assert!(change.contains("+115.8 %") && change.contains("+11.3 points"), "{text}");
+        assert!(change.contains("+80.0 % to +130.0 %, it is in"), "{text}");
+        let median = |what: &str, kind: &str| {
+            let of = |line: &&str| line.contains(what) && line.contains(kind);
+            text.lines().filter(|line| line.starts_with(" Benchmark plan")).find(of).unwrap()
+        };
+        assert!(median("times", "predicted").contains("10.0 %"), "{text}");
+        assert!(median("changes", "predicted").contains("11.3 points"), "{text}");
+        assert!(line("larger chunks").starts_with("holds   "), "{text}");
+        let changed = line("40 seconds faster");
+        assert!(changed.starts_with("does not hold") && changed.ends_with("which is NEW"), "{text}");
+        assert!(changed.contains("2:29, asked 36.5 s to 44.6 s"), "{text}");
+        assert!(text.ends_with("Time of a core: remote-recovery 4.00 s (20 seeds).\n"), "{text}");
+    }
+
+    #[test]
+    fn json_has_the_same() {
+        let json = sample().json();
+        assert_eq!(json["rows"].as_array().unwrap().len(), 7);
+        let row = &json["rows"][6];
+        for (key, value) in [
+            ("document", json!("benchmark-plan")),
+            ("plan", json!("remote-recovery")),
+            ("row", json!("ARS, throughput")),
+            ("unit", json!("%")),
+            ("published", json!(115.8)),
+            ("ours", json!(127.1)),
+            ("low", json!(80.0)),
+            ("high", json!(130.0)),
+            ("kind", json!("predicted")),
+        ] {
+            assert_eq!(row[key], value, "{key}");
+        }
+        assert_eq!(json["rows"][0]["low"], 14000.0, "one seed is its own range");
+        assert_eq!(json["conclusions"][0]["holds"], true);
+        assert_eq!(json["conclusions"][1]["claim"], "40 seconds faster");
+        assert_eq!(json["medians"][0]["kind"], "predicted");
+        assert_eq!(json["wall_s"], 2.5);
+    }
+}

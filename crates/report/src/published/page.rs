@@ -1,0 +1,394 @@
+//! The page `published.html`: what is met and what is not, to be shown to people. It needs nothing else.
+
+use insight::published::{Comparison, Figure};
+use insight::words;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use record::text::visible;
+use record::{Kind, units};
+
+use super::{Conclusion, Document, LOADS, Published, RATES, TIMES, drawn, error, ours, published};
+use crate::page::{CSS, POLICY};
+use crate::svg::scatter::{Dot, Mark, Scatter};
+
+const OWN_CSS: &str = include_str!("published.css");
+/// A figure within a tenth is met.
+const BAND: f64 = 0.1;
+
+/// The units of figures, their forms, and their names.
+const MARKS: [(&str, Mark); 4] = [
+    ("seconds", Mark::Circle),
+    ("MB/s", Mark::Square),
+    ("searches a second", Mark::Triangle),
+    ("ms", Mark::Diamond),
+];
+
+fn class(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Predicted => "predicted",
+        Kind::Calibrated => "calibrated",
+        Kind::Implied => "implied",
+    }
+}
+
+fn mark(figure: Figure) -> Mark {
+    match figure {
+        Figure::NodeBytesPerS => Mark::Square,
+        Figure::Load(_, "ms") => Mark::Diamond,
+        Figure::Load(..) => Mark::Triangle,
+        _ => Mark::Circle,
+    }
+}
+
+impl Published {
+    /// The page.
+    pub fn html(&self) -> String {
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
+                    meta name="color-scheme" content="light dark";
+                    title { "Published figures and ours" }
+                    style { (PreEscaped(CSS)) (PreEscaped(OWN_CSS)) }
+                }
+                body {
+                    (self.head())
+                    main {
+                        (self.overview())
+                        @for document in &self.documents { (self.section(document)) }
+                        (self.time())
+                    }
+                    footer {
+                        "narrows " (env!("CARGO_PKG_VERSION")) ". This page stands alone: it loads nothing and can be "
+                        "kept or sent as it is. Made by narrows published --seeds " (self.seeds) " --html."
+                    }
+                }
+            }
+        };
+        visible(&page.into_string()).into_owned()
+    }
+
+    fn head(&self) -> Markup {
+        let figures = self.predicted(&[TIMES, RATES]);
+        let count = |holds| self.conclusions.iter().filter(|c| c.holds == Some(holds)).count();
+        let (holding, failing) = (count(true), count(false));
+        html! {
+            header {
+                p.kicker { b { "narrows" } " published figures and ours, in virtual time" }
+                h1 {
+                    @match figures.median_error {
+                        Some(median) => {
+                            "Predicted recoveries are off by " (words::percent(median)) "; "
+                            (holding) " of " (holding + failing) " conclusions hold."
+                        }
+                        None => { (holding) " of " (holding + failing) " conclusions hold." }
+                    }
+                }
+                p.about {
+                    "The experiments of five documents, repeated with the same engine code on a model of their machines: "
+                    "each published figure beside ours, and every sentence that claims something beside what we find."
+                }
+                @if self.scale != 1.0 {
+                    p.path { "Not at the published size: scale " (self.scale) "." }
+                }
+            }
+        }
+    }
+
+    fn overview(&self) -> Markup {
+        let predicted = self.predicted(&[TIMES, RATES, LOADS]);
+        html! {
+            section {
+                h2 { "Published against ours" }
+                p.hint {
+                    "A point on the line is met; the band is 10 % to either side. A line through a point is its range over "
+                    "seeds. Only what is predicted says how good the model is: the others were fitted, or follow from a "
+                    "setting."
+                }
+                ul.legend {
+                    @for kind in Kind::ALL {
+                        li { span class={ "chip " (class(kind)) } aria-hidden="true" {} (meaning(kind)) }
+                    }
+                }
+                ul.legend {
+                    @for (name, mark) in MARKS {
+                        li {
+                            svg.sign viewBox="0 0 14 14" aria-hidden="true" { g.neutral { (mark.render(7.0, 7.0, 5.0)) } }
+                            (name)
+                        }
+                    }
+                }
+                div.pair {
+                    figure.main {
+                        figcaption { b { "Figures" } "in their own units" }
+                        (self.figures(predicted.median_error))
+                    }
+                    figure.side {
+                        figcaption { b { "Changes" } "by adaptive replica selection, as factors" }
+                        (self.changes())
+                    }
+                }
+                (self.kinds())
+            }
+        }
+    }
+
+    fn figures(&self, median: Option<f64>) -> Markup {
+        let drawn = |row: &&Comparison| {
+            !matches!(row.figure, Figure::Change(_) | Figure::Words) && row.published.is_some()
+        };
+        let own = |row: &Comparison, value: f64| match row.figure {
+            Figure::NodeBytesPerS => value / 1e6,
+            _ => value,
+        };
+        let median = median.map_or_else(String::new, |m| {
+            format!(" The median error of those predicted is {}.", words::percent(m))
+        });
+        Scatter {
+            id: "figures",
+            title: "Published figures against ours",
+            desc: format!("Both axes are logarithmic.{median} The tables below have every number."),
+            size: (600.0, 520.0),
+            axes: ("published, in its unit", "ours"),
+            unit: "",
+            band: BAND,
+            dots: self.rows.iter().filter(drawn).filter_map(|row| dot(row, own)).collect(),
+        }
+        .render()
+    }
+
+    fn changes(&self) -> Markup {
+        let factor = |_: &Comparison, percent: f64| 1.0 + percent / 100.0;
+        let changes = self.rows.iter().filter(|row| matches!(row.figure, Figure::Change(_)));
+        Scatter {
+            id: "changes",
+            title: "Published changes against ours",
+            desc: "Both axes are logarithmic. The tables below have every number.".to_owned(),
+            size: (360.0, 520.0),
+            axes: ("published", "ours"),
+            unit: "×",
+            band: BAND,
+            dots: changes.filter_map(|row| dot(row, factor)).collect(),
+        }
+        .render()
+    }
+
+    fn kinds(&self) -> Markup {
+        html! {
+            div.scroll { table.kinds {
+                thead { tr {
+                    th scope="col" { "Document" } th scope="col" { "Of" } th scope="col" { "Kind" }
+                    th.n scope="col" { "Rows" } th.n scope="col" { "Median error" }
+                    th.n scope="col" { "In range" } th scope="col" { "Furthest off" }
+                } }
+                tbody {
+                    @for group in self.groups() {
+                        tr class=[(group.kind != Kind::Predicted).then_some("faint")] {
+                            th scope="row" { (group.document.title) }
+                            td { (group.what) }
+                            td { (chip(group.kind)) (group.kind.label()) }
+                            td.n { (group.standing.rows) }
+                            td.n { (group.median()) }
+                            td.n { (group.standing.within_range) }
+                            td { (group.worst()) }
+                        }
+                    }
+                }
+            } }
+            p.remarks {
+                "Changes are in percentage points. In range: the published figure lies between our lowest and highest over "
+                (self.seeds) " seeds. Where seeds give the same, nothing is drawn, and there is no range."
+            }
+        }
+    }
+
+    fn section(&self, document: &Document) -> Markup {
+        let rows: Vec<&Comparison> = self.rows_of(document).collect();
+        let conclusions = self.conclusions_of(document);
+        let count = |holds| conclusions.iter().filter(|c| c.holds == holds).count();
+        html! {
+            section.document id=(document.id) {
+                h2 { (document.title) }
+                p.hint {
+                    (document.by) ". " (count(Some(true))) " conclusions hold, " (count(Some(false))) " do not"
+                    @if count(None) > 0 { ", " (count(None)) " are not measured" }
+                    "."
+                }
+                @if !rows.is_empty() { (figures_table(&rows)) }
+                @if !conclusions.is_empty() { (conclusions_table(&conclusions)) }
+            }
+        }
+    }
+
+    fn time(&self) -> Markup {
+        html! {
+            section {
+                h2 { "How long it took" }
+                p.hint {
+                    "All of it in " (units::show_seconds(self.wall_s)) " on " (self.cores)
+                    " cores. A run in virtual time has one thread, so seeds run side by side."
+                }
+                div.scroll { table {
+                    thead { tr {
+                        th scope="col" { "Plan" } th.n scope="col" { "Seeds" } th.n scope="col" { "Time of a core" }
+                    } }
+                    tbody { @for wall in &self.walls { tr {
+                        th scope="row" { (wall.plan) }
+                        td.n { (wall.seeds) }
+                        td.n { (units::show_seconds(wall.seconds)) }
+                    } } }
+                } }
+            }
+        }
+    }
+}
+
+fn meaning(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Predicted => "predicted: nothing was chosen by it",
+        Kind::Calibrated => "calibrated: a value was chosen by it",
+        Kind::Implied => "implied: arithmetic on a setting",
+    }
+}
+
+fn chip(kind: Kind) -> Markup {
+    html! { span class={ "chip " (class(kind)) } aria-hidden="true" {} }
+}
+
+/// A row as a point, its numbers changed by `own`.
+fn dot(row: &Comparison, own: impl Fn(&Comparison, f64) -> f64) -> Option<Dot> {
+    let (x, y) = (own(row, row.published?), own(row, row.ours?));
+    Some(Dot {
+        class: class(row.kind),
+        mark: mark(row.figure),
+        x,
+        y,
+        range: row.range.map(|range| (own(row, range.low), own(row, range.high))),
+        title: format!("{}: published {}, ours {}", row.name(), published(row), ours(row)),
+    })
+}
+
+fn figures_table(rows: &[&Comparison]) -> Markup {
+    let mut last = "";
+    let heads: Vec<bool> =
+        rows.iter().map(|row| std::mem::replace(&mut last, &row.plan) != row.plan).collect();
+    html! {
+        div.scroll { table.figures {
+            thead { tr {
+                th scope="col" { "Row" } th.n scope="col" { "Published" } th.n scope="col" { "Ours" }
+                th.n scope="col" { "Error" } th scope="col" { "−50 to +50 %" } th scope="col" { "Kind" }
+                th scope="col" { "Held by" }
+            } }
+            tbody { @for (row, head) in rows.iter().zip(heads) {
+                @if head { tr.plan { th colspan="7" scope="colgroup" { (row.plan) } } }
+                tr {
+                    th scope="row" { (row.name()) }
+                    td.n.theirs { (published(row)) }
+                    td.n {
+                        (ours(row))
+                        @if row.range.is_some() { small { (drawn(row)) } }
+                    }
+                    td.n { (error(row)) }
+                    td { (strip(row)) }
+                    td {
+                        @if row.figure != Figure::Words { (chip(row.kind)) (row.kind.label()) }
+                    }
+                    td { (row.held_by.map_or("", |limit| limit.label())) }
+                }
+            } }
+        } }
+    }
+}
+
+/// The error on an axis: ours and its range, beside the published figure in the middle with its band.
+fn strip(row: &Comparison) -> Markup {
+    const WIDTH: f64 = 120.0;
+    let Some(error) = row.error() else { return html! {} };
+    let at = |error: f64| (0.5 + error.clamp(-0.5, 0.5)) * WIDTH;
+    let error_of = |ours: f64| Comparison { ours: Some(ours), ..(*row).clone() }.error();
+    let range = row.range.and_then(|range| Some((error_of(range.low)?, error_of(range.high)?)));
+    let c = |value: f64| format!("{value:.1}");
+    html! {
+        svg.strip viewBox=(format!("0 0 {WIDTH} 14")) aria-hidden="true" {
+            rect.band x=(c(at(-BAND))) y="0" width=(c(at(BAND) - at(-BAND))) height="14" {}
+            line.same x1=(c(at(0.0))) x2=(c(at(0.0))) y1="0" y2="14" {}
+            g class=(class(row.kind)) {
+                @if let Some((low, high)) = range {
+                    line.reach x1=(c(at(low))) x2=(c(at(high))) y1="7" y2="7" {}
+                }
+                @if error.abs() > 0.5 {
+                    // Beyond the edge: an arrow's head.
+                    @let (tip, back) = if error > 0.0 { (WIDTH, WIDTH - 7.0) } else { (0.0, 7.0) };
+                    polygon.dot points=(format!("{tip},7 {back},2.5 {back},11.5")) {}
+                } @else {
+                    circle.dot cx=(c(at(error))) cy="7" r="4.5" {}
+                }
+            }
+        }
+    }
+}
+
+fn conclusions_table(conclusions: &[&Conclusion]) -> Markup {
+    html! {
+        div.scroll { table.conclusions {
+            thead { tr {
+                th scope="col" { "It concludes" } th.n scope="col" { "By its figures" }
+                th.n scope="col" { "Asked" } th.n scope="col" { "Ours" }
+            } }
+            tbody { @for conclusion in conclusions { tr {
+                th scope="row" {
+                    (sign(conclusion))
+                    div {
+                        (conclusion.claim)
+                        small {
+                            (conclusion.place)
+                            @if !conclusion.why.is_empty() { ". " (conclusion.why) }
+                        }
+                    }
+                }
+                td.n.theirs { (conclusion.published.map_or_else(super::dash, |p| conclusion.unit.show(p))) }
+                td.n.theirs { (conclusion.asked()) }
+                td.n { (conclusion.ours()) }
+            } } }
+        } }
+    }
+}
+
+fn sign(conclusion: &Conclusion) -> Markup {
+    let (class, shown) = match conclusion.holds {
+        Some(true) => ("yes", "✓"),
+        Some(false) => ("no", "✗"),
+        None => ("none", "–"),
+    };
+    html! { span class={ "mark " (class) } role="img" aria-label=(conclusion.holds()) { (shown) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample;
+    use super::*;
+
+    #[test]
+    fn the_page_stands_alone_and_has_what_the_table_has() {
+        let page = sample().html();
+        assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("<script"));
+        for text in ["Predicted recoveries are off by 8.8 %; 1 of 2 conclusions hold.", "Bytes bind.", "+10.0 %", "20 seeds"] {
+            assert!(page.contains(text), "{text}");
+        }
+        assert!(page.contains("larger chunks &lt;help&gt;"));
+        assert_eq!(page.matches("class=\"mark yes\"").count(), 1);
+        assert_eq!(page.matches("class=\"mark no\"").count(), 1);
+        // Six rows have a number on both sides, one of them a change; five have an error strip of their own kind.
+        assert_eq!(page.matches("<svg class=\"strip\"").count(), 6);
+        assert!(!page.contains("Not at the published size"));
+    }
+
+    #[test]
+    fn nothing_found_is_still_a_page() {
+        let page = Published { scale: 0.1, ..Published::default() }.html();
+        assert!(page.contains("0 of 0 conclusions hold"), "{page}");
+        assert!(page.contains("Not at the published size: scale 0.1."));
+    }
+}
