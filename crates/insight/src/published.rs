@@ -76,7 +76,8 @@ impl Comparison {
 
     /// Whether the published figure lies within the range that was drawn.
     pub fn is_within_range(&self) -> bool {
-        let inside = |range: Interval| self.published.is_some_and(|p| range.low <= p && p <= range.high);
+        let inside =
+            |range: Interval| self.published.is_some_and(|p| range.low <= p && p <= range.high);
         self.range.is_some_and(inside)
     }
 
@@ -187,11 +188,7 @@ pub fn over_seeds(seeds: &[Vec<Comparison>]) -> Vec<Comparison> {
         let Some(median) = stats::median(&ours) else { return row.clone() };
         let off = |row: &Comparison| row.ours.map_or(f64::INFINITY, |ours| (ours - median).abs());
         let nearest = drawn.iter().min_by(|a, b| off(a).total_cmp(&off(b)));
-        Comparison {
-            ours: Some(median),
-            range: range(&ours),
-            ..(*nearest.unwrap_or(&row)).clone()
-        }
+        Comparison { ours: Some(median), range: range(&ours), ..(*nearest.unwrap_or(&row)).clone() }
     };
     first.iter().enumerate().map(merged).collect()
 }
@@ -274,8 +271,10 @@ mod tests {
         assert!((judged.median_error.unwrap() - 0.1).abs() < 1e-9);
         assert_eq!(judged.worst, Some(("200".to_owned(), -0.5)));
         // Of changes the difference counts, in percentage points.
-        let changes = [(-20.0, -27.0), (100.0, 140.0)]
-            .map(|(published, ours)| Comparison { figure: Figure::Change("p"), ..row(published, ours) });
+        let changes = [(-20.0, -27.0), (100.0, 140.0)].map(|(published, ours)| Comparison {
+            figure: Figure::Change("p"),
+            ..row(published, ours)
+        });
         let judged = standing(changes.iter());
         assert!((judged.median_error.unwrap() - 0.235).abs() < 1e-9);
         assert_eq!(judged.worst, Some(("100, p".to_owned(), 0.4)));

@@ -112,7 +112,7 @@ impl Outcome {
         let ours = |outcome: &Outcome| -> Vec<Option<f64>> {
             outcome.rows.iter().map(|row| row.ours).collect()
         };
-        ours(self) != ours(other) || self.figures != other.figures
+        ours(self) != ours(other)
     }
 }
 
@@ -131,7 +131,9 @@ fn side_by_side<J: Copy + Sync + Send, T: Send>(
             scope.spawn(move || {
                 while let Some(next) = queue.lock().ok().and_then(|mut queue| queue.pop_front()) {
                     let done = one(jobs[next]);
-                    if done.is_err() && let Ok(mut queue) = queue.lock() {
+                    if done.is_err()
+                        && let Ok(mut queue) = queue.lock()
+                    {
                         queue.clear();
                     }
                     if tell.send((next, done)).is_err() {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use insight::published::{comparisons, standing};
 use insight::{Progress, Summary, curves};
 use record::{
-    FORMAT, Kind, Limit, LimitShare, Line, LinkInfo, LoadFigures, Machine, Manifest, Percentiles, Phase,
-    PublishedInfo, RecoverySample, Row, RunDir, Status, StreamFigures, ThreadUse, Throughput,
-    VariantInfo,
+    FORMAT, Kind, Limit, LimitShare, Line, LinkInfo, LoadFigures, Machine, Manifest, Percentiles,
+    Phase, PublishedInfo, RecoverySample, Row, RunDir, Status, StreamFigures, ThreadUse,
+    Throughput, VariantInfo,
 };
 
 fn manifest(variants: &[&str], status: Status) -> Manifest {

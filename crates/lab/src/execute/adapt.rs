@@ -169,7 +169,10 @@ mod tests {
         let mut plan = plan.resolve(1.0, STEPS, |_, _| Ok(())).unwrap();
         leave_out_our_own(&mut plan, &Options::new("unused")).unwrap();
         let names: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
-        assert_eq!(names[..3], ["1 replica: none", "1 replica: ARS", "1 replica, es3 loaded: none"]);
+        assert_eq!(
+            names[..3],
+            ["1 replica: none", "1 replica: ARS", "1 replica, es3 loaded: none"]
+        );
         assert!(plan.variants.iter().all(|v| !v.settings.keys().any(|name| is_our_own(name))));
     }
 }

@@ -22,7 +22,8 @@ struct Follows {
 }
 
 const HTTP_LOGS_7: From = From::Row("remote-recovery-http-logs / 7: 5 MB x 8, Java 11");
-const LINK: &str = "12.5 GB over the link's rate, which holds all of them for over 80 % of the time";
+const LINK: &str =
+    "12.5 GB over the link's rate, which holds all of them for over 80 % of the time";
 
 /// Every row that follows from something else.
 const FOLLOWS: [Follows; 4] = [
@@ -73,9 +74,8 @@ mod tests {
     /// Every file of a plan or a test bed, with its tables.
     fn files() -> Vec<(String, toml::Table)> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
-        let files = |folder: PathBuf| {
-            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())
-        };
+        let files =
+            |folder: PathBuf| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         files(folder.clone())
             .chain(files(folder.join("test-beds")))
             .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
@@ -169,8 +169,8 @@ mod tests {
             let indices = document.get("index").and_then(toml::Value::as_array);
             for index in indices.into_iter().flatten() {
                 let full = index["full"].as_table().unwrap();
-                let a_shard = full["segments"].as_integer().unwrap()
-                    / index["shards"].as_integer().unwrap();
+                let a_shard =
+                    full["segments"].as_integer().unwrap() / index["shards"].as_integer().unwrap();
                 let ratio = full.get("segment_ratio").and_then(toml::Value::as_float);
                 let merged = a_shard == 8 && ratio.is_none_or(|ratio| ratio == 0.5);
                 if !merged && calibrated_on(full).is_empty() {

@@ -55,7 +55,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     let mut published = Published {
         documents: DOCUMENTS.iter().map(document).collect(),
-        conclusions: CONCLUSIONS.iter().map(|c| conclusion(c, &works, &outcomes, &theirs)).collect(),
+        conclusions: CONCLUSIONS
+            .iter()
+            .map(|c| conclusion(c, &works, &outcomes, &theirs))
+            .collect(),
         cores: cores(),
         seeds: args.seeds,
         scale: args.scale,
@@ -147,7 +150,8 @@ fn work(plan: &Resolved) -> Work {
         .collect();
     let published = |name: &str| {
         plan.variants.iter().any(|other| {
-            other.published.is_some() && (other.name == name || other.baseline.as_deref() == Some(name))
+            other.published.is_some()
+                && (other.name == name || other.baseline.as_deref() == Some(name))
         })
     };
     let names = plan.variants.iter().map(|variant| variant.name.clone());
@@ -172,7 +176,8 @@ fn conclusion(
     theirs: PublishedFigure<'_>,
 ) -> Conclusion {
     let figures = conclusion.measure.figures();
-    let of_plan = |plan: &str| works.iter().position(|work| work.plan == plan).map(|at| &outcomes[at]);
+    let of_plan =
+        |plan: &str| works.iter().position(|work| work.plan == plan).map(|at| &outcomes[at]);
     let seeds = figures.iter().filter_map(|figure| of_plan(figure.row.plan)).map(Vec::len).max();
     // Where nothing is drawn there are fewer seeds, and any of them is all of them.
     let ours = |figure: Figure, seed: usize| {
@@ -180,7 +185,8 @@ fn conclusion(
         let outcome = seeds.get(seed).or(seeds.last())?;
         outcome.figures.iter().find(|(other, _)| *other == figure).map(|(_, value)| *value)
     };
-    let values = (0..seeds.unwrap_or(0)).filter_map(|seed| conclusion.measure.value(|f| ours(f, seed)));
+    let values =
+        (0..seeds.unwrap_or(0)).filter_map(|seed| conclusion.measure.value(|f| ours(f, seed)));
     let values: Vec<f64> = values.collect();
     let judged = conclusion.judge(median(&values), conclusion.measure.value(theirs));
     let low = values.iter().copied().reduce(f64::min);

@@ -11,12 +11,12 @@ use lab::{Ended, Executed, LiveHosts, Options, Place};
 use record::units::{parse_duration, parse_rate};
 
 use super::show::{Form, write_table};
-use crate::runs::write_page;
 use crate::exit::Usage;
 use crate::live::{ConnectArgs, checked_options};
 use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
 use crate::progress::Progress;
+use crate::runs::write_page;
 use crate::{interrupt, own_mounts, runs};
 
 /// How long a live cluster may take to answer: a wait for health is one answer.

@@ -4,10 +4,12 @@ use insight::published::Comparison;
 
 use super::{Conclusion, Document, Published, grid, new_table};
 
-/// What makes the files.
-pub const COMMAND: &str = "narrows published --seeds 20 --write docs/published";
-
 impl Published {
+    /// What makes the files.
+    fn command(&self) -> String {
+        format!("narrows published --seeds {} --write docs/published", self.seeds)
+    }
+
     /// The files of a folder, by their names: `README.md` with the medians, and one for each document.
     pub fn markdown(&self) -> Vec<(String, String)> {
         let mut files = vec![("README.md".to_owned(), self.index())];
@@ -21,9 +23,10 @@ impl Published {
             "# Published figures and ours".to_owned(),
             format!(
                 "The figures of five documents beside those of the virtual world, at the published size. Made by\n\
-                 `{COMMAND}`;\n\
+                 `{}`;\n\
                  the same as one page for a browser: `narrows published --html`. The parameters and their sources are in\n\
-                 `plans/test-beds/`."
+                 `plans/test-beds/`.",
+                self.command()
             ),
         ];
         if self.scale != 1.0 {
@@ -65,7 +68,11 @@ impl Published {
     fn page_of(&self, document: &Document) -> String {
         let mut parts = vec![
             format!("# {}", document.title),
-            format!("{}. Made by `{COMMAND}`; [the index](README.md) says how to read it.", document.by),
+            format!(
+                "{}. Made by `{}`;\n[the index](README.md) says how to read it.",
+                document.by,
+                self.command()
+            ),
         ];
         let rows: Vec<&Comparison> = self.rows_of(document).collect();
         if !rows.is_empty() {
@@ -148,7 +155,8 @@ mod tests {
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["README.md", "benchmark-plan.md"]);
         let (index, page) = (&files[0].1, &files[1].1);
-        assert!(index.contains(COMMAND) && page.contains(COMMAND));
+        let command = "`narrows published --seeds 20 --write docs/published`";
+        assert!(index.contains(command) && page.contains(command));
         assert!(index.contains("| Benchmark plan | times   | predicted "), "{index}");
         assert!(index.contains("1 conclusions hold, 1 do not, 0 are not measured"), "{index}");
         assert!(!index.contains("Not at the published size"));

@@ -296,7 +296,15 @@ impl Published {
 
     fn medians(&self, markdown: bool) -> String {
         let mut table = new_table(markdown);
-        table.set_header(["document", "of", "kind", "rows", "median error", "in range", "furthest off"]);
+        table.set_header([
+            "document",
+            "of",
+            "kind",
+            "rows",
+            "median error",
+            "in range",
+            "furthest off",
+        ]);
         for group in self.groups() {
             table.add_row([
                 group.document.title.clone(),
@@ -445,7 +453,13 @@ mod tests {
                 row("20mb", Figure::Seconds, Some(604_800.0), Some(604_000.0), Kind::Implied),
                 row("2gb", Figure::NodeBytesPerS, Some(66e6), Some(61e6), predicted),
                 row("plain", Figure::Words, None, Some(75.0), predicted),
-                row("none", Figure::Load("Throughput", "ops/s"), Some(95.8), Some(95.8), calibrated),
+                row(
+                    "none",
+                    Figure::Load("Throughput", "ops/s"),
+                    Some(95.8),
+                    Some(95.8),
+                    calibrated,
+                ),
                 Comparison {
                     range: drawn,
                     ..row("ARS", Figure::Change("Throughput"), Some(115.8), Some(127.1), predicted)
@@ -511,7 +525,10 @@ mod tests {
         assert!(median("changes", "predicted").contains("11.3 points"), "{text}");
         assert!(line("larger chunks").starts_with("holds   "), "{text}");
         let changed = line("40 seconds faster");
-        assert!(changed.starts_with("does not hold") && changed.ends_with("which is NEW"), "{text}");
+        assert!(
+            changed.starts_with("does not hold") && changed.ends_with("which is NEW"),
+            "{text}"
+        );
         assert!(changed.contains("2:29, asked 36.5 s to 44.6 s"), "{text}");
         assert!(text.ends_with("Time of a core: remote-recovery 4.00 s (20 seeds).\n"), "{text}");
     }

@@ -374,7 +374,12 @@ mod tests {
     fn the_page_stands_alone_and_has_what_the_table_has() {
         let page = sample().html();
         assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("<script"));
-        for text in ["Predicted recoveries are off by 8.8 %; 1 of 2 conclusions hold.", "Bytes bind.", "+10.0 %", "20 seeds"] {
+        for text in [
+            "Predicted recoveries are off by 8.8 %; 1 of 2 conclusions hold.",
+            "Bytes bind.",
+            "+10.0 %",
+            "20 seeds",
+        ] {
             assert!(page.contains(text), "{text}");
         }
         assert!(page.contains("larger chunks &lt;help&gt;"));

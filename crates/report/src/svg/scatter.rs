@@ -194,7 +194,10 @@ mod tests {
             dots: vec![dot],
         };
         let svg = chart.render().into_string();
-        assert!(svg.contains(&format!("cx=\"{}\" cy=\"{}\"", c(LEFT + 100.0), c(TOP + 100.0))), "{svg}");
+        assert!(
+            svg.contains(&format!("cx=\"{}\" cy=\"{}\"", c(LEFT + 100.0), c(TOP + 100.0))),
+            "{svg}"
+        );
         assert!(svg.contains("&lt;x&gt;"), "{svg}");
     }
 }
