@@ -149,8 +149,15 @@ const COPY_FAST: &str = "data-copy, fast (measuring device)";
 
 const NO_HEAP: &str = "The model has no heap and no collector: what eight chunks of 5 MB in flight for each of nine files \
                        do to JDK 8 is not in it, so both versions of Java come out the same.";
-const NO_SAMPLES: &str = "The model's leader spends a fixed time on a byte; the document's peak is of a second in which all \
-                          three indices recover.";
+const FASTEST: &str = "The hosts here differ in nothing but their speed, which selection learns: it takes the slow end off the \
+                       latencies. The document's spread of searches has another cause as well.";
+const ROTATIONS: &str = "It depends on where rotations of copies begin, which the seed draws: where those of es3's two shards \
+                         are in step, half of the searches without selection meet no loaded node, as in the document, \
+                         and where they are not, all meet one. Most seeds are not in step.";
+const LOADED: &str = "Without selection the loaded node holds more here than it did: 45 searches a second for 52. With \
+                      selection both agree within a few per cent.";
+const NO_SAMPLES: &str = "The model's cores do less than theirs at the peak, when all three indices recover: only what the \
+                          averages of the last index cost is in its parameters.";
 
 /// Every conclusion, in the order of the documents.
 pub const CONCLUSIONS: &[Conclusion] = &[
@@ -424,7 +431,7 @@ pub const CONCLUSIONS: &[Conclusion] = &[
         "1 replica",
         P90,
         Between(0.95, 1.05),
-        Holds
+        Fails(FASTEST)
     ),
     ars!(
         "updated tests, no load",
@@ -432,7 +439,7 @@ pub const CONCLUSIONS: &[Conclusion] = &[
         "1 replica",
         P99,
         Between(0.95, 1.05),
-        Holds
+        Fails(FASTEST)
     ),
     ars!(
         "1 replica, es3 loaded",
@@ -448,7 +455,7 @@ pub const CONCLUSIONS: &[Conclusion] = &[
         "1 replica, es3 loaded",
         P50,
         HalfTheEffect,
-        Holds
+        Fails(ROTATIONS)
     ),
     ars!(
         "1 replica, es3 loaded",
@@ -490,7 +497,7 @@ pub const CONCLUSIONS: &[Conclusion] = &[
         "4 replicas, es3 loaded",
         THROUGHPUT,
         About(1.658),
-        Holds
+        Fails(LOADED)
     ),
     ars!(
         "4 replicas, es3 loaded",

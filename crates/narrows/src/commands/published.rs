@@ -21,7 +21,7 @@ pub(crate) struct Args {
     #[arg(value_name = "PLAN")]
     plans: Vec<String>,
     /// Draws all that is random so often: hosts, where rotations begin, the network's order. A figure is the median over seeds.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
     /// One JSON object on standard output.
     #[arg(long)]
