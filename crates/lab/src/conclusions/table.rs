@@ -111,6 +111,11 @@ const fn slides(
     Conclusion { document: "life-after-ec2", place, claim, measure, bound, expected }
 }
 
+/// The rate of one path of the rebalance over that of another.
+const fn carries_more(fast: &'static str, slow: &'static str) -> Measure {
+    Measure::Ratio(figure(MOVES, fast, Quantity::NodeRate), figure(MOVES, slow, Quantity::NodeRate))
+}
+
 const fn one(plan: &'static str, variant: &'static str, of: Quantity) -> Measure {
     Measure::One(figure(plan, variant, of))
 }
@@ -222,7 +227,10 @@ pub const CONCLUSIONS: &[Conclusion] = &[
         "Iteration 3, smart fetch: a drop of 47.3 % compared to iteration 1",
         slower(HTTP_LOGS, THIRD, FIRST),
         About(0.527),
-        Holds,
+        Fails(
+            "How unequal segments are was fitted to iteration 1 with one seed. Over seeds it takes from 308 to 405 s, \
+             mostly near the lower end, so that the drop is smaller.",
+        ),
     ),
     plan(
         EXPERIMENT_1,
@@ -271,7 +279,9 @@ pub const CONCLUSIONS: &[Conclusion] = &[
         "Compression hurts at the defaults, 1 MB x 5, which do not fill the link",
         slower(HTTP_LOGS, COMPRESSED, THIRD),
         HalfTheEffect,
-        HoldsBut("The compressor's speed is fitted to this row."),
+        Fails(
+            "It hurts by 1.7 % where the document has 4.2 %: both rows are within 2 % of theirs, which is as near.",
+        ),
     ),
     plan(
         EXPERIMENT_2,
@@ -611,21 +621,21 @@ pub const CONCLUSIONS: &[Conclusion] = &[
     moves(
         "comments",
         "The consumer is the first bottleneck: a faster one speeds up Rebalance",
-        slower(MOVES, REBALANCE, REBALANCE_FAST),
+        carries_more(REBALANCE_FAST, REBALANCE),
         HalfTheEffect,
         Holds,
     ),
     moves(
         "comments",
         "... by less than two times",
-        slower(MOVES, REBALANCE, REBALANCE_FAST),
+        carries_more(REBALANCE_FAST, REBALANCE),
         AtMost(2.0),
         Holds,
     ),
     moves(
         "comments",
         "... and DataCopy by much more, 60 to 150 MB/s",
-        slower(MOVES, COPY, COPY_FAST),
+        carries_more(COPY_FAST, COPY),
         About(2.5),
         Fails("The producer is too slow here, at 124 of 175 MB/s, and holds the fast consumer."),
     ),
@@ -647,10 +657,10 @@ pub const CONCLUSIONS: &[Conclusion] = &[
     ),
     moves(
         "comments",
-        "The producer is faster than the fast consumer",
-        slower(MOVES, COPY_FAST, "producer alone"),
+        "The producer carries more than the fast consumer",
+        carries_more("producer alone", COPY_FAST),
         HalfTheEffect,
-        Fails("Here the producer is what holds the fast consumer, so both take the same time."),
+        Fails("Here the producer is what holds the fast consumer, so both carry the same."),
     ),
     moves(
         "update of 2020-09-03",
