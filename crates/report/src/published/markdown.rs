@@ -50,7 +50,7 @@ impl Published {
         let line = |document: &Document| {
             let conclusions = self.conclusions_of(document);
             let count = |holds| conclusions.iter().filter(|c| c.holds == holds).count();
-            format!(
+            let line = format!(
                 "- [{}]({}.md) ({}): {} conclusions hold, {} do not, {} are not measured.",
                 document.title,
                 document.id,
@@ -58,7 +58,8 @@ impl Published {
                 count(Some(true)),
                 count(Some(false)),
                 count(None)
-            )
+            );
+            wrapped(&line, "  ")
         };
         parts.push(self.documents.iter().map(line).collect::<Vec<_>>().join("\n"));
         parts.push(wrapped(&self.wall_line(), ""));
