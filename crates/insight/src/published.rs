@@ -81,7 +81,8 @@ impl Comparison {
         self.range.is_some_and(inside)
     }
 
-    /// How far off it is: of a figure, how many times the larger of both is the smaller; of a change, the points between.
+    /// How far off it is: of a figure, how many times the larger of both is the smaller; of a change, the points
+    /// between.
     fn distance(&self) -> f64 {
         match (self.figure, self.error()) {
             (_, None) => 0.0,
@@ -178,8 +179,8 @@ fn node_rate(variant: &Variant) -> Option<f64> {
     variant.finished().and_then(|figures: &Finished| figures.node_bytes_per_s)
 }
 
-/// The same rows of several seeds as one: the median of ours with its range, and the verdict of the seed that is nearest to
-/// it. Every seed has the same rows.
+/// The same rows of several seeds as one: the median of ours with its range, and the verdict of the seed that is
+/// nearest to it. Every seed has the same rows.
 pub fn over_seeds(seeds: &[Vec<Comparison>]) -> Vec<Comparison> {
     let Some(first) = seeds.first() else { return Vec::new() };
     let merged = |(at, row): (usize, &Comparison)| {
@@ -227,7 +228,8 @@ pub fn standing<'a>(rows: impl Iterator<Item = &'a Comparison>) -> Standing {
     }
 }
 
-/// How many shards were recovered `seconds` after a variant began; none where its recoveries left no samples until then.
+/// How many shards were recovered `seconds` after a variant began; none where its recoveries left no samples until
+/// then.
 pub fn shards_done(run: &RunDir, variant: &str, seconds: f64) -> Option<u32> {
     let traces = trace::traces(run);
     let trace = traces.get(&(variant, 1))?;

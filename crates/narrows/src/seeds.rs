@@ -1,5 +1,5 @@
-//! Plans in virtual time, each with several seeds, side by side. A run in virtual time has one thread, so that as many go on
-//! at once as there are cores.
+//! Plans in virtual time, each with several seeds, side by side. A run in virtual time has one thread, so that as many
+//! go on at once as there are cores.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -49,8 +49,8 @@ struct Job {
 /// At this part of its size a plan is asked whether it draws anything.
 const PROBE: f64 = 0.02;
 
-/// Runs every plan with the seeds 1 to `seeds`, and with one only where nothing is drawn: where two seeds give the same, to
-/// the last digit, at a fiftieth of the size. The record of seed 1 is kept in `runs`.
+/// Runs every plan with the seeds 1 to `seeds`, and with one only where nothing is drawn: where two seeds give the
+/// same, to the last digit, at a fiftieth of the size. The record of seed 1 is kept in `runs`.
 pub(crate) fn run_all(
     works: &[Work],
     seeds: u64,

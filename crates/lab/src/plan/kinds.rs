@@ -151,8 +151,8 @@ mod tests {
         assert!(parameters.iter().filter(|(.., on)| !on.is_empty()).count() > 10);
     }
 
-    /// How many segments an index has is published nowhere. Eight a shard, each half as large as the next larger one, is
-    /// what a tiered merge leaves; anything else was chosen, if only because it fits.
+    /// How many segments an index has is published nowhere. Eight a shard, each half as large as the next larger one,
+    /// is what a tiered merge leaves; anything else was chosen, if only because it fits.
     #[test]
     fn segments_other_than_those_of_a_merge_name_the_row_they_were_chosen_by() {
         let mut wrong = Vec::new();

@@ -20,7 +20,8 @@ pub(crate) struct Args {
     /// Only these plans; every one that has published rows without any.
     #[arg(value_name = "PLAN")]
     plans: Vec<String>,
-    /// Draws all that is random so often: hosts, where rotations begin, the network's order. A figure is the median over seeds.
+    /// Draws all that is random so often: hosts, where rotations begin, the network's order. A figure is the median
+    /// over seeds.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
     /// One JSON object on standard output.
