@@ -51,7 +51,7 @@ impl Published {
             let conclusions = self.conclusions_of(document);
             let count = |holds| conclusions.iter().filter(|c| c.holds == holds).count();
             let line = format!(
-                "- [{}]({}.md) ({}): {} conclusions hold, {} do not, {} are not measured.",
+                "- [{}]({}.md) ({}). Conclusions: {} hold, {} fail, {} not measured.",
                 document.title,
                 document.id,
                 document.by,
@@ -159,7 +159,7 @@ mod tests {
         let command = "`narrows published --seeds 20 --write docs/published`";
         assert!(index.contains(command) && page.contains(command));
         assert!(index.contains("| Benchmark plan | times   | predicted "), "{index}");
-        assert!(index.contains("1 conclusions hold, 1 do not, 0 are not measured"), "{index}");
+        assert!(index.contains("Conclusions: 1 hold, 1 fail, 0 not measured"), "{index}");
         assert!(!index.contains("Not at the published size"));
         assert!(page.contains("| remote-recovery | 1 MB x 1 "), "{page}");
         assert!(page.contains("- 40 seconds faster: Bytes bind."), "{page}");

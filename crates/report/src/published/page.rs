@@ -212,8 +212,8 @@ impl Published {
             section.document id=(document.id) {
                 h2 { (document.title) }
                 p.hint {
-                    (document.by) ". " (count(Some(true))) " conclusions hold, " (count(Some(false))) " do not"
-                    @if count(None) > 0 { ", " (count(None)) " are not measured" }
+                    (document.by) ". Conclusions: " (count(Some(true))) " hold, " (count(Some(false))) " fail"
+                    @if count(None) > 0 { ", " (count(None)) " not measured" }
                     "."
                 }
                 @if !rows.is_empty() { (figures_table(&rows)) }
