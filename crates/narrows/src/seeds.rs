@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 use insight::published::{Comparison, comparisons, shards_done};
 use insight::{Curves, Summary, curves, load};
-use lab::conclusions::{CONCLUSIONS, Figure, Quantity};
+use lab::conclusions::{Figure, Quantity, conclusions};
 use lab::plan::Plan;
 use lab::{Options, Place, Quiet};
 use record::RunDir;
@@ -185,7 +185,7 @@ fn outcome(work: &Work, job: &Job, runs: &Path) -> anyhow::Result<Outcome> {
 fn figures(plan: &str, run: &RunDir, summary: &Summary<'_>) -> Vec<(Figure, f64)> {
     let curves = curves(run, summary);
     let mut found: Vec<(Figure, f64)> = Vec::new();
-    for figure in CONCLUSIONS.iter().flat_map(|conclusion| conclusion.measure.figures()) {
+    for figure in conclusions().flat_map(|conclusion| conclusion.measure.figures()) {
         let known = found.iter().any(|(other, _)| *other == figure);
         if figure.row.plan == plan
             && !known

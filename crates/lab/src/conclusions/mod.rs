@@ -4,15 +4,33 @@
 //! bound is the document's own figure: where the text or a table gives a number, ours is within a tenth of it; where
 //! the text says that something helps or hurts, ours has at least half of the document's own effect, as a factor.
 
+mod article;
+mod benchmark_plan;
+mod claim;
+mod dcp_rebalance;
 mod judge;
-mod table;
+mod life_after_ec2;
+mod replica_selection;
 
 pub use judge::Judged;
-pub use table::{CONCLUSIONS, DOCUMENTS};
 
 use record::Limit;
 
 use crate::plan::Published;
+
+/// The documents, in the order of the page.
+pub const DOCUMENTS: &[Document] = &[
+    benchmark_plan::DOCUMENT,
+    article::DOCUMENT,
+    replica_selection::DOCUMENT,
+    dcp_rebalance::DOCUMENT,
+    life_after_ec2::DOCUMENT,
+];
+
+/// Every conclusion, in the order of the documents.
+pub fn conclusions() -> impl Iterator<Item = &'static Conclusion> {
+    DOCUMENTS.iter().flat_map(|document| document.conclusions)
+}
 
 /// One of the source documents.
 #[derive(Debug)]
@@ -25,6 +43,8 @@ pub struct Document {
     pub by: &'static str,
     /// The plans that repeat its experiments.
     pub plans: &'static [&'static str],
+    /// Every sentence of it that claims something.
+    pub conclusions: &'static [Conclusion],
 }
 
 /// A variant of a bundled plan.
@@ -111,8 +131,6 @@ pub enum Expected {
 /// A conclusion of a document.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conclusion {
-    /// The document's id.
-    pub document: &'static str,
     /// Where in the document it stands.
     pub place: &'static str,
     /// What is claimed, in the document's words as far as they are short.

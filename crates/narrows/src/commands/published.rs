@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use insight::published::over_seeds;
 use insight::stats::{Interval, median};
-use lab::conclusions::{CONCLUSIONS, DOCUMENTS, Figure, Measure, Quantity};
+use lab::conclusions::{DOCUMENTS, Figure, Measure, Quantity, conclusions};
 use lab::plan::{Plan, Resolved, bundled};
 use report::published::{Conclusion, Document, Published, Unit, Wall};
 
@@ -56,9 +56,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     let mut published = Published {
         documents: DOCUMENTS.iter().map(document).collect(),
-        conclusions: CONCLUSIONS
+        conclusions: DOCUMENTS
             .iter()
-            .map(|c| conclusion(c, &works, &outcomes, &theirs))
+            .flat_map(|document| document.conclusions.iter().map(|c| (document.id, c)))
+            .map(|(document, c)| conclusion(document, c, &works, &outcomes, &theirs))
             .collect(),
         cores: cores(),
         seeds: args.seeds,
@@ -143,8 +144,7 @@ fn resolved(plan: &Plan) -> anyhow::Result<Resolved> {
 
 /// What is run of a plan: variants with published rows, those that they are compared with, and those of conclusions.
 fn work(plan: &Resolved) -> Work {
-    let concluded: Vec<&str> = CONCLUSIONS
-        .iter()
+    let concluded: Vec<&str> = conclusions()
         .flat_map(|conclusion| conclusion.measure.figures())
         .filter(|figure| figure.row.plan == plan.name)
         .map(|figure| figure.row.variant)
@@ -171,6 +171,7 @@ fn document(document: &lab::conclusions::Document) -> Document {
 
 /// A conclusion, judged by the median over seeds of its number.
 fn conclusion(
+    document: &str,
     conclusion: &lab::conclusions::Conclusion,
     works: &[Work],
     outcomes: &[Vec<Outcome>],
@@ -193,7 +194,7 @@ fn conclusion(
     let low = values.iter().copied().reduce(f64::min);
     let range = low.zip(values.iter().copied().reduce(f64::max)).filter(|(low, high)| low < high);
     Conclusion {
-        document: conclusion.document.to_owned(),
+        document: document.to_owned(),
         place: conclusion.place.to_owned(),
         claim: conclusion.claim.to_owned(),
         rows: rows(&figures),

@@ -1,0 +1,110 @@
+//! What it concludes: the study of what a rebalance carries.
+
+use super::Bound::{About, AtMost, HalfTheEffect};
+use super::Expected::{Fails, Holds, HoldsBut};
+use super::claim::{claim, figure, not_measured, one};
+use super::{Conclusion, Document, Measure, Quantity};
+
+pub(super) const DOCUMENT: Document = Document {
+    id: "dcp-rebalance",
+    title: "DCP rebalance throughput",
+    by: "Couchbase's issue tracker, 2020",
+    plans: &["dcp-rebalance"],
+    conclusions: CONCLUSIONS,
+};
+
+const MOVES: &str = "dcp-rebalance";
+const REBALANCE: &str = "rebalance, mainstream";
+const COPY: &str = "data-copy, mainstream";
+const REBALANCE_FAST: &str = "rebalance, fast (measuring device)";
+const COPY_FAST: &str = "data-copy, fast (measuring device)";
+
+/// The rate of one path of the rebalance over that of another.
+const fn carries_more(fast: &'static str, slow: &'static str) -> Measure {
+    Measure::Ratio(figure(MOVES, fast, Quantity::NodeRate), figure(MOVES, slow, Quantity::NodeRate))
+}
+
+const CONCLUSIONS: &[Conclusion] = &[
+    claim(
+        "baseline",
+        "Rebalance: the consumer's thread is at 85 % of a core",
+        one(MOVES, REBALANCE, Quantity::Busy("consumer")),
+        About(0.85),
+        HoldsBut("Fitted."),
+    ),
+    claim(
+        "baseline",
+        "DataCopy: the consumer's thread is at 100 % of a core",
+        one(MOVES, COPY, Quantity::Busy("consumer")),
+        About(1.0),
+        HoldsBut("Fitted."),
+    ),
+    claim(
+        "fast consumer",
+        "Rebalance: the fast consumer's thread is at 55 % of a core",
+        one(MOVES, REBALANCE_FAST, Quantity::Busy("a measuring device")),
+        About(0.55),
+        Fails(
+            "Receiving a packet is what this engine's costs it, as a part of all that a packet costs.",
+        ),
+    ),
+    claim(
+        "fast consumer",
+        "DataCopy: the fast consumer's thread is at 90 % of a core",
+        one(MOVES, COPY_FAST, Quantity::Busy("a measuring device")),
+        About(0.9),
+        Fails(
+            "The producer holds it before the consumer can: theirs sends values by reference, which costs less than what \
+             is sent here.",
+        ),
+    ),
+    claim(
+        "comments",
+        "The consumer is the first bottleneck: a faster one speeds up Rebalance",
+        carries_more(REBALANCE_FAST, REBALANCE),
+        HalfTheEffect,
+        Holds,
+    ),
+    claim(
+        "comments",
+        "... by less than two times",
+        carries_more(REBALANCE_FAST, REBALANCE),
+        AtMost(2.0),
+        Holds,
+    ),
+    claim(
+        "comments",
+        "... and DataCopy by much more, 60 to 150 MB/s",
+        carries_more(COPY_FAST, COPY),
+        About(2.5),
+        Fails("The producer is too slow here, at 124 of 175 MB/s, and holds the fast consumer."),
+    ),
+    claim(
+        "comments",
+        "The manager's proxy is the next bottleneck, at 80 MB/s",
+        one(MOVES, REBALANCE_FAST, Quantity::NodeRate),
+        About(80.0),
+        Holds,
+    ),
+    claim(
+        "comments",
+        "The source can send at 175 MB/s",
+        one(MOVES, "producer alone", Quantity::NodeRate),
+        About(175.0),
+        Fails(
+            "What sending costs is this engine's producer beside its consumer; theirs sends values by reference.",
+        ),
+    ),
+    claim(
+        "comments",
+        "The producer carries more than the fast consumer",
+        carries_more("producer alone", COPY_FAST),
+        HalfTheEffect,
+        Fails("Here the producer is what holds the fast consumer, so both carry the same."),
+    ),
+    not_measured(
+        "update of 2020-09-03",
+        "Without persistence 2 of 4 vbuckets roll back, and 3 GB are streamed in place of 2",
+        "The fast consumer here answers persistence requests and does not lose what it counted.",
+    ),
+];

@@ -1,0 +1,177 @@
+//! What it concludes: the benchmarks of adaptive replica selection.
+
+use super::Bound::{About, Between, HalfTheEffect};
+use super::Expected::{Fails, Holds};
+use super::claim::{claim, figure, not_measured};
+use super::{Conclusion, Document, Measure, Quantity};
+
+pub(super) const DOCUMENT: Document = Document {
+    id: "replica-selection",
+    title: "Adaptive Replica Selection benchmarks",
+    by: "Lee Hinman, 2017",
+    plans: &["replica-selection"],
+    conclusions: CONCLUSIONS,
+};
+
+const SELECTION: &str = "replica-selection";
+const THROUGHPUT: &str = "Median Throughput";
+const P50: &str = "50th percentile latency";
+const P90: &str = "90th percentile latency";
+const P99: &str = "99th percentile latency";
+const FASTEST: &str = "The hosts here differ in nothing but their speed, which selection learns: it takes the slow end off the \
+                       latencies. The document's spread of searches has another cause as well.";
+const ROTATIONS: &str = "It depends on where rotations of copies begin, which the seed draws: where those of es3's two shards \
+                         are in step, half of the searches without selection meet no loaded node, as in the document, \
+                         and where they are not, all meet one. Most seeds are not in step.";
+const LOADED: &str = "Without selection the loaded node holds more here than it did: 45 searches a second for 52. With \
+                      selection both agree within a few per cent.";
+
+/// Variants of a case: without selection, and with it.
+const ONE: [&str; 2] = ["1 replica: none", "1 replica: ARS"];
+const ONE_LOADED: [&str; 2] = ["1 replica, es3 loaded: none", "1 replica, es3 loaded: ARS"];
+const ONE_ALL: [&str; 2] = ["1 replica, all nodes: none", "1 replica, all nodes: ARS"];
+const FOUR: [&str; 2] = ["4 replicas: none", "4 replicas: ARS"];
+const FOUR_LOADED: [&str; 2] = ["4 replicas, es3 loaded: none", "4 replicas, es3 loaded: ARS"];
+
+/// A figure of a load with selection over the same without.
+const fn gain([without, with]: [&'static str; 2], of: &'static str) -> Measure {
+    let load = Quantity::Load(of);
+    Measure::Ratio(figure(SELECTION, with, load), figure(SELECTION, without, load))
+}
+
+const CONCLUSIONS: &[Conclusion] = &[
+    claim(
+        "updated tests, no load",
+        "Not a huge difference: throughput",
+        gain(ONE, THROUGHPUT),
+        Between(0.95, 1.05),
+        Holds,
+    ),
+    claim(
+        "updated tests, no load",
+        "Not a huge difference: 50th percentile",
+        gain(ONE, P50),
+        Between(0.95, 1.05),
+        Holds,
+    ),
+    claim(
+        "updated tests, no load",
+        "Not a huge difference: 90th percentile",
+        gain(ONE, P90),
+        Between(0.95, 1.05),
+        Fails(FASTEST),
+    ),
+    claim(
+        "updated tests, no load",
+        "Not a huge difference: 99th percentile",
+        gain(ONE, P99),
+        Between(0.95, 1.05),
+        Fails(FASTEST),
+    ),
+    claim(
+        "1 replica, es3 loaded",
+        "Doubles the median throughput, 41 to 88 ops/s",
+        gain(ONE_LOADED, THROUGHPUT),
+        About(2.0),
+        Holds,
+    ),
+    claim(
+        "1 replica, es3 loaded",
+        "Trades the 50th percentile for that",
+        gain(ONE_LOADED, P50),
+        HalfTheEffect,
+        Fails(ROTATIONS),
+    ),
+    claim(
+        "1 replica, es3 loaded",
+        "... for a large reduction in the 90th",
+        gain(ONE_LOADED, P90),
+        HalfTheEffect,
+        Holds,
+    ),
+    claim("1 replica, es3 loaded", "... and the 99th", gain(ONE_LOADED, P99), HalfTheEffect, Holds),
+    claim(
+        "4 replicas, no load",
+        "With more copies it improves throughput",
+        gain(FOUR, THROUGHPUT),
+        HalfTheEffect,
+        Holds,
+    ),
+    claim(
+        "4 replicas, no load",
+        "... and latency: 50th percentile",
+        gain(FOUR, P50),
+        HalfTheEffect,
+        Holds,
+    ),
+    claim("4 replicas, no load", "... 90th percentile", gain(FOUR, P90), HalfTheEffect, Holds),
+    claim("4 replicas, no load", "... 99th percentile", gain(FOUR, P99), HalfTheEffect, Holds),
+    claim(
+        "4 replicas, es3 loaded",
+        "Increases the median throughput from 52 to 86 ops/s",
+        gain(FOUR_LOADED, THROUGHPUT),
+        About(1.658),
+        Fails(LOADED),
+    ),
+    claim(
+        "4 replicas, es3 loaded",
+        "An improvement in all latencies: 50th percentile",
+        gain(FOUR_LOADED, P50),
+        HalfTheEffect,
+        Holds,
+    ),
+    claim(
+        "4 replicas, es3 loaded",
+        "An improvement in all latencies: 90th percentile",
+        gain(FOUR_LOADED, P90),
+        HalfTheEffect,
+        Holds,
+    ),
+    claim(
+        "4 replicas, es3 loaded",
+        "An improvement in all latencies: 99th percentile",
+        gain(FOUR_LOADED, P99),
+        HalfTheEffect,
+        Holds,
+    ),
+    claim(
+        "1 replica, all nodes",
+        "An improvement where all nodes are asked: throughput",
+        gain(ONE_ALL, THROUGHPUT),
+        HalfTheEffect,
+        Holds,
+    ),
+    claim(
+        "1 replica, all nodes",
+        "An improvement where all nodes are asked: 50th percentile",
+        gain(ONE_ALL, P50),
+        HalfTheEffect,
+        Holds,
+    ),
+    claim(
+        "1 replica, all nodes",
+        "An improvement where all nodes are asked: 90th percentile",
+        gain(ONE_ALL, P90),
+        HalfTheEffect,
+        Holds,
+    ),
+    claim(
+        "1 replica, all nodes",
+        "An improvement where all nodes are asked: 99th percentile",
+        gain(ONE_ALL, P99),
+        HalfTheEffect,
+        Holds,
+    ),
+    not_measured(
+        "4 replicas, no load",
+        "Requests are routed roughly evenly, though not by turns; away from es3 where it is loaded",
+        "Requests by node are not in the record of a load.",
+    ),
+    not_measured(
+        "PMC tests",
+        "Not much difference in throughput, only in latency",
+        "The plan replica-selection-pmc runs the five searches; its clients are 100 for each, where throughput times \
+             latency of the document gives 8 or 9 for the aggregations. The document's own throughput changes by -15 to \
+             +28 %.",
+    ),
+];
