@@ -15,10 +15,10 @@ use record::{Manifest, RunDir};
 
 use limits::chip;
 
-pub(crate) const CSS: &str = include_str!("page.css");
+const CSS: &str = include_str!("page.css");
 
 /// Keeps the browser from loading anything from outside, even if text of a record were taken for a reference.
-pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The page of a run, whatever state it was left in. Everything that comes from the record is escaped, and what would
 /// turn or hide the text beside it is written out.
@@ -28,6 +28,45 @@ pub fn html(run: &RunDir) -> String {
     let manifest = summary.manifest;
     // Loads and followers have tables of their own, and no recovery to draw.
     let copies = summary.loads.is_empty() && summary.following.is_empty();
+    let body = html! {
+        (head(&summary))
+        main {
+            (gaps(&summary))
+            @if let Some(diagnosis) = &summary.watched {
+                (findings::section(diagnosis))
+            } @else if !summary.loads.is_empty() {
+                (loads::section(&summary))
+            } @else if !summary.following.is_empty() {
+                (following::section(&summary, &curves))
+            } @else {
+                (rows::table(&summary))
+            }
+            @if copies {
+                (charts::recovered(&summary, &curves))
+            }
+            // A cluster that was only watched shows neither its accounting nor its link.
+            @if summary.watched.is_none() {
+                @if copies {
+                    (charts::accounting(&summary))
+                    (verdicts(&summary))
+                }
+                (charts::link(&summary, &curves))
+            }
+            (charts::cpu(&summary, &curves))
+            (details::notes(run))
+            (details::details(run, &summary))
+        }
+        footer { "narrows " (manifest.version) ", run " (manifest.run) ". " (STANDS_ALONE) }
+    };
+    whole(&format!("{}: {}", manifest.plan, summary.headline), "", &body)
+}
+
+/// What every page says of itself.
+pub(crate) const STANDS_ALONE: &str =
+    "This page stands alone: it loads nothing and can be kept or sent as it is.";
+
+/// A whole page around `body`, with rules of its own beside those of all pages.
+pub(crate) fn whole(title: &str, own_css: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -36,42 +75,10 @@ pub fn html(run: &RunDir) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="color-scheme" content="light dark";
-                title { (manifest.plan) ": " (summary.headline) }
-                style { (PreEscaped(CSS)) }
+                title { (title) }
+                style { (PreEscaped(CSS)) (PreEscaped(own_css)) }
             }
-            body {
-                (head(&summary))
-                main {
-                    (gaps(&summary))
-                    @if let Some(diagnosis) = &summary.watched {
-                        (findings::section(diagnosis))
-                    } @else if !summary.loads.is_empty() {
-                        (loads::section(&summary))
-                    } @else if !summary.following.is_empty() {
-                        (following::section(&summary, &curves))
-                    } @else {
-                        (rows::table(&summary))
-                    }
-                    @if copies {
-                        (charts::recovered(&summary, &curves))
-                    }
-                    // A cluster that was only watched shows neither its accounting nor its link.
-                    @if summary.watched.is_none() {
-                        @if copies {
-                            (charts::accounting(&summary))
-                            (verdicts(&summary))
-                        }
-                        (charts::link(&summary, &curves))
-                    }
-                    (charts::cpu(&summary, &curves))
-                    (details::notes(run))
-                    (details::details(run, &summary))
-                }
-                footer {
-                    "narrows " (manifest.version) ", run " (manifest.run) ". This page stands alone: "
-                    "it loads nothing and can be kept or sent as it is."
-                }
-            }
+            body { (body) }
         }
     };
     visible(&page.into_string()).into_owned()

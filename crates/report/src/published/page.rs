@@ -2,12 +2,11 @@
 
 use insight::published::{Comparison, Figure};
 use insight::words;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use record::text::visible;
+use maud::{Markup, html};
 use record::{Kind, units};
 
 use super::{Conclusion, Document, LOADS, Published, RATES, TIMES, drawn, error, ours, published};
-use crate::page::{CSS, POLICY};
+use crate::page::{STANDS_ALONE, whole};
 use crate::svg::scatter::{Dot, Mark, Scatter};
 
 const OWN_CSS: &str = include_str!("published.css");
@@ -42,32 +41,19 @@ fn mark(figure: Figure) -> Mark {
 impl Published {
     /// The page.
     pub fn html(&self) -> String {
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta http-equiv="Content-Security-Policy" content=(POLICY);
-                    meta name="color-scheme" content="light dark";
-                    title { "Published figures and ours" }
-                    style { (PreEscaped(CSS)) (PreEscaped(OWN_CSS)) }
-                }
-                body {
-                    (self.head())
-                    main {
-                        (self.overview())
-                        @for document in &self.documents { (self.section(document)) }
-                        (self.time())
-                    }
-                    footer {
-                        "narrows " (env!("CARGO_PKG_VERSION")) ". This page stands alone: it loads nothing and can be "
-                        "kept or sent as it is. Made by narrows published --seeds " (self.seeds) " --html."
-                    }
-                }
+        let body = html! {
+            (self.head())
+            main {
+                (self.overview())
+                @for document in &self.documents { (self.section(document)) }
+                (self.time())
+            }
+            footer {
+                "narrows " (env!("CARGO_PKG_VERSION")) ". " (STANDS_ALONE) " Made by narrows published --seeds "
+                (self.seeds) " --html."
             }
         };
-        visible(&page.into_string()).into_owned()
+        whole("Published figures and ours", OWN_CSS, &body)
     }
 
     fn head(&self) -> Markup {
