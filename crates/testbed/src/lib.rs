@@ -4,7 +4,9 @@ pub mod bench;
 pub mod fuzz;
 pub mod generated;
 pub mod night;
+pub mod plans;
 mod small_disk;
+pub mod tls;
 pub mod tools;
 
 use std::process::ExitCode;

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +14,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use testbed::tls::Authority;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -85,52 +82,6 @@ async fn speak(
         async move { Ok::<_, std::convert::Infallible>(answer.unwrap()) }
     });
     drop(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await);
-}
-
-/// An authority, a certificate for localhost that it signed, and both as files.
-struct Authority {
-    dir: tempfile::TempDir,
-    config: Arc<ServerConfig>,
-    demanding: Arc<ServerConfig>,
-}
-
-fn authority() -> Authority {
-    let dir = tempfile::tempdir().unwrap();
-    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let own =
-        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, &ca).unwrap();
-    std::fs::write(dir.path().join("ca.pem"), ca.pem()).unwrap();
-    std::fs::write(dir.path().join("cert.pem"), own.pem()).unwrap();
-    std::fs::write(dir.path().join("key.pem"), key.serialize_pem()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let chain = || vec![CertificateDer::from_pem_slice(own.pem().as_bytes()).unwrap()];
-    let secret = || PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
-    let builder = || {
-        ServerConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .unwrap()
-    };
-    let config = builder().with_no_client_auth().with_single_cert(chain(), secret()).unwrap();
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(ca.pem().as_bytes()).unwrap()).unwrap();
-    let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
-        Arc::new(roots),
-        provider.clone(),
-    );
-    let demanding = builder()
-        .with_client_cert_verifier(verifier.build().unwrap())
-        .with_single_cert(chain(), secret())
-        .unwrap();
-    Authority { dir, config: Arc::new(config), demanding: Arc::new(demanding) }
-}
-
-impl Authority {
-    fn file(&self, name: &str) -> Option<PathBuf> {
-        Some(self.dir.path().join(name))
-    }
 }
 
 fn options(urls: &[String]) -> LiveOptions {
@@ -230,11 +181,11 @@ fn a_prefix_and_a_large_answer() {
 #[test]
 fn tls_is_trusted_or_says_why_not() {
     real(async |env| {
-        let (ours, other) = (authority(), authority());
+        let (ours, other) = (Authority::new(), Authority::new());
         let server = serve(&env, Some(ours.config.clone()), &[(200, ROOT)]).await;
         let url = [format!("https://{}", server.address)];
         let with_ca = |authority: &Authority| TlsOptions {
-            ca: authority.file("ca.pem"),
+            ca: Some(authority.file("ca.pem").into()),
             ..TlsOptions::default()
         };
         client(&env, &url, with_ca(&ours)).get("/").await.unwrap();
@@ -253,7 +204,7 @@ fn tls_is_trusted_or_says_why_not() {
 #[test]
 fn the_wrong_protocol_is_named() {
     real(async |env| {
-        let authority = authority();
+        let authority = Authority::new();
         let secure = serve(&env, Some(authority.config.clone()), &[(200, ROOT)]).await;
         let plain = serve(&env, None, &[(200, ROOT)]).await;
         let to_secure =
@@ -271,13 +222,17 @@ fn the_wrong_protocol_is_named() {
 #[test]
 fn a_client_certificate_is_shown_where_it_is_asked_for() {
     real(async |env| {
-        let authority = authority();
+        let authority = Authority::new();
         let server = serve(&env, Some(authority.demanding.clone()), &[(200, ROOT)]).await;
         let url = [format!("https://{}", server.address)];
-        let bare = TlsOptions { ca: authority.file("ca.pem"), ..TlsOptions::default() };
+        let bare =
+            TlsOptions { ca: Some(authority.file("ca.pem").into()), ..TlsOptions::default() };
         says(client(&env, &url, bare.clone()).get("/").await, &["--cert FILE"]);
-        let known =
-            TlsOptions { cert: authority.file("cert.pem"), key: authority.file("key.pem"), ..bare };
+        let known = TlsOptions {
+            cert: Some(authority.file("cert.pem").into()),
+            key: Some(authority.file("key.pem").into()),
+            ..bare
+        };
         client(&env, &url, known).get("/").await.unwrap();
     });
 }

@@ -130,17 +130,8 @@ async fn tls_in_front(
     env: &Env,
     to: String,
 ) -> (u16, rustls::pki_types::CertificateDer<'static>, world::Task<()>) {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-    let certificate = made.cert.der().clone();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.clone()], key)
-        .unwrap();
-    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let authority = testbed::tls::Authority::new();
+    let acceptor = tokio_rustls::TlsAcceptor::from(authority.config);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let env_of = env.clone();
@@ -157,7 +148,7 @@ async fn tls_in_front(
             }));
         }
     });
-    (port, certificate, serving)
+    (port, authority.certificate, serving)
 }
 
 #[test]

@@ -3,55 +3,12 @@
 
 use lab::plan::{Plan, bundled};
 use record::{FollowFigures, Line, Row, RunDir};
+use testbed::plans;
 
 use crate::common::{self, Ran};
 
-/// Two clusters and what happens to them; `{steps}` stand after `follow`.
-const PLAN: &str = r#"
-name = "following"
-about = "Following."
-steps = [
-    "start",
-    "index",
-    { index_in_background = { documents_per_s = 400, updates = 0.2, deletes = 0.1 } },
-    "follow",
-    { wait_for_lag = { under = 200, within = "1m" } },
-    STEPS
-    "stop_indexing",
-    { wait_for_lag = { under = 1, within = "5m" } },
-    "verify",
-]
-laps = 1
-sample = "250ms"
-seed = 42
-[leader]
-nodes = 3
-[follower]
-nodes = 3
-[link]
-rtt = "100ms"
-rate = "10mbit"
-[corpus]
-name = "http_logs"
-documents = 2000
-bulk_documents = 50
-clients = 2
-[[index]]
-name = "logs"
-shards = 2
-replicas = 1
-share = 0.8
-[[index]]
-name = "other"
-shards = 1
-replicas = 0
-share = 0.2
-[[variant]]
-name = "adaptive"
-"#;
-
 fn plan(steps: &str) -> Plan {
-    Plan::parse("following.toml", &PLAN.replace("STEPS", steps)).unwrap()
+    Plan::parse("following.toml", &plans::following(3, steps)).unwrap()
 }
 
 /// Runs a plan in a world where one thing is done wrong, if any.
@@ -109,8 +66,7 @@ fn every_fault_passes_and_nothing_is_lost() {
 #[test]
 fn a_cut_of_five_minutes_is_caught_up_twice_as_fast_as_real_time() {
     let steps = "{ fault = { kind = \"cut\", lasts = \"5s\", full = \"5m\" } }, { wait_for_lag = { under = 200, within = \"10m\" } },";
-    let text =
-        PLAN.replace("STEPS", steps).replace("documents_per_s = 400", "documents_per_s = 100");
+    let text = plans::following(3, steps).replace("documents_per_s = 400", "documents_per_s = 100");
     let plan = Plan::parse("following.toml", &text).unwrap();
     let (rows, run_dir, _) = run(plan, None);
     let rows = rows.unwrap();

@@ -3,6 +3,7 @@
 use lab::load::Extent;
 use lab::plan::{Full, Measured, Plan, Resolved, Step};
 use record::{Limit, Row, RunDir};
+use testbed::plans::LOAD;
 use world::Trace;
 
 use crate::common;
@@ -132,25 +133,8 @@ fn a_replica_crosses_the_link_within_one_cluster() {
     assert!(adaptive < throttled, "{adaptive} s and {throttled} s");
 }
 
-/// A load on three nodes, of which one is not itself for a while.
-const LOAD: &str = r#"
-name = "load"
-about = "Health, asked of three nodes."
-steps = ["start", "index", "load"]
-laps = 2
-sample = "1s"
-seed = 42
-[leader]
-nodes = 3
-[corpus]
-name = "http_logs"
-documents = 1000
-bulk_documents = 100
-clients = 2
-[[index]]
-name = "logs"
-shards = 3
-replicas = 1
+/// Health, asked of three nodes, of which one is not itself for a while.
+const FAULTS: &str = r#"
 [[operation]]
 name = "health"
 path = "/_cluster/health"
@@ -180,7 +164,7 @@ name = "healthy again"
 
 #[test]
 fn faults_show_in_a_load_and_are_gone_after_it() {
-    let plan = Plan::parse("load.toml", LOAD).unwrap();
+    let plan = Plan::parse("load.toml", &[LOAD, FAULTS].concat()).unwrap();
     let (rows, _, trace) = run_plan(&plan, 1.0, |_| ());
     let (again, _, other_trace) = run_plan(&plan, 1.0, |_| ());
     assert_eq!((&rows, &trace), (&again, &other_trace), "the same seed, the same rows");

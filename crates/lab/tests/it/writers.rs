@@ -4,37 +4,15 @@
 use lab::Error;
 use lab::plan::Plan;
 use record::{Line, Row, RunDir};
+use testbed::plans::background_indexing;
 
 use crate::common;
-
-/// Copies of one cluster; `STEPS` stand between `index` and `verify`, `MORE` at the end.
-const PLAN: &str = r#"
-name = "beside"
-about = "Something is measured while documents are indexed."
-steps = ["start", "index", { index_in_background = { documents_per_s = 2_000 } }, STEPS]
-laps = 1
-sample = "100ms"
-seed = 42
-[leader]
-nodes = 3
-[corpus]
-name = "http_logs"
-documents = 20_000
-bulk_documents = 50
-clients = 4
-[[index]]
-name = "logs"
-shards = 2
-replicas = REPLICAS
-MORE
-"#;
 
 const VARIANTS: &str = "[settings]\n\"indices.recovery.max_bytes_per_sec\" = \"400kb\"\n\
                         [[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\n";
 
 fn plan(steps: &str, replicas: u32, more: &str) -> Plan {
-    let text = PLAN.replace("STEPS", steps).replace("REPLICAS", &replicas.to_string());
-    Plan::parse("beside.toml", &text.replace("MORE", more)).unwrap()
+    Plan::parse("background.toml", &background_indexing(steps, replicas, more)).unwrap()
 }
 
 fn run(plan: &Plan, planted: Option<&'static str>) -> (Result<Vec<Row>, Error>, RunDir) {
@@ -95,9 +73,9 @@ fn a_copy_across_a_link_holds_what_is_written_meanwhile() {
     let sites = format!(
         "[follower]\nnodes = 1\njoins = \"leader\"\n[link]\nrtt = \"100ms\"\nrate = \"100mbit\"\n{VARIANTS}"
     );
-    let text = PLAN.replace("nodes = 3", "nodes = 1").replace("shards = 2", "shards = 1");
-    let text = text.replace("STEPS", "\"add_replica\", \"verify\"").replace("REPLICAS", "0");
-    hold_all(Plan::parse("beside.toml", &text.replace("MORE", &sites)).unwrap());
+    let text = background_indexing("\"add_replica\", \"verify\"", 0, &sites);
+    let text = text.replace("nodes = 3", "nodes = 1").replace("shards = 2", "shards = 1");
+    hold_all(Plan::parse("background.toml", &text).unwrap());
 }
 
 #[test]

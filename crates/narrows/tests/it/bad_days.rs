@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use testbed::tls::Authority;
 
-use crate::common::tls::authority;
 use crate::common::{SECRET, narrows, refused, said};
 
 #[test]
@@ -139,10 +139,9 @@ fn wrong_authorities_and_wrong_protocols_are_named() {
     const CALM: &str = r#"{"cluster_name":"c","status":"green","initializing_shards":0,
         "relocating_shards":0,"unassigned_shards":0,"number_of_nodes":0,
         "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
-    let (ours, others) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (ca, config) = authority(ours.path());
-    let (other_ca, _) = authority(others.path());
-    let secure = Server::start("200 OK", CALM, Some(config));
+    let (ours, others) = (Authority::new(), Authority::new());
+    let (ca, other_ca) = (ours.file("ca.pem"), others.file("ca.pem"));
+    let secure = Server::start("200 OK", CALM, Some(ours.config.clone()));
     let plain = Server::start("200 OK", CALM, None);
     let https = |server: &Server| format!("https://{}", server.address);
     for command in ["explain", "watch"] {

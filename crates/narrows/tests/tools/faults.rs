@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use testbed::CannotRun;
+use testbed::plans::LOAD;
 
 use crate::common::plans;
 use crate::common::{json, only_run};
@@ -32,34 +33,13 @@ const FAILING: [Fault; 1] = [fault("fail", false)];
 const LASTS_MS: f64 = 1200.0;
 
 fn plan(faults: &[Fault]) -> String {
-    let head = r#"
-name = "faults"
-about = "Each fault of a node, while it is searched."
-steps = ["start", "index", "load"]
-laps = 1
-sample = "1s"
-seed = 42
-
-[leader]
-nodes = 3
-
-[corpus]
-name = "http_logs"
-documents = 3_000
-bulk_documents = 500
-clients = 2
-
-[[index]]
-name = "logs"
-shards = 3
-replicas = 2
-full = { documents = 3_000, bytes = "1mb", segments = 9 }
-
+    let size = "replicas = 2\nfull = { documents = 3_000, bytes = \"1mb\", segments = 9 }";
+    let head = LOAD.replace("laps = 2", "laps = 1").replace("replicas = 1", size);
+    let load = r#"
 [[operation]]
 name = "search"
 body = '{"size": 0, "query": {"term": {"status": 200}}, "aggs": {"s": {"stats": {"field": "size"}}}}'
 cost = { documents = 200_000 }
-
 [load]
 operations = ["search"]
 clients = 4
@@ -67,7 +47,6 @@ nodes = ["leader-0"]
 warm_up = "500ms"
 measured = "4s"
 full = { warm_up = "500ms", measured = "4s" }
-
 [settings]
 "cluster.routing.use_adaptive_replica_selection" = false
 "#;
@@ -83,7 +62,7 @@ full = { warm_up = "500ms", measured = "4s" }
              at = \"1s\"\nlasts = \"{LASTS_MS}ms\"\n"
         )
     };
-    head.to_owned() + &faults.iter().map(variant).collect::<String>()
+    head + load + &faults.iter().map(variant).collect::<String>()
 }
 
 fn judge(on: &str, faults: &[&[Fault]]) -> Result<(), CannotRun> {

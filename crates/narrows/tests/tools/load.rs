@@ -6,8 +6,9 @@ use std::process::{Command, Output};
 use clusters::{ClusterSpec, Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
 use serde_json::Value;
 use testbed::CannotRun;
+use testbed::tls::Authority;
 
-use crate::common::tls::{authority, guarded_end};
+use crate::common::tls::guarded_end;
 use crate::common::{BINARY, json, said};
 
 const USER: &str = "operator";
@@ -46,10 +47,9 @@ async fn narrow_node(target: &mut impl Clusters) -> Result<(), CannotRun> {
         return Err(CannotRun(error));
     }
     let plain = target.nodes("load").remove(0).http;
-    let (ours, others) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (ca, config) = authority(ours.path());
-    let (other_ca, _) = authority(others.path());
-    let url = format!("https://{}", guarded_end(&plain, AUTHORIZATION, config));
+    let (ours, others) = (Authority::new(), Authority::new());
+    let (ca, other_ca) = (ours.file("ca.pem"), others.file("ca.pem"));
+    let url = format!("https://{}", guarded_end(&plain, AUTHORIZATION, ours.config.clone()));
     let bulk = [
         "--operation",
         "bulk",

@@ -1,36 +1,10 @@
-//! An authority of our own, and an end of TLS before a server that has none.
+//! An end of TLS before a server that has none.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-
-/// An authority's certificate as a file, and a server's configuration with a certificate that it signed.
-pub fn authority(dir: &Path) -> (String, Arc<ServerConfig>) {
-    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let own =
-        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, &ca).unwrap();
-    let path = dir.join("ca.pem");
-    std::fs::write(&path, ca.pem()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let chain = vec![CertificateDer::from_pem_slice(own.pem().as_bytes()).unwrap()];
-    let secret = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(chain, secret)
-        .unwrap();
-    (path.to_str().unwrap().to_owned(), Arc::new(config))
-}
 
 /// Ends TLS on a port of its own, asks for credentials, and hands on to `upstream`, as long as the test runs. Answers
 /// with its address.

@@ -1,36 +1,19 @@
 //! Loads, operations and faults, as they are resolved.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use clusters::FaultKind;
+use testbed::plans::LOAD;
 
 use crate::error::Error;
 use crate::load::{Arrival, Content, Extent};
 use crate::plan::fault::Fault;
 use crate::plan::resolved::Resolved;
 
-const TEXT: &str = r#"
-name = "my-load"
-about = "A load."
-steps = ["start", "index", "load"]
-laps = 2
-sample = "1s"
-seed = 42
+static TEXT: LazyLock<String> = LazyLock::new(|| LOAD.to_owned() + VARIANTS);
 
-[leader]
-nodes = 3
-
-[corpus]
-name = "pmc"
-documents = 1000
-bulk_documents = 100
-clients = 2
-
-[[index]]
-name = "pmc"
-shards = 3
-replicas = 1
-
+const VARIANTS: &str = r#"
 [[operation]]
 name = "term"
 body = '{"query":{"term":{"body":"{{word}}"}}}'
@@ -75,7 +58,7 @@ fn said(from: &str, to: &str) -> String {
 
 #[test]
 fn a_variant_changes_what_it_says_and_keeps_the_rest() {
-    let plan = resolve(TEXT).unwrap();
+    let plan = resolve(&TEXT).unwrap();
     assert_eq!(plan.measured_step().unwrap().name, "load");
     let load = |n: usize| plan.variants[n].load.clone().unwrap();
     assert_eq!((load(0).clients, load(0).arrival), (100, Arrival::Closed));
@@ -88,7 +71,7 @@ fn a_variant_changes_what_it_says_and_keeps_the_rest() {
         (vec!["health".into(), "term".into()], vec!["leader-0".into()])
     );
     let Content::Pattern { method, path, .. } = &load(0).operations[0].content else { panic!() };
-    assert_eq!((method.as_str(), path.as_str()), ("POST", "/pmc/_search"));
+    assert_eq!((method.as_str(), path.as_str()), ("POST", "/logs/_search"));
     let fault = Fault {
         node: "leader-2".to_owned(),
         kind: FaultKind::Slow { factor: 4.0 },
@@ -121,7 +104,7 @@ fn the_published_run_has_its_own_size_costs_and_replicas() {
         (Some(2), Extent::Requests(500), Extent::Requests(40_000))
     );
     let Content::Pattern { path, bodies, .. } = &full.operations[0].content else { panic!() };
-    assert_eq!(path, "/pmc/_search");
+    assert_eq!(path, "/logs/_search");
     assert_eq!(bodies, &[r#"{"ext":{"narrows":{"cost":{"bytes":1024,"documents":7}}},"size":0}"#]);
     assert_eq!((closed.baseline.clone(), open.baseline.as_deref()), (None, Some("closed")));
     assert_eq!((plan.indices[0].replicas_of(closed), plan.indices[0].replicas_of(open)), (1, 2));
@@ -134,7 +117,7 @@ fn the_published_run_has_its_own_size_costs_and_replicas() {
     assert!(later.contains("no variant before this one is called \"open\""), "{later}");
     assert!(said(&text, "replicas = 2", "replicas = 3").contains("give 0 to 2"));
     assert!(said(&text, "processes = 32\n", "").contains("say how many processes"));
-    assert!(said(TEXT, "factor = 4.0", "factor = 4.0\nprocesses = 3").contains("only \"load\""));
+    assert!(said(&TEXT, "factor = 4.0", "factor = 4.0\nprocesses = 3").contains("only \"load\""));
 }
 
 #[test]
@@ -158,7 +141,7 @@ each = { setting = "narrows.search.selection", values = ["none", "c3"] }"#;
 
 #[test]
 fn an_index_that_is_called_otherwise_is_searched_by_that_name() {
-    let mut plan = resolve(TEXT).unwrap();
+    let mut plan = resolve(&TEXT).unwrap();
     plan.name_indices("narrows-1");
     let load = plan.variants[0].load.as_ref().unwrap();
     let Content::Pattern { path, .. } = &load.operations[0].content else { panic!() };
@@ -189,7 +172,7 @@ fn what_is_wrong_is_shown_in_its_place() {
         let (before, rest) = text.split_once(from).unwrap();
         format!("{before}{}", &rest[rest.find(to).unwrap_or(rest.len())..])
     };
-    let none = without(&without(TEXT, "[load]", "[[variant]]"), "[variant.load]", "no such text");
+    let none = without(&without(&TEXT, "[load]", "[[variant]]"), "[variant.load]", "no such text");
     let said = resolve(&none).unwrap_err().to_string();
     assert!(said.contains("needs a [load]"), "{said}");
 }
