@@ -276,31 +276,84 @@ pub(crate) fn pairs(loads: &[VariantLoad]) -> Vec<(&VariantLoad, &VariantLoad)> 
     loads.iter().filter_map(pair).collect()
 }
 
-/// The finding of a run with several variants: the last pair of its first operation.
+/// Loads that are compared with each other.
+#[derive(Clone, Debug)]
+pub struct Case<'a> {
+    /// What their names have in common before a colon: `1 replica` of `1 replica: none` and `1 replica: ARS`. Empty where
+    /// they have nothing.
+    pub name: &'a str,
+    /// What tells each of them from the others, and the load: first that which the others are compared with.
+    pub loads: Vec<(&'a str, &'a VariantLoad)>,
+}
+
+/// The loads of a run: a case for each that others are compared with, and for each that stands alone.
+pub fn cases(loads: &[VariantLoad]) -> Vec<Case<'_>> {
+    let pairs = pairs(loads);
+    let others = |of: &VariantLoad| -> Vec<&VariantLoad> {
+        pairs.iter().filter(|(base, _)| std::ptr::eq(*base, of)).map(|(_, other)| *other).collect()
+    };
+    let is_compared =
+        |load: &VariantLoad| pairs.iter().any(|(_, other)| std::ptr::eq(*other, load));
+    let mut cases = Vec::new();
+    for base in loads {
+        let others = others(base);
+        if !others.is_empty() || !is_compared(base) {
+            cases.push(Case::of(base, others));
+        }
+    }
+    cases
+}
+
+impl<'a> Case<'a> {
+    fn of(base: &'a VariantLoad, others: Vec<&'a VariantLoad>) -> Self {
+        let all = || std::iter::once(base).chain(others.iter().copied());
+        let own = |load: &'a VariantLoad, name: &str| {
+            load.variant.strip_prefix(name).and_then(|rest| rest.strip_prefix(": "))
+        };
+        let name = base.variant.split_once(": ").map_or("", |(name, _)| name);
+        let shared: Option<Vec<_>> = all().map(|load| Some((own(load, name)?, load))).collect();
+        match shared {
+            Some(loads) if !name.is_empty() => Case { name, loads },
+            _ => {
+                Case { name: "", loads: all().map(|load| (load.variant.as_str(), load)).collect() }
+            }
+        }
+    }
+}
+
+/// Throughputs that differ by less are called equal in a headline.
+const WORTH_TELLING: f64 = 1.05;
+
+/// The finding of a run with several variants: where the throughput differs most from what it is compared with.
 pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> String {
     let Some(first) = loads.first() else { return headline(&[]) };
-    let pairs = pairs(loads);
-    let last = pairs.iter().rev().find(|(_, load)| load.operation == first.operation);
+    let throughput = |load: &VariantLoad| {
+        let of = |lap: &LoadFigures| lap.throughput.median_per_s;
+        median(&load.laps.iter().map(of).collect::<Vec<f64>>()).filter(|rate| *rate > 0.0)
+    };
+    let mut most: Option<(f64, String)> = None;
+    for case in cases(loads) {
+        let Some(((base_label, base), others)) = case.loads.split_first() else { continue };
+        for (label, other) in others {
+            let ratio = throughput(base).zip(throughput(other)).map(|(base, other)| other / base);
+            let Some(ratio) = ratio else { continue };
+            if most.as_ref().is_none_or(|(found, _)| ratio.ln().abs() > found.ln().abs()) {
+                let case =
+                    if case.name.is_empty() { String::new() } else { format!("{}: ", case.name) };
+                let times = crate::words::times(ratio);
+                most = Some((
+                    ratio,
+                    format!("{case}{label} has {times} the throughput of {base_label}"),
+                ));
+            }
+        }
+    }
     let sentence = |text: String| text.trim_end_matches('.').to_owned();
-    let Some((first, last)) = last else { return sentence(headline(&first.laps)) };
-    let changes: Vec<String> = changes(&first.laps, &last.laps, 0)
-        .iter()
-        .map(|change| {
-            format!(
-                "{} {:+.1} %{}",
-                change.metric.name.to_lowercase(),
-                change.percent,
-                change.mark()
-            )
-        })
-        .collect();
-    format!(
-        "{}, {} beside {}: {}",
-        first.operation,
-        last.variant,
-        first.variant,
-        changes.join(", ")
-    )
+    match most {
+        None => sentence(headline(&first.laps)),
+        Some((ratio, said)) if ratio.max(1.0 / ratio) >= WORTH_TELLING => said,
+        Some(_) => "No throughput differs by 5 % or more from what it is compared with".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -373,6 +426,37 @@ mod tests {
         assert_eq!(names(&loads), [pair("a", "c")]);
         loads.push(load("d", "y", Some("b")));
         assert_eq!(names(&loads), [pair("b", "d")]);
+    }
+
+    fn variant(name: &str, baseline: Option<&str>, per_s: f64) -> VariantLoad {
+        VariantLoad {
+            variant: name.to_owned(),
+            operation: "x".to_owned(),
+            baseline: baseline.map(str::to_owned),
+            laps: vec![lap(per_s, 1.0)],
+        }
+    }
+
+    #[test]
+    fn a_case_is_what_is_compared_by_what_its_names_share() {
+        let loads = [
+            variant("one: none", None, 10.0),
+            variant("one: ARS", Some("one: none"), 10.2),
+            variant("four: none", None, 10.0),
+            variant("four: ARS", Some("four: none"), 20.0),
+            variant("one: ours", Some("one: none"), 6.0),
+        ];
+        let found: Vec<(&str, Vec<&str>)> = cases(&loads)
+            .iter()
+            .map(|case| (case.name, case.loads.iter().map(|(label, _)| *label).collect()))
+            .collect();
+        assert_eq!(found, [("one", vec!["none", "ARS", "ours"]), ("four", vec!["none", "ARS"])]);
+        assert_eq!(headline_of_variants(&loads), "four: ARS has 2.0 times the throughput of none");
+        let close = headline_of_variants(&loads[..2]);
+        assert!(close.starts_with("No throughput differs by 5 %"), "{close}");
+        let strange = [variant("a", None, 10.0), variant("ab: c", Some("a"), 5.0)];
+        assert_eq!(cases(&strange)[0].name, "");
+        assert_eq!(headline_of_variants(&strange), "ab: c has 0.50 times the throughput of a");
     }
 
     #[test]

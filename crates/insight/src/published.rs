@@ -141,9 +141,7 @@ fn of_loads(
     comparison: impl Fn(Figure, f64, Option<f64>) -> Comparison,
 ) -> Vec<Comparison> {
     let info = |name: &str| summary.manifest.variants.iter().find(|info| info.name == name);
-    let published = |name: &str, metric: &Metric| {
-        info(name)?.published.as_ref()?.load.get(metric.name).copied()
-    };
+    let published = |name: &str, metric: &Metric| summary.published_load(name, metric);
     let load = |name: &str| summary.loads.iter().find(|load| load.variant == name);
     let baseline = info(variant).and_then(|info| info.baseline.as_deref());
     let mut rows = Vec::new();

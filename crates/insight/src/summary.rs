@@ -39,6 +39,17 @@ impl Summary<'_> {
     pub fn load_pairs(&self) -> Vec<(&VariantLoad, &VariantLoad)> {
         load::pairs(&self.loads)
     }
+
+    /// The loads, case by case: those that are compared with each other together.
+    pub fn load_cases(&self) -> Vec<load::Case<'_>> {
+        load::cases(&self.loads)
+    }
+
+    /// The published figure of a variant's load.
+    pub fn published_load(&self, variant: &str, metric: &load::Metric) -> Option<f64> {
+        let info = self.manifest.variants.iter().find(|info| info.name == variant)?;
+        info.published.as_ref()?.load.get(metric.name).copied()
+    }
 }
 
 impl<'a> Summary<'a> {

@@ -1,56 +1,258 @@
-//! Loads on the page: the table of each operation and variant, and what changes between variants.
+//! Loads on the page: figures of all variants beside each other and beside published ones, what changes between variants,
+//! who was asked; and, folded, every figure of every lap.
 
-use insight::Summary;
-use insight::load::{changes, figures};
+use std::collections::{BTreeMap, BTreeSet};
+
+use insight::load::{Case, Metric, changes, compared, figures};
 use insight::words::three_digits;
+use insight::{Summary, VariantLoad};
 use maud::{Markup, html};
 
+use super::charts::WIDTHS;
 use crate::load::remarks;
+use crate::svg::dots::{DotChart, DotGroup, DotRow, RowDot};
+use crate::svg::scatter::Mark;
+
+/// The colours of the variants of a case, in their order.
+const SERIES: [&str; 4] = ["series-0", "series-1", "series-2", "series-3"];
+/// The forms of figures that share an axis, in their order.
+const MARKS: [Mark; 4] = [Mark::Circle, Mark::Square, Mark::Diamond, Mark::Triangle];
 
 /// Everything that was measured of loads.
 pub(super) fn section(summary: &Summary<'_>) -> Markup {
-    let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), three_digits);
+    let cases = summary.load_cases();
+    let mut operations: Vec<&str> = Vec::new();
+    for load in &summary.loads {
+        if !operations.contains(&load.operation.as_str()) {
+            operations.push(&load.operation);
+        }
+    }
+    let several = operations.len() > 1;
     html! {
-        @for load in &summary.loads {
-            section {
-                h2 { (load.variant) ", " (load.operation) }
-                div.scroll { table {
-                    thead { tr {
-                        th scope="col" { "Metric" }
-                        @for lap in 1..=load.laps.len() { th scope="col" { "Lap " (lap) } }
-                        th scope="col" { "TOTAL" }
-                        th scope="col" { "Unit" }
-                    } }
-                    tbody { @for figure in figures(&load.laps) { tr {
-                        th scope="row" { (figure.metric.name) }
-                        @for lap in &figure.laps { td { (show(*lap)) } }
-                        td { (show(figure.total)) }
-                        td { (figure.metric.unit) }
-                    } } }
+        @for (index, operation) in operations.iter().enumerate() {
+            @let of: Vec<&Case<'_>> = cases.iter().filter(|case| case.loads[0].1.operation == *operation).collect();
+            @let named = if several { format!(": {operation}") } else { String::new() };
+            @for unit in ["ops/s", "ms"] { (chart(summary, &of, unit, &named, index)) }
+        }
+        (compared_table(summary))
+        (asked(&cases))
+        section {
+            h2 { "Every figure" }
+            @for load in &summary.loads { (laps(load, summary.loads.len() == 1)) }
+        }
+    }
+}
+
+/// The figures of one unit that variants are compared by, on one axis.
+fn chart(
+    summary: &Summary<'_>,
+    cases: &[&Case<'_>],
+    unit: &'static str,
+    named: &str,
+    index: usize,
+) -> Markup {
+    let metrics: Vec<&'static Metric> = compared().filter(|metric| metric.unit == unit).collect();
+    let marks: Vec<(&Metric, Mark)> = metrics.into_iter().zip(MARKS).collect();
+    let is_published = cases.iter().flat_map(|case| &case.loads).any(|(_, load)| {
+        marks.iter().any(|(metric, _)| summary.published_load(&load.variant, metric).is_some())
+    });
+    let words = |(label, load): &(&str, &VariantLoad)| {
+        let of = |(metric, _): &(&Metric, Mark)| Some((metric.name, total(load, metric)?));
+        let shown =
+            marks.iter().filter_map(of).map(|(name, at)| format!("{name} {}", three_digits(at)));
+        format!("{label}: {}", shown.collect::<Vec<_>>().join(", "))
+    };
+    let desc =
+        cases.iter().flat_map(|case| case.loads.iter().map(words)).collect::<Vec<_>>().join("; ");
+    let (title, log) = match unit {
+        "ms" => (format!("Latency{named}"), true),
+        _ => (format!("Throughput{named}"), false),
+    };
+    let drawn = |(class, width): (&str, f64)| {
+        let chart = DotChart {
+            id: format!("load-{index}-{}-{class}", if log { "latency" } else { "throughput" }),
+            title: format!("{title} of each variant"),
+            desc: desc.clone(),
+            width,
+            groups: cases.iter().map(|case| group(summary, case, &marks)).collect(),
+            log,
+            unit,
+        };
+        html! { div class=(class) { (chart.render()) } }
+    };
+    html! {
+        section {
+            h2 { (title) }
+            p.hint {
+                @if log { "From the intended start of a request to the end of its answer, by factors." }
+                @else { "Median over the time of a lap, and over laps." }
+            }
+            ul.legend {
+                @if marks.len() > 1 { @for (metric, mark) in &marks { li { (sign(*mark, "series-0")) (metric.name) } } }
+                @if is_published { li { (sign(Mark::Circle, "theirs")) "published" } }
+            }
+            @for width in WIDTHS { (drawn(width)) }
+        }
+    }
+}
+
+fn sign(mark: Mark, class: &str) -> Markup {
+    html! {
+        svg.sign viewBox="0 0 16 16" aria-hidden="true" { g class=(class) { (mark.render(8.0, 8.0, 5.0)) } }
+    }
+}
+
+fn group(summary: &Summary<'_>, case: &Case<'_>, marks: &[(&Metric, Mark)]) -> DotGroup {
+    let dots = |load: &VariantLoad| -> Vec<RowDot> {
+        let one = |(metric, mark): &(&Metric, Mark)| {
+            let dot = |at: f64, theirs: bool| RowDot {
+                mark: *mark,
+                at,
+                title: format!(
+                    "{}, {}: {} {}{}",
+                    load.variant,
+                    metric.name,
+                    three_digits(at),
+                    metric.unit,
+                    if theirs { ", published" } else { "" }
+                ),
+                theirs,
+            };
+            let theirs = summary.published_load(&load.variant, metric).map(|at| dot(at, true));
+            [total(load, metric).map(|at| dot(at, false)), theirs]
+        };
+        marks.iter().flat_map(one).flatten().collect()
+    };
+    let row = |(at, (label, load)): (usize, &(&str, &VariantLoad))| DotRow {
+        class: SERIES[at % SERIES.len()],
+        label: (*label).to_owned(),
+        dots: dots(load),
+    };
+    DotGroup { name: case.name.to_owned(), rows: case.loads.iter().enumerate().map(row).collect() }
+}
+
+fn total(load: &VariantLoad, metric: &Metric) -> Option<f64> {
+    figures(&load.laps).iter().find(|figure| figure.metric.name == metric.name)?.total
+}
+
+/// What each variant changes, a line a pair.
+fn compared_table(summary: &Summary<'_>) -> Markup {
+    let pairs = summary.load_pairs();
+    if pairs.is_empty() {
+        return html! {};
+    }
+    let theirs = |base: &VariantLoad, other: &VariantLoad, metric: &Metric| {
+        let of = |load: &VariantLoad| summary.published_load(&load.variant, metric);
+        of(base).zip(of(other)).map(|(base, other)| (other / base - 1.0) * 100.0)
+    };
+    html! {
+        section {
+            h2 { "What changes" }
+            p.hint {
+                "In per cent of what a variant is compared with; below it what the laps support with 95 %, and the "
+                "published change. Asterisks mark changes that the laps support."
+            }
+            div.scroll { table {
+                thead { tr {
+                    th scope="col" { "variant" }
+                    @for metric in compared() { th.n scope="col" { (metric.name) } }
                 } }
-                @for (_, text) in remarks(&load.laps) { p { (text) } }
+                tbody { @for (base, other) in &pairs {
+                    @let changes = changes(&base.laps, &other.laps, summary.manifest.seed);
+                    tr {
+                        th scope="row" { (other.variant) small { "beside " (base.variant) } }
+                        @for metric in compared() {
+                            @let change = changes.iter().find(|change| change.metric.name == metric.name);
+                            td.n {
+                                @match change {
+                                    Some(change) => { (format!("{:+.1}{}", change.percent, change.mark())) }
+                                    None => { "-" }
+                                }
+                                @if let Some(i) = change.and_then(|change| change.percent_interval) {
+                                    small { (format!("{:+.1} to {:+.1}", i.low, i.high)) }
+                                }
+                                @if let Some(percent) = theirs(base, other, metric) {
+                                    small { (format!("published {percent:+.1}")) }
+                                }
+                            }
+                        }
+                    }
+                } }
+            } }
+        }
+    }
+}
+
+/// Searches of shards by node, where nodes were asked for them.
+fn asked(cases: &[Case<'_>]) -> Markup {
+    let of = |load: &VariantLoad| {
+        let mut nodes: BTreeMap<String, u64> = BTreeMap::new();
+        for (node, count) in load.laps.iter().flat_map(|lap| &lap.searches) {
+            *nodes.entry(node.clone()).or_default() += count;
+        }
+        nodes
+    };
+    let known = |case: &&Case<'_>| case.loads.iter().any(|(_, load)| of(load).len() > 1);
+    let cases: Vec<&Case<'_>> = cases.iter().filter(known).collect();
+    if cases.is_empty() {
+        return html! {};
+    }
+    let table = |case: &Case<'_>| {
+        let counts: Vec<BTreeMap<String, u64>> =
+            case.loads.iter().map(|(_, load)| of(load)).collect();
+        let nodes: BTreeSet<&String> = counts.iter().flat_map(BTreeMap::keys).collect();
+        let most = counts.iter().flat_map(BTreeMap::values).copied().max().unwrap_or(1).max(1);
+        html! {
+            figure.asked {
+                @if !case.name.is_empty() { figcaption { b { (case.name) } } }
+                table {
+                    thead { tr {
+                        th scope="col" { "node" }
+                        @for (label, _) in &case.loads { th scope="col" { (label) } }
+                    } }
+                    tbody { @for node in nodes { tr {
+                        th scope="row" { (node) }
+                        @for (at, counts) in counts.iter().enumerate() {
+                            @let count = counts.get(node).copied().unwrap_or(0);
+                            @let share = count as f64 / most as f64 * 100.0;
+                            td class=(SERIES[at % SERIES.len()]) {
+                                span.amount style=(format!("width:{share:.1}%")) {} (count)
+                            }
+                        }
+                    } } }
+                }
             }
         }
-        @for (base, other) in summary.load_pairs() {
-            section {
-                h2 { (other.operation) ": " (other.variant) " beside " (base.variant) }
-                div.scroll { table {
-                    thead { tr {
-                        th scope="col" { "Metric" }
-                        th scope="col" { (base.variant) }
-                        th scope="col" { (other.variant) }
-                        th scope="col" { "Change %" }
-                        th scope="col" { "95 % of the laps" }
-                    } }
-                    tbody { @for change in changes(&base.laps, &other.laps, summary.manifest.seed) { tr {
-                        th scope="row" { (change.metric.name) " (" (change.metric.unit) ")" }
-                        td { (three_digits(change.base)) }
-                        td { (three_digits(change.other)) }
-                        td { (format!("{:+.1}{}", change.percent, change.mark())) }
-                        td { (change.percent_interval.map_or_else(|| "-".to_owned(), |i| format!("{:+.1} to {:+.1}", i.low, i.high))) }
-                    } } }
+    };
+    html! {
+        section {
+            h2 { "Who was asked" }
+            p.hint { "Searches of shards that each node completed, warm-up included." }
+            @for case in cases { (table(case)) }
+        }
+    }
+}
+
+fn laps(load: &VariantLoad, open: bool) -> Markup {
+    let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), three_digits);
+    html! {
+        details open[open] {
+            summary { (load.variant) ", " (load.operation) }
+            div.scroll { table {
+                thead { tr {
+                    th scope="col" { "Metric" }
+                    @for lap in 1..=load.laps.len() { th.n scope="col" { "Lap " (lap) } }
+                    th.n scope="col" { "TOTAL" }
+                    th scope="col" { "Unit" }
                 } }
-            }
+                tbody { @for figure in figures(&load.laps) { tr {
+                    th scope="row" { (figure.metric.name) }
+                    @for lap in &figure.laps { td.n { (show(*lap)) } }
+                    td.n { (show(figure.total)) }
+                    td { (figure.metric.unit) }
+                } } }
+            } }
+            @for (_, text) in remarks(&load.laps) { p.remarks { (text) } }
         }
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod axis;
 pub(crate) mod bars;
+pub(crate) mod dots;
 pub(crate) mod line;
 pub(crate) mod scatter;
 pub(crate) mod spark;

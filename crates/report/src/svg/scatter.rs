@@ -152,7 +152,7 @@ impl Scatter {
 }
 
 /// Powers of ten, and where there are few of them their doubles and halves, too.
-fn ticks(from: f64, to: f64) -> Vec<f64> {
+pub(crate) fn ticks(from: f64, to: f64) -> Vec<f64> {
     let (first, last) = (from.log10().floor() as i32, to.log10().ceil() as i32);
     let few = to / from < 1e3;
     let of = |power: i32| {
