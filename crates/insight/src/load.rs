@@ -279,8 +279,8 @@ pub(crate) fn pairs(loads: &[VariantLoad]) -> Vec<(&VariantLoad, &VariantLoad)> 
 /// Loads that are compared with each other.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
-    /// What their names have in common before a colon: `1 replica` of `1 replica: none` and `1 replica: ARS`. Empty where
-    /// they have nothing.
+    /// What their names have in common before a colon: `1 replica` of `1 replica: none` and `1 replica: ARS`. Empty
+    /// where they have nothing.
     pub name: &'a str,
     /// What tells each of them from the others, and the load: first that which the others are compared with.
     pub loads: Vec<(&'a str, &'a VariantLoad)>,

@@ -1,9 +1,9 @@
 //! What it concludes: the article about that benchmark.
 
-use super::Bound::{AtLeast, HalfTheEffect};
-use super::Expected::Holds;
 use super::claim::{claim, figure, not_measured, slower};
-use super::{Conclusion, Document, Measure, Quantity};
+use super::conclusion::Bound::{AtLeast, HalfTheEffect};
+use super::conclusion::Expected::Holds;
+use super::conclusion::{Conclusion, Document, Measure, Quantity};
 
 pub(super) const DOCUMENT: Document = Document {
     id: "article",

@@ -2,10 +2,10 @@
 
 use record::Limit;
 
-use super::Bound::{About, AtLeast, AtMost, Between, HalfTheEffect};
-use super::Expected::{Fails, Holds, HoldsBut};
 use super::claim::{claim, figure, one, slower};
-use super::{Conclusion, Document, Measure, Quantity};
+use super::conclusion::Bound::{About, AtLeast, AtMost, Between, HalfTheEffect};
+use super::conclusion::Expected::{Fails, Holds, HoldsBut};
+use super::conclusion::{Conclusion, Document, Measure, Quantity};
 
 pub(super) const DOCUMENT: Document = Document {
     id: "benchmark-plan",

@@ -1,6 +1,6 @@
 //! How the files of the documents write their conclusions.
 
-use super::{Bound, Conclusion, Expected, Figure, Measure, Quantity, RowName};
+use super::conclusion::{Bound, Conclusion, Expected, Figure, Measure, Quantity, RowName};
 
 pub(super) const fn claim(
     place: &'static str,

@@ -1,9 +1,9 @@
 //! What it concludes: the study of what a rebalance carries.
 
-use super::Bound::{About, AtMost, HalfTheEffect};
-use super::Expected::{Fails, Holds, HoldsBut};
 use super::claim::{claim, figure, not_measured, one};
-use super::{Conclusion, Document, Measure, Quantity};
+use super::conclusion::Bound::{About, AtMost, HalfTheEffect};
+use super::conclusion::Expected::{Fails, Holds, HoldsBut};
+use super::conclusion::{Conclusion, Document, Measure, Quantity};
 
 pub(super) const DOCUMENT: Document = Document {
     id: "dcp-rebalance",

@@ -1,6 +1,6 @@
 //! Judging a conclusion by the figures of rows.
 
-use super::{Bound, Conclusion, Figure, Measure};
+use super::conclusion::{Bound, Conclusion, Figure, Measure};
 
 /// What was found of a conclusion.
 #[derive(Clone, Debug, PartialEq)]

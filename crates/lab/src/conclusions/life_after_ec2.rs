@@ -2,10 +2,10 @@
 
 use record::Limit;
 
-use super::Bound::{About, AtLeast, AtMost, Between};
-use super::Expected::{Fails, Holds, HoldsBut};
 use super::claim::{claim, not_measured, one, slower};
-use super::{Conclusion, Document, Quantity};
+use super::conclusion::Bound::{About, AtLeast, AtMost, Between};
+use super::conclusion::Expected::{Fails, Holds, HoldsBut};
+use super::conclusion::{Conclusion, Document, Quantity};
 
 pub(super) const DOCUMENT: Document = Document {
     id: "life-after-ec2",

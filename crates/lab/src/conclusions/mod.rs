@@ -7,16 +7,14 @@
 mod article;
 mod benchmark_plan;
 mod claim;
+mod conclusion;
 mod dcp_rebalance;
 mod judge;
 mod life_after_ec2;
 mod replica_selection;
 
+pub use conclusion::{Bound, Conclusion, Document, Expected, Figure, Measure, Quantity, RowName};
 pub use judge::Judged;
-
-use record::Limit;
-
-use crate::plan::Published;
 
 /// The documents, in the order of the page.
 pub const DOCUMENTS: &[Document] = &[
@@ -30,154 +28,4 @@ pub const DOCUMENTS: &[Document] = &[
 /// Every conclusion, in the order of the documents.
 pub fn conclusions() -> impl Iterator<Item = &'static Conclusion> {
     DOCUMENTS.iter().flat_map(|document| document.conclusions)
-}
-
-/// One of the source documents.
-#[derive(Debug)]
-pub struct Document {
-    /// Its name in file names and in JSON.
-    pub id: &'static str,
-    /// Its title.
-    pub title: &'static str,
-    /// Who wrote it, and when.
-    pub by: &'static str,
-    /// The plans that repeat its experiments.
-    pub plans: &'static [&'static str],
-    /// Every sentence of it that claims something.
-    pub conclusions: &'static [Conclusion],
-}
-
-/// A variant of a bundled plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowName {
-    /// Plan.
-    pub plan: &'static str,
-    /// Variant.
-    pub variant: &'static str,
-}
-
-/// What is measured of a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Quantity {
-    /// How long it took, in seconds.
-    Seconds,
-    /// MB/s of each receiving node.
-    NodeRate,
-    /// A figure of a load, by its name.
-    Load(&'static str),
-    /// The share of the time for which the thread whose name ends so was busy, 0 to 1.
-    Busy(&'static str),
-    /// The share of the time that was charged to a limit, 0 to 1.
-    HeldBy(Limit),
-    /// The most cores that a node used in one sample.
-    PeakCores(&'static str),
-    /// Shards that were recovered after so many seconds.
-    DoneAfter(f64),
-}
-
-/// A number: what is measured of a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
-    /// The row.
-    pub row: RowName,
-    /// What is measured of it.
-    pub of: Quantity,
-}
-
-/// The number that a conclusion speaks of.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Measure {
-    /// A figure itself.
-    One(Figure),
-    /// The first over the second.
-    Ratio(Figure, Figure),
-    /// The first less the second.
-    Difference(Figure, Figure),
-    /// The first pair's ratio over the second pair's.
-    RatioOfRatios([Figure; 2], [Figure; 2]),
-    /// Nothing here measures it.
-    NotMeasured,
-}
-
-/// What the number has to be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bound {
-    /// Within a tenth of the document's figure.
-    About(f64),
-    /// Between these.
-    Between(f64, f64),
-    /// No less.
-    AtLeast(f64),
-    /// No more.
-    AtMost(f64),
-    /// A ratio that the document says is a gain or a loss: at least half of the document's own effect, as a factor: its
-    /// square root.
-    HalfTheEffect,
-}
-
-/// What becomes of a conclusion here. A run that finds otherwise fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
-    /// It holds.
-    Holds,
-    /// It holds, and says less than it seems to.
-    HoldsBut(&'static str),
-    /// It does not hold, and this is the best explanation.
-    Fails(&'static str),
-    /// Nothing here speaks of it, and this is why.
-    NotMeasured(&'static str),
-}
-
-/// A conclusion of a document.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Conclusion {
-    /// Where in the document it stands.
-    pub place: &'static str,
-    /// What is claimed, in the document's words as far as they are short.
-    pub claim: &'static str,
-    /// The number that speaks of it.
-    pub measure: Measure,
-    /// What that has to be.
-    pub bound: Bound,
-    /// What becomes of it here.
-    pub expected: Expected,
-}
-
-impl Quantity {
-    /// What the published row has of it.
-    pub fn published(self, row: &Published) -> Option<f64> {
-        match self {
-            Quantity::Seconds => row.seconds,
-            Quantity::NodeRate => row.node_bytes_per_s.map(|rate| rate / 1e6),
-            Quantity::Load(name) => row.load.get(name).copied(),
-            _ => None,
-        }
-    }
-}
-
-impl Measure {
-    /// The figures that it is made of.
-    pub fn figures(&self) -> Vec<Figure> {
-        match *self {
-            Measure::One(figure) => vec![figure],
-            Measure::Ratio(a, b) | Measure::Difference(a, b) => vec![a, b],
-            Measure::RatioOfRatios(a, b) => [a, b].concat(),
-            Measure::NotMeasured => Vec::new(),
-        }
-    }
-}
-
-impl Conclusion {
-    /// Why it fails, or what is to be known of it; empty where there is nothing to say.
-    pub fn why(&self) -> &'static str {
-        match self.expected {
-            Expected::Holds => "",
-            Expected::HoldsBut(why) | Expected::Fails(why) | Expected::NotMeasured(why) => why,
-        }
-    }
-
-    /// Whether `holds` is what is expected; a row that was not run is neither.
-    pub fn is_expected(&self, holds: Option<bool>) -> bool {
-        holds.is_none_or(|holds| holds != matches!(self.expected, Expected::Fails(_)))
-    }
 }

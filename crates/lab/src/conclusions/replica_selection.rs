@@ -1,9 +1,9 @@
 //! What it concludes: the benchmarks of adaptive replica selection.
 
-use super::Bound::{About, Between, HalfTheEffect};
-use super::Expected::{Fails, Holds};
 use super::claim::{claim, figure, not_measured};
-use super::{Conclusion, Document, Measure, Quantity};
+use super::conclusion::Bound::{About, Between, HalfTheEffect};
+use super::conclusion::Expected::{Fails, Holds};
+use super::conclusion::{Conclusion, Document, Measure, Quantity};
 
 pub(super) const DOCUMENT: Document = Document {
     id: "replica-selection",

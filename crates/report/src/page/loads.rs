@@ -1,5 +1,5 @@
-//! Loads on the page: figures of all variants beside each other and beside published ones, what changes between variants,
-//! who was asked; and, folded, every figure of every lap.
+//! Loads on the page: figures of all variants beside each other and beside published ones, what changes between
+//! variants, who was asked; and, folded, every figure of every lap.
 
 use std::collections::{BTreeMap, BTreeSet};
 

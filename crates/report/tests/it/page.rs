@@ -1,6 +1,8 @@
 //! The page: well formed, complete, closed to the outside, and readable for runs that are not whole.
 
-use record::{Line, RunDir, Status};
+use std::collections::BTreeMap;
+
+use record::{Kind, Line, LoadFigures, Percentiles, PublishedInfo, RunDir, Status, Throughput};
 
 fn whole() -> RunDir {
     crate::common::made_up(100.0, false)
@@ -182,4 +184,64 @@ fn many_nodes_and_a_single_variant() {
     check(&page);
     assert!(page.contains("idler nodes not shown"));
     assert!(page.contains("64 KB x 1 took 2:44"));
+}
+
+/// A run of two cases: without selection and with it, of which the first has published figures.
+fn of_loads() -> RunDir {
+    let mut run = whole();
+    let names = ["one: none", "one: ARS", "four: none", "four: ARS"];
+    run.rows.truncate(names.len());
+    run.manifest.variants.truncate(names.len());
+    for (at, name) in names.into_iter().enumerate() {
+        let per_s = 40.0 * (at + 1) as f64;
+        let info = &mut run.manifest.variants[at];
+        info.name = name.to_owned();
+        info.baseline = (at % 2 == 1).then(|| names[at - 1].to_owned());
+        let load = BTreeMap::from([("Median Throughput".to_owned(), per_s * 1.1)]);
+        info.published = (at < 2).then(|| PublishedInfo {
+            figure: "figure".to_owned(),
+            row: "row".to_owned(),
+            text: "text".to_owned(),
+            node_bytes_per_s: None,
+            load,
+            kind: Kind::Predicted,
+        });
+        let latency = Some(Percentiles {
+            p50_ms: 10.0,
+            p90_ms: 20.0,
+            p99_ms: 400.0,
+            ..Percentiles::default()
+        });
+        run.rows[at].variant = name.to_owned();
+        run.rows[at].loads = vec![LoadFigures {
+            operation: "heavy".to_owned(),
+            seconds: 10.0,
+            requests: 100,
+            throughput: Throughput { median_per_s: per_s, ..Throughput::default() },
+            latency,
+            searches: BTreeMap::from([("es1".to_owned(), 30), ("es2".to_owned(), 60)]),
+            ..LoadFigures::default()
+        }];
+    }
+    run
+}
+
+#[test]
+fn loads_stand_case_by_case_beside_what_is_published() {
+    let page = report::html(&of_loads());
+    let elements = check(&page);
+    let count = |wanted: &str| elements.iter().filter(|name| *name == wanted).count();
+    assert_eq!(count("desc"), 4, "throughput and latency in two widths");
+    assert!(page.contains("one: ARS has 2.0 times the throughput of none"), "the headline");
+    assert!(page.contains("published +100.0"), "the published change");
+    assert_eq!(
+        page.matches("one: none, Median Throughput: 44.0 ops/s, published").count(),
+        2,
+        "in both widths"
+    );
+    assert_eq!(page.matches("four: ARS, 99th percentile latency: 400 ms<").count(), 2);
+    assert!(!page.contains("four: none, Median Throughput: 132 ops/s, published"), "not published");
+    assert_eq!(page.matches("class=\"amount\"").count(), 8, "two nodes of four variants");
+    let laps = page.matches(", heavy</summary>").count();
+    assert_eq!((laps, page.contains("<details open")), (4, false), "folded");
 }
