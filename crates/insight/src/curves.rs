@@ -1,6 +1,6 @@
 //! What charts draw: values over the time since a variant began, thinned to what can be seen.
 
-use record::{FollowSample, RecoverySample, Row, RunDir};
+use record::{FollowSample, NodeSample, RecoverySample, Row, RunDir};
 
 use crate::summary::Summary;
 use crate::trace::{Trace, traces};
@@ -13,7 +13,7 @@ const LAG_POINTS: usize = 600;
 /// Most points of a curve of the link's rate.
 pub const LINK_POINTS: usize = 300;
 /// Most points of a node's curve.
-pub const CPU_POINTS: usize = 150;
+pub const NODE_POINTS: usize = 150;
 
 /// A value at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,12 +39,12 @@ pub struct Curves {
     pub lag: Vec<Point>,
     /// Bytes a second that left the link towards the follower; empty without a link.
     pub link: Vec<Point>,
-    /// Cores in use, by node.
-    pub cpu: Vec<NodeCurve>,
+    /// What each node used.
+    pub nodes: Vec<NodeCurve>,
 }
 
-/// The CPU of one node.
-#[derive(Clone, Debug, PartialEq)]
+/// What one node used.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeCurve {
     /// Its cluster.
     pub cluster: String,
@@ -56,6 +56,10 @@ pub struct NodeCurve {
     pub mean_cores: f64,
     /// Most cores that one sample showed, before thinning.
     pub max_cores: f64,
+    /// Bytes a second that it received by transport.
+    pub received: Vec<Point>,
+    /// Bytes a second that it sent by transport.
+    pub sent: Vec<Point>,
 }
 
 /// The curves of every variant that left samples, in the order of the plan.
@@ -86,7 +90,13 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         let t_s = (t_ms - begins_ms) / 1000.0;
         (t_s > 0.0 && t_s <= seconds).then_some(t_s)
     };
-    let cpu = trace
+    let counted = |samples: &[(f64, &NodeSample)], of: fn(&NodeSample) -> u64| {
+        let since = |t_ms: f64| (t_ms - begins_ms) / 1000.0;
+        let counted: Vec<(f64, u64)> =
+            samples.iter().map(|(t, sample)| (since(*t), of(sample))).collect();
+        thin_rates(&rates(&counted, seconds), NODE_POINTS)
+    };
+    let nodes = trace
         .nodes
         .iter()
         .filter_map(|((cluster, node), samples)| {
@@ -94,7 +104,13 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
                 .iter()
                 .filter_map(|(t_ms, sample)| Some((within(*t_ms)?, sample.cpu_cores)))
                 .filter(|(_, cores)| cores.is_finite());
-            node_curve(cluster, node, values.collect())
+            Some(NodeCurve {
+                cluster: (*cluster).to_owned(),
+                node: (*node).to_owned(),
+                received: counted(samples, |sample| sample.transport_rx_bytes),
+                sent: counted(samples, |sample| sample.transport_tx_bytes),
+                ..cores(values.collect())?
+            })
         })
         .collect();
     let counted: Vec<(f64, u64)> = trace
@@ -109,7 +125,7 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         recovered: recovered(&trace.recovery, within, end),
         lag: lag(&trace.following, within),
         link: thin_rates(&rates(&counted, seconds), LINK_POINTS),
-        cpu,
+        nodes,
     })
 }
 
@@ -172,23 +188,29 @@ fn rates(counted: &[(f64, u64)], until_s: f64) -> Vec<Span> {
         .collect()
 }
 
-/// Joins neighbouring spans, which keeps their mean. A value stands where its span ends; the first
-/// also where it begins, so that a curve covers all that was measured.
+/// Of neighbouring spans only those with the least and the most rate, so that peaks stay. A value stands where its span
+/// ends; the first also where it begins, so that a curve covers all that was measured.
 fn thin_rates(spans: &[Span], most: usize) -> Vec<Point> {
-    let group = spans.len().div_ceil(most - 1).max(1);
-    let joined = spans.chunks(group).map(|chunk| {
-        let lasts_s: f64 = chunk.iter().map(|span| span.lasts_s).sum();
-        let amount: f64 = chunk.iter().map(|span| span.amount).sum();
-        Point { t_s: chunk[chunk.len() - 1].ends_s, value: amount / lasts_s }
-    });
-    let mut points: Vec<Point> = joined.collect();
-    if let (Some(first), Some(span)) = (points.first().copied(), spans.first()) {
-        points.insert(0, Point { t_s: (span.ends_s - span.lasts_s).max(0.0), ..first });
+    let group = if spans.len() < most { 1 } else { spans.len().div_ceil((most - 1) / 2) };
+    let point = |span: &Span| Point { t_s: span.ends_s, value: span.amount / span.lasts_s };
+    let extremes = |chunk: &[Span]| {
+        let points = || chunk.iter().map(point);
+        let by_value = |a: &Point, b: &Point| a.value.total_cmp(&b.value);
+        let mut found: Vec<Point> = points().min_by(by_value).into_iter().collect();
+        found.extend(points().max_by(by_value).filter(|most| found[0].t_s != most.t_s));
+        found.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
+        found
+    };
+    let mut points: Vec<Point> = spans.chunks(group).flat_map(extremes).collect();
+    if let Some(first) = spans.first() {
+        let begins_s = (first.ends_s - first.lasts_s).max(0.0);
+        points.insert(0, Point { t_s: begins_s, ..point(first) });
     }
     points
 }
 
-fn node_curve(cluster: &str, node: &str, values: Vec<(f64, f64)>) -> Option<NodeCurve> {
+/// The cores that a node used; none where nothing is known.
+fn cores(values: Vec<(f64, f64)>) -> Option<NodeCurve> {
     let mut before_s = 0.0;
     let spans: Vec<Span> = values
         .iter()
@@ -200,11 +222,10 @@ fn node_curve(cluster: &str, node: &str, values: Vec<(f64, f64)>) -> Option<Node
         .collect();
     let lasted_s = values.last()?.0;
     Some(NodeCurve {
-        cluster: cluster.to_owned(),
-        node: node.to_owned(),
         mean_cores: spans.iter().map(|span| span.amount).sum::<f64>() / lasted_s,
         max_cores: values.iter().map(|(_, cores)| *cores).fold(0.0, f64::max),
-        cores: thin_rates(&spans, CPU_POINTS),
+        cores: thin_rates(&spans, NODE_POINTS),
+        ..NodeCurve::default()
     })
 }
 
@@ -213,12 +234,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thinning_keeps_the_mean_and_the_bound() {
-        let counted: Vec<(f64, u64)> = (0..=144_000).map(|i| (i as f64 * 0.1, i * 700)).collect();
+    fn thinning_keeps_peaks_and_the_bound() {
+        // A tenth of a second without a byte, and twice as many in the next one.
+        let sent = |i: u64| if i == 7000 { i - 1 } else { i } * 700;
+        let counted: Vec<(f64, u64)> = (0..=144_000).map(|i| (i as f64 * 0.1, sent(i))).collect();
         let points = thin_rates(&rates(&counted, 14_400.0), LINK_POINTS);
         assert!(points.len() <= LINK_POINTS, "{}", points.len());
-        assert!(points.iter().all(|point| (point.value - 7000.0).abs() < 1e-3));
-        assert_eq!(points.last().unwrap().t_s, 14_400.0);
+        let count = |rate: f64| points.iter().filter(|p| (p.value - rate).abs() < 1e-3).count();
+        assert_eq!((count(0.0), count(14_000.0)), (1, 1));
+        assert_eq!(count(7000.0), points.len() - 2);
+        assert!(points.is_sorted_by(|a, b| a.t_s < b.t_s));
+        assert!(points.last().unwrap().t_s > 14_300.0);
     }
 
     #[test]
@@ -230,10 +256,10 @@ mod tests {
 
     #[test]
     fn a_node_is_weighed_by_time_not_by_samples() {
-        let curve = node_curve("leader", "a", vec![(1.0, 1.0), (1.1, 4.0), (2.0, 0.0)]).unwrap();
+        let curve = cores(vec![(1.0, 1.0), (1.1, 4.0), (2.0, 0.0)]).unwrap();
         assert!((curve.mean_cores - 0.7).abs() < 1e-9, "{}", curve.mean_cores);
         assert_eq!(curve.max_cores, 4.0);
-        assert!(node_curve("leader", "a", vec![]).is_none());
+        assert!(cores(vec![]).is_none());
     }
 
     #[test]

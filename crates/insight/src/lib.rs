@@ -20,7 +20,7 @@ mod verdict;
 pub mod words;
 
 pub use bounds::{Bounds, Ceiling};
-pub use curves::{CPU_POINTS, Curves, LINK_POINTS, NodeCurve, Point, RECOVERED_POINTS, curves};
+pub use curves::{Curves, LINK_POINTS, NODE_POINTS, NodeCurve, Point, RECOVERED_POINTS, curves};
 pub use summary::Summary;
 pub use variant::{Finished, Progress, Variant, VariantFollow, VariantLoad};
 pub use verdict::Verdict;

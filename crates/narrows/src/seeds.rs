@@ -221,7 +221,7 @@ fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>, curves: &[Curves])
         }
         Quantity::PeakCores(node) => {
             let curve = curves.iter().find(|curve| curve.variant == name)?;
-            Some(curve.cpu.iter().find(|cpu| cpu.node == node)?.max_cores)
+            Some(curve.nodes.iter().find(|curve| curve.node == node)?.max_cores)
         }
         Quantity::DoneAfter(seconds) => shards_done(run, name, seconds).map(f64::from),
     }

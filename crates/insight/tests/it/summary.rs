@@ -188,7 +188,7 @@ fn an_interrupted_run_says_how_far_it_came() {
     let curves = curves(&run, &summary);
     assert_eq!(curves.len(), 1);
     assert_eq!(curves[0].recovered.last().unwrap().value, 400.0);
-    assert!(curves[0].link.is_empty() && curves[0].cpu.is_empty());
+    assert!(curves[0].link.is_empty() && curves[0].nodes.is_empty());
 }
 
 #[test]

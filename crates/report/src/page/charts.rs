@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use insight::{Curves, Finished, NodeCurve, Summary, words};
+use insight::{Curves, Finished, Summary, words};
 use maud::{Markup, html};
 use record::{Limit, units};
 
@@ -10,16 +10,13 @@ use super::limits::{class, legend};
 use crate::svg::axis::byte_unit;
 use crate::svg::bars::{Bar, BarChart, Part};
 use crate::svg::line::{Line, LineChart};
-use crate::svg::spark::{Spark, SparkChart};
 
 /// Widths for windows and for telephones: the page shows the one that fits.
 pub(super) const WIDTHS: [(&str, f64); 2] = [("wide", 960.0), ("slim", 420.0)];
 /// Width of one of several small charts side by side.
-const SMALL: f64 = 306.0;
+pub(super) const SMALL: f64 = 306.0;
 /// If the longest time is more than so many times the shortest, the scale of time is logarithmic.
 const LOG_FROM: f64 = 3.0;
-/// Nodes of a small chart; of more, the busiest are shown.
-const MOST_NODES: usize = 18;
 
 fn figures<'a>(summary: &'a Summary<'_>, variant: &str) -> Option<&'a Finished> {
     summary.finished().find(|(other, _)| other.name == variant).map(|(_, figures)| figures)
@@ -27,10 +24,6 @@ fn figures<'a>(summary: &'a Summary<'_>, variant: &str) -> Option<&'a Finished> 
 
 fn limit_of(summary: &Summary<'_>, variant: &str) -> Option<Limit> {
     figures(summary, variant).and_then(|figures| figures.verdict.limit)
-}
-
-fn missing(what: &str) -> Markup {
-    html! { p.none { "This record holds no " (what) "." } }
 }
 
 /// Recovered bytes over time, all variants in one chart.
@@ -67,24 +60,20 @@ pub(super) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         html! { div class=(class_name) { (chart.render()) } }
     };
     html! {
-        section {
+        @if !drawn.is_empty() { section {
             h2 { "Recovered bytes over time" }
-            @if drawn.is_empty() {
-                (missing("samples of recoveries"))
+            @if summary.watched.is_some() {
+                p.hint { "All recoveries together, since the first look." }
             } @else {
-                @if summary.watched.is_some() {
-                    p.hint { "All recoveries together, since the first look." }
-                } @else {
-                    p.hint {
-                        "Time since each variant's start"
-                        @if log { ", on a logarithmic scale" }
-                        ". The colour is the limit that held the variant."
-                    }
-                    (legend(&held.into_iter().collect::<Vec<Limit>>()))
+                p.hint {
+                    "Time since each variant's start"
+                    @if log { ", on a logarithmic scale" }
+                    ". The colour is the limit that held the variant."
                 }
-                @for width in WIDTHS { (chart(width)) }
+                (legend(&held.into_iter().collect::<Vec<Limit>>()))
             }
-        }
+            @for width in WIDTHS { (chart(width)) }
+        } }
     }
 }
 
@@ -134,19 +123,14 @@ pub(super) fn accounting(summary: &Summary<'_>) -> Markup {
         html! { div class=(class_name) { (chart.render()) } }
     };
     html! {
-        section {
+        @if !charged.is_empty() { section {
             h2 { "Where the time went" }
-            @if charged.is_empty() {
-                (missing("accounting of time"))
-            } @else {
-                p.hint {
-                    "Every moment of every chunk is charged to one limit; a bar is the whole time of "
-                    "a variant."
-                }
-                (legend(&limits))
-                @for width in WIDTHS { (chart(width)) }
+            p.hint {
+                "Every moment of every chunk is charged to one limit; a bar is the whole time of a variant."
             }
-        }
+            (legend(&limits))
+            @for width in WIDTHS { (chart(width)) }
+        } }
     }
 }
 
@@ -183,22 +167,18 @@ pub(super) fn link(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         drawn.iter().flat_map(|curve| &curve.link).map(|point| point.value).fold(1.0, f64::max);
     let max = highest.max(rate.unwrap_or(0.0)) * 1.18;
     html! {
-        section {
+        @if !drawn.is_empty() { section {
             h2 { "Use of the link" }
-            @if drawn.is_empty() {
-                (missing("samples of a link"))
-            } @else {
-                p.hint { "Bytes towards the follower. Same scale for rates, own scale for time." }
-                div.small {
-                    @for (index, curve) in drawn.iter().enumerate() {
-                        figure {
-                            figcaption { b { (curve.variant) } " " (link_note(summary, curve)) }
-                            (link_chart(summary, curve, index, max, rate))
-                        }
+            p.hint { "Bytes towards the follower. Same scale for rates, own scale for time." }
+            div.small {
+                @for (index, curve) in drawn.iter().enumerate() {
+                    figure {
+                        figcaption { b { (curve.variant) } " " (link_note(summary, curve)) }
+                        (link_chart(summary, curve, index, max, rate))
                     }
                 }
             }
-        }
+        } }
     }
 }
 
@@ -236,88 +216,6 @@ fn link_chart(
         ceiling: rate.map(|rate| (rate, format!("the link's {}", words::rate(rate)))),
         labels: false,
         area: true,
-    }
-    .render()
-}
-
-/// The CPU of each node by variant, on the same scale.
-pub(super) fn cpu(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
-    let drawn: Vec<&Curves> = curves.iter().filter(|curve| !curve.cpu.is_empty()).collect();
-    let highest = drawn
-        .iter()
-        .flat_map(|curve| &curve.cpu)
-        .flat_map(|node| &node.cores)
-        .map(|point| point.value)
-        .fold(0.05, f64::max);
-    let cores = summary.manifest.machine.cores;
-    html! {
-        section {
-            h2 { "CPU of each node" }
-            @if drawn.is_empty() {
-                (missing("samples of nodes"))
-            } @else {
-                p.hint {
-                    "Cores in use; the figure at the right is the mean. Every row is "
-                    (words::cores(highest)) " cores high"
-                    // Watched nodes are on machines of their own.
-                    @if summary.watched.is_none() { "; the machine has " (cores) }
-                    "."
-                }
-                div.small {
-                    @for (index, curve) in drawn.iter().enumerate() {
-                        figure {
-                            figcaption { b { (curve.variant) } " " (cpu_note(curve)) }
-                            (cpu_chart(curve, index, highest))
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The sum of all nodes, and how many are left out of the chart.
-fn cpu_note(curve: &Curves) -> String {
-    let sum: f64 = curve.cpu.iter().map(|node| node.mean_cores).sum();
-    let left_out = match curve.cpu.len().saturating_sub(MOST_NODES) {
-        0 => String::new(),
-        count => format!(", {count} idler nodes not shown"),
-    };
-    format!("{} cores in all{left_out}", words::cores(sum))
-}
-
-fn cpu_chart(curve: &Curves, index: usize, max: f64) -> Markup {
-    let mut nodes: Vec<&NodeCurve> = curve.cpu.iter().collect();
-    nodes.sort_by(|a, b| b.mean_cores.total_cmp(&a.mean_cores));
-    nodes.truncate(MOST_NODES);
-    // Leaders first, as the bytes flow; other clusters by name.
-    nodes.sort_by(|a, b| {
-        let key = |node: &NodeCurve| (node.cluster != "leader", node.cluster.clone());
-        key(a).cmp(&key(b)).then_with(|| a.node.cmp(&b.node))
-    });
-    let one = |node: &&NodeCurve| {
-        let (mean, most) = (words::cores(node.mean_cores), words::cores(node.max_cores));
-        format!("{} {mean} (most {most})", node.node)
-    };
-    SparkChart {
-        id: format!("cpu-{index}"),
-        title: format!("CPU of each node during {}", curve.variant),
-        desc: format!(
-            "Mean cores of each node: {}",
-            nodes.iter().map(one).collect::<Vec<_>>().join("; ")
-        ),
-        width: SMALL,
-        rows: nodes
-            .into_iter()
-            .map(|node| Spark {
-                group: &node.cluster,
-                name: &node.node,
-                note: words::cores(node.mean_cores),
-                points: &node.cores,
-            })
-            .collect(),
-        until_s: curve.seconds,
-        max,
     }
     .render()
 }

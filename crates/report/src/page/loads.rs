@@ -9,6 +9,7 @@ use insight::{Summary, VariantLoad};
 use maud::{Markup, html};
 
 use super::charts::WIDTHS;
+use super::rows::amount;
 use crate::load::remarks;
 use crate::svg::dots::{DotChart, DotGroup, DotRow, RowDot};
 use crate::svg::scatter::Mark;
@@ -203,7 +204,7 @@ fn asked(cases: &[Case<'_>]) -> Markup {
         let nodes: BTreeSet<&String> = counts.iter().flat_map(BTreeMap::keys).collect();
         let most = counts.iter().flat_map(BTreeMap::values).copied().max().unwrap_or(1).max(1);
         html! {
-            figure.asked {
+            figure.amounts {
                 @if !case.name.is_empty() { figcaption { b { (case.name) } } }
                 table {
                     thead { tr {
@@ -214,10 +215,8 @@ fn asked(cases: &[Case<'_>]) -> Markup {
                         th scope="row" { (node) }
                         @for (at, counts) in counts.iter().enumerate() {
                             @let count = counts.get(node).copied().unwrap_or(0);
-                            @let share = count as f64 / most as f64 * 100.0;
-                            td class=(SERIES[at % SERIES.len()]) {
-                                span.amount style=(format!("width:{share:.1}%")) {} (count)
-                            }
+                            @let share = count as f64 / most as f64;
+                            (amount(SERIES[at % SERIES.len()], share, &count.to_string()))
                         }
                     } } }
                 }

@@ -6,7 +6,9 @@ mod findings;
 mod following;
 mod limits;
 mod loads;
+mod nodes;
 mod rows;
+mod threads;
 
 use insight::{Summary, curves, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -48,11 +50,12 @@ pub fn html(run: &RunDir) -> String {
             @if summary.watched.is_none() {
                 @if copies {
                     (charts::accounting(&summary))
+                    (threads::section(&summary))
                     (verdicts(&summary))
                 }
                 (charts::link(&summary, &curves))
             }
-            (charts::cpu(&summary, &curves))
+            (nodes::section(&summary, &curves))
             (details::notes(run))
             (details::details(run, &summary))
         }

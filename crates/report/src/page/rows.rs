@@ -134,3 +134,10 @@ fn remarks(summary: &Summary<'_>) -> Markup {
 fn spaced(count: u64) -> String {
     words::grouped(count, '\u{202f}')
 }
+
+/// A cell with a bar of `share` of its width, 0 to 1, and what it is in words.
+pub(super) fn amount(class: &str, share: f64, text: &str) -> Markup {
+    html! {
+        td class=(class) { span.amount style=(format!("width:{:.1}%", share * 100.0)) {} (text) }
+    }
+}

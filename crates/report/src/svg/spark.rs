@@ -16,6 +16,8 @@ pub(crate) struct Spark<'a> {
     pub note: String,
     /// The values.
     pub points: &'a [Point],
+    /// Values of another kind, as a line in a colour of its own; may be empty.
+    pub line: &'a [Point],
 }
 
 /// Rows over one time axis.
@@ -95,6 +97,7 @@ impl SparkChart<'_> {
                     path.thin d=(d) {}
                 }
             }
+            @if let Some((d, ..)) = path(row.line, x, &y) { g.series-1 { path.thin d=(d) {} } }
             text.tick x=(c(self.width)) y=(c(bottom - 3.0)) text-anchor="end" { (row.note) }
         }
     }

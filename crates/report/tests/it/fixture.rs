@@ -22,7 +22,9 @@ fn the_record_of_format_1_still_opens() {
     assert_eq!(summary.gaps, Vec::<String>::new());
     let curves = insight::curves(&run, &summary);
     assert_eq!(curves.len(), 5);
-    assert!(curves.iter().all(|c| c.cpu.len() == 6 && c.link.len() > 20 && c.recovered.len() > 20));
+    assert!(
+        curves.iter().all(|c| c.nodes.len() == 6 && c.link.len() > 20 && c.recovered.len() > 20)
+    );
 }
 
 /// A watched cluster (format 2): OpenSearch 2.19.1, two nodes, a replica that comes at a throttle of 3mb.

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use record::{Kind, Line, LoadFigures, Percentiles, PublishedInfo, RunDir, Status, Throughput};
+use record::{
+    Kind, Line, LoadFigures, Percentiles, PublishedInfo, RunDir, Status, StreamFigures, ThreadUse,
+    Throughput,
+};
 
 fn whole() -> RunDir {
     crate::common::made_up(100.0, false)
@@ -67,7 +70,7 @@ fn every_variant_is_in_the_table_and_in_every_chart() {
     let page = report::html(&run);
     let elements = check(&page);
     let charts = elements.iter().filter(|name| *name == "svg").count();
-    assert_eq!(charts, 2 + 2 + 5 + 5, "two charts in two widths, two for each variant");
+    assert_eq!(charts, 2 + 2 + 5 + 5 + 5, "two charts in two widths, three for each variant");
     let described = elements.iter().filter(|name| *name == "desc").count();
     assert_eq!(described, charts, "every chart is described");
     for variant in &run.manifest.variants {
@@ -117,7 +120,7 @@ fn a_run_without_rows_says_so() {
     check(&page);
     assert!(page.contains("No variant began: the run failed"));
     assert!(page.contains("Last note: disk is full"));
-    assert!(page.contains("This record holds no samples of recoveries."));
+    assert!(!page.contains("Recovered bytes over time"), "a section without data is not there");
 }
 
 #[test]
@@ -128,7 +131,7 @@ fn rows_without_samples_keep_the_table_and_the_accounting() {
     let elements = check(&page);
     assert_eq!(elements.iter().filter(|name| *name == "svg").count(), 2);
     assert!(page.contains("No samples were recorded, so there are no curves."));
-    assert!(page.contains("This record holds no samples of nodes."));
+    assert!(!page.contains("CPU of each node"), "a section without data is not there");
 }
 
 #[test]
@@ -244,4 +247,22 @@ fn loads_stand_case_by_case_beside_what_is_published() {
     assert_eq!(page.matches("class=\"amount\"").count(), 8, "two nodes of four variants");
     let laps = page.matches(", heavy</summary>").count();
     assert_eq!((laps, page.contains("<details open")), (4, false), "folded");
+}
+
+#[test]
+fn threads_of_a_stream_have_a_bar_each() {
+    let mut run = whole();
+    run.rows[0].seconds = 10.0;
+    run.rows[0].stream = Some(StreamFigures {
+        threads: [("producer", 2.5), ("consumer", 10.0)]
+            .map(|(name, busy_s)| ThreadUse { name: name.to_owned(), busy_s })
+            .to_vec(),
+        measuring_device: false,
+        memory: None,
+        persisted_s: None,
+    });
+    let page = report::html(&run);
+    check(&page);
+    assert!(page.contains("width:25.0%") && page.contains("width:100.0%"), "{page}");
+    assert!(!report::html(&whole()).contains("How busy each thread was"));
 }
