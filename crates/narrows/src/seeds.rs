@@ -2,6 +2,7 @@
 //! go on at once as there are cores.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Mutex, mpsc};
@@ -49,8 +50,12 @@ struct Job {
 /// At this part of its size a plan is asked whether it draws anything.
 const PROBE: f64 = 0.02;
 
-/// Runs every plan with the seeds 1 to `seeds`, and with one only where nothing is drawn: where two seeds give the
-/// same, to the last digit, at a fiftieth of the size. The record of seed 1 is kept in `runs`.
+/// Two seeds that differ by no more than this share in every row stand for all: what is drawn does not matter.
+const MATTERS: f64 = 0.001;
+
+/// Runs every plan with the seeds 1 to `seeds`; with one only where nothing is drawn, as two seeds give the same at a
+/// fiftieth of the size, to the last digit; and with two where what is drawn does not matter. The record of seed 1 is
+/// kept in `runs`.
 pub(crate) fn run_all(
     works: &[Work],
     seeds: u64,
@@ -74,7 +79,6 @@ fn probe_and_run(
     runs: &Path,
     scratch: &Path,
 ) -> anyhow::Result<Outcomes> {
-    let all = |seed: u64, scale: f64| (0..works.len()).map(move |work| Job { work, seed, scale });
     let one = |job: Job| {
         let kept = job.seed == 1 && job.scale == scale;
         let name = format!("{}-{}-{}", works[job.work].plan, job.seed, job.scale);
@@ -91,29 +95,47 @@ fn probe_and_run(
             say!("{}, seed {}, scale {}: {took}", works[job.work].plan, job.seed, job.scale);
         })
     };
-    let small: Vec<Job> = (1..=seeds.min(2)).flat_map(|seed| all(seed, scale * PROBE)).collect();
-    let small = run(&small)?;
-    let draws = |work: usize| {
-        let mut seeds = small.iter().skip(work).step_by(works.len());
-        seeds.next().zip(seeds.next()).is_some_and(|(one, two)| one.differs(two))
-    };
-    let drawn = (1..=seeds).flat_map(|seed| all(seed, scale));
-    let jobs: Vec<Job> = drawn.filter(|job| job.seed == 1 || draws(job.work)).collect();
+    let mut all: Vec<usize> = (0..works.len()).collect();
+    let mut small: Outcomes = works.iter().map(|_| Vec::new()).collect();
     let mut outcomes: Outcomes = works.iter().map(|_| Vec::new()).collect();
-    for (job, outcome) in jobs.iter().zip(run(&jobs)?) {
-        outcomes[job.work].push(outcome);
-    }
+    let add = |outcomes: &mut Outcomes, jobs: Vec<Job>| {
+        for (job, outcome) in jobs.iter().zip(run(&jobs)?) {
+            outcomes[job.work].push(outcome);
+        }
+        anyhow::Ok(())
+    };
+    add(&mut small, jobs(&all, 1..=seeds.min(2), scale * PROBE))?;
+    // The longest first, so that no core is left with one of them at the end.
+    all.sort_by(|a, b| small[*b][0].seconds.total_cmp(&small[*a][0].seconds));
+    let mut first = jobs(&all, 1..=1, scale);
+    all.retain(|work| differ(&small[*work], 0.0));
+    first.extend(jobs(&all, 2..=seeds.min(2), scale));
+    add(&mut outcomes, first)?;
+    all.retain(|work| differ(&outcomes[*work], MATTERS));
+    add(&mut outcomes, jobs(&all, 3..=seeds, scale))?;
     Ok(outcomes)
 }
 
-impl Outcome {
-    /// Whether another seed found anything else.
-    fn differs(&self, other: &Outcome) -> bool {
-        let ours = |outcome: &Outcome| -> Vec<Option<f64>> {
-            outcome.rows.iter().map(|row| row.ours).collect()
-        };
-        ours(self) != ours(other)
-    }
+/// A job for each of these plans, seed by seed.
+fn jobs(works: &[usize], seeds: RangeInclusive<u64>, scale: f64) -> Vec<Job> {
+    let of = |seed: u64| works.iter().map(move |work| Job { work: *work, seed, scale });
+    seeds.flat_map(of).collect()
+}
+
+/// Whether the first two seeds differ in any row, by more than this share.
+fn differ(seeds: &[Outcome], share: f64) -> bool {
+    let ours = |outcome: &Outcome| -> Vec<Option<f64>> {
+        outcome.rows.iter().map(|row| row.ours).collect()
+    };
+    matches!(seeds, [one, two, ..] if figures_differ(&ours(one), &ours(two), share))
+}
+
+fn figures_differ(one: &[Option<f64>], two: &[Option<f64>], share: f64) -> bool {
+    let differ = |(one, two): (&Option<f64>, &Option<f64>)| match (one, two) {
+        (Some(one), Some(two)) => (one - two).abs() > share * one.abs().max(two.abs()),
+        _ => one != two,
+    };
+    one.len() != two.len() || one.iter().zip(two).any(differ)
 }
 
 /// Does every job on as many threads as there are cores; what comes of them is in their order. The first error ends it.
@@ -230,6 +252,17 @@ fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>, curves: &[Curves])
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_differ_by_more_than_a_share() {
+        let one = [Some(1000.0), None];
+        assert!(!figures_differ(&one, &one, 0.0));
+        assert!(figures_differ(&one, &[Some(1000.5), None], 0.0));
+        assert!(!figures_differ(&one, &[Some(1000.5), None], MATTERS));
+        assert!(figures_differ(&one, &[Some(1002.0), None], MATTERS));
+        assert!(figures_differ(&one, &[Some(1000.0), Some(1.0)], MATTERS));
+        assert!(figures_differ(&one, &one[..1], MATTERS));
+    }
 
     #[test]
     fn jobs_come_back_in_their_order_and_an_error_ends_them() {

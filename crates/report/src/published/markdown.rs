@@ -41,7 +41,9 @@ impl Published {
         parts.push(
             "What is drawn at random (hosts, where each shard's rotation of copies begins, the order of the network) is\n\
              drawn for each seed; a figure is the median over seeds, beside lowest and highest. *In range* are published\n\
-             figures between these. Where two seeds give the same, nothing is drawn, and one is all."
+             figures between these. Where two seeds give the same, nothing is drawn, and one is all; where they differ\n\
+             by no more than a thousandth, two are all.\n\n\
+             What was tried to come nearer, and what the model lacks, is in [model.md](model.md)."
                 .to_owned(),
         );
         parts.push("## Errors by kind".to_owned());
