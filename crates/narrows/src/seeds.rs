@@ -139,10 +139,10 @@ fn figures_differ(one: &[Option<f64>], two: &[Option<f64>], share: f64) -> bool 
 }
 
 /// Does every job on as many threads as there are cores; what comes of them is in their order. The first error ends it.
-fn side_by_side<J: Copy + Sync + Send, T: Send>(
+pub(crate) fn side_by_side<J: Copy + Sync + Send, T: Send>(
     jobs: &[J],
     one: &(impl Fn(J) -> anyhow::Result<T> + Sync),
-    told: impl Fn(J, &T),
+    mut told: impl FnMut(J, &T),
 ) -> anyhow::Result<Vec<T>> {
     let queue: Mutex<VecDeque<usize>> = Mutex::new((0..jobs.len()).collect());
     let (tell, hear) = mpsc::channel();

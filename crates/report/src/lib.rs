@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod benched;
 mod csv;
 pub mod diagnosed;
 mod following;

@@ -151,6 +151,12 @@ fn info_json(node: &Node, member: &state::Node, wanted: Option<&[&str]>) -> Valu
     if is_wanted("transport") {
         object["transport"] = bound(&member.transport_address);
     }
+    // A simulated host has cores of its own; a process shares those of its machine with the other nodes.
+    if is_wanted("os")
+        && let Some(host) = node.core().env.host(&member.name).virtual_host_model()
+    {
+        object["os"] = json!({ "allocated_processors": host.cores });
+    }
     if is_wanted("settings") {
         let is_manager = member.name == manager(node);
         object["settings"] = json!({

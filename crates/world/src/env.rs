@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::counters::NetBytes;
 use crate::net::{Connection, Listener};
+use crate::queue::DiskCounts;
 use crate::simulation::VirtualDisk;
 use crate::task::Task;
 use crate::{Message, Time, Work, machine, model, simulation};
@@ -264,6 +265,14 @@ impl Env {
         match &self.arm {
             Arm::Real(_) => machine::process_cpu_time(),
             Arm::Virtual(host) => host.cpu_time(),
+        }
+    }
+
+    /// What this host's disk did so far, in the virtual world; none in the real one.
+    pub fn disk_counts(&self) -> Option<DiskCounts> {
+        match &self.arm {
+            Arm::Real(_) => None,
+            Arm::Virtual(host) => Some(host.disk_counts()),
         }
     }
 

@@ -22,7 +22,7 @@ pub use link::Link;
 pub use message::{Frame, MAX_HEAD_BYTES, MAX_TAIL_BYTES, Message};
 pub use model::{Direction, LinkConfig, LinkStats};
 pub use net::{Connection, Listener, Receiver, Sender};
-pub use queue::{CoreQueue, DiskQueue, RateQueue};
+pub use queue::{CoreQueue, DiskCounts, DiskQueue, RateQueue};
 pub use simulation::{Deadlock, Trace, VirtualDisk};
 pub use task::{Cancelled, Task};
 pub use time::Time;

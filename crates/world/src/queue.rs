@@ -91,17 +91,54 @@ impl CoreQueue {
 pub struct DiskQueue {
     heads: CoreQueue,
     line: RateQueue,
+    counts: DiskCounts,
+    busy_until: Time,
+}
+
+/// What a disk did so far, as the kernel counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskCounts {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Time in which at least one operation was under way.
+    pub busy: Duration,
 }
 
 impl Default for DiskQueue {
     fn default() -> Self {
-        DiskQueue { heads: CoreQueue::new(1), line: RateQueue::default() }
+        DiskQueue {
+            heads: CoreQueue::new(1),
+            line: RateQueue::default(),
+            counts: DiskCounts::default(),
+            busy_until: Time(0),
+        }
     }
 }
 
 impl DiskQueue {
     /// Queues an operation; answers when it will be done. Work that is not a disk's is done at once.
     pub fn reserve(&mut self, now: Time, disk: &Disk, work: Work) -> Time {
+        let done = self.queue(now, disk, work);
+        match work {
+            Work::DiskRead { bytes } => self.counts.read_bytes += bytes,
+            Work::DiskWrite { bytes } => self.counts.written_bytes += bytes,
+            _ => {}
+        }
+        // Operations that go on side by side keep it busy once.
+        self.counts.busy += done - self.busy_until.max(now);
+        self.busy_until = self.busy_until.max(done);
+        done
+    }
+
+    /// What it did until `now`. The bytes of an operation count when it is asked for.
+    pub fn counts(&self, now: Time) -> DiskCounts {
+        let busy = self.counts.busy.saturating_sub(self.busy_until - now);
+        DiskCounts { busy, ..self.counts }
+    }
+
+    fn queue(&mut self, now: Time, disk: &Disk, work: Work) -> Time {
         let (bytes, rate, sync) = match work {
             Work::DiskRead { bytes } => (bytes, disk.read_bytes_per_s, true),
             Work::DiskWrite { bytes } => (bytes, disk.write_bytes_per_s, false),
@@ -221,6 +258,25 @@ mod tests {
         let four = last(4).as_millis_f64();
         assert!((275.0..=278.0).contains(&four), "{four}");
         assert_eq!(last(100), Time(110_000_000));
+    }
+
+    #[test]
+    fn a_disk_is_busy_once_with_what_goes_on_side_by_side() {
+        let disk = Disk {
+            read_bytes_per_s: 1_000_000,
+            seek: 2 * MS,
+            queue_depth: 2,
+            ..Disk::default()
+        };
+        let mut queue = DiskQueue::default();
+        let read = Work::DiskRead { bytes: 1000 };
+        // Both seek at once; their bytes pass one after the other.
+        assert_eq!(queue.reserve(Time(0), &disk, read), Time(3_000_000));
+        assert_eq!(queue.reserve(Time(0), &disk, read), Time(4_000_000));
+        assert_eq!(queue.counts(Time(1_000_000)).busy, MS);
+        queue.reserve(Time(10_000_000), &disk, read);
+        let counts = queue.counts(Time(20_000_000));
+        assert_eq!(counts, DiskCounts { read_bytes: 3000, written_bytes: 0, busy: 7 * MS });
     }
 
     #[test]

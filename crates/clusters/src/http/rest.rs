@@ -1,15 +1,12 @@
 //! Asking a node, in either world.
 
-use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rest::{RestMessage, RestRequest};
 use serde_json::Value;
-use world::{Connection, Env};
+use world::Env;
 
-use super::HttpClient;
-use super::{ConnectionPool, Failure};
+use super::{Exchange, Failure};
 use crate::{Credentials, Error};
 
 /// How long an answer may take: longer than anything that a cluster waits for by itself.
@@ -47,41 +44,25 @@ impl Answer {
 /// Asks nodes by their REST address: over HTTP in the real world, in messages in the virtual one.
 pub struct RestClient {
     env: Env,
-    arm: Arm,
+    exchange: Exchange,
     limit: Duration,
-}
-
-enum Arm {
-    Http(HttpClient),
-    Messages(ConnectionPool<Connection<RestMessage>>),
 }
 
 impl RestClient {
     /// A client of this world. An answer may take five minutes.
     pub fn new(env: &Env) -> Self {
-        let arm = if env.is_virtual() {
-            Arm::Messages(ConnectionPool::default())
-        } else {
-            Arm::Http(HttpClient::new(env.clone()))
-        };
-        RestClient { env: env.clone(), arm, limit: ANSWER_TIMEOUT }
+        RestClient { env: env.clone(), exchange: Exchange::of(env), limit: ANSWER_TIMEOUT }
     }
 
     /// The same with credentials. In the virtual world no node asks for them.
     pub fn with_credentials(mut self, credentials: &Credentials) -> Self {
-        if let Arm::Http(client) = &mut self.arm {
-            client.set_credentials(credentials);
-        }
+        self.exchange.set_credentials(credentials);
         self
     }
 
     /// Another client with the same credentials, and connections of its own.
     pub(crate) fn another(&self) -> RestClient {
-        let arm = match &self.arm {
-            Arm::Http(client) => Arm::Http(client.another()),
-            Arm::Messages(_) => Arm::Messages(ConnectionPool::default()),
-        };
-        RestClient { env: self.env.clone(), arm, limit: self.limit }
+        RestClient { env: self.env.clone(), exchange: self.exchange.another(), limit: self.limit }
     }
 
     /// The same with another limit for every answer.
@@ -102,15 +83,7 @@ impl RestClient {
         path: &str,
         body: Bytes,
     ) -> Result<Answer, Error> {
-        let asking = async {
-            match &self.arm {
-                Arm::Http(client) => client.send(address, method, path, body).await,
-                Arm::Messages(pool) => {
-                    let (method, path) = (method.to_owned(), path.to_owned());
-                    self.exchange(pool, address, RestRequest { method, path, body }).await
-                }
-            }
-        };
+        let asking = self.exchange.send(address, method, path, body);
         let asked = || (address.to_owned(), method.to_owned(), path.to_owned());
         let (status, body) = match self.env.timeout(self.limit, asking).await {
             Ok(Ok(answer)) => answer,
@@ -132,45 +105,6 @@ impl RestClient {
         };
         let answer = Answer { path: path.to_owned(), status, body };
         if answer.is_accepted() { Ok(answer) } else { Err(refused(method, &answer)) }
-    }
-
-    async fn exchange(
-        &self,
-        pool: &ConnectionPool<Connection<RestMessage>>,
-        address: &str,
-        request: RestRequest,
-    ) -> Result<(u16, Bytes), Failure> {
-        if let Some(connection) = pool.take(address) {
-            match ask(pool, connection, address, request.clone()).await {
-                Err(failure) if failure.may_retry(&request.method) => pool.close_all(address),
-                answer => return answer,
-            }
-        }
-        let connection = self.env.connect(address).await.map_err(|error| {
-            // The address is in the error that this becomes.
-            let text = error.to_string().replace(&format!("connect to {address}: "), "");
-            Failure::Unread(io::Error::new(error.kind(), text))
-        })?;
-        ask(pool, connection, address, request).await
-    }
-}
-
-async fn ask(
-    pool: &ConnectionPool<Connection<RestMessage>>,
-    mut connection: Connection<RestMessage>,
-    address: &str,
-    request: RestRequest,
-) -> Result<(u16, Bytes), Failure> {
-    connection.sender.send(RestMessage::Request(request)).await.map_err(Failure::Unread)?;
-    match connection.receiver.recv().await.map_err(Failure::Broken)? {
-        Some(RestMessage::Response(response)) => {
-            pool.put(address, connection);
-            Ok((response.status, response.body))
-        }
-        _ => {
-            let text = "the node closed the connection before it answered";
-            Err(Failure::Broken(io::Error::new(io::ErrorKind::UnexpectedEof, text)))
-        }
     }
 }
 
@@ -194,7 +128,7 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    use rest::RestResponse;
+    use rest::{RestMessage, RestResponse};
     use world::Task;
 
     use super::*;

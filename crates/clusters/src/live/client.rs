@@ -10,7 +10,7 @@ use serde_json::Value;
 use world::Env;
 
 use crate::http::error_in;
-use crate::http::{Address, HttpClient, LiveOptions, TlsOptions};
+use crate::http::{Address, Exchange, HttpClient, LiveOptions, TlsOptions};
 use crate::http::{Failure, is_idempotent};
 use crate::{Answer, Error};
 
@@ -27,8 +27,8 @@ const SHOWN_CHARS: usize = 60;
 /// Asks a live cluster.
 pub struct LiveClient {
     env: Env,
-    plain: HttpClient,
-    secure: Option<HttpClient>,
+    plain: Exchange,
+    secure: Option<Exchange>,
     hosts: Vec<Address>,
     current: Cell<usize>,
     sent: &'static str,
@@ -40,7 +40,7 @@ pub struct LiveClient {
 impl LiveClient {
     /// Reads certificates and keys; connects to nothing yet.
     pub fn new(env: &Env, options: &LiveOptions) -> Result<Self, Error> {
-        let client = |client: HttpClient| {
+        let client = |client: Exchange| {
             let mut client = client.with_answer_bytes_max(ANSWER_BYTES_MAX);
             client.set_credentials(&options.credentials);
             client
@@ -48,13 +48,13 @@ impl LiveClient {
         let secure = match options.addresses.iter().any(|address| address.tls) {
             true => {
                 let config = options.tls.config()?;
-                Some(client(HttpClient::new(env.clone()).with_tls(config)))
+                Some(client(Exchange::Http(HttpClient::new(env.clone()).with_tls(config))))
             }
             false => None,
         };
         Ok(LiveClient {
             env: env.clone(),
-            plain: client(HttpClient::new(env.clone())),
+            plain: client(Exchange::of(env)),
             secure,
             hosts: options.addresses.clone(),
             current: Cell::new(0),
@@ -254,7 +254,7 @@ impl LiveClient {
                 | io::ErrorKind::NetworkUnreachable
                 | io::ErrorKind::TimedOut
         );
-        if !is_refused && self.speaks_the_other(address).await {
+        if !is_refused && !self.env.is_virtual() && self.speaks_the_other(address).await {
             let why = if address.tls {
                 "answers in plain HTTP where TLS was spoken; write http://"
             } else {

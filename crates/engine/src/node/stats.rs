@@ -65,6 +65,14 @@ impl Node {
         if copies {
             self.add_copies(&mut stats["indices"]);
         }
+        // The kernel counts the machine's disks, not a process's: only a simulated host has one of its own.
+        if let Some(disk) = core.env.disk_counts() {
+            stats["fs"] = json!({ "io_stats": { "total": {
+                "read_kilobytes": disk.read_bytes >> 10,
+                "write_kilobytes": disk.written_bytes >> 10,
+                "io_time_in_millis": disk.busy.as_millis() as u64,
+            } } });
+        }
         // Simulated hosts have neither control groups nor handles.
         if !core.env.is_virtual() {
             if let Some(cgroup) = super::cgroup::stats() {

@@ -11,11 +11,13 @@
 //! | `recovery`, `diagnose` | asking the judges, and what is made of their answers |
 //! | [`probe`] | changing a setting for seconds, to tell apart what looks the same |
 //! | `pace`, `node_pace` | rates and times to go; what each node does now |
+//! | [`score`], `baselines` | scores of verdicts on known causes; what simpler tools would say |
 //!
 //! Two looks are needed: counters alone say nothing. The traps of the field are kept: source and target pauses are
 //! summed, a limiter is a node's and not a shard's, pauses of several threads may exceed the time, and a setting
 //! that was acknowledged counts only if the rate obeys it.
 
+mod baselines;
 mod busiest;
 mod busy;
 mod cause;
@@ -32,11 +34,13 @@ pub mod probe;
 mod recovery;
 mod replaying;
 mod rule;
+pub mod score;
 mod series;
 mod table;
 mod threshold;
 mod waiting;
 
+pub use baselines::{highest_utilisation, settings_lint};
 pub use class::Class;
 pub use diagnose::{Diagnosis, diagnose, recorded};
 pub use finding::{Evidence, Finding, Gain, Lift};

@@ -1,5 +1,6 @@
 //! `narrows diagnose`
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use insight::diagnosis::{Diagnosis, diagnose};
 use report::diagnosed::{Diagnosed, Judged, Row};
 use world::Env;
 
-use crate::diagnose::{Bed, CASES, Case};
+use crate::diagnose::{Bed, CASES, Case, bench};
 use crate::exit::Usage;
 use crate::interrupt::{Ended, until_told};
 use crate::live::{self, ConnectArgs, Looking, Probing, connect, title};
@@ -30,7 +31,7 @@ pub(crate) struct Args {
     /// Only these cases; may be given several times.
     #[arg(long = "case", value_name = "NAME")]
     cases: Vec<String>,
-    /// Where causes are injected: opensearch, embedded; both without any.
+    /// Where causes are injected: opensearch, embedded; both without any. The bench runs in virtual time.
     #[arg(long, value_name = "WHERE", value_parser = On::parse)]
     on: Vec<On>,
     /// Look only.
@@ -38,10 +39,19 @@ pub(crate) struct Args {
     no_probe: bool,
     #[command(flatten)]
     opensearch: OpenSearchArgs,
+    /// Draws cases from seeds, and scores the verdicts on them, instead of showing one case of each kind.
+    #[arg(long, conflicts_with = "cases")]
+    bench: bool,
+    /// Cases that the bench draws.
+    #[arg(long = "cases", value_name = "N", default_value_t = 180, requires = "bench")]
+    count: u64,
+    /// The seeds of the cases, one each, as 1..180; from 0 on where only their number is given.
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_seeds, requires = "bench")]
+    seeds: Option<RangeInclusive<u64>>,
     /// One JSON object on standard output.
     #[arg(long)]
     json: bool,
-    /// Writes the table as Markdown, too.
+    /// Writes the table as Markdown, too; with --bench, a page and its pictures into a directory.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     /// Where the records of probes are kept.
@@ -49,7 +59,23 @@ pub(crate) struct Args {
     runs: PathBuf,
 }
 
+/// `7` or `1..180`, both ends included.
+fn parse_seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let number = |text: &str| {
+        text.parse::<u64>().map_err(|_| format!("\"{text}\" is no seed; write 7, or 1..180"))
+    };
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let (from, to) = (number(from)?, number(to)?);
+    if from > to {
+        return Err(format!("{from} is behind {to}"));
+    }
+    Ok(from..=to)
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if args.bench {
+        return run_bench(args);
+    }
     let cases = cases(&args.cases)?;
     let on = if args.on.is_empty() { vec![On::OpenSearch, On::Embedded] } else { args.on.clone() };
     let mut diagnosed = Diagnosed::default();
@@ -85,6 +111,42 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         1 => anyhow::bail!("1 verdict is not what was injected"),
         n => anyhow::bail!("{n} verdicts are not what was injected"),
     }
+}
+
+/// Cases of every seed on every target that was asked for.
+fn run_bench(args: &Args) -> anyhow::Result<()> {
+    let on = if args.on.is_empty() { vec![On::Virtual] } else { args.on.clone() };
+    if on != [On::Virtual] {
+        let text = "cases are drawn for --on virtual alone; without --bench, causes are injected into the others";
+        return Err(Usage(text.to_owned()).into());
+    }
+    if let Some(dir) = &args.write {
+        std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
+    }
+    let last = args.count.max(1) - 1;
+    let seeds = args.seeds.clone().unwrap_or(0..=last);
+    let found = bench::in_virtual_time(seeds.clone(), !args.no_probe)?;
+    if let Some(dir) = &args.write {
+        let (from, to) = seeds.into_inner();
+        let probes = if args.no_probe { " --no-probe" } else { "" };
+        let shown = dir.display();
+        let command =
+            format!("narrows diagnose --bench --seeds {from}..{to}{probes} --write {shown}");
+        for (name, text) in [
+            ("virtual.md", found.markdown(&command)),
+            ("virtual-matrix.svg", found.matrix_svg()),
+            ("virtual-gains.svg", found.gains_svg()),
+        ] {
+            let path = dir.join(name);
+            std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+        }
+    }
+    let mut out = terminal::out();
+    match args.json {
+        true => writeln!(out, "{}", found.json())?,
+        false => write!(out, "{}", found.text())?,
+    }
+    Ok(())
 }
 
 fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static Case>> {

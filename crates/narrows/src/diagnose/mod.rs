@@ -3,12 +3,14 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `bed` | two nodes on two sites of one cluster, indices to recover, recoveries that go on |
+//! | `bench` | cases drawn from seeds, and scores of the verdicts on them |
 //! | `quota` | a control group that keeps a node from running |
 //!
 //! A verdict is right if its first finding is of a class that the injection is one of; of a healthy recovery, if
 //! nothing is found.
 
 mod bed;
+pub(crate) mod bench;
 mod quota;
 
 use std::time::Duration;

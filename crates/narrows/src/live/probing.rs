@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use clusters::live::Depth;
+use clusters::live::{Depth, LiveClient};
 use clusters::{BorrowedSettings, ClusterIdentity, Error};
 use insight::diagnosis::Diagnosis;
 use insight::diagnosis::probe::{self, Prober, Step};
@@ -35,15 +35,10 @@ pub(crate) async fn probe(
         say!("narrows: nothing to probe: no recovery goes on that a setting could slow or widen");
         return Ok(());
     }
-    let client = second_client(env, probing.urls, probing.connect)?;
-    // Looking has checked the version.
-    let identity =
-        ClusterIdentity::ask_before_changes(&client, true).await.map_err(|error| usage(&error))?;
+    let client = changer(env, probing.urls, probing.connect).await?;
     let mut recording = record(looking, probing)?;
     let dir = recording.dir();
-    let hosts = client.hosts().iter().map(ToString::to_string).collect();
-    let journal = lab::journal(&dir.join(lab::JOURNALS[0]), &identity.uuid, hosts)?;
-    let mut borrowed = BorrowedSettings::new(client, journal);
+    let mut borrowed = client.borrow(&dir.join(lab::JOURNALS[0]))?;
     let mut prober = Prober::new(probes, 0.0);
     let work = work(looking, &mut prober, &mut borrowed, probing.aloud);
     let ended = until_told(work).await;
@@ -64,6 +59,50 @@ pub(crate) async fn probe(
     }
     probe::apply(diagnosis, results, &looking.series());
     Ok(())
+}
+
+/// The same without a record, in a world that nobody interrupts: what is changed is journaled at `journal` meanwhile.
+pub(crate) async fn probe_unrecorded(
+    env: &Env,
+    looking: &mut Looking,
+    diagnosis: &mut Diagnosis,
+    urls: &[String],
+    connect: &ConnectArgs,
+    journal: &Path,
+) -> anyhow::Result<()> {
+    let probes = probe::plan(&looking.series(), diagnosis);
+    if probes.is_empty() {
+        return Ok(());
+    }
+    let mut borrowed = changer(env, urls, connect).await?.borrow(journal)?;
+    let mut prober = Prober::new(probes, 0.0);
+    let worked = work(looking, &mut prober, &mut borrowed, false).await;
+    borrowed.end().await?;
+    worked?;
+    probe::apply(diagnosis, prober.into_results(), &looking.series());
+    Ok(())
+}
+
+/// Who may change settings of a cluster, once there is a journal.
+struct Changer {
+    client: LiveClient,
+    uuid: String,
+}
+
+async fn changer(env: &Env, urls: &[String], connect: &ConnectArgs) -> anyhow::Result<Changer> {
+    let client = second_client(env, urls, connect)?;
+    // Looking has checked the version.
+    let identity = ClusterIdentity::ask_before_changes(&client, true).await;
+    let uuid = identity.map_err(|error| usage(&error))?.uuid;
+    Ok(Changer { client, uuid })
+}
+
+impl Changer {
+    fn borrow(self, journal: &Path) -> anyhow::Result<BorrowedSettings> {
+        let hosts = self.client.hosts().iter().map(ToString::to_string).collect();
+        let journal = lab::journal(journal, &self.uuid, hosts)?;
+        Ok(BorrowedSettings::new(self.client, journal))
+    }
 }
 
 /// A record of what was seen before anything was changed.

@@ -5,6 +5,7 @@ pub(crate) mod axis;
 pub(crate) mod bars;
 pub(crate) mod dots;
 pub(crate) mod line;
+pub(crate) mod matrix;
 pub(crate) mod scatter;
 pub(crate) mod spark;
 

@@ -15,7 +15,7 @@ use super::executor::TaskId;
 use super::host::HostState;
 use super::world::World;
 use crate::counters::NetCounters;
-use crate::queue::{CoreQueue, DiskQueue};
+use crate::queue::{CoreQueue, DiskCounts, DiskQueue};
 use crate::task::{Abort, Body};
 use crate::{Time, Work, model};
 
@@ -162,6 +162,10 @@ impl Host {
 
     pub(crate) fn cpu_time(&self) -> Duration {
         self.state.cores.borrow().busy(self.now()) + self.state.search_cpu.get()
+    }
+
+    pub(crate) fn disk_counts(&self) -> DiskCounts {
+        self.state.disk_queue.borrow().counts(self.now())
     }
 
     pub(crate) fn random_u64(&self) -> u64 {

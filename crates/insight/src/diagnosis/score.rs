@@ -1,0 +1,244 @@
+//! Scores of verdicts on cases whose causes are known.
+//!
+//! Thresholds are chosen by looking at even seeds; scores come from the odd ones ([`held_out`]). The measures are
+//! those of the literature on root causes (AC@k, macro-F1), with one difference: of two causes the one that holds must
+//! come first to count for AC@1.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::class::Class;
+use crate::stats::median;
+
+/// How far down AC@3 looks.
+const TOP: usize = 3;
+
+/// What simpler tools say of a case; none is healthy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Guesses {
+    /// A lint that reads settings alone.
+    pub lint: Option<Class>,
+    /// The resource that is used most.
+    pub utilisation: Option<Class>,
+}
+
+/// A case with its verdicts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    /// Where: `virtual`, `embedded`, `opensearch`.
+    pub target: String,
+    /// What was injected, in words.
+    pub name: String,
+    /// The classes that are right, the one that holds first; none where nothing is to be found.
+    pub classes: Vec<Class>,
+    /// 1 to 3.
+    pub severity: u32,
+    /// What the case was drawn from.
+    pub seed: u64,
+    /// Classes of the findings in their order, by looking alone.
+    pub verdicts: Vec<Class>,
+    /// The same with probes; none where none was made.
+    pub probed: Option<Vec<Class>>,
+    /// What was said by looking alone, in a sentence.
+    pub sentence: String,
+    /// How many times the rate the first finding promised, where it named a setting.
+    pub promised: Option<f64>,
+    /// How many times the rate the setting brought.
+    pub got: Option<f64>,
+    /// From when on the first finding was right, in seconds of looking; none where it was not in the end.
+    pub seconds: Option<f64>,
+    /// What simpler tools say.
+    pub guesses: Guesses,
+}
+
+/// What a tool says of a case, best first.
+pub type Verdicts<'a> = &'a dyn Fn(&Scored) -> Vec<Class>;
+
+/// Figures over some cases; shares are 0 to 1. A figure of no case is none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Scores {
+    /// Share of the cases whose first verdict is the cause that holds.
+    pub ac1: Option<f64>,
+    /// Share of the causes that are among the first three verdicts, averaged over cases.
+    pub ac3: Option<f64>,
+    /// Mean over labels of the harmonic mean of precision and recall.
+    pub macro_f1: Option<f64>,
+    /// Share of the healthy cases with any verdict.
+    pub false_alarms: Option<f64>,
+    /// Share of the cases with a known cause whose first verdict is `unknown`.
+    pub unknown: Option<f64>,
+    /// Median of the relative difference between the gain that was promised and the one that came.
+    pub gain_error_median: Option<f64>,
+}
+
+/// The cases that no threshold was chosen by.
+pub fn held_out(cases: &[Scored]) -> Vec<&Scored> {
+    cases.iter().filter(|case| case.seed % 2 == 1).collect()
+}
+
+/// What looking alone said.
+pub fn passive(case: &Scored) -> Vec<Class> {
+    case.verdicts.clone()
+}
+
+/// What was said in the end, with probes where some were made.
+pub fn probed(case: &Scored) -> Vec<Class> {
+    case.probed.clone().unwrap_or_else(|| case.verdicts.clone())
+}
+
+/// The class that is right most often among `cases`: what who knows nothing else would always say.
+pub fn majority(cases: &[&Scored]) -> Option<Class> {
+    let mut counts: BTreeMap<Option<Class>, usize> = BTreeMap::new();
+    for case in cases {
+        *counts.entry(case.classes.first().copied()).or_default() += 1;
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count)?.0
+}
+
+/// Scores what a tool says of some cases.
+pub fn scores(cases: &[&Scored], verdicts: Verdicts<'_>) -> Scores {
+    let share = |all: Vec<f64>| {
+        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+    };
+    let yes = |is: bool| if is { 1.0 } else { 0.0 };
+    let is_known = |case: &&&Scored| case.classes.first().is_some_and(|c| *c != Class::Unknown);
+    let healthy = cases.iter().filter(|case| case.classes.is_empty());
+    let errors: Vec<f64> = cases
+        .iter()
+        .filter_map(|case| Some((case.promised? / case.got.filter(|got| *got > 0.0)? - 1.0).abs()))
+        .collect();
+    Scores {
+        ac1: share(cases.iter().map(|case| yes(is_right(case, &verdicts(case)))).collect()),
+        ac3: share(cases.iter().map(|case| among_first(case, &verdicts(case))).collect()),
+        macro_f1: macro_f1(&confusion(cases, verdicts)),
+        false_alarms: share(healthy.map(|case| yes(!verdicts(case).is_empty())).collect()),
+        unknown: share(
+            cases
+                .iter()
+                .filter(is_known)
+                .map(|case| yes(verdicts(case).first() == Some(&Class::Unknown)))
+                .collect(),
+        ),
+        gain_error_median: median(&errors),
+    }
+}
+
+/// Whether the first verdict is the cause that holds, or nothing was found where nothing was to be found.
+pub fn is_right(case: &Scored, verdicts: &[Class]) -> bool {
+    case.classes.first() == verdicts.first()
+}
+
+fn among_first(case: &Scored, verdicts: &[Class]) -> f64 {
+    if case.classes.is_empty() {
+        return if verdicts.is_empty() { 1.0 } else { 0.0 };
+    }
+    let top = &verdicts[..verdicts.len().min(TOP)];
+    let found = case.classes.iter().filter(|class| top.contains(class)).count();
+    found as f64 / case.classes.len().min(TOP) as f64
+}
+
+/// The name of a class in tables; `healthy` where there is none.
+pub fn label(class: Option<Class>) -> &'static str {
+    class.map_or("healthy", Class::label)
+}
+
+/// How often which first verdict came where which class was right: (right, said).
+pub fn confusion(
+    cases: &[&Scored],
+    verdicts: Verdicts<'_>,
+) -> BTreeMap<(Option<Class>, Option<Class>), usize> {
+    let mut counts = BTreeMap::new();
+    for case in cases {
+        let said = verdicts(case).first().copied();
+        *counts.entry((case.classes.first().copied(), said)).or_default() += 1;
+    }
+    counts
+}
+
+/// Over the labels that are right at least once.
+fn macro_f1(counts: &BTreeMap<(Option<Class>, Option<Class>), usize>) -> Option<f64> {
+    let mut labels: Vec<Option<Class>> = counts.keys().map(|(right, _)| *right).collect();
+    labels.dedup();
+    let sum = |is: &dyn Fn(&(Option<Class>, Option<Class>)) -> bool| -> f64 {
+        counts.iter().filter(|(key, _)| is(key)).map(|(_, count)| *count as f64).sum()
+    };
+    let f1 = |label: &Option<Class>| {
+        let hits = sum(&|(right, said)| right == label && said == label);
+        2.0 * hits / (sum(&|(right, _)| right == label) + sum(&|(_, said)| said == label))
+    };
+    let all: Vec<f64> = labels.iter().map(f1).collect();
+    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(seed: u64, classes: &[Class], verdicts: &[Class]) -> Scored {
+        Scored {
+            target: "virtual".to_owned(),
+            name: String::new(),
+            classes: classes.to_vec(),
+            severity: 1,
+            seed,
+            verdicts: verdicts.to_vec(),
+            probed: None,
+            sentence: String::new(),
+            promised: None,
+            got: None,
+            seconds: None,
+            guesses: Guesses::default(),
+        }
+    }
+
+    #[test]
+    fn every_figure_is_that_of_its_definition() {
+        use Class::{Disk, Latency, RateLimit, Unknown};
+        let mut all = vec![
+            case(1, &[RateLimit], &[RateLimit]),
+            case(3, &[RateLimit, Disk], &[RateLimit]),
+            case(5, &[Latency, Disk], &[Disk, Latency]),
+            case(7, &[Latency], &[Unknown, Latency]),
+            case(9, &[], &[]),
+            case(11, &[], &[Unknown]),
+            case(13, &[Unknown], &[Unknown]),
+        ];
+        (all[0].promised, all[0].got) = (Some(2.0), Some(4.0));
+        (all[3].promised, all[3].got) = (Some(3.0), Some(0.0));
+        let cases = held_out(&all);
+        let found = scores(&cases, &passive);
+        let near = |found: Option<f64>, wanted: f64| {
+            assert!((found.unwrap() - wanted).abs() < 1e-9, "{found:?} {wanted}");
+        };
+        near(found.ac1, 4.0 / 7.0);
+        // One of two, two of two, and one behind an unknown; an alarm on a healthy case counts nothing.
+        near(found.ac3, (1.0 + 0.5 + 1.0 + 1.0 + 1.0 + 0.0 + 1.0) / 7.0);
+        near(found.false_alarms, 0.5);
+        near(found.unknown, 0.25);
+        near(found.gain_error_median, 0.5);
+        // Rate limit 1, latency 0, healthy 2/3, unknown 1/2.
+        near(found.macro_f1, (1.0 + 0.0 + 2.0 / 3.0 + 0.5) / 4.0);
+        assert_eq!(confusion(&cases, &passive)[&(Some(Latency), Some(Disk))], 1);
+    }
+
+    #[test]
+    fn what_is_chosen_on_even_seeds_is_scored_on_odd_ones() {
+        let all: Vec<Scored> = (0..10).map(|seed| case(seed, &[Class::Gc], &[])).collect();
+        assert!(held_out(&all).iter().all(|case| case.seed % 2 == 1));
+        assert_eq!(held_out(&all).len(), 5);
+        assert_eq!(scores(&[], &passive), Scores::default());
+    }
+
+    #[test]
+    fn probes_count_where_some_were_made_and_the_majority_is_that_of_others() {
+        let mut one = case(1, &[Class::Disk], &[Class::Unknown]);
+        one.probed = Some(vec![Class::Disk]);
+        let all = [&one];
+        assert_eq!(scores(&all, &passive).ac1, Some(0.0));
+        assert_eq!(scores(&all, &probed).ac1, Some(1.0));
+        let (a, b, c) = (case(0, &[], &[]), case(2, &[], &[]), case(4, &[Class::Gc], &[]));
+        assert_eq!(majority(&[&a, &b, &c]), None);
+        assert_eq!(majority(&[&a, &c, &c]), Some(Class::Gc));
+    }
+}

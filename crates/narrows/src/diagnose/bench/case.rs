@@ -1,0 +1,344 @@
+//! A case: what is injected how strongly into which surroundings, all of it drawn from one number.
+
+use std::time::Duration;
+
+use insight::diagnosis::Class;
+use record::random::split_mix;
+use world::LinkConfig;
+use world::model::Host;
+
+use super::conditions::{CHUNK, CHUNKS, Conditions, SLOTS, SLOTS_ENOUGH};
+use crate::diagnose::LIMIT;
+
+/// Something that holds recoveries back, and that has a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    RateLimit,
+    Latency,
+    Bandwidth,
+    /// Bytes that one connection may have under way: a cap for each flow.
+    Window,
+    Slots,
+    Block,
+    Cpu,
+    ThreadCpu,
+    DiskRead,
+    DiskWrite,
+    /// Completely Fair Queuing leaves the device idle after each read.
+    DiskScheduler,
+    Neighbour,
+    Replay,
+}
+
+impl Cause {
+    /// The class that is right.
+    pub(crate) fn class(self) -> Class {
+        match self {
+            Cause::RateLimit => Class::RateLimit,
+            Cause::Latency => Class::Latency,
+            Cause::Bandwidth | Cause::Window => Class::Bandwidth,
+            Cause::Slots => Class::AllocationSlots,
+            Cause::Block => Class::AllocationBlock,
+            Cause::Cpu => Class::Cpu,
+            Cause::ThreadCpu => Class::ThreadCpu,
+            Cause::DiskRead | Cause::DiskWrite | Cause::DiskScheduler => Class::Disk,
+            Cause::Neighbour => Class::NoisyNeighbour,
+            Cause::Replay => Class::OperationReplay,
+        }
+    }
+}
+
+/// Something that holds recoveries back, and that no class is for: `unknown` is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Oddity {
+    /// The source stands still for a part of each second.
+    SourcePauses,
+    TargetPauses,
+}
+
+/// What clients do beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    Search,
+    Indexing,
+}
+
+/// What goes on where nothing holds anything back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Well {
+    Idle,
+    /// A recovery that is over at once.
+    Quick,
+    /// A recovery that goes on, and fast.
+    Fast,
+}
+
+/// What a case is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Healthy(Well, Option<Load>),
+    One(Cause),
+    /// The first holds; once it is lifted, the second does.
+    Two(Cause, Cause),
+    Unknown(Oddity),
+}
+
+/// Every kind of case. Each half of the seeds goes through it: three in ten are healthy, two in ten have two causes.
+/// The first of those with two is the chained case of the published slides: the throttle, then the disk's scheduler.
+pub(crate) const DECK: [Kind; 30] = {
+    use Cause::*;
+    use Kind::*;
+    use Well::*;
+    [
+        One(RateLimit),
+        Healthy(Idle, None),
+        Two(RateLimit, DiskScheduler),
+        One(Latency),
+        Healthy(Fast, None),
+        One(Bandwidth),
+        Healthy(Quick, None),
+        One(DiskRead),
+        Two(RateLimit, Bandwidth),
+        One(Slots),
+        Unknown(Oddity::SourcePauses),
+        Healthy(Idle, Some(Load::Search)),
+        One(Window),
+        Two(Latency, RateLimit),
+        One(Cpu),
+        Healthy(Fast, Some(Load::Search)),
+        One(DiskWrite),
+        Two(DiskWrite, RateLimit),
+        Healthy(Idle, Some(Load::Indexing)),
+        One(ThreadCpu),
+        Two(Bandwidth, DiskRead),
+        Healthy(Quick, Some(Load::Search)),
+        One(DiskScheduler),
+        One(Neighbour),
+        Healthy(Fast, Some(Load::Indexing)),
+        One(Block),
+        Two(RateLimit, Cpu),
+        Healthy(Fast, None),
+        One(Replay),
+        Unknown(Oddity::TargetPauses),
+    ]
+};
+/// Severities, from 1.
+pub(crate) const SEVERITIES: u64 = 3;
+
+/// One case.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Case {
+    pub(crate) seed: u64,
+    pub(crate) kind: Kind,
+    /// 1 to 3.
+    pub(crate) severity: usize,
+    /// Whether cores that are slow are the source's.
+    pub(crate) at_source: bool,
+    /// Without anything injected.
+    pub(crate) surroundings: Conditions,
+}
+
+impl Case {
+    /// The case of a seed. Neighbours, an even seed and the odd one after it, are of the same kind and severity.
+    pub(crate) fn of(seed: u64) -> Case {
+        let turn = seed / 2;
+        let kind = DECK[(turn % DECK.len() as u64) as usize];
+        let severity = 1 + ((turn / DECK.len() as u64) % SEVERITIES) as usize;
+        let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let at_source = draw.one_of(&[true, false]);
+        let surroundings = surroundings(kind, &mut draw);
+        Case { seed, kind, severity, at_source, surroundings }
+    }
+
+    /// The classes that are right, that which holds first; none where nothing is to be found.
+    pub(crate) fn classes(&self) -> Vec<Class> {
+        match self.kind {
+            Kind::Healthy(..) => Vec::new(),
+            Kind::One(cause) => vec![cause.class()],
+            Kind::Two(first, second) => vec![first.class(), second.class()],
+            Kind::Unknown(_) => vec![Class::Unknown],
+        }
+    }
+
+    /// What is injected, that which holds first.
+    pub(crate) fn causes(&self) -> Vec<Cause> {
+        match self.kind {
+            Kind::Healthy(..) | Kind::Unknown(_) => Vec::new(),
+            Kind::One(cause) => vec![cause],
+            Kind::Two(first, second) => vec![first, second],
+        }
+    }
+
+    /// With everything injected, where the surroundings alone carry `rate` bytes a second.
+    pub(crate) fn injected(&self, rate: f64) -> Conditions {
+        let mut conditions = self.surroundings.clone();
+        match self.kind {
+            Kind::Healthy(..) => {}
+            Kind::One(cause) => conditions.inject(cause, self.severity, self.at_source, rate),
+            Kind::Two(first, second) => {
+                // The second leaves more than the first, or it would be the first.
+                conditions.inject(second, 1, self.at_source, rate);
+                conditions.inject(first, self.severity.max(2), self.at_source, rate);
+            }
+            Kind::Unknown(oddity) => conditions.disturb(oddity, self.severity),
+        }
+        conditions
+    }
+
+    /// What it is about, in words.
+    pub(crate) fn name(&self) -> String {
+        match self.kind {
+            Kind::Healthy(well, None) => format!("healthy: {well:?}"),
+            Kind::Healthy(well, Some(load)) => format!("healthy: {well:?}, {load:?} beside"),
+            Kind::One(cause) => format!("{cause:?}"),
+            Kind::Two(first, second) => format!("{first:?}, then {second:?}"),
+            Kind::Unknown(oddity) => format!("unknown: {oddity:?}"),
+        }
+    }
+}
+
+/// Random numbers of one case.
+struct Draw(u64);
+
+impl Draw {
+    fn share(&mut self) -> f64 {
+        (split_mix(&mut self.0) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[(split_mix(&mut self.0) % all.len() as u64) as usize]
+    }
+
+    /// Between two bounds, as likely in each part that is twice the one before.
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.share())
+    }
+}
+
+fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
+    let near_ms = draw.between(0.05, 0.8);
+    let far_ms = draw.between(2.0, 300.0);
+    let is_near = draw.share() < 0.4;
+    let mut conditions = Conditions {
+        settings: Default::default(),
+        link: LinkConfig {
+            rtt: Duration::from_secs_f64(if is_near { near_ms } else { far_ms } / 1e3),
+            rate_bytes_per_s: draw.one_of(&[None, Some(125_000_000), Some(1_250_000_000)]),
+            ..LinkConfig::default()
+        },
+        near: Host { cores: draw.one_of(&[2, 4, 8, 16]), ..Host::default() },
+        far: Host { cores: draw.one_of(&[2, 4, 8, 16]), ..Host::default() },
+        shards: draw.one_of(&[1, 1, 2]),
+        shard_bytes: draw.between(10e9, 80e9) as u64,
+        segments: draw.one_of(&[1, 5, 20]),
+        is_committed: true,
+        recovers: true,
+        load: draw.one_of(&[None, None, None, Some(Load::Search), Some(Load::Indexing)]),
+        neighbour_bytes: 0,
+        pauses: None,
+    };
+    for host in [&mut conditions.near, &mut conditions.far] {
+        host.disk.read_bytes_per_s = draw.between(400e6, 3e9) as u64;
+        host.disk.write_bytes_per_s = draw.between(400e6, 3e9) as u64;
+    }
+    if let Some(limit) = draw.one_of(&[None, Some("100mb"), Some("250mb"), Some("-1")]) {
+        conditions.set(LIMIT, limit);
+    }
+    if let Some(count) = draw.one_of(&[None, None, Some(4), Some(8)]) {
+        conditions.set(CHUNKS, count);
+    }
+    if let Some(size) = draw.one_of(&[None, None, Some("1mb"), Some("4mb")]) {
+        conditions.set(CHUNK, size);
+    }
+    fit(&mut conditions, kind, draw, (near_ms, far_ms));
+    conditions
+}
+
+/// Surroundings in which a kind can show at all: a path that is full needs bytes enough in flight, and no lower limit.
+fn fit(conditions: &mut Conditions, kind: Kind, draw: &mut Draw, (near_ms, far_ms): (f64, f64)) {
+    let rtt = |conditions: &mut Conditions, ms: f64| {
+        conditions.link.rtt = Duration::from_secs_f64(ms / 1e3);
+    };
+    let first = match kind {
+        Kind::Healthy(well, load) => {
+            conditions.load = load;
+            conditions.recovers = well != Well::Idle;
+            conditions.set(LIMIT, "-1");
+            rtt(conditions, near_ms);
+            if well == Well::Quick {
+                (conditions.shards, conditions.shard_bytes) = (1, draw.between(1e6, 60e6) as u64);
+            }
+            return;
+        }
+        Kind::Unknown(_) => {
+            conditions.set(LIMIT, draw.one_of(&["-1", "100mb"]));
+            return rtt(conditions, near_ms);
+        }
+        Kind::One(cause) => cause,
+        Kind::Two(first, second) => {
+            if first != Cause::RateLimit && second != Cause::RateLimit {
+                conditions.set(LIMIT, "-1");
+            }
+            if first == Cause::Latency { first } else { second }
+        }
+    };
+    match first {
+        Cause::RateLimit => {}
+        Cause::Latency | Cause::ThreadCpu => {
+            rtt(conditions, near_ms);
+            conditions.settings.remove(CHUNKS);
+            conditions.settings.remove(CHUNK);
+            if first == Cause::ThreadCpu {
+                conditions.set(CHUNKS, 1);
+                conditions.set(LIMIT, "-1");
+                conditions.shards = 1;
+            }
+        }
+        Cause::Slots => {
+            // Many small shards: their round trips take longer than their bytes.
+            conditions.shards = draw.one_of(&[24, 40]);
+            conditions.shard_bytes = draw.between(1e6, 6e6) as u64;
+            conditions.segments = 1;
+            conditions.set(SLOTS, SLOTS_ENOUGH);
+            rtt(conditions, far_ms.max(60.0));
+        }
+        Cause::Block => {}
+        Cause::Replay => {
+            conditions.shards = 1;
+            conditions.shard_bytes = draw.between(30e6, 200e6) as u64;
+            conditions.set(LIMIT, "-1");
+        }
+        _ => {
+            conditions.set(CHUNKS, 8);
+            conditions.set(CHUNK, "4mb");
+            conditions.set(LIMIT, draw.one_of(&["200mb", "400mb"]));
+            if first == Cause::Window {
+                rtt(conditions, far_ms.max(15.0));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deck_has_healthy_cases_and_such_with_two_causes() {
+        let count = |is: fn(&Kind) -> bool| DECK.iter().filter(|kind| is(kind)).count();
+        assert!(count(|kind| matches!(kind, Kind::Healthy(..))) * 10 >= DECK.len() * 3);
+        assert!(count(|kind| matches!(kind, Kind::Two(..))) * 10 >= DECK.len() * 2);
+        assert!(count(|kind| matches!(kind, Kind::Unknown(_))) >= 2);
+        assert!(DECK.contains(&Kind::Two(Cause::RateLimit, Cause::DiskScheduler)));
+    }
+
+    #[test]
+    fn a_seed_gives_one_case_and_its_neighbour_the_same_kind_elsewhere() {
+        let (one, other) = (Case::of(42), Case::of(43));
+        assert_eq!(one, Case::of(42));
+        assert_eq!((one.kind, one.severity), (other.kind, other.severity));
+        assert_ne!(one.surroundings, other.surroundings);
+        let severities: Vec<usize> = (0..3).map(|turn| Case::of(turn * 60).severity).collect();
+        assert_eq!(severities, [1, 2, 3]);
+    }
+}

@@ -1,0 +1,214 @@
+//! What two nodes and the path between them are like, what is injected there, and what lifts it. Plain data.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use record::units::show_size_setting;
+use world::LinkConfig;
+use world::model::{DiskScheduler, Host};
+
+use super::case::{Cause, Load, Oddity};
+use super::{FAR, NEAR};
+use crate::diagnose::LIMIT;
+
+pub(crate) const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
+pub(crate) const CHUNK: &str = "indices.recovery.chunk_size";
+pub(crate) const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+const ENABLE: &str = "cluster.routing.allocation.enable";
+const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
+
+/// What a severity leaves of the rate, about.
+const LEFT: [f64; 3] = [0.65, 0.35, 0.12];
+/// Round trips that a severity adds.
+const FAR_MS: [u64; 3] = [40, 120, 280];
+/// Recoveries at once that a severity leaves of [`SLOTS_ENOUGH`].
+const SLOTS_LEFT: [u32; 3] = [4, 2, 1];
+pub(crate) const SLOTS_ENOUGH: u32 = 8;
+/// How long CFQ leaves the device idle, by severity; the first is the kernel's default.
+const IDLE_MS: [u64; 3] = [8, 12, 20];
+/// Of every second, so much a paused host does not run, by severity.
+const PAUSED_MS: [u64; 3] = [350, 600, 850];
+/// What a default core does with bytes that it receives, checks and writes.
+const CORE_BYTES_PER_S: f64 = 2.8e9;
+/// A neighbour shares a disk that alone would carry so many times the rate.
+const ROOMY_DISK: f64 = 3.0;
+/// Connections that carry recoveries between two nodes, by default.
+const CONNECTIONS: f64 = 2.0;
+/// Documents of a synthetic operation, and their size.
+pub(crate) const OPERATION_BYTES: u64 = 1000;
+
+/// Everything that a run is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conditions {
+    /// Cluster settings.
+    pub(crate) settings: BTreeMap<String, String>,
+    /// The path between the nodes.
+    pub(crate) link: LinkConfig,
+    /// The node that has the primaries.
+    pub(crate) near: Host,
+    /// The node that recovers replicas.
+    pub(crate) far: Host,
+    pub(crate) shards: u32,
+    pub(crate) shard_bytes: u64,
+    /// Segments of a shard.
+    pub(crate) segments: u32,
+    /// Whether what is recovered was committed; otherwise it is a log of operations.
+    pub(crate) is_committed: bool,
+    /// Whether replicas are asked for.
+    pub(crate) recovers: bool,
+    /// What clients do beside.
+    pub(crate) load: Option<Load>,
+    /// Bytes that somebody else always has in the queue of the far node's disk.
+    pub(crate) neighbour_bytes: u64,
+    /// A node that stands still for a part of each second.
+    pub(crate) pauses: Option<(&'static str, Duration)>,
+}
+
+/// Something that an operator can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Limit,
+    InFlight,
+    LinkRate,
+    Window,
+    Slots,
+    Allocation,
+    Cores,
+    Disks,
+    Neighbour,
+    Commit,
+}
+
+impl Action {
+    pub(crate) const ALL: [Action; 10] = [
+        Action::Limit,
+        Action::InFlight,
+        Action::LinkRate,
+        Action::Window,
+        Action::Slots,
+        Action::Allocation,
+        Action::Cores,
+        Action::Disks,
+        Action::Neighbour,
+        Action::Commit,
+    ];
+}
+
+impl Cause {
+    /// The actions that lift it; the first is the usual one.
+    pub(crate) fn lifted_by(self) -> &'static [Action] {
+        match self {
+            Cause::RateLimit => &[Action::Limit],
+            Cause::Latency => &[Action::InFlight],
+            Cause::Bandwidth => &[Action::LinkRate],
+            Cause::Window => &[Action::Window],
+            Cause::Slots => &[Action::Slots],
+            Cause::Block => &[Action::Allocation],
+            Cause::Cpu => &[Action::Cores],
+            Cause::ThreadCpu => &[Action::InFlight, Action::Cores],
+            Cause::DiskRead | Cause::DiskWrite | Cause::DiskScheduler => &[Action::Disks],
+            Cause::Neighbour => &[Action::Neighbour, Action::Disks],
+            Cause::Replay => &[Action::Commit],
+        }
+    }
+}
+
+impl Conditions {
+    pub(crate) fn set(&mut self, name: &str, value: impl ToString) {
+        self.settings.insert(name.to_owned(), value.to_string());
+    }
+
+    fn set_limit(&mut self, bytes_per_s: f64) {
+        self.set(LIMIT, show_size_setting((bytes_per_s as u64).max(16 << 10)));
+    }
+
+    /// Bytes that one recovery keeps in flight.
+    fn in_flight_bytes(&self) -> f64 {
+        let number = |name: &str, default: u64| {
+            let text = self.settings.get(name);
+            text.and_then(|text| record::units::parse_size(text).ok()).unwrap_or(default) as f64
+        };
+        let count = self.settings.get(CHUNKS).and_then(|text| text.parse().ok()).unwrap_or(2.0);
+        number(CHUNK, 512 << 10) * count
+    }
+
+    /// Adds a cause to surroundings in which all recoveries together go at a rate.
+    pub(crate) fn inject(&mut self, cause: Cause, severity: usize, at_source: bool, rate: f64) {
+        let step = severity.clamp(1, LEFT.len()) - 1;
+        let left = rate * LEFT[step];
+        match cause {
+            Cause::RateLimit => self.set_limit(left),
+            Cause::Latency => self.link.rtt = Duration::from_millis(FAR_MS[step]),
+            Cause::Bandwidth => self.link.rate_bytes_per_s = Some(left as u64),
+            Cause::Window => {
+                let window = left * self.link.rtt.as_secs_f64() / CONNECTIONS;
+                self.link.window_bytes = Some((window as u64).max(4096));
+            }
+            Cause::Slots => self.set(SLOTS, SLOTS_LEFT[step]),
+            Cause::Block => match severity {
+                1 => self.set(EXCLUDE, format!("{FAR}-0")),
+                2 => self.set(ENABLE, "primaries"),
+                _ => self.set(ENABLE, "none"),
+            },
+            Cause::Cpu | Cause::ThreadCpu => {
+                let host = if at_source { &mut self.near } else { &mut self.far };
+                host.cores = if cause == Cause::Cpu { 1 } else { 8 };
+                host.costs = host.costs.slowed(CORE_BYTES_PER_S / left);
+            }
+            Cause::DiskRead => self.near.disk.read_bytes_per_s = left as u64,
+            Cause::DiskWrite => self.far.disk.write_bytes_per_s = left as u64,
+            Cause::DiskScheduler => {
+                let disk = &mut self.near.disk;
+                disk.scheduler = DiskScheduler::Cfq;
+                disk.request_bytes = 512 << 10;
+                disk.slice_idle = Duration::from_millis(IDLE_MS[step]);
+            }
+            Cause::Neighbour => {
+                self.far.disk.write_bytes_per_s = (rate * ROOMY_DISK) as u64;
+                let ours = self.in_flight_bytes() * f64::from(self.shards);
+                self.neighbour_bytes = (ours * (ROOMY_DISK / LEFT[step] - 1.0)) as u64;
+            }
+            Cause::Replay => self.is_committed = false,
+        }
+    }
+
+    /// Adds what no class is for.
+    pub(crate) fn disturb(&mut self, oddity: Oddity, severity: usize) {
+        let node = match oddity {
+            Oddity::SourcePauses => NEAR,
+            Oddity::TargetPauses => FAR,
+        };
+        let paused = PAUSED_MS[severity.clamp(1, PAUSED_MS.len()) - 1];
+        self.pauses = Some((node, Duration::from_millis(paused)));
+    }
+
+    /// Does something about a cause, as far as it goes.
+    pub(crate) fn act(&mut self, action: Action) {
+        match action {
+            Action::Limit => self.set(LIMIT, "-1"),
+            Action::InFlight => {
+                self.set(CHUNKS, 8);
+                self.set(CHUNK, "16mb");
+            }
+            Action::LinkRate => self.link.rate_bytes_per_s = None,
+            Action::Window => self.link.window_bytes = None,
+            Action::Slots => self.set(SLOTS, SLOTS_ENOUGH),
+            Action::Allocation => {
+                self.settings.remove(ENABLE);
+                self.settings.remove(EXCLUDE);
+            }
+            Action::Cores => {
+                for host in [&mut self.near, &mut self.far] {
+                    let Host { cores, costs, .. } = Host::default();
+                    (host.cores, host.costs) = (cores.max(host.cores), costs);
+                }
+            }
+            Action::Disks => {
+                self.near.disk = Host::default().disk;
+                self.far.disk = Host::default().disk;
+            }
+            Action::Neighbour => self.neighbour_bytes = 0,
+            Action::Commit => self.is_committed = true,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Verdicts on trial: cases drawn from seeds, each judged by what `explain` does with a live cluster.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `case` | [`Case`]: what is injected into which surroundings, drawn from a seed; the deck of kinds. Pure |
+//! | `conditions` | [`conditions::Conditions`]: nodes, link, settings; what a cause and what lifts it change. Pure |
+//! | `stage` | two nodes in virtual time under conditions |
+//! | `trial` | whether a case is one, its verdict, and what the advice brings |
+
+mod case;
+mod conditions;
+mod stage;
+mod trial;
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use report::benched::Bench;
+
+pub(crate) use case::Case;
+use trial::{Outcome, trial};
+
+use crate::seeds::side_by_side;
+use crate::terminal::say;
+
+/// The site that has the primaries, and the one that recovers replicas. Each is one node.
+const NEAR: &str = "near";
+const FAR: &str = "far";
+/// Progress is told once in so many cases.
+const TOLD_EVERY: usize = 10;
+
+/// Every case of some seeds in virtual time, as many at once as there are cores. `probes` says whether the verdict is
+/// also asked for with probes.
+pub(crate) fn in_virtual_time(seeds: RangeInclusive<u64>, probes: bool) -> anyhow::Result<Bench> {
+    let journals = tempfile::tempdir()?;
+    let seeds: Vec<u64> = seeds.collect();
+    let one = |seed: u64| trial(&Case::of(seed), probes.then_some(journals.path()));
+    let (mut done, count) = (0, seeds.len());
+    let outcomes = side_by_side(&seeds, &one, |_, _| {
+        done += 1;
+        if done % TOLD_EVERY == 0 || done == count {
+            say!("{done} of {count} cases");
+        }
+    })?;
+    let mut bench = Bench { target: "virtual".to_owned(), cases: vec![], refused: BTreeMap::new() };
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Admitted(scored) => bench.cases.push(*scored),
+            Outcome::Refused(why) => *bench.refused.entry(why.to_owned()).or_default() += 1,
+        }
+    }
+    Ok(bench)
+}

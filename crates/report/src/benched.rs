@@ -1,0 +1,346 @@
+//! Verdicts on cases whose causes are known: scores for terminals, as a page of documentation, as JSON, as pictures.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use insight::diagnosis::Class;
+use insight::diagnosis::score::{
+    Scored, Scores, Verdicts, confusion, held_out, is_right, label, majority, passive, probed,
+    scores,
+};
+use insight::stats::median;
+use insight::words;
+use maud::Markup;
+use serde_json::{Value, json};
+
+use crate::grid::grid;
+use crate::svg::matrix::Matrix;
+use crate::svg::scatter::{Dot, Mark, Scatter};
+
+/// Mistakes that are told.
+const WORST: usize = 5;
+const CSS: &str = "text{font:12px sans-serif;fill:#333}.grid{stroke:#ccc}.right rect{fill:#2a7d4f}\
+    .wrong rect{fill:#b3261e}.dot{fill:#2a5d9f}.band{fill:#8884}.same{stroke:#888}.reach{stroke:#2a5d9f}\
+    @media(prefers-color-scheme:dark){text{fill:#ddd}.grid{stroke:#555}}";
+
+/// What the bench found on one target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bench {
+    /// Where: `virtual`, `embedded`, `opensearch`.
+    pub target: String,
+    /// Cases with their verdicts.
+    pub cases: Vec<Scored>,
+    /// Draws that are no cases, by why.
+    pub refused: BTreeMap<String, usize>,
+}
+
+/// A line of the table of scores.
+struct Line {
+    who: String,
+    cases: usize,
+    scores: Scores,
+}
+
+impl Bench {
+    /// One object for scripts. Scores are those of the held-out half of the seeds.
+    pub fn json(&self) -> Value {
+        let class = |case: &Scored| match &case.classes[..] {
+            [] => json!("healthy"),
+            [one] => json!(one),
+            several => {
+                let names: Vec<String> = several
+                    .iter()
+                    .map(|class| json!(class).as_str().unwrap_or_default().to_owned())
+                    .collect();
+                json!(names.join("+"))
+            }
+        };
+        let cases: Vec<Value> = self
+            .cases
+            .iter()
+            .map(|case| {
+                json!({
+                    "target": case.target,
+                    "class": class(case),
+                    "severity": case.severity,
+                    "seed": case.seed,
+                    "verdicts": case.verdicts,
+                    "promised": case.promised,
+                    "got": case.got,
+                    "seconds": case.seconds,
+                })
+            })
+            .collect();
+        json!({ "cases": cases, "scores": scores(&held_out(&self.cases), &passive) })
+    }
+
+    /// For a terminal. Ends with a line break.
+    pub fn text(&self) -> String {
+        let columns = ["", "cases", "AC@1", "AC@3", "macro-F1", "false alarms", "unknown", "gain off by"];
+        let rows = self.lines().into_iter().map(|line| cells(&line));
+        let mut text = grid(columns.map(|name| (name, !name.is_empty())), rows).join("\n");
+        text.push_str(&format!("\n\n{}\n", self.about().join("\n")));
+        let mistakes = self.mistakes();
+        if !mistakes.is_empty() {
+            text.push_str("\nmistakes\n");
+        }
+        for case in mistakes {
+            text.push_str(&format!("  {}\n", mistake(case)));
+        }
+        text
+    }
+
+    /// A page of documentation; `command` made it, and pictures stand beside it.
+    pub fn markdown(&self, command: &str) -> String {
+        let mut text = format!(
+            "# Verdicts on trial: {}\n\nWritten by `{command}`. Scores are those of the odd seeds; thresholds are\n\
+             chosen by looking at the even ones alone. [README.md](README.md) says what a case is and what\n\
+             each figure means.\n\n\
+             | | cases | AC@1 | AC@3 | macro-F1 | false alarms | unknown | gain off by |\n\
+             | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+            self.target
+        );
+        for line in self.lines() {
+            text.push_str(&format!("| {} |\n", cells(&line).join(" | ")));
+        }
+        text.push('\n');
+        for line in self.about() {
+            text.push_str(&format!("- {line}\n"));
+        }
+        let target = &self.target;
+        text.push_str(&format!(
+            "\n![what was right, and what was said]({target}-matrix.svg)\n\n\
+             ![the gain that was promised, and the one that came]({target}-gains.svg)\n\n\
+             ## By cause\n\n| cause | cases | right |\n| --- | --- | --- |\n"
+        ));
+        let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for case in held_out(&self.cases) {
+            let counts = kinds.entry(&case.name).or_default();
+            counts.0 += 1;
+            counts.1 += usize::from(is_right(case, &case.verdicts));
+        }
+        for (name, (all, right)) in kinds {
+            text.push_str(&format!("| {name} | {all} | {right} |\n"));
+        }
+        text.push_str("\n## Draws that are no cases\n\n| why | draws |\n| --- | --- |\n");
+        for (why, count) in &self.refused {
+            text.push_str(&format!("| {why} | {count} |\n"));
+        }
+        text.push_str("\n## Mistakes\n\n| case | said |\n| --- | --- |\n");
+        for case in self.mistakes() {
+            let right = right_of(case);
+            let said = case.sentence.replace('|', "\\|");
+            text.push_str(&format!("| {}, severity {}, seed {} ({right}) | {said} |\n", case.name, case.severity, case.seed));
+        }
+        text
+    }
+
+    /// The confusion matrix of looking alone, as a picture by itself.
+    pub fn matrix_svg(&self) -> String {
+        let counts = confusion(&held_out(&self.cases), &passive);
+        let labels: BTreeSet<Option<Class>> =
+            counts.keys().flat_map(|(right, said)| [*right, *said]).collect();
+        let row = |right: &Option<Class>| {
+            labels.iter().map(|said| counts.get(&(*right, *said)).copied().unwrap_or(0)).collect()
+        };
+        let matrix = Matrix {
+            id: "matrix",
+            title: format!("What was right and what was said, {}", self.target),
+            labels: labels.iter().map(|one| label(*one).to_owned()).collect(),
+            counts: labels.iter().map(row).collect(),
+        };
+        alone(matrix.render())
+    }
+
+    /// Gains promised and gains got, as a picture by itself.
+    pub fn gains_svg(&self) -> String {
+        let dot = |case: &&Scored| {
+            Some(Dot {
+                class: "gain",
+                mark: Mark::Circle,
+                x: case.promised?,
+                y: case.got.filter(|got| *got > 0.0)?,
+                range: None,
+                title: format!("{}, seed {}", case.name, case.seed),
+            })
+        };
+        let dots: Vec<Dot> = held_out(&self.cases).iter().filter_map(dot).collect();
+        let scatter = Scatter {
+            id: "gains",
+            title: "Gains promised and gains got",
+            desc: format!("{} findings that named a setting.", dots.len()),
+            size: (480.0, 360.0),
+            axes: ("promised", "got"),
+            unit: "×",
+            band: 0.15,
+            dots,
+        };
+        alone(scatter.render())
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let cases = held_out(&self.cases);
+        let line = |who: &str, of: &[&Scored], verdicts: Verdicts<'_>| Line {
+            who: who.to_owned(),
+            cases: of.len(),
+            scores: scores(of, verdicts),
+        };
+        let mut lines = vec![line("looking", &cases, &passive)];
+        if cases.iter().any(|case| case.probed.is_some()) {
+            lines.push(line("with probes", &cases, &probed));
+        }
+        for severity in 1..=3 {
+            let of: Vec<&Scored> = cases
+                .iter()
+                .copied()
+                .filter(|case| case.severity == severity && !case.classes.is_empty())
+                .collect();
+            lines.push(line(&format!("looking, severity {severity}"), &of, &passive));
+        }
+        let two: Vec<&Scored> = cases.iter().copied().filter(|c| c.classes.len() > 1).collect();
+        lines.push(line("looking, two causes", &two, &passive));
+        // What these say is chosen on the other half, as thresholds are.
+        let other: Vec<&Scored> = self.cases.iter().filter(|case| case.seed % 2 == 0).collect();
+        let most = majority(&other);
+        let without_gains: Vec<Scored> = cases
+            .iter()
+            .map(|case| Scored { promised: None, got: None, ..(*case).clone() })
+            .collect();
+        let plain: Vec<&Scored> = without_gains.iter().collect();
+        let one = |class: Option<Class>| class.into_iter().collect::<Vec<_>>();
+        lines.push(line("always the commonest", &plain, &|_| one(most)));
+        lines.push(line("lint of settings", &plain, &|case| one(case.guesses.lint)));
+        lines.push(line("highest utilisation", &plain, &|case| one(case.guesses.utilisation)));
+        lines
+    }
+
+    fn about(&self) -> Vec<String> {
+        let cases = held_out(&self.cases);
+        let share = |is: fn(&&&Scored) -> bool| {
+            words::percent(cases.iter().filter(is).count() as f64 / cases.len().max(1) as f64)
+        };
+        let seconds: Vec<f64> = cases.iter().filter_map(|case| case.seconds).collect();
+        let time = median(&seconds)
+            .map_or_else(|| "-".to_owned(), |s| format!("{s:.1} s"));
+        let refused: usize = self.refused.values().sum();
+        vec![
+            format!(
+                "{} of the {} scored cases are healthy, {} have two causes, {} are of no class",
+                share(|case| case.classes.is_empty()),
+                cases.len(),
+                share(|case| case.classes.len() > 1),
+                share(|case| case.classes == [Class::Unknown]),
+            ),
+            format!("median time until the verdict is right and stays so: {time}"),
+            format!("{refused} draws of both halves were no cases"),
+        ]
+    }
+
+    /// Wrong verdicts of the held-out half: alarms on what is healthy first, then wrong causes, then what stayed unknown.
+    fn mistakes(&self) -> Vec<&Scored> {
+        let mut wrong: Vec<&Scored> = held_out(&self.cases)
+            .into_iter()
+            .filter(|case| !is_right(case, &case.verdicts))
+            .collect();
+        let badness = |case: &&Scored| match case.verdicts.first() {
+            Some(_) if case.classes.is_empty() => 0,
+            Some(Class::Unknown) | None => 2,
+            Some(_) => 1,
+        };
+        // The stronger a cause, the worse it is to miss it.
+        wrong.sort_by_key(|case| (badness(case), 3 - case.severity.min(3), case.seed));
+        wrong.truncate(WORST);
+        wrong
+    }
+}
+
+fn cells(line: &Line) -> Vec<String> {
+    let Scores { ac1, ac3, macro_f1, false_alarms, unknown, gain_error_median } = line.scores;
+    let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), words::percent);
+    let f1 = macro_f1.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
+    let shares = [share(false_alarms), share(unknown), share(gain_error_median)];
+    let mut cells = vec![line.who.clone(), line.cases.to_string(), share(ac1), share(ac3), f1];
+    cells.extend(shares);
+    cells
+}
+
+fn right_of(case: &Scored) -> String {
+    let names: Vec<&str> = case.classes.iter().map(|class| class.label()).collect();
+    if names.is_empty() { "healthy".to_owned() } else { names.join(", then ") }
+}
+
+fn mistake(case: &Scored) -> String {
+    let Scored { name, severity, seed, sentence, .. } = case;
+    format!("{name}, severity {severity}, seed {seed}: right is {}; said: {sentence}", right_of(case))
+}
+
+/// A chart that is a file of its own.
+fn alone(svg: Markup) -> String {
+    let text = svg.into_string();
+    let (head, rest) = text.split_once('>').unwrap_or((&text, ""));
+    let head = head.replacen("<svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"", 1);
+    format!("{head}><style>{CSS}</style>{rest}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use insight::diagnosis::score::Guesses;
+
+    use super::*;
+
+    fn case(seed: u64, classes: &[Class], verdicts: &[Class]) -> Scored {
+        Scored {
+            target: "virtual".to_owned(),
+            name: "a case".to_owned(),
+            classes: classes.to_vec(),
+            severity: 2,
+            seed,
+            verdicts: verdicts.to_vec(),
+            probed: None,
+            sentence: "so | so".to_owned(),
+            promised: Some(2.0),
+            got: Some(1.9),
+            seconds: Some(0.5),
+            guesses: Guesses { lint: Some(Class::RateLimit), utilisation: None },
+        }
+    }
+
+    fn bench() -> Bench {
+        let cases = vec![
+            case(1, &[Class::RateLimit, Class::Disk], &[Class::RateLimit]),
+            case(2, &[], &[]),
+            case(3, &[], &[Class::Latency]),
+        ];
+        let refused = [("it costs nothing".to_owned(), 2)].into();
+        Bench { target: "virtual".to_owned(), cases, refused }
+    }
+
+    #[test]
+    fn scripts_get_these_fields_and_no_others() {
+        let json = bench().json();
+        let keys = |value: &Value| -> Vec<String> {
+            value.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
+        };
+        let case = ["class", "got", "promised", "seconds", "seed", "severity", "target", "verdicts"];
+        let mut found = keys(&json["cases"][0]);
+        found.sort();
+        assert_eq!(found, case);
+        let mut found = keys(&json["scores"]);
+        found.sort();
+        let scores = ["ac1", "ac3", "false_alarms", "gain_error_median", "macro_f1", "unknown"];
+        assert_eq!(found, scores);
+        assert_eq!(json["cases"][0]["class"], "rate_limit+disk");
+        assert_eq!(json["cases"][1]["class"], "healthy");
+        assert_eq!(json["scores"]["false_alarms"], 1.0);
+    }
+
+    #[test]
+    fn the_worst_mistakes_are_told_and_pictures_stand_alone() {
+        let bench = bench();
+        assert!(bench.text().contains("right is healthy; said: so | so"), "{}", bench.text());
+        let page = bench.markdown("narrows diagnose");
+        assert!(page.contains("so \\| so") && page.contains("| it costs nothing | 2 |"), "{page}");
+        for svg in [bench.matrix_svg(), bench.gains_svg()] {
+            assert!(svg.starts_with("<svg xmlns=") && svg.trim_end().ends_with("</svg>"), "{svg}");
+        }
+    }
+}
