@@ -75,7 +75,8 @@ impl Bench {
 
     /// For a terminal. Ends with a line break.
     pub fn text(&self) -> String {
-        let columns = ["", "cases", "AC@1", "AC@3", "macro-F1", "false alarms", "unknown", "gain off by"];
+        let columns =
+            ["", "cases", "AC@1", "AC@3", "macro-F1", "false alarms", "unknown", "gain off by"];
         let rows = self.lines().into_iter().map(|line| cells(&line));
         let mut text = grid(columns.map(|name| (name, !name.is_empty())), rows).join("\n");
         text.push_str(&format!("\n\n{}\n", self.about().join("\n")));
@@ -92,9 +93,8 @@ impl Bench {
     /// A page of documentation; `command` made it, and pictures stand beside it.
     pub fn markdown(&self, command: &str) -> String {
         let mut text = format!(
-            "# Verdicts on trial: {}\n\nWritten by `{command}`. Scores are those of the odd seeds; thresholds are\n\
-             chosen by looking at the even ones alone. [README.md](README.md) says what a case is and what\n\
-             each figure means.\n\n\
+            "# Verdicts on trial: {}\n\nWritten by `{command}`.\n\nScores are those of the odd seeds; thresholds are chosen by \
+             looking at the even ones alone.\n[README.md](README.md) says what a case is and what each figure means.\n\n\
              | | cases | AC@1 | AC@3 | macro-F1 | false alarms | unknown | gain off by |\n\
              | --- | --- | --- | --- | --- | --- | --- | --- |\n",
             self.target
@@ -129,7 +129,10 @@ impl Bench {
         for case in self.mistakes() {
             let right = right_of(case);
             let said = case.sentence.replace('|', "\\|");
-            text.push_str(&format!("| {}, severity {}, seed {} ({right}) | {said} |\n", case.name, case.severity, case.seed));
+            text.push_str(&format!(
+                "| {}, severity {}, seed {} ({right}) | {said} |\n",
+                case.name, case.severity, case.seed
+            ));
         }
         text
     }
@@ -219,8 +222,7 @@ impl Bench {
             words::percent(cases.iter().filter(is).count() as f64 / cases.len().max(1) as f64)
         };
         let seconds: Vec<f64> = cases.iter().filter_map(|case| case.seconds).collect();
-        let time = median(&seconds)
-            .map_or_else(|| "-".to_owned(), |s| format!("{s:.1} s"));
+        let time = median(&seconds).map_or_else(|| "-".to_owned(), |s| format!("{s:.1} s"));
         let refused: usize = self.refused.values().sum();
         vec![
             format!(
@@ -270,7 +272,10 @@ fn right_of(case: &Scored) -> String {
 
 fn mistake(case: &Scored) -> String {
     let Scored { name, severity, seed, sentence, .. } = case;
-    format!("{name}, severity {severity}, seed {seed}: right is {}; said: {sentence}", right_of(case))
+    format!(
+        "{name}, severity {severity}, seed {seed}: right is {}; said: {sentence}",
+        right_of(case)
+    )
 }
 
 /// A chart that is a file of its own.
@@ -320,7 +325,8 @@ mod tests {
         let keys = |value: &Value| -> Vec<String> {
             value.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
         };
-        let case = ["class", "got", "promised", "seconds", "seed", "severity", "target", "verdicts"];
+        let case =
+            ["class", "got", "promised", "seconds", "seed", "severity", "target", "verdicts"];
         let mut found = keys(&json["cases"][0]);
         found.sort();
         assert_eq!(found, case);

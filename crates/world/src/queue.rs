@@ -262,12 +262,8 @@ mod tests {
 
     #[test]
     fn a_disk_is_busy_once_with_what_goes_on_side_by_side() {
-        let disk = Disk {
-            read_bytes_per_s: 1_000_000,
-            seek: 2 * MS,
-            queue_depth: 2,
-            ..Disk::default()
-        };
+        let disk =
+            Disk { read_bytes_per_s: 1_000_000, seek: 2 * MS, queue_depth: 2, ..Disk::default() };
         let mut queue = DiskQueue::default();
         let read = Work::DiskRead { bytes: 1000 };
         // Both seek at once; their bytes pass one after the other.

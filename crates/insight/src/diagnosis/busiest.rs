@@ -18,14 +18,16 @@ pub(crate) struct Busiest {
     pub(crate) passes_in_ms: Option<f64>,
 }
 
-/// Of the recoveries that copy files in the latest looks, the busiest; none where none does.
+/// Of the recoveries that copy files in the latest looks, the busiest; none where nothing moves: there is no rate that a
+/// probe could change.
 pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
     let transfers = series.tail(LATEST).transfers();
     let is_copying = |transfer: &&Transfer<'_>| transfer.share_in("INDEX") > 0.0;
     let all = transfers.iter().filter(is_copying);
     let all: Vec<Copying<'_, '_>> =
         all.filter_map(|transfer| Copying::of(series, transfer, &transfers)).collect();
-    let found = all.iter().max_by(|a, b| a.node_bytes_per_s.total_cmp(&b.node_bytes_per_s))?;
+    let moving = all.iter().filter(|copying| copying.node_bytes_per_s > 0.0);
+    let found = moving.max_by(|a, b| a.node_bytes_per_s.total_cmp(&b.node_bytes_per_s))?;
     let shares = |other: &&Copying<'_, '_>| other.node == found.node && other.knobs == found.knobs;
     let in_flight: Option<f64> =
         all.iter().filter(shares).map(|copying| copying.in_flight_bytes).sum();

@@ -98,9 +98,8 @@ pub fn majority(cases: &[&Scored]) -> Option<Class> {
 
 /// Scores what a tool says of some cases.
 pub fn scores(cases: &[&Scored], verdicts: Verdicts<'_>) -> Scores {
-    let share = |all: Vec<f64>| {
-        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
-    };
+    let share =
+        |all: Vec<f64>| (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
     let yes = |is: bool| if is { 1.0 } else { 0.0 };
     let is_known = |case: &&&Scored| case.classes.first().is_some_and(|c| *c != Class::Unknown);
     let healthy = cases.iter().filter(|case| case.classes.is_empty());

@@ -219,6 +219,45 @@ fn merges_hold_a_replay_back() {
 /// A change to the nodes of a case, given the seconds.
 type Change = fn(&mut Observation, u64);
 
+/// Two chunks that one core after the other works on go at the pace of cores, though most cores are free. The path is
+/// as level as a full one.
+#[test]
+fn chunks_that_wait_for_a_core_are_held_by_it_however_many_others_are_free() {
+    let judged = |cpu_ms: u64| {
+        let looks = looks(|s| {
+            let mut look = case(s, 20 * MB);
+            look.cluster.flavour = "narrows".into();
+            look.nodes[1].as_target = Some(1);
+            look.nodes[1].os_cpu_percent = Some(20);
+            look.nodes[1].process_cpu_ms = Some(s * cpu_ms);
+            look.round_trips = rtt(0.2);
+            look
+        });
+        only(&looks).class
+    };
+    assert_eq!(judged(1300), Class::ThreadCpu);
+    assert_eq!(judged(700), Class::Bandwidth);
+}
+
+/// The trap: few large chunks come in lumps, and the path is full all the same.
+#[test]
+fn a_path_that_is_full_of_large_chunks_is_level() {
+    let looks = looks(|s| {
+        let mut look = case(s, 0);
+        let pairs = [
+            ("indices.recovery.chunk_size", "4mb"),
+            ("indices.recovery.max_concurrent_file_chunks", "5"),
+        ];
+        look.settings = settings(&pairs);
+        // 20 MB/s: now 4 chunks come, now 6.
+        look.recoveries[0].recovered_bytes = Some((s * 5 + s % 2) * (4 << 20));
+        look.round_trips = rtt(20.0);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::Bandwidth, "{finding:?}");
+}
+
 #[test]
 fn nodes_hold_transfers_in_their_own_ways() {
     let cases: [(Class, &str, Change); 9] = [

@@ -191,6 +191,19 @@ fn a_probe_waits_until_what_was_in_flight_has_passed() {
     assert!(why.contains("in flight takes 25.0 s to pass"), "{why}");
 }
 
+/// What stands still has no rate to measure, and what is in flight never passes.
+#[test]
+fn a_recovery_that_stands_still_is_not_probed() {
+    let probes = |rate: f64| {
+        let mut model = Model::new("opensearch", move |_| rate);
+        (0..=12).for_each(|_| model.look());
+        plan(&model.series(), &diagnose(&model.series()))
+    };
+    let moving = probes(1e6);
+    assert!(!moving.is_empty() && moving.iter().all(|probe| probe.passes_in_ms.is_finite()));
+    assert_eq!(probes(0.0), []);
+}
+
 #[test]
 fn what_latency_holds_follows_the_chunks_and_not_the_limit() {
     // Nobody has measured the round trip: bandwidth looks the same.

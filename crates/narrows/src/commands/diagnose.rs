@@ -45,9 +45,9 @@ pub(crate) struct Args {
     /// Cases that the bench draws.
     #[arg(long = "cases", value_name = "N", default_value_t = 180, requires = "bench")]
     count: u64,
-    /// The seeds of the cases, one each, as 1..180; from 0 on where only their number is given.
-    #[arg(long, value_name = "FROM..TO", value_parser = parse_seeds, requires = "bench")]
-    seeds: Option<RangeInclusive<u64>>,
+    /// The seeds of the cases, one each, as 0..179 or 7,9; from 0 on where only their number is given.
+    #[arg(long, value_name = "SEEDS", value_parser = parse_seeds, value_delimiter = ',', requires = "bench")]
+    seeds: Vec<RangeInclusive<u64>>,
     /// One JSON object on standard output.
     #[arg(long)]
     json: bool,
@@ -59,10 +59,10 @@ pub(crate) struct Args {
     runs: PathBuf,
 }
 
-/// `7` or `1..180`, both ends included.
+/// `7` or `0..179`, both ends included.
 fn parse_seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
     let number = |text: &str| {
-        text.parse::<u64>().map_err(|_| format!("\"{text}\" is no seed; write 7, or 1..180"))
+        text.parse::<u64>().map_err(|_| format!("\"{text}\" is no seed; write 7, or 0..179"))
     };
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let (from, to) = (number(from)?, number(to)?);
@@ -123,15 +123,18 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
     if let Some(dir) = &args.write {
         std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
     }
-    let last = args.count.max(1) - 1;
-    let seeds = args.seeds.clone().unwrap_or(0..=last);
-    let found = bench::in_virtual_time(seeds.clone(), !args.no_probe)?;
+    let ranges = match &args.seeds[..] {
+        [] => vec![0..=args.count.max(1) - 1],
+        ranges => ranges.to_vec(),
+    };
+    let seeds = ranges.iter().cloned().flatten().collect();
+    let found = bench::in_virtual_time(seeds, !args.no_probe)?;
     if let Some(dir) = &args.write {
-        let (from, to) = seeds.into_inner();
+        let shown: Vec<String> =
+            ranges.iter().map(|range| format!("{}..{}", range.start(), range.end())).collect();
         let probes = if args.no_probe { " --no-probe" } else { "" };
-        let shown = dir.display();
-        let command =
-            format!("narrows diagnose --bench --seeds {from}..{to}{probes} --write {shown}");
+        let (seeds, to) = (shown.join(","), dir.display());
+        let command = format!("narrows diagnose --bench --seeds {seeds}{probes} --write {to}");
         for (name, text) in [
             ("virtual.md", found.markdown(&command)),
             ("virtual-matrix.svg", found.matrix_svg()),

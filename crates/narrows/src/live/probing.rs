@@ -32,7 +32,9 @@ pub(crate) async fn probe(
 ) -> anyhow::Result<()> {
     let probes = probe::plan(&looking.series(), diagnosis);
     if probes.is_empty() {
-        say!("narrows: nothing to probe: no recovery goes on that a setting could slow or widen");
+        say!(
+            "narrows: nothing to probe: no recovery moves bytes that a setting could slow or widen"
+        );
         return Ok(());
     }
     let client = changer(env, probing.urls, probing.connect).await?;

@@ -6,6 +6,7 @@ mod common;
 
 mod background_indexing;
 mod bad_days;
+mod bench;
 mod command_line;
 mod dcp;
 mod embedded_target;

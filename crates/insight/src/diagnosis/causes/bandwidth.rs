@@ -12,6 +12,8 @@ use crate::words;
 
 /// A path that is full carries a level rate: it varies by less than this.
 const LEVEL: Threshold = at("spread of the rate around its mean", 0.15);
+/// Chunks come whole: between two looks there may be so many more or fewer than the path carries.
+const LUMP: Threshold = at("chunks by which what comes between looks differs", 1.0);
 /// Fewer rates than this tell no spread.
 const RATES: Threshold = at("rates between looks, at least", 3.0);
 /// A fast and near path is full only where the rate is that of a usual card: this much below or above it, at most.
@@ -36,6 +38,7 @@ pub(super) static CAUSE: Cause = Cause {
         reads: "_nodes/stats transport.{rx,tx}_size_in_bytes; _recovery bytes over time",
         thresholds: &[
             LEVEL,
+            LUMP,
             RATES,
             LITTLE_USED,
             IDLE,
@@ -73,8 +76,12 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
     if is_fast && rtt_ms < NEAR_MS.value && !is_a_cards(recovery.node_bytes_per_s) {
         return None;
     }
-    let spread = spread(&recovery.transfer.step_rates())?;
-    if spread > LEVEL.value || recovery.rate_bytes_per_s <= 0.0 {
+    let rates = recovery.transfer.step_rates();
+    let spread = spread(&rates)?;
+    let between_looks = recovery.transfer.bytes()? as f64 / rates.len() as f64;
+    let lump =
+        LUMP.value * recovery.knobs.chunk_bytes(recovery.series).unwrap_or(0.0) / between_looks;
+    if spread > LEVEL.value + lump || recovery.rate_bytes_per_s <= 0.0 {
         return None;
     }
     let last = recovery.transfer.last();

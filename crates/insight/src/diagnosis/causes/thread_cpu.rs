@@ -12,17 +12,20 @@ use crate::diagnosis::series::Series;
 use crate::diagnosis::threshold::{CPU_BUSY, Threshold, at};
 use crate::words;
 
+/// Chunks are worked on one after another: they wait for a core where they spend so much of their time on one.
+const ON_CORE: Threshold = at("CPU time over wall time x chunks in flight", 0.5);
 /// Stacks in TLS or compression are better evidence than the use of one core alone.
 const STRENGTH_BY_STACKS: Threshold = at("strength where stacks show it", 0.75);
-const STRENGTH: Threshold = at("strength where they do not", 0.55);
+const STRENGTH: Threshold = at("strength where they do not, at least", 0.55);
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::ThreadCpu,
         label: "thread CPU",
-        signature: "one thread in TLS, compression or the event loop, while other cores are free",
+        signature: "one thread in TLS, compression or the event loop, or chunks on cores one after another, while other \
+                    cores are free",
         reads: "_nodes/hot_threads frames; _nodes/stats os.cpu.percent, process.cpu.total_in_millis",
-        thresholds: &[CPU_BUSY, STRENGTH_BY_STACKS, STRENGTH],
+        thresholds: &[CPU_BUSY, ON_CORE, STRENGTH_BY_STACKS, STRENGTH],
         lift: "max_concurrent_file_chunks, transport.compress",
         default: "2",
         probe: "chunks up gains at low latency",
@@ -39,7 +42,8 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
     // One core's worth of work in a process that has more, where stacks or the embedded engine's single loop say why.
     let has_one_loop = recovery.series.flavour() == "narrows";
     let cores = end.span.share(|node| node.process_cpu_ms)?;
-    if cores < CPU_BUSY.value || !(has_one_loop || threads > 0) {
+    let on_core = on_core(recovery, end, cores).filter(|share| *share >= ON_CORE.value);
+    if (cores < CPU_BUSY.value && on_core.is_none()) || !(has_one_loop || threads > 0) {
         return None;
     }
     let shown = words::three_digits(cores);
@@ -60,12 +64,25 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
     let found = recovery.series.setting_or_default(setting, default);
     let to = (found.value != most.to_string()).then(|| most.to_string());
     let action = "spread the work over more threads; look at transport.compress";
-    let strength = if threads > 0 { STRENGTH_BY_STACKS } else { STRENGTH };
+    let strength = match on_core {
+        _ if threads > 0 => STRENGTH_BY_STACKS.value,
+        Some(share) => STRENGTH.up_to_one(share),
+        None => STRENGTH.value,
+    };
     Some(Finding {
         evidence,
         lift: Some(Lift::setting(setting, found, to, action)),
-        ..recovery.finding_at(end, &CAUSE.rule, strength.value, sentence)
+        ..recovery.finding_at(end, &CAUSE.rule, strength, sentence)
     })
+}
+
+/// How much of their time the chunks in flight spend on the cores of one end, of which `cores` are used; none where a
+/// scheduler chooses how many there are.
+fn on_core(recovery: &Copying<'_, '_>, end: &End<'_>, cores: f64) -> Option<f64> {
+    let transfers =
+        end.span.latest(|node| if end.is_source { node.as_source } else { node.as_target });
+    let chunks = recovery.knobs.chunk_count(recovery.series)? * transfers?.max(1) as f64;
+    Some(cores / chunks)
 }
 
 /// Threads of a node whose stacks are in TLS or in compression, in the look that shows most.

@@ -15,7 +15,7 @@ const BRAKE: f64 = 0.8;
 const LULL: f64 = 0.5;
 
 /// The probes to make. A result can make later probes needless, so those that decide most come first. Empty if nothing
-/// recovers: then there is no rate to measure.
+/// recovers, or what recovers stands still: then there is no rate to measure.
 pub fn plan(series: &Series<'_>, diagnosis: &Diagnosis) -> Vec<Probe> {
     let Some(busiest) = busiest(series) else { return Vec::new() };
     let is_found =

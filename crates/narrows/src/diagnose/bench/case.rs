@@ -5,7 +5,7 @@ use std::time::Duration;
 use insight::diagnosis::Class;
 use record::random::split_mix;
 use world::LinkConfig;
-use world::model::Host;
+use world::model::{Host, Tcp};
 
 use super::conditions::{CHUNK, CHUNKS, Conditions, SLOTS, SLOTS_ENOUGH};
 use crate::diagnose::LIMIT;
@@ -67,10 +67,8 @@ pub(crate) enum Load {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Well {
     Idle,
-    /// A recovery that is over at once.
+    /// Recoveries that are over at once.
     Quick,
-    /// A recovery that goes on, and fast.
-    Fast,
 }
 
 /// What a case is about.
@@ -94,7 +92,7 @@ pub(crate) const DECK: [Kind; 30] = {
         Healthy(Idle, None),
         Two(RateLimit, DiskScheduler),
         One(Latency),
-        Healthy(Fast, None),
+        Healthy(Quick, Some(Load::Indexing)),
         One(Bandwidth),
         Healthy(Quick, None),
         One(DiskRead),
@@ -105,7 +103,7 @@ pub(crate) const DECK: [Kind; 30] = {
         One(Window),
         Two(Latency, RateLimit),
         One(Cpu),
-        Healthy(Fast, Some(Load::Search)),
+        Healthy(Quick, Some(Load::Search)),
         One(DiskWrite),
         Two(DiskWrite, RateLimit),
         Healthy(Idle, Some(Load::Indexing)),
@@ -114,10 +112,10 @@ pub(crate) const DECK: [Kind; 30] = {
         Healthy(Quick, Some(Load::Search)),
         One(DiskScheduler),
         One(Neighbour),
-        Healthy(Fast, Some(Load::Indexing)),
+        Healthy(Idle, Some(Load::Indexing)),
         One(Block),
         Two(RateLimit, Cpu),
-        Healthy(Fast, None),
+        Healthy(Quick, None),
         One(Replay),
         Unknown(Oddity::TargetPauses),
     ]
@@ -169,16 +167,22 @@ impl Case {
         }
     }
 
-    /// With everything injected, where the surroundings alone carry `rate` bytes a second.
-    pub(crate) fn injected(&self, rate: f64) -> Conditions {
+    /// With the second of two causes injected, where the surroundings alone carry `rate` bytes a second; as it is
+    /// where there is no second.
+    pub(crate) fn with_second(&self, rate: f64) -> Conditions {
         let mut conditions = self.surroundings.clone();
+        if let Kind::Two(_, second) = self.kind {
+            conditions.inject(second, 1, self.at_source, rate);
+        }
+        conditions
+    }
+
+    /// With everything injected, where [`Case::with_second`] carries `rate` bytes a second.
+    pub(crate) fn injected(&self, mut conditions: Conditions, rate: f64) -> Conditions {
         match self.kind {
             Kind::Healthy(..) => {}
-            Kind::One(cause) => conditions.inject(cause, self.severity, self.at_source, rate),
-            Kind::Two(first, second) => {
-                // The second leaves more than the first, or it would be the first.
-                conditions.inject(second, 1, self.at_source, rate);
-                conditions.inject(first, self.severity.max(2), self.at_source, rate);
+            Kind::One(first) | Kind::Two(first, _) => {
+                conditions.inject(first, self.severity, self.at_source, rate);
             }
             Kind::Unknown(oddity) => conditions.disturb(oddity, self.severity),
         }
@@ -224,6 +228,9 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
         link: LinkConfig {
             rtt: Duration::from_secs_f64(if is_near { near_ms } else { far_ms } / 1e3),
             rate_bytes_per_s: draw.one_of(&[None, Some(125_000_000), Some(1_250_000_000)]),
+            // A router keeps some of what waits, and drops the rest; without that, a full link only looks longer.
+            queue_bytes: Some(draw.between(0.5e6, 4e6) as u64),
+            tcp: Some(Tcp::default()),
             ..LinkConfig::default()
         },
         near: Host { cores: draw.one_of(&[2, 4, 8, 16]), ..Host::default() },
@@ -266,13 +273,15 @@ fn fit(conditions: &mut Conditions, kind: Kind, draw: &mut Draw, (near_ms, far_m
             conditions.set(LIMIT, "-1");
             rtt(conditions, near_ms);
             if well == Well::Quick {
-                (conditions.shards, conditions.shard_bytes) = (1, draw.between(1e6, 60e6) as u64);
+                conditions.shard_bytes = draw.between(1e6, 200e6) as u64;
             }
             return;
         }
         Kind::Unknown(_) => {
-            conditions.set(LIMIT, draw.one_of(&["-1", "100mb"]));
-            return rtt(conditions, near_ms);
+            conditions.set(LIMIT, "-1");
+            conditions.settings.remove(CHUNKS);
+            conditions.settings.remove(CHUNK);
+            return rtt(conditions, draw.between(20.0, 60.0));
         }
         Kind::One(cause) => cause,
         Kind::Two(first, second) => {
@@ -296,7 +305,7 @@ fn fit(conditions: &mut Conditions, kind: Kind, draw: &mut Draw, (near_ms, far_m
         }
         Cause::Slots => {
             // Many small shards: their round trips take longer than their bytes.
-            conditions.shards = draw.one_of(&[24, 40]);
+            conditions.shards = draw.one_of(&[80, 160]);
             conditions.shard_bytes = draw.between(1e6, 6e6) as u64;
             conditions.segments = 1;
             conditions.set(SLOTS, SLOTS_ENOUGH);
@@ -305,8 +314,10 @@ fn fit(conditions: &mut Conditions, kind: Kind, draw: &mut Draw, (near_ms, far_m
         Cause::Block => {}
         Cause::Replay => {
             conditions.shards = 1;
-            conditions.shard_bytes = draw.between(30e6, 200e6) as u64;
+            conditions.shard_bytes = draw.between(1e9, 3e9) as u64;
             conditions.set(LIMIT, "-1");
+            conditions.link.rate_bytes_per_s = None;
+            rtt(conditions, near_ms);
         }
         _ => {
             conditions.set(CHUNKS, 8);

@@ -13,7 +13,6 @@ mod stage;
 mod trial;
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use report::benched::Bench;
 
@@ -26,21 +25,21 @@ use crate::terminal::say;
 /// The site that has the primaries, and the one that recovers replicas. Each is one node.
 const NEAR: &str = "near";
 const FAR: &str = "far";
-/// Progress is told once in so many cases.
-const TOLD_EVERY: usize = 10;
-
 /// Every case of some seeds in virtual time, as many at once as there are cores. `probes` says whether the verdict is
 /// also asked for with probes.
-pub(crate) fn in_virtual_time(seeds: RangeInclusive<u64>, probes: bool) -> anyhow::Result<Bench> {
+pub(crate) fn in_virtual_time(seeds: Vec<u64>, probes: bool) -> anyhow::Result<Bench> {
     let journals = tempfile::tempdir()?;
-    let seeds: Vec<u64> = seeds.collect();
     let one = |seed: u64| trial(&Case::of(seed), probes.then_some(journals.path()));
     let (mut done, count) = (0, seeds.len());
-    let outcomes = side_by_side(&seeds, &one, |_, _| {
+    let outcomes = side_by_side(&seeds, &one, |seed, outcome| {
         done += 1;
-        if done % TOLD_EVERY == 0 || done == count {
-            say!("{done} of {count} cases");
-        }
+        let came = match outcome {
+            Outcome::Admitted(scored) => scored.sentence.clone(),
+            Outcome::Refused(why) => format!("no case: {why}"),
+        };
+        let case = Case::of(seed);
+        let (name, severity) = (case.name(), case.severity);
+        say!("{done} of {count}, seed {seed}, {name}, severity {severity}: {came}");
     })?;
     let mut bench = Bench { target: "virtual".to_owned(), cases: vec![], refused: BTreeMap::new() };
     for outcome in outcomes {

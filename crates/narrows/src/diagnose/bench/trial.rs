@@ -29,10 +29,8 @@ const COSTS: f64 = 0.8;
 /// Of two causes that which holds is worth this factor at least, and the other one by itself less than that.
 const HOLDS: f64 = 1.2;
 const HOLDS_NOT: f64 = 1.1;
-/// A healthy recovery goes this much faster, at most, with any setting.
-const WIDER: f64 = 1.25;
-/// What can be set without another machine or another link.
-const SETTINGS: [Action; 3] = [Action::Limit, Action::InFlight, Action::Slots];
+/// Quick recoveries are over within this time.
+const QUICK: Duration = Duration::from_secs(2);
 
 /// What came of a case.
 #[derive(Debug)]
@@ -45,7 +43,9 @@ pub(crate) enum Outcome {
 /// Tries a case. Probes need a directory for the journal of their changes.
 pub(crate) fn trial(case: &Case, journals: Option<&Path>) -> anyhow::Result<Outcome> {
     let base = rate(case, &case.surroundings)?;
-    let injected = case.injected(base);
+    let second = case.with_second(base);
+    let beneath = if second == case.surroundings { base } else { rate(case, &second)? };
+    let injected = case.injected(second, beneath);
     let now = rate(case, &injected)?;
     if let Some(why) = refused(case, &injected, base, now)? {
         return Ok(Outcome::Refused(why));
@@ -84,21 +84,17 @@ fn refused(
     base: f64,
     now: f64,
 ) -> anyhow::Result<Option<&'static str>> {
-    let after = |actions: &[Action]| {
-        let mut lifted = injected.clone();
+    let with = |conditions: &Conditions, actions: &[Action], otherwise: f64| {
+        let mut lifted = conditions.clone();
         actions.iter().for_each(|action| lifted.act(*action));
-        if lifted == *injected { Ok(now) } else { rate(case, &lifted) }
+        if lifted == *conditions { Ok(otherwise) } else { rate(case, &lifted) }
     };
+    let after = |actions: &[Action]| with(injected, actions, now);
     let given_back = |rate: f64| rate >= base * COSTS;
-    if let Kind::Healthy(well, _) = case.kind {
-        if well == Well::Fast {
-            for action in SETTINGS {
-                if after(&[action])? > now * WIDER {
-                    return Ok(Some("a healthy recovery that a setting would widen"));
-                }
-            }
-        }
-        return Ok(None);
+    if let Kind::Healthy(..) = case.kind {
+        let bytes = (case.surroundings.shard_bytes * u64::from(case.surroundings.shards)) as f64;
+        let is_over = !case.is_quick() || bytes <= now * QUICK.as_secs_f64();
+        return Ok((!is_over).then_some("a quick recovery that takes longer than two seconds"));
     }
     if now > base * COSTS {
         return Ok(Some("the injection costs less than a fifth"));
@@ -127,7 +123,9 @@ fn refused(
                 return Ok(Some("lifting the cause does not give back four fifths"));
             }
             for action in Action::ALL.iter().filter(|action| !own.contains(action)) {
-                if given_back(after(&[*action])?) {
+                // What widens the surroundings as much lifts something of theirs, and not the cause.
+                let rate = after(&[*action])?;
+                if given_back(rate) && rate >= COSTS * with(&case.surroundings, &[*action], base)? {
                     return Ok(Some("lifting something else gives it back, too"));
                 }
             }
@@ -155,7 +153,7 @@ async fn look(
 ) -> anyhow::Result<Looked> {
     let stage = Stage::set(env, conditions).await?;
     let (urls, args) = (stage.urls(), ConnectArgs::default());
-    let is_quick = case.kind_is_quick();
+    let is_quick = case.is_quick();
     if !is_quick {
         stage.begin().await?;
         env.sleep(BEGIN).await;
@@ -175,8 +173,9 @@ async fn look(
     let series = looking.series();
     let passive = diagnose(&series);
     let right = case.classes();
-    let is_right =
-        |diagnosis: &Diagnosis| diagnosis.findings.first().map(|f| f.class) == right.first().copied();
+    let is_right = |diagnosis: &Diagnosis| {
+        diagnosis.findings.first().map(|f| f.class) == right.first().copied()
+    };
     // From which look on the verdict is right and stays so.
     let wrong = (2..=series.looks().len()).rev().find(|n| !is_right(&diagnose(&series.head(*n))));
     let first = series.looks().get(wrong.unwrap_or(1));
@@ -248,7 +247,7 @@ fn in_world<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
 }
 
 impl Case {
-    fn kind_is_quick(&self) -> bool {
+    fn is_quick(&self) -> bool {
         matches!(self.kind, Kind::Healthy(Well::Quick, _))
     }
 }
