@@ -27,7 +27,6 @@ pub(crate) enum Cause {
     /// Completely Fair Queuing leaves the device idle after each read.
     DiskScheduler,
     Neighbour,
-    Replay,
 }
 
 impl Cause {
@@ -43,7 +42,6 @@ impl Cause {
             Cause::ThreadCpu => Class::ThreadCpu,
             Cause::DiskRead | Cause::DiskWrite | Cause::DiskScheduler => Class::Disk,
             Cause::Neighbour => Class::NoisyNeighbour,
-            Cause::Replay => Class::OperationReplay,
         }
     }
 }
@@ -116,7 +114,7 @@ pub(crate) const DECK: [Kind; 30] = {
         One(Block),
         Two(RateLimit, Cpu),
         Healthy(Quick, None),
-        One(Replay),
+        One(ThreadCpu),
         Unknown(Oddity::TargetPauses),
     ]
 };
@@ -238,7 +236,6 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
         shards: draw.one_of(&[1, 1, 2]),
         shard_bytes: draw.between(10e9, 80e9) as u64,
         segments: draw.one_of(&[1, 5, 20]),
-        is_committed: true,
         recovers: true,
         load: draw.one_of(&[None, None, None, Some(Load::Search), Some(Load::Indexing)]),
         neighbour_bytes: 0,
@@ -312,13 +309,6 @@ fn fit(conditions: &mut Conditions, kind: Kind, draw: &mut Draw, (near_ms, far_m
             rtt(conditions, far_ms.max(60.0));
         }
         Cause::Block => {}
-        Cause::Replay => {
-            conditions.shards = 1;
-            conditions.shard_bytes = draw.between(1e9, 3e9) as u64;
-            conditions.set(LIMIT, "-1");
-            conditions.link.rate_bytes_per_s = None;
-            rtt(conditions, near_ms);
-        }
         _ => {
             conditions.set(CHUNKS, 8);
             conditions.set(CHUNK, "4mb");

@@ -34,8 +34,6 @@ const CORE_BYTES_PER_S: f64 = 2.8e9;
 const ROOMY_DISK: f64 = 3.0;
 /// Connections that carry recoveries between two nodes, by default.
 const CONNECTIONS: f64 = 2.0;
-/// Documents of a synthetic operation, and their size.
-pub(crate) const OPERATION_BYTES: u64 = 1000;
 
 /// Everything that a run is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,8 +50,6 @@ pub(crate) struct Conditions {
     pub(crate) shard_bytes: u64,
     /// Segments of a shard.
     pub(crate) segments: u32,
-    /// Whether what is recovered was committed; otherwise it is a log of operations.
-    pub(crate) is_committed: bool,
     /// Whether replicas are asked for.
     pub(crate) recovers: bool,
     /// What clients do beside.
@@ -76,11 +72,10 @@ pub(crate) enum Action {
     Cores,
     Disks,
     Neighbour,
-    Commit,
 }
 
 impl Action {
-    pub(crate) const ALL: [Action; 10] = [
+    pub(crate) const ALL: [Action; 9] = [
         Action::Limit,
         Action::InFlight,
         Action::LinkRate,
@@ -90,7 +85,6 @@ impl Action {
         Action::Cores,
         Action::Disks,
         Action::Neighbour,
-        Action::Commit,
     ];
 }
 
@@ -108,7 +102,6 @@ impl Cause {
             Cause::ThreadCpu => &[Action::InFlight, Action::Cores],
             Cause::DiskRead | Cause::DiskWrite | Cause::DiskScheduler => &[Action::Disks],
             Cause::Neighbour => &[Action::Neighbour, Action::Disks],
-            Cause::Replay => &[Action::Commit],
         }
     }
 }
@@ -168,7 +161,6 @@ impl Conditions {
                 let ours = self.in_flight_bytes() * f64::from(self.shards);
                 self.neighbour_bytes = (ours * (ROOMY_DISK / LEFT[step] - 1.0)) as u64;
             }
-            Cause::Replay => self.is_committed = false,
         }
     }
 
@@ -208,7 +200,6 @@ impl Conditions {
                 self.far.disk = Host::default().disk;
             }
             Action::Neighbour => self.neighbour_bytes = 0,
-            Action::Commit => self.is_committed = true,
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use world::{Env, Task, Work};
 
 use super::case::Load;
-use super::conditions::{Conditions, OPERATION_BYTES};
+use super::conditions::Conditions;
 use super::{FAR, NEAR};
 
 /// What is recovered.
@@ -22,8 +22,8 @@ const REQUEST_EVERY: Duration = Duration::from_millis(20);
 /// A neighbour's writes are of this size.
 const NEIGHBOUR_WRITE_BYTES: u64 = 1 << 20;
 const SECOND: Duration = Duration::from_secs(1);
-/// A request of documents that exist only as a number makes so many.
-const BATCH_DOCUMENTS: u64 = 1000;
+/// A document's part of the bytes of an index.
+const DOCUMENT_BYTES: u64 = 1000;
 
 /// The nodes, and what goes on there.
 pub(crate) struct Stage {
@@ -37,7 +37,7 @@ pub(crate) struct Stage {
 /// How far recoveries have come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moved {
-    /// Bytes of files, and of operations that were replayed.
+    /// Bytes of files.
     pub(crate) bytes: u64,
     /// Whether every copy is there.
     pub(crate) is_done: bool,
@@ -97,11 +97,8 @@ impl Stage {
         let shards = answer[DATA]["shards"].as_array().cloned().unwrap_or_default();
         let peers: Vec<&Value> = shards.iter().filter(|shard| shard["type"] == "PEER").collect();
         let number = |value: &Value| value.as_u64().unwrap_or(0);
-        let bytes = |shard: &&&Value| {
-            number(&shard["index"]["size"]["recovered_in_bytes"])
-                + number(&shard["translog"]["recovered"]) * OPERATION_BYTES
-        };
-        let bytes = peers.iter().map(|shard| bytes(&shard)).sum();
+        let bytes =
+            peers.iter().map(|peer| number(&peer["index"]["size"]["recovered_in_bytes"])).sum();
         let health = self.ask("GET", &format!("/_cluster/health/{DATA}"), Value::Null).await?;
         Ok(Moved { bytes, is_done: health["status"] == "green" })
     }
@@ -137,25 +134,15 @@ impl Stage {
 
     async fn fill(&self, conditions: &Conditions) -> anyhow::Result<()> {
         let bytes = conditions.shard_bytes * u64::from(conditions.shards);
-        let documents = bytes / OPERATION_BYTES;
-        if conditions.is_committed {
-            let index = SyntheticIndex {
-                name: DATA.to_owned(),
-                documents,
-                bytes,
-                segments: conditions.segments * conditions.shards,
-                segment_ratio: 1.0,
-            };
-            let controls = self.clusters.virtual_controls().context("hosts are simulated")?;
-            return Ok(controls.load_index(NEAR, &index).await?);
-        }
-        for batch in 0..documents.div_ceil(BATCH_DOCUMENTS) {
-            let count = BATCH_DOCUMENTS.min(documents - batch * BATCH_DOCUMENTS);
-            let path =
-                format!("/{DATA}/_narrows/run?documents={count}&source_bytes={OPERATION_BYTES}");
-            self.ask("POST", &path, Value::Null).await?;
-        }
-        Ok(())
+        let index = SyntheticIndex {
+            name: DATA.to_owned(),
+            documents: bytes / DOCUMENT_BYTES,
+            bytes,
+            segments: conditions.segments * conditions.shards,
+            segment_ratio: 1.0,
+        };
+        let controls = self.clusters.virtual_controls().context("hosts are simulated")?;
+        Ok(controls.load_index(NEAR, &index).await?)
     }
 
     /// Load, neighbour and pauses.

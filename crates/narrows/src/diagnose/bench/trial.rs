@@ -8,7 +8,7 @@ use insight::diagnosis::score::{Guesses, Scored};
 use insight::diagnosis::{Class, Diagnosis, diagnose, highest_utilisation, settings_lint};
 use world::{Env, virtual_world};
 
-use super::case::{Case, Cause, Kind, Well};
+use super::case::{Case, Kind, Well};
 use super::conditions::{Action, Conditions};
 use super::stage::Stage;
 use crate::live::{ConnectArgs, Looking, connect, probe_unrecorded};
@@ -19,9 +19,8 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Time for recoveries to begin. A quick one begins while somebody looks.
 const BEGIN: Duration = Duration::from_millis(1500);
 const BEGINS_AFTER: Duration = Duration::from_millis(700);
-/// How long a rate is measured, from the beginning of the recoveries; longer where operations are replayed.
+/// How long a rate is measured, from the beginning of the recoveries.
 const MEASURED: Duration = Duration::from_secs(8);
-const MEASURED_REPLAY: Duration = Duration::from_secs(40);
 const POLL: Duration = Duration::from_millis(100);
 
 /// An injection leaves this share of the rate at most; lifting the cause gives back this share at least.
@@ -218,10 +217,6 @@ fn classes(diagnosis: &Diagnosis) -> Vec<Class> {
 /// Bytes a second of all recoveries together, from their beginning on; 0 where there are none.
 fn rate(case: &Case, conditions: &Conditions) -> anyhow::Result<f64> {
     let conditions = conditions.clone();
-    let measured = match case.causes().contains(&Cause::Replay) {
-        true => MEASURED_REPLAY,
-        false => MEASURED,
-    };
     in_world(case.seed, async move |env| {
         let stage = Stage::set(&env, &conditions).await?;
         stage.begin().await?;
@@ -229,7 +224,7 @@ fn rate(case: &Case, conditions: &Conditions) -> anyhow::Result<f64> {
         let moved = loop {
             env.sleep(POLL).await;
             let moved = stage.moved().await?;
-            if moved.is_done || env.now() - began >= measured {
+            if moved.is_done || env.now() - began >= MEASURED {
                 break moved;
             }
         };
