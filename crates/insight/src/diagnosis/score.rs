@@ -52,6 +52,12 @@ pub struct Scored {
     pub guesses: Guesses,
 }
 
+/// The class of a verdict; none is healthy.
+pub type Label = Option<Class>;
+
+/// How often which first verdict came where which class was right: (right, said).
+pub type Confusion = BTreeMap<(Label, Label), usize>;
+
 /// What a tool says of a case, best first.
 pub type Verdicts<'a> = &'a dyn Fn(&Scored) -> Vec<Class>;
 
@@ -88,8 +94,8 @@ pub fn probed(case: &Scored) -> Vec<Class> {
 }
 
 /// The class that is right most often among `cases`: what who knows nothing else would always say.
-pub fn majority(cases: &[&Scored]) -> Option<Class> {
-    let mut counts: BTreeMap<Option<Class>, usize> = BTreeMap::new();
+pub fn majority(cases: &[&Scored]) -> Label {
+    let mut counts: BTreeMap<Label, usize> = BTreeMap::new();
     for case in cases {
         *counts.entry(case.classes.first().copied()).or_default() += 1;
     }
@@ -138,16 +144,13 @@ fn among_first(case: &Scored, verdicts: &[Class]) -> f64 {
 }
 
 /// The name of a class in tables; `healthy` where there is none.
-pub fn label(class: Option<Class>) -> &'static str {
+pub fn label(class: Label) -> &'static str {
     class.map_or("healthy", Class::label)
 }
 
-/// How often which first verdict came where which class was right: (right, said).
-pub fn confusion(
-    cases: &[&Scored],
-    verdicts: Verdicts<'_>,
-) -> BTreeMap<(Option<Class>, Option<Class>), usize> {
-    let mut counts = BTreeMap::new();
+/// Counts first verdicts.
+pub fn confusion(cases: &[&Scored], verdicts: Verdicts<'_>) -> Confusion {
+    let mut counts = Confusion::new();
     for case in cases {
         let said = verdicts(case).first().copied();
         *counts.entry((case.classes.first().copied(), said)).or_default() += 1;
@@ -156,15 +159,16 @@ pub fn confusion(
 }
 
 /// Over the labels that are right at least once.
-fn macro_f1(counts: &BTreeMap<(Option<Class>, Option<Class>), usize>) -> Option<f64> {
-    let mut labels: Vec<Option<Class>> = counts.keys().map(|(right, _)| *right).collect();
+fn macro_f1(counts: &Confusion) -> Option<f64> {
+    let mut labels: Vec<Label> = counts.keys().map(|(right, _)| *right).collect();
     labels.dedup();
-    let sum = |is: &dyn Fn(&(Option<Class>, Option<Class>)) -> bool| -> f64 {
-        counts.iter().filter(|(key, _)| is(key)).map(|(_, count)| *count as f64).sum()
-    };
-    let f1 = |label: &Option<Class>| {
-        let hits = sum(&|(right, said)| right == label && said == label);
-        2.0 * hits / (sum(&|(right, _)| right == label) + sum(&|(_, said)| said == label))
+    let f1 = |label: &Label| {
+        let (mut hits, mut both) = (0, 0);
+        for ((right, said), count) in counts {
+            hits += if right == label && said == label { *count } else { 0 };
+            both += count * (usize::from(right == label) + usize::from(said == label));
+        }
+        2.0 * hits as f64 / both as f64
     };
     let all: Vec<f64> = labels.iter().map(f1).collect();
     (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
