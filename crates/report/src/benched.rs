@@ -237,7 +237,8 @@ impl Bench {
         ]
     }
 
-    /// Wrong verdicts of the held-out half: alarms on what is healthy first, then wrong causes, then what stayed unknown.
+    /// Wrong verdicts of the held-out half: alarms on what is healthy first, then wrong causes, then what stayed
+    /// unknown.
     fn mistakes(&self) -> Vec<&Scored> {
         let mut wrong: Vec<&Scored> = held_out(&self.cases)
             .into_iter()

@@ -18,8 +18,8 @@ pub(crate) struct Busiest {
     pub(crate) passes_in_ms: Option<f64>,
 }
 
-/// Of the recoveries that copy files in the latest looks, the busiest; none where nothing moves: there is no rate that a
-/// probe could change.
+/// Of the recoveries that copy files in the latest looks, the busiest; none where nothing moves: then there is no rate
+/// that a probe could change.
 pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
     let transfers = series.tail(LATEST).transfers();
     let is_copying = |transfer: &&Transfer<'_>| transfer.share_in("INDEX") > 0.0;

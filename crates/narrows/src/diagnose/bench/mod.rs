@@ -3,11 +3,13 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `case` | [`Case`]: what is injected into which surroundings, drawn from a seed; the deck of kinds. Pure |
+//! | `cause` | what holds recoveries back, by name |
 //! | `conditions` | [`conditions::Conditions`]: nodes, link, settings; what a cause and what lifts it change. Pure |
 //! | `stage` | two nodes in virtual time under conditions |
 //! | `trial` | whether a case is one, its verdict, and what the advice brings |
 
 mod case;
+mod cause;
 mod conditions;
 mod stage;
 mod trial;
@@ -23,8 +25,6 @@ use crate::seeds::side_by_side;
 use crate::terminal::say;
 
 /// The site that has the primaries, and the one that recovers replicas. Each is one node.
-const NEAR: &str = "near";
-const FAR: &str = "far";
 /// Every case of some seeds in virtual time, as many at once as there are cores. `probes` says whether the verdict is
 /// also asked for with probes.
 pub(crate) fn in_virtual_time(seeds: Vec<u64>, probes: bool) -> anyhow::Result<Bench> {

@@ -8,9 +8,8 @@ use clusters::{ClusterSpec, Clusters, RestClient, SyntheticIndex, TopologySpec, 
 use serde_json::{Value, json};
 use world::{Env, Task, Work};
 
-use super::case::Load;
-use super::conditions::Conditions;
-use super::{FAR, NEAR};
+use super::cause::Load;
+use super::conditions::{Conditions, FAR, NEAR};
 
 /// What is recovered.
 const DATA: &str = "data";
