@@ -203,6 +203,16 @@ impl DateFormat {
         }
     }
 
+    /// Whether it has a form that is not read without it.
+    pub(crate) fn has_patterns(&self) -> bool {
+        self.0.iter().any(|form| matches!(form, Form::Pattern(_)))
+    }
+
+    /// Milliseconds since 1970 of a text in one of the forms.
+    pub(crate) fn read_ms(&self, text: &str) -> Option<i64> {
+        self.read(text).map(|moment| moment.ms)
+    }
+
     fn read(&self, text: &str) -> Option<Moment> {
         let exact = |ms| Moment { ms, open_ms: 0, is_zoned: true };
         self.0.iter().find_map(|form| match form {

@@ -77,7 +77,7 @@ async fn create(
     of: &RemoteIndex,
 ) -> Result<(), Failure> {
     let mappings = serde_json::from_str(&of.mappings).map_err(|_| unexpected())?;
-    Mapping::parse(&mappings)?;
+    Mapping::stored(&mappings)?;
     let leader = FollowOrigin {
         remote_cluster: request.alias.clone(),
         leader_index: request.leader_index.clone(),

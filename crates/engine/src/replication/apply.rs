@@ -94,7 +94,7 @@ pub(crate) async fn follow_mapping(
     if shard.mapped_at.get() == state.version {
         return Ok(());
     }
-    let mapping = Mapping::parse(&meta.mappings).map_err(Failure::from)?;
+    let mapping = Mapping::stored(&meta.mappings).map_err(Failure::from)?;
     store.set_mapping(&mapping).await?;
     shard.mapped_at.set(state.version);
     Ok(())

@@ -44,6 +44,10 @@ mod on_real_nodes {
         world::real_world::run(7, super::answers_without_hits_are_kept);
     }
     #[test]
+    fn a_field_is_found_in_all_its_ways_or_it_is_said() {
+        world::real_world::run(7, super::a_field_is_found_in_all_its_ways_or_it_is_said);
+    }
+    #[test]
     fn writes_become_visible_by_time() {
         world::real_world::run(7, super::writes_become_visible_by_time);
     }
@@ -535,5 +539,88 @@ async fn writes_become_visible_by_time(env: Env) {
     assert_eq!(count().await, 5);
     c.must("PUT", "/a/_doc/new", json!({"n": 1})).await;
     eventually(&env, "the write is found", async || count().await == 6).await;
+    c.stop().await;
+}
+
+/// Multi-fields, fields that are not indexed, and fields without columns: right or refused, the same after a
+/// restart.
+async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
+    let mut c = Cluster::start(&env, "c", 2).await;
+    let properties = json!({
+        "title": {"type": "text", "fields": {"raw": {"type": "keyword", "ignore_above": 20}}},
+        "shown": {"type": "keyword", "index": false},
+        "absent": {"type": "keyword", "index": false, "doc_values": false},
+        "bare": {"type": "long", "doc_values": false, "ignore_malformed": true},
+    });
+    let body = json!({
+        "settings": {"number_of_shards": 2, "number_of_replicas": 1},
+        "mappings": {"properties": properties},
+    });
+    c.must("PUT", "/a", body).await;
+    for n in 0..20 {
+        let bare = if n % 2 == 0 { json!(n) } else { json!("no number") };
+        let title = format!("Title Number{}", n % 4);
+        let source = json!({"title": title, "shown": "s", "absent": "s", "bare": bare});
+        c.must("PUT", &format!("/a/_doc/{n}"), source).await;
+    }
+    // One more way, after there are documents: those that come later have it. What a replay of the log brings does, too.
+    c.must("POST", "/a/_flush", Value::Null).await;
+    let later = json!({"properties": {"title": {"type": "text", "fields": {
+        "later": {"type": "keyword"},
+    }}}});
+    c.must("PUT", "/a/_mapping", later).await;
+    c.must("PUT", "/a/_doc/20", json!({"title": "one that is longer than twenty"})).await;
+    c.green("a").await;
+    for when in ["as it was written", "after a restart"] {
+        c.must("POST", "/a/_refresh", Value::Null).await;
+        let count = async |query: Value| {
+            let body = json!({"size": 0, "query": query});
+            c.must("POST", "/a/_search", body).await["hits"]["total"]["value"].as_u64().unwrap()
+        };
+        assert_eq!(count(json!({"match": {"title": "number3"}})).await, 5, "{when}");
+        assert_eq!(count(json!({"term": {"title.raw": "Title Number3"}})).await, 5, "{when}");
+        assert_eq!(count(json!({"term": {"title.raw": "title"}})).await, 0, "{when}");
+        assert_eq!(count(json!({"exists": {"field": "title"}})).await, 21, "{when}");
+        assert_eq!(count(json!({"exists": {"field": "title.raw"}})).await, 20, "{when}");
+        assert_eq!(count(json!({"exists": {"field": "title.later"}})).await, 1, "{when}");
+        assert_eq!(count(json!({"range": {"bare": {"gte": 0}}})).await, 10, "{when}");
+        let body = json!({"size": 0, "aggs": {
+            "raw": {"terms": {"field": "title.raw"}}, "shown": {"terms": {"field": "shown"}},
+        }});
+        let aggs = c.must("POST", "/a/_search", body).await["aggregations"].clone();
+        assert_eq!(aggs["raw"]["buckets"].as_array().unwrap().len(), 4, "{when}");
+        let shown = json!([{"key": "s", "doc_count": 20}]);
+        assert_eq!(aggs["shown"]["buckets"], shown, "{when}");
+        for (body, why) in [
+            (json!({"query": {"term": {"shown": "s"}}}), "Cannot search on field [shown]"),
+            (json!({"query": {"term": {"absent": "s"}}}), "Cannot search on field [absent]"),
+            (json!({"sort": ["absent"]}), "fielddata on [absent]"),
+            (json!({"aggs": {"x": {"max": {"field": "bare"}}}}), "fielddata on [bare]"),
+        ] {
+            let (status, said) = c.ask("POST", "/a/_search", body).await;
+            assert!(status == 400 && said.to_string().contains(why), "{when}: {said}");
+        }
+        if when == "as it was written" {
+            for node in [1, 0] {
+                c.stop_node(node).await;
+            }
+            for node in [0, 1] {
+                c.start_node(node).await;
+            }
+            c.green("a").await;
+        }
+    }
+    for (path, body, why) in [
+        ("/b", json!({"mappings": {"properties": {"t": {"type": "text", "analyzer": "x"}}}}), "standard"),
+        ("/b", json!({"mappings": {"properties": {"t": {"type": "text", "copy_to": "u"}}}}), "copy_to"),
+        ("/a/_mapping", json!({"properties": {"t": {"type": "long", "null_value": 1}}}), "null_value"),
+    ] {
+        let (status, said) = c.ask("PUT", path, body).await;
+        assert!(status == 400 && said.to_string().contains(why), "{path}: {said}");
+    }
+    for what in ["hot_threads", "usage"] {
+        let (status, said) = c.ask("GET", &format!("/_nodes/{what}"), Value::Null).await;
+        assert!(status == 400 && said.to_string().contains("is not offered"), "{what}: {said}");
+    }
     c.stop().await;
 }

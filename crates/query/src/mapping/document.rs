@@ -43,7 +43,7 @@ impl Mapping {
     /// one that was accepted before may hold anything where no field is mapped.
     pub fn read(&self, source: &[u8], is_new: bool, sink: &mut impl Sink) -> Result<(), String> {
         let part = |path: &str| match self.field(path) {
-            Some(field) if field.indexed => Part::Whole,
+            Some(field) if self.kept_ways(path, field).next().is_some() => Part::Whole,
             None if self.objects.contains(path) => Part::Members,
             _ => Part::Nothing,
         };
@@ -56,6 +56,15 @@ impl Mapping {
                 other => Err(format!("a document is an object, not {other}")),
             });
         read.map_err(|error| format!("failed to parse: {error}"))
+    }
+}
+
+impl Mapping {
+    /// The ways in which the values of a field are kept: its own, and its `fields`.
+    fn kept_ways<'a>(&'a self, path: &str, field: &'a Field) -> impl Iterator<Item = &'a Field> {
+        // A document names the field itself, never one of its `fields`.
+        let ways = std::iter::once(field).chain(self.multi_fields(path));
+        ways.filter(|way| way.is_kept() && !field.is_multi)
     }
 }
 
@@ -84,8 +93,12 @@ impl<S: Sink> Walk<'_, S> {
                 self.path.push('.');
             }
             self.path.push_str(name);
-            match self.mapping.field(&self.path) {
-                Some(field) if field.indexed => field.read(&self.path, &node.value, self.sink)?,
+            match self.mapping.field(&self.path).filter(|field| !field.is_multi) {
+                Some(field) => {
+                    for way in self.mapping.kept_ways(&self.path, field) {
+                        way.read(&self.path, &node.value, self.sink)?;
+                    }
+                }
                 None if self.mapping.objects.contains(&self.path) => self.object(&node.value)?,
                 None if self.mapping.is_strict => {
                     return Err(format!("field [{name}] is not mapped, and the mapping is strict"));
@@ -127,18 +140,24 @@ impl Field {
         let value = match self.kind {
             FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
                 let (least, greatest) = self.kind.integer_range();
-                let value = integer(json).filter(|value| (least..=greatest).contains(value));
+                let value = integer(json, self.coerce);
+                let value = value.filter(|value| (least..=greatest).contains(value));
                 value.map(Indexed::Integer)
             }
             FieldType::Double | FieldType::Float => match json {
-                Value::Text(text) => text.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+                Value::Text(text) if self.coerce => {
+                    text.trim().parse().ok().filter(|n: &f64| n.is_finite())
+                }
                 Value::Number(number) => number.as_f64(),
                 _ => None,
             }
             .map(Indexed::Float),
             FieldType::Date => match json {
-                Value::Text(text) => date_millis(text, self.date_unit_ms),
-                json => integer(json).map(|number| number.saturating_mul(self.date_unit_ms)),
+                Value::Text(text) => {
+                    let read = self.patterns.as_ref().and_then(|format| format.read_ms(text));
+                    read.or_else(|| date_millis(text, self.date_unit_ms))
+                }
+                json => integer(json, true).map(|number| number.saturating_mul(self.date_unit_ms)),
             }
             .map(Indexed::Date),
             FieldType::Ip => match json {
@@ -158,10 +177,14 @@ impl Field {
             }
             FieldType::Keyword | FieldType::Text => None,
         };
-        let value = value.ok_or_else(|| {
-            format!("[{json}] is no value for field [{path}] of type [{}]", self.kind.name())
-        })?;
-        sink.put(self.number, value);
+        match value {
+            Some(value) => sink.put(self.number, value),
+            None if self.ignore_malformed => {}
+            None => {
+                let kind = self.kind.name();
+                return Err(format!("[{json}] is no value for field [{path}] of type [{kind}]"));
+            }
+        }
         Ok(())
     }
 }
@@ -173,10 +196,12 @@ fn number(node: &Node) -> Option<f64> {
     }
 }
 
-/// A whole number; Elasticsearch coerces: the fraction is cut off.
-fn integer(json: &Value) -> Option<i64> {
-    let cut = |number: f64| (number.abs() < 9.2e18).then_some(number as i64);
+/// A whole number. Elasticsearch coerces unless it is told not to: the fraction is cut off, and strings are read.
+fn integer(json: &Value, coerce: bool) -> Option<i64> {
+    let is_whole = |number: f64| coerce || number.fract() == 0.0;
+    let cut = |number: f64| (number.abs() < 9.2e18 && is_whole(number)).then_some(number as i64);
     match json {
+        Value::Text(_) if !coerce => None,
         Value::Number(number) if number.is_f64() => number.as_f64().and_then(cut),
         Value::Number(number) => number.as_i64(),
         Value::Text(text) => {
@@ -285,6 +310,51 @@ mod tests {
         ] {
             assert!(read(properties.clone(), bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_field_is_kept_in_all_its_ways() {
+        let properties = json!({
+            "n": {"type": "keyword", "index": false, "doc_values": false, "fields": {
+                "long": {"type": "long", "ignore_malformed": true},
+                "text": {"type": "text"}, "short": {"type": "keyword", "ignore_above": 2}}},
+            "o": {"properties": {"t": {"type": "text", "fields": {"raw": {"type": "keyword"}}}}},
+        });
+        // In the order of their paths: n 0, n.long 1, n.short 2, n.text 3, o.t 4, o.t.raw 5.
+        let source = r#"{"n":["12","x y"],"n.long":5,"o":{"t":"a b","t.raw":"not this"}}"#;
+        let expected = [
+            "1 Integer(12)",
+            "2 Text(\"12\")",
+            "3 Text(\"12\")",
+            "3 Text(\"x y\")",
+            "4 Text(\"a b\")",
+            "5 Text(\"a b\")",
+        ];
+        assert_eq!(read(properties.clone(), source).unwrap(), expected);
+        let strict = json!({"dynamic": "strict", "properties": properties});
+        let strict = Mapping::parse(&strict).unwrap();
+        assert!(strict.read(br#"{"n.long":5}"#, true, &mut Seen::default()).is_err());
+    }
+
+    #[test]
+    fn what_a_field_says_of_its_values_is_heeded() {
+        let exact = || json!({"l": {"type": "long", "coerce": false}, "d": {"type": "double", "coerce": false}});
+        for bad in [r#"{"l":"5"}"#, r#"{"l":5.5}"#, r#"{"d":"5"}"#] {
+            assert!(read(exact(), bad).is_err(), "{bad}");
+        }
+        let good = read(exact(), r#"{"l":5.0,"d":5}"#).unwrap();
+        assert_eq!(good, ["1 Integer(5)", "0 Float(5.0)"]);
+        let lenient = json!({"l": {"type": "long", "ignore_malformed": true}});
+        assert_eq!(read(lenient, r#"{"l":["x",7,{}]}"#).unwrap(), ["0 Integer(7)"]);
+        let dates = |format: &str, text: &str| {
+            let properties = json!({"d": {"type": "date", "format": format}});
+            read(properties, &json!({ "d": text }).to_string())
+        };
+        let day = ["0 Date(1709510400000)"];
+        assert_eq!(dates("yyyy-dd-MM", "2024-04-03").unwrap(), day, "not the third of April");
+        assert_eq!(dates("dd.MM.yyyy||epoch_millis", "04.03.2024").unwrap(), day);
+        assert_eq!(dates("yyyy-MM-dd HH:mm:ss", "2024-03-04 00:00:00").unwrap(), day);
+        assert!(dates("yyyy-MM-dd", "04.03.2024").is_err());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::DateFormat;
+
 /// The types that are indexed. Numbers are kept as 64 bits, whatever their name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FieldType {
@@ -63,30 +65,105 @@ impl FieldType {
     }
 }
 
-/// Parameters that are accepted. `index`, `format` and `ignore_above` act; the others change nothing that this store
-/// measures.
-pub const PARAMETERS: &str = "type index format ignore_above analyzer boost coerce copy_to doc_values \
-                              eager_global_ordinals fields ignore_malformed index_options meta norms store";
+/// Parameters that every field may have.
+const OF_ALL: &str = "type index doc_values store meta boost copy_to fields";
 
 /// One mapped field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// Its type.
     pub kind: FieldType,
-    /// Whether it is indexed at all (`index`).
+    /// Whether it can be searched (`index`).
     pub indexed: bool,
+    /// Whether it can be sorted and aggregated although it is not indexed (`doc_values`).
+    pub has_column: bool,
     /// Texts with more characters are not indexed (`ignore_above`).
     pub ignore_above: Option<usize>,
+    /// Whether a value that is none of the type is left out, and the document kept (`ignore_malformed`).
+    pub ignore_malformed: bool,
+    /// Whether numbers may stand in strings, and lose their fractions (`coerce`).
+    pub coerce: bool,
     /// What a bare number in a date field counts since 1970: milliseconds, or seconds (`epoch_second`).
     pub date_unit_ms: i64,
     /// `format`, as it was given.
     pub format: Option<String>,
+    /// `format`, where it has forms beyond those that every date field reads.
+    pub(super) patterns: Option<DateFormat>,
+    /// Whether it is one of the `fields` of another, and has the values of that one.
+    pub(super) is_multi: bool,
     /// Its place among all fields of the mapping.
     pub(super) number: usize,
 }
 
+impl FieldType {
+    fn is_number(self) -> bool {
+        use FieldType::{Byte, Double, Float, Integer, Long, Short};
+        matches!(self, Byte | Double | Float | Integer | Long | Short)
+    }
+
+    /// Parameters that only some types have.
+    fn parameters(self) -> &'static str {
+        match self {
+            FieldType::Date => "format ignore_malformed",
+            FieldType::GeoPoint | FieldType::Ip => "ignore_malformed",
+            FieldType::Keyword => "ignore_above norms index_options eager_global_ordinals",
+            FieldType::Text => {
+                "analyzer search_analyzer search_quote_analyzer norms index_options \
+                 eager_global_ordinals"
+            }
+            FieldType::Boolean => "",
+            _ => "coerce ignore_malformed",
+        }
+    }
+}
+
+/// What a parameter says. A mapping that an earlier build accepted is read as that build read it.
+struct Parameters<'a> {
+    object: &'a Map<String, Value>,
+    is_new: bool,
+}
+
+impl Parameters<'_> {
+    fn flag(&self, name: &str, default: bool) -> Result<bool, String> {
+        match self.object.get(name) {
+            None => Ok(default),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(Value::String(text)) if text == "true" || text == "false" => Ok(text == "true"),
+            Some(_) if !self.is_new => Ok(default),
+            Some(other) => Err(format!("\"{name}\" is true or false, not {other}")),
+        }
+    }
+
+    /// Refuses what is not done, and would change what is found or how it is ordered.
+    fn refuse_unless(&self, name: &str, allowed: &[Value], instead: &str) -> Result<(), String> {
+        match self.object.get(name) {
+            Some(given) if self.is_new && !allowed.contains(given) => {
+                Err(format!("\"{name}\": {given} is not offered here; {instead}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check(&self, kind: FieldType) -> Result<(), String> {
+        let text = |words: &[&str]| words.iter().map(|word| Value::from(*word)).collect::<Vec<_>>();
+        self.refuse_unless("boost", &[1.into(), 1.0.into()], "boost in the query")?;
+        let copies = "put the values into the other field, or search both with multi_match";
+        self.refuse_unless("copy_to", &[Value::Array(Vec::new())], copies)?;
+        let own = "texts are read by the standard analyzer; a keyword field keeps them whole";
+        for name in ["analyzer", "search_analyzer", "search_quote_analyzer"] {
+            self.refuse_unless(name, &text(&["standard", "default"]), own)?;
+        }
+        let (norms, options) = match kind {
+            FieldType::Text => (true, text(&["positions", "offsets", "freqs"])),
+            _ => (false, text(&["docs"])),
+        };
+        self.refuse_unless("norms", &[norms.into()], &format!("leave it out, or say {norms}"))?;
+        self.refuse_unless("index_options", &options, "leave it out")
+    }
+}
+
 impl Field {
-    pub(super) fn parse(object: &Map<String, Value>) -> Result<Self, String> {
+    pub(super) fn parse(object: &Map<String, Value>, is_new: bool) -> Result<Self, String> {
         let names = || TYPES.iter().map(|(name, _)| *name);
         let name = object.get("type").and_then(Value::as_str).ok_or_else(|| {
             format!("no \"type\" (known: {})", names().collect::<Vec<_>>().join(", "))
@@ -97,11 +174,15 @@ impl Field {
             let all = names().collect::<Vec<_>>().join(", ");
             format!("unknown type \"{name}\"{near} (known: {all})")
         })?;
-        let indexed = match object.get("index") {
-            None => true,
-            Some(Value::Bool(index)) => *index,
-            Some(other) => return Err(format!("\"index\" is true or false, not {other}")),
-        };
+        if is_new {
+            known_keys(object, &format!("{OF_ALL} {}", kind.parameters()))?;
+        }
+        let given = Parameters { object, is_new };
+        given.check(kind)?;
+        let indexed = given.flag("index", true)?;
+        let has_column = given.flag("doc_values", true)? && kind != FieldType::Text;
+        given.flag("store", false)?;
+        given.flag("eager_global_ordinals", false)?;
         let ignore_above = match object.get("ignore_above").map(|value| (value, value.as_u64())) {
             None => None,
             Some((_, Some(most))) => Some(most as usize),
@@ -112,6 +193,42 @@ impl Field {
         let format = object.get("format").and_then(Value::as_str).map(str::to_owned);
         let mut forms = format.as_deref().unwrap_or("").split("||");
         let date_unit_ms = if forms.any(|form| form.trim() == "epoch_second") { 1000 } else { 1 };
-        Ok(Field { kind, indexed, ignore_above, date_unit_ms, format, number: 0 })
+        let patterns = match format.as_deref().map(DateFormat::parse) {
+            Some(Err(why)) if is_new => return Err(why),
+            Some(Ok(format)) if format.has_patterns() => Some(format),
+            _ => None,
+        };
+        Ok(Field {
+            kind,
+            indexed,
+            has_column,
+            ignore_above,
+            ignore_malformed: given.flag("ignore_malformed", false)?,
+            coerce: given.flag("coerce", true)? || !kind.is_number(),
+            date_unit_ms,
+            format,
+            patterns,
+            is_multi: false,
+            number: 0,
+        })
     }
+
+    /// Whether it is one of the `fields` of another, and has the values of that one.
+    pub fn is_multi_field(&self) -> bool {
+        self.is_multi
+    }
+
+    /// Whether its values are kept beside `_source`.
+    pub fn is_kept(&self) -> bool {
+        self.indexed || self.has_column
+    }
+}
+
+/// Fails where an object has another key than these.
+pub(super) fn known_keys(object: &Map<String, Value>, known: &str) -> Result<(), String> {
+    let is_known = |key: &&String| known.split_whitespace().any(|known| known == key.as_str());
+    let Some(key) = object.keys().find(|key| !is_known(key)) else { return Ok(()) };
+    let near = record::names::did_you_mean(key, known.split_whitespace());
+    let all = known.split_whitespace().collect::<Vec<_>>().join(", ");
+    Err(format!("unknown parameter \"{key}\"{near} (known here: {all})"))
 }

@@ -14,7 +14,7 @@ mod field;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub use field::{Field, FieldType};
 
@@ -27,6 +27,8 @@ type Result<T> = std::result::Result<T, MappingError>;
 pub struct Mapping {
     fields: BTreeMap<String, Field>,
     objects: BTreeSet<String>,
+    /// The further ways in which fields are kept (`fields`), by the paths of those.
+    multi: BTreeMap<String, Vec<String>>,
     is_strict: bool,
 }
 
@@ -34,13 +36,22 @@ impl Mapping {
     /// Reads `{"properties": {...}}`. Errors: [`MappingError`] with the field's path; unknown types and
     /// parameters come with the nearest known ones.
     pub fn parse(json: &Value) -> Result<Self> {
+        Self::read_json(json, true)
+    }
+
+    /// Reads a mapping that was accepted before, maybe by a build that refused less.
+    pub fn stored(json: &Value) -> Result<Self> {
+        Self::read_json(json, false)
+    }
+
+    fn read_json(json: &Value, is_new: bool) -> Result<Self> {
         let mut mapping = Mapping::default();
         let object = match json {
             Value::Null => return Ok(mapping),
             Value::Object(object) => object,
             _ => return Err(refuse("", "it must be an object like {\"properties\": {...}}")),
         };
-        known_keys("", object, "properties dynamic")?;
+        field::known_keys(object, "properties dynamic").map_err(|why| refuse("", why))?;
         mapping.is_strict = match object.get("dynamic") {
             None | Some(Value::Bool(_)) => false,
             Some(Value::String(given)) if given == "true" || given == "false" => false,
@@ -50,40 +61,63 @@ impl Mapping {
                 return Err(refuse("dynamic", why));
             }
         };
-        mapping.add("", object.get("properties"))?;
+        mapping.add("", object.get("properties"), is_new)?;
         for (number, field) in mapping.fields.values_mut().enumerate() {
             field.number = number;
         }
         Ok(mapping)
     }
 
-    fn add(&mut self, above: &str, properties: Option<&Value>) -> Result<()> {
+    fn add(&mut self, above: &str, properties: Option<&Value>, is_new: bool) -> Result<()> {
         let Some(json) = properties else { return Ok(()) };
         let object =
             json.as_object().ok_or_else(|| refuse(above, "\"properties\" is an object"))?;
         for (name, json) in object {
             let path = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
-            if name.is_empty() || name.contains('.') || name.starts_with('_') {
-                let why =
-                    "a field name is not empty, has no dot and does not begin with an underscore";
-                return Err(refuse(&path, why));
-            }
+            check_name(&path, name)?;
             let object = json.as_object().ok_or_else(|| refuse(&path, "a field is an object"))?;
             let kind = object.get("type").and_then(Value::as_str);
             if object.contains_key("properties") || kind == Some("object") {
                 if let Some(kind) = kind.filter(|kind| *kind != "object") {
                     return Err(refuse(&path, format!("type \"{kind}\" cannot have properties")));
                 }
-                known_keys(&path, object, "properties dynamic type")?;
-                self.add(&path, object.get("properties"))?;
+                field::known_keys(object, "properties dynamic type")
+                    .map_err(|why| refuse(&path, why))?;
+                self.add(&path, object.get("properties"), is_new)?;
                 self.objects.insert(path);
             } else {
-                known_keys(&path, object, field::PARAMETERS)?;
-                let field = Field::parse(object).map_err(|reason| refuse(&path, reason))?;
-                self.fields.insert(path, field);
+                let field = Field::parse(object, is_new).map_err(|why| refuse(&path, why))?;
+                self.fields.insert(path.clone(), field);
+                if let Some(fields) = object.get("fields") {
+                    self.add_multi(path, fields, is_new)?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Adds the `fields` of a field.
+    fn add_multi(&mut self, of: String, fields: &Value, is_new: bool) -> Result<()> {
+        let fields =
+            fields.as_object().ok_or_else(|| refuse(&of, "\"fields\" is an object of fields"))?;
+        for (name, json) in fields {
+            let path = format!("{of}.{name}");
+            check_name(&path, name)?;
+            let object = json.as_object().ok_or_else(|| refuse(&path, "a field is an object"))?;
+            if let Some(key) = ["fields", "copy_to"].into_iter().find(|key| object.contains_key(*key)) {
+                return Err(refuse(&path, format!("one of \"fields\" has no \"{key}\"")));
+            }
+            let field = Field::parse(object, is_new).map_err(|why| refuse(&path, why))?;
+            self.fields.insert(path.clone(), Field { is_multi: true, ..field });
+            self.multi.entry(of.clone()).or_default().push(path);
+        }
+        Ok(())
+    }
+
+    /// The further ways in which a field is kept.
+    fn multi_fields(&self, path: &str) -> impl Iterator<Item = &Field> {
+        let paths = self.multi.get(path).into_iter().flatten();
+        paths.filter_map(|path| self.fields.get(path))
     }
 
     /// Every field by its dotted path.
@@ -101,12 +135,12 @@ fn refuse(field: &str, reason: impl Into<String>) -> MappingError {
     MappingError { field: field.to_owned(), reason: reason.into() }
 }
 
-fn known_keys(path: &str, object: &Map<String, Value>, known: &str) -> Result<()> {
-    let is_known = |key: &&String| known.split(' ').any(|known| known == key.as_str());
-    let Some(key) = object.keys().find(|key| !is_known(key)) else { return Ok(()) };
-    let near = record::names::did_you_mean(key, known.split(' '));
-    let all = known.replace(' ', ", ");
-    Err(refuse(path, format!("unknown parameter \"{key}\"{near} (known here: {all})")))
+fn check_name(path: &str, name: &str) -> Result<()> {
+    if name.is_empty() || name.contains('.') || name.starts_with('_') {
+        let why = "a field name is not empty, has no dot and does not begin with an underscore";
+        return Err(refuse(path, why));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -130,5 +164,37 @@ mod tests {
         assert!(said(json!({"propertys": {}})).contains("did you mean \"properties\""));
         assert!(said(json!({"properties": {"_id": {"type": "long"}}})).contains("underscore"));
         assert!(said(json!({"dynamic": "maybe"})).contains("strict"));
+    }
+
+    #[test]
+    fn refuses_what_it_would_not_do() {
+        let fields = [
+            (json!({"type": "text", "analyzer": "german"}), "standard analyzer"),
+            (json!({"type": "text", "search_analyzer": "whitespace"}), "standard analyzer"),
+            (json!({"type": "text", "norms": false}), "\"norms\": false is not offered"),
+            (json!({"type": "text", "index_options": "docs"}), "index_options"),
+            (json!({"type": "text", "coerce": true}), "unknown parameter \"coerce\""),
+            (json!({"type": "text", "copy_to": "all"}), "multi_match"),
+            (json!({"type": "keyword", "boost": 2}), "boost in the query"),
+            (json!({"type": "keyword", "analyzer": "standard"}), "unknown parameter \"analyzer\""),
+            (json!({"type": "keyword", "null_value": "x"}), "unknown parameter \"null_value\""),
+            (json!({"type": "long", "ignore_above": 3}), "unknown parameter \"ignore_above\""),
+            (json!({"type": "long", "index": "maybe"}), "true or false"),
+            (json!({"type": "date", "format": "EEE"}), "date format [EEE]"),
+            (json!({"type": "text", "fields": {"x": {"type": "keywrd"}}}), "unknown type"),
+            (json!({"type": "text", "fields": {"x": {"type": "text", "fields": {}}}}), "has no"),
+            (json!({"type": "text", "fields": 7}), "an object of fields"),
+        ];
+        for (field, why) in fields {
+            let mapping = json!({"properties": {"a": field}});
+            let said = Mapping::parse(&mapping).unwrap_err().to_string();
+            assert!(said.starts_with("mapping of \"a") && said.contains(why), "{mapping}: {said}");
+        }
+        // An index that an earlier build made is opened all the same.
+        let older = json!({"properties": {"a": {
+            "type": "text", "analyzer": "german", "copy_to": "b", "norms": false, "coerce": true,
+            "boost": 2, "format": "EEE",
+        }}});
+        assert_eq!(Mapping::stored(&older).unwrap().fields().len(), 1);
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn schema(mapping: &Mapping) -> Schema {
     builder.add_bytes_field(SOURCE, BytesOptions::default().set_stored());
     builder.add_u64_field(SEQ_NO, NumericOptions::default().set_fast());
     builder.add_u64_field(VERSION, NumericOptions::default().set_fast());
-    for (path, field) in mapping.fields().iter().filter(|(_, field)| field.indexed) {
+    for (path, field) in mapping.fields().iter().filter(|(_, field)| field.is_kept()) {
         add(&mut builder, path, field.kind, &whole, Norms::Kept);
     }
     builder.build()
@@ -60,7 +60,7 @@ pub(super) fn schema(mapping: &Mapping) -> Schema {
 
 /// Indexed fields of a mapping that a schema does not have, with their paths.
 pub(super) fn missing(schema: &Schema, mapping: &Mapping) -> Vec<(String, FieldType)> {
-    let fields = mapping.fields().iter().filter(|(_, field)| field.indexed);
+    let fields = mapping.fields().iter().filter(|(_, field)| field.is_kept());
     let is_missing = |path: &str, kind| match kind {
         FieldType::GeoPoint => schema.get_field(&latitude(path)).is_err(),
         _ => schema.get_field(path).is_err(),
@@ -155,7 +155,7 @@ impl Fields {
     pub(super) fn of(schema: &Schema, mapping: &Mapping) -> Option<Self> {
         let find = |name: &str| schema.get_field(name).ok();
         let mapped = mapping.fields().iter().map(|(path, field)| match field.kind {
-            _ if !field.indexed => Mapped::Absent,
+            _ if !field.is_kept() => Mapped::Absent,
             FieldType::GeoPoint => match (find(&latitude(path)), find(&longitude(path))) {
                 (Some(lat), Some(lon)) => Mapped::Point { lat, lon },
                 _ => Mapped::Absent,
@@ -163,7 +163,7 @@ impl Fields {
             _ => find(path).map_or(Mapped::Absent, Mapped::One),
         });
         let columns = mapping.fields().iter().filter_map(|(path, field)| match field.kind {
-            _ if !field.indexed => None,
+            _ if !field.is_kept() => None,
             FieldType::Text => None,
             FieldType::GeoPoint => Some((path.clone(), latitude(path))),
             _ => Some((path.clone(), path.clone())),
@@ -231,7 +231,8 @@ mod tests {
             "b": {"type": "boolean"}, "d": {"type": "date"}, "f": {"type": "double"},
             "i": {"type": "ip"}, "k": {"type": "keyword"}, "l": {"type": "long"},
             "o": {"properties": {"p": {"type": "geo_point"}}}, "t": {"type": "text"},
-            "hidden": {"type": "long", "index": false}
+            "hidden": {"type": "long", "index": false, "doc_values": false},
+            "seen": {"type": "long", "index": false}
         }});
         let mapping = Mapping::parse(&json).unwrap();
         let schema = schema(&mapping);
@@ -262,6 +263,6 @@ mod tests {
             segment.inverted_index(field).unwrap().terms().num_terms()
         };
         assert_eq!((words("k"), words("t")), (1, 2));
-        assert!(schema.get_field("hidden").is_err());
+        assert!(schema.get_field("hidden").is_err() && schema.get_field("seen").is_ok());
     }
 }

@@ -28,7 +28,7 @@ use tantivy::collector::{Collector as _, SegmentCollector as _};
 use tantivy::{DocId, Searcher, SegmentReader, TantivyError};
 
 use query::aggregation::{Aggregation, AggregationKind, BucketOrder, OrderBy, Statistic};
-use query::{FieldType, Mapping, illegal, unfit};
+use query::{Field, FieldType, Mapping, illegal, unfit};
 
 use super::aggregated::{Found, Shown, buckets, distinct_kept, statistic_name, too_many};
 use super::bounds::{BLOCK, Bounds, Findings};
@@ -279,7 +279,7 @@ impl Translator<'_> {
         let Some(mapped) = self.mapping.field(&path) else {
             return Ok(Computed { path, kind: None, reading, missing: None });
         };
-        check(of, mapped.kind)?;
+        check(of, mapped)?;
         let shown = match mapped.kind {
             FieldType::Date => Some(Shown::Date(format_of(mapped))),
             FieldType::Boolean => Some(Shown::Boolean),
@@ -304,8 +304,9 @@ impl Translator<'_> {
 }
 
 /// Whether an aggregation can read a field of this type.
-fn check(of: &Aggregation, kind: FieldType) -> Result<()> {
-    check_sortable(&of.field, kind)?;
+fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
+    check_sortable(&of.field, mapped)?;
+    let kind = mapped.kind;
     let is_number = !matches!(kind, FieldType::Keyword | FieldType::Ip);
     let fits = match &of.kind {
         AggregationKind::Terms { .. }

@@ -125,6 +125,10 @@ impl Resolver<'_> {
                 return Err(unfit(reason).into());
             }
         }
+        if self.mapping.field(path).is_some_and(|mapped| !mapped.indexed) {
+            let reason = format!("Cannot search on field [{path}] since it is not indexed.");
+            return Err(unfit(reason).into());
+        }
         let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
         match query {
             FieldQuery::Match { value, all, minimum, lenient } => {
@@ -356,7 +360,10 @@ impl Resolver<'_> {
         let below = format!("{path}.");
         let within = |name: &str| name == path || name.starts_with(&below);
         let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
-        for name in self.mapping.fields().keys().filter(|name| within(name)) {
+        // What is one of the `fields` of another does not make that one exist.
+        let fields = self.mapping.fields().iter();
+        let fields = fields.filter(|(name, field)| *name == path || !field.is_multi_field());
+        for name in fields.map(|(name, _)| name).filter(|name| within(name)) {
             let Some(indexed) = self.indexed(name) else { continue };
             let field = indexed.field;
             // The lengths of texts are kept of those that were mapped from the beginning.

@@ -219,7 +219,7 @@ fn key<'a>(
     };
     let column = match mapping.field(path) {
         Some(mapped) => {
-            check_sortable(path, mapped.kind)?;
+            check_sortable(path, mapped)?;
             Column::open(segment, path, mapped.kind)?
         }
         None if key.may_be_unmapped => Column::absent(FieldType::Keyword),

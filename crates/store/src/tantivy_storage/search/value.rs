@@ -54,8 +54,8 @@ impl Value {
 }
 
 /// Texts have no columns, points no order.
-pub(super) fn check_sortable(path: &str, kind: FieldType) -> Result<(), SearchError> {
-    match kind {
+pub(super) fn check_sortable(path: &str, mapped: &Field) -> Result<(), SearchError> {
+    match mapped.kind {
         FieldType::Text => Err(illegal(format!(
             "Text fields are not optimised for operations that require per-document field data like aggregations \
              and sorting, so these operations are disabled by default. Please use a keyword field instead of [{path}]."
@@ -63,6 +63,11 @@ pub(super) fn check_sortable(path: &str, kind: FieldType) -> Result<(), SearchEr
         FieldType::GeoPoint => {
             Err(illegal(format!("can't sort or aggregate on geo_point field [{path}]")))
         }
+        _ if !mapped.has_column => Err(illegal(format!(
+            "Can't load fielddata on [{path}] because fielddata is unsupported on fields of type [{}]. Use doc values \
+             instead.",
+            mapped.kind.name()
+        ))),
         _ => Ok(()),
     }
 }
