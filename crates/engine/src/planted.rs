@@ -30,8 +30,6 @@ pub const CHECKPOINT_OF_ONE_COPY: &str = "engine: the global checkpoint is the p
 pub const JOINING_COPY_NOT_COUNTED: &str = "engine: a joining copy is not counted";
 /// A copy that is being brought up gets no writes.
 pub const TRACKED_COPY_LEFT_OUT: &str = "engine: a tracked copy gets no writes";
-/// A copy joins whatever it lacks.
-pub const JOINS_TOO_EARLY: &str = "engine: a copy joins before it has everything";
 /// A copy of an earlier term goes on with what it has.
 pub const OWN_COPY_TRUSTED: &str = "engine: a copy of an earlier term is trusted";
 /// Sessions are numbered from 1 on after every start.
@@ -79,7 +77,6 @@ pub const ALL: &[&str] = &[
     CHECKPOINT_OF_ONE_COPY,
     JOINING_COPY_NOT_COUNTED,
     TRACKED_COPY_LEFT_OUT,
-    JOINS_TOO_EARLY,
     OWN_COPY_TRUSTED,
     SESSIONS_BEGIN_AGAIN,
     STATE_NOT_WRITTEN,

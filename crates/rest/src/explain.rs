@@ -16,7 +16,8 @@ pub(super) async fn explain(call: Call) -> Result<Reply, Failure> {
     let state = call.state();
     let body = call.json()?;
     let Some(asked) = Asked::read(&body)? else {
-        let first = state::explain(&state).into_iter().next();
+        // A primary first, as in the field: replicas wait for theirs.
+        let first = state::explain(&state).into_iter().min_by_key(|one| !one.primary);
         let explanation = first.ok_or_else(|| {
             bad_request(
                 "unable to find any unassigned shards to explain \

@@ -45,5 +45,5 @@ pub use requests::{
 pub use segments::Segments;
 pub use shard::{Shard, committed, damage_largest_file, destroy, holds_anything};
 pub use snapshot::Snapshot;
-pub use synthetic::set_disk_free_bytes;
+pub use synthetic::{damage_log, set_disk_free_bytes};
 pub use tantivy_storage::Aggregated;

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -34,10 +34,13 @@ impl Default for Budget {
 
 /// A thread that is busy with one input for so long will not end soon: a thousand times what any takes.
 const TIME_MAX: Duration = Duration::from_secs(5);
+/// The variable that has each search go on for so many seconds, whatever the number of its inputs.
+pub const FUZZ_SECONDS: &str = "NARROWS_FUZZ_SECONDS";
 /// Inputs do not grow beyond this.
 const LENGTH_MAX: usize = 16 << 10;
 
-/// Feeds `parse` with `ordinary` inputs made of `samples`, or more in a night ([`crate::night`]).
+/// Feeds `parse` with `ordinary` inputs made of `samples`, or more in a night ([`crate::night`]), or for as long as
+/// [`FUZZ_SECONDS`] says.
 ///
 /// # Panics
 /// If one of them makes it panic, or costs more than the budget. The message has the seed and the input.
@@ -48,13 +51,23 @@ pub fn search(
     budget: Budget,
     parse: impl FnMut(&[u8]),
 ) {
-    search_seeds(target, samples, night::seeds(&format!("fuzz {target}"), ordinary), budget, parse);
+    let seeds = night::seeds(&format!("fuzz {target}"), ordinary);
+    let Ok(seconds) = std::env::var(FUZZ_SECONDS) else {
+        return search_seeds(target, samples, seeds, budget, parse);
+    };
+    let seconds =
+        seconds.parse().unwrap_or_else(|_| panic!("{FUZZ_SECONDS}={seconds} is no number"));
+    let ends = Instant::now() + Duration::from_secs(seconds);
+    let seeds = (seeds.start..).take_while(|_| Instant::now() < ends);
+    let mut tried = 0;
+    search_seeds(target, samples, seeds.inspect(|_| tried += 1), budget, parse);
+    eprintln!("fuzz {target}: {tried} inputs in {seconds} s");
 }
 
 fn search_seeds(
     target: &str,
     samples: &[&[u8]],
-    seeds: Range<u64>,
+    seeds: impl Iterator<Item = u64>,
     budget: Budget,
     mut parse: impl FnMut(&[u8]),
 ) {

@@ -32,7 +32,7 @@ impl Core {
 
     /// Tells the manager that a copy failed. Reports it only once: a second report could fail the reopened copy, which
     /// may have the same id. Then the copy is opened anew, where it is still to be here.
-    pub(crate) async fn fail_copy(&self, shard: &LocalShard, reason: String) {
+    pub(crate) async fn fail_copy(&self, shard: &LocalShard, reason: String, disk_full: bool) {
         if !shard.begin_to_fail() {
             return;
         }
@@ -41,6 +41,7 @@ impl Core {
             shard: shard.number,
             allocation_id: shard.allocation_id.clone(),
             reason,
+            disk_full,
         };
         self.report(event).await;
         shard.give_up();
@@ -56,8 +57,11 @@ impl Core {
         error: &store::Error,
     ) {
         if action(component, error.kind()) == Action::ReopenCopy {
-            let (core, shard, reason) = (self.clone(), shard.clone(), error.to_string());
-            self.keep("reports a failed copy", async move { core.fail_copy(&shard, reason).await });
+            let (core, shard) = (self.clone(), shard.clone());
+            let (reason, disk_full) = (error.to_string(), error.is_disk_full());
+            self.keep("reports a failed copy", async move {
+                core.fail_copy(&shard, reason, disk_full).await;
+            });
         }
     }
 

@@ -165,9 +165,11 @@ async fn watch(auto: Rc<AutoFollowing>, alias: String) {
             Ok(listing) => {
                 let version = listing.as_ref().map(|listing| listing.version).or(known);
                 auto.answered(&alias, service.core.env.now(), version.unwrap_or_default());
-                let Some(listing) = listing else { continue };
-                let is_done = follow_new(&auto, &alias, &listing).await;
-                known = is_done.then_some(listing.version);
+                let is_done = match &listing {
+                    Some(listing) => follow_new(&auto, &alias, listing).await,
+                    None => true,
+                };
+                known = version.filter(|_| is_done);
                 service.core.env.sleep(if is_done { PACE } else { RETRY }).await;
             }
         }

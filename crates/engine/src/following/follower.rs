@@ -12,10 +12,11 @@ use store::Operation;
 use tokio::sync::mpsc;
 use world::{Task, Time};
 
-use super::metadata_sync::MetadataSync;
+use super::metadata_sync::{MetadataSync, covers};
 use super::service::{FollowService, REMOTE_TIMEOUT};
 use super::source::{Source, keep_lease};
 use crate::planted;
+use crate::remote::claims;
 use crate::replication::{self, advance_global_checkpoint, lease_of};
 use crate::settings::FollowPace;
 use crate::shard::LocalShard;
@@ -164,21 +165,28 @@ impl Follower {
         service: &Rc<FollowService>,
         ask: ReadAsk,
     ) -> Result<Answer<Operation>, Trouble> {
-        let poll_timeout = self.policy.borrow().poll_timeout(service.core.env.now());
-        let request = Request::ReadChanges(Box::new(ReadChanges {
+        let asked = service.core.env.now();
+        let poll_timeout = self.policy.borrow().poll_timeout(asked);
+        let known = self.carried.versions();
+        let question = ReadChanges {
             leader: self.source.shard.clone(),
             from: ask.from,
             max_ops: ask.max_ops,
             max_bytes: ask.max_bytes,
             poll_timeout,
-            known: Some(self.carried.versions()),
+            known: Some(known),
             compress: service.core.compress(Some(self.source.alias())),
-        }));
+        };
         let limit = poll_timeout + REMOTE_TIMEOUT;
+        let request = Request::ReadChanges(Box::new(question.clone()));
         let answer = self.source.ask(service, self.needed_from(), request, limit).await;
         let Response::Changes(changes) = answer.map_err(of_call)? else {
             return Err(Trouble::Fatal(unexpected()));
         };
+        let took = service.core.env.now() - asked;
+        let checkpoint = changes.global_checkpoint;
+        claims::checkpoints(checkpoint, changes.max_seq_no).map_err(refused)?;
+        let is_news = !covers(&known, &changes.versions);
         // Operations may need mappings that the leader's index has by now.
         self.carried
             .bring(
@@ -192,21 +200,25 @@ impl Follower {
             .map_err(of_failure)?;
         let mut ops = changes
             .ops
-            .unpack(&service.core.env)
+            .unpack(&service.core.env, ask.max_bytes)
             .await
-            .map_err(|failure| Trouble::Again(failure.reason))?;
+            .map_err(refused)?;
         if service.core.env.is_planted(planted::CHANGE_SKIPPED) && ops.len() > 2 {
             ops.remove(1);
-        } else if let Some(hole) = hole_in(ask.from, &ops) {
-            let reason = format!("the leader's answer lacks operation {hole}, which was asked for");
-            return Err(Trouble::Again(reason));
+        } else {
+            let at_most = (ask.max_ops, ask.max_bytes);
+            claims::operations(ask.from, checkpoint, at_most, &ops).map_err(refused)?;
         }
+        if ops.is_empty() {
+            claims::nothing_new(&question, ask.until, took, is_news).map_err(refused)?;
+        }
+        let [waited, served] = claims::within(took, [changes.waited, changes.served]);
         Ok(Answer {
             ops,
-            global_checkpoint: changes.global_checkpoint,
+            global_checkpoint: checkpoint,
             max_seq_no: changes.max_seq_no,
-            served: changes.served,
-            waited: changes.waited,
+            served,
+            waited,
             pressure: changes.pressure,
         })
     }
@@ -224,16 +236,9 @@ impl Follower {
     }
 }
 
-/// The first operation from `from` on that is not among those up to the last.
-fn hole_in(from: u64, ops: &[Operation]) -> Option<u64> {
-    let mut next = from;
-    for op in ops {
-        if op.seq_no != next {
-            return Some(next);
-        }
-        next = op.places().end;
-    }
-    None
+/// An answer that cannot be true: the statistics say so, and another node of the leader may know better.
+fn refused(failure: Failure) -> Trouble {
+    Trouble::Again(failure.reason)
 }
 
 fn of_call(error: CallError) -> Trouble {

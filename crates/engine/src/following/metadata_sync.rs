@@ -21,7 +21,7 @@ const NOT_CARRIED: [&str; 3] = [
     "index.soft_deletes.retention_lease.period",
 ];
 
-fn covers(have: &Versions, versions: &Versions) -> bool {
+pub(crate) fn covers(have: &Versions, versions: &Versions) -> bool {
     have.mappings >= versions.mappings
         && have.settings >= versions.settings
         && have.aliases >= versions.aliases

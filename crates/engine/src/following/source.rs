@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::remote;
-use crate::transport::{CallError, Class, LeaderShard, LeaseRequest, Request, Response};
+use crate::transport::{CallError, Class, LeaderShard, LeaseRequest, Request, Response, unexpected};
 use policy::retention::Renewal;
 
 /// A leader's shard.
@@ -92,8 +92,10 @@ impl Source {
             })
             .collect();
         let (address, response) = remote::first_of(&service.core.env, calls).await?;
-        if let Response::Leased { period } = response {
-            self.lease_period.set(Some(period));
+        match (from, response) {
+            (Some(_), Response::Leased { period }) => self.lease_period.set(Some(period)),
+            (None, Response::Done) => {}
+            _ => return Err(CallError::Failed(unexpected())),
         }
         *self.address.borrow_mut() = Some(address.clone());
         Ok(address)

@@ -13,11 +13,16 @@ use super::manager::{Answer, Manager};
 use super::parts::Node;
 use crate::core::Core;
 use crate::planted;
-use crate::state::{self, ClusterState, Event, StateDiff};
+use crate::state::{
+    self, ClusterState, Event, IndexShardRoutingTable, ShardCopy, StateDiff,
+};
 use crate::transport::{CallError, Class, Failure, Publication, Request, Response};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often copies are tried again that were given up for want of room; the field learns of room as often
+/// (`cluster.info.update.interval`).
+const LOOK_FOR_ROOM: Duration = Duration::from_secs(30);
 /// Checks without an answer in time after which a node counts as gone; a broken connection counts at once.
 const CHECKS_LOST: u32 = 3;
 
@@ -101,11 +106,12 @@ pub(super) async fn run(node: Node) {
     }
 }
 
-/// Takes nodes that no longer answer out of the cluster; those of one round together.
+/// Takes nodes that no longer answer out of the cluster, those of one round together; and looks for room on full disks.
 pub(super) async fn watch_nodes(node: Node) {
     let manager = node.parts.manager.as_ref().expect("only the manager watches");
     let core = node.core();
     let mut lost: BTreeMap<String, u32> = BTreeMap::new();
+    let mut looked = core.env.now();
     loop {
         core.env.sleep(core.settings().follower_check_interval()).await;
         let state = manager.state();
@@ -138,6 +144,12 @@ pub(super) async fn watch_nodes(node: Node) {
                 lost.remove(&name);
                 gone.push(Event::NodeLeft { node: name });
             }
+        }
+        let waits = |shard: &IndexShardRoutingTable| shard.copies.iter().any(ShardCopy::waits_for_room);
+        if core.env.now() - looked >= LOOK_FOR_ROOM {
+            looked = core.env.now();
+            let waits = manager.state().shards().any(|(_, _, shard)| waits(shard));
+            gone.extend(waits.then_some(Event::LookForRoom));
         }
         let left: Vec<_> = gone.into_iter().map(|event| manager.put(event)).collect();
         for left in left {

@@ -130,6 +130,7 @@ fn bring_up_copy(
                 shard: number,
                 allocation_id: copy.allocation_id.clone(),
                 reason: "the copy is not open on its node".to_owned(),
+                disk_full: false,
             };
             let core2 = core.clone();
             core.keep("reports a lost copy", async move { core2.report(event).await });

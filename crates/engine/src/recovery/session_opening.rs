@@ -14,7 +14,7 @@ use store::Commit;
 use world::{Env, Task, Time};
 
 use super::source_session::{SourceSession, TransferError};
-use crate::remote;
+use crate::remote::{self, claims};
 use crate::transport::{CallError, Class, Request, Response, SessionKind, SessionOpened};
 use policy::transfer::chunk::ChunkRequest;
 use policy::transfer::chunk_scheduler::SchedulerConfig;
@@ -157,6 +157,9 @@ async fn open_any(
         .collect();
     match remote::first_of(&service.core.env, calls).await? {
         (source, Response::Session(opened)) => {
+            if source.remote.is_some() {
+                claims::session(&opened).map_err(CallError::Failed)?;
+            }
             Ok((SourceSession { session: opened.session, ..source }, *opened))
         }
         _ => Err(CallError::Failed(unexpected())),

@@ -15,7 +15,7 @@ use super::source_session::{SourceSession, TransferError};
 use super::transfer::{WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_trip};
 use crate::core::Throttle;
 use crate::planted;
-use crate::remote;
+use crate::remote::{self, claims};
 use crate::replication::{fill_gaps, follow_mapping, follows, lease_of, set_leases};
 use crate::settings::CheckOnStartup;
 use crate::shard::{
@@ -26,6 +26,7 @@ use crate::transport::{
     CallError, Class, Failure, Request, Response, SessionKind, SessionOpened, unexpected,
 };
 use policy::backoff::Backoff;
+use policy::failures::ErrorKind;
 
 /// Operations asked for at once (as `ccr` reads them: 5120 operations, 32 MB).
 const OPS_AT_ONCE: u32 = 5120;
@@ -81,7 +82,8 @@ pub(crate) async fn recover(
         }
         Err(failure) => {
             *progress.failure.borrow_mut() = Some(failure.reason.clone());
-            service.core.fail_copy(&shard, failure.reason).await;
+            let disk_full = failure.error_kind() == ErrorKind::DiskFull;
+            service.core.fail_copy(&shard, failure.reason, disk_full).await;
         }
     }
 }
@@ -101,7 +103,7 @@ impl Recovery {
         let state = self.service.core.state();
         let meta = state.indices.get(&self.shard.index);
         let meta = meta.ok_or_else(|| Failure::no_such_index(&self.shard.index))?;
-        let mapping = Mapping::parse(&meta.mappings)?;
+        let mapping = Mapping::stored(&meta.mappings)?;
         let settings = meta.typed_settings();
         let durability = store_durability(settings.translog_durability());
         let check_on_startup = settings.check_on_startup() == CheckOnStartup::Checksum;
@@ -271,8 +273,7 @@ impl Recovery {
                 Response::SeqNo(everywhere) => everywhere,
                 _ => return Err(CallError::Failed(unexpected()).into()),
             };
-            let is_planted = self.service.core.env.is_planted(planted::JOINS_TOO_EARLY);
-            if local_checkpoint >= everywhere || is_planted {
+            if local_checkpoint >= everywhere {
                 everywhere.into_iter().for_each(|up_to| store.advance_global_checkpoint(up_to));
                 return Ok(());
             }
@@ -421,6 +422,11 @@ impl Recovery {
                 Response::Ops(ops) => ops,
                 _ => return Err(CallError::Failed(unexpected()).into()),
             };
+            if source.remote.is_some() {
+                let at_most = (u64::from(OPS_AT_ONCE), OPS_BYTES_AT_ONCE);
+                let last = Some(claims::SEQ_NO_MAX);
+                claims::operations(from, last, at_most, &ops).map_err(CallError::Failed)?;
+            }
             let bytes: u64 = ops.iter().map(|op| op.encoded_bytes()).sum();
             self.progress.accounting.borrow_mut().set_idle(self.now(), Limit::Cpu);
             let mapped = follow_mapping(&self.service.core, &self.shard, store).await;

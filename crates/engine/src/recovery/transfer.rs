@@ -13,6 +13,7 @@ use world::{Task, Time, Work};
 use super::service::RecoveryService;
 use super::session_opening::{Answer, Asked, PrefetchedChunks, sleep_until};
 use super::source_session::{SourceSession, TransferError};
+use crate::remote::claims;
 use crate::shard::{FileProgress, Progress};
 use crate::transport::{
     CallError, Class, Failure, Request, Response, WireChunk, decompress, unexpected,
@@ -20,6 +21,7 @@ use crate::transport::{
 use policy::transfer::accounting::{SourcePhases, TargetPhases, Timeline};
 use policy::transfer::chunk::{ChunkRequest, Delivery, FileSpan};
 use policy::transfer::chunk_scheduler::ChunkScheduler;
+use policy::failures::DISK_FULL;
 use policy::transfer::compression::Shipment;
 
 /// How often the round trip is measured while files are copied.
@@ -366,7 +368,9 @@ async fn fetch_chunk(
     let answer: Result<Answer, _> = answer.await;
     let result = match answer {
         Ok((at, Ok(Response::Chunk(chunk)))) => {
-            store_chunk(&service, &source, &incoming, (request, compress), *chunk, at).await
+            let phases = claims::phases_within(at - requested_at, &chunk.phases);
+            let stored = store_chunk(&service, &source, &incoming, (request, compress), *chunk, at);
+            stored.await.map(|(target, pressure)| Arrived { at, source: phases, target, pressure })
         }
         Ok((_, Ok(_))) => Err(ChunkError::Call(CallError::Failed(unexpected()))),
         Ok((_, Err(error))) => Err(ChunkError::Call(error)),
@@ -385,7 +389,7 @@ async fn store_chunk(
     (request, compress): (ChunkRequest, u8),
     wire: WireChunk,
     at: Time,
-) -> Result<Arrived, ChunkError> {
+) -> Result<(TargetPhases, bool), ChunkError> {
     let env = &service.core.env;
     let mut target = TargetPhases::default();
     let chunk = match wire.plain_len {
@@ -413,14 +417,7 @@ async fn store_chunk(
     let written = incoming.write_chunk(request.file as usize, request.offset, chunk).await;
     written.map_err(ChunkError::Store)?;
     target.disk_write = env.now() - writing;
-    let source = SourcePhases {
-        slots: Duration::ZERO,
-        memory: wire.phases.memory,
-        disk_read: wire.phases.disk_read,
-        cpu: wire.phases.cpu,
-        throttle: wire.phases.throttle,
-    };
-    Ok(Arrived { at, source, target, pressure: wire.pressure })
+    Ok((target, wire.pressure))
 }
 
 fn always_damaged() -> Failure {
@@ -435,6 +432,9 @@ pub(crate) const WAITS_FOR_ANSWER: Limit = Limit::Latency;
 pub(crate) fn as_failure(error: &TransferError) -> Failure {
     match error {
         TransferError::Call(CallError::Failed(failure)) => failure.clone(),
+        TransferError::Store(error) if error.is_disk_full() => {
+            Failure::new(429, DISK_FULL, error.to_string())
+        }
         other => Failure::new(500, "recovery_failed_exception", other.to_string()),
     }
 }

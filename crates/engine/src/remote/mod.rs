@@ -3,6 +3,8 @@
 //! A node asks each remote cluster for its indices when it connects, and again from time to time. So a follow begins
 //! without asking first, which saves a round trip.
 
+pub(crate) mod claims;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -86,9 +86,13 @@ impl<'a> Deciders<'a> {
         if copy.failures >= MAX_RETRIES {
             return self.no("max_retry", || {
                 let last = copy.last_failure.as_deref().unwrap_or("an unknown cause");
+                let again = match copy.waits_for_room() {
+                    true => "it is tried again every half minute, or at once with",
+                    false => "once the cause is gone,",
+                };
                 format!(
                     "it failed {} times in a row, last with \"{last}\"; \
-                     POST _cluster/reroute?retry_failed once the cause is gone",
+                     {again} POST _cluster/reroute?retry_failed",
                     copy.failures
                 )
             });

@@ -146,6 +146,8 @@ pub enum Event {
         allocation_id: String,
         /// What went wrong.
         reason: String,
+        /// Whether that was a disk without room.
+        disk_full: bool,
     },
     /// A primary says that a copy has not got a write. The primary acknowledges the write once this
     /// is applied, and not at all if it is refused.
@@ -163,4 +165,6 @@ pub enum Event {
     },
     /// `POST _cluster/reroute?retry_failed`: copies that failed too often are tried again.
     RetryFailed,
+    /// Copies that failed too often, last because a disk had no room, are tried once more.
+    LookForRoom,
 }

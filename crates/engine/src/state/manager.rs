@@ -9,7 +9,7 @@ use super::cluster::ByNode;
 use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable, MAX_RETRIES, Node,
-    StateError, UnassignedReason, change_aliases, change_auto_follow, change_following, dangling,
+    ShardCopy, StateError, UnassignedReason, change_aliases, change_auto_follow, change_following, dangling,
     indices,
 };
 use crate::settings::{self, SettingScope, Update, When, check_update};
@@ -101,14 +101,16 @@ fn apply_one(
         Event::ShardStarted { index, shard, allocation_id } => {
             Ok(shard_started(state, index, shard, allocation_id))
         }
-        Event::ShardFailed { index, shard, allocation_id, reason } => {
-            Ok(shard_failed(state, now_ms, index, shard, &allocation_id, reason))
+        Event::ShardFailed { index, shard, allocation_id, reason, disk_full } => {
+            let place = (index, shard, allocation_id);
+            Ok(shard_failed(state, now_ms, place, reason, disk_full))
         }
         Event::CopyOutOfSync { index, shard, allocation_id, primary_term, reason } => {
             let place = (index, shard, allocation_id);
             copy_out_of_sync(state, now_ms, place, primary_term, reason)
         }
-        Event::RetryFailed => Ok(retry_failed(state)),
+        Event::RetryFailed => Ok(retry(state, |copy| copy.failures >= MAX_RETRIES, 0)),
+        Event::LookForRoom => Ok(retry(state, ShardCopy::waits_for_room, MAX_RETRIES - 1)),
     }
 }
 
@@ -230,7 +232,7 @@ fn shard_started(
     let copy = &mut shard.copies[at];
     copy.state = CopyState::Started;
     copy.failures = 0;
-    copy.last_failure = None;
+    (copy.last_failure, copy.disk_was_full) = (None, false);
     shard.in_sync.insert(allocation_id.clone());
     vec![Change::Started { index, shard: number, allocation_id }]
 }
@@ -238,16 +240,16 @@ fn shard_started(
 fn shard_failed(
     state: &mut ClusterState,
     now_ms: u64,
-    index: String,
-    number: u32,
-    allocation_id: &str,
+    (index, number, allocation_id): (String, u32, String),
     why: String,
+    disk_full: bool,
 ) -> Vec<Change> {
     let Some(shard) = state.shard_mut(&index, number) else { return Vec::new() };
-    let Some(at) = shard.position(allocation_id) else { return Vec::new() };
+    let Some(at) = shard.position(&allocation_id) else { return Vec::new() };
     let reason = UnassignedReason::AllocationFailed;
     shard.copies[at].failures += 1;
     shard.copies[at].last_failure = Some(why);
+    shard.copies[at].disk_was_full = disk_full;
     let allocation_id = shard.unassign(at, reason, now_ms);
     vec![Change::Unassigned { index, shard: number, allocation_id, reason }]
 }
@@ -282,19 +284,24 @@ fn copy_out_of_sync(
         let reason = UnassignedReason::OutOfSync;
         shard.copies[at].failures += 1;
         shard.copies[at].last_failure = Some(why);
+        shard.copies[at].disk_was_full = false;
         shard.unassign(at, reason, now_ms);
         changes.push(Change::Unassigned { index, shard: number, allocation_id, reason });
     }
     Ok(changes)
 }
 
-fn retry_failed(state: &mut ClusterState) -> Vec<Change> {
-    let gave_up =
-        |shard: &IndexShardRoutingTable| shard.copies.iter().any(|c| c.failures >= MAX_RETRIES);
+/// Has copies that were given up tried again, as if they had failed so many times.
+fn retry(
+    state: &mut ClusterState,
+    is_meant: impl Fn(&ShardCopy) -> bool,
+    failures: u32,
+) -> Vec<Change> {
+    let concerned = |shard: &IndexShardRoutingTable| shard.copies.iter().any(&is_meant);
     let mut changes = Vec::new();
-    for shards in state.routing.values_mut().filter(|shards| shards.iter().any(gave_up)) {
+    for shards in state.routing.values_mut().filter(|shards| shards.iter().any(concerned)) {
         let copies = Arc::make_mut(shards).iter_mut().flat_map(|shard| &mut shard.copies);
-        copies.filter(|copy| copy.failures >= MAX_RETRIES).for_each(|copy| copy.failures = 0);
+        copies.filter(|copy| is_meant(copy)).for_each(|copy| copy.failures = failures);
         changes = vec![Change::RetriesReset];
     }
     changes

@@ -129,8 +129,9 @@ impl Lab {
 
     pub fn fail(&mut self, (index, shard, allocation_id): &CopyId, why: &str) -> Vec<Change> {
         let (index, allocation_id) = (index.clone(), allocation_id.clone());
-        let reason = why.to_owned();
-        self.apply(Event::ShardFailed { index, shard: *shard, allocation_id, reason }).unwrap()
+        let (reason, disk_full) = (why.to_owned(), why == "no room");
+        let shard = *shard;
+        self.apply(Event::ShardFailed { index, shard, allocation_id, reason, disk_full }).unwrap()
     }
 
     /// Starts what recovers until nothing does.
@@ -272,6 +273,29 @@ fn a_copy_that_fails_five_times_stays_away_until_asked() {
     lab.start_all();
     assert_eq!(health(&lab.state).status, Status::Green);
     assert_eq!(lab.shard("a", 0).primary().last_failure, None);
+}
+
+#[test]
+fn a_copy_without_room_is_tried_again_one_try_at_a_time() {
+    let mut lab = Lab::new(1);
+    lab.create("a", 1, 0);
+    for _ in 1..=5 {
+        let place = lab.initializing()[0].clone();
+        lab.fail(&place, "no room");
+    }
+    let words = super::super::explain(&lab.state)[0].reason.as_ref().unwrap().words.clone();
+    assert!(words.contains("tried again every half minute"), "{words}");
+    for _ in 0..3 {
+        assert_eq!(lab.initializing().len(), 0);
+        assert_eq!(lab.apply(Event::LookForRoom).unwrap()[0], Change::RetriesReset);
+        let place = lab.initializing()[0].clone();
+        lab.fail(&place, "no room");
+    }
+    lab.apply(Event::LookForRoom).unwrap();
+    let place = lab.initializing()[0].clone();
+    lab.fail(&place, "something else");
+    assert_eq!(lab.apply(Event::LookForRoom).unwrap(), []);
+    assert_eq!(lab.initializing().len(), 0, "only for want of room");
 }
 
 #[test]

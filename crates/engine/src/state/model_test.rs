@@ -284,7 +284,8 @@ impl Model {
 
     fn failing(&self, n: u8) -> Option<Event> {
         let (index, shard, allocation_id) = self.recovering(n)?;
-        Some(Event::ShardFailed { index, shard, allocation_id, reason: "disk".to_owned() })
+        let (reason, disk_full) = ("disk".to_owned(), n % 2 == 0);
+        Some(Event::ShardFailed { index, shard, allocation_id, reason, disk_full })
     }
 
     fn report(&mut self, report: &Report) -> Option<Event> {

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::MAX_RETRIES;
+
 /// Where a copy gets its documents from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -127,6 +129,9 @@ pub struct ShardCopy {
     pub failures: u32,
     /// Why it failed last.
     pub last_failure: Option<String>,
+    /// Whether that was a disk without room.
+    #[serde(default)]
+    pub disk_was_full: bool,
 }
 
 impl ShardCopy {
@@ -139,7 +144,13 @@ impl ShardCopy {
             in_sync: false,
             failures: 0,
             last_failure: None,
+            disk_was_full: false,
         }
+    }
+
+    /// Whether it was given up for want of room on a disk. The manager looks for room from time to time.
+    pub fn waits_for_room(&self) -> bool {
+        self.disk_was_full && self.failures >= MAX_RETRIES
     }
 
     /// Whether it is on a node.

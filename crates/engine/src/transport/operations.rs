@@ -24,6 +24,9 @@ pub enum Operations {
     },
 }
 
+/// More than one operation takes: a body of 100 MB.
+const OPERATION_BYTES_MAX: u64 = 128 << 20;
+
 /// What is packed.
 #[derive(Serialize, Deserialize)]
 struct Unpacked(#[serde(with = "store::sent")] Arc<Vec<Operation>>);
@@ -44,10 +47,18 @@ impl Operations {
         }
     }
 
-    /// The operations.
-    pub async fn unpack(self, env: &Env) -> Result<Vec<Operation>, Failure> {
+    /// The operations, where they claim to be no more than `asked_bytes` and one of any size.
+    pub async fn unpack(self, env: &Env, asked_bytes: u64) -> Result<Vec<Operation>, Failure> {
         match self {
             Operations::Plain(ops) => Ok(Arc::unwrap_or_clone(ops)),
+            Operations::Packed { plain_bytes, .. }
+                if plain_bytes > asked_bytes.saturating_add(OPERATION_BYTES_MAX) =>
+            {
+                let reason = format!(
+                    "packed operations claim to be {plain_bytes} bytes; {asked_bytes} were asked for"
+                );
+                Err(Failure::new(500, "transport_exception", reason))
+            }
             Operations::Packed { bytes, plain_bytes } => {
                 let plain = decompress(env, Chunk::Bytes(bytes), plain_bytes, 0).await?;
                 let plain = plain.bytes().cloned().unwrap_or_default();

@@ -23,6 +23,8 @@ pub enum Kind {
     PauseFollowing,
     MoveClock,
     Unfollow,
+    /// Not one of the pairs: it has runs of its own.
+    Damage,
 }
 
 impl Kind {
@@ -70,6 +72,7 @@ impl Kind {
                 What::MoveClock(side, node, if chance.percent(50) { by_ms } else { -by_ms })
             }
             Kind::Unfollow => What::Unfollow,
+            Kind::Damage => What::Damage(side, node, chance.next()),
         }
     }
 }
@@ -88,6 +91,7 @@ impl What {
             What::PauseFollowing => Kind::PauseFollowing,
             What::MoveClock(..) => Kind::MoveClock,
             What::Unfollow => Kind::Unfollow,
+            What::Damage(..) => Kind::Damage,
         }
     }
 }

@@ -12,6 +12,7 @@ use record::ledger::{self, Ledger};
 use serde_json::{Value, json};
 use world::{Env, Link, LinkConfig, Task, Time, virtual_world};
 
+use crate::at_rest::{Texts, befall, names_damage, texts};
 use crate::client::{Client, Load, PATIENCE, search, write};
 use crate::scenario::{Chance, Fault, LEASE_PERIOD, Scenario, Side, What};
 use crate::site::Site;
@@ -39,6 +40,10 @@ pub struct Summary {
     pub unfollowed: u64,
     /// Answers to searches that were held against the ledger.
     pub searched: u64,
+    /// Files at rest that were damaged.
+    pub damaged: u64,
+    /// 1 where a shard without another copy was refused by name.
+    pub refused: u64,
 }
 
 /// Runs it. The error says what was lost, or that the clusters never became equal, or what panicked.
@@ -71,6 +76,18 @@ struct Stage {
     links: Vec<Link>,
     tasks: RefCell<Vec<Task<()>>>,
     unfollowed: Cell<u64>,
+    at_rest: Rc<AtRest>,
+}
+
+/// What befell files at rest.
+#[derive(Default)]
+struct AtRest {
+    /// Of each node, as they were early.
+    older: RefCell<BTreeMap<(usize, usize), Texts>>,
+    damaged: Cell<u64>,
+    /// Whether it befell a shard of which no other copy is in sync.
+    is_lost: Cell<bool>,
+    refused: Cell<bool>,
 }
 
 async fn direct(node: &Node, method: &str, path: &str, body: Value) -> (u16, Value) {
@@ -127,7 +144,8 @@ impl Stage {
             links.push(link);
         }
         let (tasks, unfollowed) = (RefCell::default(), Cell::new(0));
-        Stage { env: env.clone(), scenario, sites, links, tasks, unfollowed }
+        let at_rest = Rc::default();
+        Stage { env: env.clone(), scenario, sites, links, tasks, unfollowed, at_rest }
     }
 
     fn site(&self, side: Side) -> &Rc<Site> {
@@ -177,6 +195,7 @@ impl Stage {
                 self.env.spawn("searches", searching)
             })
             .collect();
+        self.keep_texts();
         self.have_faults().await;
         for client in clients {
             client.await.map_err(|_| "a client ended".to_owned())?;
@@ -203,6 +222,8 @@ impl Stage {
             mended_ms: ms(mended),
             unfollowed: self.unfollowed.get(),
             searched,
+            damaged: self.at_rest.damaged.get(),
+            refused: u64::from(self.at_rest.refused.get()),
         })
     }
 
@@ -259,7 +280,7 @@ impl Stage {
 
     fn begin(&self, what: &What) {
         match *what {
-            What::Kill(side, node) => self.site(side).kill(node),
+            What::Kill(side, node) | What::Damage(side, node, _) => self.site(side).kill(node),
             What::KillAll(side) => {
                 (0..self.site(side).len()).for_each(|node| self.site(side).kill(node));
             }
@@ -285,6 +306,7 @@ impl Stage {
             What::Kill(side, node) | What::Stop(side, node) => {
                 self.site(side).clone().bring_up(node);
             }
+            What::Damage(side, node, drawn) => self.damage(side, node, drawn),
             What::KillAll(side) => {
                 (0..self.site(side).len()).for_each(|node| self.site(side).clone().bring_up(node));
             }
@@ -305,6 +327,58 @@ impl Stage {
                 self.request(Side::Follower, "/b/_ccr/unfollow".to_owned());
             }
         }
+    }
+
+    /// Keeps what the nodes' small files say early, so that it can be put back.
+    fn keep_texts(&self) {
+        let is_damage = |fault: &Fault| matches!(fault.what, What::Damage(..));
+        if !self.scenario.faults.iter().any(is_damage) {
+            return;
+        }
+        let (env, at_rest, sites) = (self.env.clone(), self.at_rest.clone(), self.sites.clone());
+        let early = Duration::from_millis(self.scenario.load_ms / 5);
+        self.keep("keeps what files say", async move {
+            env.sleep(early).await;
+            for (side, site) in sites.iter().enumerate() {
+                for node in 0..site.len() {
+                    let disk = site.host(node).virtual_disk().expect("the world is virtual");
+                    at_rest.older.borrow_mut().insert((side, node), texts(&disk));
+                }
+            }
+        });
+    }
+
+    /// Damages a file of a node that is down, and starts the node. Another fault may have started it before.
+    fn damage(&self, side: Side, node: usize, drawn: u64) {
+        let (site, at_rest) = (self.site(side).clone(), self.at_rest.clone());
+        site.kill(node);
+        self.keep("damages a file", async move {
+            let older = at_rest.older.borrow().get(&(side as usize, node)).cloned();
+            let state = site.last_state();
+            let (host, older) = (site.host(node), older.unwrap_or_default());
+            if let Some(is_repairable) = befall(&host, &older, state.as_deref(), drawn).await {
+                at_rest.damaged.set(at_rest.damaged.get() + 1);
+                at_rest.is_lost.set(at_rest.is_lost.get() || !is_repairable);
+            }
+            site.bring_up(node);
+        });
+    }
+
+    /// Whether the only copy of a shard was damaged, and is refused by name.
+    async fn is_refused(&self) -> bool {
+        if !self.at_rest.is_lost.get() {
+            return false;
+        }
+        for site in &self.sites {
+            let Some(manager) = site.node(0) else { continue };
+            let health = direct(&manager, "GET", "/_cluster/health", Value::Null).await.1;
+            let path = "/_cluster/allocation/explain";
+            let explained = direct(&manager, "GET", path, Value::Null).await.1;
+            if health["status"] == "red" && names_damage(&explained) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Asks a node that is there, whatever becomes of it.
@@ -405,6 +479,10 @@ impl Stage {
                 Err(why) => why,
             };
             before = None;
+            if self.is_refused().await {
+                self.at_rest.refused.set(true);
+                return Ok(());
+            }
             if self.env.now() >= give_up {
                 let broken = match self.copies().await {
                     Ok(copies) => ledger.check(&copies),
@@ -420,6 +498,7 @@ impl Stage {
     async fn leases_kept(&self) -> Result<(), String> {
         let moves_clock = |fault: &Fault| matches!(fault.what, What::MoveClock(..));
         let may_expire = self.scenario.leader_settings.get(LEASE_PERIOD).is_some()
+            || self.at_rest.damaged.get() > 0
             || self.scenario.faults.iter().any(moves_clock);
         // A copy that becomes the primary may not know of a lease that is just being spread.
         if may_expire || self.scenario.leader_replicas > 0 {

@@ -74,6 +74,8 @@ pub enum What {
     PauseFollowing,
     /// A node's clock jumps by so many milliseconds, and back at the end.
     MoveClock(Side, usize, i64),
+    /// `kill -9`, and something befalls a file of its copies before it is started again; what, by a number that was drawn.
+    Damage(Side, usize, u64),
     /// The follower is paused, and is no follower any more at the end. After all, it is made anew.
     Unfollow,
 }
@@ -116,6 +118,8 @@ pub enum Shape {
     /// about
     /// the last writes, about the moment when following begins, or anywhere.
     Pair,
+    /// A small one in which files of a node that is down are damaged.
+    AtRest,
 }
 
 /// What a host's disk and network card take.
@@ -153,16 +157,18 @@ impl Case {
 pub const SHAPES: [Shape; 4] = [Shape::Small, Shape::Wide, Shape::Pair, Shape::Pair];
 const WIDE: &str = "wide:";
 const PAIR: &str = "pair:";
+const AT_REST: &str = "at-rest:";
 
 /// `SEED`, or `SEED/FAULT.FAULT/REQUESTS`; a part that is `all` takes nothing away. A wide run has `wide:` before
 /// its seed,
-/// one of a pair `pair:`.
+/// one of a pair `pair:`, one with damage `at-rest:`.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prefix = match self.shape {
             Shape::Small => "",
             Shape::Wide => WIDE,
             Shape::Pair => PAIR,
+            Shape::AtRest => AT_REST,
         };
         write!(f, "{prefix}{}", self.seed)?;
         if (&self.faults, &self.requests) == (&None, &None) {
@@ -185,7 +191,7 @@ impl FromStr for Case {
         let refuse =
             || format!("[{text}] is no case; write SEED, wide:SEED, pair:SEED or SEED/1.4.5/20");
         let of = |(prefix, shape)| Some((shape, text.strip_prefix(prefix)?));
-        let shapes = [(WIDE, Shape::Wide), (PAIR, Shape::Pair)];
+        let shapes = [(WIDE, Shape::Wide), (PAIR, Shape::Pair), (AT_REST, Shape::AtRest)];
         let (shape, rest) = shapes.into_iter().find_map(of).unwrap_or((Shape::Small, text));
         let mut parts = rest.split('/');
         let seed = parts.next().and_then(|seed| seed.parse().ok()).ok_or_else(refuse)?;
@@ -369,6 +375,7 @@ impl Scenario {
     pub fn of(case: &Case) -> Scenario {
         let mut scenario = match case.shape {
             Shape::Pair => Scenario::pair(case),
+            Shape::AtRest => Scenario::at_rest(case),
             Shape::Small | Shape::Wide => Scenario::at_random(case),
         };
         if let Some(kept) = &case.faults {

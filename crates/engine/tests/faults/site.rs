@@ -2,8 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
+use engine::state::ClusterState;
 use engine::{Node, NodeConfig};
 use world::{Env, Task};
 
@@ -28,6 +30,8 @@ struct Seat {
     life: Cell<u64>,
     is_up: Cell<bool>,
     task: RefCell<Option<Task<()>>>,
+    /// The manager's state when it was last killed.
+    left: RefCell<Option<Arc<ClusterState>>>,
 }
 
 impl Site {
@@ -52,6 +56,7 @@ impl Site {
             life: Cell::new(0),
             is_up: Cell::new(false),
             task: RefCell::default(),
+            left: RefCell::default(),
         };
         let site = Rc::new(Site { env: env.clone(), seats: members.iter().map(seat).collect() });
         for number in 0..nodes {
@@ -142,6 +147,9 @@ impl Site {
         seat.is_up.set(false);
         seat.life.set(seat.life.get() + 1);
         let node = seat.node.borrow_mut().take();
+        if let Some(node) = &node {
+            seat.left.replace(Some(node.state()));
+        }
         self.env.kill_host(&seat.config.borrow().name);
         drop(node);
     }
@@ -150,6 +158,7 @@ impl Site {
     pub fn stop(self: Rc<Self>, number: usize) {
         let seat = &self.seats[number];
         let Some(node) = seat.node.borrow_mut().take() else { return };
+        seat.left.replace(Some(node.state()));
         seat.life.set(seat.life.get() + 1);
         let life = seat.life.get();
         let (site, host) = (self.clone(), self.host(number));
@@ -162,6 +171,12 @@ impl Site {
             }
         });
         *self.seats[number].task.borrow_mut() = Some(task);
+    }
+
+    /// The manager's state: what it is, or was when the manager was killed.
+    pub fn last_state(&self) -> Option<Arc<ClusterState>> {
+        let now = self.node(0).map(|manager| manager.state());
+        now.or_else(|| self.seats[0].left.borrow().clone())
     }
 
     /// Lets nothing pass between a node that is there and all others, or everything again.

@@ -171,8 +171,6 @@ pub async fn a_follower_whose_disk_is_full_goes_on_with_room(env: Env) {
     })
     .await;
     disk.make_room();
-    // A copy that failed too often is not tried again unless somebody asks for it.
-    follower.must("POST", "/_cluster/reroute?retry_failed", Value::Null).await;
     eventually(&env, "it has what its leader has", async || {
         let all = shard().await["follower_global_checkpoint"] == DOCUMENTS - 1;
         all && follower.digests("b").await == leader.digests("a").await
@@ -213,8 +211,8 @@ pub async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
     let (status, answer) = follower.ask("GET", "/b/_count", Value::Null).await;
     assert!(status == 503 || answer["count"] == 0, "{status} {answer}");
 
+    // Nobody has to say that there is room.
     disk.make_room();
-    follower.must("POST", "/_cluster/reroute?retry_failed=true", Value::Null).await;
     let path = "/_cluster/health/b?wait_for_status=green&timeout=50s";
     let health = follower.must("GET", path, Value::Null).await;
     assert_eq!(health["status"], "green", "{health}");

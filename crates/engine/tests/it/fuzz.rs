@@ -1,9 +1,17 @@
-//! Requests that nobody would write, to a node of the virtual world.
+//! Requests that nobody would write, to a node of the virtual world, and frames that no node would send.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use engine::transport::{
+    Changes, Envelope, Failure, LeaderShard, Operations, ReadChanges, Request, Response,
+    SessionOpened, ShardSearch, Versions,
+};
 use rest::RestRequest;
+use store::{Commit, FileMeta, OpKind, Operation};
 use testbed::fuzz::{self, Budget};
-use world::virtual_world;
+use world::{Message, virtual_world};
 
 use crate::common::Cluster;
 
@@ -49,5 +57,93 @@ fn requests() {
             rest::handle(&node, request).await;
             cluster.stop().await;
         });
+    });
+}
+
+/// What nodes say to each other.
+fn envelopes() -> Vec<Envelope> {
+    let leader = LeaderShard {
+        index: "a".to_owned(),
+        index_uuid: "uuid".to_owned(),
+        shard: 1,
+        history_uuid: "history".to_owned(),
+    };
+    let read = ReadChanges {
+        leader,
+        from: 300,
+        max_ops: 5120,
+        max_bytes: 32 << 20,
+        poll_timeout: Duration::from_secs(60),
+        known: Some(Versions { mappings: 1, settings: 2, aliases: 3 }),
+        compress: 1,
+    };
+    let op = |seq_no, kind| Operation { seq_no, version: 1, id: "id".into(), kind };
+    let source = Bytes::from_static(b"{\"x\":1}");
+    let ops = vec![
+        op(7, OpKind::Index { source, auto_id: true }),
+        op(8, OpKind::Delete),
+        op(9, OpKind::NoOp),
+    ];
+    let changes = Changes {
+        ops: Operations::Plain(Arc::new(ops.clone())),
+        global_checkpoint: Some(9),
+        max_seq_no: Some(9),
+        versions: Versions::default(),
+        served: Duration::from_millis(1),
+        waited: Duration::ZERO,
+        pressure: false,
+    };
+    let file = FileMeta { name: "segment.store".to_owned(), len: 1 << 20, xxh3: 7 };
+    let opened = SessionOpened {
+        session: 5,
+        commit: Some(Commit { files: vec![file; 3], max_seq_no: Some(6), ..Commit::default() }),
+        from_seq_no: 7,
+        max_seq_no: Some(9),
+        history_uuid: "history".to_owned(),
+        leases: Default::default(),
+    };
+    let body =
+        br#"{"query":{"bool":{"must":[{"term":{"x":1}}]}},"aggs":{"t":{"terms":{"field":"x"}}}}"#;
+    let search = ShardSearch {
+        index: "a".to_owned(),
+        shard: 0,
+        request: Arc::new(query::parse_search(body).expect("a search")),
+        now_ms: 1,
+        max_buckets: 10,
+        fresh: true,
+        fetch: true,
+    };
+    let replicate = Request::Replicate {
+        index_uuid: "uuid".to_owned(),
+        shard: 0,
+        allocation_id: "copy".to_owned(),
+        primary_term: 2,
+        ops: Arc::new(ops.clone()),
+        global_checkpoint: None,
+    };
+    vec![
+        Envelope::Request(1, Request::Ping),
+        Envelope::Request(2, Request::ReadChanges(Box::new(read))),
+        Envelope::Request(3, Request::Search(Box::new(search))),
+        Envelope::Request(4, replicate),
+        Envelope::Response(5, Ok(Response::Changes(Box::new(changes)))),
+        Envelope::Response(6, Ok(Response::Session(Box::new(opened)))),
+        Envelope::Response(7, Ok(Response::Ops(ops))),
+        Envelope::Response(8, Err(Failure::new(503, "unavailable_shards_exception", "try again"))),
+    ]
+}
+
+#[test]
+fn frames() {
+    let samples: Vec<Vec<u8>> =
+        envelopes().into_iter().map(|envelope| envelope.encode().head).collect();
+    let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+    fuzz::search("frames", &samples, 20_000, Budget::default(), |head| {
+        let Ok(envelope) = Envelope::decode(head, Bytes::new()) else { return };
+        envelope.wire_bytes();
+        // What can be read can be passed on, and is read as the same.
+        let again = envelope.clone().encode();
+        let read = Envelope::decode(&again.head, again.tail).expect("what was written is read");
+        assert_eq!(format!("{read:?}"), format!("{envelope:?}"));
     });
 }

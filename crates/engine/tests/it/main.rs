@@ -12,6 +12,7 @@ mod every_file;
 mod following;
 mod foreground;
 mod fuzz;
+mod hostile;
 mod leases;
 mod recovery;
 mod replica_selection;

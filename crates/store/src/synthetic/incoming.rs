@@ -171,6 +171,7 @@ impl SyntheticIncoming {
             global_checkpoint: None,
         });
         disk.log_remove_where(|_| true);
+        disk.log_damaged = false;
         disk.incoming.clear();
         self.holder.take();
         Ok(())

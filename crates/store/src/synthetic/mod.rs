@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::rc::{Rc, Weak};
 
-use world::VirtualDisk;
+use world::{Env, VirtualDisk};
 
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
 use crate::error::{Error, Result};
@@ -50,6 +50,8 @@ struct Disk {
     files: BTreeMap<String, Rc<FileContent>>,
     log: BTreeMap<u64, Operation>,
     log_bytes: u64,
+    /// Whether an open finds that records of the log have changed since they were synced, as checksums would say.
+    log_damaged: bool,
     /// Sequence numbers in `log` that were not synced, in the order of their appends, which are counted.
     unsynced: VecDeque<(u64, u64)>,
     appends: u64,
@@ -174,6 +176,16 @@ pub(crate) fn committed(disk: &VirtualDisk, dir: &Path) -> Option<Commit> {
         return None;
     }
     open_disk(disk, dir).borrow().stored.as_ref().map(|stored| stored.commit.clone())
+}
+
+/// Damages the operation log of a copy on a virtual disk that nobody has open: the next open says so. False where there
+/// is none, and in the real world, where it does nothing. For faults in experiments.
+pub fn damage_log(env: &Env, dir: &Path) -> bool {
+    let Some(disk) = env.virtual_disk().filter(|disk| disk.contains(&disk_path(dir))) else {
+        return false;
+    };
+    open_disk(&disk, dir).borrow_mut().log_damaged = true;
+    true
 }
 
 /// Damages a committed file.

@@ -52,6 +52,10 @@ impl SyntheticStorage {
             let mut disk = disk.borrow_mut();
             let stored = disk.stored.clone();
             let stored = stored.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
+            if disk.log_damaged {
+                let reason = "a record no longer has its checksum".to_owned();
+                return Err(Error::LogDamaged { path: dir.join("oplog"), offset: 0, reason });
+            }
             (disk.hold(dir)?, stored, disk.files.clone())
         };
         for file in &stored.commit.files {

@@ -36,6 +36,16 @@ impl VirtualDisk {
         from.map(|(path, _)| path.clone()).take_while(|path| path.starts_with(prefix)).collect()
     }
 
+    /// Exchanges the values of two paths, where both have one.
+    pub fn exchange(&self, one: &str, other: &str) {
+        let mut values = self.values.borrow_mut();
+        let both = (values.get(one).cloned(), values.get(other).cloned());
+        if let (Some(first), Some(second)) = both {
+            values.insert(one.to_owned(), second);
+            values.insert(other.to_owned(), first);
+        }
+    }
+
     /// Removes every value whose path begins with `prefix`.
     pub fn remove_under(&self, prefix: &str) {
         for path in self.paths_under(prefix) {

@@ -1,6 +1,7 @@
 //! Clusters for tests: nodes in one process, in either world.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod between;
 pub mod pair;
 
 use std::collections::BTreeMap;

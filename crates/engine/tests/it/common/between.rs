@@ -1,0 +1,142 @@
+//! A stranger between two nodes: every question and every answer passes it, may wait there, and may be changed.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use engine::transport::{Class, Envelope, Failure, Pool, Request, Response};
+use tokio::sync::Notify;
+use world::{Connection, Env, Task};
+
+use super::Cluster;
+
+pub type Answer = Result<Response, Failure>;
+type Change = Box<dyn FnMut(&Request, Answer) -> Answer>;
+
+pub struct Between {
+    pub address: String,
+    inner: Rc<Inner>,
+    _serving: Task<()>,
+}
+
+struct Inner {
+    env: Env,
+    pool: Pool,
+    to: RefCell<String>,
+    change: RefCell<Option<Change>>,
+    holds: Cell<Option<fn(&Request) -> bool>>,
+    held: Cell<usize>,
+    released: Notify,
+    asked: Cell<u64>,
+}
+
+impl Between {
+    /// Stands before the node at an address.
+    pub async fn before(env: &Env, to: &str) -> Between {
+        let host = env.host("between");
+        let mut listener = host.listen::<Envelope>(&host.any_address()).await.unwrap();
+        let address = listener.address().to_owned();
+        let inner = Rc::new(Inner {
+            pool: Pool::new(host.clone()),
+            env: host.clone(),
+            to: RefCell::new(to.to_owned()),
+            change: RefCell::default(),
+            holds: Cell::default(),
+            held: Cell::default(),
+            released: Notify::new(),
+            asked: Cell::default(),
+        });
+        let serves = inner.clone();
+        let serving = host.spawn("stands between", async move {
+            while let Ok(connection) = listener.accept().await {
+                let passing = pass(serves.clone(), connection);
+                serves.env.spawn("passes questions on", passing).detach();
+            }
+        });
+        Between { address, inner, _serving: serving }
+    }
+
+    /// Changes answers from now on.
+    pub fn change(&self, change: impl FnMut(&Request, Answer) -> Answer + 'static) {
+        self.inner.change.replace(Some(Box::new(change)));
+    }
+
+    /// Holds questions of a kind back from now on.
+    pub fn hold(&self, which: fn(&Request) -> bool) {
+        self.inner.holds.set(Some(which));
+    }
+
+    /// How many questions are held back.
+    pub fn held(&self) -> usize {
+        self.inner.held.get()
+    }
+
+    /// How many questions came.
+    pub fn asked(&self) -> u64 {
+        self.inner.asked.get()
+    }
+
+    /// Passes everything on as it is.
+    pub fn be_honest(&self) {
+        self.inner.change.replace(None);
+        self.inner.holds.set(None);
+        self.inner.released.notify_waiters();
+    }
+}
+
+async fn pass(inner: Rc<Inner>, connection: Connection<Envelope>) {
+    let Connection { sender, mut receiver } = connection;
+    while let Ok(Some(Envelope::Request(id, request))) = receiver.recv().await {
+        let (sender, inner2) = (sender.clone(), inner.clone());
+        let passing = async move {
+            let answer = inner2.answer(request).await;
+            // Who asked may be gone.
+            let _ = sender.send(Envelope::Response(id, answer)).await;
+        };
+        inner.env.spawn("passes a question on", passing).detach();
+    }
+}
+
+impl Inner {
+    async fn answer(&self, request: Request) -> Answer {
+        self.asked.set(self.asked.get() + 1);
+        if self.holds.get().is_some_and(|holds| holds(&request)) {
+            self.held.set(self.held.get() + 1);
+            self.released.notified().await;
+            self.held.set(self.held.get() - 1);
+        }
+        let (to, limit) = (self.to.borrow().clone(), Duration::from_secs(300));
+        let class = match request {
+            Request::ReadOpening { .. } | Request::ReadChunk { .. } => Class::Recovery(0),
+            _ => Class::Control,
+        };
+        let answer = self.pool.call(&to, class, request.clone(), limit).await;
+        let answer = answer.map_err(Failure::from);
+        match &mut *self.change.borrow_mut() {
+            Some(change) => change(&request, answer),
+            None => answer,
+        }
+    }
+}
+
+/// A cluster whose manager the others reach through somebody in between.
+pub async fn cluster_behind(env: &Env, name: &str, nodes: usize) -> (Between, Cluster) {
+    let manager = format!("{name}-0");
+    let address = match env.is_virtual() {
+        true => format!("{manager}:9300"),
+        // A port that was free a moment ago.
+        false => {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            listener.local_addr().unwrap().to_string()
+        }
+    };
+    let between = Between::before(env, &address).await;
+    let change = |config: &mut engine::NodeConfig| {
+        if config.name == manager {
+            config.transport = address.clone();
+            config.publish = Some(between.address.clone());
+        }
+    };
+    let cluster = Cluster::start_as(env, name, nodes, change).await;
+    (between, cluster)
+}

@@ -1,0 +1,417 @@
+//! Nodes that answer nonsense, that refuse for a while, and that are asked too early.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use engine::transport::{
+    CallError, Changes, Class, Failure, Operations, Pool, Request, Response, SessionOpened,
+    ShardAction, ShardSearch, WireChunk,
+};
+use serde_json::{Value, json};
+use store::{Chunk, Operation};
+use world::Env;
+
+use crate::common::between::{Answer, Between, cluster_behind};
+use crate::common::{Cluster, eventually};
+
+both_worlds!(
+    a_copy_that_recovers_is_not_read,
+    a_node_joins_once_its_manager_can_take_it,
+    a_leader_that_answers_nonsense_harms_no_follower,
+);
+
+/// Who has an older state may ask a copy that is being brought up: its store is open, and lacks operations.
+async fn a_copy_that_recovers_is_not_read(env: Env) {
+    let (between, mut cluster) = cluster_behind(&env, "one", 2).await;
+    cluster.stop_node(1).await;
+    cluster.create("a", 1, 0).await;
+    assert_eq!(cluster.index("a", 0, 100).await, 100);
+    between.hold(|request| matches!(request, Request::Finalize { .. }));
+    cluster.start_node(1).await;
+    cluster.must("PUT", "/a/_settings", json!({ "index.number_of_replicas": 1 })).await;
+    eventually(&env, "the copy is about to join", async || between.held() > 0).await;
+
+    let pool = Pool::new(env.host("asks"));
+    let node = cluster.node(1).transport_address().to_owned();
+    let ask =
+        async |request| pool.call(&node, Class::Control, request, Duration::from_secs(10)).await;
+    let shard = |action| Request::Shard("a".to_owned(), 0, action);
+    let search = ShardSearch {
+        index: "a".to_owned(),
+        shard: 0,
+        request: Arc::new(query::parse_search(b"{}").unwrap()),
+        now_ms: 0,
+        max_buckets: 10,
+        fresh: true,
+        fetch: true,
+    };
+    let reads = || {
+        let get = shard(ShardAction::Get { id: "7".to_owned() });
+        let counts = [ShardAction::Count, ShardAction::Digest].map(shard);
+        // A store of the virtual world has no words to search.
+        let searches = (!env.is_virtual()).then(|| Request::Search(Box::new(search.clone())));
+        [get].into_iter().chain(searches).chain(counts)
+    };
+    assert!(ask(shard(ShardAction::Stats)).await.is_ok(), "the store is open");
+    for request in reads() {
+        let kind = format!("{request:?}");
+        match ask(request).await {
+            Err(CallError::Failed(failure)) => {
+                assert_eq!(failure.status, 503, "{kind}: {failure:?}");
+                assert!(failure.reason.contains("still recovering"), "{kind}: {failure:?}");
+            }
+            other => panic!("{kind} is answered with {other:?}"),
+        }
+    }
+    between.be_honest();
+    cluster.green("a").await;
+    for request in reads() {
+        let kind = format!("{request:?}");
+        assert!(ask(request).await.is_ok(), "{kind}");
+    }
+    pool.close();
+    cluster.stop().await;
+}
+
+/// A manager that has too much to do, or no room for the state, takes the node in later.
+async fn a_node_joins_once_its_manager_can_take_it(env: Env) {
+    let (between, mut cluster) = cluster_behind(&env, "one", 2).await;
+    for refusal in [
+        Failure::new(429, "circuit_breaking_exception", "too much at once"),
+        Failure::new(429, "cluster_block_exception", "the disk is full"),
+        Failure::new(503, "cluster_block_exception", "the disk was full"),
+    ] {
+        cluster.stop_node(1).await;
+        let refused = Rc::new(std::cell::Cell::new(0));
+        let (counts, kind) = (refused.clone(), format!("{refusal:?}"));
+        between.change(move |request, answer| match request {
+            Request::Join(..) if counts.get() < 3 => {
+                counts.set(counts.get() + 1);
+                Err(refusal.clone())
+            }
+            _ => answer,
+        });
+        cluster.start_node(1).await;
+        assert_eq!(refused.get(), 3, "{kind}");
+        eventually(&env, "both nodes are there", async || {
+            let health = cluster.must("GET", "/_cluster/health", Value::Null).await;
+            health["number_of_nodes"] == 2
+        })
+        .await;
+    }
+    cluster.stop().await;
+}
+
+/// What a leader may say in place of the truth.
+type Lie = fn(&Request, Response) -> Response;
+
+fn in_changes(response: Response, lie: impl FnOnce(&mut Changes)) -> Response {
+    match response {
+        Response::Changes(mut changes) => {
+            lie(&mut changes);
+            Response::Changes(changes)
+        }
+        other => other,
+    }
+}
+
+fn in_operations(response: Response, lie: impl FnOnce(&mut Vec<Operation>)) -> Response {
+    match response {
+        Response::Ops(mut ops) => {
+            lie(&mut ops);
+            Response::Ops(ops)
+        }
+        other => in_changes(other, |changes| {
+            if let Operations::Plain(ops) = &mut changes.ops {
+                lie(Arc::make_mut(ops));
+            }
+        }),
+    }
+}
+
+fn in_session(response: Response, lie: impl FnOnce(&mut SessionOpened)) -> Response {
+    match response {
+        Response::Session(mut session) => {
+            lie(&mut session);
+            Response::Session(session)
+        }
+        other => other,
+    }
+}
+
+fn in_chunk(response: Response, lie: impl FnOnce(&mut WireChunk)) -> Response {
+    match response {
+        Response::Chunk(mut chunk) => {
+            lie(&mut chunk);
+            Response::Chunk(chunk)
+        }
+        other => other,
+    }
+}
+
+/// Each with what is said of it, where it is not harmless.
+const LIES: &[(&str, Lie, &str)] = &[
+    (
+        "another kind of answer",
+        |request, response| match request {
+            Request::Ping | Request::Hello => response,
+            _ => Response::Json("{}".to_owned()),
+        },
+        "an answer of another kind",
+    ),
+    ("nothing to every question", |_, _| Response::Done, "an answer of another kind"),
+    (
+        "operations far beyond the one that was asked for",
+        |_, response| {
+            in_operations(response, |ops| ops.iter_mut().for_each(|op| op.seq_no += 1 << 40))
+        },
+        "it lacks operation",
+    ),
+    (
+        "operations backwards",
+        |_, response| in_operations(response, |ops| ops.reverse()),
+        "it lacks operation",
+    ),
+    (
+        "operations twice",
+        |_, response| in_operations(response, |ops| ops.extend(ops.clone())),
+        "it lacks operation",
+    ),
+    (
+        "operations above its checkpoint",
+        |_, response| in_changes(response, |changes| changes.global_checkpoint = Some(100)),
+        "may have none above 100",
+    ),
+    (
+        "no operations, and no pause before it says so",
+        |_, response| {
+            in_changes(response, |changes| changes.ops = Operations::Plain(Arc::default()))
+        },
+        "it has nothing new after",
+    ),
+    (
+        "a checkpoint beyond all",
+        |_, response| {
+            in_changes(response, |changes| {
+                changes.global_checkpoint = Some(u64::MAX);
+                changes.max_seq_no = Some(u64::MAX);
+            })
+        },
+        "the highest sequence number is 18446744073709551615",
+    ),
+    (
+        "a checkpoint far away, and no operations up to it",
+        |_, response| {
+            in_changes(response, |changes| {
+                changes.global_checkpoint = Some(1 << 40);
+                changes.max_seq_no = Some(1 << 40);
+            })
+        },
+        "",
+    ),
+    (
+        "versions that nothing has",
+        |_, response| {
+            in_changes(response, |changes| {
+                let versions = &mut changes.versions;
+                (versions.mappings, versions.settings, versions.aliases) =
+                    (u64::MAX, u64::MAX, u64::MAX);
+            })
+        },
+        "has not heard of a change",
+    ),
+    (
+        "packed operations that are none",
+        |_, response| {
+            in_changes(response, |changes| {
+                let bytes = Bytes::from_static(b"\x02 these are no operations");
+                changes.ops = Operations::Packed { bytes, plain_bytes: 1 << 20 };
+            })
+        },
+        "cannot be read",
+    ),
+    (
+        "packed operations that claim to be large",
+        |_, response| {
+            in_changes(response, |changes| {
+                let bytes = Bytes::from_static(b"\x02 these are no operations");
+                changes.ops = Operations::Packed { bytes, plain_bytes: u64::MAX };
+            })
+        },
+        "claim to be 18446744073709551615 bytes",
+    ),
+    (
+        "it took for ever",
+        |_, response| {
+            let response = in_changes(response, |changes| {
+                (changes.served, changes.waited) = (Duration::MAX, Duration::MAX);
+            });
+            in_chunk(response, |chunk| {
+                let phases = &mut chunk.phases;
+                (phases.throttle, phases.disk_read) = (Duration::MAX, Duration::MAX);
+                (phases.cpu, phases.memory) = (Duration::MAX, Duration::MAX);
+            })
+        },
+        "",
+    ),
+    (
+        "an index of a thousand million shards",
+        |_, response| match response {
+            Response::RemoteIndex(mut index) => {
+                index.shards = 1_000_000_000;
+                Response::RemoteIndex(index)
+            }
+            other => other,
+        },
+        "index.number_of_shards",
+    ),
+    (
+        "a mapping that is none",
+        |_, response| match response {
+            Response::RemoteIndex(mut index) => {
+                index.mappings = "{\"properties\":7}".to_owned();
+                Response::RemoteIndex(index)
+            }
+            other => other,
+        },
+        "[properties]",
+    ),
+    (
+        "a file outside of the copy",
+        |_, response| {
+            in_session(response, |session| {
+                session.commit.iter_mut().flat_map(|commit| &mut commit.files).for_each(|file| {
+                    file.name = format!("../../../outside-{}", file.name);
+                })
+            })
+        },
+        "outside",
+    ),
+    (
+        "files without end",
+        |_, response| {
+            in_session(response, |session| {
+                session.commit.iter_mut().flat_map(|commit| &mut commit.files).for_each(|file| {
+                    file.len = u64::MAX;
+                })
+            })
+        },
+        "it lists files of",
+    ),
+    (
+        "a history without end",
+        |_, response| in_session(response, |session| session.max_seq_no = Some(u64::MAX)),
+        "the highest sequence number is 18446744073709551615",
+    ),
+    (
+        "chunks of another length",
+        |_, response| {
+            in_chunk(response, |chunk| chunk.chunk = Chunk::Bytes(Bytes::from_static(b"short")))
+        },
+        "came damaged",
+    ),
+    (
+        "chunks that claim to be large",
+        |_, response| {
+            in_chunk(response, |chunk| {
+                (chunk.plain_len, chunk.wire_len) = (Some(u64::MAX), u64::MAX);
+            })
+        },
+        "came damaged",
+    ),
+    (
+        "leases that end at once",
+        |_, response| match response {
+            Response::Leased { .. } => Response::Leased { period: Duration::ZERO },
+            other => other,
+        },
+        "",
+    ),
+];
+
+/// A follower says what it was told, keeps nothing of it, does not ask without end, and follows once its leader tells
+/// the truth. Other indices and the node itself go on meanwhile.
+async fn a_leader_that_answers_nonsense_harms_no_follower(env: Env) {
+    let leader = Cluster::start(&env, "leader", 1).await;
+    leader.create("a", 1, 0).await;
+    assert_eq!(leader.index("a", 0, 200).await, 200);
+    let follower = Cluster::start(&env, "follower", 1).await;
+    follower.create("own", 1, 0).await;
+    let between = Between::before(&env, leader.any().transport_address()).await;
+    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": [between.address] } });
+    follower.must("PUT", "/_cluster/settings", settings).await;
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "a",
+        "settings": { "index.number_of_replicas": 0 },
+    });
+    // The manager waits for new indices all the while.
+    let pattern = json!({ "remote_cluster": "leader", "leader_index_patterns": ["none-*"] });
+    follower.must("PUT", "/_ccr/auto_follow/none", pattern).await;
+    let (mut documents, mut own) = (200, 0);
+    for (n, (what, lie, says)) in LIES.iter().enumerate() {
+        // One that follows already hears the lie, and one that begins while it is told.
+        let before = format!("before-{n}");
+        follower.must("PUT", &format!("/{before}/_ccr/follow"), body.clone()).await;
+        follower.green(&before).await;
+        between
+            .change(move |request, answer: Answer| answer.map(|response| lie(request, response)));
+        let during = format!("during-{n}");
+        let path = format!("/{during}/_ccr/follow?wait_for_active_shards=0");
+        let (status, answer) = follower.ask("PUT", &path, body.clone()).await;
+        assert!(status < 600, "{what}: {answer}");
+        assert_eq!(leader.index("a", documents, documents + 50).await, 50);
+        documents += 50;
+        let asked = between.asked();
+        env.sleep(Duration::from_secs(2)).await;
+        let questions = between.asked() - asked;
+        assert!(questions < 2000, "{what}: {questions} questions in two seconds");
+        let mut said = answer.to_string();
+        for path in [
+            format!("/{before}/_ccr/stats"),
+            format!("/{during}/_recovery"),
+            format!("/_cat/shards/{during}?h=unassigned.details"),
+        ] {
+            said += &follower.ask("GET", &path, Value::Null).await.1.to_string();
+        }
+        assert!(said.contains(says), "{what}: nothing says {says:?}: {said}");
+        assert_eq!(follower.index("own", own, own + 10).await, 10, "{what}");
+        own += 10;
+
+        between.be_honest();
+        follower.must("POST", "/_cluster/reroute?retry_failed", Value::Null).await;
+        // Where the lie was that the index is another one, following has to be begun again.
+        let (status, _) = follower.ask("GET", &format!("/{during}"), Value::Null).await;
+        if status == 404 {
+            follower.must("PUT", &path, body.clone()).await;
+        }
+        for index in [&before, &during] {
+            eventually(&env, &format!("{what}: {index} is what the leader is"), async || {
+                let pause = format!("/{index}/_ccr/pause_follow");
+                let stats =
+                    follower.ask("GET", &format!("/{index}/_ccr/stats"), Value::Null).await.1;
+                if !stats["indices"][0]["shards"][0]["fatal_exception"].is_null() {
+                    follower.ask("POST", &pause, Value::Null).await;
+                    follower
+                        .ask("POST", &format!("/{index}/_ccr/resume_follow"), Value::Null)
+                        .await;
+                }
+                let health =
+                    follower.ask("GET", &format!("/_cluster/health/{index}"), Value::Null).await.1;
+                if health["status"] != "green" {
+                    follower.ask("POST", "/_cluster/reroute?retry_failed", Value::Null).await;
+                    return false;
+                }
+                follower.digests(index).await == leader.digests("a").await
+            })
+            .await;
+            follower.ask("POST", &format!("/{index}/_ccr/pause_follow"), Value::Null).await;
+            follower.must("DELETE", &format!("/{index}"), Value::Null).await;
+        }
+    }
+    let count = follower.must("GET", "/own/_count", Value::Null).await["count"].as_u64();
+    assert_eq!(count, Some(own));
+    follower.stop().await;
+    leader.stop().await;
+}
