@@ -198,11 +198,8 @@ impl Follower {
             )
             .await
             .map_err(of_failure)?;
-        let mut ops = changes
-            .ops
-            .unpack(&service.core.env, ask.max_bytes)
-            .await
-            .map_err(refused)?;
+        let mut ops =
+            changes.ops.unpack(&service.core.env, ask.max_bytes).await.map_err(refused)?;
         if service.core.env.is_planted(planted::CHANGE_SKIPPED) && ops.len() > 2 {
             ops.remove(1);
         } else {

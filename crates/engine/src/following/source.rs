@@ -6,7 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::remote;
-use crate::transport::{CallError, Class, LeaderShard, LeaseRequest, Request, Response, unexpected};
+use crate::transport::{
+    CallError, Class, LeaderShard, LeaseRequest, Request, Response, unexpected,
+};
 use policy::retention::Renewal;
 
 /// A leader's shard.

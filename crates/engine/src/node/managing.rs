@@ -13,9 +13,7 @@ use super::manager::{Answer, Manager};
 use super::parts::Node;
 use crate::core::Core;
 use crate::planted;
-use crate::state::{
-    self, ClusterState, Event, IndexShardRoutingTable, ShardCopy, StateDiff,
-};
+use crate::state::{self, ClusterState, Event, IndexShardRoutingTable, ShardCopy, StateDiff};
 use crate::transport::{CallError, Class, Failure, Publication, Request, Response};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -145,7 +143,8 @@ pub(super) async fn watch_nodes(node: Node) {
                 gone.push(Event::NodeLeft { node: name });
             }
         }
-        let waits = |shard: &IndexShardRoutingTable| shard.copies.iter().any(ShardCopy::waits_for_room);
+        let waits =
+            |shard: &IndexShardRoutingTable| shard.copies.iter().any(ShardCopy::waits_for_room);
         if core.env.now() - looked >= LOOK_FOR_ROOM {
             looked = core.env.now();
             let waits = manager.state().shards().any(|(_, _, shard)| waits(shard));

@@ -18,10 +18,10 @@ use crate::shard::{FileProgress, Progress};
 use crate::transport::{
     CallError, Class, Failure, Request, Response, WireChunk, decompress, unexpected,
 };
+use policy::failures::DISK_FULL;
 use policy::transfer::accounting::{SourcePhases, TargetPhases, Timeline};
 use policy::transfer::chunk::{ChunkRequest, Delivery, FileSpan};
 use policy::transfer::chunk_scheduler::ChunkScheduler;
-use policy::failures::DISK_FULL;
 use policy::transfer::compression::Shipment;
 
 /// How often the round trip is measured while files are copied.

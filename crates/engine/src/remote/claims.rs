@@ -15,14 +15,20 @@ use crate::transport::{self as wire, Failure, ReadChanges, SessionOpened};
 pub(crate) const SEQ_NO_MAX: u64 = i64::MAX as u64;
 
 fn refused(why: String) -> Failure {
-    Failure::new(500, "transport_exception", format!("the remote cluster's answer is refused: {why}"))
+    Failure::new(
+        500,
+        "transport_exception",
+        format!("the remote cluster's answer is refused: {why}"),
+    )
 }
 
 /// Checkpoints fit each other: nobody has everything up to an operation that nobody numbered.
 pub(crate) fn checkpoints(checkpoint: Option<u64>, max_seq_no: Option<u64>) -> Result<(), Failure> {
     if checkpoint > max_seq_no || max_seq_no > Some(SEQ_NO_MAX) {
         let (checkpoint, max) = (shown(checkpoint), shown(max_seq_no));
-        return Err(refused(format!("it has all up to {checkpoint}, and the highest sequence number is {max}")));
+        return Err(refused(format!(
+            "it has all up to {checkpoint}, and the highest sequence number is {max}"
+        )));
     }
     Ok(())
 }
@@ -43,7 +49,9 @@ pub(crate) fn operations(
     for op in ops {
         if op.seq_no != next {
             let came = op.seq_no;
-            return Err(refused(format!("it lacks operation {next}, which was asked for; {came} came in its place")));
+            return Err(refused(format!(
+                "it lacks operation {next}, which was asked for; {came} came in its place"
+            )));
         }
         next = op.places().end;
     }
@@ -73,12 +81,16 @@ pub(crate) fn nothing_new(
 ) -> Result<(), Failure> {
     if until > ask.from {
         let (from, last) = (ask.from, until - 1);
-        return Err(refused(format!("it has no operations, though the leader said it has {from} to {last}")));
+        return Err(refused(format!(
+            "it has no operations, though the leader said it has {from} to {last}"
+        )));
     }
     // Clocks differ a little.
     if !is_news && took < ask.poll_timeout / 2 {
         let (took, wait) = (took.as_millis(), ask.poll_timeout.as_millis());
-        return Err(refused(format!("it has nothing new after {took} ms, and was to wait {wait} ms for it")));
+        return Err(refused(format!(
+            "it has nothing new after {took} ms, and was to wait {wait} ms for it"
+        )));
     }
     Ok(())
 }

@@ -8,12 +8,9 @@ use record::names::matches;
 use serde::Serialize;
 
 use super::recovery_counts::{NodeRecoveryCounts, RecoveryCounts};
-use super::{ClusterState, IndexShardRoutingTable, ShardCopy};
+use super::{ClusterState, IndexShardRoutingTable, MAX_RETRIES, ShardCopy};
 use crate::settings::{AllocationEnable, Settings};
 use policy::routing::hash;
-
-/// A copy that failed this often in a row is not placed again (`index.allocation.max_retries`).
-pub const MAX_RETRIES: u32 = 5;
 
 const PRIMARIES: &str = "cluster.routing.allocation.node_initial_primaries_recoveries";
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";

@@ -9,8 +9,8 @@ use super::cluster::ByNode;
 use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable, MAX_RETRIES, Node,
-    ShardCopy, StateError, UnassignedReason, change_aliases, change_auto_follow, change_following, dangling,
-    indices,
+    ShardCopy, StateError, UnassignedReason, change_aliases, change_auto_follow, change_following,
+    dangling, indices,
 };
 use crate::settings::{self, SettingScope, Update, When, check_update};
 

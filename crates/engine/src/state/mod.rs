@@ -73,7 +73,7 @@ pub use change::Change;
 pub use check::check;
 pub use cluster::{ClusterState, FORMAT, Node};
 pub use dangling::{DanglingCopy, DanglingIndex, StoredIndex};
-pub use deciders::{MAX_RETRIES, Reason, Verdict};
+pub use deciders::{Reason, Verdict};
 pub use diff::{OtherVersion, StateDiff};
 pub use error::StateError;
 pub use event::{Event, FoundCopy};
@@ -84,4 +84,6 @@ pub use index::IndexMeta;
 pub use indices::check_index_name;
 pub use manager::{Batch, apply, apply_all};
 pub use mapping::merge as merge_mappings;
-pub use shard::{CopyState, IndexShardRoutingTable, RecoverySource, ShardCopy, UnassignedReason};
+pub use shard::{
+    CopyState, IndexShardRoutingTable, MAX_RETRIES, RecoverySource, ShardCopy, UnassignedReason,
+};

@@ -284,7 +284,7 @@ impl Model {
 
     fn failing(&self, n: u8) -> Option<Event> {
         let (index, shard, allocation_id) = self.recovering(n)?;
-        let (reason, disk_full) = ("disk".to_owned(), n % 2 == 0);
+        let (reason, disk_full) = ("disk".to_owned(), n.is_multiple_of(2));
         Some(Event::ShardFailed { index, shard, allocation_id, reason, disk_full })
     }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::MAX_RETRIES;
+/// A copy that failed this often in a row is not placed again (`index.allocation.max_retries`).
+pub const MAX_RETRIES: u32 = 5;
 
 /// Where a copy gets its documents from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

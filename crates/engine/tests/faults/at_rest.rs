@@ -89,7 +89,8 @@ pub async fn befall(
 ) -> Option<bool> {
     let disk = host.virtual_disk()?;
     let mut chance = Chance::new(drawn);
-    let is_file = |path: &String| is_text(path) || path.ends_with('/') || path.ends_with("index.json");
+    let is_file =
+        |path: &String| is_text(path) || path.ends_with('/') || path.ends_with("index.json");
     let paths: Vec<String> = disk.paths_under(INDICES).into_iter().filter(is_file).collect();
     if paths.is_empty() {
         return None;
@@ -145,7 +146,8 @@ pub fn names_damage(explained: &Value) -> bool {
 impl Scenario {
     /// A run with damage: of one node, once or twice, and often another fault beside it.
     pub fn at_rest(case: &Case) -> Scenario {
-        let mut scenario = Scenario::of(&Case { shape: Shape::Small, faults: None, ..case.clone() });
+        let mut scenario =
+            Scenario::of(&Case { shape: Shape::Small, faults: None, ..case.clone() });
         let mut chance = Chance::new(case.seed ^ 0xDA3A6E);
         let load_ms = scenario.load_ms;
         let side = if chance.percent(60) { Side::Leader } else { Side::Follower };
@@ -157,7 +159,8 @@ impl Scenario {
         scenario.faults.retain(is_beside);
         scenario.faults.truncate(2);
         for _ in 0..chance.between(1, 2) {
-            let (at_ms, lasts_ms) = (chance.between(load_ms / 4, load_ms), chance.magnitude(10, 5_000));
+            let (at_ms, lasts_ms) =
+                (chance.between(load_ms / 4, load_ms), chance.magnitude(10, 5_000));
             let what = What::Damage(side, node, chance.next());
             scenario.faults.push(Fault { at_ms, lasts_ms, what });
         }

@@ -249,7 +249,10 @@ const FAILED_ONCE: [(&str, &str); 17] = [
         "41002622/1.2.3.5/16",
         "a replica kept operations that its reopened primary had lost, where following ended before they were read again",
     ),
-    ("at-rest:43000791/0.2/4", "a replica was explained in place of its primary, whose copy was gone"),
+    (
+        "at-rest:43000791/0.2/4",
+        "a replica was explained in place of its primary, whose copy was gone",
+    ),
 ];
 
 #[test]

@@ -74,7 +74,7 @@ pub enum What {
     PauseFollowing,
     /// A node's clock jumps by so many milliseconds, and back at the end.
     MoveClock(Side, usize, i64),
-    /// `kill -9`, and something befalls a file of its copies before it is started again; what, by a number that was drawn.
+    /// `kill -9`, and something befalls a file of its copies before it is started again; what, by a drawn number.
     Damage(Side, usize, u64),
     /// The follower is paused, and is no follower any more at the end. After all, it is made anew.
     Unfollow,

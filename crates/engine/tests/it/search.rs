@@ -563,7 +563,7 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
         let source = json!({"title": title, "shown": "s", "absent": "s", "bare": bare});
         c.must("PUT", &format!("/a/_doc/{n}"), source).await;
     }
-    // One more way, after there are documents: those that come later have it. What a replay of the log brings does, too.
+    // One more way, after there are documents: those that come later have it, and what a replay of the log brings.
     c.must("POST", "/a/_flush", Value::Null).await;
     let later = json!({"properties": {"title": {"type": "text", "fields": {
         "later": {"type": "keyword"},
@@ -611,9 +611,21 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
         }
     }
     for (path, body, why) in [
-        ("/b", json!({"mappings": {"properties": {"t": {"type": "text", "analyzer": "x"}}}}), "standard"),
-        ("/b", json!({"mappings": {"properties": {"t": {"type": "text", "copy_to": "u"}}}}), "copy_to"),
-        ("/a/_mapping", json!({"properties": {"t": {"type": "long", "null_value": 1}}}), "null_value"),
+        (
+            "/b",
+            json!({"mappings": {"properties": {"t": {"type": "text", "analyzer": "x"}}}}),
+            "standard",
+        ),
+        (
+            "/b",
+            json!({"mappings": {"properties": {"t": {"type": "text", "copy_to": "u"}}}}),
+            "copy_to",
+        ),
+        (
+            "/a/_mapping",
+            json!({"properties": {"t": {"type": "long", "null_value": 1}}}),
+            "null_value",
+        ),
     ] {
         let (status, said) = c.ask("PUT", path, body).await;
         assert!(status == 400 && said.to_string().contains(why), "{path}: {said}");

@@ -104,7 +104,9 @@ impl Mapping {
             let path = format!("{of}.{name}");
             check_name(&path, name)?;
             let object = json.as_object().ok_or_else(|| refuse(&path, "a field is an object"))?;
-            if let Some(key) = ["fields", "copy_to"].into_iter().find(|key| object.contains_key(*key)) {
+            if let Some(key) =
+                ["fields", "copy_to"].into_iter().find(|key| object.contains_key(*key))
+            {
                 return Err(refuse(&path, format!("one of \"fields\" has no \"{key}\"")));
             }
             let field = Field::parse(object, is_new).map_err(|why| refuse(&path, why))?;

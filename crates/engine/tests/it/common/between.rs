@@ -11,6 +11,7 @@ use world::{Connection, Env, Task};
 use super::Cluster;
 
 pub type Answer = Result<Response, Failure>;
+type Which = fn(&Request) -> bool;
 type Change = Box<dyn FnMut(&Request, Answer) -> Answer>;
 
 pub struct Between {
@@ -24,7 +25,7 @@ struct Inner {
     pool: Pool,
     to: RefCell<String>,
     change: RefCell<Option<Change>>,
-    holds: Cell<Option<fn(&Request) -> bool>>,
+    holds: Cell<Option<Which>>,
     held: Cell<usize>,
     released: Notify,
     asked: Cell<u64>,
@@ -62,7 +63,7 @@ impl Between {
     }
 
     /// Holds questions of a kind back from now on.
-    pub fn hold(&self, which: fn(&Request) -> bool) {
+    pub fn hold(&self, which: Which) {
         self.inner.holds.set(Some(which));
     }
 
