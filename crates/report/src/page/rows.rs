@@ -135,9 +135,9 @@ fn spaced(count: u64) -> String {
     words::grouped(count, '\u{202f}')
 }
 
-/// A cell with a bar of `share` of its width, 0 to 1, and what it is in words.
+/// A cell with a bar, `share` of what is left beside the words, 0 to 1.
 pub(super) fn amount(class: &str, share: f64, text: &str) -> Markup {
     html! {
-        td class=(class) { span.amount style=(format!("width:{:.1}%", share * 100.0)) {} (text) }
+        td class=(class) { span.amount style=(format!("width:calc((100% - 4.5em) * {share:.3})")) {} (text) }
     }
 }

@@ -263,6 +263,6 @@ fn threads_of_a_stream_have_a_bar_each() {
     });
     let page = report::html(&run);
     check(&page);
-    assert!(page.contains("width:25.0%") && page.contains("width:100.0%"), "{page}");
+    assert!(page.contains("* 0.250)") && page.contains("* 1.000)"), "{page}");
     assert!(!report::html(&whole()).contains("How busy each thread was"));
 }
