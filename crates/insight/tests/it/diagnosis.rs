@@ -223,10 +223,11 @@ type Change = fn(&mut Observation, u64);
 /// as level as a full one.
 #[test]
 fn chunks_that_wait_for_a_core_are_held_by_it_however_many_others_are_free() {
-    let judged = |cpu_ms: u64| {
+    let judged = |cpu_ms: u64, chunks: &str| {
         let looks = looks(|s| {
             let mut look = case(s, 20 * MB);
             look.cluster.flavour = "narrows".into();
+            look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", chunks)]);
             look.nodes[1].as_target = Some(1);
             look.nodes[1].os_cpu_percent = Some(20);
             look.nodes[1].process_cpu_ms = Some(s * cpu_ms);
@@ -235,8 +236,9 @@ fn chunks_that_wait_for_a_core_are_held_by_it_however_many_others_are_free() {
         });
         only(&looks).class
     };
-    assert_eq!(judged(1300), Class::ThreadCpu);
-    assert_eq!(judged(700), Class::Bandwidth);
+    assert_eq!(judged(1300, "2"), Class::ThreadCpu);
+    assert_eq!(judged(700, "1"), Class::ThreadCpu);
+    assert_eq!(judged(700, "2"), Class::Bandwidth);
 }
 
 /// The trap: few large chunks come in lumps, and the path is full all the same.
