@@ -19,6 +19,15 @@ pub(crate) enum Well {
     Quick,
 }
 
+impl Well {
+    fn name(self) -> &'static str {
+        match self {
+            Well::Idle => "nothing recovers",
+            Well::Quick => "a quick recovery",
+        }
+    }
+}
+
 /// What a case is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -140,11 +149,13 @@ impl Case {
     /// What it is about, in words.
     pub(crate) fn name(&self) -> String {
         match self.kind {
-            Kind::Healthy(well, None) => format!("healthy: {well:?}"),
-            Kind::Healthy(well, Some(load)) => format!("healthy: {well:?}, {load:?} beside"),
-            Kind::One(cause) => format!("{cause:?}"),
-            Kind::Two(first, second) => format!("{first:?}, then {second:?}"),
-            Kind::Unknown(oddity) => format!("unknown: {oddity:?}"),
+            Kind::Healthy(well, None) => format!("healthy: {}", well.name()),
+            Kind::Healthy(well, Some(load)) => {
+                format!("healthy: {}, {} beside", well.name(), load.name())
+            }
+            Kind::One(cause) => cause.name().to_owned(),
+            Kind::Two(first, second) => format!("{}, then {}", first.name(), second.name()),
+            Kind::Unknown(oddity) => format!("unknown: {}", oddity.name()),
         }
     }
 }

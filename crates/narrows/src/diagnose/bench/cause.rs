@@ -22,19 +22,32 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
+    /// The class that is right, and what is injected, in words.
+    fn known(self) -> (Class, &'static str) {
+        match self {
+            Cause::RateLimit => (Class::RateLimit, "rate limit"),
+            Cause::Latency => (Class::Latency, "round trip"),
+            Cause::Bandwidth => (Class::Bandwidth, "the link's rate"),
+            Cause::Window => (Class::Bandwidth, "a window by connection"),
+            Cause::Slots => (Class::AllocationSlots, "allocation slots"),
+            Cause::Block => (Class::AllocationBlock, "allocation block"),
+            Cause::Cpu => (Class::Cpu, "full cores"),
+            Cause::ThreadCpu => (Class::ThreadCpu, "one slow core"),
+            Cause::DiskRead => (Class::Disk, "reading from disk"),
+            Cause::DiskWrite => (Class::Disk, "writing to disk"),
+            Cause::DiskScheduler => (Class::Disk, "the disk's scheduler"),
+            Cause::Neighbour => (Class::NoisyNeighbour, "noisy neighbour"),
+        }
+    }
+
     /// The class that is right.
     pub(crate) fn class(self) -> Class {
-        match self {
-            Cause::RateLimit => Class::RateLimit,
-            Cause::Latency => Class::Latency,
-            Cause::Bandwidth | Cause::Window => Class::Bandwidth,
-            Cause::Slots => Class::AllocationSlots,
-            Cause::Block => Class::AllocationBlock,
-            Cause::Cpu => Class::Cpu,
-            Cause::ThreadCpu => Class::ThreadCpu,
-            Cause::DiskRead | Cause::DiskWrite | Cause::DiskScheduler => Class::Disk,
-            Cause::Neighbour => Class::NoisyNeighbour,
-        }
+        self.known().0
+    }
+
+    /// What is injected, in words.
+    pub(crate) fn name(self) -> &'static str {
+        self.known().1
     }
 }
 
@@ -51,4 +64,24 @@ pub(crate) enum Oddity {
 pub(crate) enum Load {
     Search,
     Indexing,
+}
+
+impl Oddity {
+    /// What is injected, in words.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Oddity::SourcePauses => "pauses of the source",
+            Oddity::TargetPauses => "pauses of the target",
+        }
+    }
+}
+
+impl Load {
+    /// What clients do, in words.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Load::Search => "searches",
+            Load::Indexing => "indexing",
+        }
+    }
 }
