@@ -11,8 +11,9 @@ use world::{Env, LinkConfig};
 use super::quota::{self, Quota};
 use super::{Case, Kind, LIMIT, QUOTA_SHARE_MAX, RTT, STARVED_RECOVERY};
 
-const NEAR: &str = "near";
-const FAR: &str = "far";
+/// The site that has the primaries, and the one that recovers replicas. Each is one node.
+pub(crate) const NEAR: &str = "near";
+pub(crate) const FAR: &str = "far";
 /// Indices of one shard: one recovers while the copies of another are taken away.
 const WHOLE: [&str; 4] = ["whole-0", "whole-1", "whole-2", "whole-3"];
 /// An index of many small shards.
@@ -33,6 +34,13 @@ pub(crate) struct Bed<T> {
     target: T,
 }
 
+/// Two clusters of one node each, joined across a link.
+pub(crate) fn two_nodes(link: LinkConfig) -> TopologySpec {
+    let site =
+        |name: &str| ClusterSpec { name: name.to_owned(), nodes: 1, settings: Default::default() };
+    TopologySpec { clusters: vec![site(NEAR), site(FAR)], link: Some(link), joined: true }
+}
+
 /// An injected cause. What it leaves is taken back by [`Bed::calm`].
 pub(crate) struct Injected {
     indices: &'static [&'static str],
@@ -44,18 +52,8 @@ pub(crate) struct Injected {
 impl<T: Clusters> Bed<T> {
     /// Starts the nodes, and indexes what is recovered.
     pub(crate) async fn start(env: &Env, target: T) -> anyhow::Result<Self> {
-        let site = |name: &str| ClusterSpec {
-            name: name.to_owned(),
-            nodes: 1,
-            settings: Default::default(),
-        };
-        let topology = TopologySpec {
-            clusters: vec![site(NEAR), site(FAR)],
-            link: Some(LinkConfig::default()),
-            joined: true,
-        };
         let mut bed = Bed { env: env.clone(), target };
-        bed.target.start(&topology).await.context("start two nodes")?;
+        bed.target.start(&two_nodes(LinkConfig::default())).await.context("start two nodes")?;
         if bed.target.has_allocation_filters() {
             // What was placed stays there: shards that move by themselves are recoveries, too.
             bed.set(json!({ "cluster.routing.rebalance.enable": "none" })).await?;

@@ -9,10 +9,7 @@ use world::model::{DiskScheduler, Host};
 
 use super::cause::{Cause, Load, Oddity};
 use crate::diagnose::LIMIT;
-
-/// The site that has the primaries, and the one that recovers replicas. Each is one node.
-pub(crate) const NEAR: &str = "near";
-pub(crate) const FAR: &str = "far";
+use crate::diagnose::bed::{FAR, NEAR};
 
 pub(crate) const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
 pub(crate) const CHUNK: &str = "indices.recovery.chunk_size";

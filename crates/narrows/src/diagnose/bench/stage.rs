@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
-use clusters::{ClusterSpec, Clusters, RestClient, SyntheticIndex, TopologySpec, VirtualClusters};
+use clusters::{Clusters, RestClient, SyntheticIndex, VirtualClusters};
 use serde_json::{Value, json};
 use world::{Env, Task, Work};
 
 use super::cause::Load;
-use super::conditions::{Conditions, FAR, NEAR};
+use super::conditions::Conditions;
+use crate::diagnose::bed::{FAR, NEAR, two_nodes};
 
 /// What is recovered.
 const DATA: &str = "data";
@@ -45,18 +46,8 @@ pub(crate) struct Moved {
 impl Stage {
     /// Starts the nodes. Everything is there, and nothing recovers yet.
     pub(crate) async fn set(env: &Env, conditions: &Conditions) -> anyhow::Result<Stage> {
-        let site = |name: &str| ClusterSpec {
-            name: name.to_owned(),
-            nodes: 1,
-            settings: Default::default(),
-        };
-        let topology = TopologySpec {
-            clusters: vec![site(NEAR), site(FAR)],
-            link: Some(conditions.link.clone()),
-            joined: true,
-        };
         let mut clusters = VirtualClusters::new(env);
-        clusters.start(&topology).await.context("start two nodes")?;
+        clusters.start(&two_nodes(conditions.link.clone())).await.context("start two nodes")?;
         let recovers = conditions.recovers;
         let mut stage = Stage { env: env.clone(), clusters, recovers, beside: Vec::new() };
         // What is placed now stays there.
