@@ -189,7 +189,8 @@ const LIES: &[(&str, Lie, &str)] = &[
         |_, response| {
             in_changes(response, |changes| changes.ops = Operations::Plain(Arc::default()))
         },
-        "it has nothing new after",
+        // "no operations" or "nothing new", as the follower knows already that there are some, or does not.
+        "refused: it has no",
     ),
     (
         "a checkpoint beyond all",
