@@ -51,10 +51,13 @@ impl Browser {
 pub fn the_page_shows_its_charts() {
     let browser = Browser::new();
     let run = crate::common::made_up(100.0, false);
-    let page = browser.page(&report::html(&run));
+    let html = report::html(&run);
+    let page = browser.page(&html);
     let dom = browser.run(&page, &["--dump-dom".to_owned()]).stdout;
     let dom = String::from_utf8(dom).unwrap();
-    assert_eq!(dom.matches("<svg").count(), 14, "the browser keeps every chart");
+    let charts = html.matches("<svg").count();
+    assert!(charts > 10, "{charts}");
+    assert_eq!(dom.matches("<svg").count(), charts, "the browser keeps every chart");
     assert_eq!(dom.matches("<path").count(), dom.matches("</path>").count());
     assert!(dom.contains("59 times faster than 64 KB x 1"));
     assert!(!dom.contains("<script"));
