@@ -1,6 +1,6 @@
 //! A small file system of a test's own.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,6 +15,18 @@ impl SmallDisk {
         let size = format!("size={bytes}");
         mount(&["-t", "tmpfs", "-o", &size, "tmpfs"], directory)?;
         Ok(SmallDisk { mount: directory.to_owned() })
+    }
+
+    /// Writes a file of its own until nothing more fits.
+    pub fn fill(&self) -> io::Result<()> {
+        let mut ballast = std::fs::File::create(self.mount.join("ballast"))?;
+        loop {
+            match ballast.write(&[0; 4096]) {
+                Ok(_) => (),
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Makes it as large as this.
