@@ -83,14 +83,8 @@ impl HttpClient {
         path: &str,
         body: Bytes,
     ) -> Result<(u16, Bytes), Failure> {
-        if let Some(open) = self.pool.take(address) {
-            match self.ask(open, address, method, path, body.clone()).await {
-                Err(failure) if failure.may_retry(method) => self.pool.close_all(address),
-                answer => return answer,
-            }
-        }
-        let open = self.open(address).await.map_err(Failure::Unread)?;
-        self.ask(open, address, method, path, body).await
+        let ask = async |open| self.ask(open, address, method, path, body.clone()).await;
+        self.pool.ask(address, method, async || self.open(address).await, ask).await
     }
 
     async fn open(&self, address: &str) -> io::Result<Open> {
@@ -122,7 +116,7 @@ impl HttpClient {
         method: &str,
         path: &str,
         body: Bytes,
-    ) -> Result<(u16, Bytes), Failure> {
+    ) -> Result<((u16, Bytes), Option<Open>), Failure> {
         let mut request = hyper::Request::builder()
             .method(method)
             .uri(path)
@@ -150,10 +144,8 @@ impl HttpClient {
                 Failure::Broken(with_causes(&*error))
             }
         })?;
-        if !open.send.is_closed() {
-            self.pool.put(address, open);
-        }
-        Ok((status, body.to_bytes()))
+        let is_open = !open.send.is_closed();
+        Ok(((status, body.to_bytes()), is_open.then_some(open)))
     }
 }
 

@@ -62,32 +62,26 @@ impl Exchange {
             Exchange::Messages(env, pool) => (env, pool),
         };
         let request = RestRequest { method: method.to_owned(), path: path.to_owned(), body };
-        if let Some(connection) = pool.take(address) {
-            match ask(pool, connection, address, request.clone()).await {
-                Err(failure) if failure.may_retry(method) => pool.close_all(address),
-                answer => return answer,
-            }
-        }
-        let connection = env.connect(address).await.map_err(|error| {
-            // The address is in the error that this becomes.
-            let text = error.to_string().replace(&format!("connect to {address}: "), "");
-            Failure::Unread(io::Error::new(error.kind(), text))
-        })?;
-        ask(pool, connection, address, request).await
+        let open = async || {
+            env.connect(address).await.map_err(|error| {
+                // The address is in the error that this becomes.
+                let text = error.to_string().replace(&format!("connect to {address}: "), "");
+                io::Error::new(error.kind(), text)
+            })
+        };
+        pool.ask(address, method, open, async |connection| ask(connection, request.clone()).await)
+            .await
     }
 }
 
 async fn ask(
-    pool: &ConnectionPool<Connection<RestMessage>>,
     mut connection: Connection<RestMessage>,
-    address: &str,
     request: RestRequest,
-) -> Result<(u16, Bytes), Failure> {
+) -> Result<((u16, Bytes), Option<Connection<RestMessage>>), Failure> {
     connection.sender.send(RestMessage::Request(request)).await.map_err(Failure::Unread)?;
     match connection.receiver.recv().await.map_err(Failure::Broken)? {
         Some(RestMessage::Response(response)) => {
-            pool.put(address, connection);
-            Ok((response.status, response.body))
+            Ok(((response.status, response.body), Some(connection)))
         }
         _ => {
             let text = "the node closed the connection before it answered";

@@ -19,13 +19,36 @@ impl<C> Default for ConnectionPool<C> {
 }
 
 impl<C> ConnectionPool<C> {
+    /// Asks an address on the connection that was used last, or on a fresh one where there is none. Where the idle one
+    /// turns out closed, it asks once more on a fresh one, unless that could do something twice. `ask` returns the
+    /// answer, and the connection where that can serve again.
+    pub(crate) async fn ask<A>(
+        &self,
+        address: &str,
+        method: &str,
+        open: impl AsyncFnOnce() -> io::Result<C>,
+        ask: impl AsyncFn(C) -> Result<(A, Option<C>), Failure>,
+    ) -> Result<A, Failure> {
+        let keep = |(answer, connection): (A, Option<C>)| {
+            connection.into_iter().for_each(|connection| self.put(address, connection));
+            answer
+        };
+        if let Some(connection) = self.take(address) {
+            match ask(connection).await {
+                Err(failure) if failure.may_retry(method) => self.close_all(address),
+                answered => return answered.map(keep),
+            }
+        }
+        ask(open().await.map_err(Failure::Unread)?).await.map(keep)
+    }
+
     /// The connection to an address that was used last: the likeliest to be still open.
-    pub(crate) fn take(&self, address: &str) -> Option<C> {
+    fn take(&self, address: &str) -> Option<C> {
         self.idle.borrow_mut().get_mut(address)?.pop()
     }
 
     /// Keeps a connection on which no request is under way.
-    pub(crate) fn put(&self, address: &str, connection: C) {
+    fn put(&self, address: &str, connection: C) {
         let mut idle = self.idle.borrow_mut();
         let here = idle.entry(address.to_owned()).or_default();
         if here.len() < IDLE_MAX {
@@ -34,7 +57,7 @@ impl<C> ConnectionPool<C> {
     }
 
     /// Closes all idle connections to an address: where one is dead, its node has been restarted.
-    pub(crate) fn close_all(&self, address: &str) {
+    fn close_all(&self, address: &str) {
         let gone = self.idle.borrow_mut().remove(address);
         drop(gone);
     }
@@ -53,7 +76,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// Whether the request can be sent again without doing something twice.
-    pub(crate) fn may_retry(&self, method: &str) -> bool {
+    fn may_retry(&self, method: &str) -> bool {
         match self {
             Failure::Unread(_) => true,
             Failure::Broken(_) => is_idempotent(method),
