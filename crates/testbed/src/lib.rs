@@ -10,6 +10,7 @@ pub mod tls;
 pub mod tools;
 
 use std::process::ExitCode;
+use std::sync::{PoisonError, RwLock};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -41,21 +42,49 @@ impl Outcome for Result<(), CannotRun> {
     }
 }
 
-/// `fn main` of a binary of tests: each with the [`tools`] that it needs.
+/// So many tests run beside each other: most wait for processes that they start.
+const SIDE_BY_SIDE: usize = 2;
+
+/// Held by every test while it runs; by one that runs alone, for itself.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// Whether a test has the machine to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Company {
+    /// Another test may run meanwhile.
+    SideBySide,
+    /// It measures what another test would disturb.
+    Alone,
+}
+
+/// `fn main` of a binary of tests: each with the [`tools`] that it needs. Those behind `alone:` have the machine to
+/// themselves.
 #[macro_export]
 macro_rules! main {
-    ($($($part:ident)::+ [$($tool:ident),*]),+ $(,)?) => {
+    ($($($part:ident)::+ [$($tool:ident),*]),* $(,)? $(; alone: $($($own:ident)::+ [$($needs:ident),*]),+ $(,)?)?) => {
         fn main() -> std::process::ExitCode {
+            use $crate::Company::{Alone, SideBySide};
             $crate::run(vec![
-                $($crate::test(stringify!($($part)::+), vec![$(&$crate::tools::$tool),*], || $($part)::+())),+
+                $($crate::test(stringify!($($part)::+), SideBySide, vec![$(&$crate::tools::$tool),*], || $($part)::+()),)*
+                $($($crate::test(stringify!($($own)::+), Alone, vec![$(&$crate::tools::$needs),*], || $($own)::+()),)+)?
             ])
         }
     };
 }
 
 /// A test that needs these tools.
-pub fn test<O: Outcome + 'static>(name: &str, needs: Vec<&'static Tool>, body: fn() -> O) -> Trial {
+pub fn test<O: Outcome + 'static>(
+    name: &str,
+    company: Company,
+    needs: Vec<&'static Tool>,
+    body: fn() -> O,
+) -> Trial {
     Trial::ignorable_test(name.replace(' ', ""), move || {
+        // A test that failed leaves nothing behind that others would find.
+        let _own = (company == Company::Alone)
+            .then(|| MACHINE.write().unwrap_or_else(PoisonError::into_inner));
+        let _shared = (company == Company::SideBySide)
+            .then(|| MACHINE.read().unwrap_or_else(PoisonError::into_inner));
         let missing = needs.iter().find(|tool| !tool.is_here());
         let ran = match missing {
             Some(tool) => Err(CannotRun(format!("{}: {}", tool.missing, tool.remedy))),
@@ -76,10 +105,9 @@ pub fn are_all_required() -> bool {
     std::env::var(REQUIRE_ALL).is_ok_and(|value| value == "1")
 }
 
-/// Runs tests as the command line says, one at a time unless it says otherwise: what they start wants the whole
-/// machine.
+/// Runs tests as the command line says, [`SIDE_BY_SIDE`] unless it says otherwise.
 pub fn run(tests: Vec<Trial>) -> ExitCode {
     let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(1);
+    arguments.test_threads.get_or_insert(SIDE_BY_SIDE);
     libtest_mimic::run(&arguments, tests).exit_code()
 }

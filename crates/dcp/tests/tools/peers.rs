@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::capture::{self, Capture};
@@ -31,15 +31,17 @@ fn fetch(command: &mut Command, what: &str) -> Result<(), CannotRun> {
 
 /// The Go program, built once.
 fn go_peer() -> Result<PathBuf, CannotRun> {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dcp-peers");
-    if BUILT.get().is_none() {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/go");
-        let mut go = Command::new("go");
-        go.arg("build").arg("-o").arg(&out).arg(".").current_dir(source);
-        fetch(&mut go, "go does not build Couchbase's clients")?;
+    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(built) = &*built {
+        return Ok(built.clone());
     }
-    Ok(BUILT.get_or_init(|| out).clone())
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dcp-peers");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/go");
+    let mut go = Command::new("go");
+    go.arg("build").arg("-o").arg(&out).arg(".").current_dir(source);
+    fetch(&mut go, "go does not build Couchbase's clients")?;
+    Ok(built.insert(out).clone())
 }
 
 /// The class path of Couchbase's Java client.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clusters::{ClusterSpec, Clusters, EmbeddedClusters, FaultKind, Faults, TopologySpec};
 
-use crate::common::{BINARY, children_of};
+use crate::common::BINARY;
 
 const NODE: &str = "leader-0";
 
@@ -16,7 +16,7 @@ fn with_fault(fault: FaultKind, look: impl AsyncFnOnce(u32)) {
         let leader = ClusterSpec { name: "leader".to_owned(), nodes: 1, settings: <_>::default() };
         let topology = TopologySpec { clusters: vec![leader], link: None, joined: false };
         target.start(&topology).await.unwrap();
-        let [pid] = children_of(std::process::id())[..] else { panic!("one process") };
+        let pid = target.process_id(NODE).unwrap();
         let before = group_of(pid);
         target.begin(NODE, fault).await.unwrap();
         look(pid).await;

@@ -1,4 +1,5 @@
-//! A binary of its own: its tests need tools, or the machine to themselves.
+//! A binary of its own: its tests need tools, or the machine to themselves. The longest stand first, so that others run
+//! beside them.
 
 #[path = "../it/common/mod.rs"]
 mod common;
@@ -13,30 +14,31 @@ mod real_against_virtual;
 mod terminal;
 
 testbed::main! {
-    cores::a_slow_node_is_held_to_a_share_of_the_cores [CONTROL_GROUPS],
-    cores::a_loaded_node_shares_its_cores_with_competitors [CONTROL_GROUPS, STRESS_NG],
-    diagnose::a_case_or_a_place_that_there_is_not_is_said [],
-    diagnose::every_cause_is_found [],
-    diagnose::a_starved_node_is_found [CONTROL_GROUPS],
-    faults::the_embedded_engine_in_virtual_time [],
-    faults::the_embedded_engine_as_processes [],
-    faults::the_embedded_engine_as_processes_that_lack_cores [CONTROL_GROUPS, STRESS_NG],
     faults::nodes_of_opensearch [JAVA, MAVEN, CONTROL_GROUPS, STRESS_NG],
-    full_disks::full_disks_stop_a_follower_and_a_leader_and_room_has_them_go_on [OWN_MOUNTS],
-    load::the_embedded_engine_behind_tls [],
-    load::opensearch_behind_tls [JAVA, MAVEN],
-    opensearch::a_replica_crosses_the_link_and_both_copies_hold_the_same [JAVA, MAVEN],
-    opensearch::opensearch_1_3_13_is_started_and_understood [JAVA, MAVEN],
+    diagnose::every_cause_is_found [],
     opensearch::opensearch_3_0_0_is_started_and_understood [JAVA_21, MAVEN],
+    opensearch::a_replica_crosses_the_link_and_both_copies_hold_the_same [JAVA, MAVEN],
+    faults::the_embedded_engine_as_processes [],
     opensearch::elasticsearch_7_10_2_is_started_and_understood [JAVA, MAVEN],
-    opensearch::a_setting_that_the_release_does_not_have_is_said [JAVA, MAVEN],
+    opensearch::opensearch_1_3_13_is_started_and_understood [JAVA, MAVEN],
     opensearch::a_snapshot_is_restored_through_the_link [JAVA, MAVEN],
+    load::opensearch_behind_tls [JAVA, MAVEN],
+    faults::the_embedded_engine_as_processes_that_lack_cores [CONTROL_GROUPS, STRESS_NG],
+    full_disks::full_disks_stop_a_follower_and_a_leader_and_room_has_them_go_on [OWN_MOUNTS],
+    opensearch::a_setting_that_the_release_does_not_have_is_said [JAVA, MAVEN],
     opensearch::no_jvm_and_no_directory_outlives_a_killed_runner [JAVA, MAVEN],
-    opensearch::injected_causes_are_found_by_looking_and_by_probing [JAVA, MAVEN],
     opensearch::that_maven_is_missing_is_said_with_the_command_that_installs_it [JAVA],
     ordinary_client::opensearch_py_works [OPENSEARCH_PY],
-    real_against_virtual::virtual_time_says_what_real_time_does [],
     terminal::watch_gives_the_terminal_back_whoever_ends_it [SCRIPT],
     terminal::a_disk_that_fills_does_not_take_the_table_with_it [MOUNT],
     terminal::a_full_directory_for_temporary_files_is_named [MOUNT],
+    cores::a_slow_node_is_held_to_a_share_of_the_cores [CONTROL_GROUPS],
+    cores::a_loaded_node_shares_its_cores_with_competitors [CONTROL_GROUPS, STRESS_NG],
+    load::the_embedded_engine_behind_tls [],
+    diagnose::a_case_or_a_place_that_there_is_not_is_said [],
+    faults::the_embedded_engine_in_virtual_time [];
+    alone:
+    diagnose::a_starved_node_is_found_and_a_healthy_one_is_left_in_peace [CONTROL_GROUPS],
+    opensearch::injected_causes_are_found_by_looking_and_by_probing [JAVA, MAVEN],
+    real_against_virtual::virtual_time_says_what_real_time_does [],
 }
