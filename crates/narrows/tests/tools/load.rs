@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 
-use clusters::{ClusterSpec, Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
+use clusters::{
+    ClusterSpec, Clusters, EmbeddedClusters, FaultKind, OpenSearchClusters, TopologySpec,
+};
 use serde_json::Value;
 use testbed::CannotRun;
 use testbed::tls::Authority;
@@ -89,6 +91,16 @@ async fn narrow_node(target: &mut impl Clusters) -> Result<(), CannotRun> {
     let words = said(&stranger);
     assert!(words.contains("401") || stranger.status.code() == Some(2), "{words}");
     assert!(!words.contains(PASSWORD), "{words}");
+
+    // A node that is stopped in order has its documents when it is started again.
+    let node = &target.nodes("load")[0].name;
+    let faults = target.faults().unwrap();
+    faults.begin(node, FaultKind::Stop).await.unwrap();
+    faults.end(node, FaultKind::Stop).await.unwrap();
+    let health = "/_cluster/health/logs?wait_for_status=green&timeout=60s";
+    target.request("load", "GET", health, "".into()).await.unwrap();
+    let count = target.request("load", "GET", "/logs/_count", "".into()).await.unwrap();
+    assert_eq!(count.json().unwrap()["count"], 20_000);
     target.stop().await;
     Ok(())
 }

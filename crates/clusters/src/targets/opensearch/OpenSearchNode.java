@@ -24,8 +24,8 @@ import org.opensearch.plugins.Plugin;
  * One OpenSearch node, as a child of narrows.
  *
  * Standard input holds its settings, one name=value a line, and then an empty line. When that input ends, so does the
- * node, and what it wrote goes with it: nothing outlives a runner that was killed. It prints the line "ready" when it
- * listens.
+ * node. What it wrote stays where the line "stop" came before: it may be started again. Otherwise what it wrote goes
+ * with it: nothing outlives a runner that was killed. It prints the line "ready" when it listens.
  *
  * The system property narrows.plugins names the classes of plugins that are on the class path; it is empty with an
  * unpacked distribution, whose modules the node finds by itself. narrows.remove names the directory to remove at the
@@ -62,15 +62,18 @@ public final class OpenSearchNode {
         }
         out.println("ready");
         out.flush();
-        while (input.readLine() != null) {
-            // Nothing more is said; only the end counts.
+        boolean isOrdered = false;
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            isOrdered |= line.equals("stop");
         }
         Node started = node;
         Thread end = new Thread(() -> end(started), "end");
         end.start();
         end.join(TimeUnit.SECONDS.toMillis(5));
-        // Whatever hangs on the way down, nothing is left behind.
-        remove();
+        // Whatever hangs on the way down, a runner that vanished leaves nothing behind.
+        if (!isOrdered) {
+            remove();
+        }
         Runtime.getRuntime().halt(0);
     }
 
