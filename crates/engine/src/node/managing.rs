@@ -18,9 +18,6 @@ use crate::transport::{CallError, Class, Failure, Publication, Request, Response
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often copies are tried again that were given up for want of room; the field learns of room as often
-/// (`cluster.info.update.interval`).
-const LOOK_FOR_ROOM: Duration = Duration::from_secs(30);
 /// Checks without an answer in time after which a node counts as gone; a broken connection counts at once.
 const CHECKS_LOST: u32 = 3;
 
@@ -145,7 +142,7 @@ pub(super) async fn watch_nodes(node: Node) {
         }
         let waits =
             |shard: &IndexShardRoutingTable| shard.copies.iter().any(ShardCopy::waits_for_room);
-        if core.env.now() - looked >= LOOK_FOR_ROOM {
+        if core.env.now() - looked >= core.settings().info_update_interval() {
             looked = core.env.now();
             let waits = manager.state().shards().any(|(_, _, shard)| waits(shard));
             gone.extend(waits.then_some(Event::LookForRoom));

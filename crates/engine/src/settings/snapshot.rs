@@ -154,6 +154,11 @@ impl Settings {
         duration(&self.0.plain, "cluster.fault_detection.follower_check.interval")
     }
 
+    /// `cluster.info.update.interval`.
+    pub fn info_update_interval(&self) -> Duration {
+        duration(&self.0.plain, "cluster.info.update.interval")
+    }
+
     /// `cluster.fault_detection.leader_check.interval`.
     pub fn leader_check_interval(&self) -> Duration {
         duration(&self.0.plain, "cluster.fault_detection.leader_check.interval")

@@ -107,6 +107,12 @@ pub static TABLE: &[Setting] = &[
         "How long a leader keeps a session that asks for nothing.",
     ),
     cluster(
+        "cluster.info.update.interval",
+        at_least_ms(10_000),
+        "30s",
+        "How often copies are tried again that were given up for want of room.",
+    ),
+    cluster(
         "cluster.remote.*.seeds",
         Kind::Addresses,
         "",

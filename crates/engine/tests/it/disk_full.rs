@@ -104,7 +104,10 @@ async fn follower_on(env: &Env, leader: &Cluster, bytes: u64) -> (Disk, Cluster)
         Cluster::start_in(env, "follower", 1, |config| config.settings = settings.clone(), dir)
             .await;
     let seeds = json!([leader.any().transport_address()]);
-    let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+    // As often as may be: a test in real time waits for it.
+    let body = json!({ "persistent": {
+        "cluster.remote.leader.seeds": seeds, "cluster.info.update.interval": "10s",
+    } });
     follower.must("PUT", "/_cluster/settings", body).await;
     (disk, follower)
 }
