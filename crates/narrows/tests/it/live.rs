@@ -37,6 +37,12 @@ struct Lab {
 }
 
 impl Lab {
+    async fn start(env: Env) -> Lab {
+        let mut target = EmbeddedClusters::new(&env, PathBuf::from(BINARY));
+        target.start(&topology()).await.unwrap();
+        Lab { env, target }
+    }
+
     async fn ask(&self, cluster: &str, method: &str, path: &str, body: Value) -> Value {
         let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
         self.target.request(cluster, method, path, body).await.unwrap().json().unwrap()
@@ -148,7 +154,7 @@ fn every_file(dir: &Path, look: &dyn Fn(&Path)) {
 }
 
 /// A node that is killed is shown as gone, and picked up when it is back; another host answers meanwhile.
-async fn a_node_goes_and_returns(lab: &mut Lab) {
+async fn a_node_is_gone_for_a_while(lab: &mut Lab) {
     let mut command = Command::new(BINARY);
     // The killed node stands first, so that its successor has to answer.
     let urls: Vec<String> = lab.urls("leader").split(',').rev().map(str::to_owned).collect();
@@ -222,19 +228,25 @@ async fn a_long_way(lab: &Lab) {
     assert_eq!(slots["lift"]["setting"], setting);
 }
 
+#[test]
+fn a_node_goes_and_returns() {
+    world::real_world::run(1, async |env| {
+        let mut lab = Lab::start(env).await;
+        a_node_is_gone_for_a_while(&mut lab).await;
+        lab.target.stop().await;
+    });
+}
+
 /// One test, for its clusters and data are dear.
 #[test]
 fn each_cause_gets_its_verdict() {
     world::real_world::run(1, async |env| {
-        let mut target = EmbeddedClusters::new(&env, PathBuf::from(BINARY));
-        target.start(&topology()).await.unwrap();
-        let mut lab = Lab { env, target };
+        let mut lab = Lab::start(env).await;
         lab.index("a", 1, 2400).await;
         lab.index("s", 8, 2400).await;
         a_throttle(&lab).await;
         a_block_and_then_health(&lab).await;
         a_long_way(&lab).await;
-        a_node_goes_and_returns(&mut lab).await;
         lab.target.stop().await;
     });
 }

@@ -19,8 +19,12 @@ fn persistent() -> Value {
     json!({ LIMIT: "50mb", "indices.recovery.chunk_size": "64kb" })
 }
 
-/// A cluster with 30 MB to recover at 1 MB/s.
-fn cluster() -> Cluster {
+fn runs() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// A cluster that recovers 30 MB at 1 MB/s.
+fn recovering() -> Cluster {
     let cluster = Cluster::start(2);
     cluster.set(&persistent());
     transient(&cluster, FOUND);
@@ -29,26 +33,19 @@ fn cluster() -> Cluster {
         assert_eq!(cluster.ask("POST", "/logs/_bulk", &lines)["errors"], false);
     }
     cluster.ask("POST", "/logs/_flush", "");
-    cluster
-}
-
-fn transient(cluster: &Cluster, limit: &str) {
-    let body = json!({ "transient": { LIMIT: limit } });
-    cluster.ask("PUT", "/_cluster/settings", &body.to_string());
-}
-
-/// The recovery begins anew.
-fn recover(cluster: &Cluster) {
-    for replicas in [0, 1] {
-        let body = json!({ "number_of_replicas": replicas });
-        cluster.ask("PUT", "/logs/_settings", &body.to_string());
-    }
+    cluster.ask("PUT", "/logs/_settings", &json!({ "number_of_replicas": 1 }).to_string());
     let give_up = Instant::now() + Duration::from_secs(30);
     let active = || cluster.ask("GET", "/logs/_recovery?active_only=true", "");
     while active().pointer("/logs/shards/0/index/size/total_in_bytes").is_none_or(|b| *b == 0) {
         assert!(Instant::now() < give_up, "no recovery began");
         std::thread::sleep(Duration::from_millis(50));
     }
+    cluster
+}
+
+fn transient(cluster: &Cluster, limit: &str) {
+    let body = json!({ "transient": { LIMIT: limit } });
+    cluster.ask("PUT", "/_cluster/settings", &body.to_string());
 }
 
 fn explain(cluster: &Cluster, runs: &Path) -> Command {
@@ -80,8 +77,10 @@ fn journals(runs: &Path) -> Vec<PathBuf> {
     journals.filter(|path| path.exists()).collect()
 }
 
-fn a_limit_is_confirmed(cluster: &Cluster, runs: &Path) {
-    recover(cluster);
+#[test]
+fn a_limit_is_confirmed() {
+    let (cluster, dir) = (&recovering(), runs());
+    let runs = dir.path();
     let output = explain(cluster, runs).arg("--json").output().unwrap();
     let found = common::json(&output);
     assert_eq!(found["findings"][0]["class"], "rate_limit", "{found:#}");
@@ -98,8 +97,10 @@ fn a_limit_is_confirmed(cluster: &Cluster, runs: &Path) {
     assert!(said(&output).contains("rate limit"), "{}", said(&output));
 }
 
-fn after_kill_9_restore_puts_it_back(cluster: &Cluster, runs: &Path) {
-    recover(cluster);
+#[test]
+fn after_kill_9_restore_puts_it_back() {
+    let (cluster, dir) = (&recovering(), runs());
+    let runs = dir.path();
     let mut probing = explain(cluster, runs).spawn().unwrap();
     until_changed(cluster, &mut probing);
     probing.kill().unwrap();
@@ -113,8 +114,10 @@ fn after_kill_9_restore_puts_it_back(cluster: &Cluster, runs: &Path) {
     assert_eq!(journals(runs), Vec::<PathBuf>::new());
 }
 
-fn ctrl_c_puts_it_back(cluster: &Cluster, runs: &Path) {
-    recover(cluster);
+#[test]
+fn ctrl_c_puts_it_back() {
+    let (cluster, dir) = (&recovering(), runs());
+    let runs = dir.path();
     let mut probing = explain(cluster, runs).spawn().unwrap();
     until_changed(cluster, &mut probing);
     signal(probing.id(), "INT");
@@ -125,8 +128,10 @@ fn ctrl_c_puts_it_back(cluster: &Cluster, runs: &Path) {
     assert_eq!(journals(runs), Vec::<PathBuf>::new());
 }
 
-fn what_someone_else_sets_meanwhile_stays(cluster: &Cluster, runs: &Path) {
-    recover(cluster);
+#[test]
+fn what_someone_else_sets_meanwhile_stays() {
+    let (cluster, dir) = (&recovering(), runs());
+    let runs = dir.path();
     let mut probing = explain(cluster, runs).spawn().unwrap();
     until_changed(cluster, &mut probing);
     transient(cluster, "3mb");
@@ -139,19 +144,9 @@ fn what_someone_else_sets_meanwhile_stays(cluster: &Cluster, runs: &Path) {
     assert_eq!(journals(runs), Vec::<PathBuf>::new());
 }
 
-/// One test, for the cluster and its data are dear.
-#[test]
-fn whatever_the_end_settings_are_as_they_were() {
-    let (cluster, runs) = (cluster(), tempfile::tempdir().unwrap());
-    a_limit_is_confirmed(&cluster, runs.path());
-    after_kill_9_restore_puts_it_back(&cluster, runs.path());
-    ctrl_c_puts_it_back(&cluster, runs.path());
-    what_someone_else_sets_meanwhile_stays(&cluster, runs.path());
-}
-
 #[test]
 fn a_run_and_an_idle_cluster_are_not_probed() {
-    let (cluster, runs) = (Cluster::start(1), tempfile::tempdir().unwrap());
+    let (cluster, runs) = (Cluster::start(1), runs());
     let output = explain(&cluster, runs.path()).args(["--for", "1s"]).output().unwrap();
     // A second --for is one too many; without it, there is nothing to probe.
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
