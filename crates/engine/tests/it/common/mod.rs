@@ -18,8 +18,16 @@ use world::Env;
 #[macro_export]
 macro_rules! both_worlds {
     ($($name:ident),+ $(,)?) => {
-        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
+        real_world!($($name),+);
         virtual_world!($($name),+);
+    };
+}
+
+/// Test bodies in the real world.
+#[macro_export]
+macro_rules! real_world {
+    ($($name:ident),+ $(,)?) => {
+        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
     };
 }
 

@@ -1,0 +1,304 @@
+//! Who answers a search: copies, failures, limits, and answers that are kept.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use world::Env;
+
+use super::{ALL, filled};
+use crate::common::{Cluster, ask, eventually, settled};
+
+virtual_world!(
+    counts_over_shards,
+    a_full_queue_refuses,
+    a_lost_node_leaves_other_copies,
+    shards_without_copies_are_partial_results,
+    selection_shows_its_numbers,
+);
+
+real_world!(
+    counts_over_shards,
+    a_full_queue_refuses,
+    a_lost_node_leaves_other_copies,
+    shards_without_copies_are_partial_results,
+    selection_shows_its_numbers,
+    preferences_choose_copies,
+    who_hangs_up_leaves_nothing_behind,
+    answers_without_hits_are_kept,
+);
+
+#[test]
+fn the_virtual_world_refuses_what_needs_content() {
+    world::virtual_world::run(7, |env| async move {
+        let c = Cluster::start(&env, "c", 2).await;
+        c.create("a", 2, 0).await;
+        c.index("a", 0, 50).await;
+        for body in [
+            json!({}),
+            json!({"size": 0, "query": {"term": {"word": "w1"}}}),
+            json!({"size": 0, "aggs": {"m": {"max": {"field": "n"}}}}),
+        ] {
+            let (status, answer) = c.ask("POST", "/a/_search", body).await;
+            assert_eq!(status, 400, "{answer}");
+            let reason = answer["error"]["root_cause"][0]["reason"].as_str().unwrap();
+            assert!(reason.contains("holds sizes and no documents"), "{reason}");
+        }
+        // A declared cost passes as time on the nodes' cores.
+        let at = |documents: u64| json!({"size": 0, "ext": {"narrows": {"cost": {"documents": documents, "bytes": 1000}}}});
+        let cheap = c.must("POST", "/a/_search", at(1)).await["took"].as_u64().unwrap();
+        let dear = c.must("POST", "/a/_search", at(50_000_000)).await;
+        assert_eq!(dear["hits"]["total"]["value"], 50);
+        assert!(
+            dear["took"].as_u64().unwrap() >= cheap + 1000,
+            "50 million documents at 20 ns each: {dear}"
+        );
+        c.stop().await;
+    });
+}
+
+async fn counts_over_shards(env: Env) {
+    let c = Cluster::start(&env, "c", 3).await;
+    c.create("a", 4, 1).await;
+    assert_eq!(c.index("a", 0, 300).await, 300);
+    for node in 0..3 {
+        let (status, found) = ask(c.node(node), "GET", ALL, Value::Null).await;
+        assert_eq!(status, 200, "{found}");
+        assert_eq!(
+            found["hits"],
+            json!({"total": {"value": 300, "relation": "eq"}, "max_score": null, "hits": []})
+        );
+        assert_eq!(
+            found["_shards"],
+            json!({"total": 4, "successful": 4, "skipped": 0, "failed": 0})
+        );
+        assert_eq!(found["timed_out"], false);
+    }
+    let capped = c.must("GET", "/a/_search?size=0&track_total_hits=100", Value::Null).await;
+    assert_eq!(capped["hits"]["total"], json!({"value": 100, "relation": "gte"}));
+    let none = c.must("GET", "/a/_search?size=0&track_total_hits=false", Value::Null).await;
+    assert_eq!(none["hits"].get("total"), None);
+    let bare = c.must("GET", &format!("{ALL}&rest_total_hits_as_int"), Value::Null).await;
+    assert_eq!(bare["hits"]["total"], 300);
+    let empty = c.must("GET", "/nothing*/_search", Value::Null).await;
+    assert_eq!(
+        (&empty["_shards"]["total"], &empty["hits"]["total"]["value"]),
+        (&json!(0), &json!(0))
+    );
+    settled(&c).await;
+    c.stop().await;
+}
+
+async fn a_full_queue_refuses(env: Env) {
+    let settings = [("thread_pool.search.size", "1"), ("thread_pool.search.queue_size", "0")];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let c = Cluster::start_with(&env, "c", 1, BTreeMap::from(settings)).await;
+    c.create("a", 8, 0).await;
+    c.index("a", 0, 4000).await;
+    c.must("POST", "/a/_refresh", Value::Null).await;
+    // Eight shards of one node at once, and room for one: the others are refused.
+    let tries = Cell::new(0);
+    let refused = async || {
+        tries.set(tries.get() + 1);
+        let body = if env.is_virtual() {
+            json!({"size": 0, "ext": {"narrows": {"cost": {"documents": 1_000_000}}}})
+        } else {
+            // Another each time: what was answered once comes from the cache, which is never refused.
+            json!({"size": 0, "query": {"range": {"n": {"lt": 4000 - tries.get()}}}})
+        };
+        let found = c.must("POST", "/a/_search", body).await;
+        let failures = found["_shards"]["failures"].as_array().cloned().unwrap_or_default();
+        assert_eq!(found["_shards"]["failed"], failures.len());
+        for failure in &failures {
+            assert_eq!(failure["reason"]["type"], "es_rejected_execution_exception");
+        }
+        failures.len()
+    };
+    eventually(&env, "a search is refused", async || refused().await > 0).await;
+    let stats = c.must("GET", "/_nodes/stats/thread_pool", Value::Null).await;
+    let pool = &stats["nodes"]["c-0"]["thread_pool"]["search"];
+    assert!(pool["rejected"].as_u64().unwrap() > 0, "{stats}");
+    assert_eq!(
+        (&pool["threads"], &pool["largest"], &pool["queue_size"]),
+        (&json!(1), &json!(1), &json!(0))
+    );
+    let table =
+        c.must("GET", "/_cat/thread_pool/search?h=name,active,queue,rejected", Value::Null).await;
+    let row = table.as_str().unwrap();
+    assert!(row.starts_with("search 0 0 "), "{row}");
+    settled(&c).await;
+    c.stop().await;
+}
+
+async fn a_lost_node_leaves_other_copies(env: Env) {
+    let mut c = Cluster::start(&env, "c", 3).await;
+    c.create("a", 3, 2).await;
+    c.index("a", 0, 90).await;
+    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.kill_node(2).await;
+    // At once, while the state may still name the lost node: what fails there is answered by another copy.
+    for _ in 0..6 {
+        let found = c.must("GET", ALL, Value::Null).await;
+        assert_eq!(found["_shards"]["failed"], 0, "{found}");
+        assert_eq!(found["hits"]["total"]["value"], 90);
+    }
+    settled(&c).await;
+    c.stop().await;
+}
+
+async fn shards_without_copies_are_partial_results(env: Env) {
+    let mut c = Cluster::start(&env, "c", 3).await;
+    c.create("a", 6, 0).await;
+    c.index("a", 0, 120).await;
+    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.kill_node(2).await;
+    eventually(&env, "the lost node is noticed", async || {
+        let health = c.must("GET", "/_cluster/health/a", Value::Null).await;
+        health["status"] == "red"
+    })
+    .await;
+    let found = c.must("GET", ALL, Value::Null).await;
+    let shards = &found["_shards"];
+    assert_eq!(
+        (&shards["total"], &shards["successful"], &shards["failed"]),
+        (&json!(6), &json!(4), &json!(2))
+    );
+    assert_eq!(shards["failures"][0]["reason"]["type"], "no_shard_available_action_exception");
+    assert!(found["hits"]["total"]["value"].as_u64().unwrap() < 120);
+    let strict = format!("{ALL}&allow_partial_search_results=false");
+    let (status, answer) = c.ask("GET", &strict, Value::Null).await;
+    assert_eq!(
+        (status, &answer["error"]["type"]),
+        (503, &json!("search_phase_execution_exception"))
+    );
+    assert_eq!(answer["error"]["failed_shards"].as_array().unwrap().len(), 2);
+    settled(&c).await;
+    c.stop().await;
+}
+
+async fn selection_shows_its_numbers(env: Env) {
+    let c = Cluster::start(&env, "c", 3).await;
+    c.create("a", 1, 2).await;
+    c.index("a", 0, 10).await;
+    let words = engine::settings::Selection::WORDS.iter();
+    // Switched while it runs; the oracle exists in virtual time alone.
+    for policy in words.filter(|word| env.is_virtual() || **word != "oracle") {
+        let settings = json!({"transient": {"narrows.search.selection": policy}});
+        c.must("PUT", "/_cluster/settings", settings).await;
+        for _ in 0..9 {
+            let found = c.must("GET", ALL, Value::Null).await;
+            assert_eq!(found["_shards"]["failed"], 0, "{policy}: {found}");
+        }
+    }
+    if !env.is_virtual() {
+        let settings = json!({"transient": {"narrows.search.selection": "oracle"}});
+        c.must("PUT", "/_cluster/settings", settings).await;
+        let (status, answer) = c.ask("GET", ALL, Value::Null).await;
+        assert_eq!(status, 400, "{answer}");
+        assert!(answer.to_string().contains("exists in virtual time alone"), "{answer}");
+    }
+    let stats = c.must("GET", "/_nodes/c-0/stats/adaptive_selection", Value::Null).await;
+    let rows = &stats["nodes"]["c-0"]["adaptive_selection"];
+    assert_eq!(rows.as_object().unwrap().len(), 3, "rotation alone asks every copy: {rows}");
+    for row in rows.as_object().unwrap().values() {
+        assert_eq!(row["outgoing_searches"], 0);
+        for part in ["avg_queue_size", "avg_service_time_ns", "avg_response_time_ns"] {
+            assert!(row[part].is_u64(), "{part}: {row}");
+        }
+        row["rank"].as_str().unwrap().parse::<f64>().unwrap();
+    }
+    let wrong = json!({"transient": {"narrows.search.selection": "arse"}});
+    assert_eq!(c.ask("PUT", "/_cluster/settings", wrong).await.0, 400);
+    settled(&c).await;
+    c.stop().await;
+}
+
+async fn answers_without_hits_are_kept(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    filled(&c, 1, 0, 20).await;
+    let counts = async || {
+        let stats = c.must("GET", "/_nodes/stats/indices", Value::Null).await;
+        let kept = stats["nodes"]["c-0"]["indices"]["request_cache"].clone();
+        (kept["hit_count"].as_u64().unwrap(), kept["miss_count"].as_u64().unwrap())
+    };
+    let of_size = |size: u64| json!({"size": size, "aggs": {"n": {"sum": {"field": "n"}}}});
+    let sum = async |parameters: &str, size: u64| {
+        let found = c.must("POST", &format!("/a/_search{parameters}"), of_size(size)).await;
+        found["aggregations"]["n"]["value"].as_f64().unwrap()
+    };
+    let settings = async |kept: bool| {
+        c.must("PUT", "/a/_settings", json!({"index.requests.cache.enable": kept})).await;
+    };
+    for _ in 0..3 {
+        assert_eq!(sum("", 0).await, 190.0);
+    }
+    assert_eq!(counts().await, (2, 1));
+    // Not where hits are shown, or where request or index say no; unless the request says yes.
+    sum("", 1).await;
+    sum("?request_cache=false", 0).await;
+    assert_eq!(counts().await, (2, 1));
+    sum("?request_cache=true", 1).await;
+    assert_eq!(counts().await, (2, 2));
+    settings(false).await;
+    sum("", 0).await;
+    assert_eq!(counts().await, (2, 2));
+    sum("?request_cache=true", 0).await;
+    assert_eq!(counts().await, (3, 2));
+    settings(true).await;
+    c.must("PUT", "/a/_doc/20?refresh=true", json!({"n": 10})).await;
+    assert_eq!(sum("", 0).await, 200.0);
+    assert_eq!(counts().await, (3, 3));
+    c.stop().await;
+}
+
+async fn preferences_choose_copies(env: Env) {
+    let c = Cluster::start(&env, "c", 3).await;
+    filled(&c, 1, 2, 20).await;
+    let queries = async |node: usize| {
+        let stats = c.must("GET", "/_nodes/stats/indices", Value::Null).await;
+        stats["nodes"][format!("c-{node}")]["indices"]["search"]["query_total"].as_u64().unwrap()
+    };
+    for (preference, node) in
+        [("_only_nodes:c-1", 1), ("_prefer_nodes:c-2", 2), ("_local", 0), ("_only_local", 0)]
+    {
+        let before = queries(node).await;
+        for _ in 0..5 {
+            c.must("GET", &format!("/a/_search?preference={preference}"), Value::Null).await;
+        }
+        assert_eq!(queries(node).await, before + 5, "{preference}");
+    }
+    let (status, answer) =
+        c.ask("GET", "/a/_search?preference=_only_nodes:gone", Value::Null).await;
+    assert_eq!(
+        (status, &answer["error"]["root_cause"][0]["type"]),
+        (503, &json!("no_shard_available_action_exception"))
+    );
+    let none = c.must("GET", "/a/_search?preference=_shards:7", Value::Null).await;
+    assert_eq!(none["_shards"]["total"], 0);
+    c.stop().await;
+}
+
+async fn who_hangs_up_leaves_nothing_behind(env: Env) {
+    let c = Cluster::start(&env, "c", 3).await;
+    filled(&c, 6, 1, 600).await;
+    for pause_us in [0, 50, 200, 400, 800, 1600, 3200] {
+        let node = c.any().clone();
+        let asking = env.spawn("asks and hangs up", async move {
+            ask(&node, "POST", "/a/_search", json!({"query": {"match": {"text": "red"}}})).await
+        });
+        env.sleep(Duration::from_micros(pause_us)).await;
+        drop(asking);
+    }
+    // Views that a coordinator left are let go in time; slots and requests in flight at once.
+    eventually(&env, "no slot is held", async || {
+        let stats = c.must("GET", "/_nodes/stats", Value::Null).await;
+        stats["nodes"].as_object().unwrap().values().all(|node| {
+            let rows = node["adaptive_selection"].as_object().unwrap();
+            node["thread_pool"]["search"]["active"] == 0
+                && rows.values().all(|row| row["outgoing_searches"] == 0)
+        })
+    })
+    .await;
+    c.stop().await;
+}

@@ -1,0 +1,293 @@
+//! What is found: query, then fetch, over the shards of real nodes.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use world::Env;
+
+use super::{ALL, WORDS, filled, ids};
+use crate::common::{Cluster, eventually, raw, settled};
+
+real_world!(
+    finds_sorts_and_aggregates_over_shards,
+    what_is_wrong_is_said,
+    many_searches_in_one_request,
+    writes_become_visible_by_time,
+    a_field_is_found_in_all_its_ways_or_it_is_said,
+);
+
+async fn finds_sorts_and_aggregates_over_shards(env: Env) {
+    let c = Cluster::start(&env, "c", 3).await;
+    filled(&c, 5, 1, 200).await;
+    let search = async |body: Value| c.must("POST", "/a/_search", body).await;
+    let found = search(json!({"query": {"range": {"n": {"gte": 50}}}, "sort": [{"n": "desc"}], "from": 3, "size": 4, "_source": ["o.x", "wo*"]})).await;
+    assert_eq!(ids(&found), [196, 195, 194, 193]);
+    let first = &found["hits"]["hits"][0];
+    assert_eq!(first["_source"], json!({"o": {"x": 98.0}, "word": "red"}));
+    assert_eq!(
+        (&first["sort"], &first["_score"], &first["_index"]),
+        (&json!([196]), &Value::Null, &json!("a"))
+    );
+    assert_eq!(found["hits"]["total"], json!({"value": 150, "relation": "eq"}));
+    // Pages behind one another.
+    let mut after = Value::Null;
+    let mut pages = Vec::new();
+    loop {
+        let mut body = json!({"size": 7, "sort": [{"word": "asc"}, "n"], "_source": false});
+        if !after.is_null() {
+            body["search_after"] = after;
+        }
+        let found = search(body).await;
+        assert_eq!(found["hits"]["hits"].get(0).and_then(|hit| hit.get("_source")), None);
+        let Some(last) = found["hits"]["hits"].as_array().unwrap().last() else { break };
+        after = last["sort"].clone();
+        pages.extend(ids(&found));
+    }
+    let mut expected: Vec<u64> = (0..200).collect();
+    expected.sort_by_key(|n| (WORDS[*n as usize % 4], *n));
+    assert_eq!(pages, expected);
+    // Scores: a rare word beats common ones.
+    let found = search(json!({"query": {"match": {"text": "red number 17"}}, "size": 200, "version": true, "seq_no_primary_term": true})).await;
+    assert_eq!(ids(&found).len(), 200);
+    assert_eq!(ids(&found)[0], 17);
+    let scores: Vec<f64> = found["hits"]["hits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|h| h["_score"].as_f64().unwrap())
+        .collect();
+    assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]));
+    assert_eq!(found["hits"]["max_score"], found["hits"]["hits"][0]["_score"]);
+    assert_eq!(found["hits"]["hits"][0]["_version"], 1);
+    assert!(found["hits"]["hits"][0]["_seq_no"].is_u64());
+    let found = search(json!({"size": 0, "query": {"bool": {"must_not": {"term": {"word": "blue"}}}}, "aggs": {
+        "words": {"terms": {"field": "word"}, "aggs": {"n": {"stats": {"field": "n"}}}},
+        "months": {"date_histogram": {"field": "at", "calendar_interval": "month", "format": "yyyy-MM"}},
+        "p": {"percentiles": {"field": "n", "percents": [50]}},
+        "distinct": {"cardinality": {"field": "n"}, "meta": {"unit": "documents"}},
+    }})).await;
+    let aggs = &found["aggregations"];
+    let red = &aggs["words"]["buckets"][0];
+    assert_eq!((&red["key"], &red["doc_count"]), (&json!("red"), &json!(100)));
+    assert_eq!((&red["n"]["count"], &red["n"]["max"]), (&json!(100), &json!(199.0)));
+    assert_eq!(aggs["words"]["sum_other_doc_count"], 0);
+    assert_eq!(
+        aggs["months"]["buckets"][1],
+        json!({"key_as_string": "2020-02", "key": 1_580_515_200_000u64, "doc_count": 22})
+    );
+    assert_eq!(aggs["distinct"], json!({"value": 150, "meta": {"unit": "documents"}}));
+    let near = search(
+        json!({"query": {"geo_distance": {"distance": "60km", "place": [0.0, 0.0]}}, "sort": "n"}),
+    )
+    .await;
+    assert_eq!(ids(&near), [0, 1, 2, 3, 4, 5]);
+    let counted = c.must("POST", "/a/_count", json!({"query": {"term": {"word": "green"}}})).await;
+    assert_eq!(counted["count"], 50);
+    let one = c.must("GET", "/a/_search?sort=n:desc&size=1&_source_includes=n", Value::Null).await;
+    assert_eq!(one["hits"]["hits"][0]["_source"], json!({"n": 199}));
+    settled(&c).await;
+    c.stop().await;
+}
+
+async fn what_is_wrong_is_said(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    filled(&c, 2, 0, 20).await;
+    for (body, status, kind, part) in [
+        (
+            json!({"query": {"fuzzy": {"a": "b"}}}),
+            400,
+            "parsing_exception",
+            "unknown query [fuzzy]",
+        ),
+        (
+            json!({"from": 9_995, "size": 10}),
+            400,
+            "illegal_argument_exception",
+            "index.max_result_window",
+        ),
+        (json!({"query": {"term": {"n": "many"}}}), 400, "query_shard_exception", "many"),
+        (json!({"query": {"prefix": {"n": "1"}}}), 400, "query_shard_exception", "prefix"),
+        (
+            json!({"sort": "nothing"}),
+            400,
+            "query_shard_exception",
+            "No mapping found for [nothing]",
+        ),
+        (json!({"sort": "text"}), 400, "illegal_argument_exception", "keyword field instead"),
+        (
+            json!({"aggs": {"a": {"max": {"field": "word"}}}}),
+            400,
+            "illegal_argument_exception",
+            "[word]",
+        ),
+        (
+            json!({"size": 0, "aggs": {"a": {"histogram": {"field": "n", "interval": 0.0001}}}}),
+            400,
+            "too_many_buckets_exception",
+            "search.max_buckets",
+        ),
+        (
+            json!({"query": {"geo_distance": {"distance": "1km", "word": [0, 0]}}}),
+            400,
+            "query_shard_exception",
+            "[keyword]",
+        ),
+    ] {
+        let (found, answer) = c.ask("POST", "/a/_search", body.clone()).await;
+        assert_eq!(found, status, "{body}: {answer}");
+        let cause = &answer["error"]["root_cause"][0];
+        assert_eq!(cause["type"], kind, "{body}: {answer}");
+        assert!(cause["reason"].as_str().unwrap().contains(part), "{body}: {answer}");
+    }
+    let (_, answer) = c.ask("POST", "/a/_search", json!({"query": {"fuzzy": {"a": "b"}}})).await;
+    assert_eq!((&answer["error"]["line"], &answer["error"]["col"]), (&json!(1), &json!(11)));
+    let empty = c.must("POST", "/a/_search", json!({"query": {"term": {"unknown": 1}}, "aggs": {"a": {"max": {"field": "unknown"}}}})).await;
+    assert_eq!(
+        (&empty["hits"]["total"]["value"], &empty["aggregations"]["a"]["value"]),
+        (&json!(0), &Value::Null)
+    );
+    for path in [
+        "/a/_search?q=x",
+        "/a/_search?scroll=1m",
+        "/a/_search?search_type=dfs_query_then_fetch",
+        "/a/_search?preference=_primary",
+        "/a/_count?q=x",
+        "/a/_search?sise=1",
+    ] {
+        assert_eq!(c.ask("GET", path, Value::Null).await.0, 400, "{path}");
+    }
+    settled(&c).await;
+    c.stop().await;
+}
+
+async fn many_searches_in_one_request(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    filled(&c, 2, 0, 20).await;
+    let body = "{}\n{\"size\":1,\"sort\":\"n\"}\n{\"index\":\"gone\"}\n{}\n{\"index\":[\"a\"],\"preference\":\"x\"}\n{\"query\":{\"mtch\":{}}}\n";
+    let (status, answer) = raw(c.any(), "POST", "/a/_msearch", Bytes::from(body)).await;
+    assert_eq!(status, 200, "{answer}");
+    let responses = answer["responses"].as_array().unwrap();
+    assert_eq!(responses.len(), 3);
+    assert_eq!(
+        (&responses[0]["status"], &responses[0]["hits"]["hits"][0]["_id"]),
+        (&json!(200), &json!("0"))
+    );
+    assert_eq!(
+        (&responses[1]["status"], &responses[1]["error"]["type"]),
+        (&json!(404), &json!("index_not_found_exception"))
+    );
+    assert_eq!(
+        (&responses[2]["status"], &responses[2]["error"]["type"]),
+        (&json!(400), &json!("parsing_exception"))
+    );
+    for bad in ["", "{}", "{\"indx\":\"a\"}\n"] {
+        let (status, _) = raw(c.any(), "POST", "/a/_msearch", Bytes::from(bad)).await;
+        assert_eq!(status, 400, "{bad}");
+    }
+    c.stop().await;
+}
+
+async fn writes_become_visible_by_time(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    filled(&c, 1, 0, 5).await;
+    let count =
+        async || c.must("GET", ALL, Value::Null).await["hits"]["total"]["value"].as_u64().unwrap();
+    assert_eq!(count().await, 5);
+    c.must("PUT", "/a/_doc/new", json!({"n": 1})).await;
+    eventually(&env, "the write is found", async || count().await == 6).await;
+    c.stop().await;
+}
+
+/// Multi-fields, fields that are not indexed, and fields without columns: right or refused, the same after a
+/// restart.
+async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
+    let mut c = Cluster::start(&env, "c", 2).await;
+    let properties = json!({
+        "title": {"type": "text", "fields": {"raw": {"type": "keyword", "ignore_above": 20}}},
+        "shown": {"type": "keyword", "index": false},
+        "absent": {"type": "keyword", "index": false, "doc_values": false},
+        "bare": {"type": "long", "doc_values": false, "ignore_malformed": true},
+    });
+    let body = json!({
+        "settings": {"number_of_shards": 2, "number_of_replicas": 1},
+        "mappings": {"properties": properties},
+    });
+    c.must("PUT", "/a", body).await;
+    for n in 0..20 {
+        let bare = if n % 2 == 0 { json!(n) } else { json!("no number") };
+        let title = format!("Title Number{}", n % 4);
+        let source = json!({"title": title, "shown": "s", "absent": "s", "bare": bare});
+        c.must("PUT", &format!("/a/_doc/{n}"), source).await;
+    }
+    // One more way, after there are documents: those that come later have it, and what a replay of the log brings.
+    c.must("POST", "/a/_flush", Value::Null).await;
+    let later = json!({"properties": {"title": {"type": "text", "fields": {
+        "later": {"type": "keyword"},
+    }}}});
+    c.must("PUT", "/a/_mapping", later).await;
+    c.must("PUT", "/a/_doc/20", json!({"title": "one that is longer than twenty"})).await;
+    c.green("a").await;
+    for when in ["as it was written", "after a restart"] {
+        c.must("POST", "/a/_refresh", Value::Null).await;
+        let count = async |query: Value| {
+            let body = json!({"size": 0, "query": query});
+            c.must("POST", "/a/_search", body).await["hits"]["total"]["value"].as_u64().unwrap()
+        };
+        assert_eq!(count(json!({"match": {"title": "number3"}})).await, 5, "{when}");
+        assert_eq!(count(json!({"term": {"title.raw": "Title Number3"}})).await, 5, "{when}");
+        assert_eq!(count(json!({"term": {"title.raw": "title"}})).await, 0, "{when}");
+        assert_eq!(count(json!({"exists": {"field": "title"}})).await, 21, "{when}");
+        assert_eq!(count(json!({"exists": {"field": "title.raw"}})).await, 20, "{when}");
+        assert_eq!(count(json!({"exists": {"field": "title.later"}})).await, 1, "{when}");
+        assert_eq!(count(json!({"range": {"bare": {"gte": 0}}})).await, 10, "{when}");
+        let body = json!({"size": 0, "aggs": {
+            "raw": {"terms": {"field": "title.raw"}}, "shown": {"terms": {"field": "shown"}},
+        }});
+        let aggs = c.must("POST", "/a/_search", body).await["aggregations"].clone();
+        assert_eq!(aggs["raw"]["buckets"].as_array().unwrap().len(), 4, "{when}");
+        let shown = json!([{"key": "s", "doc_count": 20}]);
+        assert_eq!(aggs["shown"]["buckets"], shown, "{when}");
+        for (body, why) in [
+            (json!({"query": {"term": {"shown": "s"}}}), "Cannot search on field [shown]"),
+            (json!({"query": {"term": {"absent": "s"}}}), "Cannot search on field [absent]"),
+            (json!({"sort": ["absent"]}), "fielddata on [absent]"),
+            (json!({"aggs": {"x": {"max": {"field": "bare"}}}}), "fielddata on [bare]"),
+        ] {
+            let (status, said) = c.ask("POST", "/a/_search", body).await;
+            assert!(status == 400 && said.to_string().contains(why), "{when}: {said}");
+        }
+        if when == "as it was written" {
+            for node in [1, 0] {
+                c.stop_node(node).await;
+            }
+            for node in [0, 1] {
+                c.start_node(node).await;
+            }
+            c.green("a").await;
+        }
+    }
+    for (path, body, why) in [
+        (
+            "/b",
+            json!({"mappings": {"properties": {"t": {"type": "text", "analyzer": "x"}}}}),
+            "standard",
+        ),
+        (
+            "/b",
+            json!({"mappings": {"properties": {"t": {"type": "text", "copy_to": "u"}}}}),
+            "copy_to",
+        ),
+        (
+            "/a/_mapping",
+            json!({"properties": {"t": {"type": "long", "null_value": 1}}}),
+            "null_value",
+        ),
+    ] {
+        let (status, said) = c.ask("PUT", path, body).await;
+        assert!(status == 400 && said.to_string().contains(why), "{path}: {said}");
+    }
+    for what in ["hot_threads", "usage"] {
+        let (status, said) = c.ask("GET", &format!("/_nodes/{what}"), Value::Null).await;
+        assert!(status == 400 && said.to_string().contains("is not offered"), "{what}: {said}");
+    }
+    c.stop().await;
+}

@@ -1,0 +1,162 @@
+//! Copies that wait for a place, followers that fall behind, proxies and routing.
+
+use insight::diagnosis::Class;
+use record::observation::{Decision, Follower, Observation, Remote, Selection, WaitingCopy};
+
+use super::{LIMIT, judge, looks, only};
+use crate::common::{MB, case, settings};
+
+fn waiting(can_allocate: &str, decisions: &[(&str, &str, &str)]) -> WaitingCopy {
+    let decision = |(node, decider, decision): &(&str, &str, &str)| Decision {
+        node: (*node).into(),
+        decider: (*decider).into(),
+        decision: (*decision).into(),
+        explanation: "so it is".into(),
+    };
+    WaitingCopy {
+        index: "w".into(),
+        state: "UNASSIGNED".into(),
+        can_allocate: Some(can_allocate.into()),
+        decisions: decisions.iter().map(decision).collect(),
+        ..WaitingCopy::default()
+    }
+}
+
+#[test]
+fn slots_are_a_finding_of_their_own_only_where_there_is_room() {
+    let queue =
+        || waiting("throttled", &[("a", "same_shard", "NO"), ("b", "throttling", "THROTTLE")]);
+    let idle = looks(|_| Observation { recoveries: vec![], waiting: vec![queue()], ..case(0, 0) });
+    let finding = only(&idle);
+    assert_eq!((finding.class, finding.place.as_str()), (Class::AllocationSlots, "b"));
+    assert!(finding.strength > 0.8 && finding.gain.is_some());
+    let throttled = looks(|s| {
+        let mut look = case(s, LIMIT);
+        look.recoveries[0].target_throttle_ms = Some(s * 900);
+        look.waiting = vec![queue()];
+        look
+    });
+    let diagnosis = judge(&throttled);
+    let classes: Vec<Class> = diagnosis.findings.iter().map(|finding| finding.class).collect();
+    assert_eq!(classes, [Class::RateLimit, Class::AllocationSlots]);
+    let slots = &diagnosis.findings[1];
+    assert!(
+        slots.strength < 0.5 && slots.gain.is_none() && slots.sentence.contains("lift that first")
+    );
+}
+
+#[test]
+fn a_block_names_its_decider_and_what_to_do() {
+    for (decisions, decider, words) in [
+        (
+            &[("a", "same_shard", "NO"), ("b", "disk_threshold", "NO")][..],
+            "disk_threshold",
+            "watermark",
+        ),
+        (&[("a", "filter", "NO"), ("b", "filter", "NO")], "filter", "filters"),
+        (&[("a", "max_retry", "NO"), ("b", "max_retry", "NO")], "max_retry", "retry_failed"),
+        (&[("a", "same_shard", "NO"), ("b", "same_shard", "NO")], "same_shard", "add a node"),
+        (&[("a", "of_tomorrow", "NO")], "of_tomorrow", "read what the cluster says"),
+    ] {
+        let looks = looks(|_| Observation {
+            recoveries: vec![],
+            waiting: vec![waiting("no", decisions)],
+            ..case(0, 0)
+        });
+        let finding = only(&looks);
+        assert_eq!((finding.class, finding.place.as_str()), (Class::AllocationBlock, decider));
+        assert!(finding.lift.unwrap().action.contains(words));
+    }
+}
+
+#[test]
+fn what_is_about_to_be_placed_is_no_finding() {
+    for can_allocate in ["yes", "awaiting_info", "allocation_delayed"] {
+        let looks = looks(|_| Observation {
+            recoveries: vec![],
+            waiting: vec![waiting(can_allocate, &[])],
+            ..case(0, 0)
+        });
+        assert!(judge(&looks).findings.is_empty());
+    }
+    // Nor is what has only just begun to wait.
+    let looks = looks(|s| {
+        let copies = if s == 10 { vec![waiting("no", &[("a", "filter", "NO")])] } else { vec![] };
+        Observation { recoveries: vec![], waiting: copies, ..case(s, 0) }
+    });
+    assert!(judge(&looks).findings.is_empty());
+}
+
+fn follower(s: u64) -> Follower {
+    Follower {
+        index: "f".into(),
+        shard: Some(0),
+        remote: Some("eu".into()),
+        leader_checkpoint: Some(100_000 + s as i64 * 5000),
+        follower_checkpoint: Some(50_000 + s as i64 * 2000),
+        outstanding_reads: Some(12),
+        outstanding_writes: Some(0),
+        write_buffer_bytes: Some(0),
+        read_ms: Some(s * 12_000),
+        read_remote_ms: Some(s * 500),
+        reads: Some(s * 100),
+        bytes_read: Some(s * MB),
+        ..Follower::default()
+    }
+}
+
+#[test]
+fn followers_read_or_write_too_slowly_or_stop() {
+    let with = |change: fn(&mut Follower, u64)| {
+        looks(move |s| {
+            let mut one = follower(s);
+            change(&mut one, s);
+            Observation { recoveries: vec![], followers: vec![one], ..case(s, 0) }
+        })
+    };
+    let reader = only(&with(|_, _| {}));
+    assert_eq!(reader.class, Class::FollowerReader);
+    assert!(reader.sentence.contains("on the way"), "{}", reader.sentence);
+    let leader = only(&with(|f, s| f.read_remote_ms = Some(s * 11_000)));
+    assert!(leader.sentence.contains("leader's work"), "{}", leader.sentence);
+    let writer = only(&with(|f, s| {
+        f.write_buffer_bytes = Some(s * 40 * MB);
+        f.outstanding_writes = Some(9);
+    }));
+    assert_eq!(writer.class, Class::FollowerWriter);
+    let stopped = only(&with(|f, _| f.fatal = Some("history UUID changed".into())));
+    assert_eq!(stopped.class, Class::FollowerStopped);
+    // Behind, but catching up.
+    let well = judge(&with(|f, s| f.follower_checkpoint = Some(50_000 + s as i64 * 9900)));
+    assert!(well.findings.is_empty(), "{well:#?}");
+    let unknown = only(&with(|f, _| f.read_ms = None));
+    assert_eq!(unknown.class, Class::Unknown);
+}
+
+#[test]
+fn proxies_and_routing_are_seen() {
+    let remote = Remote {
+        alias: "eu".into(),
+        mode: Some("proxy".into()),
+        proxy_sockets: Some(2),
+        proxy_sockets_max: Some(18),
+        ..Remote::default()
+    };
+    let proxied =
+        looks(|s| Observation { recoveries: vec![], remotes: vec![remote.clone()], ..case(s, 0) });
+    assert_eq!(only(&proxied).class, Class::Proxy);
+    let routed = |value: &'static str| {
+        looks(move |s| {
+            let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+            let rank = |rank| Selection { rank: Some(rank), ..Selection::default() };
+            look.nodes[0].adaptive_selection = [("id-a", 1.0), ("id-b", 40.0), ("id-c", 1.2)]
+                .map(|(id, r)| (id.to_owned(), rank(r)))
+                .into();
+            look.settings = settings(&[("cluster.routing.use_adaptive_replica_selection", value)]);
+            look
+        })
+    };
+    let finding = only(&routed("false"));
+    assert_eq!((finding.class, finding.place.as_str()), (Class::ReplicaRouting, "b"));
+    assert!(judge(&routed("true")).findings.is_empty());
+}

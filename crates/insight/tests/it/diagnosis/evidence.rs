@@ -1,0 +1,180 @@
+//! What is enough for a verdict, and what is healthy or unknown.
+
+use insight::diagnosis::{Class, Series, paces};
+use record::observation::{Node, Observation, RoundTrip};
+
+use super::{judge, looks, only};
+use crate::common::{MB, case, recovery, rtt, settings};
+
+/// The trap: a counter that began anew is not a fall, and what a node does not tell is not zero.
+#[test]
+fn a_node_that_restarts_or_is_silent_proves_nothing() {
+    let restarted = looks(|s| {
+        let mut look = case(s, 9 * MB);
+        if s >= 5 {
+            look.nodes[1].uptime_ms = Some((s - 5) * 1000);
+            look.nodes[1].gc_ms = Some((s - 5) * 4);
+        } else {
+            look.nodes[1].gc_ms = Some(1_000_000);
+        }
+        look
+    });
+    assert_eq!(only(&restarted).class, Class::Latency);
+    let silent = looks(|s| {
+        let mut look = case(s, 9 * MB);
+        look.nodes = vec![Node { name: "b".into(), ..Node::default() }];
+        if s % 3 == 0 {
+            look.nodes.clear();
+        }
+        look
+    });
+    assert_eq!(only(&silent).class, Class::Latency);
+}
+
+#[test]
+fn healthy_is_no_finding() {
+    let fast = judge(&looks(|s| {
+        let mut look = case(s, 180 * MB);
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "-1")]);
+        look.round_trips = rtt(0.0);
+        look
+    }));
+    assert!(fast.findings.is_empty() && fast.headline.starts_with("healthy"), "{fast:#?}");
+    let short = judge(&looks(|s| {
+        let mut look = case(s.min(1), 20 * MB);
+        look.recoveries[0].ended = s > 1;
+        look.recoveries[0].total_bytes = Some(40 * MB);
+        look.recoveries[0].target_throttle_ms = Some(s.min(1) * 900);
+        look
+    }));
+    assert!(short.findings.is_empty() && short.healthy.len() == 1, "{short:#?}");
+    let quiet = judge(&looks(|s| Observation { recoveries: vec![], ..case(s, 0) }));
+    assert!(quiet.findings.is_empty() && quiet.headline.starts_with("healthy"));
+}
+
+#[test]
+fn unknown_is_an_answer() {
+    // Near nodes, idle, slow, and no limit in sight; the rate is uneven, so no path is full either.
+    let looks = looks(|s| {
+        let mut look = case(s, 0);
+        look.recoveries[0].recovered_bytes = Some((s / 3) * 9 * MB);
+        look.round_trips = rtt(0.0);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::Unknown);
+    assert!(finding.sentence.contains("unknown"));
+}
+
+/// A starved node answers so late that its recovery is in one look alone: what it counted since it began tells as much.
+#[test]
+fn a_recovery_that_is_seen_once_is_judged_by_its_own_counters() {
+    let starved = |began: bool, ns: u64| {
+        looks(|s| {
+            let mut look = case(s, MB);
+            look.nodes[1].cgroup_throttled_ns = Some(s * ns);
+            let once = std::mem::take(&mut look.recoveries).pop().filter(|_| s == 10);
+            look.recoveries.extend(once);
+            for recovery in look.recoveries.iter_mut().filter(|_| began) {
+                recovery.total_ms = Some(500);
+            }
+            look
+        })
+    };
+    let finding = only(&starved(false, 1_400_000_000));
+    assert_eq!((finding.class, finding.place.as_str()), (Class::CpuQuota, "b"));
+    assert!(finding.sentence.contains("100 % of the time"), "{finding:?}");
+    // What is slow and cannot be explained is never called healthy.
+    assert_eq!(only(&starved(false, 0)).class, Class::Latency);
+    let young = judge(&starved(true, 0));
+    assert_eq!(young.findings[0].class, Class::Unknown, "{young:#?}");
+    assert!(young.headline.contains("look longer"), "{young:#?}");
+}
+
+/// Recoveries that went one after another took nothing from each other.
+#[test]
+fn what_went_before_is_not_added_to_a_nodes_rate() {
+    let looks = looks(|s| {
+        let mut look = case(s, 0);
+        look.recoveries.clear();
+        for (index, from) in [("i", 0), ("j", 5)] {
+            if (from..=from + 5).contains(&s) {
+                let mut one = recovery(index, s - from, 20 * MB);
+                one.target_throttle_ms = Some((s - from) * 100);
+                one.ended = s == from + 5;
+                look.recoveries.push(one);
+            }
+        }
+        look.round_trips = rtt(0.0);
+        look
+    });
+    // Together they would make 40 MB/s of the 42 that the limiter lets through.
+    assert!(judge(&looks).findings.iter().all(|f| f.class != Class::RateLimit));
+}
+
+/// The way back may be another one: a proxy, a tunnel, a route.
+#[test]
+fn a_round_trip_is_that_of_the_source() {
+    let looks = looks(|s| {
+        let mut look = case(s, 10_400_000);
+        look.round_trips = rtt(100.0);
+        look.round_trips.push(RoundTrip { from: "b".into(), to: "a".into(), rtt_ms: 3.0 });
+        look
+    });
+    assert_eq!(only(&looks).class, Class::Latency);
+}
+
+/// Asking a node that hardly runs takes long, and that is no round trip.
+#[test]
+fn a_starved_node_is_not_far_away() {
+    let looks = looks(|s| {
+        let mut look = case(s, 10_400_000);
+        look.nodes[1].cgroup_throttled_ns = Some(s * 600_000_000);
+        look.round_trips = rtt(100.0);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::CpuQuota);
+}
+
+#[test]
+fn one_look_is_not_enough() {
+    let one = looks(|s| case(s, MB));
+    let diagnosis = judge(&one[..1]);
+    assert!(diagnosis.findings.is_empty() && diagnosis.headline.contains("one look"));
+    assert!(judge(&[]).findings.is_empty());
+}
+
+/// The embedded engine's own accounting is evidence, and no verdict needs it.
+#[test]
+fn verdicts_are_the_same_without_the_engines_own_accounting() {
+    let with = |charged: bool| {
+        looks(|s| {
+            let mut look = case(s, 9 * MB);
+            if charged {
+                look.recoveries[0].charged_ns.insert(record::Limit::Latency, s * 900_000_000);
+            }
+            look.round_trips = rtt(100.0);
+            look
+        })
+    };
+    let (told, inferred) = (only(&with(true)), only(&with(false)));
+    assert_eq!(
+        (told.class, told.strength, &told.lift),
+        (inferred.class, inferred.strength, &inferred.lift)
+    );
+    assert_eq!(told.evidence.len(), inferred.evidence.len() + 1);
+}
+
+#[test]
+fn a_pace_is_an_interval_around_what_is_left() {
+    let looks = looks(|s| {
+        let mut look = case(s, 10 * MB);
+        look.recoveries[0].total_bytes = Some(1000 * MB);
+        look
+    });
+    let pace = &paces(&Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look))))[0];
+    let (soon, late) = pace.eta_s.unwrap();
+    assert!(soon < 89.0 && 89.0 < late && late < 110.0, "{pace:?}");
+    assert_eq!(pace.bytes_per_s.map(f64::round), Some(10e6));
+}

@@ -1,0 +1,41 @@
+//! Each class from constructed observations, each trap of the field, what is healthy, and what is unknown.
+//!
+//! | file | judges |
+//! | --- | --- |
+//! | `transfers` | recoveries that move bytes |
+//! | `copies` | copies that wait for a place, followers, proxies and routing |
+//! | `evidence` | what is enough for a verdict, and what is not |
+
+mod copies;
+mod evidence;
+mod transfers;
+
+use insight::diagnosis::{Class, Diagnosis, Finding, Series, diagnose};
+use record::observation::Observation;
+
+const LIMIT: u64 = 40 << 20;
+
+/// Ten looks, a second apart; `at` makes each from the seconds gone by.
+fn looks(at: impl Fn(u64) -> Observation) -> Vec<(f64, Observation)> {
+    (0..=10).map(|s| (s as f64 * 1000.0, at(s))).collect()
+}
+
+fn judge(looks: &[(f64, Observation)]) -> Diagnosis {
+    diagnose(&Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look))))
+}
+
+#[track_caller]
+fn only(looks: &[(f64, Observation)]) -> Finding {
+    let diagnosis = judge(looks);
+    let [finding] = &diagnosis.findings[..] else { panic!("{diagnosis:#?}") };
+    finding.clone()
+}
+
+#[test]
+fn every_class_says_how_it_shows_and_what_lifts_it() {
+    for class in Class::ALL {
+        let rule = class.rule();
+        assert!(!rule.label.is_empty() && !rule.signature.is_empty());
+        assert!(!rule.reads.is_empty() && !rule.lift.is_empty());
+    }
+}

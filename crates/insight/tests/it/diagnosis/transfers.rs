@@ -1,0 +1,277 @@
+//! Recoveries that move bytes: what holds them.
+
+use std::collections::BTreeMap;
+
+use insight::diagnosis::Class;
+use record::observation::{HotThreads, Observation, RoundTrip, Scope};
+
+use super::{LIMIT, judge, looks, only};
+use crate::common::{MB, case, cluster, recovery, rtt, settings};
+
+#[test]
+fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
+    let looks = looks(|s| {
+        let mut look = case(s, LIMIT / 2);
+        look.recoveries.push(recovery("j", s, LIMIT / 2));
+        for recovery in &mut look.recoveries {
+            recovery.target_throttle_ms = Some(s * 900);
+            recovery.source_throttle_ms = Some(s * 300);
+        }
+        look.round_trips = rtt(5.0);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!((finding.class, finding.subjects.len()), (Class::RateLimit, 2));
+    assert!(finding.strength > 0.95, "{finding:?}");
+    let lift = finding.lift.unwrap();
+    assert_eq!(lift.setting.as_deref(), Some("indices.recovery.max_bytes_per_sec"));
+    assert_eq!((lift.now.as_deref(), lift.set_by), (Some("40mb"), Some(Scope::Persistent)));
+    // Two recoveries of 2 x 512 KiB over 5 ms, far above the limit: capped at eight times.
+    assert_eq!(lift.to.as_deref(), Some("320mb"));
+    assert!(finding.next.unwrap().contains("latency"));
+}
+
+/// The trap: a limiter that pauses for bursts is not what holds, and pauses of several threads add up to more than
+/// the time.
+#[test]
+fn pauses_far_below_the_limit_are_bursts_of_latency() {
+    let looks = looks(|s| {
+        let mut look = case(s, 9 * MB);
+        look.recoveries[0].source_throttle_ms = Some(s * 120);
+        look.recoveries[0].target_throttle_ms = Some(s * 120);
+        look.round_trips = rtt(100.0);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::Latency);
+    assert_eq!(finding.lift.unwrap().to.as_deref(), Some("5"));
+    let gain = finding.gain.unwrap();
+    assert!((gain.factor - 2.5).abs() < 1e-9, "{gain:?}");
+    assert!(finding.next.unwrap().contains("max_bytes_per_sec"));
+}
+
+/// The trap: a busy machine beside a long way. What the round trip explains wholly is latency all the same.
+#[test]
+fn a_rate_that_the_round_trip_explains_is_latency_on_a_busy_machine_too() {
+    let looks = looks(|s| {
+        let mut look = case(s, 10_400_000);
+        look.nodes[0].os_cpu_percent = Some(97);
+        look.round_trips = rtt(100.0);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::Latency);
+}
+
+/// The trap: the source alone pauses, and so the target never does.
+#[test]
+fn the_first_limiter_hides_the_other_so_both_are_summed() {
+    let looks = looks(|s| {
+        let mut look = case(s, LIMIT);
+        look.recoveries[0].source_throttle_ms = Some(s * 800);
+        look.nodes[0].throttle_ms = Some(s * 800);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!((finding.class, finding.place.as_str()), (Class::RateLimit, "a"));
+}
+
+/// The trap: an operator raised the limit, nothing paused, and nothing changed (Elasticsearch 32622).
+#[test]
+fn a_raised_limit_without_pauses_is_not_the_limit() {
+    let looks = looks(|s| {
+        let mut look = case(s, 9 * MB);
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "400mb")]);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::Latency);
+    assert!(finding.doubt.unwrap().contains("bandwidth"), "without a round trip it is a guess");
+}
+
+#[test]
+fn latency_from_remote_names_the_settings_of_that_kind() {
+    let looks = looks(|s| {
+        let mut look = case(s, 6 * MB);
+        look.cluster = cluster("elasticsearch");
+        look.recoveries[0].kind = "SNAPSHOT".into();
+        look.recoveries[0].source = None;
+        look.recoveries[0].repository = Some("_ccr_eu".into());
+        look.settings = settings(&[("ccr.indices.recovery.max_concurrent_file_chunks", "1")]);
+        look.round_trips = vec![RoundTrip { from: "b".into(), to: "eu".into(), rtt_ms: 160.0 }];
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::Latency);
+    let lift = finding.lift.unwrap();
+    assert_eq!(lift.setting.as_deref(), Some("ccr.indices.recovery.max_concurrent_file_chunks"));
+    assert_eq!(lift.to.as_deref(), Some("10"));
+    // 1 MiB over 160 ms, ten of them: 65 MB/s, but the limiter lets 41.9 through.
+    assert!((finding.gain.unwrap().factor - LIMIT as f64 / 6e6).abs() < 0.01);
+}
+
+#[test]
+fn chunks_at_their_most_leave_larger_ones_and_elasticsearch_has_none() {
+    let at = |flavour: &str| {
+        looks(|s| {
+            let mut look = case(s, 9 * MB);
+            look.cluster = cluster(flavour);
+            look.settings = settings(&[(
+                "indices.recovery.max_concurrent_file_chunks",
+                if flavour == "opensearch" { "5" } else { "8" },
+            )]);
+            look.round_trips = rtt(if flavour == "opensearch" { 280.0 } else { 450.0 });
+            look
+        })
+    };
+    let lift = only(&at("opensearch")).lift.unwrap();
+    assert_eq!(
+        (lift.setting.as_deref(), lift.to.as_deref()),
+        (Some("indices.recovery.chunk_size"), Some("2mb"))
+    );
+    let lift = only(&at("elasticsearch")).lift.unwrap();
+    assert!(
+        lift.setting.is_none() && lift.action.contains("node_concurrent_recoveries"),
+        "{lift:?}"
+    );
+}
+
+#[test]
+fn a_level_rate_that_the_round_trip_does_not_explain_is_the_path() {
+    let looks = looks(|s| {
+        let mut look = case(s, 12 * MB);
+        look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", "5")]);
+        look.round_trips = rtt(20.0);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!((finding.class, finding.place.as_str()), (Class::Bandwidth, "a to b"));
+}
+
+#[test]
+fn operations_are_replayed() {
+    const SETTING: &str = "indices.recovery.max_concurrent_operations";
+    let lift = |flavour: &str, value: &str| {
+        let looks = looks(|s| {
+            let mut look = case(s, 0);
+            look.cluster = cluster(flavour);
+            look.settings = settings(&[(SETTING, value)]);
+            let recovery = &mut look.recoveries[0];
+            recovery.stage = "TRANSLOG".into();
+            recovery.recovered_ops = Some(s * 2000);
+            recovery.total_ops = Some(1_000_000);
+            look
+        });
+        let finding = only(&looks);
+        assert_eq!(finding.class, Class::OperationReplay);
+        let lift = finding.lift.unwrap();
+        assert_eq!(lift.to.is_some(), finding.gain.is_some());
+        (lift.setting, lift.to)
+    };
+    let set_to = |to: Option<&str>| (Some(SETTING.to_owned()), to.map(str::to_owned));
+    for flavour in ["opensearch", "elasticsearch"] {
+        assert_eq!(lift(flavour, "1"), set_to(Some("2")));
+        assert_eq!(lift(flavour, "4"), set_to(None), "it is at its maximum");
+    }
+    assert_eq!(lift("narrows", "1"), (None, None), "the embedded engine takes no other value");
+}
+
+#[test]
+fn merges_hold_a_replay_back() {
+    let looks = looks(|s| {
+        let mut look = case(s, 0);
+        look.recoveries[0].stage = "TRANSLOG".into();
+        look.recoveries[0].recovered_ops = Some(s * 200);
+        look.nodes[1].merge_throttled_ms = Some(s * 600);
+        look
+    });
+    assert_eq!(only(&looks).class, Class::MergeThrottle);
+}
+
+/// A change to the nodes of a case, given the seconds.
+type Change = fn(&mut Observation, u64);
+
+/// Two chunks that one core after the other works on go at the pace of cores, though most cores are free. The path is
+/// as level as a full one.
+#[test]
+fn chunks_that_wait_for_a_core_are_held_by_it_however_many_others_are_free() {
+    let judged = |cpu_ms: u64, chunks: &str| {
+        let looks = looks(|s| {
+            let mut look = case(s, 20 * MB);
+            look.cluster.flavour = "narrows".into();
+            look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", chunks)]);
+            look.nodes[1].as_target = Some(1);
+            look.nodes[1].os_cpu_percent = Some(20);
+            look.nodes[1].process_cpu_ms = Some(s * cpu_ms);
+            look.round_trips = rtt(0.2);
+            look
+        });
+        only(&looks).class
+    };
+    assert_eq!(judged(1300, "2"), Class::ThreadCpu);
+    assert_eq!(judged(700, "1"), Class::ThreadCpu);
+    assert_eq!(judged(700, "2"), Class::Bandwidth);
+}
+
+/// The trap: few large chunks come in lumps, and the path is full all the same.
+#[test]
+fn a_path_that_is_full_of_large_chunks_is_level() {
+    let looks = looks(|s| {
+        let mut look = case(s, 0);
+        let pairs = [
+            ("indices.recovery.chunk_size", "4mb"),
+            ("indices.recovery.max_concurrent_file_chunks", "5"),
+        ];
+        look.settings = settings(&pairs);
+        // 20 MB/s: now 4 chunks come, now 6.
+        look.recoveries[0].recovered_bytes = Some((s * 5 + s % 2) * (4 << 20));
+        look.round_trips = rtt(20.0);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::Bandwidth, "{finding:?}");
+}
+
+#[test]
+fn nodes_hold_transfers_in_their_own_ways() {
+    let cases: [(Class, &str, Change); 9] = [
+        (Class::Cpu, "b", |look, s| {
+            look.nodes[1].os_cpu_percent = Some(98);
+            look.nodes[1].process_cpu_ms = Some(s * 7500);
+        }),
+        // The process itself hardly runs.
+        (Class::NoisyNeighbour, "b", |look, _| look.nodes[1].os_cpu_percent = Some(98)),
+        (Class::CpuQuota, "a", |look, s| look.nodes[0].cgroup_throttled_ns = Some(s * 700_000_000)),
+        (Class::Gc, "b", |look, s| look.nodes[1].gc_ms = Some(s * 400)),
+        (Class::Disk, "b", |look, s| {
+            look.nodes[1].io_time_ms = Some(s * 970);
+            look.nodes[1].read_kib = Some(0);
+            look.nodes[1].write_kib = Some(s * 10_000);
+        }),
+        (Class::NoisyNeighbour, "b", |look, s| {
+            look.nodes[1].io_time_ms = Some(s * 970);
+            look.nodes[1].read_kib = Some(s * 200_000);
+            look.nodes[1].searches = Some(s * 900);
+        }),
+        (Class::Memory, "b", |look, s| {
+            look.nodes[1].breakers_tripped = BTreeMap::from([("parent".to_owned(), s)]);
+        }),
+        (Class::Memory, "a", |look, s| look.nodes[0].pressure_rejections = Some(s * 3)),
+        (Class::ThreadCpu, "a", |look, s| {
+            look.nodes[0].process_cpu_ms = Some(s * 1000);
+            let threads = BTreeMap::from([("tls".to_owned(), 1)]);
+            look.hot_threads = vec![HotThreads { node: "a".into(), threads }];
+        }),
+    ];
+    for (class, place, change) in cases {
+        let looks = looks(|s| {
+            let mut look = case(s, 9 * MB);
+            change(&mut look, s);
+            look
+        });
+        let diagnosis = judge(&looks);
+        let first = &diagnosis.findings[0];
+        assert_eq!((first.class, first.place.as_str()), (class, place), "{diagnosis:#?}");
+        assert!(!first.evidence.is_empty() && first.lift.is_some());
+    }
+}
