@@ -7,10 +7,10 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tantivy::Index;
-use tantivy::directory::MmapDirectory;
-use tantivy::index::{IndexSettings, SegmentComponent};
+use tantivy::directory::{META_LOCK, MmapDirectory};
+use tantivy::index::IndexSettings;
 use tantivy::schema::Schema;
+use tantivy::{Directory, Index};
 
 use query::Mapping;
 
@@ -171,33 +171,17 @@ pub(super) fn extend_schema(copy: &Path, work_dir: &Path, mapping: &Mapping) -> 
 
 /// Links the files of the refreshed index as commit `generation`, which nothing points to yet.
 pub(super) fn link_index(copy: &Path, index: &Index, generation: u64) -> Result<()> {
-    const ATTEMPTS: usize = 50;
-    for _ in 0..ATTEMPTS {
-        if try_link(copy, index, generation)? {
-            return Ok(());
-        }
-        // A merge ended between reading the list and holding on to its files; the next list is newer.
-    }
-    let why = format!("merges replaced its files {ATTEMPTS} times while they were being linked");
-    Err(index_error("commit the index", copy, why))
-}
-
-fn try_link(copy: &Path, index: &Index, generation: u64) -> Result<bool> {
     let failed = |error| index_error("commit the index", copy, error);
     let to = dir(copy, generation);
     files::fresh_dir(&to)?;
+    let meta = {
+        // A merge that ends takes the list of files to keep under this lock, too: it keeps those of `meta`, or `meta`
+        // is what it left.
+        let lock = index.directory().acquire_lock(&META_LOCK);
+        let _lock = lock.map_err(|error| failed(error.into()))?;
+        index.load_metas().map_err(failed)?
+    };
     let work_dir = work_dir(copy);
-    // While this value lives the library deletes none of these files.
-    let meta = index.load_metas().map_err(failed)?;
-    for segment in &meta.segments {
-        let must = [SegmentComponent::Store, SegmentComponent::Terms, SegmentComponent::FastFields];
-        let deletes = segment.has_deletes().then_some(SegmentComponent::Delete);
-        for component in must.into_iter().chain(deletes) {
-            if !work_dir.join(segment.relative_path(component)).exists() {
-                return Ok(false);
-            }
-        }
-    }
     for file in meta.list_segment_files() {
         let from = work_dir.join(&file);
         // The list names files that a segment may have; temporary ones are gone by now.
@@ -207,8 +191,7 @@ fn try_link(copy: &Path, index: &Index, generation: u64) -> Result<bool> {
         }
     }
     let bytes = serde_json::to_vec(&meta).map_err(|e| index_error("commit the index", copy, e))?;
-    files::write_durably(&to.join(META), &bytes)?;
-    Ok(true)
+    files::write_durably(&to.join(META), &bytes)
 }
 
 /// The files of commit `generation` by name. Hashes are known for those that the commit before has, too: the

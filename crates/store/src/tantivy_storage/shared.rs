@@ -70,6 +70,15 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Opens the writer. The threads of the writer before may release the lock a moment after it was closed.
 fn open_writer(index: &Index) -> tantivy::Result<IndexWriter<Queued>> {
+    let writer = open_bare_writer(index)?;
+    // The first operation of a writer has the stamp of the commit before it. If it deletes, a merge that begins before
+    // the next commit takes it for part of that commit, skips it in those segments whose deletes are as new, and loses
+    // it: the document is there twice. So the first operation does nothing.
+    writer.run([])?;
+    Ok(writer)
+}
+
+fn open_bare_writer(index: &Index) -> tantivy::Result<IndexWriter<Queued>> {
     let mut tries = 0;
     loop {
         let options = IndexWriterOptions::builder()
@@ -307,5 +316,75 @@ impl Shared {
         stored.log_generation = lock(&self.log).oldest();
         commits::publish(&self.dir, &stored)?;
         Ok(stored.commit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use tantivy::merge_policy::NoMergePolicy;
+
+    use super::*;
+    use crate::OpKind;
+    use crate::contents::Parsed;
+    use crate::plan::Change;
+
+    /// Indexes documents of these ids as the next segment; those that are there are replaced.
+    fn index(shared: &Shared, seq_no: &mut u64, ids: &[(&str, bool)]) {
+        let mut ops = Vec::new();
+        for (id, _) in ids {
+            let kind = OpKind::Index { source: Bytes::from_static(b"{}"), auto_id: false };
+            ops.push(Operation { seq_no: *seq_no, version: 1, id: Arc::from(*id), kind });
+            *seq_no += 1;
+        }
+        let change =
+            |(at, (_, replaces)): (usize, &(&str, bool))| Change { at, replaces: *replaces };
+        let changes: Vec<Change> = ids.iter().enumerate().map(change).collect();
+        let parsed: Parsed = shared.parse_changes(&ops, &changes).unwrap();
+        shared.index(&ops, &changes, parsed).unwrap();
+        shared.refresh().unwrap();
+    }
+
+    /// A kill leaves segments that wait to be merged. What replaces a document of them first must replace it.
+    #[test]
+    fn the_first_update_after_a_start_survives_the_merges_that_begin_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
+        commits::create(&copy, &mapping, "history").unwrap();
+        let open = || {
+            let (lock, stored) = commits::prepare(&copy).unwrap();
+            Shared::open(copy.clone(), lock, stored, &mapping).unwrap()
+        };
+        let (shared, found) = open();
+        let no_merges = |writer: &mut IndexWriter<Queued>| {
+            writer.set_merge_policy(Box::new(NoMergePolicy));
+            Ok(())
+        };
+        shared.handles().write(no_merges).unwrap();
+        let mut seq_no = 0;
+        index(&shared, &mut seq_no, &[("a", false), ("b", false), ("c", false), ("d", false)]);
+        index(&shared, &mut seq_no, &[("x", false), ("y", false), ("z", false)]);
+        for id in ["0", "1", "2", "3", "4", "5"] {
+            index(&shared, &mut seq_no, &[(id, false)]);
+        }
+        // The segment of `x` has deletes as new as the commit.
+        index(&shared, &mut seq_no, &[("y", true)]);
+        shared.begin_commit(2).unwrap();
+        let mut stored = found.stored;
+        stored.commit.generation = 2;
+        stored.commit.files = commits::list(&copy, 2, &Commit::default()).unwrap();
+        shared.finish_commit(stored).unwrap();
+        drop(shared);
+
+        let (shared, _) = open();
+        index(&shared, &mut seq_no, &[("x", true)]);
+        while !matches!(shared.merge_towards(1).unwrap(), Merge::Done) {}
+        shared.refresh().unwrap();
+        let mut ids: Vec<Arc<str>> = shared.list().unwrap().into_iter().map(|d| d.id).collect();
+        ids.sort_unstable();
+        assert_eq!(
+            ids.iter().map(|id| &**id).collect::<Vec<_>>(),
+            ["0", "1", "2", "3", "4", "5", "a", "b", "c", "d", "x", "y", "z"]
+        );
     }
 }

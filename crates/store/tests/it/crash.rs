@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
@@ -17,6 +18,8 @@ use world::{Env, real_world, virtual_world};
 const DIR: &str = "NARROWS_TEST_KILLED_DIR";
 const SEED: &str = "NARROWS_TEST_KILLED_SEED";
 const IDS: u64 = 300;
+/// How often a copy is killed.
+const KILLS: u64 = 8;
 
 /// Writes until it is killed; says id, sequence number and whether the document lives, of each acknowledged operation,
 /// after its sync.
@@ -43,8 +46,9 @@ async fn write_on(
         }
         match numbers.below(20) {
             0 => drop(shard.flush().await.unwrap()),
-            1 => shard.refresh().await.unwrap(),
-            2 => shard.force_merge(2).await.unwrap(),
+            // Many small segments: a kill finds some that wait to be merged, and some that are being merged.
+            1..8 => shard.refresh().await.unwrap(),
+            8 if numbers.below(8) == 0 => shard.force_merge(2).await.unwrap(),
             _ => env.sleep(Duration::from_micros(numbers.below(300))).await,
         }
     }
@@ -90,6 +94,14 @@ fn a_kill_of_the_process_loses_nothing_acknowledged() {
     if let Some(dir) = std::env::var_os(DIR) {
         return write_until_killed(dir.into());
     }
+    let seeds = testbed::night::seeds("kills of a process that writes", KILLS);
+    for first in seeds.step_by(KILLS as usize) {
+        kill_again_and_again(first..first + KILLS);
+    }
+}
+
+/// One copy is written to and killed, once for each seed.
+fn kill_again_and_again(seeds: Range<u64>) {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("copy");
     real_world::run(1, |env| {
@@ -97,7 +109,7 @@ fn a_kill_of_the_process_loses_nothing_acknowledged() {
         async move { create(&env, &dir).await.close().await.unwrap() }
     });
     let mut known = Known::new();
-    for seed in 0..8u64 {
+    for (kills, seed) in seeds.enumerate() {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
@@ -110,7 +122,7 @@ fn a_kill_of_the_process_loses_nothing_acknowledged() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let enough = 200 + 350 * seed as usize;
+        let enough = 200 + 350 * kills;
         let mut seen = 0;
         // What it said before the kill was acknowledged, even where it is read after.
         while let Some(Ok(line)) = lines.next() {
