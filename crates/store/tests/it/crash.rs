@@ -47,8 +47,8 @@ async fn write_on(
         match numbers.below(20) {
             0 => drop(shard.flush().await.unwrap()),
             // Many small segments: a kill finds some that wait to be merged, and some that are being merged.
-            1..8 => shard.refresh().await.unwrap(),
-            8 if numbers.below(8) == 0 => shard.force_merge(2).await.unwrap(),
+            1..4 => shard.refresh().await.unwrap(),
+            4 if numbers.below(8) == 0 => shard.force_merge(2).await.unwrap(),
             _ => env.sleep(Duration::from_micros(numbers.below(300))).await,
         }
     }
