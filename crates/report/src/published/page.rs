@@ -162,23 +162,29 @@ impl Published {
     }
 
     fn kinds(&self) -> Markup {
+        let groups = self.groups();
+        let mut last = "";
+        let heads: Vec<bool> = groups
+            .iter()
+            .map(|group| std::mem::replace(&mut last, &group.document.id) != group.document.id)
+            .collect();
         html! {
             div.scroll { table.kinds {
                 thead { tr {
-                    th scope="col" { "Document" } th scope="col" { "Of" } th scope="col" { "Kind" }
-                    th.n scope="col" { "Rows" } th.n scope="col" { "Median error" }
-                    th.n scope="col" { "In range" } th scope="col" { "Furthest off" }
+                    th scope="col" { "Of" } th.n scope="col" { "Rows" }
+                    th.n scope="col" { "Median error" } th.n scope="col" { "In range" }
                 } }
                 tbody {
-                    @for group in self.groups() {
+                    @for (group, head) in groups.iter().zip(heads) {
+                        @if head { tr.plan { th colspan="4" scope="colgroup" { (group.document.title) } } }
                         tr class=[(group.kind != Kind::Predicted).then_some("faint")] {
-                            th scope="row" { (group.document.title) }
-                            td { (group.what) }
-                            td { (chip(group.kind)) (group.kind.label()) }
+                            th scope="row" {
+                                (chip(group.kind)) (group.what) ", " (group.kind.label())
+                                small { "furthest off: " (group.worst()) }
+                            }
                             td.n { (group.standing.rows) }
                             td.n { (group.median()) }
                             td.n { (group.standing.within_range) }
-                            td { (group.worst()) }
                         }
                     }
                 }
