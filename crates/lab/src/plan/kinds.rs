@@ -219,6 +219,11 @@ mod tests {
                 "replica-selection / 1 replica, all nodes: none",
                 "replica-selection / 1 replica: none",
                 "replica-selection / 4 replicas: none",
+                "replica-selection-pmc / articles_monthly_agg_cached: none",
+                "replica-selection-pmc / articles_monthly_agg_uncached: none",
+                "replica-selection-pmc / default: none",
+                "replica-selection-pmc / phrase: none",
+                "replica-selection-pmc / term: none",
                 "small-nodes-compression / plain",
             ]
         );
