@@ -1,19 +1,21 @@
 //! What charts draw: values over the time since a variant began, thinned to what can be seen.
 
-use record::{FollowSample, NodeSample, RecoverySample, Row, RunDir};
+use record::{FollowSample, LoadFigures, NodeSample, RecoverySample, Row, RunDir};
 
+use crate::shades::{Shade, shades};
 use crate::summary::Summary;
 use crate::trace::{Trace, traces};
 use crate::variant::{Progress, Variant};
 
-/// Most points of a curve of recovered bytes.
-pub const RECOVERED_POINTS: usize = 600;
-/// Most points of a curve of the lag.
-const LAG_POINTS: usize = 600;
+/// Most points of a curve that has a chart of its own.
+pub const POINTS: usize = 400;
 /// Most points of a curve of the link's rate.
 pub const LINK_POINTS: usize = 300;
 /// Most points of a node's curve.
 pub const NODE_POINTS: usize = 150;
+
+/// Samples over which a rate of indexing is taken.
+const INDEXED_SAMPLES: usize = 4;
 
 /// A value at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,12 +37,18 @@ pub struct Curves {
     pub seconds: f64,
     /// Bytes recovered so far, over all shards.
     pub recovered: Vec<Point>,
+    /// Documents a second that were indexed meanwhile; empty where nobody wrote.
+    pub indexed: Vec<Point>,
     /// Operations that a follower lacked; empty where nobody follows.
     pub lag: Vec<Point>,
+    /// Mean latency of each operation of a load, in ms, by its name.
+    pub latency: Vec<(String, Vec<Point>)>,
     /// Bytes a second that left the link towards the follower; empty without a link.
     pub link: Vec<Point>,
     /// What each node used.
     pub nodes: Vec<NodeCurve>,
+    /// When something was wrong, or set otherwise.
+    pub shades: Vec<Shade>,
 }
 
 /// What one node used.
@@ -56,6 +64,8 @@ pub struct NodeCurve {
     pub mean_cores: f64,
     /// Most cores that one sample showed, before thinning.
     pub max_cores: f64,
+    /// Bytes of heap in use; empty where it has none.
+    pub heap: Vec<Point>,
     /// Bytes a second that it received by transport.
     pub received: Vec<Point>,
     /// Bytes a second that it sent by transport.
@@ -77,7 +87,15 @@ pub fn curves(run: &RunDir, summary: &Summary<'_>) -> Vec<Curves> {
         let trace = traces.get(&(variant.name.as_str(), lap))?;
         let of_lap = |row: &&Row| row.variant == variant.name && row.lap == lap && row.took_time();
         let row = run.rows.iter().find(of_lap);
-        of_trace(&variant.name, lap, trace, row.map(|row| (row.seconds, row.bytes)))
+        let mut curves = match row.filter(|row| row.loads.is_empty()) {
+            Some(row) => of_trace(&variant.name, lap, trace, Some((row.seconds, row.bytes))),
+            // The time of a load is that of what was measured, without its warm-up.
+            None => of_trace(&variant.name, lap, trace, None),
+        }?;
+        let (begins_ms, _) = trace.span_ms()?;
+        curves.latency = latency(row, trace, begins_ms);
+        curves.shades = shades(&run.lines, &variant.name, begins_ms, curves.seconds);
+        Some(curves)
     };
     summary.variants.iter().filter_map(one).collect()
 }
@@ -104,9 +122,13 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
                 .iter()
                 .filter_map(|(t_ms, sample)| Some((within(*t_ms)?, sample.cpu_cores)))
                 .filter(|(_, cores)| cores.is_finite());
+            let heap = samples.iter().filter_map(|(t_ms, sample)| {
+                Some(Point { t_s: within(*t_ms)?, value: sample.heap_used_bytes? as f64 })
+            });
             Some(NodeCurve {
                 cluster: (*cluster).to_owned(),
                 node: (*node).to_owned(),
+                heap: thin(heap.collect(), NODE_POINTS),
                 received: counted(samples, |sample| sample.transport_rx_bytes),
                 sent: counted(samples, |sample| sample.transport_tx_bytes),
                 ..cores(values.collect())?
@@ -123,13 +145,67 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         lap,
         seconds,
         recovered: recovered(&trace.recovery, within, end),
+        indexed: indexed(trace, begins_ms, seconds),
         lag: lag(&trace.following, within),
+        latency: Vec::new(),
         link: thin_rates(&rates(&counted, seconds), LINK_POINTS),
         nodes,
+        shades: Vec::new(),
     })
 }
 
-/// Operations that the follower lacked, over time. Of neighbours that are drawn as one the worst is kept.
+/// Documents a second that were acknowledged: beside a recovery, or to be followed. Each value is over several samples,
+/// as between two of them there may be only few bulk requests.
+fn indexed(trace: &Trace<'_>, begins_ms: f64, seconds: f64) -> Vec<Point> {
+    let since = |t_ms: f64| (t_ms - begins_ms) / 1000.0;
+    let beside = trace.recovery.iter().filter_map(|(t, s)| Some((since(*t), s.indexed_documents?)));
+    let followed = trace.following.iter().map(|(t, s)| (since(*t), s.leader_operations));
+    let counted: Vec<(f64, u64)> = beside.chain(followed).collect();
+    if counted.last().is_none_or(|(_, all)| *all == counted[0].1) {
+        return Vec::new();
+    }
+    let over: Vec<Span> = counted
+        .windows(INDEXED_SAMPLES + 1)
+        .filter_map(|samples| rates(&[samples[0], samples[INDEXED_SAMPLES]], seconds).pop())
+        .collect();
+    thin_rates(&over, POINTS)
+}
+
+/// Latencies of a load's operations, window by window. The last window ends with the operation's phase, give or take
+/// what was less than a window.
+fn latency(row: Option<&Row>, trace: &Trace<'_>, begins_ms: f64) -> Vec<(String, Vec<Point>)> {
+    let loads = row.map_or(&[][..], |row| &row.loads);
+    let one = |(load, ends_ms): (&LoadFigures, &f64)| {
+        let began_s = (ends_ms - begins_ms) / 1000.0 - load.seconds;
+        let windows = load.throughput.latency_ms.iter().enumerate();
+        let points = windows.filter_map(|(at, mean_ms)| {
+            let t_s = began_s + (at + 1) as f64 * load.throughput.window_s;
+            Some(Point { t_s: t_s.max(0.0), value: (*mean_ms)? })
+        });
+        (load.operation.clone(), thin(points.collect(), POINTS))
+    };
+    loads.iter().zip(&trace.loads_end_ms).map(one).collect()
+}
+
+/// Of neighbours that are drawn as one those with the least and the most, so that peaks stay.
+fn thin(points: Vec<Point>, most: usize) -> Vec<Point> {
+    if points.len() <= most {
+        return points;
+    }
+    let group = points.len().div_ceil(most / 2);
+    points.chunks(group).flat_map(|chunk| extremes(chunk.iter().copied())).collect()
+}
+
+/// The points with the least and the most, in the order of time.
+fn extremes(points: impl Iterator<Item = Point> + Clone) -> Vec<Point> {
+    let by_value = |a: &Point, b: &Point| a.value.total_cmp(&b.value);
+    let mut found: Vec<Point> = points.clone().min_by(by_value).into_iter().collect();
+    found.extend(points.max_by(by_value).filter(|most| found[0].t_s != most.t_s));
+    found.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
+    found
+}
+
+/// Operations that the follower lacked, over time.
 fn lag(samples: &[(f64, &FollowSample)], within: impl Fn(f64) -> Option<f64>) -> Vec<Point> {
     let points: Vec<Point> = samples
         .iter()
@@ -137,11 +213,7 @@ fn lag(samples: &[(f64, &FollowSample)], within: impl Fn(f64) -> Option<f64>) ->
             Some(Point { t_s: within(*t_ms)?, value: sample.lag_operations as f64 })
         })
         .collect();
-    let group = points.len().div_ceil(LAG_POINTS).max(1);
-    let worst = |group: &[Point]| {
-        group.iter().copied().max_by(|a, b| a.value.total_cmp(&b.value)).expect("a chunk has one")
-    };
-    points.chunks(group).map(worst).collect()
+    thin(points, POINTS)
 }
 
 /// Starts at nothing and ends with the row, which knows more exactly than the last sample.
@@ -155,7 +227,7 @@ fn recovered(
         .filter_map(|(t_ms, sample)| Some((within(*t_ms)?, sample.recovered_bytes)))
         .collect();
     let Some(&(last_s, last_bytes)) = values.last() else { return Vec::new() };
-    let room = RECOVERED_POINTS - 2;
+    let room = POINTS - 2;
     let group = values.len().div_ceil(room).max(1);
     let mut points = vec![Point { t_s: 0.0, value: 0.0 }];
     points.extend(values.chunks(group).map(|chunk| {
@@ -193,15 +265,8 @@ fn rates(counted: &[(f64, u64)], until_s: f64) -> Vec<Span> {
 fn thin_rates(spans: &[Span], most: usize) -> Vec<Point> {
     let group = if spans.len() < most { 1 } else { spans.len().div_ceil((most - 1) / 2) };
     let point = |span: &Span| Point { t_s: span.ends_s, value: span.amount / span.lasts_s };
-    let extremes = |chunk: &[Span]| {
-        let points = || chunk.iter().map(point);
-        let by_value = |a: &Point, b: &Point| a.value.total_cmp(&b.value);
-        let mut found: Vec<Point> = points().min_by(by_value).into_iter().collect();
-        found.extend(points().max_by(by_value).filter(|most| found[0].t_s != most.t_s));
-        found.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
-        found
-    };
-    let mut points: Vec<Point> = spans.chunks(group).flat_map(extremes).collect();
+    let mut points: Vec<Point> =
+        spans.chunks(group).flat_map(|chunk| extremes(chunk.iter().map(point))).collect();
     if let Some(first) = spans.first() {
         let begins_s = (first.ends_s - first.lasts_s).max(0.0);
         points.insert(0, Point { t_s: begins_s, ..point(first) });
@@ -269,7 +334,7 @@ mod tests {
         let samples: Vec<(f64, &RecoverySample)> =
             held.iter().enumerate().map(|(i, sample)| ((i + 1) as f64 * 100.0, sample)).collect();
         let points = recovered(&samples, |t_ms| Some(t_ms / 1000.0), Some((500.05, 50_001)));
-        assert!(points.len() <= RECOVERED_POINTS, "{}", points.len());
+        assert!(points.len() <= POINTS, "{}", points.len());
         assert_eq!(points[0], Point { t_s: 0.0, value: 0.0 });
         assert_eq!(*points.last().unwrap(), Point { t_s: 500.05, value: 50_001.0 });
         assert!(points.windows(2).all(|pair| pair[0].value <= pair[1].value));
@@ -285,6 +350,6 @@ mod tests {
         let samples: Vec<(f64, &FollowSample)> =
             samples.iter().enumerate().map(|(n, sample)| (n as f64, sample)).collect();
         let points = lag(&samples, |t_ms| Some(t_ms / 1e3));
-        assert!(points.len() <= LAG_POINTS && points.iter().any(|point| point.value == 99.0));
+        assert!(points.len() <= POINTS && points.iter().any(|point| point.value == 99.0));
     }
 }

@@ -11,6 +11,7 @@ mod inferred;
 pub mod load;
 pub mod published;
 mod ranks;
+mod shades;
 pub mod stats;
 mod summary;
 mod threads;
@@ -20,7 +21,8 @@ mod verdict;
 pub mod words;
 
 pub use bounds::{Bounds, Ceiling};
-pub use curves::{Curves, LINK_POINTS, NODE_POINTS, NodeCurve, Point, RECOVERED_POINTS, curves};
+pub use curves::{Curves, LINK_POINTS, NODE_POINTS, NodeCurve, POINTS, Point, curves};
+pub use shades::Shade;
 pub use summary::Summary;
 pub use variant::{Finished, Progress, Variant, VariantFollow, VariantLoad};
 pub use verdict::Verdict;

@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use record::{FollowSample, Line, LinkSample, NodeSample, RecoverySample, RunDir};
 
 /// The phases in which a variant's time is taken.
-const MEASURED: [&str; 2] = ["recover", "follow"];
+const MEASURED: [&str; 4] = ["recover", "follow", "move", LOAD];
+/// The phase of one operation of a load.
+const LOAD: &str = "load";
 
 /// Samples of one variant and lap, each with milliseconds since the run began.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trace<'a> {
     begins_ms: Option<f64>,
     ends_ms: Option<f64>,
+    /// When each operation of a load ended, in the order in which they were sent.
+    pub loads_end_ms: Vec<f64>,
     /// Progress.
     pub recovery: Vec<(f64, &'a RecoverySample)>,
     /// How far a follower was.
@@ -34,8 +38,13 @@ pub(crate) fn traces(run: &RunDir) -> Traces<'_> {
                 if MEASURED.contains(&phase.name.as_str()) =>
             {
                 let trace = traces.entry((variant.as_str(), *lap)).or_default();
-                let edge = if phase.begins { &mut trace.begins_ms } else { &mut trace.ends_ms };
-                *edge = Some(*t_ms);
+                match phase.begins {
+                    true => trace.begins_ms = trace.begins_ms.or(Some(*t_ms)),
+                    false => trace.ends_ms = Some(*t_ms),
+                }
+                if phase.name == LOAD && !phase.begins {
+                    trace.loads_end_ms.push(*t_ms);
+                }
             }
             Line::Recovery { t_ms, variant, lap, sample } => {
                 let trace = traces.entry((variant.as_str(), *lap)).or_default();

@@ -35,6 +35,9 @@ pub struct RecoverySample {
     pub chunk_bytes: Option<u64>,
     /// Bytes in flight over all shards.
     pub in_flight_bytes: Option<u64>,
+    /// Documents that were acknowledged meanwhile; none where nobody writes beside the recovery.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub indexed_documents: Option<u64>,
 }
 
 /// One node at one moment.
@@ -48,6 +51,9 @@ pub struct NodeSample {
     pub cpu_cores: f64,
     /// Resident memory.
     pub resident_bytes: u64,
+    /// Heap in use, where the node has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heap_used_bytes: Option<u64>,
     /// Open file handles, where the node says them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
@@ -150,6 +156,17 @@ pub enum Line {
         /// The sample.
         sample: LinkSample,
     },
+    /// A fault begins or ends.
+    Fault {
+        /// Milliseconds since the run began.
+        t_ms: f64,
+        /// Variant.
+        variant: String,
+        /// What is wrong, and where: `follower-0 is killed`. The same words when it begins and when it ends.
+        what: String,
+        /// Whether it begins; it ends otherwise.
+        begins: bool,
+    },
     /// What a checker found on one side.
     Digest {
         /// Milliseconds since the run began.
@@ -188,6 +205,7 @@ impl Line {
             | Line::Following { t_ms, .. }
             | Line::Node { t_ms, .. }
             | Line::Link { t_ms, .. }
+            | Line::Fault { t_ms, .. }
             | Line::Digest { t_ms, .. }
             | Line::Observation { t_ms, .. }
             | Line::Note { t_ms, .. } => *t_ms,

@@ -36,6 +36,9 @@ pub struct Throughput {
     pub window_s: f64,
     /// Answers in each whole window, in the order of time.
     pub windows: Vec<u64>,
+    /// Mean latency of those answers, window by window; none where there is no answer.
+    #[serde(default)]
+    pub latency_ms: Vec<Option<f64>>,
 }
 
 /// What the driver itself used.

@@ -1,6 +1,6 @@
 //! The directory of one run: written while it goes on, readable whatever happened.
 //!
-//! Every file says its format first: the manifest in a field, the other two in a line `{"format":4}` before all
+//! Every file says its format first: the manifest in a field, the other two in a line `{"format":5}` before all
 //! others. Files of formats 1 to 3 have no such line; they are read as they are.
 
 use std::fs::{self, File};
@@ -15,8 +15,9 @@ use crate::manifest::{Manifest, Status};
 use crate::row::Row;
 
 /// The version of the format that this build writes. Older ones still open. 2 added observations of live clusters, 3
-/// what following is like, 4 a first line with the version to `lines.jsonl` and `rows.jsonl`.
-pub const FORMAT: u32 = 4;
+/// what following is like, 4 a first line with the version to `lines.jsonl` and `rows.jsonl`, 5 faults, and what was
+/// indexed beside a recovery.
+pub const FORMAT: u32 = 5;
 
 /// From this format on, files of lines begin with their version.
 const FIRST_WITH_VERSION_LINES: u32 = 4;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use record::{Line, NodeSample};
+use record::{Line, NodeSample, RecoverySample};
 use world::{Env, Time};
 
 use crate::error::Error;
@@ -31,6 +31,20 @@ impl<'a> Sampler<'a> {
         self.due = self.env.now() + self.every;
     }
 
+    /// How much has come.
+    pub fn progress(
+        &self,
+        journal: &Journal<'_>,
+        recovered_bytes: u64,
+        total_bytes: u64,
+    ) -> Result<(), Error> {
+        let sample = RecoverySample { recovered_bytes, total_bytes, ..RecoverySample::default() };
+        let variant = self.turn.variant.name.clone();
+        let t_ms = journal.t_ms();
+        journal.line(&Line::Recovery { t_ms, variant, lap: self.turn.lap, sample })
+    }
+
+    /// What a thread did since the sample before.
     pub fn sample(
         &mut self,
         journal: &Journal<'_>,

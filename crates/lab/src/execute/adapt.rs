@@ -1,5 +1,7 @@
 //! A plan as a place can run it: what the options change, and what foreign clusters do not have.
 
+use std::time::Duration;
+
 use super::options::Options;
 use super::place::Place;
 use crate::error::Error;
@@ -32,7 +34,10 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
     if place.is_virtual() {
         resolved.take_full_size();
     }
-    resolved.laps = options.laps.unwrap_or(resolved.laps);
+    if let Some(laps) = options.laps {
+        resolved.laps = laps;
+        resolved.bucket.iter_mut().for_each(|bucket| bucket.at_least = Duration::ZERO);
+    }
     resolved.seed = options.seed.unwrap_or(resolved.seed);
     change_link(&mut resolved, options)?;
     take_what_there_is(&mut resolved, place, options)?;

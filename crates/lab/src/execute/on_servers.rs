@@ -46,11 +46,18 @@ fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<
         let watch = &*options.watch;
         let working = async {
             let journal = &Journal::new(&env, &mut writer);
-            for turn in &mut turns(plan) {
-                let dir = tempfile::tempdir();
-                let dir = dir.map_err(|source| Error::TemporaryDirectory { source })?;
-                let (env, dir) = (&env, dir.path());
-                StreamBuckets::run(&Stage { env, plan, turn: &turn, dir, journal, watch }).await?;
+            let at_least_s =
+                plan.bucket.as_ref().map_or(0.0, |bucket| bucket.at_least.as_secs_f64());
+            for variant in &plan.variants {
+                let (mut lap, mut took_s) = (0, 0.0);
+                while lap < plan.laps || took_s < at_least_s {
+                    lap += 1;
+                    let dir = tempfile::tempdir();
+                    let dir = dir.map_err(|source| Error::TemporaryDirectory { source })?;
+                    let (turn, env, dir) = (&Turn { variant, lap }, &env, dir.path());
+                    let stage = Stage { env, plan, turn, dir, journal, watch };
+                    took_s += StreamBuckets::run(&stage).await?.seconds;
+                }
             }
             Ok(())
         };

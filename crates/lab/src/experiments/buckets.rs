@@ -326,7 +326,10 @@ impl<'a> Bench<'a> {
                 });
             }
             if sampler.is_due() {
-                stage.watch.progress(now.items * self.bucket.item_bytes, None);
+                let (moved, total) = (now.items, self.bucket.items);
+                let bytes = |items: u64| items * self.bucket.item_bytes;
+                stage.watch.progress(bytes(moved), None);
+                sampler.progress(stage.journal, bytes(moved), bytes(total))?;
                 for (name, busy) in self.busy().await? {
                     sampler.sample(stage.journal, &name, busy)?;
                 }

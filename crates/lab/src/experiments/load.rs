@@ -125,12 +125,13 @@ async fn send(
         let running = load::start(&load, operation, &hosts, plan.threads, &watched.live)?;
         watch_load(run, &watched, &mut faults, running.figures()).await
     };
-    // Whatever its end, what was done to nodes is undone.
+    // The phase ends with the load: charts count back from there. Whatever its end, what was done to nodes is undone.
+    let told = run.journal.phase("load", false, Some(&variant.name), lap);
     let undone = end_faults(run, variant, &faults).await;
     let mut figures = ended?;
     undone?;
+    told?;
     run.watch.end();
-    run.journal.phase("load", false, Some(&variant.name), lap)?;
     for (node, completed) in searches_by_node(run).await {
         let earlier = before.get(&node).copied().unwrap_or(0);
         figures.searches.insert(node, completed.saturating_sub(earlier));

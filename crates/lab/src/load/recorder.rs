@@ -97,13 +97,32 @@ pub struct Recorder {
     answer_bytes: u64,
     documents: u64,
     /// Good answers in each window since the beginning, the last one not whole.
-    windows: Vec<u64>,
+    windows: Vec<Window>,
     /// Good answers until the end.
     answers: u64,
     busy_starts: u64,
     slipped_starts: u64,
     /// Measured seconds of the longest part, once it has ended.
     seconds: f64,
+}
+
+/// Good answers of a part of the time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    answers: u64,
+    /// Sum of their latencies.
+    latency_ms: f64,
+}
+
+impl Window {
+    fn add(&mut self, other: Window) {
+        self.answers += other.answers;
+        self.latency_ms += other.latency_ms;
+    }
+
+    fn mean_ms(&self) -> Option<f64> {
+        (self.answers > 0).then(|| self.latency_ms / self.answers as f64)
+    }
 }
 
 fn histogram() -> Histogram<u64> {
@@ -180,9 +199,10 @@ impl Recorder {
         }
         let window = ((sample.ended - begin).as_nanos() / self.window.as_nanos()) as usize;
         if self.windows.len() <= window {
-            self.windows.resize(window + 1, 0);
+            self.windows.resize(window + 1, Window::default());
         }
-        self.windows[window] += 1;
+        let latency_ms = (sample.ended - sample.intended).as_secs_f64() * 1e3;
+        self.windows[window].add(Window { answers: 1, latency_ms });
         self.answers += 1;
     }
 
@@ -192,7 +212,7 @@ impl Recorder {
         let end = self.end.map_or(self.last_ended, |end| end.min(now));
         self.seconds = (end - begin).as_secs_f64();
         let whole = ((end - begin).as_nanos() / self.window.as_nanos()) as usize;
-        self.windows.resize(whole, 0);
+        self.windows.resize(whole, Window::default());
     }
 
     /// Adds what another driver of the same load recorded at the same time. Both are closed.
@@ -207,7 +227,7 @@ impl Recorder {
         self.answer_bytes += other.answer_bytes;
         self.documents += other.documents;
         self.windows.truncate(other.windows.len());
-        self.windows.iter_mut().zip(&other.windows).for_each(|(own, theirs)| *own += theirs);
+        self.windows.iter_mut().zip(&other.windows).for_each(|(own, theirs)| own.add(*theirs));
         self.answers += other.answers;
         self.busy_starts += other.busy_starts;
         self.slipped_starts += other.slipped_starts;
@@ -245,7 +265,8 @@ impl Recorder {
     fn throughput(&self) -> Throughput {
         let window_s = self.window.as_secs_f64();
         let mean_per_s = if self.seconds > 0.0 { self.answers as f64 / self.seconds } else { 0.0 };
-        let mut sorted: Vec<f64> = self.windows.iter().map(|n| *n as f64 / window_s).collect();
+        let per_s = |window: &Window| window.answers as f64 / window_s;
+        let mut sorted: Vec<f64> = self.windows.iter().map(per_s).collect();
         sorted.sort_by(f64::total_cmp);
         let at = |rank: usize| sorted.get(rank).copied().unwrap_or(mean_per_s);
         let count = sorted.len();
@@ -261,7 +282,8 @@ impl Recorder {
             min_per_s: at(0),
             max_per_s: at(count.wrapping_sub(1)),
             window_s,
-            windows: self.windows.clone(),
+            windows: self.windows.iter().map(|window| window.answers).collect(),
+            latency_ms: self.windows.iter().map(Window::mean_ms).collect(),
         }
     }
 }
@@ -380,6 +402,9 @@ mod tests {
         let figures = recorder.figures("x", &load);
         let throughput = &figures.throughput;
         assert_eq!(throughput.windows, [2, 2], "that of 2100 to 2600 is not whole");
+        let mean_ms = |ends: [f64; 2], began: f64| Some((ends[0] + ends[1]) / 2.0 - began);
+        let latency_ms = [Some((150.0 + 1099.0 - 110.0) / 2.0), mean_ms([1100.0, 1200.0], 110.0)];
+        assert_eq!(throughput.latency_ms, latency_ms);
         assert_eq!(figures.requests, 7);
         assert!((throughput.mean_per_s - 7.0 / 2.5).abs() < 1e-9, "{throughput:?}");
         assert_eq!((throughput.min_per_s, throughput.median_per_s), (2.0, 2.0));

@@ -91,6 +91,7 @@ pub(super) struct BucketTable {
     pub(super) items: Spanned<i64>,
     pub(super) item_size: Spanned<String>,
     pub(super) quota: Spanned<String>,
+    pub(super) at_least: Option<Spanned<String>>,
     pub(super) full: Option<FullBucketTable>,
 }
 

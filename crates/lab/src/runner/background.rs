@@ -35,6 +35,11 @@ impl BackgroundWriters {
         }
     }
 
+    /// Documents that were acknowledged so far.
+    pub(super) fn indexed_documents(&self) -> u64 {
+        self.driver.written_in_background()
+    }
+
     /// What primaries lack, or have too much, that held `before` before these writers began; none where they hold that
     /// and what was acknowledged since.
     pub(super) fn missing(

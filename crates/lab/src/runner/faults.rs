@@ -1,6 +1,7 @@
 //! Faults of nodes and of the link: their beginning and their end.
 
 use clusters::FaultKind;
+use record::Line;
 
 use super::base::Runner;
 use crate::error::Error;
@@ -21,6 +22,12 @@ impl Runner<'_> {
             false => format!("{node} is no longer {kind}"),
         };
         self.note(Some(variant), &text)?;
+        self.journal.line(&Line::Fault {
+            t_ms: self.journal.t_ms(),
+            variant: variant.name.clone(),
+            what: format!("{node} is {kind}"),
+            begins,
+        })?;
         if *kind == FaultKind::Cut && node == LINK {
             let link = self.clusters.link();
             let link = link.expect("a plan without a link cuts nothing");

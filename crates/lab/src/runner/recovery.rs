@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use record::{Limit, LimitShare, Line, Row};
+use record::{Limit, LimitShare, Line, RecoverySample, Row};
 
 use super::background::BackgroundWriters;
 use super::base::Runner;
@@ -68,7 +68,9 @@ impl Runner<'_> {
                 writers.begin();
             }
             let all = watched.already.clone().and(now_here);
-            let (t_ms, sample) = (self.journal.t_ms(), all.sample.clone());
+            let indexed_documents = watched.writers.map(BackgroundWriters::indexed_documents);
+            let sample = RecoverySample { indexed_documents, ..all.sample.clone() };
+            let t_ms = self.journal.t_ms();
             let line = Line::Recovery { t_ms, variant: variant.name.clone(), lap, sample };
             self.journal.line(&line)?;
             self.sample_nodes(&variant.name, lap, watched.telemetry).await?;

@@ -28,7 +28,11 @@ impl Runner<'_> {
         telemetry: &Telemetry,
     ) -> Result<Option<NodeUse>, Error> {
         let mut most = None::<NodeUse>;
-        let path = "/_nodes/stats/process,transport,indices/recovery";
+        // Virtual nodes have no heap.
+        let path = match self.clusters.is_virtual() {
+            true => "/_nodes/stats/process,transport,indices/recovery",
+            false => "/_nodes/stats/process,jvm,transport,indices/recovery",
+        };
         let follower = async {
             match self.plan.follower {
                 Some(_) if !self.plan.joined => self.ask(FOLLOWER, "GET", path, None).await,
@@ -76,6 +80,7 @@ impl Runner<'_> {
             node,
             cpu_cores,
             resident_bytes: number("/process/mem/resident_in_bytes"),
+            heap_used_bytes: stats.pointer("/jvm/mem/heap_used_in_bytes").and_then(Value::as_u64),
             open_files: stats.pointer("/process/open_file_descriptors").and_then(Value::as_u64),
             transport_rx_bytes: number("/transport/rx_size_in_bytes"),
             transport_tx_bytes: number("/transport/tx_size_in_bytes"),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use lab::buckets::check_setting;
 use lab::experiments::STEPS;
@@ -18,7 +19,7 @@ fn plan() -> Resolved {
     let plan = Plan::open("dcp-rebalance").unwrap();
     let mut plan = plan.resolve(1.0, STEPS, check_setting).unwrap();
     let bucket = plan.bucket.clone().unwrap();
-    plan.bucket = Some(BucketUse { items: ITEMS, ..bucket });
+    plan.bucket = Some(BucketUse { items: ITEMS, at_least: Duration::ZERO, ..bucket });
     plan
 }
 
@@ -138,4 +139,21 @@ fn item_expel_lets_a_consumer_go_on() {
     }
     assert!(memory("2020, without").buffered_items_max > 0);
     assert_eq!(memory("today, without").buffered_items_max, 0);
+}
+
+#[test]
+fn a_variant_on_threads_has_laps_until_they_took_long_enough() {
+    let plan = plan();
+    let at_least = Duration::from_millis(100);
+    let bucket = plan.bucket.clone().map(|bucket| BucketUse { at_least, ..bucket });
+    let plan = Resolved { bucket, ..plan };
+    let (row, record) = on_threads(&plan, &plan.variants[1]);
+    let took = |rows: &[Row]| rows.iter().map(|row| row.seconds).sum::<f64>();
+    let (last, before) = record.rows.split_last().expect("a lap");
+    assert_eq!(row.lap, 1);
+    assert!(took(&record.rows) >= 0.1 && took(before) < 0.1, "{before:?} {last:?}");
+    let laps: Vec<u32> = record.rows.iter().map(|row| row.lap).collect();
+    assert_eq!(laps, (1..=record.rows.len() as u32).collect::<Vec<_>>());
+    // In virtual time, where a second lap would be the same, there is one.
+    assert_eq!(in_virtual_time(&plan, &plan.variants[1]).1.rows.len(), 1);
 }

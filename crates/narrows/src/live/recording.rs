@@ -155,6 +155,7 @@ fn node_sample(look: &Observation, pace: &NodePace) -> Option<NodeSample> {
         node: node.name.clone(),
         cpu_cores: pace.cpu.map_or(0.0, |cpu| if pace.cpu_of_all { cpu * cores } else { cpu }),
         resident_bytes: node.resident_bytes.unwrap_or(0),
+        heap_used_bytes: None,
         open_files: None,
         transport_rx_bytes: node.transport_rx_bytes.unwrap_or(0),
         transport_tx_bytes: node.transport_tx_bytes.unwrap_or(0),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use insight::{Curves, Finished, Summary, words};
+use insight::{Curves, Finished, Point, Shade, Summary, words};
 use maud::{Markup, html};
 use record::{Limit, units};
 
@@ -15,6 +15,10 @@ use crate::svg::line::{Line, LineChart};
 pub(super) const WIDTHS: [(&str, f64); 2] = [("wide", 960.0), ("slim", 420.0)];
 /// Width of one of several small charts side by side.
 pub(super) const SMALL: f64 = 306.0;
+/// The colours of variants that lie over each other, in their order.
+pub(super) const SERIES: [&str; 4] = ["series-0", "series-1", "series-2", "series-3"];
+/// Shaded times that are told; all are drawn.
+const MOST_SHADES: usize = 6;
 /// If the longest time is more than so many times the shortest, the scale of time is logarithmic.
 const LOG_FROM: f64 = 3.0;
 
@@ -53,9 +57,9 @@ pub(super) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
             max: most * 1.02,
             factor,
             unit,
-            ceiling: None,
             labels: true,
-            area: false,
+            shades: shades_of(&drawn),
+            ..LineChart::default()
         };
         html! { div class=(class_name) { (chart.render()) } }
     };
@@ -72,6 +76,7 @@ pub(super) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
                 }
                 (legend(&held.into_iter().collect::<Vec<Limit>>()))
             }
+            (shaded(&drawn))
             @for width in WIDTHS { (chart(width)) }
         } }
     }
@@ -96,6 +101,138 @@ fn describe(summary: &Summary<'_>, curves: &[&Curves]) -> String {
         format!("{}: {} in {took}{held}", curve.variant, units::show_bytes(bytes))
     };
     curves.iter().map(one).collect::<Vec<String>>().join("; ")
+}
+
+/// What was wrong meanwhile, or set otherwise, and so is shaded in the charts.
+pub(super) fn shaded(curves: &[&Curves]) -> Markup {
+    let several = curves.len() > 1;
+    let one = |curve: &Curves, shade: &Shade| {
+        let of = if several { format!("{}: ", curve.variant) } else { String::new() };
+        let (from, to) = (units::show_seconds(shade.from_s), units::show_seconds(shade.to_s));
+        format!("{of}{}, {from} to {to}", shade.what)
+    };
+    let all: Vec<String> = curves
+        .iter()
+        .flat_map(|curve| curve.shades.iter().map(move |shade| one(curve, shade)))
+        .collect();
+    html! {
+        @if !all.is_empty() {
+            p.hint {
+                span.chip.shaded aria-hidden="true" {}
+                (all.iter().take(MOST_SHADES).cloned().collect::<Vec<_>>().join("; "))
+                @if all.len() > MOST_SHADES { "; and " (all.len() - MOST_SHADES) " more" }
+                "."
+            }
+        }
+    }
+}
+
+fn shades_of<'a>(curves: &[&'a Curves]) -> Vec<&'a Shade> {
+    curves.iter().flat_map(|curve| &curve.shades).collect()
+}
+
+/// One of the measures that lie below each other on one axis of time.
+pub(super) struct Panel {
+    /// Begins the ids of its charts.
+    pub id: &'static str,
+    pub title: &'static str,
+    pub points: fn(&Curves) -> &[Point],
+    /// Factor and unit in which values up to the largest read well.
+    pub unit: fn(f64) -> (f64, &'static str),
+}
+
+impl Panel {
+    fn most(&self, curves: &[&Curves]) -> f64 {
+        let points = curves.iter().flat_map(|curve| (self.points)(curve));
+        points.map(|point| point.value).fold(1.0, f64::max)
+    }
+}
+
+pub(super) const INDEXED: Panel = Panel {
+    id: "indexed",
+    title: "Documents indexed a second",
+    points: |curve| &curve.indexed,
+    unit: count_unit,
+};
+
+const RECOVERED: Panel =
+    Panel { id: "beside", title: "Recovered bytes", points: |c| &c.recovered, unit: byte_unit };
+
+/// Factor and unit of counts.
+pub(super) fn count_unit(most: f64) -> (f64, &'static str) {
+    match most {
+        most if most >= 1e6 => (1e6, "million"),
+        most if most >= 1e4 => (1e3, "thousand"),
+        _ => (1.0, ""),
+    }
+}
+
+/// Indexing and recovery on one axis of time, the variants over each other; none where nobody wrote beside.
+pub(super) fn beside(curves: &[Curves]) -> Option<Markup> {
+    let drawn: Vec<&Curves> = curves.iter().filter(|curve| curve.indexed.len() > 1).collect();
+    (!drawn.is_empty()).then(|| {
+        html! {
+            section {
+                h2 { "Indexing and recovery over time" }
+                p.hint { "Time since each variant's start." }
+                (panels("", &drawn, &[INDEXED, RECOVERED]))
+            }
+        }
+    })
+}
+
+/// Measures below each other on one axis of time, the variants over each other.
+pub(super) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
+    let until_s = curves.iter().map(|curve| curve.seconds).fold(0.0, f64::max);
+    let class = |at: usize| SERIES[at % SERIES.len()];
+    let chart = |panel: &Panel, (class_name, width): (&str, f64)| {
+        let most = panel.most(curves);
+        let (factor, unit) = (panel.unit)(most);
+        let lines = curves.iter().enumerate().map(|(at, curve)| Line {
+            label: curve.variant.clone(),
+            class: class(at),
+            points: (panel.points)(curve),
+        });
+        let peak = |curve: &&Curves| {
+            let most = panel.most(&[curve]);
+            format!("{}: at most {} {unit}", curve.variant, words::three_digits(most / factor))
+        };
+        LineChart {
+            id: format!("{}{id}-{class_name}", panel.id),
+            title: format!("{} over time", panel.title),
+            desc: curves.iter().map(peak).collect::<Vec<_>>().join("; "),
+            width,
+            plot_height: if width > 500.0 { 200.0 } else { 150.0 },
+            lines: lines.collect(),
+            time_s: (0.0, until_s),
+            max: most * 1.02,
+            factor,
+            unit,
+            area: curves.len() == 1,
+            shades: shades_of(curves),
+            ..LineChart::default()
+        }
+    };
+    html! {
+        @if curves.len() > 1 {
+            ul.legend {
+                @for (at, curve) in curves.iter().enumerate() {
+                    li { span class=(format!("chip {}", class(at))) aria-hidden="true" {} (curve.variant) }
+                }
+            }
+        }
+        (shaded(curves))
+        @for width in WIDTHS {
+            div class=(width.0) {
+                @let charts: Vec<LineChart<'_>> = panels.iter().map(|panel| chart(panel, width)).collect();
+                @let left = charts.iter().map(LineChart::own_left).fold(0.0, f64::max);
+                @for (panel, chart) in panels.iter().zip(charts) {
+                    h3 { (panel.title) }
+                    (LineChart { left, ..chart }.render())
+                }
+            }
+        }
+    }
 }
 
 /// What the time of each variant was charged to.
@@ -209,13 +346,13 @@ fn link_chart(
             points: &curve.link,
         }],
         time_s: (0.0, curve.seconds),
-        log: false,
         max,
         factor: 1e6,
         unit: "MB/s",
         ceiling: rate.map(|rate| (rate, format!("the link's {}", words::rate(rate)))),
-        labels: false,
         area: true,
+        shades: curve.shades.iter().collect(),
+        ..LineChart::default()
     }
     .render()
 }

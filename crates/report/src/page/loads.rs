@@ -5,22 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use insight::load::{Case, Metric, changes, compared, figures};
 use insight::words::three_digits;
-use insight::{Summary, VariantLoad};
+use insight::{Curves, Point, Summary, VariantLoad};
 use maud::{Markup, html};
 
-use super::charts::WIDTHS;
+use super::charts::{SERIES, SMALL, WIDTHS, shaded};
 use super::rows::amount;
 use crate::load::remarks;
 use crate::svg::dots::{DotChart, DotGroup, DotRow, RowDot};
+use crate::svg::line::{Line, LineChart};
 use crate::svg::scatter::Mark;
 
-/// The colours of the variants of a case, in their order.
-const SERIES: [&str; 4] = ["series-0", "series-1", "series-2", "series-3"];
 /// The forms of figures that share an axis, in their order.
 const MARKS: [Mark; 4] = [Mark::Circle, Mark::Square, Mark::Diamond, Mark::Triangle];
 
 /// Everything that was measured of loads.
-pub(super) fn section(summary: &Summary<'_>) -> Markup {
+pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let cases = summary.load_cases();
     let mut operations: Vec<&str> = Vec::new();
     for load in &summary.loads {
@@ -37,6 +36,7 @@ pub(super) fn section(summary: &Summary<'_>) -> Markup {
         }
         (compared_table(summary))
         (asked(&cases))
+        (over_time(&cases, curves))
         section {
             h2 { "Every figure" }
             @for load in &summary.loads { (laps(load, summary.loads.len() == 1)) }
@@ -229,6 +229,80 @@ fn asked(cases: &[Case<'_>]) -> Markup {
             p.hint { "Searches of shards that each node completed, warm-up included." }
             @for case in cases { (table(case)) }
         }
+    }
+}
+
+/// The latency of each case over time, its variants over each other, on the same scale.
+fn over_time(cases: &[Case<'_>], curves: &[Curves]) -> Markup {
+    let of = |load: &VariantLoad| -> Option<(&Curves, &[Point])> {
+        let curve = curves.iter().find(|curve| curve.variant == load.variant)?;
+        let (_, points) = curve.latency.iter().find(|(name, _)| *name == load.operation)?;
+        (points.len() > 1).then_some((curve, points.as_slice()))
+    };
+    let known = |case: &&Case<'_>| case.loads.iter().any(|(_, load)| of(load).is_some());
+    let cases: Vec<&Case<'_>> = cases.iter().filter(known).collect();
+    let points = cases.iter().flat_map(|case| &case.loads).filter_map(|(_, load)| of(load));
+    let most = points.flat_map(|(_, points)| points).map(|point| point.value).fold(1.0, f64::max);
+    let chart = |at: usize, case: &Case<'_>| {
+        let drawn: Vec<(usize, &str, &Curves, &[Point])> = (case.loads.iter().enumerate())
+            .filter_map(|(at, (label, load))| {
+                of(load).map(|(curve, points)| (at, *label, curve, points))
+            })
+            .collect();
+        let until_s = drawn.iter().map(|(_, _, curve, _)| curve.seconds).fold(0.0, f64::max);
+        let worst = |points: &[Point]| points.iter().map(|point| point.value).fold(0.0, f64::max);
+        let words = |(_, label, _, points): &(usize, &str, &Curves, &[Point])| {
+            format!("{label}: at most {} ms", three_digits(worst(points)))
+        };
+        let chart = LineChart {
+            id: format!("latency-over-time-{at}"),
+            title: format!("Mean latency over time: {}", case.loads[0].1.variant),
+            desc: drawn.iter().map(words).collect::<Vec<_>>().join("; "),
+            width: SMALL,
+            plot_height: 110.0,
+            lines: drawn
+                .iter()
+                .map(|(at, label, _, points)| Line {
+                    label: (*label).to_owned(),
+                    class: SERIES[at % SERIES.len()],
+                    points,
+                })
+                .collect(),
+            time_s: (0.0, until_s),
+            max: most * 1.02,
+            factor: if most >= 2e3 { 1e3 } else { 1.0 },
+            unit: if most >= 2e3 { "s" } else { "ms" },
+            shades: drawn.iter().flat_map(|(_, _, curve, _)| &curve.shades).take(1).collect(),
+            ..LineChart::default()
+        };
+        let curves: Vec<&Curves> = drawn.iter().map(|(_, _, curve, _)| *curve).take(1).collect();
+        html! {
+            figure {
+                figcaption { b { (if case.name.is_empty() { &case.loads[0].1.operation } else { case.name }) } }
+                (shaded(&curves))
+                (chart.render())
+            }
+        }
+    };
+    html! {
+        @if !cases.is_empty() { section {
+            h2 { "Latency over time" }
+            p.hint { "The mean of each window, on the same scale; time since the load began, warm-up included." }
+            (variants(&cases))
+            div.small { @for (at, case) in cases.iter().enumerate() { (chart(at, case)) } }
+        } }
+    }
+}
+
+/// The colours of the variants, where every case has the same ones.
+fn variants(cases: &[&Case<'_>]) -> Markup {
+    let labels: Vec<&str> = cases[0].loads.iter().map(|(label, _)| *label).collect();
+    html! {
+        @if labels.len() > 1 { ul.legend {
+            @for (at, label) in labels.iter().enumerate() {
+                li { span class=(format!("chip {}", SERIES[at % SERIES.len()])) aria-hidden="true" {} (label) }
+            }
+        } }
     }
 }
 

@@ -37,14 +37,14 @@ pub fn html(run: &RunDir) -> String {
             @if let Some(diagnosis) = &summary.watched {
                 (findings::section(diagnosis))
             } @else if !summary.loads.is_empty() {
-                (loads::section(&summary))
+                (loads::section(&summary, &curves))
             } @else if !summary.following.is_empty() {
                 (following::section(&summary, &curves))
             } @else {
                 (rows::table(&summary))
             }
             @if copies {
-                (charts::recovered(&summary, &curves))
+                (charts::beside(&curves).unwrap_or_else(|| charts::recovered(&summary, &curves)))
             }
             // A cluster that was only watched shows neither its accounting nor its link.
             @if summary.watched.is_none() {

@@ -1,4 +1,4 @@
-//! What each node used, on the page: cores, and bytes over the network.
+//! What each node used, on the page: cores, heap, and bytes over the network.
 
 use insight::{Curves, NodeCurve, Point, Summary, words};
 use maud::{Markup, html};
@@ -34,6 +34,15 @@ const CPU: Measure = Measure {
     line: |_| &[],
 };
 
+const HEAP: Measure = Measure {
+    id: "heap",
+    title: "Heap of each node",
+    of: |node| peak(&node.heap),
+    show: |bytes| words::three_digits(bytes / 1e6),
+    points: |node| &node.heap,
+    line: |_| &[],
+};
+
 const NETWORK: Measure = Measure {
     id: "network",
     title: "Network of each node",
@@ -43,13 +52,14 @@ const NETWORK: Measure = Measure {
     line: |node| &node.received,
 };
 
-/// Both, where the record has them.
+/// All of them, where the record has them.
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let drawn: Vec<&Curves> = curves.iter().filter(|curve| !curve.nodes.is_empty()).collect();
     let nodes = || drawn.iter().flat_map(|curve| &curve.nodes);
     let highest = |of: fn(&NodeCurve) -> f64, least| nodes().map(of).fold(least, f64::max);
     let most_cores = highest(|node| peak(&node.cores), 0.05);
     let most_bytes = highest(NETWORK.of, 0.0);
+    let most_heap = highest(HEAP.of, 0.0);
     html! {
         @if !drawn.is_empty() { section {
             h2 { (CPU.title) }
@@ -66,6 +76,14 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
                 let sum: f64 = curve.nodes.iter().map(|node| node.mean_cores).sum();
                 format!("{} cores in all", words::cores(sum))
             }))
+        } }
+        @if most_heap > 0.0 { section {
+            h2 { (HEAP.title) }
+            p.hint {
+                "MB in use; the figure at the right is the peak. Every row is "
+                (words::three_digits(most_heap / 1e6)) " MB high."
+            }
+            (HEAP.charts(&drawn, most_heap, |_| String::new()))
         } }
         @if most_bytes > 0.0 { section {
             h2 { (NETWORK.title) }
@@ -133,6 +151,7 @@ impl Measure {
                 .collect(),
             until_s: curve.seconds,
             max,
+            shades: curve.shades.iter().collect(),
         }
         .render()
     }

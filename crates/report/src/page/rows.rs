@@ -104,7 +104,9 @@ fn state(variant: &Variant) -> String {
 
 /// What a reader must know to read the table right.
 fn remarks(summary: &Summary<'_>) -> Markup {
-    let laps = summary.finished().map(|(_, figures)| figures.laps_s.len()).max().unwrap_or(0);
+    let counts = || summary.finished().map(|(_, figures)| figures.laps_s.len());
+    let (laps, least) = (counts().max().unwrap_or(0), counts().min().unwrap_or(0));
+    let several = if least < laps { format!("{least} to {laps}") } else { laps.to_string() };
     let refetched: u64 = summary.finished().map(|(_, figures)| figures.refetched_chunks).sum();
     let verified = summary.finished().all(|(_, figures)| figures.verified);
     let documents = summary.finished().map(|(_, figures)| figures.documents).next();
@@ -113,10 +115,10 @@ fn remarks(summary: &Summary<'_>) -> Markup {
             @if let Some(baseline) = &summary.baseline { "Gain is over " (baseline) ". " }
             @if let Some(comparison) = &summary.comparison { (comparison) " " }
             @if laps >= insight::stats::MIN_LAPS {
-                "Medians of " (laps) " laps with bootstrap intervals (95 %; with few laps no wider "
+                "Medians of " (several) " laps with bootstrap intervals (95 %; with few laps no wider "
                 "than the laps themselves). "
             } @else if laps > 1 {
-                "Medians of " (laps) " laps. "
+                "Medians of " (several) " laps. "
             } @else if laps == 1 {
                 "One lap each, so small differences mean nothing. "
             }

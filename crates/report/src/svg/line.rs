@@ -1,10 +1,10 @@
 //! Values over time as lines, each labelled where it ends.
 
-use insight::Point;
+use insight::{Point, Shade};
 use maud::{Markup, html};
 
 use super::axis::{Scale, log_time_ticks, nice_ticks, number, time_label, time_ticks};
-use super::{c, path, text_width};
+use super::{c, path, shaded, text_width};
 
 /// One line.
 pub(crate) struct Line<'a> {
@@ -17,6 +17,7 @@ pub(crate) struct Line<'a> {
 }
 
 /// A chart of lines over time.
+#[derive(Default)]
 pub(crate) struct LineChart<'a> {
     /// Unique in the page.
     pub id: String,
@@ -46,6 +47,10 @@ pub(crate) struct LineChart<'a> {
     pub labels: bool,
     /// Whether the space below a line is tinted.
     pub area: bool,
+    /// Times that are shaded.
+    pub shades: Vec<&'a Shade>,
+    /// Least room for ticks at the left: charts below each other share their axis of time.
+    pub left: f64,
 }
 
 const ROW: f64 = 18.0;
@@ -55,13 +60,8 @@ const TICK_SPACE: f64 = 64.0;
 impl LineChart<'_> {
     /// The SVG.
     pub fn render(&self) -> Markup {
-        let y_ticks =
-            nice_ticks(self.max / self.factor, (self.plot_height / 40.0).max(2.0) as usize);
-        let tick = |value: f64| match value {
-            0.0 => "0".to_owned(),
-            _ => format!("{} {}", number(value), self.unit),
-        };
-        let left = y_ticks.iter().map(|v| text_width(&tick(*v))).fold(0.0, f64::max) + 8.0;
+        let y_ticks = self.y_ticks();
+        let left = self.left.max(self.own_left());
         let right = self.width - 10.0;
         let x = Scale::new(self.time_s.0, self.time_s.1, left, right, self.log);
         let labels = self.place_labels(&x, left);
@@ -75,10 +75,11 @@ impl LineChart<'_> {
                 aria-labelledby=(format!("{title_id} {desc_id}")) {
                 title id=(title_id) { (self.title) }
                 desc id=(desc_id) { (self.desc) }
+                (shaded(&self.shades, &x, top, bottom))
                 @for value in &y_ticks {
                     @let at = y.at(value * self.factor);
                     line.grid x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
-                    text.tick x=(c(left - 6.0)) y=(c(at + 4.0)) text-anchor="end" { (tick(*value)) }
+                    text.tick x=(c(left - 6.0)) y=(c(at + 4.0)) text-anchor="end" { (self.tick(*value)) }
                 }
                 (self.time_axis(&x, left, right, bottom))
                 @if let Some((value, words)) = &self.ceiling {
@@ -92,6 +93,22 @@ impl LineChart<'_> {
                 }
             }
         }
+    }
+
+    fn y_ticks(&self) -> Vec<f64> {
+        nice_ticks(self.max / self.factor, (self.plot_height / 40.0).max(2.0) as usize)
+    }
+
+    fn tick(&self, value: f64) -> String {
+        match value {
+            0.0 => "0".to_owned(),
+            _ => format!("{} {}", number(value), self.unit),
+        }
+    }
+
+    /// The room that its own ticks need at the left.
+    pub fn own_left(&self) -> f64 {
+        self.y_ticks().iter().map(|v| text_width(&self.tick(*v))).fold(0.0, f64::max) + 8.0
     }
 
     fn time_axis(&self, x: &Scale, left: f64, right: f64, bottom: f64) -> Markup {
@@ -198,13 +215,10 @@ mod tests {
                 .map(|points| Line { label: "0123456789".into(), class: "cpu", points })
                 .collect(),
             time_s: (0.0, 400.0),
-            log: false,
             max: 1.0,
             factor: 1.0,
-            unit: "",
-            ceiling: None,
             labels: true,
-            area: false,
+            ..LineChart::default()
         };
         chart.place_labels(&Scale::new(0.0, 400.0, 0.0, 400.0, false), 0.0)
     }

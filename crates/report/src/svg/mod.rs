@@ -9,7 +9,8 @@ pub(crate) mod matrix;
 pub(crate) mod scatter;
 pub(crate) mod spark;
 
-use insight::Point;
+use insight::{Point, Shade};
+use maud::{Markup, html};
 
 /// Width of a character of 12 units, on the safe side for a proportional face.
 const CHARACTER: f64 = 7.0;
@@ -42,4 +43,17 @@ fn path(
     screen.extend(points[after..].iter().map(|point| [x.at(point.t_s), y.at(point.value)]));
     let d: Vec<String> = screen.iter().map(|[x, y]| format!("{} {}", c(*x), c(*y))).collect();
     Some((format!("M{}", d.join("L")), screen[0], screen[screen.len() - 1]))
+}
+
+/// Times that are shaded, from `top` to `bottom`; each says what was so.
+fn shaded(shades: &[&Shade], x: &axis::Scale, top: f64, bottom: f64) -> Markup {
+    html! {
+        @for shade in shades {
+            @let (from, to) = (x.at(shade.from_s), x.at(shade.to_s));
+            // What lasted for a moment is seen, too.
+            rect.shade x=(c(from)) y=(c(top)) width=(c((to - from).max(1.0))) height=(c(bottom - top)) {
+                title { (shade.what) }
+            }
+        }
+    }
 }

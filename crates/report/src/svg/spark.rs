@@ -1,10 +1,10 @@
 //! A small chart a row: the same measure of several things, one below the other.
 
-use insight::Point;
+use insight::{Point, Shade};
 use maud::{Markup, html};
 
 use super::axis::{Scale, time_label, time_ticks};
-use super::{c, path};
+use super::{c, path, shaded};
 
 /// A row.
 pub(crate) struct Spark<'a> {
@@ -36,6 +36,8 @@ pub(crate) struct SparkChart<'a> {
     pub until_s: f64,
     /// Value at the top of a row, the same for all.
     pub max: f64,
+    /// Times that are shaded.
+    pub shades: Vec<&'a Shade>,
 }
 
 const PITCH: f64 = 27.0;
@@ -89,6 +91,7 @@ impl SparkChart<'_> {
         let y = Scale::new(0.0, self.max, bottom, bottom - PITCH + 4.0, false);
         let (left, right) = (NAME, self.width - NOTE);
         html! {
+            (shaded(&self.shades, x, bottom - PITCH + 4.0, bottom))
             text.tick x="0" y=(c(bottom - 3.0)) { title { (row.name) } (short(row.name)) }
             line.grid x1=(c(left)) x2=(c(right)) y1=(c(bottom)) y2=(c(bottom)) {}
             @if let Some((d, from, to)) = path(row.points, x, &y) {

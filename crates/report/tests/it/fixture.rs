@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use record::{RunDir, Status, Writer};
 
-use crate::common;
+use crate::{beside, common};
 
 fn stored(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -78,13 +78,27 @@ fn every_file_of_the_record_says_its_format() {
     assert_eq!(summary.headline, insight::Summary::of(&common::made_up(1000.0, true)).headline);
 }
 
+/// The made-up run with writers beside its recoveries and a fault (format 5).
+#[test]
+fn the_record_of_writers_beside_and_a_fault_opens() {
+    let run = RunDir::open(&stored("run-v5")).unwrap();
+    assert_eq!((run.manifest.format, run.rows.len()), (5, 5));
+    let summary = insight::Summary::of(&run);
+    assert_eq!(summary.gaps, Vec::<String>::new());
+    let curves = insight::curves(&run, &summary);
+    assert!(curves[0].indexed.len() > 10, "{:?}", curves[0].indexed);
+    let shades = &curves[0].shades;
+    assert_eq!((shades.len(), shades[0].what.as_str()), (1, beside::FAULT));
+}
+
 /// Run by hand with `--ignored` when the format has a new version; refuses to touch a stored one.
 #[test]
 #[ignore = "writes a fixture"]
 fn write_the_fixture_of_this_format() {
     let dir = stored(&format!("run-v{}", record::FORMAT));
     assert!(!dir.exists(), "{} is stored already and must stay as it is", dir.display());
-    let run = common::made_up(1000.0, true);
+    let mut run = common::made_up(1000.0, true);
+    beside::write_beside(&mut run);
     let mut writer = Writer::create(&dir, &run.manifest).unwrap();
     run.lines.iter().for_each(|line| writer.line(line).unwrap());
     run.rows.iter().for_each(|row| writer.row(row).unwrap());

@@ -230,6 +230,73 @@ fn of_loads() -> RunDir {
 }
 
 #[test]
+fn writers_beside_share_the_axis_of_the_recovery_and_faults_are_shaded() {
+    let mut run = whole();
+    let shaded = |page: &str| page.matches("class=\"shade\"").count();
+    assert_eq!(shaded(&report::html(&run)), 0);
+    crate::beside::write_beside(&mut run);
+    let page = report::html(&run);
+    check(&page);
+    assert!(page.contains("Indexing and recovery over time"));
+    assert!(!page.contains("<h2>Recovered bytes over time"), "it is drawn below the indexing");
+    // Two panels in two widths, the link, and CPU and network of each of six nodes.
+    assert_eq!(shaded(&page), 2 * 2 + 1 + 2 * 6, "CPU and network of six nodes");
+    assert!(page.contains(crate::beside::FAULT));
+    let left = |id: &str| {
+        let chart = &page[page.find(&format!("{id}-wide-d")).expect("a panel")..];
+        let line = &chart[chart.find("class=\"grid\" x1=\"").expect("a line")..];
+        line.split('"').nth(3).expect("a place").to_owned()
+    };
+    assert_eq!(left("indexed"), left("beside"), "both begin at the same place");
+}
+
+/// The latency of a load over two windows, the second while a node is slow.
+#[test]
+fn latencies_of_a_case_lie_over_each_other() {
+    let mut run = of_loads();
+    run.lines.clear();
+    for (at, row) in run.rows.iter_mut().enumerate() {
+        let variant = row.variant.clone();
+        row.loads[0].throughput.window_s = 5.0;
+        row.loads[0].throughput.latency_ms = vec![Some(100.0), Some(3000.0 * (at + 1) as f64)];
+        let phase = |begins| record::Phase { name: "load".to_owned(), begins };
+        let began_ms = at as f64 * 20_000.0;
+        let fault = |t_s: f64, begins| Line::Fault {
+            t_ms: began_ms + t_s * 1000.0,
+            variant: variant.clone(),
+            what: "es3 is slow".to_owned(),
+            begins,
+        };
+        let edge = |t_s: f64, begins| Line::Phase {
+            t_ms: began_ms + t_s * 1000.0,
+            variant: Some(variant.clone()),
+            lap: 1,
+            phase: phase(begins),
+        };
+        run.lines.extend([
+            edge(0.0, true),
+            fault(6.0, true),
+            edge(11.0, false),
+            fault(11.5, false),
+        ]);
+    }
+    let page = report::html(&run);
+    check(&page);
+    assert_eq!(
+        page.matches("id=\"latency-over-time-").count(),
+        2 * 2,
+        "title and description of two cases"
+    );
+    assert!(page.contains("none: at most 3000 ms; ARS: at most 6000 ms"));
+    assert!(page.contains("es3 is slow, 6.00 s to 11.0 s"), "as far as the load went");
+    // The warm-up was a second: the first window ends after six.
+    let summary = insight::Summary::of(&run);
+    let curves = insight::curves(&run, &summary);
+    let times: Vec<f64> = curves[0].latency[0].1.iter().map(|point| point.t_s).collect();
+    assert_eq!(times, [6.0, 11.0]);
+}
+
+#[test]
 fn loads_stand_case_by_case_beside_what_is_published() {
     let page = report::html(&of_loads());
     let elements = check(&page);

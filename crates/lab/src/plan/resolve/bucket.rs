@@ -1,8 +1,9 @@
 //! `[bucket]`.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
-use record::units::{parse_size, show_size_setting};
+use record::units::{parse_duration, parse_size, show_size_setting};
 use toml::Spanned;
 
 use crate::error::Error;
@@ -28,6 +29,10 @@ impl Plan {
             items: items(&bucket.items)?,
             item_bytes: self.bucket_size("item_size", &bucket.item_size, ITEM_SIZES)?,
             quota_bytes: quota(&bucket.quota)?,
+            at_least: match &bucket.at_least {
+                Some(time) => self.unit(time, parse_duration)?.mul_f64(scale),
+                None => Duration::ZERO,
+            },
             full,
         }))
     }

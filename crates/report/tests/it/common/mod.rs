@@ -260,6 +260,7 @@ impl Sampler<'_> {
             } else {
                 13_000_000
             }),
+            indexed_documents: None,
         };
         let (t_ms, variant) = self.place(t_s);
         self.run.lines.push(Line::Recovery { t_ms, variant, lap: 1, sample });
@@ -289,6 +290,7 @@ impl Sampler<'_> {
                 node: info.name.clone(),
                 cpu_cores,
                 resident_bytes: 148_000_000 + (self.random() * 4e6) as u64,
+                heap_used_bytes: None,
                 open_files: None,
                 transport_rx_bytes: received,
                 transport_tx_bytes: sent,
