@@ -84,7 +84,7 @@ impl<'a> Deciders<'a> {
             return self.no("max_retry", || {
                 let last = copy.last_failure.as_deref().unwrap_or("an unknown cause");
                 let again = match copy.waits_for_room() {
-                    true => "it is tried again every half minute, or at once with",
+                    true => "it is tried again every cluster.info.update.interval, or at once with",
                     false => "once the cause is gone,",
                 };
                 format!(

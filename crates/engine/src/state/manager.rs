@@ -155,13 +155,13 @@ fn node_joined(
     Ok(changes)
 }
 
-/// A copy in sync has come: a primary that was given up for the others' sake may be tried with it.
+/// A copy in sync has come: a primary that failed elsewhere, and may be tried there a last time, may be tried with it.
 fn try_again(state: &mut ClusterState, index: &str, number: u32, allocation_id: &str) {
-    let given_up = |shard: &IndexShardRoutingTable| {
+    let has_failed = |shard: &IndexShardRoutingTable| {
         let primary = shard.primary();
-        !primary.is_assigned() && primary.failures > 0 && shard.in_sync.contains(allocation_id)
+        !primary.is_started() && primary.failures > 0 && shard.in_sync.contains(allocation_id)
     };
-    if state.shard(index, number).is_some_and(given_up)
+    if state.shard(index, number).is_some_and(has_failed)
         && let Some(shard) = state.shard_mut(index, number)
     {
         shard.copies.iter_mut().filter(|copy| copy.primary).for_each(|copy| copy.failures = 0);

@@ -276,6 +276,25 @@ fn a_copy_that_fails_five_times_stays_away_until_asked() {
 }
 
 #[test]
+fn a_copy_that_comes_while_another_is_tried_a_last_time_becomes_the_primary() {
+    let mut lab = Lab::new(2);
+    lab.create("a", 1, 1);
+    lab.start_all();
+    lab.apply(Event::ManagerRestarted).unwrap();
+    lab.join("n1");
+    for _ in 1..=4 {
+        let place = lab.initializing()[0].clone();
+        lab.fail(&place, "damaged");
+    }
+    let last_try = lab.initializing()[0].clone();
+    lab.join("n2");
+    lab.fail(&last_try, "damaged");
+    assert_eq!(lab.shard("a", 0).primary().node.as_deref(), Some("n2"));
+    lab.start_all();
+    assert!(lab.shard("a", 0).primary().is_started());
+}
+
+#[test]
 fn a_copy_without_room_is_tried_again_one_try_at_a_time() {
     let mut lab = Lab::new(1);
     lab.create("a", 1, 0);
@@ -284,7 +303,7 @@ fn a_copy_without_room_is_tried_again_one_try_at_a_time() {
         lab.fail(&place, "no room");
     }
     let words = super::super::explain(&lab.state)[0].reason.as_ref().unwrap().words.clone();
-    assert!(words.contains("tried again every half minute"), "{words}");
+    assert!(words.contains("tried again every cluster.info.update.interval"), "{words}");
     for _ in 0..3 {
         assert_eq!(lab.initializing().len(), 0);
         assert_eq!(lab.apply(Event::LookForRoom).unwrap()[0], Change::RetriesReset);
