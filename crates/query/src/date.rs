@@ -90,7 +90,7 @@ impl CalendarUnit {
     }
 }
 
-fn days_in_month(year: i64, month: i64) -> i64 {
+pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
     let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
     days_to_month(next_year, next_month) - days_to_month(year, month)
 }

@@ -22,6 +22,35 @@ pub struct SearchError {
     pub at: Option<Spot>,
 }
 
+/// Why one document of a request is refused; the others go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
+#[error("{reason}")]
+pub struct Refusal {
+    /// HTTP status.
+    pub status: u16,
+    /// The `type` of the error in REST.
+    pub kind: String,
+    /// What was found, and what is accepted.
+    pub reason: String,
+}
+
+impl Refusal {
+    /// The document cannot be read by its mapping.
+    pub(crate) fn parsing(reason: impl std::fmt::Display) -> Self {
+        let reason = format!("failed to parse: {reason}");
+        Refusal { status: 400, kind: "mapper_parsing_exception".to_owned(), reason }
+    }
+
+    /// The document has a field that a strict mapping lacks.
+    pub(crate) fn strict(name: &str, within: &str) -> Self {
+        let within = if within.is_empty() { "_doc" } else { within };
+        let reason = format!(
+            "mapping set to strict, dynamic introduction of [{name}] within [{within}] is not allowed"
+        );
+        Refusal { status: 400, kind: "strict_dynamic_mapping_exception".to_owned(), reason }
+    }
+}
+
 /// Kinds of errors, named as the field names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchErrorKind {

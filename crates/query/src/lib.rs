@@ -14,7 +14,7 @@ mod source;
 pub mod value;
 
 pub use date::{CalendarUnit, DateFormat};
-pub use error::{MappingError, SearchError, SearchErrorKind, Spot, illegal, unfit};
+pub use error::{MappingError, Refusal, SearchError, SearchErrorKind, Spot, illegal, unfit};
 pub use mapping::{Field, FieldType, Mapping};
 pub use parse::{parse_count, parse_search, parse_sort, parse_track_total_hits};
 pub use query::{BoolQuery, FieldQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd};

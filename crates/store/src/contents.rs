@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use query::{Mapping, Refusal, mapping::NewFields};
 use tantivy::Searcher;
 
 use crate::commit::StoredCommit;
@@ -11,15 +12,36 @@ use crate::commit::StoredCommit;
 #[derive(Clone)]
 pub struct SearchView(pub(crate) Option<Searcher>);
 
+/// Why documents are refused, by the places of their requests.
+pub(crate) type Refusals = BTreeMap<usize, Refusal>;
+
 /// Documents ready to be indexed, by the place of their operation; and what is wrong with the others.
 #[derive(Default)]
 pub(crate) struct Parsed {
     /// Empty where the storage needs no parsed documents.
     pub(crate) documents: Vec<Option<tantivy::TantivyDocument>>,
-    pub(crate) rejected: BTreeMap<usize, String>,
+    pub(crate) rejected: Refusals,
+    /// What documents bring that the mapping lacks, as mapping JSON, each beside those before it.
+    pub(crate) new_fields: Vec<(usize, serde_json::Value)>,
 }
 
 impl Parsed {
+    /// Notes what documents bring, by their places; they are read once more, and only where they bring anything.
+    pub(crate) fn note_new_fields<'a>(
+        &mut self,
+        mapping: &Mapping,
+        documents: impl Iterator<Item = (usize, &'a [u8])>,
+    ) {
+        let mut fields = NewFields::of(mapping);
+        for (at, source) in documents {
+            match fields.meet(source) {
+                Ok(None) => {}
+                Ok(Some(added)) => self.new_fields.push((at, added)),
+                Err(refusal) => drop(self.rejected.insert(at, refusal)),
+            }
+        }
+    }
+
     /// Keeps the documents at `kept` (ascending), in this order.
     pub(crate) fn keep(&mut self, kept: &[usize]) {
         if self.documents.len() != kept.len() && !self.documents.is_empty() {

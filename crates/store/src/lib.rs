@@ -43,7 +43,7 @@ pub use requests::{
     WriteResult,
 };
 pub use segments::Segments;
-pub use shard::{Shard, committed, damage_largest_file, destroy, holds_anything};
+pub use shard::{ReadRequests, Shard, committed, damage_largest_file, destroy, holds_anything};
 pub use snapshot::Snapshot;
 pub use synthetic::{damage_log, set_disk_free_bytes};
 pub use tantivy_storage::Aggregated;

@@ -118,13 +118,13 @@ pub enum Rejection {
         /// Version of the document that exists.
         version: u64,
     },
-    /// The document does not fit the mapping, or is no JSON object.
-    #[error("[{id}]: {reason}")]
+    /// The document does not fit the mapping, is no JSON object, or brings fields that are refused.
+    #[error("[{id}]: {refusal}")]
     Document {
         /// `_id`.
         id: Arc<str>,
         /// What is wrong with it.
-        reason: String,
+        refusal: query::Refusal,
     },
 }
 

@@ -9,7 +9,7 @@ use world::Env;
 use query::{FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
 use crate::commit::{Commit, FileMeta, StoredCommit};
-use crate::contents::{Counts, Found, Parsed, SearchView};
+use crate::contents::{Counts, Found, Parsed, Refusals, SearchView};
 use crate::plan::{Change, Located};
 use crate::snapshot::Pin;
 use crate::synthetic::{self, SyntheticStorage};
@@ -42,7 +42,7 @@ pub(crate) async fn open(
 ) -> Result<(ShardStorage, Found)> {
     match env.virtual_disk() {
         Some(disk) => {
-            let (storage, found) = SyntheticStorage::open(env, &disk, dir, verify).await?;
+            let (storage, found) = SyntheticStorage::open(env, &disk, dir, mapping, verify).await?;
             Ok((ShardStorage::Synthetic(storage), found))
         }
         None => {
@@ -102,8 +102,8 @@ impl ShardStorage {
     }
 
     /// Reads the documents of new writes.
-    pub(crate) async fn parse(&self, requests: &[WriteRequest]) -> Parsed {
-        either!(self, storage => storage.parse(requests).await)
+    pub(crate) async fn parse(&self, requests: &[WriteRequest], refused: Refusals) -> Parsed {
+        either!(self, storage => storage.parse(requests, refused).await)
     }
 
     /// Reads the documents of `changes` that were not read yet.

@@ -57,10 +57,19 @@ impl Core {
         };
         // The manager publishes a state before it answers, but publishing to this node may have failed.
         if self.state().version < version {
-            match self.ask_manager(Request::State).await? {
-                Response::State(state) => self.accept_state(state),
-                _ => return Err(unexpected()),
-            }
+            self.ask_for_state().await?;
+        }
+        Ok(())
+    }
+
+    /// Takes over the manager's state of now.
+    pub(crate) async fn ask_for_state(&self) -> Result<(), Failure> {
+        if self.upward().submit.is_some() {
+            return Ok(());
+        }
+        match self.ask_manager(Request::State).await? {
+            Response::State(state) => self.accept_state(state),
+            _ => return Err(unexpected()),
         }
         Ok(())
     }

@@ -88,13 +88,7 @@ async fn take_over(
 ) -> Result<(), Failure> {
     let state = service.core.state();
     let Some(meta) = state.indices.get(index) else { return Ok(()) };
-    let mappings = serde_json::from_str(&leader.mappings).map_err(|error| {
-        let reason = format!("the leader's mappings of [{index}] cannot be read: {error}");
-        Failure::new(500, "transport_exception", reason)
-    })?;
-    if meta.mappings != mappings {
-        service.core.submit(Event::PutMapping { index: index.to_owned(), mappings }).await?;
-    }
+    remote::take_mappings(&service.core, index, leader).await?;
     let Some(origin) = &meta.leader else { return Ok(()) };
     let settings = changes(&meta.settings, &leader.settings, &origin.following.own_settings);
     if !settings.is_empty() {

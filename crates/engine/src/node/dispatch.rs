@@ -52,8 +52,15 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
             primary_term,
             ops,
             global_checkpoint,
+            mapping_version,
         } => {
-            let target = replication::Target { index_uuid, shard, allocation_id, primary_term };
+            let target = replication::Target {
+                index_uuid,
+                shard,
+                allocation_id,
+                primary_term,
+                mapping_version,
+            };
             Box::pin(replication::replicate(core, target, ops, global_checkpoint)).await?
         }
         Request::Shard(index, number, action) => {

@@ -9,7 +9,7 @@ use world::Work;
 use super::service::{RecoveryService, read_ahead_kib};
 use super::sessions::{KeptOps, Session};
 use crate::planted;
-use crate::replication::{add_lease, advance_global_checkpoint};
+use crate::replication::{add_lease, advance_global_checkpoint, mapping_version};
 use crate::shard::{FollowedCopies, LocalShard};
 use crate::transport::{
     Failure, Reply, Response, SessionKind, SessionOpened, SourcePhases, WireChunk, maybe_compress,
@@ -255,7 +255,9 @@ pub(crate) async fn read_ops(
         };
         let expected = store.max_seq_no().is_some_and(|max| from <= max);
         if !ops.is_empty() || !expected || service.core.env.now() >= give_up {
-            return Ok(Response::Ops(ops));
+            let shard = &session.shard;
+            let mapping_version = mapping_version(&service.core, &shard.index_uuid, &shard.index);
+            return Ok(Response::Ops { ops, mapping_version });
         }
         service.core.env.sleep(Duration::from_millis(5)).await;
     }

@@ -16,7 +16,7 @@ use super::transfer::{WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_t
 use crate::core::Throttle;
 use crate::planted;
 use crate::remote::{self, claims};
-use crate::replication::{fill_gaps, follow_mapping, follows, lease_of, set_leases};
+use crate::replication::{fill_gaps, follow_mapping_to, follows, lease_of, set_leases};
 use crate::settings::CheckOnStartup;
 use crate::shard::{
     CopyMetadata, Ends, FollowedCopies, LocalShard, Progress, Stage, store_durability,
@@ -397,6 +397,24 @@ impl Recovery {
         Ok(Rc::unwrap_or_clone(incoming).install(&mapping, options).await?)
     }
 
+    /// Takes over the leader's mappings, which operations may need, and answers with their version there.
+    async fn take_leaders_mappings(&self, source: &SourceSession) -> Result<u64, TransferError> {
+        let core = &self.service.core;
+        let state = core.state();
+        let meta = state.indices.get(&self.shard.index).and_then(|meta| meta.leader.as_ref());
+        let leader = meta.ok_or_else(|| Failure::no_such_index(&self.shard.index));
+        let leader = leader.map_err(CallError::Failed)?;
+        let request = Request::RemoteIndex(leader.leader_index.clone());
+        match source.ask(&self.service, Class::Control, request).await? {
+            Response::RemoteIndex(described) if described.uuid == leader.leader_uuid => {
+                let taken = remote::take_mappings(core, &self.shard.index, &described).await;
+                taken.map_err(CallError::Failed)?;
+                Ok(described.mapping_version)
+            }
+            _ => Err(CallError::Failed(unexpected()).into()),
+        }
+    }
+
     /// Copies operations until the copy has everything up to `max`.
     async fn copy_ops(
         &self,
@@ -411,6 +429,7 @@ impl Recovery {
         // The primary of a follower may lack operations in between; both copies get them later.
         let may_have_gaps = self.follows();
         let mut from = next(store);
+        let mut leader_version = 0;
         while max.is_some_and(|max| from <= max) {
             let request = Request::ReadOps {
                 session: source.session,
@@ -418,9 +437,9 @@ impl Recovery {
                 max_ops: OPS_AT_ONCE,
                 max_bytes: OPS_BYTES_AT_ONCE,
             };
-            let ops = match source.ask(&self.service, Class::Recovery(0), request).await? {
-                Response::Ops(ops) => ops,
-                _ => return Err(CallError::Failed(unexpected()).into()),
+            let answer = source.ask(&self.service, Class::Recovery(0), request).await?;
+            let Response::Ops { ops, mapping_version } = answer else {
+                return Err(CallError::Failed(unexpected()).into());
             };
             if source.remote.is_some() {
                 let at_most = (u64::from(OPS_AT_ONCE), OPS_BYTES_AT_ONCE);
@@ -429,7 +448,16 @@ impl Recovery {
             }
             let bytes: u64 = ops.iter().map(|op| op.encoded_bytes()).sum();
             self.progress.accounting.borrow_mut().set_idle(self.now(), Limit::Cpu);
-            let mapped = follow_mapping(&self.service.core, &self.shard, store).await;
+            let needed = match source.remote {
+                None => mapping_version,
+                // The leader's mappings have versions of their own.
+                Some(_) if leader_version >= mapping_version => 0,
+                Some(_) => {
+                    leader_version = self.take_leaders_mappings(source).await?;
+                    0
+                }
+            };
+            let mapped = follow_mapping_to(&self.service.core, &self.shard, store, needed).await;
             mapped.map_err(|error| CallError::Failed(error.into()))?;
             let last = ops.last().map(Operation::last_seq_no);
             store.apply(ops).await?;

@@ -11,11 +11,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::mpsc;
 use world::{Env, Task};
 
 use crate::core::Core;
-use crate::state::{IndexMeta, IndexShardRoutingTable};
+use crate::state::{Event, IndexMeta, IndexShardRoutingTable};
 use crate::transport::{
     CallError, Class, Failure, NodeRow, RemoteIndex, Request, Response, UNAVAILABLE, unexpected,
 };
@@ -178,6 +179,22 @@ pub(crate) async fn ask_index(
         Response::RemoteIndex(described) => Ok(described),
         _ => Err(unexpected()),
     }
+}
+
+/// Gives a follower its leader's mappings.
+pub(crate) async fn take_mappings(
+    core: &Core,
+    index: &str,
+    leader: &RemoteIndex,
+) -> Result<(), Failure> {
+    let mappings: Value = serde_json::from_str(&leader.mappings).map_err(|error| {
+        let reason = format!("the leader's mappings of [{index}] cannot be read: {error}");
+        Failure::new(500, "transport_exception", reason)
+    })?;
+    if core.state().indices.get(index).is_none_or(|meta| meta.mappings == mappings) {
+        return Ok(());
+    }
+    core.submit(Event::PutMapping { index: index.to_owned(), mappings }).await
 }
 
 /// The indices of a remote cluster, at a version of its state.

@@ -10,7 +10,7 @@ use store::Operation;
 
 use crate::core::Core;
 use crate::shard::LocalShard;
-use crate::transport::Failure;
+use crate::transport::{Failure, UNAVAILABLE};
 
 /// What failed for now is tried again after this.
 pub(super) const RETRY_AFTER: Duration = Duration::from_millis(50);
@@ -83,21 +83,51 @@ pub(super) fn not_known(failure: Failure) -> Failure {
 }
 
 /// Has the store index by the mapping in the state. Called before each write, so that a field is indexed in every
-/// document that is sent after its mapping was acknowledged.
+/// document that is sent after its mapping was acknowledged; and before each search, which may name such a field.
 pub(crate) async fn follow_mapping(
     core: &Core,
     shard: &LocalShard,
     store: &store::Shard,
 ) -> Result<(), ApplyError> {
     let state = core.state();
-    let Some(meta) = state.indices.get(&shard.index) else { return Ok(()) };
-    if shard.mapped_at.get() == state.version {
+    let meta = state.indices.get(&shard.index).filter(|meta| meta.uuid == shard.index_uuid);
+    let Some(meta) = meta else { return Ok(()) };
+    if shard.mapping_version.get() >= meta.mapping_version {
         return Ok(());
     }
     let mapping = Mapping::stored(&meta.mappings).map_err(Failure::from)?;
     store.set_mapping(&mapping).await?;
-    shard.mapped_at.set(state.version);
+    shard.mapping_version.set(shard.mapping_version.get().max(meta.mapping_version));
     Ok(())
+}
+
+/// Version of the mappings of an index, as this node knows it; 0 where the index is gone.
+pub(crate) fn mapping_version(core: &Core, index_uuid: &str, index: &str) -> u64 {
+    let state = core.state();
+    let meta = state.indices.get(index).filter(|meta| meta.uuid == index_uuid);
+    meta.map_or(0, |meta| meta.mapping_version)
+}
+
+/// How long a copy waits for mappings that its primary has.
+const MAPPING_PATIENCE: Duration = Duration::from_secs(15);
+
+/// As [`follow_mapping`], for operations whose source had this version of the mappings: they may have fields that came
+/// with it, and the manager publishes to all nodes at once.
+pub(crate) async fn follow_mapping_to(
+    core: &Core,
+    shard: &LocalShard,
+    store: &store::Shard,
+    version: u64,
+) -> Result<(), ApplyError> {
+    let is_here = || mapping_version(core, &shard.index_uuid, &shard.index) >= version;
+    if !is_here() && !core.wait_for_state(MAPPING_PATIENCE, |_| is_here()).await {
+        let reason = format!(
+            "[{}][{}] waited {MAPPING_PATIENCE:?} for version {version} of the mappings, which its source has",
+            shard.index, shard.number
+        );
+        return Err(Failure::new(503, UNAVAILABLE, reason).into());
+    }
+    follow_mapping(core, shard, store).await
 }
 
 pub(super) fn fillers(store: &store::Shard) -> Vec<Operation> {

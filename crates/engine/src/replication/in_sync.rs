@@ -10,7 +10,7 @@ use store::Operation;
 use tokio::sync::oneshot;
 use world::Task;
 
-use super::apply::{ApplyError, RETRY_AFTER, report_store_failure};
+use super::apply::{ApplyError, RETRY_AFTER, mapping_version, report_store_failure};
 use crate::core::Core;
 use crate::planted;
 use crate::shard::LocalShard;
@@ -49,6 +49,7 @@ pub(super) fn send_to_replicas(
             primary_term: shard.term(),
             ops: ops.clone(),
             global_checkpoint,
+            mapping_version: mapping_version(core, &shard.index_uuid, &shard.index),
         };
         let address = copy.node.as_deref().and_then(|name| core.address_of(name));
         let core2 = core.clone();

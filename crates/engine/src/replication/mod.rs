@@ -9,6 +9,7 @@
 //! | `coordinator` | the node that is asked |
 //! | `primary`, `replica` | a write on either |
 //! | `in_sync` | operations on their way to the replicas, the in-sync set, the global checkpoint |
+//! | `dynamic_mapping` | fields that documents bring |
 //! | `followed` | a follower's primary, and the end of following |
 //! | `promotion` | a replica that becomes the primary |
 //! | `leases` | retention leases |
@@ -16,6 +17,7 @@
 
 mod apply;
 mod coordinator;
+mod dynamic_mapping;
 mod followed;
 mod in_sync;
 mod leases;
@@ -23,7 +25,7 @@ mod primary;
 mod promotion;
 mod replica;
 
-pub(crate) use apply::{fill_gaps, follow_mapping};
+pub(crate) use apply::{fill_gaps, follow_mapping, follow_mapping_to, mapping_version};
 pub use coordinator::{write_documents, write_synthetic_batch};
 pub(crate) use followed::{apply_followed, end_following, follows};
 pub(crate) use in_sync::{advance_global_checkpoint, spread_durability};

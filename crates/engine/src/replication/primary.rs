@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use store::Rejection;
 
-use super::apply::{follow_mapping, not_known, report_apply_failure, report_store_failure};
+use super::apply::{not_known, report_apply_failure, report_store_failure};
+use super::dynamic_mapping::read_documents;
 use super::in_sync::{finish, send_to_replicas};
 use crate::core::Core;
 use crate::planted;
@@ -28,12 +29,12 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response, Fai
     let began = core.env.now();
     let shard = core.local_shard(&write.index, write.shard)?;
     let store = shard.primary_store()?;
-    follow_mapping(core, &shard, &store)
+    let read = read_documents(core, &shard, &store, write.requests)
         .await
         .map_err(|error| report_apply_failure(core, &shard, error))?;
     core.note_use_of(&shard);
-    let outcomes =
-        store.index(write.requests).await.map_err(|e| report_store_failure(core, &shard, e))?;
+    let outcomes = store.index_read(read).await;
+    let outcomes = outcomes.map_err(|error| report_store_failure(core, &shard, error))?;
     let primary_term = shard.term();
     let mut ops = Vec::with_capacity(outcomes.len());
     let mut results = Vec::with_capacity(outcomes.len());
@@ -65,8 +66,8 @@ fn rejected(rejection: &Rejection) -> Failure {
         Rejection::VersionConflict { .. } => {
             Failure::new(409, "version_conflict_engine_exception", rejection.to_string())
         }
-        Rejection::Document { .. } => {
-            Failure::new(400, "mapper_parsing_exception", rejection.to_string())
+        Rejection::Document { refusal, .. } => {
+            Failure::new(refusal.status, &refusal.kind, rejection.to_string())
         }
     }
 }

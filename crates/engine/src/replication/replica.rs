@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use store::Operation;
 
-use super::apply::follow_mapping;
+use super::apply::follow_mapping_to;
 use crate::core::Core;
 use crate::planted;
 use crate::transport::{Failure, Response};
@@ -16,6 +16,7 @@ pub(crate) struct Target {
     pub(crate) shard: u32,
     pub(crate) allocation_id: String,
     pub(crate) primary_term: u64,
+    pub(crate) mapping_version: u64,
 }
 
 /// On a replica: applies operations and makes them durable.
@@ -40,7 +41,7 @@ pub(crate) async fn replicate(
         return Err(Failure::new(409, "no_longer_primary_shard_exception", reason));
     }
     let store = shard.store()?;
-    follow_mapping(core, &shard, &store).await?;
+    follow_mapping_to(core, &shard, &store, target.mapping_version).await?;
     let ops = Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared));
     core.note_use_of(&shard);
     // A request without operations asks what is durable.

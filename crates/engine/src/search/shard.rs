@@ -11,6 +11,7 @@ use query::{SearchLimits, SourceFilter};
 use super::contexts::KEEP_ALIVE;
 use super::service::SearchService;
 use crate::planted;
+use crate::replication::follow_mapping;
 use crate::transport::{Failure, Response, ShardSearch, ShardSearched};
 
 /// Elasticsearch's `index.search.idle.after`: a copy that nobody searched for so long is refreshed by the next
@@ -39,6 +40,7 @@ pub(crate) async fn query(
     if (idle || ask.fresh) && store.has_unrefreshed() {
         store.refresh().await?;
     }
+    follow_mapping(&service.core, &shard, &store).await?;
     // Only after the refresh: a search that arrives during it must wait, or it would miss documents.
     shard.last_search.set(Some(now));
     let began = service.core.env.now();

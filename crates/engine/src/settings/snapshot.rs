@@ -296,6 +296,11 @@ impl IndexSettings {
         duration(&self.0, "index.translog.sync_interval")
     }
 
+    /// `index.mapping.total_fields.limit`.
+    pub fn total_fields_limit(&self) -> u32 {
+        count(&self.0, "index.mapping.total_fields.limit")
+    }
+
     /// `index.max_result_window`.
     pub fn max_result_window(&self) -> u32 {
         count(&self.0, "index.max_result_window")

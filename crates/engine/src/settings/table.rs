@@ -289,6 +289,12 @@ pub static TABLE: &[Setting] = &[
         "Connections to each other node that carry recoveries.",
     )),
     index(
+        "index.mapping.total_fields.limit",
+        count(1, 1_000_000),
+        "1000",
+        "Fields and objects that the mappings may have.",
+    ),
+    index(
         "index.max_result_window",
         count(1, 2_000_000_000),
         "10000",

@@ -37,8 +37,8 @@ pub struct LocalShard {
     /// It failed, and the manager knows.
     given_up: Cell<bool>,
     store: RefCell<Option<Shard>>,
-    /// Version of the cluster state whose mapping the store is known to have.
-    pub(crate) mapped_at: Cell<u64>,
+    /// Version of the mappings that the store is known to have; none from before its first write or search.
+    pub(crate) mapping_version: Cell<u64>,
     progress: RefCell<Option<Rc<Progress>>>,
     recovery: RefCell<Option<Task<()>>>,
     /// When it was written or searched last.
@@ -132,7 +132,7 @@ impl LocalShard {
             failed: Cell::new(false),
             given_up: Cell::new(false),
             store: RefCell::default(),
-            mapped_at: Cell::new(0),
+            mapping_version: Cell::new(0),
             progress: RefCell::default(),
             recovery: RefCell::default(),
             used_at: Cell::default(),

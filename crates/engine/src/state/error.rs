@@ -141,6 +141,15 @@ pub enum StateError {
     /// Mappings that cannot be merged, or are none.
     #[error("{0}")]
     Mapping(String),
+    /// More fields than `index.mapping.total_fields.limit`.
+    #[error(
+        "Limit of total fields [{limit}] has been exceeded; raise index.mapping.total_fields.limit, or map the object \
+         with many fields as \"dynamic\": false"
+    )]
+    TooManyFields {
+        /// The limit.
+        limit: u32,
+    },
     /// A setting was refused.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -198,6 +207,7 @@ impl StateError {
             StateError::Following { .. } => (400, "resource_already_exists_exception"),
             StateError::NoDanglingIndex { .. }
             | StateError::Mapping(_)
+            | StateError::TooManyFields { .. }
             | StateError::Setting(_)
             | StateError::NoWriteIndex { .. }
             | StateError::RolledOver { .. }

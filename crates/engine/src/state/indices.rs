@@ -27,6 +27,9 @@ pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex)
     let (shards, replicas) = (typed.number_of_shards(), typed.number_of_replicas());
     given.insert(SHARDS.to_owned(), shards.to_string());
     given.insert(REPLICAS.to_owned(), replicas.to_string());
+    if leader.is_none() {
+        check_fields(&mappings, &typed)?;
+    }
     let uuid = state.ids.next_id();
     let routing = (0..shards).map(|_| new_shard(state, replicas, now_ms)).collect();
     let meta = IndexMeta {
@@ -120,9 +123,23 @@ pub(super) fn put_mapping(state: &mut ClusterState, index: String, mappings: &Va
     if merged == meta.mappings {
         return Ok(Vec::new());
     }
+    // A follower has what its leader has.
+    if meta.leader.is_none() {
+        check_fields(&merged, &meta.typed_settings())?;
+    }
     meta.mappings = merged;
     meta.mapping_version += 1;
     Ok(vec![Change::MappingsChanged { index }])
+}
+
+fn check_fields(mappings: &Value, settings: &settings::IndexSettings) -> Result<(), StateError> {
+    let limit = settings.total_fields_limit();
+    let mapping = query::Mapping::stored(mappings);
+    let mapping = mapping.map_err(|error| StateError::Mapping(error.to_string()))?;
+    match mapping.total_fields() > limit as usize {
+        true => Err(StateError::TooManyFields { limit }),
+        false => Ok(()),
+    }
 }
 
 pub(super) fn put_index_settings(

@@ -178,6 +178,8 @@ pub enum Request {
         ops: Arc<Vec<Operation>>,
         /// What every in-sync copy has.
         global_checkpoint: Option<u64>,
+        /// Version of the mappings that the operations may need.
+        mapping_version: u64,
     },
     /// To a node that has a copy.
     Shard(String, u32, ShardAction),
@@ -341,7 +343,13 @@ pub enum Response {
     /// A chunk.
     Chunk(Box<WireChunk>),
     /// Operations, sorted.
-    Ops(#[serde(with = "store::sent")] Vec<Operation>),
+    Ops {
+        /// Ascending.
+        #[serde(with = "store::sent")]
+        ops: Vec<Operation>,
+        /// Version of the source's mappings: the operations may need it.
+        mapping_version: u64,
+    },
     /// Operations for a follower.
     Changes(Box<Changes>),
     /// A sequence number.
@@ -374,7 +382,7 @@ impl Response {
         const SMALL: u64 = 96;
         match self {
             Response::Chunk(chunk) => SMALL + chunk.wire_len,
-            Response::Ops(ops) => SMALL + ops_bytes(ops),
+            Response::Ops { ops, .. } => SMALL + ops_bytes(ops),
             Response::Changes(changes) => SMALL + changes.ops.wire_bytes(),
             Response::Written(results) => SMALL + 32 * results.len() as u64,
             Response::Json(text) => SMALL + text.len() as u64,

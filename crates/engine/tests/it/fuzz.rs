@@ -120,6 +120,7 @@ fn envelopes() -> Vec<Envelope> {
         primary_term: 2,
         ops: Arc::new(ops.clone()),
         global_checkpoint: None,
+        mapping_version: 3,
     };
     vec![
         Envelope::Request(1, Request::Ping),
@@ -128,7 +129,7 @@ fn envelopes() -> Vec<Envelope> {
         Envelope::Request(4, replicate),
         Envelope::Response(5, Ok(Response::Changes(Box::new(changes)))),
         Envelope::Response(6, Ok(Response::Session(Box::new(opened)))),
-        Envelope::Response(7, Ok(Response::Ops(ops))),
+        Envelope::Response(7, Ok(Response::Ops { ops, mapping_version: 3 })),
         Envelope::Response(8, Err(Failure::new(503, "unavailable_shards_exception", "try again"))),
     ]
 }

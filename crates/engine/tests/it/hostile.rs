@@ -119,9 +119,9 @@ fn in_changes(response: Response, lie: impl FnOnce(&mut Changes)) -> Response {
 
 fn in_operations(response: Response, lie: impl FnOnce(&mut Vec<Operation>)) -> Response {
     match response {
-        Response::Ops(mut ops) => {
+        Response::Ops { mut ops, mapping_version } => {
             lie(&mut ops);
-            Response::Ops(ops)
+            Response::Ops { ops, mapping_version }
         }
         other => in_changes(other, |changes| {
             if let Operations::Plain(ops) = &mut changes.ops {

@@ -4,7 +4,9 @@
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
+use super::dynamic::{Dynamic, adds};
 use super::{Field, FieldType, Mapping};
+use crate::Refusal;
 use crate::json::{self, Member, Node, Part, Value};
 use crate::value::{date_millis, ip, is_point as is_on_earth, point};
 
@@ -38,24 +40,38 @@ pub trait Sink {
     fn put(&mut self, field: usize, value: Indexed<'_>);
 }
 
+/// How much of a document was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Every field that is mapped, or is not to be mapped.
+    Whole,
+    /// It has fields that are to be mapped first, see [`super::NewFields`].
+    NewFields,
+}
+
 impl Mapping {
-    /// Reads one document. The error is a sentence for the client that sent it. A new document must be JSON throughout;
-    /// one that was accepted before may hold anything where no field is mapped.
-    pub fn read(&self, source: &[u8], is_new: bool, sink: &mut impl Sink) -> Result<(), String> {
+    /// Reads one document. A new one must be JSON throughout and fit its mapping. One that was accepted before may
+    /// hold anything where no field was mapped then; of its fields, what does not fit by now is left out.
+    pub fn read(
+        &self,
+        source: &[u8],
+        is_new: bool,
+        sink: &mut impl Sink,
+    ) -> Result<Extent, Refusal> {
         let part = |path: &str| match self.field(path) {
             Some(field) if self.kept_ways(path, field).next().is_some() => Part::Whole,
-            None if self.objects.contains(path) => Part::Members,
+            None if self.objects.contains_key(path) => Part::Members,
             _ => Part::Nothing,
         };
         let document = json::document(source, if is_new { None } else { Some(&part) });
-        let read =
-            document.map_err(|error| error.to_string()).and_then(|document| match document {
-                Value::Object(_) => {
-                    Walk { mapping: self, sink, path: String::new() }.object(&document)
-                }
-                other => Err(format!("a document is an object, not {other}")),
-            });
-        read.map_err(|error| format!("failed to parse: {error}"))
+        let document = document.map_err(Refusal::parsing)?;
+        if !matches!(document, Value::Object(_)) {
+            return Err(Refusal::parsing(format!("a document is an object, not {document}")));
+        }
+        let (path, dynamic) = (String::new(), self.dynamic);
+        let mut walk = Walk { mapping: self, sink, path, is_new, dynamic, extent: Extent::Whole };
+        walk.object(&document)?;
+        Ok(walk.extent)
     }
 }
 
@@ -74,18 +90,25 @@ struct Walk<'a, S> {
     sink: &'a mut S,
     /// Of the object at hand.
     path: String,
+    is_new: bool,
+    /// Of the object at hand.
+    dynamic: Dynamic,
+    extent: Extent,
 }
 
 impl<S: Sink> Walk<'_, S> {
     /// Reads an object of the document; also an array of such objects, whose fields then have many values.
-    fn object(&mut self, json: &Value) -> Result<(), String> {
+    fn object(&mut self, json: &Value) -> Result<(), Refusal> {
         let members = match json {
             Value::Null => return Ok(()),
             Value::List(items) => {
                 return items.iter().try_for_each(|item| self.object(&item.value));
             }
             Value::Object(members) => members,
-            other => return Err(format!("[{other}] is no object or array of objects")),
+            other if self.is_new => {
+                return Err(Refusal::parsing(format!("[{other}] is no object or array of objects")));
+            }
+            _ => return Ok(()),
         };
         let above = self.path.len();
         for Member { name, node, .. } in members {
@@ -96,16 +119,40 @@ impl<S: Sink> Walk<'_, S> {
             match self.mapping.field(&self.path).filter(|field| !field.is_multi) {
                 Some(field) => {
                     for way in self.mapping.kept_ways(&self.path, field) {
-                        way.read(&self.path, &node.value, self.sink)?;
+                        match way.read(&self.path, &node.value, self.sink) {
+                            Err(reason) if self.is_new => return Err(Refusal::parsing(reason)),
+                            _ => {}
+                        }
                     }
                 }
-                None if self.mapping.objects.contains(&self.path) => self.object(&node.value)?,
-                None if self.mapping.is_strict => {
-                    return Err(format!("field [{name}] is not mapped, and the mapping is strict"));
-                }
-                _ => {}
+                None => match self.mapping.objects.get(&self.path) {
+                    Some(dynamic) => {
+                        let above = std::mem::replace(&mut self.dynamic, *dynamic);
+                        self.object(&node.value)?;
+                        self.dynamic = above;
+                    }
+                    None if self.is_new => self.unmapped(name, above, &node.value)?,
+                    None => {}
+                },
             }
             self.path.truncate(above);
+        }
+        Ok(())
+    }
+}
+
+impl<S> Walk<'_, S> {
+    /// Meets a field that is not mapped, in the object whose path ends at `above`.
+    fn unmapped(&mut self, name: &str, above: usize, value: &Value) -> Result<(), Refusal> {
+        let dynamic = match name.contains('.') {
+            true => self.mapping.dynamic_within(&self.path),
+            false => self.dynamic,
+        };
+        match dynamic {
+            Dynamic::False => {}
+            Dynamic::Strict => return Err(Refusal::strict(name, &self.path[..above])),
+            Dynamic::True if adds(value) => self.extent = Extent::NewFields,
+            Dynamic::True => {}
         }
         Ok(())
     }
@@ -242,7 +289,7 @@ mod tests {
         }
     }
 
-    fn read(properties: serde_json::Value, source: &str) -> Result<Vec<String>, String> {
+    fn read(properties: serde_json::Value, source: &str) -> Result<Vec<String>, Refusal> {
         let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
         let mut seen = Seen::default();
         mapping.read(source.as_bytes(), true, &mut seen)?;
@@ -267,7 +314,7 @@ mod tests {
             assert_eq!(read(point(), &format!("{{\"p\":{form}}}")).unwrap(), two, "{form}");
         }
         for bad in ["[200,0]", "[1]", "[1,2,3,4]", "{\"lat\":1}", "\"x\"", "true", "{\"x\":1}"] {
-            let said = read(point(), &format!("{{\"p\":{bad}}}")).unwrap_err();
+            let said = read(point(), &format!("{{\"p\":{bad}}}")).unwrap_err().reason;
             assert!(said.contains("field [p] of type [geo_point]"), "{bad}: {said}");
         }
     }
@@ -359,7 +406,9 @@ mod tests {
 
     #[test]
     fn a_new_document_is_json_throughout() {
-        let mapping = json!({"properties": {"k": {"type": "keyword"}, "d": {"type": "double"}}});
+        let mapping = json!({
+            "dynamic": false, "properties": {"k": {"type": "keyword"}, "d": {"type": "double"}},
+        });
         let reader = Mapping::parse(&mapping).unwrap();
         let deep = format!(r#"{{"x":{}{}}}"#, "[".repeat(200), "]".repeat(200));
         let bad: [&[u8]; 8] = [
@@ -374,7 +423,7 @@ mod tests {
         ];
         for source in bad {
             let shown = String::from_utf8_lossy(source);
-            let said = reader.read(source, true, &mut Seen::default()).unwrap_err();
+            let said = reader.read(source, true, &mut Seen::default()).unwrap_err().reason;
             assert!(said.starts_with("failed to parse: "), "{shown}: {said}");
             // What an earlier build accepted must still be replayed; names were always read.
             let mapped = source.starts_with(b"{\"\xff");
@@ -386,15 +435,35 @@ mod tests {
         }
         let good =
             r#"{"x":["\ud83d\ude00", 1e308, -0.0, null, true, {"y": 18446744073709551615}]}"#;
-        assert_eq!(reader.read(good.as_bytes(), true, &mut Seen::default()), Ok(()));
+        assert_eq!(reader.read(good.as_bytes(), true, &mut Seen::default()), Ok(Extent::Whole));
     }
 
     #[test]
     fn strict_refuses_what_is_not_mapped() {
-        let json = json!({"dynamic": "strict", "properties": {"a": {"type": "long"}}});
+        let json = json!({"dynamic": "strict", "properties": {
+            "a": {"type": "long"}, "open": {"dynamic": false, "properties": {}},
+        }});
         let reader = Mapping::parse(&json).unwrap();
-        assert!(reader.read(br#"{"a":1}"#, true, &mut Seen::default()).is_ok());
-        let said = reader.read(br#"{"b":1}"#, true, &mut Seen::default()).unwrap_err();
-        assert!(said.contains("field [b] is not mapped"), "{said}");
+        let read = |source: &str, is_new| reader.read(source.as_bytes(), is_new, &mut Seen::default());
+        assert_eq!(read(r#"{"a":1,"open":{"b":1},"open.c":2}"#, true), Ok(Extent::Whole));
+        let refused = read(r#"{"b":1}"#, true).unwrap_err();
+        assert_eq!(refused.kind, "strict_dynamic_mapping_exception");
+        assert!(refused.reason.contains("dynamic introduction of [b] within [_doc]"), "{refused}");
+        assert_eq!(read(r#"{"b":1}"#, false), Ok(Extent::Whole), "it was accepted before");
+    }
+
+    #[test]
+    fn what_was_accepted_is_read_as_far_as_it_fits() {
+        let json = json!({"properties": {
+            "a": {"type": "long"}, "o": {"properties": {"b": {"type": "date"}}}, "t": {"type": "text"},
+        }});
+        let mapping = Mapping::parse(&json).unwrap();
+        let mut seen = Seen::default();
+        let source = br#"{"a":["x",7],"o":[5,{"b":"never"}],"t":{"u":1}}"#;
+        assert!(mapping.read(source, true, &mut Seen::default()).is_err());
+        mapping.read(source, false, &mut seen).unwrap();
+        assert_eq!(seen.0, []);
+        mapping.read(br#"{"a":"x","t":"words"}"#, false, &mut seen).unwrap();
+        assert_eq!(seen.0.len(), 1);
     }
 }

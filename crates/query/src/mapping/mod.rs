@@ -5,31 +5,47 @@
 //! | `mod.rs` | [`Mapping`] |
 //! | `field.rs` | [`Field`], [`FieldType`]: one mapped field and its parameters |
 //! | `document.rs` | reads a document's mapped fields |
-//!
-//! Fields that the mapping does not name are kept in `_source` and not indexed; with `dynamic: strict` such
-//! documents are refused.
+//! | `dynamic.rs` | what becomes of a field that the mapping does not name |
 
 pub mod document;
+mod dynamic;
 mod field;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub use dynamic::NewFields;
 pub use field::{Field, FieldType};
+
+use dynamic::Dynamic;
 
 use crate::MappingError;
 
 type Result<T> = std::result::Result<T, MappingError>;
 
 /// How documents are read: fields and objects by their dotted paths.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Mapping {
     fields: BTreeMap<String, Field>,
-    objects: BTreeSet<String>,
+    objects: BTreeMap<String, Dynamic>,
     /// The further ways in which fields are kept (`fields`), by the paths of those.
     multi: BTreeMap<String, Vec<String>>,
-    is_strict: bool,
+    dynamic: Dynamic,
+    /// Whether a text that is a date in a new field makes that a date.
+    detects_dates: bool,
+}
+
+impl Default for Mapping {
+    fn default() -> Self {
+        Mapping {
+            fields: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            multi: BTreeMap::new(),
+            dynamic: Dynamic::True,
+            detects_dates: true,
+        }
+    }
 }
 
 impl Mapping {
@@ -51,21 +67,26 @@ impl Mapping {
             Value::Object(object) => object,
             _ => return Err(refuse("", "it must be an object like {\"properties\": {...}}")),
         };
-        field::known_keys(object, "properties dynamic").map_err(|why| refuse("", why))?;
-        mapping.is_strict = match object.get("dynamic") {
-            None | Some(Value::Bool(_)) => false,
-            Some(Value::String(given)) if given == "true" || given == "false" => false,
-            Some(Value::String(given)) if given == "strict" => true,
-            Some(given) => {
-                let why = format!("{given} is not one of true, false, \"strict\"");
-                return Err(refuse("dynamic", why));
+        field::known_keys(object, "properties dynamic date_detection")
+            .map_err(|why| refuse("", why))?;
+        mapping.dynamic = Dynamic::read("", object.get("dynamic"), Dynamic::True)?;
+        mapping.detects_dates = match object.get("date_detection") {
+            None => true,
+            Some(Value::Bool(yes)) => *yes,
+            Some(other) => {
+                return Err(refuse("date_detection", format!("it is true or false, not {other}")));
             }
         };
         mapping.add("", object.get("properties"), is_new)?;
-        for (number, field) in mapping.fields.values_mut().enumerate() {
+        mapping.count();
+        Ok(mapping)
+    }
+
+    /// Gives each field its number.
+    fn count(&mut self) {
+        for (number, field) in self.fields.values_mut().enumerate() {
             field.number = number;
         }
-        Ok(mapping)
     }
 
     fn add(&mut self, above: &str, properties: Option<&Value>, is_new: bool) -> Result<()> {
@@ -83,8 +104,10 @@ impl Mapping {
                 }
                 field::known_keys(object, "properties dynamic type")
                     .map_err(|why| refuse(&path, why))?;
+                let dynamic =
+                    Dynamic::read(&path, object.get("dynamic"), self.dynamic_within(above))?;
+                self.objects.insert(path.clone(), dynamic);
                 self.add(&path, object.get("properties"), is_new)?;
-                self.objects.insert(path);
             } else {
                 let field = Field::parse(object, is_new).map_err(|why| refuse(&path, why))?;
                 self.fields.insert(path.clone(), field);
@@ -122,6 +145,11 @@ impl Mapping {
         paths.filter_map(|path| self.fields.get(path))
     }
 
+    /// Fields, those of `fields` and objects, as `index.mapping.total_fields.limit` counts them.
+    pub fn total_fields(&self) -> usize {
+        self.fields.len() + self.objects.len()
+    }
+
     /// Every field by its dotted path.
     pub fn fields(&self) -> &BTreeMap<String, Field> {
         &self.fields
@@ -138,12 +166,33 @@ fn refuse(field: &str, reason: impl Into<String>) -> MappingError {
 }
 
 fn check_name(path: &str, name: &str) -> Result<()> {
-    if name.is_empty() || name.contains('.') || name.starts_with('_') {
-        let why = "a field name is not empty, has no dot and does not begin with an underscore";
+    if name.is_empty() || name.contains('.') {
+        return Err(refuse(path, "a field name is not empty and has no dot"));
+    }
+    if METADATA.contains(&path) {
+        let why = format!("[{path}] is a metadata field and cannot be added inside a document");
         return Err(refuse(path, why));
     }
     Ok(())
 }
+
+/// What every document has beside its fields.
+const METADATA: [&str; 14] = [
+    "_doc_count",
+    "_field_names",
+    "_id",
+    "_ignored",
+    "_index",
+    "_nested_path",
+    "_primary_term",
+    "_routing",
+    "_seq_no",
+    "_size",
+    "_source",
+    "_tier",
+    "_type",
+    "_version",
+];
 
 #[cfg(test)]
 mod tests {
@@ -164,7 +213,7 @@ mod tests {
                 .contains("unknown parameter \"fromat\"; did you mean \"format\"?")
         );
         assert!(said(json!({"propertys": {}})).contains("did you mean \"properties\""));
-        assert!(said(json!({"properties": {"_id": {"type": "long"}}})).contains("underscore"));
+        assert!(said(json!({"properties": {"_id": {"type": "long"}}})).contains("metadata field"));
         assert!(said(json!({"dynamic": "maybe"})).contains("strict"));
     }
 

@@ -59,6 +59,10 @@ impl Shard {
             let inner = &this.inner;
             let _flushes = inner.flushes.lock().await;
             let _writes = inner.writes.lock().await;
+            // Another caller may have done it meanwhile.
+            if *inner.mapping.borrow() == mapping {
+                return Ok(());
+            }
             inner.refresh_locked().await?;
             inner.storage.set_mapping(&mapping).await?;
             *inner.mapping.borrow_mut() = mapping;

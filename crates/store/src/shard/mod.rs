@@ -29,6 +29,7 @@ use crate::storage::{self, ShardStorage};
 use crate::{Error, Result};
 
 use seq_no_state::SeqNoState;
+pub use write::ReadRequests;
 
 /// A shard copy that is open. Cheap to clone; all clones are the same copy.
 ///

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use query::Refusal;
+
 use crate::checkpoint::LocalCheckpointTracker;
-use crate::contents::Parsed;
+use crate::contents::{Parsed, Refusals};
 use crate::operation::RUNS_ARE_VIRTUAL;
 use crate::plan::{self, Current, Plan, Planner};
 use crate::to_its_end::to_its_end;
@@ -45,12 +47,50 @@ impl Shard {
     /// operations for the other copies, in the order of the requests. A refused request takes no place in the
     /// history and stops none of the others. Durable after the next [`Shard::sync`].
     ///
-    /// Once begun it runs to its end, even where the caller goes away.
+    /// Once begun it runs to its end, even where the caller goes away. Fields that the mapping lacks are kept in
+    /// `_source` alone: who has them mapped calls [`Shard::read`] first.
     pub async fn index(&self, requests: Vec<WriteRequest>) -> Result<Vec<WriteResult>> {
-        let parsed = self.inner.storage.parse(&requests).await;
+        self.index_read(self.read(requests).await).await
+    }
+
+    /// Reads the documents of requests by the mapping of now.
+    pub async fn read(&self, requests: Vec<WriteRequest>) -> ReadRequests {
+        let parsed = self.inner.storage.parse(&requests, Refusals::new()).await;
+        ReadRequests { requests, parsed }
+    }
+
+    /// [`Shard::index`] of what was read.
+    pub async fn index_read(&self, read: ReadRequests) -> Result<Vec<WriteResult>> {
         let dir = self.inner.storage.dir();
-        let work = self.inner.clone().index_locked(requests, parsed);
+        let work = self.inner.clone().index_locked(read.requests, read.parsed);
         to_its_end(&self.inner.env, &dir, "index documents", work).await
+    }
+}
+
+/// Requests whose documents were read.
+pub struct ReadRequests {
+    requests: Vec<WriteRequest>,
+    parsed: Parsed,
+}
+
+impl ReadRequests {
+    /// What documents bring that the mapping lacks, as mapping JSON, by the places of their requests: each as it would
+    /// be after those before it. A document that would not fit then is refused already.
+    pub fn new_fields(&self) -> &[(usize, serde_json::Value)] {
+        &self.parsed.new_fields
+    }
+
+    /// Refuses the document of a request.
+    pub fn refuse(&mut self, at: usize, refusal: Refusal) {
+        self.parsed.new_fields.retain(|(place, _)| *place != at);
+        self.parsed.rejected.insert(at, refusal);
+    }
+
+    /// Reads the documents again that are not refused, by another mapping.
+    pub async fn again(self, shard: &Shard) -> ReadRequests {
+        let ReadRequests { requests, parsed } = self;
+        let parsed = shard.inner.storage.parse(&requests, parsed.rejected).await;
+        ReadRequests { requests, parsed }
     }
 }
 
@@ -163,8 +203,8 @@ impl Inner {
         // Above all bounds, so that generated ids count as appends.
         let seq_no = self.seq_nos.borrow().tracker.max_seq_no().map_or(0, |max| max + 1);
         for (number, request) in requests.into_iter().enumerate() {
-            if let Some(reason) = parsed.rejected.remove(&number) {
-                let rejection = Rejection::Document { id: request.id().clone(), reason };
+            if let Some(refusal) = parsed.rejected.remove(&number) {
+                let rejection = Rejection::Document { id: request.id().clone(), refusal };
                 results[number] = Some(Err(rejection));
                 continue;
             }

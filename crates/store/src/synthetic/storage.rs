@@ -17,7 +17,7 @@ use query::{
 use super::index::Index;
 use super::{Disk, SyntheticPin, open_disk, space};
 use crate::commit::{Commit, FileMeta, StoredCommit};
-use crate::contents::{Counts, Found, Parsed};
+use crate::contents::{Counts, Found, Parsed, Refusals};
 use crate::digest::document_hash;
 use crate::plan::{Change, Located};
 use crate::virtual_files::{Bulk, Document, FileContent, META};
@@ -32,6 +32,7 @@ pub(crate) struct SyntheticStorage {
     dir: PathBuf,
     disk: Rc<RefCell<Disk>>,
     index: RefCell<Index>,
+    mapping: RefCell<Mapping>,
     /// The files of the commit being made, and how many appends there were when it began: its log is synced with it.
     linked: RefCell<(BTreeMap<String, Rc<FileContent>>, u64)>,
     _holder: Rc<()>,
@@ -42,6 +43,7 @@ impl SyntheticStorage {
         env: &Env,
         disk: &VirtualDisk,
         dir: &Path,
+        mapping: &Mapping,
         verify: bool,
     ) -> Result<(Self, Found)> {
         if !disk.contains(&super::disk_path(dir)) {
@@ -69,6 +71,7 @@ impl SyntheticStorage {
             dir: dir.to_owned(),
             disk,
             index: RefCell::new(index),
+            mapping: RefCell::new(mapping.clone()),
             linked: RefCell::default(),
             _holder: holder,
         };
@@ -100,14 +103,24 @@ impl SyntheticStorage {
         }
     }
 
-    pub(crate) async fn parse(&self, requests: &[WriteRequest]) -> Parsed {
+    pub(crate) async fn parse(&self, requests: &[WriteRequest], refused: Refusals) -> Parsed {
         let bytes = |request: &WriteRequest| match request {
             WriteRequest::Index { source, .. } => source.len() as u64,
             WriteRequest::Delete { .. } => 0,
             WriteRequest::SyntheticBatch { batch, .. } => batch.source_bytes(),
         };
         self.pass(Work::Parse { bytes: requests.iter().map(bytes).sum() }).await;
-        Parsed::default()
+        let mut parsed = Parsed { rejected: refused.clone(), ..Parsed::default() };
+        let mapping = self.mapping.borrow();
+        if mapping.may_grow() {
+            let documents = requests.iter().enumerate().filter_map(|(at, request)| match request {
+                _ if refused.contains_key(&at) => None,
+                WriteRequest::Index { source, .. } => Some((at, source.as_ref())),
+                _ => None,
+            });
+            parsed.note_new_fields(&mapping, documents);
+        }
+        parsed
     }
 
     /// The time for parsing passes where documents are first met: in [`SyntheticStorage::parse`] on the primary.
@@ -247,9 +260,10 @@ impl SyntheticStorage {
         self.pass(Work::DiskWrite { bytes: written }).await;
     }
 
-    /// Documents are not parsed here.
-    pub(crate) async fn set_mapping(&self, _mapping: &Mapping) -> Result<()> {
+    /// Documents are read here only for the fields that they bring.
+    pub(crate) async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
         self.env.work(Work::DiskSync, || ()).await;
+        self.mapping.replace(mapping.clone());
         Ok(())
     }
 

@@ -159,11 +159,17 @@ pub(super) fn extend_schema(copy: &Path, work_dir: &Path, mapping: &Mapping) -> 
     let bytes = fs::read(&path).map_err(io("read", &path))?;
     let mut meta: Value = serde_json::from_slice(&bytes).map_err(damaged)?;
     let before: Schema = serde_json::from_value(meta["schema"].take()).map_err(damaged)?;
+    if let Some(field) = schema::conflict(&before, mapping) {
+        let why = format!("its files have the field [{field}] as another type than the mapping");
+        return Err(index_error("read the schema", copy, why));
+    }
     let missing = schema::missing(&before, mapping);
     if missing.is_empty() {
         return Ok(());
     }
-    let extended = schema::extended(&before, &missing);
+    let is_empty = meta["segments"].as_array().is_some_and(Vec::is_empty);
+    let norms = if is_empty { schema::Norms::Kept } else { schema::Norms::Left };
+    let extended = schema::extended(&before, &missing, norms);
     meta["schema"] = serde_json::to_value(extended).map_err(damaged)?;
     let bytes = serde_json::to_vec(&meta).map_err(damaged)?;
     fs::write(&path, &bytes).map_err(io("write", &path))

@@ -7,6 +7,9 @@ use bytes::Bytes;
 use tantivy::indexer::UserOperation;
 use tantivy::{TantivyDocument, Term};
 
+use query::Refusal;
+use query::mapping::document::Extent;
+
 use super::queue::{Queue, Queued};
 use super::schema::DocumentSink;
 use super::shared::{Handles, Shared};
@@ -53,11 +56,15 @@ impl Group {
 }
 
 impl Handles {
-    fn read(&self, source: &[u8], is_new: bool) -> std::result::Result<TantivyDocument, String> {
+    fn read(
+        &self,
+        source: &[u8],
+        is_new: bool,
+    ) -> std::result::Result<(TantivyDocument, Extent), Refusal> {
         let document = TantivyDocument::with_capacity(source.len() * 2 + FIXED_BYTES);
         let mut sink = DocumentSink { fields: &self.fields, document };
-        self.mapping.read(source, is_new, &mut sink)?;
-        Ok(sink.document)
+        let extent = self.mapping.read(source, is_new, &mut sink)?;
+        Ok((sink.document, extent))
     }
 }
 
@@ -66,17 +73,23 @@ impl Shared {
     pub(super) fn parse(&self, sources: &[Option<Bytes>]) -> Parsed {
         let mut parsed = Parsed::default();
         let handles = self.handles();
+        let mut growing: Vec<(usize, &[u8])> = Vec::new();
         for (at, source) in sources.iter().enumerate() {
-            let document = match source.as_ref().map(|source| handles.read(source, true)) {
+            let read = source.as_ref().map(|source| (source, handles.read(source, true)));
+            let document = match read {
                 None => None,
-                Some(Ok(document)) => Some(document),
-                Some(Err(reason)) => {
-                    parsed.rejected.insert(at, reason);
+                Some((source, Ok((document, extent)))) => {
+                    growing.extend((extent == Extent::NewFields).then_some((at, source.as_ref())));
+                    Some(document)
+                }
+                Some((_, Err(refusal))) => {
+                    parsed.rejected.insert(at, refusal);
                     None
                 }
             };
             parsed.documents.push(document);
         }
+        parsed.note_new_fields(&handles.mapping, growing.into_iter());
         parsed
     }
 
@@ -89,8 +102,10 @@ impl Shared {
             let op = &ops[change.at];
             if let OpKind::Index { source, .. } = &op.kind {
                 let document = handles.read(source, false);
-                let document =
-                    document.map_err(|reason| Error::Document { id: op.id.to_string(), reason })?;
+                let (document, _) = document.map_err(|refusal| Error::Document {
+                    id: op.id.to_string(),
+                    reason: refusal.reason,
+                })?;
                 parsed.documents[change.at] = Some(document);
             }
         }

@@ -55,7 +55,7 @@ use self::document_cache::DocumentCache;
 use self::request_cache::RequestCache;
 use self::shared::Shared;
 use crate::commit::{Commit, FileMeta, StoredCommit};
-use crate::contents::{Counts, Found, Parsed, SearchView};
+use crate::contents::{Counts, Found, Parsed, Refusals, SearchView};
 use crate::error::io;
 use crate::files;
 use crate::operation::RUNS_ARE_VIRTUAL;
@@ -185,18 +185,21 @@ impl TantivyStorage {
             .await
     }
 
-    pub(crate) async fn parse(&self, requests: &[WriteRequest]) -> Parsed {
-        let source = |request: &WriteRequest| match request {
+    pub(crate) async fn parse(&self, requests: &[WriteRequest], refused: Refusals) -> Parsed {
+        let source = |(at, request): (usize, &WriteRequest)| match request {
+            _ if refused.contains_key(&at) => None,
             WriteRequest::Index { source, .. } => Some(source.clone()),
             WriteRequest::Delete { .. } | WriteRequest::SyntheticBatch { .. } => None,
         };
-        let sources: Vec<_> = requests.iter().map(source).collect();
+        let sources: Vec<_> = requests.iter().enumerate().map(source).collect();
         let bytes = sources.iter().flatten().map(|source| source.len() as u64).sum();
         let shared = self.shared.clone();
         let mut parsed = self.env.work(Work::Parse { bytes }, move || shared.parse(&sources)).await;
+        parsed.rejected.extend(refused);
         for (number, request) in requests.iter().enumerate() {
             if let WriteRequest::SyntheticBatch { .. } = request {
-                parsed.rejected.insert(number, RUNS_ARE_VIRTUAL.to_owned());
+                let (kind, reason) = ("mapper_parsing_exception".to_owned(), RUNS_ARE_VIRTUAL.to_owned());
+                parsed.rejected.insert(number, query::Refusal { status: 400, kind, reason });
             }
         }
         parsed

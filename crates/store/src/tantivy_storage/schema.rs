@@ -2,6 +2,11 @@
 //!
 //! Numbers, dates, addresses and points are columns and nothing else: range queries read those, and they are
 //! cheap to write.
+//!
+//! A field that comes later, mapped or brought by a document, goes to the end of the schema: segments name
+//! fields by number, so that those from before stay as they are, and have nothing of it. It is a field like any other
+//! then. One JSON field for all that documents bring would need no new schema, but a second way of searching, sorting,
+//! aggregating and scoring each of them, would cost every document, and has no types of its own to refuse a value by.
 
 use std::collections::BTreeMap;
 
@@ -58,6 +63,20 @@ pub(super) fn schema(mapping: &Mapping) -> Schema {
     builder.build()
 }
 
+/// A field of a mapping that a schema has as another type: its files are of another history than the mapping.
+pub(super) fn conflict(schema: &Schema, mapping: &Mapping) -> Option<String> {
+    let expected = self::schema(mapping);
+    let differs = |name: &str| {
+        let of = |schema: &Schema| {
+            let field = schema.get_field(name).ok()?;
+            Some(schema.get_field_entry(field).field_type().value_type())
+        };
+        matches!((of(schema), of(&expected)), (Some(has), Some(wants)) if has != wants)
+    };
+    let mut names = expected.fields().map(|(_, entry)| entry.name());
+    names.find(|name| differs(name)).map(str::to_owned)
+}
+
 /// Indexed fields of a mapping that a schema does not have, with their paths.
 pub(super) fn missing(schema: &Schema, mapping: &Mapping) -> Vec<(String, FieldType)> {
     let fields = mapping.fields().iter().filter(|(_, field)| field.is_kept());
@@ -72,13 +91,13 @@ pub(super) fn missing(schema: &Schema, mapping: &Mapping) -> Vec<(String, FieldT
 }
 
 /// A schema with fields behind those that it has, which keep their numbers: segments go by numbers.
-pub(super) fn extended(schema: &Schema, added: &[(String, FieldType)]) -> Schema {
+pub(super) fn extended(schema: &Schema, added: &[(String, FieldType)], norms: Norms) -> Schema {
     let mut builder = Schema::builder();
     for (_, entry) in schema.fields() {
         builder.add_field(entry.clone());
     }
     for (path, kind) in added {
-        add(&mut builder, path, *kind, &whole(), Norms::Left);
+        add(&mut builder, path, *kind, &whole(), norms);
     }
     builder.build()
 }
@@ -93,9 +112,9 @@ fn whole() -> TextOptions {
 }
 
 /// Whether the lengths of texts are kept. Segments from before a field was mapped have none for it, and the library
-/// merges none with some only by failing; so fields that come later leave them out.
+/// merges none with some only by failing; so fields that come later, where there are segments, leave them out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Norms {
+pub(super) enum Norms {
     Kept,
     Left,
 }

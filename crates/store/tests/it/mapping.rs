@@ -157,3 +157,61 @@ fn the_same_mapping_again_changes_nothing() {
         assert_eq!(shard.stats(), before);
     });
 }
+
+#[test]
+fn documents_bring_fields_and_are_kept_without_them() {
+    run(async |env, dir| {
+        let shard = create(&env, &dir).await;
+        let put = |id: &str, source: serde_json::Value| WriteRequest::Index {
+            id: Arc::from(id),
+            source: Bytes::from(source.to_string()),
+            auto_id: false,
+            create: false,
+        };
+        let requests = || {
+            vec![
+                put("a", json!({"n": 1})),
+                put("b", json!({"n": 2, "fresh": 3})),
+                put("c", json!({"n": 3, "fresh": "word"})),
+                put("d", json!({"n": 4, "fresh": 5, "other": true})),
+            ]
+        };
+        let mut read = shard.read(requests()).await;
+        let places: Vec<usize> = read.new_fields().iter().map(|(at, _)| *at).collect();
+        assert_eq!(places, [1, 3], "the third does not fit the second");
+        assert_eq!(read.new_fields()[1].1, json!({"properties": {"other": {"type": "boolean"}}}));
+        let refusal = query::Refusal { status: 400, kind: "x".to_owned(), reason: "y".to_owned() };
+        read.refuse(3, refusal);
+        let results = shard.index_read(read).await.unwrap();
+        let done: Vec<bool> = results.iter().map(Result::is_ok).collect();
+        assert_eq!(done, [true, true, false, false]);
+        assert_eq!(shard.count_with("fresh").await.unwrap(), None, "nobody mapped it");
+        // By now it is mapped as a type that the second document does not fit.
+        let mapping = json!({"properties": {
+            "location": {"type": "geo_point"}, "n": {"type": "long"}, "text": {"type": "text"},
+            "fresh": {"type": "boolean"},
+        }});
+        let mapping = Mapping::parse(&mapping).unwrap();
+        shard.set_mapping(&mapping).await.unwrap();
+        shard.sync().await.unwrap();
+        drop(shard);
+        // What was accepted is replayed, with as much of it as fits.
+        let shard = Shard::open(&env, &dir, &mapping, Options::default()).await.unwrap();
+        assert_eq!(shard.opened().replayed_ops, 2);
+        assert_eq!(shard.count_with("n").await.unwrap(), Some(2));
+        assert_eq!(shard.count_with("fresh").await.unwrap(), Some(0));
+        shard.close().await.unwrap();
+    });
+}
+
+#[test]
+fn files_of_another_mapping_are_refused() {
+    run(async |env, dir| {
+        create(&env, &dir).await.close().await.unwrap();
+        let other = json!({"properties": {"n": {"type": "text"}}});
+        let other = Mapping::parse(&other).unwrap();
+        let refused = Shard::open(&env, &dir, &other, Options::default()).await;
+        let said = refused.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(said.contains("field [n] as another type"), "{said}");
+    });
+}
