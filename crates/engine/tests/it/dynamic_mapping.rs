@@ -57,7 +57,8 @@ async fn fields_are_mapped_by_their_first_values(env: Env) {
         "slashed": "2024/05/06", "list": [[], [7]], "o": {"p": {"q": "deep"}}, "d.o.t": 1, "empty": [],
     });
     c.must("PUT", "/a/_doc/1", document).await;
-    let text = json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}});
+    let text =
+        json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}});
     let format = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
     let long = json!({"type": "long"});
     assert_eq!(
@@ -134,9 +135,8 @@ async fn what_does_not_fit_is_refused(env: Env) {
     let names: Vec<&String> = mapped.as_object().unwrap().keys().collect();
     assert_eq!(names, ["a", "n", "shut", "strict"]);
     assert_eq!(c.must("GET", "/a/_count", Value::Null).await["count"], 3);
-    let (status, answer) = c
-        .ask("PUT", "/a/_mapping", json!({"properties": {"m": {"type": "long"}}}))
-        .await;
+    let (status, answer) =
+        c.ask("PUT", "/a/_mapping", json!({"properties": {"m": {"type": "long"}}})).await;
     assert_eq!((status, &answer["error"]["type"]), (400, &json!("illegal_argument_exception")));
     c.stop().await;
 }
@@ -151,7 +151,8 @@ async fn nodes_that_add_fields_at_once_lose_none(env: Env) {
             let node = node.clone();
             env.spawn("writes", async move {
                 for n in 0..8 {
-                    let body = json!({format!("f{number}_{n}"): n, "both": {format!("g{n}"): "word"}});
+                    let body =
+                        json!({format!("f{number}_{n}"): n, "both": {format!("g{n}"): "word"}});
                     let path = format!("/a/_doc/{number}-{n}");
                     let (status, answer) = ask(&node, "PUT", &path, body).await;
                     assert_eq!(status, 201, "{answer}");
@@ -209,8 +210,13 @@ async fn a_primary_lost_after_its_mapping_loses_no_write(env: Env) {
     let primary = |c: &Cluster| c.any().state().shard("a", 0)?.primary().node.clone();
     // Node 0 manages; the primary is to be another.
     if primary(&c).as_deref() == Some("c-0") {
-        c.must("PUT", "/_cluster/settings", json!({"persistent": {
-            "cluster.routing.allocation.exclude._name": "c-0"}})).await;
+        c.must(
+            "PUT",
+            "/_cluster/settings",
+            json!({"persistent": {
+            "cluster.routing.allocation.exclude._name": "c-0"}}),
+        )
+        .await;
         c.must("DELETE", "/a", Value::Null).await;
         c.must("PUT", "/a", copies(1, 1)).await;
         c.green("a").await;
@@ -238,8 +244,13 @@ async fn a_primary_lost_after_its_mapping_loses_no_write(env: Env) {
 
 async fn without_a_manager_only_what_is_mapped_is_written(env: Env) {
     let mut c = made(&env, 2, copies(1, 1)).await;
-    c.must("PUT", "/_cluster/settings", json!({"persistent": {
-        "cluster.routing.allocation.exclude._name": "c-0"}})).await;
+    c.must(
+        "PUT",
+        "/_cluster/settings",
+        json!({"persistent": {
+        "cluster.routing.allocation.exclude._name": "c-0"}}),
+    )
+    .await;
     c.must("PUT", "/b", copies(1, 0)).await;
     c.must("PUT", "/b/_doc/1", json!({"known": 1})).await;
     c.kill_node(0).await;

@@ -106,7 +106,9 @@ impl<S: Sink> Walk<'_, S> {
             }
             Value::Object(members) => members,
             other if self.is_new => {
-                return Err(Refusal::parsing(format!("[{other}] is no object or array of objects")));
+                return Err(Refusal::parsing(format!(
+                    "[{other}] is no object or array of objects"
+                )));
             }
             _ => return Ok(()),
         };
@@ -444,7 +446,8 @@ mod tests {
             "a": {"type": "long"}, "open": {"dynamic": false, "properties": {}},
         }});
         let reader = Mapping::parse(&json).unwrap();
-        let read = |source: &str, is_new| reader.read(source.as_bytes(), is_new, &mut Seen::default());
+        let read =
+            |source: &str, is_new| reader.read(source.as_bytes(), is_new, &mut Seen::default());
         assert_eq!(read(r#"{"a":1,"open":{"b":1},"open.c":2}"#, true), Ok(Extent::Whole));
         let refused = read(r#"{"b":1}"#, true).unwrap_err();
         assert_eq!(refused.kind, "strict_dynamic_mapping_exception");

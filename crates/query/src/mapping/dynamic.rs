@@ -5,8 +5,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::document::{Extent, Indexed, Sink};
 use super::{Mapping, Result, refuse};
-use crate::json::{self, Member, Value};
 use crate::date::days_in_month;
+use crate::json::{self, Member, Value};
 use crate::value::iso;
 use crate::{DateFormat, Refusal};
 
@@ -158,11 +158,7 @@ struct Growing {
 }
 
 impl Growing {
-    fn members(
-        &mut self,
-        above: &str,
-        members: &[Member<'_>],
-    ) -> std::result::Result<(), Refusal> {
+    fn members(&mut self, above: &str, members: &[Member<'_>]) -> std::result::Result<(), Refusal> {
         members.iter().try_for_each(|Member { name, node, .. }| {
             let path = join(above, name);
             self.value(&path, &node.value)
@@ -273,7 +269,11 @@ mod tests {
             ("{}", json!({"type": "object"})),
         ] {
             let source = format!("{{\"f\":{value}}}");
-            assert_eq!(brings(json!({}), &source), json!({"properties": {"f": expected}}), "{source}");
+            assert_eq!(
+                brings(json!({}), &source),
+                json!({"properties": {"f": expected}}),
+                "{source}"
+            );
         }
         for nothing in ["null", "[]", "[null,[]]"] {
             assert_eq!(brings(json!({}), &format!("{{\"f\":{nothing}}}")), Json::Null);

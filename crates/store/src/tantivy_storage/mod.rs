@@ -198,7 +198,8 @@ impl TantivyStorage {
         parsed.rejected.extend(refused);
         for (number, request) in requests.iter().enumerate() {
             if let WriteRequest::SyntheticBatch { .. } = request {
-                let (kind, reason) = ("mapper_parsing_exception".to_owned(), RUNS_ARE_VIRTUAL.to_owned());
+                let (kind, reason) =
+                    ("mapper_parsing_exception".to_owned(), RUNS_ARE_VIRTUAL.to_owned());
                 parsed.rejected.insert(number, query::Refusal { status: 400, kind, reason });
             }
         }
