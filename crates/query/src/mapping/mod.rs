@@ -6,17 +6,19 @@
 //! | `field.rs` | [`Field`], [`FieldType`]: one mapped field and its parameters |
 //! | `document.rs` | reads a document's mapped fields |
 //! | `dynamic.rs` | what becomes of a field that the mapping does not name |
+//! | `new_fields.rs` | the fields that documents bring |
 
 pub mod document;
 mod dynamic;
 mod field;
+mod new_fields;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-pub use dynamic::NewFields;
 pub use field::{Field, FieldType};
+pub use new_fields::NewFields;
 
 use dynamic::Dynamic;
 
@@ -69,7 +71,8 @@ impl Mapping {
         };
         field::known_keys(object, "properties dynamic date_detection")
             .map_err(|why| refuse("", why))?;
-        mapping.dynamic = Dynamic::read("", object.get("dynamic"), Dynamic::True)?;
+        mapping.dynamic =
+            Dynamic::read(object.get("dynamic"), Dynamic::True).map_err(|why| refuse("", why))?;
         mapping.detects_dates = match object.get("date_detection") {
             None => true,
             Some(Value::Bool(yes)) => *yes,
@@ -104,8 +107,8 @@ impl Mapping {
                 }
                 field::known_keys(object, "properties dynamic type")
                     .map_err(|why| refuse(&path, why))?;
-                let dynamic =
-                    Dynamic::read(&path, object.get("dynamic"), self.dynamic_within(above))?;
+                let dynamic = Dynamic::read(object.get("dynamic"), self.dynamic_within(above))
+                    .map_err(|why| refuse(&path, why))?;
                 self.objects.insert(path.clone(), dynamic);
                 self.add(&path, object.get("properties"), is_new)?;
             } else {
@@ -143,6 +146,25 @@ impl Mapping {
     fn multi_fields(&self, path: &str) -> impl Iterator<Item = &Field> {
         let paths = self.multi.get(path).into_iter().flatten();
         paths.filter_map(|path| self.fields.get(path))
+    }
+
+    /// `dynamic` of the nearest object around a path, or at it.
+    fn dynamic_within(&self, path: &str) -> Dynamic {
+        let mut path = path;
+        loop {
+            if let Some(dynamic) = self.objects.get(path) {
+                return *dynamic;
+            }
+            match path.rfind('.') {
+                Some(end) => path = &path[..end],
+                None => return self.dynamic,
+            }
+        }
+    }
+
+    /// Whether documents may bring fields.
+    pub fn may_grow(&self) -> bool {
+        self.dynamic == Dynamic::True || self.objects.values().any(|of| *of == Dynamic::True)
     }
 
     /// Fields, those of `fields` and objects, as `index.mapping.total_fields.limit` counts them.

@@ -1,0 +1,298 @@
+//! The fields that documents bring, mapped by their first values.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::Mapping;
+use super::document::{Extent, Indexed, Sink};
+use super::dynamic::{Dynamic, adds};
+use crate::date::days_in_month;
+use crate::json::{self, Member, Value};
+use crate::value::iso;
+use crate::{DateFormat, Refusal};
+
+/// Formats beside ISO 8601 in which a date is found, as the field has them.
+const FOUND_DATES: &str = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
+
+/// Longer texts have no `keyword`.
+const KEYWORD_CHARS: u64 = 256;
+
+impl Mapping {
+    /// How a field is mapped whose first value this is, neither null nor an array.
+    fn type_of(&self, value: &Value) -> Json {
+        match value {
+            Value::Bool(_) => json!({"type": "boolean"}),
+            Value::Number(number) if number.is_f64() => json!({"type": "float"}),
+            Value::Number(_) => json!({"type": "long"}),
+            Value::Text(text) if self.detects_dates && is_iso_date(text) => {
+                json!({"type": "date"})
+            }
+            Value::Text(text) if self.detects_dates && is_date_with_slashes(text) => {
+                json!({"type": "date", "format": FOUND_DATES})
+            }
+            Value::Object(_) => json!({"type": "object"}),
+            Value::Null | Value::List(_) | Value::Text(_) => {
+                let keyword = json!({"type": "keyword", "ignore_above": KEYWORD_CHARS});
+                json!({"type": "text", "fields": {"keyword": keyword}})
+            }
+        }
+    }
+}
+
+/// Whether a text is a date as `strict_date_optional_time` has it. Numbers are not, though a year is one.
+fn is_iso_date(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let has = |at: usize, wanted: u8| bytes.get(at).is_none_or(|byte| *byte == wanted);
+    let parts = has(4, b'-') && has(7, b'-') && has(10, b'T') && !text.ends_with('z');
+    let number = |at: std::ops::Range<usize>| text.get(at).and_then(|part| part.parse().ok());
+    let fits = || match (number(0..4), number(5..7), number(8..10)) {
+        (Some(year), Some(month), Some(day)) => day <= days_in_month(year, month),
+        _ => true,
+    };
+    parts && text.parse::<f64>().is_err() && iso(text).is_some() && fits()
+}
+
+fn is_date_with_slashes(text: &str) -> bool {
+    let is_shaped = text.as_bytes().get(4) == Some(&b'/');
+    let format = DateFormat::parse("yyyy/MM/dd HH:mm:ss||yyyy/MM/dd");
+    is_shaped && format.is_ok_and(|format| format.read_ms(text).is_some())
+}
+
+/// The fields that the documents of a request bring, each read after the ones before.
+pub struct NewFields<'a> {
+    mapping: &'a Mapping,
+    grown: Option<Mapping>,
+}
+
+impl<'a> NewFields<'a> {
+    /// Of documents that are read by this mapping.
+    pub fn of(mapping: &'a Mapping) -> Self {
+        NewFields { mapping, grown: None }
+    }
+
+    /// Maps the fields of a document that neither the mapping nor the documents before it have. Answers with what is to
+    /// be merged into the mappings, none where nothing is; a document that does not fit even then adds nothing.
+    pub fn meet(&mut self, source: &[u8]) -> std::result::Result<Option<Json>, Refusal> {
+        let before = self.grown.as_ref().unwrap_or(self.mapping);
+        if before.read(source, true, &mut Nowhere)? == Extent::Whole {
+            return Ok(None);
+        }
+        let mut growing = Growing { mapping: before.clone(), added: Map::new() };
+        if let Value::Object(members) = json::document(source, None).map_err(Refusal::parsing)? {
+            growing.members("", &members)?;
+        }
+        growing.mapping.count();
+        growing.mapping.read(source, true, &mut Nowhere)?;
+        self.grown = Some(growing.mapping);
+        Ok(Some(Json::Object(growing.added)))
+    }
+}
+
+/// Where values go that are only to be read.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn put(&mut self, _: usize, _: Indexed<'_>) {}
+}
+
+/// A mapping that takes the fields of one document.
+struct Growing {
+    mapping: Mapping,
+    /// What it took, as mapping JSON.
+    added: Map<String, Json>,
+}
+
+impl Growing {
+    fn members(&mut self, above: &str, members: &[Member<'_>]) -> std::result::Result<(), Refusal> {
+        members.iter().try_for_each(|Member { name, node, .. }| {
+            let path = join(above, name);
+            self.value(&path, &node.value)
+        })
+    }
+
+    fn value(&mut self, path: &str, value: &Value) -> std::result::Result<(), Refusal> {
+        if let Value::List(items) = value {
+            return items.iter().try_for_each(|item| self.value(path, &item.value));
+        }
+        let is_mapped = self.mapping.field(path).is_some_and(|field| !field.is_multi);
+        if is_mapped || !adds(value) {
+            return Ok(());
+        }
+        if !self.mapping.objects.contains_key(path) {
+            if self.mapping.dynamic_within(path) != Dynamic::True {
+                return Ok(());
+            }
+            // A dot in a name stands for an object.
+            for (end, _) in path.match_indices('.') {
+                self.object(&path[..end], path)?;
+            }
+            self.put(path, self.mapping.type_of(value))?;
+        }
+        match value {
+            Value::Object(members) => self.members(path, members),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has an object at a path, on the way to a field.
+    fn object(&mut self, path: &str, to: &str) -> std::result::Result<(), Refusal> {
+        if let Some(field) = self.mapping.field(path) {
+            let kind = field.kind.name();
+            return Err(Refusal::parsing(format!(
+                "Could not dynamically add mapping for field [{to}]. Existing mapping for [{path}] must be of type \
+                 object but found [{kind}]."
+            )));
+        }
+        match self.mapping.objects.contains_key(path) {
+            true => Ok(()),
+            false => self.put(path, json!({"type": "object"})),
+        }
+    }
+
+    /// Maps what stands at a path, within objects that are mapped.
+    fn put(&mut self, path: &str, json: Json) -> std::result::Result<(), Refusal> {
+        let (above, name) = path.rsplit_once('.').unwrap_or(("", path));
+        self.mapping.add(above, Some(&json!({ name: json })), true).map_err(Refusal::parsing)?;
+        let mut at = &mut self.added;
+        for part in path.split('.') {
+            // What has properties is an object without saying so.
+            at.remove("type");
+            let properties = at.entry("properties").or_insert_with(|| json!({}));
+            let of = properties.as_object_mut().expect("an object of fields");
+            let slot = of.entry(part).or_insert_with(|| json!({}));
+            at = slot.as_object_mut().expect("a field is an object");
+        }
+        if let Json::Object(json) = json {
+            at.extend(json);
+        }
+        Ok(())
+    }
+}
+
+fn join(above: &str, name: &str) -> String {
+    if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn met(mapping: Json, sources: &[&str]) -> Vec<std::result::Result<Option<Json>, String>> {
+        let mapping = Mapping::parse(&mapping).unwrap();
+        let mut fields = NewFields::of(&mapping);
+        let meet = |source: &&str| fields.meet(source.as_bytes()).map_err(|refusal| refusal.reason);
+        sources.iter().map(meet).collect()
+    }
+
+    fn brings(mapping: Json, source: &str) -> Json {
+        met(mapping, &[source]).remove(0).unwrap().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_field_has_the_type_of_its_first_value() {
+        let text = json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}});
+        let long = json!({"type": "long"});
+        for (value, expected) in [
+            ("1", long.clone()),
+            ("-5", long.clone()),
+            ("1.0", json!({"type": "float"})),
+            ("true", json!({"type": "boolean"})),
+            ("\"word\"", text.clone()),
+            ("\"\"", text.clone()),
+            ("\"12\"", text.clone()),
+            ("\"2020\"", text.clone()),
+            ("\"2020-05\"", json!({"type": "date"})),
+            ("\"2020-05-06\"", json!({"type": "date"})),
+            ("\"2020-05-06T07:08:09.123+02:00\"", json!({"type": "date"})),
+            ("\"2020-02-30\"", text.clone()),
+            ("\"2020-05-06 07:08:09\"", text.clone()),
+            ("\"20-05-06\"", text.clone()),
+            ("\"2020/05/06\"", json!({"type": "date", "format": FOUND_DATES})),
+            ("\"2020/05/06 07:08:09\"", json!({"type": "date", "format": FOUND_DATES})),
+            ("[null, [], [3]]", long.clone()),
+            ("[1, 2.5]", long.clone()),
+            ("{}", json!({"type": "object"})),
+        ] {
+            let source = format!("{{\"f\":{value}}}");
+            assert_eq!(
+                brings(json!({}), &source),
+                json!({"properties": {"f": expected}}),
+                "{source}"
+            );
+        }
+        for nothing in ["null", "[]", "[null,[]]"] {
+            assert_eq!(brings(json!({}), &format!("{{\"f\":{nothing}}}")), Json::Null);
+        }
+        let undated = json!({"date_detection": false});
+        assert_eq!(brings(undated, r#"{"f":"2020-05-06"}"#), json!({"properties": {"f": text}}));
+    }
+
+    #[test]
+    fn objects_and_dots_are_the_same() {
+        let expected = json!({"properties": {"a": {"properties": {
+            "b": {"properties": {"c": {"type": "long"}}}, "d": {"type": "boolean"},
+        }}}});
+        for source in [
+            r#"{"a":{"b":{"c":1},"d":true}}"#,
+            r#"{"a.b.c":1,"a.d":true}"#,
+            r#"{"a":[{"b.c":1},{"d":[true]}]}"#,
+        ] {
+            assert_eq!(brings(json!({}), source), expected, "{source}");
+        }
+        let known = json!({"properties": {"a": {"properties": {"x": {"type": "long"}}}}});
+        assert_eq!(brings(known, r#"{"a":{"b":{"c":1},"d":false}}"#), expected);
+    }
+
+    #[test]
+    fn a_document_that_does_not_fit_adds_nothing() {
+        let said = met(
+            json!({"properties": {"l": {"type": "long"}}}),
+            &[
+                r#"{"l":"x","new":1}"#,
+                r#"{"x":[1,"word"]}"#,
+                r#"{"x":"word"}"#,
+                r#"{"x":5,"y":5}"#,
+                r#"{"y":"word","z":1}"#,
+                r#"{"x.y":1}"#,
+                r#"{"l.m":1}"#,
+                r#"{"":1}"#,
+                r#"{"a..b":1}"#,
+                r#"{"_id":"x"}"#,
+                r#"{"big":18446744073709551615}"#,
+                r#"{"y":[null]}"#,
+            ],
+        );
+        let text = json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}});
+        assert_eq!(said[2], Ok(Some(json!({"properties": {"x": text}}))));
+        assert_eq!(said[3], Ok(Some(json!({"properties": {"y": {"type": "long"}}}))));
+        assert_eq!(said[11], Ok(None));
+        for (at, why) in [
+            (0, "[x] is no value for field [l] of type [long]"),
+            (1, "[word] is no value for field [x] of type [long]"),
+            (4, "[word] is no value for field [y] of type [long]"),
+            (5, "Existing mapping for [x] must be of type object but found [text]"),
+            (6, "Existing mapping for [l] must be of type object but found [long]"),
+            (7, "a field name is not empty"),
+            (8, "a field name is not empty"),
+            (9, "metadata field"),
+            (10, "is no value for field [big] of type [long]"),
+        ] {
+            let refused = said[at].as_ref().unwrap_err();
+            assert!(refused.contains(why), "{at}: {refused}");
+        }
+    }
+
+    #[test]
+    fn each_object_says_whether_it_grows() {
+        let mapping = json!({"dynamic": false, "properties": {
+            "open": {"dynamic": true, "properties": {"shut": {"dynamic": "false", "properties": {}}}},
+            "strict": {"dynamic": "strict", "properties": {}},
+        }});
+        assert!(Mapping::parse(&mapping).unwrap().may_grow());
+        let source = r#"{"a":1,"open":{"b":1,"shut":{"c":1}},"open.shut.d":1}"#;
+        let expected = json!({"properties": {"open": {"properties": {"b": {"type": "long"}}}}});
+        assert_eq!(brings(mapping.clone(), source), expected);
+        let refused = met(mapping, &[r#"{"open":{"b":1},"strict":{"c":null}}"#]).remove(0);
+        assert!(refused.unwrap_err().contains("introduction of [c] within [strict]"));
+        assert!(!Mapping::parse(&json!({"dynamic": "strict"})).unwrap().may_grow());
+    }
+}
