@@ -33,12 +33,26 @@ pub struct Observation {
     pub remotes: Vec<Remote>,
     /// Round trips between nodes, and from a node to a remote cluster.
     pub round_trips: Vec<RoundTrip>,
+    /// How long nodes took to answer a question about themselves alone; only those that were asked directly.
+    pub answers: Vec<AnswerTime>,
     /// What threads were doing; only looks that ask for it have it.
     pub hot_threads: Vec<HotThreads>,
     /// What could not be asked, and what is lost without it.
     pub gaps: Vec<Gap>,
     /// What this look cost.
     pub cost: Cost,
+}
+
+/// How long a node took to answer for itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AnswerTime {
+    /// Its name.
+    pub node: String,
+    /// In milliseconds.
+    pub ms: f64,
+    /// The same of a second question, asked as soon as the first was answered: what stood still has just gone on.
+    pub again_ms: f64,
 }
 
 /// Who answers.

@@ -17,6 +17,8 @@ pub(super) enum Question {
     Nodes,
     /// Settings that are set, remote clusters, and why copies wait while their number stays the same.
     Slow,
+    /// Settings that are set, where one looks for a while.
+    Settings,
     /// Defaults of settings.
     Defaults,
     /// Round trips between nodes that were measured before.
@@ -27,14 +29,14 @@ pub(super) enum Question {
     Waiting,
 }
 
-const QUESTIONS: usize = 7;
+const QUESTIONS: usize = 8;
 /// How much too early an observation may be and still ask a question.
 const EARLY: Duration = Duration::from_millis(250);
 
 impl Question {
     fn every(self) -> Duration {
         Duration::from_secs(match self {
-            Question::Health | Question::Waiting => 3,
+            Question::Health | Question::Waiting | Question::Settings => 3,
             Question::Nodes | Question::NewPairs => 5,
             Question::Slow => 10,
             Question::RoundTrips => 60,

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use record::observation::{Observation, Recovery, Remote, RoundTrip};
+use futures_util::future::join_all;
+use record::observation::{AnswerTime, Observation, Recovery, Remote, RoundTrip};
 use world::Env;
 
 use super::{LiveClient, parse};
@@ -16,6 +17,8 @@ use crate::Error;
 const TRIES: usize = 3;
 /// Pairs that are measured in one observation.
 const PAIRS_MAX: usize = 4;
+/// Hosts that are asked for themselves in one observation.
+const ANSWERS_MAX: usize = 4;
 /// Shorter round trips cannot be told from the noise of a node.
 const MEASURABLE_MS: f64 = 1.0;
 
@@ -66,6 +69,22 @@ pub(super) async fn measure(
         }
     }
     found
+}
+
+/// How long each host takes to answer for itself, asked all at once: a node that stands still for a moment answers late,
+/// and soon when it is asked again.
+pub(super) async fn answers(env: &Env, client: &LiveClient) -> Vec<AnswerTime> {
+    let ms_since = |began| (env.now() - began).as_secs_f64() * 1e3;
+    let one = async |host: usize| {
+        let began = env.now();
+        let answer = client.get_from(host, LOCAL).await.ok()?;
+        let (ms, answered) = (ms_since(began), env.now());
+        client.get_from(host, LOCAL).await.ok()?;
+        let (_, node) = parse::names(&answer).into_iter().next()?;
+        Some(AnswerTime { node, ms, again_ms: ms_since(answered) })
+    };
+    let hosts = client.hosts().len().min(ANSWERS_MAX);
+    join_all((0..hosts).map(one)).await.into_iter().flatten().collect()
 }
 
 /// Source and target of each active recovery: two nodes, or a repository and a node.

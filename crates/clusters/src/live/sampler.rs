@@ -125,6 +125,9 @@ impl Sampler {
         let (requests, bytes) = self.client.cost();
         let slow = self.pacing.take(Question::Slow, began, depth == Depth::Deep);
         let mut seen = Observation { cluster: self.identity.clone(), ..Observation::default() };
+        if depth != Depth::Light && !self.active.is_empty() {
+            seen.answers = round_trips::answers(&self.env, &self.client).await;
+        }
         seen.health = self.health_if_due(depth, began).await?;
         seen.nodes = self.nodes_if_due(depth, began, seen.health.as_ref()).await?;
         if !seen.nodes.is_empty() {
@@ -140,6 +143,9 @@ impl Sampler {
         seen.followers = self.followers(slow).await?;
         if slow {
             self.slow_parts(&mut seen, depth, began).await?;
+        } else if depth != Depth::Light && self.pacing.take(Question::Settings, began, false) {
+            self.settings(depth, began).await?;
+            seen.settings = self.settings.clone();
         }
         seen.round_trips = self.round_trips_if_due(&seen, depth, began).await;
         if depth == Depth::Deep {

@@ -3,11 +3,11 @@
 use record::observation::Recovery;
 use record::units::{show_seconds, show_size_setting};
 
-use super::finding::{Evidence, Finding, NODES_STATS, RECOVERY};
+use super::finding::{ANSWERS_LATE, Evidence, Finding, NODES_STATS, RECOVERY};
 use super::knobs::Knobs;
 use super::rule::Rule;
 use super::series::{MS_PER_S, NodeSpan, Series, Transfer};
-use super::threshold::{IDLE, NEAR_MS, SAME_RATE};
+use super::threshold::{IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, NEAR_MS, SAME_RATE};
 use crate::words;
 
 /// A recovery that copies files.
@@ -24,6 +24,32 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) rtt_ms: Option<f64>,
     /// Source and target, as far as their nodes were seen.
     pub(crate) ends: Vec<End<'a>>,
+    /// Bytes a second between looks of all recoveries between the same two nodes.
+    pub(crate) path_rates: Vec<f64>,
+}
+
+/// A node that stands still for a part of the time.
+pub(crate) struct Standstill<'a> {
+    pub(crate) node: &'a str,
+    late: usize,
+    answers: usize,
+    latest_ms: f64,
+}
+
+impl Standstill<'_> {
+    pub(crate) fn why(&self) -> String {
+        format!("{} stands still for a part of the time, and no counter says why", self.node)
+    }
+
+    pub(crate) fn evidence(&self) -> Evidence {
+        let Standstill { node, late, answers, latest_ms } = self;
+        let value = format!(
+            "{node}: {late} of {answers} answers came {LATE_MS} or more late, up to {latest}",
+            LATE_MS = words::rtt(LATE_MS.value),
+            latest = words::rtt(latest_ms.round())
+        );
+        Evidence::new(NODES_STATS, ANSWERS_LATE, value)
+    }
 }
 
 /// The source or the target of a recovery, and what its node did meanwhile.
@@ -82,6 +108,12 @@ impl<'s, 'a> Copying<'s, 'a> {
             Some(End { is_source, span: series.node(name.as_deref()?)? })
         };
         let ends = [end(true, &last.source), end(false, &last.target)];
+        let is_beside = |other: &&Transfer<'_>| {
+            let other = other.last();
+            (&other.source, &other.target) == (&last.source, &last.target)
+                && other.key() != last.key()
+        };
+        let beside: Vec<&Transfer<'_>> = all.iter().filter(is_beside).collect();
         let alias = last.repository.as_deref().and_then(alias_of);
         let rtt_ms = match (alias, &last.source, &last.target) {
             (Some(alias), ..) => series.remote_rtt_ms(alias),
@@ -99,6 +131,7 @@ impl<'s, 'a> Copying<'s, 'a> {
             node,
             rtt_ms,
             ends: ends.into_iter().flatten().collect(),
+            path_rates: transfer.step_rates_with(&beside),
         })
     }
 
@@ -122,6 +155,28 @@ impl<'s, 'a> Copying<'s, 'a> {
     /// Share of the time that a control group keeps either end from running, 0 to 1.
     pub(crate) fn starved(&self) -> f64 {
         self.busiest(|span| span.cgroup_throttled()).unwrap_or(0.0).min(1.0)
+    }
+
+    /// The end that stands still for a part of the time though its cores are free; none where neither does.
+    pub(crate) fn standstill(&self) -> Option<Standstill<'a>> {
+        let of = |end: &End<'a>| {
+            let node = end.node();
+            let is_busy = end.span.cpu().is_some_and(|(share, _)| share >= IDLE.value);
+            let answers = self.series.late_ms(node);
+            let late: Vec<f64> =
+                answers.iter().copied().filter(|ms| *ms >= LATE_MS.value).collect();
+            let is_still = !is_busy
+                && late.len() as f64 >= LATE_ANSWERS.value
+                && late.len() as f64 >= answers.len() as f64 * LATE_SHARE.value;
+            let latest_ms = late.iter().copied().reduce(f64::max)?;
+            is_still.then_some(Standstill {
+                node,
+                late: late.len(),
+                answers: answers.len(),
+                latest_ms,
+            })
+        };
+        self.ends.iter().filter_map(of).max_by_key(|one| one.late)
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -208,6 +263,14 @@ impl<'s, 'a> Copying<'s, 'a> {
             Evidence::new(RECOVERY, "narrows.charged_ns", value)
         })
     }
+}
+
+/// The evidence that a node stands still between which and another files are copied; none where none does.
+pub(crate) fn standstill(series: &Series<'_>) -> Option<Evidence> {
+    let transfers = series.transfers();
+    let copying = transfers.iter().filter(|transfer| transfer.last().copies_files());
+    let mut all = copying.filter_map(|one| Copying::of(series, one, &transfers));
+    all.find_map(|one| Some(one.standstill()?.evidence()))
 }
 
 /// The remote cluster behind a repository.

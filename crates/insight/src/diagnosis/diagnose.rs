@@ -1,5 +1,7 @@
 //! The diagnosis of a series of looks: every judge is asked, and the findings are put in order.
 
+use std::collections::BTreeMap;
+
 use record::observation::Recovery;
 use record::{Line, RunDir};
 use serde::Serialize;
@@ -139,10 +141,22 @@ fn of_nodes(series: &Series<'_>, known: &[Finding]) -> Vec<Finding> {
     all.filter(|one| !known.iter().any(|other| one.is_twin_of(other))).collect()
 }
 
-/// Strongest first; unknown causes come last.
+/// Strongest first; unknown causes come last. Of two that propose values for one setting, the first has its way.
 pub(super) fn sort(findings: &mut [Finding]) {
     let rank = |finding: &Finding| (finding.class == Class::Unknown, -finding.strength);
     findings.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
+    let mut proposed: BTreeMap<String, String> = BTreeMap::new();
+    for finding in findings {
+        let Some(lift) = &mut finding.lift else { continue };
+        let (Some(setting), Some(to)) = (&lift.setting, &lift.to) else { continue };
+        let first = proposed.entry(setting.clone()).or_insert_with(|| to.clone());
+        if first != to {
+            lift.action = format!("try {first} first, as above: one setting serves both");
+            lift.to = None;
+            // It was reckoned from the value that is not tried.
+            finding.gain = None;
+        }
+    }
 }
 
 /// Findings of one cause in one place become one: a limiter is a node's, whichever shards it holds.

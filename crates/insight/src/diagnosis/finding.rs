@@ -53,6 +53,11 @@ impl Finding {
         }
     }
 
+    /// Whether it rests on a node that stands still for a part of the time.
+    pub(crate) fn is_of_a_standstill(&self) -> bool {
+        self.evidence.iter().any(|line| line.field == ANSWERS_LATE)
+    }
+
     /// Whether another finding has the same cause in the same place.
     pub(crate) fn is_twin_of(&self, other: &Finding) -> bool {
         self.class == other.class && self.place == other.place
@@ -63,6 +68,9 @@ impl Finding {
 pub(crate) const NODES_STATS: &str = "_nodes/stats";
 pub(crate) const RECOVERY: &str = "_recovery";
 pub(crate) const SETTINGS: &str = "_cluster/settings";
+
+/// The evidence that a node stands still for a part of the time.
+pub(crate) const ANSWERS_LATE: &str = "time of its own answers";
 
 /// Most lines of evidence that are taken from one list of the cluster's.
 pub(crate) const LINES_SHOWN: usize = 3;

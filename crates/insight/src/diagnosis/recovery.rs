@@ -4,7 +4,7 @@ use record::units::show_seconds;
 
 use super::cause::Judge;
 use super::causes::{judges, unknown};
-use super::copying::Copying;
+use super::copying::{Copying, Standstill};
 use super::finding::Finding;
 use super::replaying::Replaying;
 use super::series::{MS_PER_S, Series, Transfer};
@@ -63,7 +63,7 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
         first.evidence.extend(copying.own_accounting());
         return Judged::Held(Box::new(first));
     }
-    if copying.node_bytes_per_s >= FAST_BYTES_PER_S.value {
+    if copying.node_bytes_per_s >= FAST_BYTES_PER_S.value && copying.standstill().is_none() {
         return Judged::Healthy(format!(
             "{} goes at {} and nothing visible holds it",
             copying.transfer.name(),
@@ -74,8 +74,15 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
     evidence.extend(copying.paused_evidence());
     evidence.extend(copying.idle_evidence());
     evidence.extend(copying.own_accounting());
-    let why = "nothing that REST shows is near a limit";
-    Judged::Held(Box::new(unknown::recovery(copying.transfer, why, evidence)))
+    let standstill = copying.standstill();
+    let why = match &standstill {
+        Some(standstill) => standstill.why(),
+        None => "nothing that REST shows is near a limit".to_owned(),
+    };
+    evidence.extend(standstill.as_ref().map(Standstill::evidence));
+    let finding = unknown::recovery(copying.transfer, &why, evidence);
+    let place = standstill.map_or(finding.place.clone(), |one| one.node.to_owned());
+    Judged::Held(Box::new(Finding { place, ..finding }))
 }
 
 /// The judges' answers that are strong enough for a verdict, strongest first; of equals the first of the table.

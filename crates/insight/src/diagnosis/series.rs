@@ -50,6 +50,20 @@ impl<'a> Series<'a> {
         asked.get(name)
     }
 
+    /// What a setting was before it changed while it was watched, and how long ago it still was that at least, in
+    /// milliseconds: it is looked at from time to time. None where it did not change.
+    pub(crate) fn changed(&self, name: &str) -> Option<(f64, &'a str)> {
+        let value = |settings: &'a BTreeMap<String, Setting>| {
+            settings.get(name).map(|setting| setting.value.as_str())
+        };
+        let asked = self.looks.iter().rev();
+        let mut told =
+            asked.filter_map(|(t_ms, look)| Some((*t_ms, value(look.settings.as_ref()?)?)));
+        let (_, now) = told.next()?;
+        let (then_ms, was) = told.find(|(_, value)| *value != now)?;
+        Some((self.looks.last()?.0 - then_ms, was))
+    }
+
     /// A setting as it is, or its default where the cluster does not say.
     pub(crate) fn setting_or_default(&self, name: &str, default: &str) -> Setting {
         let assumed = || Setting { value: default.to_owned(), scope: Scope::Default };
@@ -101,6 +115,12 @@ impl<'a> Series<'a> {
     pub(crate) fn remote_rtt_ms(&self, alias: &str) -> Option<f64> {
         let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
         all.filter(|trip| trip.to == alias).map(|trip| trip.rtt_ms).reduce(f64::min)
+    }
+
+    /// By how much a node answered for itself later than when it was asked again, look by look, in milliseconds.
+    pub(crate) fn late_ms(&self, node: &str) -> Vec<f64> {
+        let all = self.looks.iter().flat_map(|(_, look)| &look.answers);
+        all.filter(|answer| answer.node == node).map(|answer| answer.ms - answer.again_ms).collect()
     }
 
     /// The last looks alone.
@@ -252,10 +272,27 @@ impl<'a> Transfer<'a> {
 
     /// Bytes a second between successive looks, while files are copied.
     pub fn step_rates(&self) -> Vec<f64> {
-        let rate = |pair: &[(f64, &Recovery)]| {
-            let bytes = pair[1].1.recovered_bytes?.checked_sub(pair[0].1.recovered_bytes?)?;
-            let is_copying = pair[1].1.stage == "INDEX" && !pair[1].1.ended;
-            is_copying.then_some(bytes as f64 / ((pair[1].0 - pair[0].0) / 1e3))
+        self.step_rates_with(&[])
+    }
+
+    /// The same of this recovery together with others, as far as they go on at the same time.
+    pub fn step_rates_with(&self, others: &[&Transfer<'_>]) -> Vec<f64> {
+        let came = |steps: &[(f64, &Recovery)], (from_ms, to_ms): (f64, f64)| {
+            let bytes = |ms: f64| steps.iter().find(|(t, _)| *t == ms)?.1.recovered_bytes;
+            bytes(to_ms)?.checked_sub(bytes(from_ms)?)
+        };
+        let rate = |pair: &[(f64, &'a Recovery)]| {
+            let ((then_ms, then), (now_ms, now)) = (pair[0], pair[1]);
+            let span = (then_ms, now_ms);
+            let own = came(pair, span)?;
+            let theirs: u64 = others.iter().filter_map(|other| came(&other.steps, span)).sum();
+            let is_copying = now.stage == "INDEX" && !now.ended;
+            // Its own clock is read together with its bytes; a look may have waited for other answers before.
+            let wall_ms = match now.total_ms.zip(then.total_ms) {
+                Some((now, then)) if now > then => (now - then) as f64,
+                _ => now_ms - then_ms,
+            };
+            is_copying.then_some((own + theirs) as f64 / (wall_ms / 1e3))
         };
         self.steps.windows(2).filter_map(rate).collect()
     }

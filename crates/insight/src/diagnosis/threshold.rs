@@ -55,6 +55,12 @@ pub(crate) const LIMIT_PAUSED: Threshold =
 /// Latency holds where the rate reaches this much of chunk size x chunks / round trip.
 pub(crate) const LITTLE_USED: Threshold = at("rate over chunk_size x chunks / round trip", 0.6);
 
+/// A node stands still for a part of the time where so many of its answers are later than those to a second question by
+/// this much, though its cores are free: no counter tells of it.
+pub(crate) const LATE_MS: Threshold = at("ms by which an answer is later than the next", 100.0);
+pub(crate) const LATE_SHARE: Threshold = at("share of a node's answers that are late", 0.2);
+pub(crate) const LATE_ANSWERS: Threshold = at("late answers, at least", 3.0);
+
 /// A core, or all of them, are busy from here on.
 pub(crate) const CPU_BUSY: Threshold = at("CPU use", 0.9);
 /// The work is the node's own where its process uses this much of what its machine does.

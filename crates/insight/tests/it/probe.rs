@@ -1,10 +1,10 @@
 //! Probes on clusters that are a formula: what is found must be what the formula says, and whatever happens every
 //! change is put back.
 
-use crate::common::{MB, case, settings};
+use crate::common::{MB, case, rtt, settings};
 use insight::diagnosis::probe::{Kind, ProbeResult, Prober, Reading, Step, apply, plan};
 use insight::diagnosis::{Class, Diagnosis, Series, diagnose};
-use record::observation::{Decision, Observation, WaitingCopy};
+use record::observation::{AnswerTime, Decision, Observation, WaitingCopy};
 use record::units::parse_size;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -29,6 +29,8 @@ struct Model {
     /// CPU in percent, of the rate.
     cpu: fn(f64) -> u64,
     queue: bool,
+    /// Whether the source answers late every third time.
+    late: bool,
     now: Now,
     /// What the running recovery began with.
     began_with: Now,
@@ -47,6 +49,7 @@ impl Model {
             rate: Box::new(rate),
             cpu: |_| 10,
             queue: false,
+            late: false,
             began_with: now.clone(),
             now,
             done: 0.0,
@@ -73,6 +76,11 @@ impl Model {
             node.os_cpu_percent = Some((self.cpu)(rate));
             node.timestamp_ms = Some(t_ms as u64);
             node.process_cpu_ms = None;
+        }
+        if self.late {
+            let ms = if self.looks.len().is_multiple_of(3) { 500.0 } else { 1.0 };
+            look.answers = vec![AnswerTime { node: "a".into(), ms, again_ms: 1.0 }];
+            look.round_trips = rtt(40.0);
         }
         let recovery = &mut look.recoveries[0];
         recovery.start_ms = Some(self.number);
@@ -191,6 +199,33 @@ fn a_probe_waits_until_what_was_in_flight_has_passed() {
     assert!(why.contains("in flight takes 25.0 s to pass"), "{why}");
 }
 
+/// Whatever it waits for: here for recoveries that begin with the setting, of which none does once it is changed.
+#[test]
+fn a_probe_takes_half_a_minute_at_most() {
+    let mut model = Model::new("opensearch", |now| now.chunks * 4.7e6);
+    model.bytes = 24e6;
+    (0..=12).for_each(|_| model.look());
+    let diagnosis = diagnose(&model.series());
+    let mut prober = Prober::new(plan(&model.series(), &diagnosis), 0.0);
+    let (mut began_ms, mut longest_ms, mut done) = (6000.0_f64, 0.0_f64, 0);
+    loop {
+        model.look();
+        let now_ms = model.looks[model.looks.len() - 1].0;
+        let step = prober.next(now_ms, &model.series());
+        if prober.results().len() > done {
+            done = prober.results().len();
+            longest_ms = longest_ms.max(now_ms - began_ms);
+            began_ms = now_ms;
+        }
+        match step {
+            Step::Done => break,
+            Step::Set(probe) if probe.kind == Kind::Chunks => model.bytes = 1e12,
+            _ => {}
+        }
+    }
+    assert!(done == 2 && (20_000.0..=30_000.0).contains(&longest_ms), "{done}: {longest_ms}");
+}
+
 /// What stands still has no rate to measure, and what is in flight never passes.
 #[test]
 fn a_recovery_that_stands_still_is_not_probed() {
@@ -250,6 +285,27 @@ fn a_lull_tells_the_recovery_from_its_neighbour() {
         assert_eq!(reading(&found, Kind::Lull).reading, reading_is, "{found:#?}");
         assert_eq!(found.findings[0].class, class, "{found:#?}");
     }
+}
+
+/// A disk whose use falls by a third where the rate falls by half: neither the recovery's own nor somebody else's.
+#[test]
+fn what_follows_in_part_overturns_nothing() {
+    let mut model = Model::new("opensearch", |now| now.limit.min(2e7));
+    model.cpu = |rate| if rate < 1.5e7 { 72 } else { 95 };
+    let found = model.explain();
+    let lull = reading(&found, Kind::Lull);
+    assert!(matches!(&lull.reading, Reading::Open(why) if why.contains("in part")), "{lull:?}");
+    assert_eq!(found.findings[0].class, Class::Cpu, "{found:#?}");
+}
+
+/// More in flight brings more while a node runs that stands still in between: that is not what holds it.
+#[test]
+fn a_probe_does_not_explain_why_a_node_stands_still() {
+    let mut model = Model::new("narrows", |now| now.chunks * 4.7e6);
+    model.late = true;
+    let found = model.explain();
+    assert_eq!(reading(&found, Kind::Chunks).reading, Reading::Follows);
+    assert_eq!(found.findings[0].class, Class::Unknown, "{found:#?}");
 }
 
 #[test]

@@ -12,6 +12,9 @@ use super::{History, usage};
 const LOOKS_MIN: usize = 6;
 /// It may take so many times as long as was asked for.
 const LONGER_MAX: u32 = 4;
+/// A look is up to this part of the interval late, by steps that meet every part of it equally often.
+const LATE_MAX: f64 = 0.5;
+const GOLDEN: f64 = 0.618_033_988_749_895;
 
 /// Looks at one cluster, one after another.
 pub(crate) struct Looking {
@@ -21,13 +24,23 @@ pub(crate) struct Looking {
     began: Time,
     interval: Duration,
     next: Time,
+    /// Looks that were waited for.
+    waited: u32,
 }
 
 impl Looking {
     /// Nothing was seen yet.
     pub(crate) fn new(env: &Env, sampler: Sampler, interval: Duration) -> Looking {
         let (env, began) = (env.clone(), env.now());
-        Looking { env, sampler, history: History::default(), began, interval, next: began }
+        Looking {
+            env,
+            sampler,
+            history: History::default(),
+            began,
+            interval,
+            next: began,
+            waited: 0,
+        }
     }
 
     /// All that was seen.
@@ -43,11 +56,14 @@ impl Looking {
         Ok(t_ms)
     }
 
-    /// Waits until the next look is due. A slow answer is followed by a pause all the same: the cluster has better
+    /// Waits until the next look is due, give or take: looks that keep an even beat would always miss, or always meet,
+    /// what comes and goes in the same beat. A slow answer is followed by a pause all the same: the cluster has better
     /// things to do.
     pub(crate) async fn pause(&mut self) {
         self.next = (self.next + self.interval).max(self.env.now() + self.interval / 4);
-        self.env.sleep_until(self.next).await;
+        self.waited += 1;
+        let late = (f64::from(self.waited) * GOLDEN).fract() * LATE_MAX;
+        self.env.sleep_until(self.next + self.interval.mul_f64(late)).await;
     }
 
     /// Looks for so long, the first time deeply. Longer where the cluster answers so late that there would be too few
@@ -56,7 +72,9 @@ impl Looking {
         let (ends, gives_up) = (self.began + span, self.began + span * LONGER_MAX);
         let wanted = LOOKS_MIN.min(1 + (span.as_secs_f64() / self.interval.as_secs_f64()) as usize);
         self.look(Depth::Deep).await?;
-        while self.env.now() < ends
+        // Counters say something only by how they change, however late the first answers came.
+        while self.series().looks().len() < 2
+            || self.env.now() < ends
             || (self.series().looks().len() < wanted && self.env.now() < gives_up)
         {
             self.pause().await;

@@ -62,7 +62,7 @@ pub(super) static CAUSE: Cause = Cause {
 };
 
 fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
-    if !recovery.is_idle() || is_limited(recovery) {
+    if !recovery.is_idle() || is_limited(recovery) || recovery.standstill().is_some() {
         return None;
     }
     // Only a measured round trip tells a full path from a long one.
@@ -76,8 +76,8 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
     if is_fast && rtt_ms < NEAR_MS.value && !is_a_cards(recovery.node_bytes_per_s) {
         return None;
     }
-    let rates = recovery.transfer.step_rates();
-    let spread = spread(&rates)?;
+    let rates = &recovery.path_rates;
+    let spread = spread(rates)?;
     let between_looks = recovery.transfer.bytes()? as f64 / rates.len() as f64;
     let lump =
         LUMP.value * recovery.knobs.chunk_bytes(recovery.series).unwrap_or(0.0) / between_looks;

@@ -12,7 +12,10 @@ use crate::diagnosis::threshold::{IDLE, LITTLE_USED, NEAR_MS, Threshold, at};
 use crate::words;
 
 /// Where cores or disks are busy besides, only a rate that the round trip explains speaks for latency.
-const LITTLE_USED_BUSY: Threshold = at("the same beside busy cores or disks", 0.8);
+const LITTLE_USED_BUSY: Threshold = at(
+    "the same beside busy cores or disks, or a node that stands still for a part of the time",
+    0.8,
+);
 /// Without a measured round trip, chunks must take this long for latency to be a guess.
 const IMPLIED_MS: Threshold = at("chunk_size x chunks / rate, in ms", 10.0);
 /// A cause that is seen at work, such as a limiter's pauses, comes before latency.
@@ -89,7 +92,8 @@ fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Option<(f64, Option<
     match (recovery.little_bytes_per_s(), recovery.rtt_ms) {
         (Some(little), _) => {
             let used = recovery.rate_bytes_per_s / little;
-            let least = if recovery.is_idle() { LITTLE_USED } else { LITTLE_USED_BUSY };
+            let is_free = recovery.is_idle() && recovery.standstill().is_none();
+            let least = if is_free { LITTLE_USED } else { LITTLE_USED_BUSY };
             // A node that is kept from running answers as late as its chunks come: that is no round trip.
             let runs = 1.0 - recovery.starved();
             (used >= least.value).then(|| (STRENGTH.at_most(used) * runs, None))

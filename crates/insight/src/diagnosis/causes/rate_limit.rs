@@ -1,11 +1,14 @@
 //! The limiter of a node holds its recoveries.
 
+use record::units::show_seconds;
+
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::Copying;
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS};
 use crate::diagnosis::knobs::show_whole_mib;
 use crate::diagnosis::rule::Rule;
+use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::threshold::{LIMIT_PAUSED, LIMIT_USED, NEAR_MS, Threshold, VERDICT, at};
 use crate::words;
 
@@ -63,6 +66,9 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
         _ => return None,
     };
     let setting = recovery.series.setting_or_default(name, default);
+    if let Some(finding) = not_yet_through(recovery, name, limit, strength) {
+        return Some(finding);
+    }
     let ceiling = recovery
         .little_bytes_per_s()
         .map(|one| one * recovery.node_bytes_per_s / recovery.rate_bytes_per_s);
@@ -107,6 +113,42 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
         lift: Some(Lift::setting(name, setting, Some(to_text), action)),
         gain: Some(Gain { factor: (to / today_bytes_per_s).max(1.0), formula }),
         next: Some(next_limit(recovery, ceiling)),
+        doubt: (used < LIMIT_USED.value).then(|| BELOW_LIMIT.to_owned()),
+        ..Finding::of(&CAUSE.rule, &recovery.node, strength, sentence)
+    })
+}
+
+const BELOW_LIMIT: &str = "the rate is below this limit: other recoveries that are not seen from here use the rest, or \
+                           the limit was raised a moment ago and chunks that wait keep to the one before";
+
+/// A limit that changed while one looked, and that the rate does not keep to yet.
+fn not_yet_through(
+    recovery: &Copying<'_, '_>,
+    name: &str,
+    limit: f64,
+    strength: f64,
+) -> Option<Finding> {
+    let (ago_ms, was) = recovery.series.changed(name)?;
+    let now = *recovery.transfer.step_rates().last()?;
+    let used = now * recovery.node_bytes_per_s / recovery.rate_bytes_per_s / limit;
+    if used >= LIMIT_USED.value && used <= 1.0 / LIMIT_USED.value {
+        return None;
+    }
+    let setting = recovery.setting_evidence(name, CAUSE.rule.default);
+    let ago = show_seconds((ago_ms / MS_PER_S).ceil());
+    let sentence = format!(
+        "{name} changed from {was} to {} within the last {ago} and is not yet through: {} on {}",
+        words::rate(limit),
+        words::rate(used * limit),
+        recovery.node
+    );
+    let mut evidence = vec![recovery.rate_evidence(), setting];
+    evidence.extend(recovery.paused_evidence());
+    let action = "look again: chunks that wait keep to the limit that they began to wait for";
+    Some(Finding {
+        subjects: vec![recovery.transfer.name()],
+        evidence,
+        lift: Some(Lift::action(action)),
         ..Finding::of(&CAUSE.rule, &recovery.node, strength, sentence)
     })
 }

@@ -7,7 +7,8 @@ use crate::diagnosis::following::Following;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Transfer;
 use crate::diagnosis::threshold::{
-    FAST_BYTES_PER_S, JUDGED_MS, SAME_RATE, SHORT_S, Threshold, VERDICT, at,
+    FAST_BYTES_PER_S, JUDGED_MS, LATE_ANSWERS, LATE_MS, LATE_SHARE, SAME_RATE, SHORT_S, Threshold,
+    VERDICT, at,
 };
 use crate::words;
 
@@ -19,7 +20,17 @@ pub(super) static CAUSE: Cause = Cause {
         label: "unknown",
         signature: "slow, and nothing that REST shows is near a limit",
         reads: "all of the above",
-        thresholds: &[VERDICT, SHORT_S, JUDGED_MS, SAME_RATE, FAST_BYTES_PER_S, STRENGTH],
+        thresholds: &[
+            VERDICT,
+            SHORT_S,
+            JUDGED_MS,
+            SAME_RATE,
+            FAST_BYTES_PER_S,
+            LATE_MS,
+            LATE_SHARE,
+            LATE_ANSWERS,
+            STRENGTH,
+        ],
         lift: "look longer, or from the other cluster too; --probe where the cluster may be changed",
         default: "",
         probe: "brake each limit by 20 %",

@@ -2,6 +2,7 @@
 
 use super::result::{Kind, ProbeResult, Reading};
 use crate::diagnosis::class::Class;
+use crate::diagnosis::copying::standstill;
 use crate::diagnosis::diagnose::{Diagnosis, headline, sort};
 use crate::diagnosis::finding::{Evidence, Finding, Lift};
 use crate::diagnosis::series::Series;
@@ -12,8 +13,15 @@ const CONFIRMED: f64 = 0.98;
 const SHARED: f64 = 0.3;
 
 /// Confirms, corrects or takes back findings; every result becomes evidence where it speaks of one. `series` is what
-/// the diagnosis was made of.
+/// the diagnosis was made of, and what was seen while probes were made.
 pub fn apply(diagnosis: &mut Diagnosis, results: Vec<ProbeResult>, series: &Series<'_>) {
+    // Looks went on meanwhile, so that there may be late answers enough by now.
+    if let Some(evidence) = standstill(series) {
+        let unknown = of_class(diagnosis, &[Class::Unknown]);
+        unknown.filter(|one| !one.is_of_a_standstill()).for_each(|finding| {
+            finding.evidence.push(evidence.clone());
+        });
+    }
     for result in &results {
         match (result.probe.kind, &result.reading) {
             (_, Reading::Open(_) | Reading::GivenUp(_)) => {}
@@ -144,14 +152,16 @@ fn chunks(diagnosis: &mut Diagnosis, result: &ProbeResult, gains: bool) {
         if finding.evidence.last().is_some_and(|line| line.field == result.probe.setting) {
             continue;
         }
-        if gains {
+        // While it runs, a node that stands still for a part of the time moves what is in flight: that says nothing of
+        // why it does.
+        if gains && !finding.is_of_a_standstill() {
             let sentence = format!(
                 "chunks that travel hold {}: with more in flight it is faster",
                 finding.subjects.join(", ")
             );
             reclassify(finding, Class::Latency, sentence, result);
             lift_by(finding, result);
-        } else if finding.class == Class::Bandwidth {
+        } else if !gains && finding.class == Class::Bandwidth {
             confirm(finding, result);
         } else {
             finding.evidence.push(evidence(result));

@@ -15,15 +15,13 @@ const SETTLE_MS: f64 = 1500.0;
 /// A measurement takes at least this long, and has at least so many samples.
 const MEASURE_MS: f64 = 5000.0;
 const SAMPLES: usize = 8;
-/// A measurement that has too few samples after this time is given up: nothing recovers any more.
-const PATIENCE_MS: f64 = 20_000.0;
-/// The same for settings that only later recoveries obey.
-const LATER_PATIENCE_MS: f64 = 40_000.0;
-/// A probe whose result is not clear is made again while all rounds together fit into this time, and not made where
-/// one does not.
+/// A probe takes no longer than this, whatever it waits for: one whose result is not clear is made again while there
+/// is time for another round, and one that needs longer is not made.
 const PROBE_MS: f64 = 30_000.0;
 /// Above this elasticity the measure follows the change, below it the measure stays.
 const HALF: f64 = 0.5;
+/// A measure that stays follows no more of the change than this.
+const STAYS: f64 = 0.25;
 /// A rate that fell below this share of what it was obeys a limit of half of it.
 const OBEYED: f64 = 0.8;
 /// By how much rates vary without any cause, as a difference of logarithms.
@@ -60,8 +58,8 @@ struct Active {
     since_ms: f64,
     /// When the phase began.
     entered_ms: f64,
-    /// When the setting was changed for the first time.
-    set_ms: Option<f64>,
+    /// When the probe is over at the latest.
+    ends_ms: f64,
     base: Vec<f64>,
     during: Vec<f64>,
     /// Rates before and during a lull, which changes the rate and measures something else.
@@ -129,7 +127,6 @@ impl Prober {
             Phase::Before => match active.measure(series, span) {
                 Measured::Whole => {
                     active.enter(Phase::Set, now_ms);
-                    active.set_ms = Some(now_ms);
                     Step::Set(Box::new(active.probe.clone()))
                 }
                 Measured::NotYet => Step::Look,
@@ -177,8 +174,8 @@ impl Prober {
             // did not hold them.
             since_ms: if probe.later_only { self.began_ms } else { since_ms },
             entered_ms: now_ms,
+            ends_ms: now_ms + PROBE_MS,
             probe,
-            set_ms: None,
             base: Vec::new(),
             during: Vec::new(),
             rates: (Vec::new(), Vec::new()),
@@ -189,8 +186,7 @@ impl Prober {
         let Some(active) = self.active.take() else { return Step::Done };
         let result = active.result(why);
         let again = matches!(result.reading, Reading::Open(_)) && result.elasticity.is_some();
-        let set_ms = active.set_ms.unwrap_or(now_ms);
-        if again && now_ms - set_ms + round_ms(&active.probe) <= PROBE_MS {
+        if again && now_ms + round_ms(&active.probe) <= active.ends_ms {
             // What was measured after this round is the base of the next.
             let mut active = active;
             active.enter(Phase::Set, now_ms);
@@ -237,12 +233,15 @@ impl Active {
         let born = self.probe.later_only && self.phase != Phase::Before;
         let samples = self.probe.meter.samples(series, span, born);
         let least = if self.probe.later_only { MIN_LAPS } else { SAMPLES };
-        let patience_ms = match self.probe.later_only && during {
-            true => LATER_PATIENCE_MS,
-            false => PATIENCE_MS,
-        };
+        // What comes after this phase needs its time, too.
+        let gives_up_ms = self.ends_ms
+            - match self.phase {
+                Phase::Before | Phase::Set => round_ms(&self.probe),
+                Phase::During | Phase::PutBack => round_ms(&self.probe) / 2.0,
+                Phase::After => 0.0,
+            };
         let is_whole = span.to_ms - span.from_ms >= MEASURE_MS && samples.len() >= least;
-        if !is_whole && span.to_ms - self.entered_ms < patience_ms {
+        if !is_whole && span.to_ms < gives_up_ms {
             return Measured::NotYet;
         }
         if self.probe.kind == Kind::Lull {
@@ -271,8 +270,15 @@ impl Active {
             }
             None => Reading::Open(NOTHING_GOES_ON.to_owned()),
             Some(found) if found.low > HALF => Reading::Follows,
-            // A rate that rises where it is braked varies for another reason.
-            Some(found) if found.high < HALF && (found.low > -HALF || !self.probe.slows()) => {
+            // What is seen by looking is overturned only by what is clear: a rate that follows in part tells neither,
+            // and one that rises where it is braked varies for another reason.
+            Some(found) if found.high < HALF && found.mid >= STAYS => {
+                Reading::Open("it follows in part".to_owned())
+            }
+            Some(found)
+                if found.high < HALF
+                    && (!self.probe.slows() || (found.low > -HALF && found.mid > -STAYS)) =>
+            {
                 Reading::Stays
             }
             Some(_) => Reading::Open("the rate varies too much by itself".to_owned()),

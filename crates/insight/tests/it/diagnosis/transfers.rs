@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use insight::diagnosis::Class;
-use record::observation::{HotThreads, Observation, RoundTrip, Scope};
+use insight::diagnosis::{Class, Finding};
+use record::observation::{AnswerTime, HotThreads, Node, Observation, RoundTrip, Scope};
 
 use super::{LIMIT, judge, looks, only};
 use crate::common::{MB, case, cluster, recovery, rtt, settings};
@@ -274,4 +274,77 @@ fn nodes_hold_transfers_in_their_own_ways() {
         assert_eq!((first.class, first.place.as_str()), (class, place), "{diagnosis:#?}");
         assert!(!first.evidence.is_empty() && first.lift.is_some());
     }
+}
+
+/// Five chunks that queued up at 1 MB/s keep to it for a while after the limit was raised.
+#[test]
+fn a_limit_that_has_just_changed_is_not_blamed_by_its_new_value() {
+    let of = |rate_after: u64| {
+        looks(|s| {
+            let mut look = case(s, MB);
+            let recovery = &mut look.recoveries[0];
+            recovery.recovered_bytes = Some(s.min(6) * MB + s.saturating_sub(6) * rate_after);
+            recovery.source_throttle_ms = Some(s * 1900);
+            let limit = if s <= 6 { "1mb" } else { "8mb" };
+            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+            look
+        })
+    };
+    let finding = only(&of(2 * MB));
+    assert_eq!(finding.class, Class::RateLimit);
+    let said = &finding.sentence;
+    assert!(said.contains("from 1mb to 8.39 MB/s within the last 4.00 s"), "{said}");
+    assert!(said.contains("not yet through: 2.00 MB/s"), "{said}");
+    assert!(finding.gain.is_none() && finding.lift.unwrap().setting.is_none());
+    let through = only(&of(8 * MB));
+    assert!(!through.sentence.contains("through:"), "{}", through.sentence);
+}
+
+/// Two nodes with limiters that would each be raised by as much as its own round trip allows.
+#[test]
+fn one_setting_is_proposed_one_value() {
+    let looks = looks(|s| {
+        let mut look = case(s, LIMIT);
+        let other = Node { name: "d".into(), ..look.nodes[1].clone() };
+        look.nodes.extend([Node { name: "c".into(), ..look.nodes[0].clone() }, other]);
+        let mut second = recovery("j", s, LIMIT * 9 / 10);
+        (second.source, second.target) = (Some("c".into()), Some("d".into()));
+        look.recoveries.push(second);
+        for recovery in &mut look.recoveries {
+            recovery.target_throttle_ms = Some(s * 900);
+        }
+        look.round_trips = rtt(20.0);
+        look.round_trips.push(RoundTrip { from: "c".into(), to: "d".into(), rtt_ms: 10.0 });
+        look
+    });
+    let findings = judge(&looks).findings;
+    assert!(findings.len() == 2 && findings.iter().all(|f| f.class == Class::RateLimit));
+    let to = |finding: &Finding| finding.lift.as_ref().and_then(|lift| lift.to.clone());
+    assert_eq!((to(&findings[0]), to(&findings[1])), (Some("50mb".to_owned()), None));
+    let second = findings[1].lift.as_ref().unwrap();
+    assert!(second.action.contains("try 50mb first") && findings[1].gain.is_none());
+}
+
+/// The trap: looks keep an even beat with pauses of a process or of its machine, so that the rate seems level.
+#[test]
+fn a_node_that_stands_still_for_parts_of_the_time_is_no_full_path() {
+    let late = |every: u64, both: bool| {
+        looks(|s| {
+            let mut look = case(s, 9 * MB);
+            look.round_trips = rtt(25.0);
+            let is_late = s.is_multiple_of(every);
+            let ms = if is_late { 400.0 } else { 2.0 };
+            let again_ms = if is_late && both { 380.0 } else { 2.0 };
+            look.answers = vec![AnswerTime { node: "a".into(), ms, again_ms }];
+            look
+        })
+    };
+    let still = only(&late(3, false));
+    assert_eq!((still.class, still.place.as_str()), (Class::Unknown, "a"));
+    assert!(still.sentence.contains("a stands still"), "{}", still.sentence);
+    let line = still.evidence.iter().find(|line| line.field.contains("answers")).unwrap();
+    assert_eq!(line.value, "a: 4 of 11 answers came 100 ms or more late, up to 398 ms");
+    // Now and then proves nothing, and neither does a node that is always slow to answer.
+    assert_eq!(only(&late(6, false)).class, Class::Bandwidth);
+    assert_eq!(only(&late(3, true)).class, Class::Bandwidth);
 }
