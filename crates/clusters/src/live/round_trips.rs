@@ -71,8 +71,8 @@ pub(super) async fn measure(
     found
 }
 
-/// How long each host takes to answer for itself, asked all at once: a node that stands still for a moment answers late,
-/// and soon when it is asked again.
+/// How long each host takes to answer for itself, asked all at once: a node that stands still for a moment answers
+/// late, and soon when it is asked again.
 pub(super) async fn answers(env: &Env, client: &LiveClient) -> Vec<AnswerTime> {
     let ms_since = |began| (env.now() - began).as_secs_f64() * 1e3;
     let one = async |host: usize| {

@@ -25,13 +25,17 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Time for recoveries to begin.
 const BEGIN: Duration = Duration::from_millis(1500);
 const SEED: u64 = 1;
+/// Cases that the bench draws where their number is not given.
+const CASES_VIRTUAL: u64 = 180;
+const CASES_OF_PROCESSES: u64 = 60;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only these cases; may be given several times.
     #[arg(long = "case", value_name = "NAME")]
     cases: Vec<String>,
-    /// Where causes are injected: opensearch, embedded; both without any. The bench runs in virtual time.
+    /// Where causes are injected: opensearch, embedded; both without any. With --bench one of these, or virtual, which
+    /// it is without any.
     #[arg(long, value_name = "WHERE", value_parser = On::parse)]
     on: Vec<On>,
     /// Look only.
@@ -42,9 +46,9 @@ pub(crate) struct Args {
     /// Draws cases from seeds, and scores the verdicts on them, instead of showing one case of each kind.
     #[arg(long, conflicts_with = "cases")]
     bench: bool,
-    /// Cases that the bench draws.
-    #[arg(long = "cases", value_name = "N", default_value_t = 180, requires = "bench")]
-    count: u64,
+    /// Cases that the bench draws; 180 in virtual time, 60 elsewhere.
+    #[arg(long = "cases", value_name = "N", requires = "bench")]
+    count: Option<u64>,
     /// The seeds of the cases, one each, as 0..179 or 7,9; from 0 on where only their number is given.
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds, value_delimiter = ',', requires = "bench")]
     seeds: Vec<RangeInclusive<u64>>,
@@ -115,32 +119,49 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Cases of every seed on every target that was asked for.
 fn run_bench(args: &Args) -> anyhow::Result<()> {
-    let on = if args.on.is_empty() { vec![On::Virtual] } else { args.on.clone() };
-    if on != [On::Virtual] {
-        let text = "cases are drawn for --on virtual alone; without --bench, causes are injected into the others";
-        return Err(Usage(text.to_owned()).into());
-    }
+    let on = match &args.on[..] {
+        [] => On::Virtual,
+        [one @ (On::Virtual | On::Embedded | On::OpenSearch)] => one.clone(),
+        _ => {
+            let text = "the bench starts nodes of its own in one place: --on virtual, --on embedded or --on opensearch";
+            return Err(Usage(text.to_owned()).into());
+        }
+    };
     if let Some(dir) = &args.write {
         std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
     }
     let ranges = match &args.seeds[..] {
-        [] => vec![0..=args.count.max(1) - 1],
+        [] => {
+            let usual = if on == On::Virtual { CASES_VIRTUAL } else { CASES_OF_PROCESSES };
+            vec![0..=args.count.unwrap_or(usual).max(1) - 1]
+        }
         ranges => ranges.to_vec(),
     };
-    let seeds = ranges.iter().cloned().flatten().collect();
-    let found = bench::in_virtual_time(seeds, !args.no_probe)?;
+    let (seeds, probes) = (ranges.iter().cloned().flatten().collect(), !args.no_probe);
+    let (found, failed) = match on {
+        On::Embedded => world::real_world::run(SEED, async |env| {
+            let clusters = EmbeddedClusters::new(&env, std::env::current_exe()?);
+            bench::on_processes(&env, clusters, seeds, probes).await
+        })?,
+        On::OpenSearch => world::real_world::run(SEED, async |env| {
+            let clusters = args.opensearch.nodes()?.clusters(&env);
+            bench::on_processes(&env, clusters, seeds, probes).await
+        })?,
+        On::Virtual | On::Url(_) => (bench::in_virtual_time(seeds, probes)?, None),
+    };
     if let Some(dir) = &args.write {
         let shown: Vec<String> =
             ranges.iter().map(|range| format!("{}..{}", range.start(), range.end())).collect();
         let probes = if args.no_probe { " --no-probe" } else { "" };
         let (seeds, to) = (shown.join(","), dir.display());
-        let command = format!("narrows diagnose --bench --seeds {seeds}{probes} --write {to}");
+        let command =
+            format!("narrows diagnose --bench --on {on} --seeds {seeds}{probes} --write {to}");
         for (name, text) in [
-            ("virtual.md", found.markdown(&command)),
-            ("virtual-matrix.svg", found.matrix_svg()),
-            ("virtual-gains.svg", found.gains_svg()),
+            (".md", found.markdown(&command)),
+            ("-matrix.svg", found.matrix_svg()),
+            ("-gains.svg", found.gains_svg()),
         ] {
-            let path = dir.join(name);
+            let path = dir.join(format!("{on}{name}"));
             std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
         }
     }
@@ -149,7 +170,7 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
         true => writeln!(out, "{}", found.json())?,
         false => write!(out, "{}", found.text())?,
     }
-    Ok(())
+    failed.map_or(Ok(()), |error| Err(error.context("the bench ended early")))
 }
 
 fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static Case>> {

@@ -23,6 +23,7 @@ const SPLIT_SHARDS: u32 = 12;
 const DOCUMENTS: u32 = 4000;
 const DOCUMENT_BYTES: usize = 10_000;
 const BULK_DOCUMENTS: u32 = 200;
+pub(crate) const BULK_BYTES: u64 = BULK_DOCUMENTS as u64 * DOCUMENT_BYTES as u64;
 /// To this part of itself, so that it does not come down by ever smaller steps.
 const LOWERED_AT_LEAST: f64 = 0.8;
 /// How long a recovery may take.
@@ -217,8 +218,7 @@ impl<T: Clusters> Bed<T> {
         if self.target.has_allocation_filters() {
             settings["index.routing.allocation.include._name"] = json!(format!("{NEAR}-0"));
         }
-        let field = json!({"type": "keyword", "index": false, "doc_values": false});
-        let body = json!({"settings": settings, "mappings": {"properties": {"t": field}}});
+        let body = json!({ "settings": settings, "mappings": incompressible() });
         self.ask("PUT", &format!("/{name}"), body.clone()).await?;
         if shards == 1 && !self.is_near(name).await? {
             // Where nothing says where an index goes, it goes to the node that has less: something else goes there
@@ -232,7 +232,7 @@ impl<T: Clusters> Bed<T> {
         }
         for _ in 0..DOCUMENTS / BULK_DOCUMENTS {
             let path = format!("/{name}/_bulk");
-            let answer = self.target.request(NEAR, "POST", &path, self.bulk().into()).await?;
+            let answer = self.target.request(NEAR, "POST", &path, bulk(&self.env).into()).await?;
             if answer.json()?["errors"] != false {
                 return Err(anyhow!("documents of {name} were refused"));
             }
@@ -252,21 +252,27 @@ impl<T: Clusters> Bed<T> {
         let rows = self.ask("GET", &path, Value::Null).await?;
         Ok(rows[0]["node"] == format!("{NEAR}-0"))
     }
+}
 
-    fn bulk(&self) -> String {
-        const LETTERS: &[u8; 64] =
-            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-        let mut lines = String::with_capacity(BULK_DOCUMENTS as usize * (DOCUMENT_BYTES + 40));
-        for _ in 0..BULK_DOCUMENTS {
-            lines.push_str("{\"index\":{}}\n{\"t\":\"");
-            let ends = lines.len() + DOCUMENT_BYTES;
-            while lines.len() < ends {
-                // Ten letters of six bits each.
-                let bits = self.env.random_u64();
-                lines.extend((0..10).map(|n| char::from(LETTERS[(bits >> (6 * n)) as usize & 63])));
-            }
-            lines.push_str("\"}\n");
+/// Mappings of [`bulk`]: documents of one field, which is kept as it is.
+pub(crate) fn incompressible() -> Value {
+    let field = json!({"type": "keyword", "index": false, "doc_values": false});
+    json!({"properties": {"t": field}})
+}
+
+/// A bulk request of [`BULK_BYTES`] in documents that do not compress.
+pub(crate) fn bulk(env: &Env) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut lines = String::with_capacity(BULK_DOCUMENTS as usize * (DOCUMENT_BYTES + 40));
+    for _ in 0..BULK_DOCUMENTS {
+        lines.push_str("{\"index\":{}}\n{\"t\":\"");
+        let ends = lines.len() + DOCUMENT_BYTES;
+        while lines.len() < ends {
+            // Ten letters of six bits each.
+            let bits = env.random_u64();
+            lines.extend((0..10).map(|n| char::from(LETTERS[(bits >> (6 * n)) as usize & 63])));
         }
-        lines
+        lines.push_str("\"}\n");
     }
+    lines
 }

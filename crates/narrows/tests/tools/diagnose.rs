@@ -1,5 +1,7 @@
 //! `narrows diagnose` on the embedded engine: injected causes are found by looking alone.
 
+use serde_json::json;
+
 use crate::common::{failed, json, narrows};
 
 fn are_found(cases: &[&str]) {
@@ -21,10 +23,22 @@ pub fn a_starved_node_is_found_and_a_healthy_one_is_left_in_peace() {
     are_found(&["cpu", "healthy"]);
 }
 
+/// Two cases of the bench on processes: one that nothing holds, and one that its limiter slows to a third.
+pub fn cases_are_drawn_and_tried_on_processes() {
+    let asked = ["--on", "embedded", "--seeds", "2,30", "--no-probe", "--json"];
+    let found = json(&narrows(&[&["diagnose", "--bench"], &asked[..]].concat()));
+    let said = |n: usize, what: &str| found["cases"][n][what].clone();
+    assert_eq!((said(0, "class"), said(0, "verdicts")), ("healthy".into(), json!([])), "{found:#}");
+    assert_eq!((said(1, "class"), said(1, "target")), ("rate_limit".into(), "embedded".into()));
+    assert_eq!(said(1, "verdicts")[0], "rate_limit", "{found:#}");
+    assert!(said(1, "got").as_f64().unwrap() > 1.2, "the advice helps: {found:#}");
+}
+
 pub fn a_case_or_a_place_that_there_is_not_is_said() {
     for (arguments, word) in [
         (["--case", "thottle"], "did you mean \"throttle\""),
         (["--on", "virtual"], "--on embedded"),
+        (["--bench", "--on=http://127.0.0.1:1"], "--on virtual, --on embedded or --on opensearch"),
         (["--on", "http://127.0.0.1:1"], "--on embedded"),
     ] {
         failed(&narrows(&[&["diagnose"], &arguments[..]].concat()), 2, &[word]);

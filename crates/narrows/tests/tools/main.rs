@@ -16,6 +16,7 @@ mod terminal;
 testbed::main! {
     faults::nodes_of_opensearch [JAVA, MAVEN, CONTROL_GROUPS, STRESS_NG],
     diagnose::every_cause_is_found [],
+    diagnose::cases_are_drawn_and_tried_on_processes [],
     opensearch::opensearch_3_0_0_is_started_and_understood [JAVA_21, MAVEN],
     opensearch::a_replica_crosses_the_link_and_both_copies_hold_the_same [JAVA, MAVEN],
     faults::the_embedded_engine_as_processes [],

@@ -11,6 +11,9 @@ use super::cause::{Cause, Load, Oddity};
 use super::conditions::{CHUNK, CHUNKS, Conditions, SLOTS, SLOTS_ENOUGH};
 use crate::diagnose::LIMIT;
 
+/// Chunks in flight that the embedded engine allows.
+pub(crate) const CHUNKS_MAX: u32 = 8;
+
 /// What goes on where nothing holds anything back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Well {
@@ -77,6 +80,29 @@ pub(crate) const DECK: [Kind; 30] = {
         Unknown(Oddity::TargetPauses),
     ]
 };
+/// The same of nodes that run as processes on one machine, whose cores and disks are as they are.
+pub(crate) const DECK_OF_PROCESSES: [Kind; 15] = {
+    use Cause::*;
+    use Kind::*;
+    use Well::*;
+    [
+        One(RateLimit),
+        Healthy(Idle, None),
+        One(Latency),
+        Two(RateLimit, Bandwidth),
+        Healthy(Quick, None),
+        One(Bandwidth),
+        One(Slots),
+        Healthy(Idle, Some(Load::Search)),
+        One(Window),
+        Two(Latency, RateLimit),
+        Healthy(Quick, Some(Load::Indexing)),
+        One(Block),
+        Two(RateLimit, Window),
+        Healthy(Quick, Some(Load::Search)),
+        One(RateLimit),
+    ]
+};
 /// Severities, from 1.
 pub(crate) const SEVERITIES: u64 = 3;
 
@@ -103,6 +129,17 @@ impl Case {
         let at_source = draw.one_of(&[true, false]);
         let surroundings = surroundings(kind, &mut draw);
         Case { seed, kind, severity, at_source, surroundings }
+    }
+
+    /// The case of a seed on nodes that run as processes, whose engine allows so many chunks in flight.
+    pub(crate) fn on_processes(seed: u64, chunks_max: u32) -> Case {
+        let (turn, count) = (seed / 2, DECK_OF_PROCESSES.len() as u64);
+        let kind = DECK_OF_PROCESSES[(turn % count) as usize];
+        // A few cases show every severity already.
+        let severity = 1 + ((turn + turn / count) % SEVERITIES) as usize;
+        let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let surroundings = of_processes(kind, chunks_max, &mut draw);
+        Case { seed, kind, severity, at_source: false, surroundings }
     }
 
     /// The classes that are right, that which holds first; none where nothing is to be found.
@@ -194,6 +231,7 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
         },
         near: Host { cores: draw.one_of(&[2, 4, 8, 16]), ..Host::default() },
         far: Host { cores: draw.one_of(&[2, 4, 8, 16]), ..Host::default() },
+        chunks_max: CHUNKS_MAX,
         shards: draw.one_of(&[1, 1, 2]),
         shard_bytes: draw.between(10e9, 80e9) as u64,
         segments: draw.one_of(&[1, 5, 20]),
@@ -216,6 +254,60 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
         conditions.set(CHUNK, size);
     }
     fit(&mut conditions, kind, draw, (near_ms, far_ms));
+    conditions
+}
+
+/// Small indices, and a limit that lets even these take some seconds: what is over at once is judged healthy.
+fn of_processes(kind: Kind, chunks_max: u32, draw: &mut Draw) -> Conditions {
+    let rtt_ms = draw.one_of(&[0.0, 0.0, 5.0, 15.0]);
+    let shards = draw.one_of(&[1, 1, 2]);
+    let mut conditions = Conditions {
+        settings: Default::default(),
+        link: LinkConfig { rtt: Duration::from_secs_f64(rtt_ms / 1e3), ..LinkConfig::default() },
+        near: Host::default(),
+        far: Host::default(),
+        chunks_max,
+        shards,
+        shard_bytes: draw.between(64e6, 96e6) as u64 / u64::from(shards),
+        segments: 1,
+        recovers: true,
+        load: draw.one_of(&[None, None, None, Some(Load::Search), Some(Load::Indexing)]),
+        neighbour_bytes: 0,
+        pauses: None,
+    };
+    conditions.set(LIMIT, draw.one_of(&["10mb", "16mb"]));
+    let rtt = |low_ms: f64, high_ms: f64, draw: &mut Draw| {
+        Duration::from_secs_f64(draw.between(low_ms, high_ms) / 1e3)
+    };
+    match kind {
+        Kind::Healthy(well, load) => {
+            conditions.load = load;
+            conditions.recovers = well != Well::Idle;
+            conditions.set(LIMIT, "-1");
+            conditions.link.rtt = Duration::ZERO;
+            conditions.shard_bytes = draw.between(1e6, 8e6) as u64;
+        }
+        Kind::One(Cause::Slots) => {
+            conditions.shards = draw.one_of(&[12, 16]);
+            conditions.shard_bytes = draw.between(1e6, 3e6) as u64;
+            conditions.set(SLOTS, SLOTS_ENOUGH);
+            conditions.set(LIMIT, "-1");
+            conditions.link.rtt = rtt(60.0, 120.0, draw);
+        }
+        Kind::One(Cause::Latency) | Kind::Two(Cause::Latency, _) => {
+            // So little in flight that a short round trip holds these few bytes for some seconds.
+            conditions.set(CHUNK, if matches!(kind, Kind::One(_)) { "64kb" } else { "256kb" });
+            conditions.link.rtt = Duration::ZERO;
+        }
+        Kind::One(Cause::RateLimit | Cause::Block) | Kind::Unknown(_) => {}
+        Kind::One(cause) | Kind::Two(_, cause) => {
+            conditions.set(CHUNKS, 4);
+            conditions.set(CHUNK, "1mb");
+            if cause == Cause::Window {
+                conditions.link.rtt = rtt(15.0, 60.0, draw);
+            }
+        }
+    }
     conditions
 }
 
@@ -287,10 +379,12 @@ mod tests {
 
     #[test]
     fn the_deck_has_healthy_cases_and_such_with_two_causes() {
-        let count = |is: fn(&Kind) -> bool| DECK.iter().filter(|kind| is(kind)).count();
-        assert!(count(|kind| matches!(kind, Kind::Healthy(..))) * 10 >= DECK.len() * 3);
-        assert!(count(|kind| matches!(kind, Kind::Two(..))) * 10 >= DECK.len() * 2);
-        assert!(count(|kind| matches!(kind, Kind::Unknown(_))) >= 2);
+        for deck in [&DECK[..], &DECK_OF_PROCESSES] {
+            let count = |is: fn(&Kind) -> bool| deck.iter().filter(|kind| is(kind)).count();
+            assert!(count(|kind| matches!(kind, Kind::Healthy(..))) * 10 >= deck.len() * 3);
+            assert!(count(|kind| matches!(kind, Kind::Two(..))) * 10 >= deck.len() * 2);
+        }
+        assert!(DECK.iter().filter(|kind| matches!(kind, Kind::Unknown(_))).count() >= 2);
         assert!(DECK.contains(&Kind::Two(Cause::RateLimit, Cause::DiskScheduler)));
     }
 
@@ -302,5 +396,17 @@ mod tests {
         assert_ne!(one.surroundings, other.surroundings);
         let severities: Vec<usize> = (0..3).map(|turn| Case::of(turn * 60).severity).collect();
         assert_eq!(severities, [1, 2, 3]);
+    }
+
+    /// A kernel's own TCP and a machine's own cores are as they are.
+    #[test]
+    fn processes_are_asked_for_nothing_that_only_simulated_hosts_can_do() {
+        for seed in 0..90 {
+            let case = Case::on_processes(seed, 5);
+            let injected = case.injected(case.with_second(16e6), 16e6);
+            injected.link.check_real().unwrap();
+            assert_eq!((&injected.near, &injected.far), (&Host::default(), &Host::default()));
+            assert!(injected.neighbour_bytes == 0 && injected.pauses.is_none(), "{seed}");
+        }
     }
 }

@@ -15,7 +15,9 @@ pub(crate) const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
 pub(crate) const CHUNK: &str = "indices.recovery.chunk_size";
 pub(crate) const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 const ENABLE: &str = "cluster.routing.allocation.enable";
-const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
+pub(crate) const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
+/// Every setting that conditions name.
+pub(crate) const NAMES: [&str; 6] = [LIMIT, CHUNKS, CHUNK, SLOTS, ENABLE, EXCLUDE];
 
 /// What a severity leaves of the rate, about.
 const LEFT: [f64; 3] = [0.65, 0.35, 0.12];
@@ -46,6 +48,8 @@ pub(crate) struct Conditions {
     pub(crate) near: Host,
     /// The node that recovers replicas.
     pub(crate) far: Host,
+    /// Chunks in flight that the engine allows.
+    pub(crate) chunks_max: u32,
     pub(crate) shards: u32,
     pub(crate) shard_bytes: u64,
     /// Segments of a shard.
@@ -179,7 +183,7 @@ impl Conditions {
         match action {
             Action::Limit => self.set(LIMIT, "-1"),
             Action::InFlight => {
-                self.set(CHUNKS, 8);
+                self.set(CHUNKS, self.chunks_max);
                 self.set(CHUNK, "16mb");
             }
             Action::LinkRate => self.link.rate_bytes_per_s = None,

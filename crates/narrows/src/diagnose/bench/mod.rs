@@ -5,48 +5,125 @@
 //! | `case` | [`Case`]: what is injected into which surroundings, drawn from a seed; the deck of kinds. Pure |
 //! | `cause` | what holds recoveries back, by name |
 //! | `conditions` | [`conditions::Conditions`]: nodes, link, settings; what a cause and what lifts it change. Pure |
-//! | `stage` | two nodes in virtual time under conditions |
+//! | `stage` | two nodes under conditions |
+//! | `place` | where stages are: in virtual time, or on nodes that run as processes |
 //! | `trial` | whether a case is one, its verdict, and what the advice brings |
 
 mod case;
 mod cause;
 mod conditions;
+mod place;
 mod stage;
 mod trial;
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::pin::pin;
+use std::task::{Poll, Waker};
 
+use anyhow::{Context, anyhow};
+use clusters::Clusters;
 use report::benched::Bench;
+use world::{Env, LinkConfig};
 
-pub(crate) use case::Case;
+use super::bed::two_nodes;
+use crate::interrupt::{Ended, until_told};
+use place::{Place, Processes, Simulated};
 use trial::{Outcome, trial};
 
 use crate::seeds::side_by_side;
 use crate::terminal::say;
 
-/// The site that has the primaries, and the one that recovers replicas. Each is one node.
 /// Every case of some seeds in virtual time, as many at once as there are cores. `probes` says whether the verdict is
 /// also asked for with probes.
 pub(crate) fn in_virtual_time(seeds: Vec<u64>, probes: bool) -> anyhow::Result<Bench> {
     let journals = tempfile::tempdir()?;
-    let one = |seed: u64| trial(&Case::of(seed), probes.then_some(journals.path()));
-    let (mut done, count) = (0, seeds.len());
-    let outcomes = side_by_side(&seeds, &one, |seed, outcome| {
-        done += 1;
+    let journals = probes.then_some(journals.path());
+    let one = |seed: u64| {
+        let case = Simulated.case(seed);
+        let tried = pin!(trial(&Simulated, &case, journals));
+        match tried.poll(&mut std::task::Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => Err(anyhow!("a simulated world was waited for")),
+        }
+    };
+    let mut told = Told::new(&Simulated, seeds.len());
+    let outcomes = side_by_side(&seeds, &one, |seed, outcome| told.tell(seed, outcome))?;
+    Ok(bench(&Simulated, outcomes))
+}
+
+/// The same on nodes that are started for it, one case after another. Whatever the end, the nodes are stopped; an error
+/// comes with the cases before it.
+pub(crate) async fn on_processes<C: Clusters>(
+    env: &Env,
+    mut clusters: C,
+    seeds: Vec<u64>,
+    probes: bool,
+) -> anyhow::Result<(Bench, Option<anyhow::Error>)> {
+    let journals = tempfile::tempdir()?;
+    let journals: Option<&Path> = probes.then_some(journals.path());
+    say!("starting two nodes ({})", clusters.name());
+    let mut found = None;
+    clusters.start(&two_nodes(LinkConfig::default())).await.context("start two nodes")?;
+    let ended = until_told(async {
+        let place = Processes::new(env, &clusters).await?;
+        let mut told = Told::new(&place, seeds.len());
+        let (mut outcomes, mut failed) = (Vec::new(), None);
+        for seed in seeds {
+            match trial(&place, &place.case(seed), journals).await {
+                Ok(outcome) => {
+                    told.tell(seed, &outcome);
+                    outcomes.push(outcome);
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        found = Some((bench(&place, outcomes), failed));
+        Ok(())
+    });
+    let ended = ended.await;
+    clusters.stop().await;
+    match ended? {
+        Ended::Complete => found.context("every case was tried"),
+        Ended::Interrupted => anyhow::bail!("interrupted; the nodes are stopped"),
+    }
+}
+
+/// Tells what came of one case after another.
+struct Told<'a, P> {
+    place: &'a P,
+    done: usize,
+    count: usize,
+}
+
+impl<'a, P: Place> Told<'a, P> {
+    fn new(place: &'a P, count: usize) -> Self {
+        Told { place, done: 0, count }
+    }
+
+    fn tell(&mut self, seed: u64, outcome: &Outcome) {
+        self.done += 1;
         let came = match outcome {
             Outcome::Admitted(scored) => scored.sentence.clone(),
             Outcome::Refused(why) => format!("no case: {why}"),
         };
-        let case = Case::of(seed);
-        let (name, severity) = (case.name(), case.severity);
+        let case = self.place.case(seed);
+        let (done, count, name, severity) = (self.done, self.count, case.name(), case.severity);
         say!("{done} of {count}, seed {seed}, {name}, severity {severity}: {came}");
-    })?;
-    let mut bench = Bench { target: "virtual".to_owned(), cases: vec![], refused: BTreeMap::new() };
+    }
+}
+
+fn bench(place: &impl Place, outcomes: Vec<Outcome>) -> Bench {
+    let target = place.name().to_owned();
+    let mut bench = Bench { target, cases: vec![], refused: BTreeMap::new() };
     for outcome in outcomes {
         match outcome {
             Outcome::Admitted(scored) => bench.cases.push(*scored),
             Outcome::Refused(why) => *bench.refused.entry(why.to_owned()).or_default() += 1,
         }
     }
-    Ok(bench)
+    bench
 }

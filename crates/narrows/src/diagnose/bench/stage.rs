@@ -1,22 +1,27 @@
-//! Two nodes in virtual time under given conditions, and recoveries between them.
+//! Two nodes under given conditions, and recoveries between them.
 
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
-use clusters::{Clusters, RestClient, SyntheticIndex, VirtualClusters};
+use clusters::{Clusters, RestClient, SyntheticIndex};
 use serde_json::{Value, json};
 use world::{Env, Task, Work};
 
 use super::cause::Load;
-use super::conditions::Conditions;
-use crate::diagnose::bed::{FAR, NEAR, two_nodes};
+use super::conditions::{Conditions, EXCLUDE, NAMES};
+use crate::diagnose::bed::{BULK_BYTES, FAR, NEAR, bulk, incompressible};
 
 /// What is recovered.
 const DATA: &str = "data";
 /// What clients search, or index into.
 const BESIDE: &str = "beside";
-const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
+/// How long copies may take to come at most, before they are asked for again.
+const COPIES_WITHIN: &str = "120s";
+/// Copies are removed a moment after they are taken away; one that is still there would be recovered at once.
+const REMOVED_WITHIN: Duration = Duration::from_secs(1);
 /// Between two requests of the load.
 const REQUEST_EVERY: Duration = Duration::from_millis(20);
 /// A neighbour's writes are of this size.
@@ -26,12 +31,25 @@ const SECOND: Duration = Duration::from_secs(1);
 const DOCUMENT_BYTES: u64 = 1000;
 
 /// The nodes, and what goes on there.
-pub(crate) struct Stage {
-    env: Env,
-    clusters: VirtualClusters,
+pub(crate) struct Stage<'a> {
+    pub(crate) env: Env,
+    clusters: &'a dyn Clusters,
     recovers: bool,
     /// What goes on beside ends with it.
     beside: Vec<Task<()>>,
+}
+
+/// What the index is like: one of the same shape serves again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    shards: u32,
+    shard_bytes: u64,
+}
+
+impl Shape {
+    pub(crate) fn of(conditions: &Conditions) -> Shape {
+        Shape { shards: conditions.shards, shard_bytes: conditions.shard_bytes }
+    }
 }
 
 /// How far recoveries have come.
@@ -43,26 +61,31 @@ pub(crate) struct Moved {
     pub(crate) is_done: bool,
 }
 
-impl Stage {
-    /// Starts the nodes. Everything is there, and nothing recovers yet.
-    pub(crate) async fn set(env: &Env, conditions: &Conditions) -> anyhow::Result<Stage> {
-        let mut clusters = VirtualClusters::new(env);
-        clusters.start(&two_nodes(conditions.link.clone())).await.context("start two nodes")?;
+impl<'a> Stage<'a> {
+    /// Two nodes that run. Everything is there, and nothing recovers yet. The index that is there already is `filled`.
+    pub(crate) async fn set(
+        env: &Env,
+        clusters: &'a dyn Clusters,
+        conditions: &Conditions,
+        filled: Option<Shape>,
+    ) -> anyhow::Result<Stage<'a>> {
         let recovers = conditions.recovers;
         let mut stage = Stage { env: env.clone(), clusters, recovers, beside: Vec::new() };
-        // What is placed now stays there.
-        stage.settings(&json!({ EXCLUDE: format!("{FAR}-0") })).await?;
-        stage.index(DATA, conditions.shards).await?;
-        stage.index(BESIDE, 1).await?;
-        stage.fill(conditions).await?;
-        let mut settings = json!({ EXCLUDE: null });
-        for (name, value) in &conditions.settings {
-            settings[name] = json!(value);
+        if filled != Some(Shape::of(conditions)) {
+            // What is placed now stays there, and may be placed.
+            stage.set_all(&[(EXCLUDE, format!("{FAR}-0"))].into()).await?;
+            match filled {
+                Some(_) => stage.ask("DELETE", &format!("/{DATA}"), Value::Null).await.map(drop)?,
+                None => stage.index(BESIDE, 1).await?,
+            }
+            stage.index(DATA, conditions.shards).await?;
+            stage.fill(conditions).await?;
         }
-        stage.settings(&settings).await?;
-        let controls = stage.clusters.virtual_controls().context("hosts are simulated")?;
-        controls.set_hosts(NEAR, &conditions.near);
-        controls.set_hosts(FAR, &conditions.far);
+        stage.set_all(&conditions.settings).await?;
+        if let Some(controls) = stage.clusters.virtual_controls() {
+            controls.set_hosts(NEAR, &conditions.near);
+            controls.set_hosts(FAR, &conditions.far);
+        }
         stage.go_on_beside(conditions)?;
         Ok(stage)
     }
@@ -74,6 +97,32 @@ impl Stage {
         }
         let body = json!({ "index.number_of_replicas": 1 });
         self.ask("PUT", &format!("/{DATA}/_settings"), body).await.map(drop)
+    }
+
+    /// Lets recoveries go on, one after another, for as long as it is polled.
+    pub(crate) async fn keep_on(&self) -> anyhow::Result<()> {
+        if !self.recovers {
+            return std::future::pending().await;
+        }
+        loop {
+            let path =
+                format!("/_cluster/health/{DATA}?wait_for_status=green&timeout={COPIES_WITHIN}");
+            match self.ask("GET", &path, Value::Null).await {
+                Ok(health) if health["timed_out"] == false => {
+                    self.take_away().await?;
+                    self.begin().await?;
+                }
+                // OpenSearch calls it an error that copies did not come in time.
+                _ => self.env.sleep(REMOVED_WITHIN).await,
+            }
+        }
+    }
+
+    async fn take_away(&self) -> anyhow::Result<()> {
+        let body = json!({ "index.number_of_replicas": 0 });
+        self.ask("PUT", &format!("/{DATA}/_settings"), body).await?;
+        self.env.sleep(REMOVED_WITHIN).await;
+        Ok(())
     }
 
     /// Addresses of both nodes.
@@ -93,20 +142,24 @@ impl Stage {
         Ok(Moved { bytes, is_done: health["status"] == "green" })
     }
 
-    /// Stops the nodes.
-    pub(crate) async fn end(mut self) {
+    /// Takes back what conditions left; the index stays.
+    pub(crate) async fn clear(mut self) -> anyhow::Result<()> {
         self.beside.clear();
-        self.clusters.stop().await;
+        self.take_away().await
     }
 
     async fn ask(&self, method: &str, path: &str, body: Value) -> anyhow::Result<Value> {
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-        Ok(self.clusters.request(NEAR, method, path, body).await?.json()?)
+        ask(self.clusters, method, path, body).await
     }
 
-    async fn settings(&self, settings: &Value) -> anyhow::Result<()> {
-        let body = json!({ "persistent": settings });
-        self.ask("PUT", "/_cluster/settings", body).await.map(drop)
+    /// Sets these, and of those that conditions name the others as they come.
+    async fn set_all<N: Borrow<str> + Ord>(
+        &self,
+        settings: &BTreeMap<N, String>,
+    ) -> anyhow::Result<()> {
+        let body: BTreeMap<&str, Option<&String>> =
+            NAMES.into_iter().map(|name| (name, settings.get(name))).collect();
+        self.ask("PUT", "/_cluster/settings", json!({ "persistent": body })).await.map(drop)
     }
 
     async fn index(&self, name: &str, shards: u32) -> anyhow::Result<()> {
@@ -115,7 +168,8 @@ impl Stage {
             "number_of_replicas": 0,
             "refresh_interval": "-1",
         });
-        self.ask("PUT", &format!("/{name}"), json!({ "settings": settings })).await?;
+        let body = json!({ "settings": settings, "mappings": incompressible() });
+        self.ask("PUT", &format!("/{name}"), body).await?;
         let path = format!("/_cluster/health/{name}?wait_for_status=green&timeout=60s");
         let health = self.ask("GET", &path, Value::Null).await?;
         ensure!(health["timed_out"] != true, "{name} does not come up");
@@ -124,6 +178,14 @@ impl Stage {
 
     async fn fill(&self, conditions: &Conditions) -> anyhow::Result<()> {
         let bytes = conditions.shard_bytes * u64::from(conditions.shards);
+        let Some(controls) = self.clusters.virtual_controls() else {
+            for _ in 0..bytes.div_ceil(BULK_BYTES) {
+                let (path, body) = (format!("/{DATA}/_bulk"), bulk(&self.env).into());
+                let answer = self.clusters.request(NEAR, "POST", &path, body).await?;
+                ensure!(answer.json()?["errors"] == false, "documents were refused");
+            }
+            return self.ask("POST", &format!("/{DATA}/_flush"), Value::Null).await.map(drop);
+        };
         let index = SyntheticIndex {
             name: DATA.to_owned(),
             documents: bytes / DOCUMENT_BYTES,
@@ -131,7 +193,6 @@ impl Stage {
             segments: conditions.segments * conditions.shards,
             segment_ratio: 1.0,
         };
-        let controls = self.clusters.virtual_controls().context("hosts are simulated")?;
         Ok(controls.load_index(NEAR, &index).await?)
     }
 
@@ -164,6 +225,17 @@ impl Stage {
         }
         Ok(())
     }
+}
+
+/// Asks the near node.
+pub(crate) async fn ask(
+    clusters: &dyn Clusters,
+    method: &str,
+    path: &str,
+    body: Value,
+) -> anyhow::Result<Value> {
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    Ok(clusters.request(NEAR, method, path, body).await?.json()?)
 }
 
 /// Requests, one after another. A node that stands still or is busy answers late or not at all.

@@ -1,17 +1,16 @@
-//! A case on trial in virtual time: whether it is one at all, what `explain` makes of it, and what its advice brings.
+//! A case on trial: whether it is one at all, what `explain` makes of it, and what its advice brings.
 
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
-use insight::diagnosis::score::{Guesses, Scored};
-use insight::diagnosis::{Class, Diagnosis, diagnose, highest_utilisation, settings_lint};
-use world::{Env, virtual_world};
-
 use super::case::{Case, Kind, Well};
 use super::conditions::{Action, Conditions};
+use super::place::Place;
 use super::stage::Stage;
 use crate::live::{ConnectArgs, Looking, connect, probe_unrecorded};
+use anyhow::anyhow;
+use insight::diagnosis::score::{Guesses, Scored};
+use insight::diagnosis::{Class, Diagnosis, diagnose, highest_utilisation, settings_lint};
 
 /// How long a case is looked at before anything is probed, and how often.
 const LOOK_FOR: Duration = Duration::from_secs(6);
@@ -19,8 +18,6 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Time for recoveries to begin. A quick one begins while somebody looks.
 const BEGIN: Duration = Duration::from_millis(1500);
 const BEGINS_AFTER: Duration = Duration::from_millis(700);
-/// How long a rate is measured, from the beginning of the recoveries.
-const MEASURED: Duration = Duration::from_secs(8);
 const POLL: Duration = Duration::from_millis(100);
 
 /// An injection leaves this share of the rate at most; lifting the cause gives back this share at least.
@@ -40,28 +37,34 @@ pub(crate) enum Outcome {
 }
 
 /// Tries a case. Probes need a directory for the journal of their changes.
-pub(crate) fn trial(case: &Case, journals: Option<&Path>) -> anyhow::Result<Outcome> {
-    let base = rate(case, &case.surroundings)?;
+pub(crate) async fn trial(
+    place: &impl Place,
+    case: &Case,
+    journals: Option<&Path>,
+) -> anyhow::Result<Outcome> {
+    let runs = Runs { place, seed: case.seed };
+    let base = runs.rate(&case.surroundings).await?;
     let second = case.with_second(base);
-    let beneath = if second == case.surroundings { base } else { rate(case, &second)? };
+    let beneath = runs.rate_or(&second, &case.surroundings, base).await?;
     let injected = case.injected(second, beneath);
-    let now = rate(case, &injected)?;
-    if let Some(why) = refused(case, &injected, base, now)? {
+    let now = runs.rate(&injected).await?;
+    if let Some(why) = runs.refused(case, &injected, base, now).await? {
         return Ok(Outcome::Refused(why));
     }
     let journal = journals.map(|dir| dir.join(format!("{}.journal", case.seed)));
-    let looked = in_world(case.seed, {
-        let (case, conditions) = (case.clone(), injected.clone());
-        async move |env| look(&env, &case, &conditions, journal.as_deref()).await
-    })?;
-    let gain = looked.advice.map(|(setting, to, promised)| {
+    let looked = {
+        let case = case.clone();
+        let act = async move |stage: &Stage<'_>| look(stage, &case, journal.as_deref()).await;
+        place.on_stage(runs.seed, &injected, act).await?
+    };
+    let (mut promised, mut got) = (None, None);
+    if let Some((setting, to, factor)) = looked.advice {
         let mut advised = injected.clone();
         advised.set(&setting, to);
-        anyhow::Ok((promised, rate(case, &advised)? / now))
-    });
-    let (promised, got) = gain.transpose()?.unzip();
+        (promised, got) = (Some(factor), Some(runs.rate(&advised).await? / now));
+    }
     Ok(Outcome::Admitted(Box::new(Scored {
-        target: "virtual".to_owned(),
+        target: place.name().to_owned(),
         name: case.name(),
         classes: case.classes(),
         severity: case.severity as u32,
@@ -76,61 +79,94 @@ pub(crate) fn trial(case: &Case, journals: Option<&Path>) -> anyhow::Result<Outc
     })))
 }
 
-/// Why a case is none; nothing where it is one.
-fn refused(
-    case: &Case,
-    injected: &Conditions,
-    base: f64,
-    now: f64,
-) -> anyhow::Result<Option<&'static str>> {
-    let with = |conditions: &Conditions, actions: &[Action], otherwise: f64| {
+/// Runs of one case beside each other.
+struct Runs<'a, P> {
+    place: &'a P,
+    seed: u64,
+}
+
+impl<P: Place> Runs<'_, P> {
+    /// Bytes a second of all recoveries together, from their beginning on; 0 where there are none.
+    async fn rate(&self, conditions: &Conditions) -> anyhow::Result<f64> {
+        let measured = self.place.measured();
+        let act = async move |stage: &Stage<'_>| rate(stage, measured).await;
+        self.place.on_stage(self.seed, conditions, act).await
+    }
+
+    /// The same; where conditions are those of `known`, they are not run again.
+    async fn rate_or(
+        &self,
+        conditions: &Conditions,
+        known: &Conditions,
+        rate: f64,
+    ) -> anyhow::Result<f64> {
+        if conditions == known { Ok(rate) } else { self.rate(conditions).await }
+    }
+
+    /// The rate after some actions, where it is `rate` without them.
+    async fn after(
+        &self,
+        conditions: &Conditions,
+        actions: &[Action],
+        rate: f64,
+    ) -> anyhow::Result<f64> {
         let mut lifted = conditions.clone();
         actions.iter().for_each(|action| lifted.act(*action));
-        if lifted == *conditions { Ok(otherwise) } else { rate(case, &lifted) }
-    };
-    let after = |actions: &[Action]| with(injected, actions, now);
-    let given_back = |rate: f64| rate >= base * COSTS;
-    if let Kind::Healthy(..) = case.kind {
-        let bytes = (case.surroundings.shard_bytes * u64::from(case.surroundings.shards)) as f64;
-        let is_over = !case.is_quick() || bytes <= now * QUICK.as_secs_f64();
-        return Ok((!is_over).then_some("a quick recovery that takes longer than two seconds"));
+        self.rate_or(&lifted, conditions, rate).await
     }
-    if now > base * COSTS {
-        return Ok(Some("the injection costs less than a fifth"));
-    }
-    match case.kind {
-        Kind::Two(first, second) => {
+
+    /// Why a case is none; nothing where it is one.
+    async fn refused(
+        &self,
+        case: &Case,
+        injected: &Conditions,
+        base: f64,
+        now: f64,
+    ) -> anyhow::Result<Option<&'static str>> {
+        let given_back = |rate: f64| rate >= base * COSTS;
+        if let Kind::Healthy(..) = case.kind {
+            let bytes =
+                (case.surroundings.shard_bytes * u64::from(case.surroundings.shards)) as f64;
+            let is_over = !case.is_quick() || bytes <= now * QUICK.as_secs_f64();
+            return Ok((!is_over).then_some("a quick recovery that takes longer than two seconds"));
+        }
+        if now > base * COSTS {
+            return Ok(Some("the injection costs less than a fifth"));
+        }
+        if let Kind::Two(first, second) = case.kind {
             let (first, second) = (first.lifted_by()[0], second.lifted_by()[0]);
-            if after(&[first])? < now * HOLDS {
+            let without_first = self.after(injected, &[first], now).await?;
+            if without_first < now * HOLDS {
                 return Ok(Some("the first of two causes does not hold"));
             }
-            if after(&[second])? > now * HOLDS_NOT {
+            if self.after(injected, &[second], now).await? > now * HOLDS_NOT {
                 return Ok(Some("both causes hold at once"));
             }
-            if given_back(after(&[first])?) {
+            if given_back(without_first) {
                 return Ok(Some("the second of two causes costs less than a fifth"));
             }
-            if !given_back(after(&[first, second])?) {
+            if !given_back(self.after(injected, &[first, second], now).await?) {
                 return Ok(Some("lifting both causes does not give back four fifths"));
             }
+            return Ok(None);
         }
-        _ => {
-            let own: &[Action] = case.causes().first().map_or(&[], |cause| cause.lifted_by());
-            if let Some(usual) = own.first()
-                && !given_back(after(&[*usual])?)
+        let own: &[Action] = case.causes().first().map_or(&[], |cause| cause.lifted_by());
+        if let Some(usual) = own.first()
+            && !given_back(self.after(injected, &[*usual], now).await?)
+        {
+            return Ok(Some("lifting the cause does not give back four fifths"));
+        }
+        for action in Action::ALL.iter().filter(|action| !own.contains(action)) {
+            // What widens the surroundings as much lifts something of theirs, and not the cause.
+            let rate = self.after(injected, &[*action], now).await?;
+            if given_back(rate)
+                && rate >= COSTS * self.after(&case.surroundings, &[*action], base).await?
             {
-                return Ok(Some("lifting the cause does not give back four fifths"));
-            }
-            for action in Action::ALL.iter().filter(|action| !own.contains(action)) {
-                // What widens the surroundings as much lifts something of theirs, and not the cause.
-                let rate = after(&[*action])?;
-                if given_back(rate) && rate >= COSTS * with(&case.surroundings, &[*action], base)? {
-                    return Ok(Some("lifting something else gives it back, too"));
-                }
+                return Ok(Some("lifting something else gives it back, too"));
             }
         }
+        Ok(None)
     }
-    Ok(None)
 }
 
 /// What was seen.
@@ -144,31 +180,33 @@ struct Looked {
     guesses: Guesses,
 }
 
-async fn look(
-    env: &Env,
-    case: &Case,
-    conditions: &Conditions,
-    journal: Option<&Path>,
-) -> anyhow::Result<Looked> {
-    let stage = Stage::set(env, conditions).await?;
-    let (urls, args) = (stage.urls(), ConnectArgs::default());
+async fn look(stage: &Stage<'_>, case: &Case, journal: Option<&Path>) -> anyhow::Result<Looked> {
     let is_quick = case.is_quick();
     if !is_quick {
         stage.begin().await?;
-        env.sleep(BEGIN).await;
+        stage.env.sleep(BEGIN).await;
     }
+    let goes_on = async {
+        if is_quick {
+            stage.env.sleep(BEGINS_AFTER).await;
+            stage.begin().await?;
+            return std::future::pending().await;
+        }
+        stage.keep_on().await
+    };
+    tokio::select! {
+        biased;
+        ended = goes_on => Err(ended.err().unwrap_or_else(|| anyhow!("recoveries ended"))),
+        looked = explain(stage, case, journal) => looked,
+    }
+}
+
+/// What `explain` makes of what goes on.
+async fn explain(stage: &Stage<'_>, case: &Case, journal: Option<&Path>) -> anyhow::Result<Looked> {
+    let (env, urls, args) = (&stage.env, stage.urls(), ConnectArgs::default());
     let sampler = connect(env, &urls, &args).await?;
     let mut looking = Looking::new(env, sampler, INTERVAL);
-    let begins = async {
-        if is_quick {
-            env.sleep(BEGINS_AFTER).await;
-            stage.begin().await?;
-        }
-        anyhow::Ok(())
-    };
-    let (looked, begun) = tokio::join!(looking.look_for(LOOK_FOR), begins);
-    looked?;
-    begun?;
+    looking.look_for(LOOK_FOR).await?;
     let series = looking.series();
     let passive = diagnose(&series);
     let right = case.classes();
@@ -189,7 +227,6 @@ async fn look(
         probe_unrecorded(env, &mut looking, &mut diagnosis, &urls, &args, journal).await?;
         probed = Some(classes(&diagnosis));
     }
-    stage.end().await;
     Ok(Looked {
         advice: passive.findings.first().and_then(|finding| {
             let lift = finding.lift.as_ref()?;
@@ -214,31 +251,19 @@ fn classes(diagnosis: &Diagnosis) -> Vec<Class> {
     classes
 }
 
-/// Bytes a second of all recoveries together, from their beginning on; 0 where there are none.
-fn rate(case: &Case, conditions: &Conditions) -> anyhow::Result<f64> {
-    let conditions = conditions.clone();
-    in_world(case.seed, async move |env| {
-        let stage = Stage::set(&env, &conditions).await?;
-        stage.begin().await?;
-        let began = env.now();
-        let moved = loop {
-            env.sleep(POLL).await;
-            let moved = stage.moved().await?;
-            if moved.is_done || env.now() - began >= MEASURED {
-                break moved;
-            }
-        };
+/// Bytes a second of all recoveries together over so long at most.
+async fn rate(stage: &Stage<'_>, measured: Duration) -> anyhow::Result<f64> {
+    let env = &stage.env;
+    stage.begin().await?;
+    let began = env.now();
+    loop {
+        env.sleep(POLL).await;
+        let moved = stage.moved().await?;
         let seconds = (env.now() - began).as_secs_f64();
-        stage.end().await;
-        Ok(moved.bytes as f64 / seconds)
-    })
-}
-
-fn in_world<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
-    seed: u64,
-    main: impl FnOnce(Env) -> F,
-) -> anyhow::Result<T> {
-    virtual_world::run(seed, main).with_context(|| format!("the case of seed {seed}"))
+        if moved.is_done || seconds >= measured.as_secs_f64() {
+            return Ok(moved.bytes as f64 / seconds);
+        }
+    }
 }
 
 impl Case {

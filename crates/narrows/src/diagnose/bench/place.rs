@@ -1,0 +1,130 @@
+//! Where cases are staged: in virtual time, or on nodes that run as processes.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use anyhow::Context;
+use clusters::{Clusters, VirtualClusters};
+use serde_json::json;
+use world::{Env, LinkConfig, virtual_world};
+
+use super::case::Case;
+use super::conditions::Conditions;
+use super::stage::{Shape, Stage};
+use crate::diagnose::bed::two_nodes;
+
+/// A place with two nodes, on which conditions can be made again and again.
+pub(crate) trait Place {
+    /// The case of a seed, as this place can show it.
+    fn case(&self, seed: u64) -> Case;
+
+    /// As `--on` names it.
+    fn name(&self) -> &'static str;
+
+    /// How long a rate is measured at most.
+    fn measured(&self) -> Duration;
+
+    /// Makes conditions, acts, and takes them back.
+    async fn on_stage<T: 'static>(
+        &self,
+        seed: u64,
+        conditions: &Conditions,
+        act: impl AsyncFnOnce(&Stage<'_>) -> anyhow::Result<T> + 'static,
+    ) -> anyhow::Result<T>;
+}
+
+/// A world of its own for each stage. Nothing is ever waited for.
+pub(crate) struct Simulated;
+
+impl Place for Simulated {
+    fn case(&self, seed: u64) -> Case {
+        Case::of(seed)
+    }
+
+    fn name(&self) -> &'static str {
+        "virtual"
+    }
+
+    fn measured(&self) -> Duration {
+        Duration::from_secs(8)
+    }
+
+    async fn on_stage<T: 'static>(
+        &self,
+        seed: u64,
+        conditions: &Conditions,
+        act: impl AsyncFnOnce(&Stage<'_>) -> anyhow::Result<T> + 'static,
+    ) -> anyhow::Result<T> {
+        let conditions = conditions.clone();
+        let acted = virtual_world::run(seed, async move |env| {
+            let mut clusters = VirtualClusters::new(&env);
+            let topology = two_nodes(conditions.link.clone());
+            clusters.start(&topology).await.context("start two nodes")?;
+            let acted = {
+                let stage = Stage::set(&env, &clusters, &conditions, None).await?;
+                act(&stage).await
+            };
+            clusters.stop().await;
+            acted
+        });
+        acted.with_context(|| format!("the case of seed {seed}"))
+    }
+}
+
+/// Nodes that run for the whole bench: what a stage leaves is taken back, and the index stays for the next.
+pub(crate) struct Processes<'a, C> {
+    env: &'a Env,
+    clusters: &'a C,
+    filled: RefCell<Option<Shape>>,
+}
+
+impl<'a, C: Clusters> Processes<'a, C> {
+    /// Two nodes that run already.
+    pub(crate) async fn new(env: &'a Env, clusters: &'a C) -> anyhow::Result<Self> {
+        if clusters.has_allocation_filters() {
+            // Shards that move by themselves are recoveries, too.
+            let body = json!({ "persistent": { "cluster.routing.rebalance.enable": "none" } });
+            super::stage::ask(clusters, "PUT", "/_cluster/settings", body).await?;
+        }
+        Ok(Processes { env, clusters, filled: RefCell::new(None) })
+    }
+}
+
+impl<C: Clusters> Place for Processes<'_, C> {
+    fn case(&self, seed: u64) -> Case {
+        // OpenSearch allows five chunks in flight, the embedded engine eight.
+        Case::on_processes(seed, if self.clusters.name() == "opensearch" { 5 } else { 8 })
+    }
+
+    fn name(&self) -> &'static str {
+        self.clusters.name()
+    }
+
+    fn measured(&self) -> Duration {
+        Duration::from_secs(5)
+    }
+
+    async fn on_stage<T: 'static>(
+        &self,
+        seed: u64,
+        conditions: &Conditions,
+        act: impl AsyncFnOnce(&Stage<'_>) -> anyhow::Result<T> + 'static,
+    ) -> anyhow::Result<T> {
+        let filled = self.filled.take();
+        let configure = |config| {
+            let link = self.clusters.link().context("there is a link between the sites")?;
+            link.configure(config).context("change the link")
+        };
+        let acted = async {
+            configure(LinkConfig::default())?;
+            let stage = Stage::set(self.env, self.clusters, conditions, filled).await?;
+            self.filled.replace(Some(Shape::of(conditions)));
+            configure(conditions.link.clone())?;
+            let acted = act(&stage).await;
+            configure(LinkConfig::default())?;
+            stage.clear().await?;
+            acted
+        };
+        acted.await.with_context(|| format!("the case of seed {seed}"))
+    }
+}
