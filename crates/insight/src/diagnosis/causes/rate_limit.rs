@@ -131,7 +131,7 @@ fn not_yet_through(
     let (ago_ms, was) = recovery.series.changed(name)?;
     let now = *recovery.transfer.step_rates().last()?;
     let used = now * recovery.node_bytes_per_s / recovery.rate_bytes_per_s / limit;
-    if used >= LIMIT_USED.value && used <= 1.0 / LIMIT_USED.value {
+    if (LIMIT_USED.value..=1.0 / LIMIT_USED.value).contains(&used) {
         return None;
     }
     let setting = recovery.setting_evidence(name, CAUSE.rule.default);
