@@ -150,8 +150,11 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
         On::Virtual | On::Url(_) => (bench::in_virtual_time(seeds, probes)?, None),
     };
     if let Some(dir) = &args.write {
-        let shown: Vec<String> =
-            ranges.iter().map(|range| format!("{}..{}", range.start(), range.end())).collect();
+        let shown = ranges.iter().map(|range| match (range.start(), range.end()) {
+            (from, to) if from == to => from.to_string(),
+            (from, to) => format!("{from}..{to}"),
+        });
+        let shown: Vec<String> = shown.collect();
         let probes = if args.no_probe { " --no-probe" } else { "" };
         let (seeds, to) = (shown.join(","), dir.display());
         let command =
