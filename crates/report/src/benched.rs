@@ -93,7 +93,7 @@ impl Bench {
     /// A page of documentation; `command` made it, and pictures stand beside it.
     pub fn markdown(&self, command: &str) -> String {
         let mut text = format!(
-            "# Verdicts on trial: {}\n\nWritten by\n`{command}`.\n\nScores are those of the odd seeds; thresholds are chosen by \
+            "# Verdicts on trial: {}\n\nWritten by `{command}`.\n\nScores are those of the odd seeds; thresholds are chosen by \
              looking at the even ones alone.\n[README.md](README.md) says what a case is and what each figure means.\n\n\
              | | cases | AC@1 | AC@3 | macro-F1 | false alarms | unknown | gain off by |\n\
              | --- | --- | --- | --- | --- | --- | --- | --- |\n",

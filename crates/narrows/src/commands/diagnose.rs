@@ -158,7 +158,7 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
         let probes = if args.no_probe { " --no-probe" } else { "" };
         let (seeds, to) = (shown.join(","), dir.display());
         let command =
-            format!("narrows diagnose --bench --on {on} --seeds {seeds}{probes} --write {to}");
+            format!("narrows diagnose --bench --on {on}\n--seeds {seeds}{probes} --write {to}");
         for (name, text) in [
             (".md", found.markdown(&command)),
             ("-matrix.svg", found.matrix_svg()),
