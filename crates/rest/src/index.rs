@@ -151,7 +151,8 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply, Failure> {
         Mapping::parse(&merged)?;
     }
     for index in names {
-        call.node.core().submit(Event::PutMapping { index, mappings: mappings.clone() }).await?;
+        let mappings = mappings.clone();
+        call.node.core().submit(Event::PutMapping { index, uuid: None, mappings }).await?;
     }
     Ok(json!({ "acknowledged": true }).into())
 }

@@ -194,7 +194,7 @@ pub(crate) async fn take_mappings(
     if core.state().indices.get(index).is_none_or(|meta| meta.mappings == mappings) {
         return Ok(());
     }
-    core.submit(Event::PutMapping { index: index.to_owned(), mappings }).await
+    core.submit(Event::PutMapping { index: index.to_owned(), uuid: None, mappings }).await
 }
 
 /// The indices of a remote cluster, at a version of its state.

@@ -108,6 +108,8 @@ pub(crate) fn mapping_version(core: &Core, index_uuid: &str, index: &str) -> u64
     meta.map_or(0, |meta| meta.mapping_version)
 }
 
+/// Mappings that are published are here sooner than this.
+const MAPPING_COMES: Duration = Duration::from_secs(1);
 /// How long a copy waits for mappings that its primary has.
 const MAPPING_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -120,7 +122,12 @@ pub(crate) async fn follow_mapping_to(
     version: u64,
 ) -> Result<(), ApplyError> {
     let is_here = || mapping_version(core, &shard.index_uuid, &shard.index) >= version;
-    if !is_here() && !core.wait_for_state(MAPPING_PATIENCE, |_| is_here()).await {
+    if !is_here() && !core.wait_for_state(MAPPING_COMES, |_| is_here()).await {
+        // This node may have missed what was published.
+        core.ask_for_state().await?;
+    }
+    let is_over = || is_here() || mapping_version(core, &shard.index_uuid, &shard.index) == 0;
+    if !is_here() && (!core.wait_for_state(MAPPING_PATIENCE, |_| is_over()).await || !is_here()) {
         let reason = format!(
             "[{}][{}] waited {MAPPING_PATIENCE:?} for version {version} of the mappings, which its source has",
             shard.index, shard.number

@@ -31,6 +31,10 @@ pub(super) async fn read_documents(
     let mut known_when_read = known();
     let mut read = store.read(requests).await;
     while !read.new_fields().is_empty() {
+        if known() == 0 {
+            // It is gone, and another may have its name by now.
+            return Err(Failure::no_such_index(&shard.index).into());
+        }
         let mut added = Value::Null;
         for (_, new) in read.new_fields() {
             added = merge_mappings(&added, new).map_err(|error| Failure::from(&error))?;
@@ -65,5 +69,6 @@ async fn put_each(core: &Core, shard: &LocalShard, read: &mut ReadRequests, all:
 }
 
 async fn put(core: &Core, shard: &LocalShard, mappings: Value) -> Result<(), Failure> {
-    core.submit(Event::PutMapping { index: shard.index.clone(), mappings }).await
+    let (index, uuid) = (shard.index.clone(), Some(shard.index_uuid.clone()));
+    core.submit(Event::PutMapping { index, uuid, mappings }).await
 }

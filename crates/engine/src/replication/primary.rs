@@ -32,6 +32,8 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response, Fai
     let read = read_documents(core, &shard, &store, write.requests)
         .await
         .map_err(|error| report_apply_failure(core, &shard, error))?;
+    // The manager may have been asked meanwhile: this copy must still be the primary.
+    let store = shard.primary_store()?;
     core.note_use_of(&shard);
     let outcomes = store.index_read(read).await;
     let outcomes = outcomes.map_err(|error| report_store_failure(core, &shard, error))?;

@@ -109,6 +109,8 @@ pub enum Event {
     PutMapping {
         /// The index.
         index: String,
+        /// Its uuid, where an index that has its name by now is not meant.
+        uuid: Option<String>,
         /// What to merge into its mappings.
         #[serde(with = "json_text")]
         mappings: Value,

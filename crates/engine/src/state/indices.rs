@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use query::mapping::DEPTH_MAX;
 use serde_json::Value;
 
 use super::applied::{Applied, NewIndex, bad_name, check_remote, find};
@@ -28,7 +29,7 @@ pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex)
     given.insert(SHARDS.to_owned(), shards.to_string());
     given.insert(REPLICAS.to_owned(), replicas.to_string());
     if leader.is_none() {
-        check_fields(&mappings, &typed)?;
+        check_fields(&mappings, Some(typed.total_fields_limit()))?;
     }
     let uuid = state.ids.next_id();
     let routing = (0..shards).map(|_| new_shard(state, replicas, now_ms)).collect();
@@ -117,28 +118,38 @@ pub(super) fn delete_index(state: &mut ClusterState, now_ms: u64, index: String)
     Ok(vec![Change::IndexDeleted { index, uuid }])
 }
 
-pub(super) fn put_mapping(state: &mut ClusterState, index: String, mappings: &Value) -> Applied {
+pub(super) fn put_mapping(
+    state: &mut ClusterState,
+    index: String,
+    uuid: Option<String>,
+    mappings: &Value,
+) -> Applied {
     let meta = find(state, &index)?;
+    if uuid.is_some_and(|uuid| uuid != meta.uuid) {
+        return Err(StateError::NoSuchIndex { index, hint: String::new() });
+    }
     let merged = mapping::merge(&meta.mappings, mappings)?;
     if merged == meta.mappings {
         return Ok(Vec::new());
     }
     // A follower has what its leader has.
-    if meta.leader.is_none() {
-        check_fields(&merged, &meta.typed_settings())?;
-    }
+    let limit = meta.leader.is_none().then(|| meta.typed_settings().total_fields_limit());
+    check_fields(&merged, limit)?;
     meta.mappings = merged;
     meta.mapping_version += 1;
     Ok(vec![Change::MappingsChanged { index }])
 }
 
-fn check_fields(mappings: &Value, settings: &settings::IndexSettings) -> Result<(), StateError> {
-    let limit = settings.total_fields_limit();
+fn check_fields(mappings: &Value, limit: Option<u32>) -> Result<(), StateError> {
     let mapping = query::Mapping::stored(mappings);
     let mapping = mapping.map_err(|error| StateError::Mapping(error.to_string()))?;
-    match mapping.total_fields() > limit as usize {
-        true => Err(StateError::TooManyFields { limit }),
-        false => Ok(()),
+    if mapping.depth() > DEPTH_MAX {
+        let why = format!("Limit of mapping depth [{DEPTH_MAX}] has been exceeded");
+        return Err(StateError::Mapping(why));
+    }
+    match limit.filter(|limit| mapping.total_fields() > *limit as usize) {
+        Some(limit) => Err(StateError::TooManyFields { limit }),
+        None => Ok(()),
     }
 }
 

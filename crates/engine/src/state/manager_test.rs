@@ -483,11 +483,28 @@ fn mappings_grow_and_never_conflict() {
     lab.create("a", 1, 0);
     let put = |kind: &str| Event::PutMapping {
         index: "a".to_owned(),
+        uuid: None,
         mappings: json!({"properties": {"x": {"type": kind}}}),
     };
     assert_eq!(lab.apply(put("long")).unwrap().len(), 1);
     assert_eq!(lab.apply(put("long")), Ok(Vec::new()));
     assert!(lab.apply(put("text")).is_err());
+    assert_eq!(lab.state.indices["a"].mapping_version, 2);
+    let mut deep = json!({"type": "long"});
+    for _ in 0..20 {
+        deep = json!({"properties": {"x": deep}});
+    }
+    let deeper = json!({"properties": {"y": deep}});
+    let of = |uuid: Option<&str>, mappings: &serde_json::Value| Event::PutMapping {
+        index: "a".to_owned(),
+        uuid: uuid.map(str::to_owned),
+        mappings: mappings.clone(),
+    };
+    let said = lab.apply(of(None, &deeper)).unwrap_err().to_string();
+    assert!(said.contains("Limit of mapping depth [20]"), "{said}");
+    assert!(lab.apply(of(None, &json!({"properties": {"-z": {"type": "long"}}}))).is_err());
+    let another = json!({"properties": {"z": {"type": "long"}}});
+    assert!(lab.apply(of(Some("of an index that was here before"), &another)).is_err());
     assert_eq!(lab.state.indices["a"].mapping_version, 2);
 }
 
@@ -511,6 +528,7 @@ fn the_state_survives_both_formats() {
     lab.create("a", 2, 1);
     let event = Event::PutMapping {
         index: "a".to_owned(),
+        uuid: Some(lab.state.indices["a"].uuid.clone()),
         mappings: json!({"properties": {"x": {"type": "text"}}}),
     };
     let bytes = postcard::to_stdvec(&event).unwrap();

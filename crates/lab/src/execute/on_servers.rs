@@ -48,15 +48,19 @@ fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<
             let journal = &Journal::new(&env, &mut writer);
             let at_least_s =
                 plan.bucket.as_ref().map_or(0.0, |bucket| bucket.at_least.as_secs_f64());
-            for variant in &plan.variants {
-                let (mut lap, mut took_s) = (0, 0.0);
-                while lap < plan.laps || took_s < at_least_s {
-                    lap += 1;
+            // Lap by lap, so that a machine that becomes slower does so for all variants alike.
+            let (mut lap, mut took_s) = (0, vec![0.0; plan.variants.len()]);
+            while lap < plan.laps || took_s.iter().any(|took_s| *took_s < at_least_s) {
+                lap += 1;
+                for (variant, took_s) in plan.variants.iter().zip(&mut took_s) {
+                    if lap > plan.laps && *took_s >= at_least_s {
+                        continue;
+                    }
                     let dir = tempfile::tempdir();
                     let dir = dir.map_err(|source| Error::TemporaryDirectory { source })?;
                     let (turn, env, dir) = (&Turn { variant, lap }, &env, dir.path());
                     let stage = Stage { env, plan, turn, dir, journal, watch };
-                    took_s += StreamBuckets::run(&stage).await?.seconds;
+                    *took_s += StreamBuckets::run(&stage).await?.seconds;
                 }
             }
             Ok(())

@@ -149,7 +149,8 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
         })?,
         On::Virtual | On::Url(_) => (bench::in_virtual_time(seeds, probes)?, None),
     };
-    if let Some(dir) = &args.write {
+    // A page says which seeds it is of: what ended early is printed, and not written.
+    if let (Some(dir), None) = (&args.write, &failed) {
         let shown = ranges.iter().map(|range| match (range.start(), range.end()) {
             (from, to) if from == to => from.to_string(),
             (from, to) => format!("{from}..{to}"),
@@ -173,7 +174,11 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
         true => writeln!(out, "{}", found.json())?,
         false => write!(out, "{}", found.text())?,
     }
-    failed.map_or(Ok(()), |error| Err(error.context("the bench ended early")))
+    failed.map_or(Ok(()), |error| {
+        Err(error.context(
+            "the bench ended early; these are the cases before that, and no page was written",
+        ))
+    })
 }
 
 fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static Case>> {

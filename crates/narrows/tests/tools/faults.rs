@@ -84,7 +84,8 @@ fn judge(on: &str, faults: &[&[Fault]]) -> Result<(), CannotRun> {
     }
     let record = only_run(&dir.path().join("runs"));
     let lines = std::fs::read_to_string(record.join("lines.jsonl")).unwrap();
-    let notes: Vec<&str> = lines.lines().filter(|line| line.contains("leader-2 is ")).collect();
+    let is_note = |line: &&str| line.contains("\"note\"") && line.contains("leader-2 is ");
+    let notes: Vec<&str> = lines.lines().filter(is_note).collect();
     let ended = notes.iter().filter(|line| line.contains("is no longer")).count();
     assert_eq!((notes.len(), ended), (2 * faults.len(), faults.len()), "{notes:?}");
     Ok(())

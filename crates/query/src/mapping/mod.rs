@@ -98,7 +98,7 @@ impl Mapping {
             json.as_object().ok_or_else(|| refuse(above, "\"properties\" is an object"))?;
         for (name, json) in object {
             let path = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
-            check_name(&path, name)?;
+            check_name(&path, name, is_new)?;
             let object = json.as_object().ok_or_else(|| refuse(&path, "a field is an object"))?;
             let kind = object.get("type").and_then(Value::as_str);
             if object.contains_key("properties") || kind == Some("object") {
@@ -128,7 +128,7 @@ impl Mapping {
             fields.as_object().ok_or_else(|| refuse(&of, "\"fields\" is an object of fields"))?;
         for (name, json) in fields {
             let path = format!("{of}.{name}");
-            check_name(&path, name)?;
+            check_name(&path, name, is_new)?;
             let object = json.as_object().ok_or_else(|| refuse(&path, "a field is an object"))?;
             if let Some(key) =
                 ["fields", "copy_to"].into_iter().find(|key| object.contains_key(*key))
@@ -172,6 +172,11 @@ impl Mapping {
         self.fields.len() + self.objects.len()
     }
 
+    /// How many objects stand within each other, the document among them.
+    pub fn depth(&self) -> usize {
+        self.fields.keys().chain(self.objects.keys()).map(|path| depth(path)).max().unwrap_or(0)
+    }
+
     /// Every field by its dotted path.
     pub fn fields(&self) -> &BTreeMap<String, Field> {
         &self.fields
@@ -187,15 +192,33 @@ fn refuse(field: &str, reason: impl Into<String>) -> MappingError {
     MappingError { field: field.to_owned(), reason: reason.into() }
 }
 
-fn check_name(path: &str, name: &str) -> Result<()> {
+fn check_name(path: &str, name: &str, is_new: bool) -> Result<()> {
     if name.is_empty() || name.contains('.') {
         return Err(refuse(path, "a field name is not empty and has no dot"));
+    }
+    // The index library panics at such a field, in every copy.
+    if path.starts_with('-') {
+        return Err(refuse(path, "the name of a field of the document does not begin with \"-\""));
+    }
+    if is_new && name.contains(char::is_control) {
+        return Err(refuse(path, "a field name has no control characters"));
+    }
+    if is_new && depth(path) > DEPTH_MAX {
+        let why = format!("Limit of mapping depth [{DEPTH_MAX}] has been exceeded");
+        return Err(refuse(path, why));
     }
     if METADATA.contains(&path) {
         let why = format!("[{path}] is a metadata field and cannot be added inside a document");
         return Err(refuse(path, why));
     }
     Ok(())
+}
+
+/// `index.mapping.depth.limit` of the field. A deeper mapping is JSON that nobody could read again.
+pub const DEPTH_MAX: usize = 20;
+
+fn depth(path: &str) -> usize {
+    1 + path.matches('.').count()
 }
 
 /// What every document has beside its fields.

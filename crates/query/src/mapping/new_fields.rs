@@ -259,6 +259,10 @@ mod tests {
                 r#"{"_id":"x"}"#,
                 r#"{"big":18446744073709551615}"#,
                 r#"{"y":[null]}"#,
+                r#"{"-x":1}"#,
+                r#"{"a\u0000b":1}"#,
+                &format!("{{\"{}\":1}}", ["a"; 50_000].join(".")),
+                &format!("{}1{}", "{\"a\":".repeat(21), "}".repeat(21)),
             ],
         );
         let text = json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}});
@@ -275,6 +279,10 @@ mod tests {
             (8, "a field name is not empty"),
             (9, "metadata field"),
             (10, "is no value for field [big] of type [long]"),
+            (12, "does not begin with"),
+            (13, "control characters"),
+            (14, "Limit of mapping depth [20] has been exceeded"),
+            (15, "Limit of mapping depth [20] has been exceeded"),
         ] {
             let refused = said[at].as_ref().unwrap_err();
             assert!(refused.contains(why), "{at}: {refused}");

@@ -130,7 +130,9 @@ fn not_yet_through(
 ) -> Option<Finding> {
     let (ago_ms, was) = recovery.series.changed(name)?;
     let now = *recovery.transfer.step_rates().last()?;
-    let used = now * recovery.node_bytes_per_s / recovery.rate_bytes_per_s / limit;
+    // Where nothing of this recovery came at all, there is no share of the node's rate to reckon with.
+    let of_node = recovery.node_bytes_per_s / recovery.rate_bytes_per_s;
+    let used = now * if of_node.is_finite() { of_node } else { 1.0 } / limit;
     if (LIMIT_USED.value..=1.0 / LIMIT_USED.value).contains(&used) {
         return None;
     }
@@ -144,7 +146,7 @@ fn not_yet_through(
     );
     let mut evidence = vec![recovery.rate_evidence(), setting];
     evidence.extend(recovery.paused_evidence());
-    let action = "look again: chunks that wait keep to the limit that they began to wait for";
+    let action = "look again: chunks that wait already still keep to the old limit";
     Some(Finding {
         subjects: vec![recovery.transfer.name()],
         evidence,

@@ -135,7 +135,7 @@ impl Case {
     pub(crate) fn on_processes(seed: u64, chunks_max: u32) -> Case {
         let (turn, count) = (seed / 2, DECK_OF_PROCESSES.len() as u64);
         let kind = DECK_OF_PROCESSES[(turn % count) as usize];
-        // A few cases show every severity already.
+        // Each turn of the deck begins one severity further, so that a kind meets all of them in three turns.
         let severity = 1 + ((turn + turn / count) % SEVERITIES) as usize;
         let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let surroundings = of_processes(kind, chunks_max, &mut draw);

@@ -58,7 +58,8 @@ pub(crate) async fn trial(
         place.on_stage(runs.seed, &injected, act).await?
     };
     let (mut promised, mut got) = (None, None);
-    if let Some((setting, to, factor)) = looked.advice {
+    // Of what did not move at all, no factor can be got.
+    if let Some((setting, to, factor)) = looked.advice.filter(|_| now > 0.0) {
         let mut advised = injected.clone();
         advised.set(&setting, to);
         (promised, got) = (Some(factor), Some(runs.rate(&advised).await? / now));
