@@ -1,12 +1,14 @@
 //! A recovery that copies files: all that is known of it, for the judges of its causes.
 
+use std::collections::BTreeMap;
+
 use record::observation::Recovery;
 use record::units::{show_seconds, show_size_setting};
 
 use super::finding::{ANSWERS_LATE, Evidence, Finding, NODES_STATS, RECOVERY};
 use super::knobs::Knobs;
 use super::rule::Rule;
-use super::series::{MS_PER_S, NodeSpan, Series, Transfer};
+use super::series::{MS_PER_S, NodeSpan, Series, Step, Transfer};
 use super::threshold::{IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, NEAR_MS, SAME_RATE};
 use crate::words;
 
@@ -24,8 +26,8 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) rtt_ms: Option<f64>,
     /// Source and target, as far as their nodes were seen.
     pub(crate) ends: Vec<End<'a>>,
-    /// Bytes a second between looks of all recoveries between the same two nodes.
-    pub(crate) path_rates: Vec<f64>,
+    /// What all recoveries between the same two nodes moved from one look to the next.
+    pub(crate) path_steps: Vec<Step>,
 }
 
 /// A node that stands still for a part of the time.
@@ -131,7 +133,7 @@ impl<'s, 'a> Copying<'s, 'a> {
             node,
             rtt_ms,
             ends: ends.into_iter().flatten().collect(),
-            path_rates: transfer.step_rates_with(&beside),
+            path_steps: transfer.steps_with(&beside),
         })
     }
 
@@ -265,12 +267,12 @@ impl<'s, 'a> Copying<'s, 'a> {
     }
 }
 
-/// The evidence that a node stands still between which and another files are copied; none where none does.
-pub(crate) fn standstill(series: &Series<'_>) -> Option<Evidence> {
+/// By the name of each recovery that copies files: the evidence that its source or its target stands still.
+pub(crate) fn standstills(series: &Series<'_>) -> BTreeMap<String, Evidence> {
     let transfers = series.transfers();
     let copying = transfers.iter().filter(|transfer| transfer.last().copies_files());
-    let mut all = copying.filter_map(|one| Copying::of(series, one, &transfers));
-    all.find_map(|one| Some(one.standstill()?.evidence()))
+    let all = copying.filter_map(|one| Copying::of(series, one, &transfers));
+    all.filter_map(|one| Some((one.transfer.name(), one.standstill()?.evidence()))).collect()
 }
 
 /// The remote cluster behind a repository.

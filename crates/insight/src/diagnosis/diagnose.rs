@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::cause::Judge;
 use super::causes::{judges, unknown};
 use super::class::Class;
-use super::finding::Finding;
+use super::finding::{Finding, Lift};
 use super::following::followings;
 use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
@@ -151,10 +151,20 @@ pub(super) fn sort(findings: &mut [Finding]) {
         let (Some(setting), Some(to)) = (&lift.setting, &lift.to) else { continue };
         let first = proposed.entry(setting.clone()).or_insert_with(|| to.clone());
         if first != to {
-            lift.action = format!("try {first} first, as above: one setting serves both");
-            lift.to = None;
-            // It was reckoned from the value that is not tried.
-            finding.gain = None;
+            let action = format!("try {first} first, as above: one setting serves both");
+            let yields = Lift { action, to: None, ..lift.clone() };
+            // The gain was reckoned from the value that is not tried.
+            let own = (std::mem::replace(lift, yields), finding.gain.take());
+            finding.yielded = Some(Box::new(own));
+        }
+    }
+}
+
+/// Gives every finding its own proposal back: which one has its way is settled anew by [`sort`].
+pub(super) fn unsettle(findings: &mut [Finding]) {
+    for finding in findings {
+        if let Some(own) = finding.yielded.take() {
+            (finding.lift, finding.gain) = (Some(own.0), own.1);
         }
     }
 }

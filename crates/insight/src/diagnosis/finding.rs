@@ -29,6 +29,9 @@ pub struct Finding {
     pub next: Option<String>,
     /// Other classes that the evidence does not rule out, and what would.
     pub doubt: Option<String>,
+    /// What it would propose, had no stronger finding proposed another value for the same setting.
+    #[serde(skip)]
+    pub(crate) yielded: Option<Box<(Lift, Option<Gain>)>>,
 }
 
 impl Finding {
@@ -50,6 +53,7 @@ impl Finding {
             gain: None,
             next: None,
             doubt: None,
+            yielded: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::series::{Series, Transfer};
+use super::series::{Series, Step, Transfer};
 use crate::stats::mean;
 
 /// A rate that differs from the latest rates by more than this factor is no longer current.
@@ -53,7 +53,8 @@ pub fn paces(series: &Series<'_>) -> Vec<Pace> {
     let transfers = series.transfers();
     let pace = |recovery: &record::observation::Recovery| {
         let transfer = transfers.iter().find(|transfer| transfer.last().key() == recovery.key());
-        let rates = transfer.map(Transfer::step_rates).unwrap_or_default();
+        let steps = transfer.map(Transfer::steps).unwrap_or_default();
+        let rates: Vec<f64> = steps.iter().map(Step::bytes_per_s).collect();
         let since = since_change(&rates);
         let done = match (recovery.recovered_bytes, recovery.reused_bytes) {
             (Some(recovered), reused) => Some(recovered + reused.unwrap_or(0)),

@@ -50,18 +50,24 @@ impl<'a> Series<'a> {
         asked.get(name)
     }
 
-    /// What a setting was before it changed while it was watched, and how long ago it still was that at least, in
-    /// milliseconds: it is looked at from time to time. None where it did not change.
-    pub(crate) fn changed(&self, name: &str) -> Option<(f64, &'a str)> {
+    /// How a setting changed while it was watched; none where it did not.
+    pub(crate) fn changed(&self, name: &str) -> Option<Changed<'a>> {
         let value = |settings: &'a BTreeMap<String, Setting>| {
             settings.get(name).map(|setting| setting.value.as_str())
         };
         let asked = self.looks.iter().rev();
         let mut told =
             asked.filter_map(|(t_ms, look)| Some((*t_ms, value(look.settings.as_ref()?)?)));
-        let (_, now) = told.next()?;
-        let (then_ms, was) = told.find(|(_, value)| *value != now)?;
-        Some((self.looks.last()?.0 - then_ms, was))
+        let (mut since_ms, now) = told.next()?;
+        for (t_ms, value) in told {
+            if value != now {
+                let last_ms = self.looks.last()?.0;
+                let (ago_ms_min, ago_ms_max) = (last_ms - since_ms, last_ms - t_ms);
+                return Some(Changed { was: value, since_ms, ago_ms_min, ago_ms_max });
+            }
+            since_ms = t_ms;
+        }
+        None
     }
 
     /// A setting as it is, or its default where the cluster does not say.
@@ -171,6 +177,37 @@ impl<'a> Series<'a> {
     }
 }
 
+/// A setting that changed while it was watched. It is asked for from time to time, so that the moment is known only
+/// to lie between two looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Changed<'a> {
+    /// Its value before.
+    pub was: &'a str,
+    /// The first look that found the new one, in milliseconds of the series.
+    pub since_ms: f64,
+    /// How long ago that was; it changed this long ago or longer.
+    pub ago_ms_min: f64,
+    /// How long ago it still had its old value.
+    pub ago_ms_max: f64,
+}
+
+/// What came between one look and the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Step {
+    /// The later look, in milliseconds of the series.
+    pub t_ms: f64,
+    pub bytes: u64,
+    pub wall_ms: f64,
+    /// Recoveries that moved bytes or might have.
+    pub shards: usize,
+}
+
+impl Step {
+    pub fn bytes_per_s(&self) -> f64 {
+        self.bytes as f64 / (self.wall_ms / MS_PER_S)
+    }
+}
+
 /// One recovery over several looks; where there is but one, from its beginning to that look.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer<'a> {
@@ -270,31 +307,40 @@ impl<'a> Transfer<'a> {
         if active.is_empty() { 0.0 } else { within as f64 / active.len() as f64 }
     }
 
-    /// Bytes a second between successive looks, while files are copied.
-    pub fn step_rates(&self) -> Vec<f64> {
-        self.step_rates_with(&[])
+    /// What came between successive looks, while files are copied.
+    pub fn steps(&self) -> Vec<Step> {
+        self.steps_with(&[])
     }
 
     /// The same of this recovery together with others, as far as they go on at the same time.
-    pub fn step_rates_with(&self, others: &[&Transfer<'_>]) -> Vec<f64> {
-        let came = |steps: &[(f64, &Recovery)], (from_ms, to_ms): (f64, f64)| {
-            let bytes = |ms: f64| steps.iter().find(|(t, _)| *t == ms)?.1.recovered_bytes;
-            bytes(to_ms)?.checked_sub(bytes(from_ms)?)
-        };
-        let rate = |pair: &[(f64, &'a Recovery)]| {
-            let ((then_ms, then), (now_ms, now)) = (pair[0], pair[1]);
-            let span = (then_ms, now_ms);
-            let own = came(pair, span)?;
-            let theirs: u64 = others.iter().filter_map(|other| came(&other.steps, span)).sum();
+    pub fn steps_with(&self, others: &[&Transfer<'_>]) -> Vec<Step> {
+        let step = |pair: &[(f64, &'a Recovery)]| {
+            let ((then_ms, then), (t_ms, now)) = (pair[0], pair[1]);
+            let own = self.came(then_ms, t_ms)?;
             let is_copying = now.stage == "INDEX" && !now.ended;
+            let theirs: Vec<u64> =
+                others.iter().filter_map(|other| other.came(then_ms, t_ms)).collect();
             // Its own clock is read together with its bytes; a look may have waited for other answers before.
             let wall_ms = match now.total_ms.zip(then.total_ms) {
                 Some((now, then)) if now > then => (now - then) as f64,
-                _ => now_ms - then_ms,
+                _ => t_ms - then_ms,
             };
-            is_copying.then_some((own + theirs) as f64 / (wall_ms / 1e3))
+            let bytes = own + theirs.iter().sum::<u64>();
+            is_copying.then_some(Step { t_ms, bytes, wall_ms, shards: 1 + theirs.len() })
         };
-        self.steps.windows(2).filter_map(rate).collect()
+        self.steps.windows(2).filter_map(step).collect()
+    }
+
+    /// Bytes that came between two looks; all of them where it began in between.
+    fn came(&self, from_ms: f64, to_ms: f64) -> Option<u64> {
+        let at = |ms: f64| self.steps.iter().find(|(t_ms, _)| *t_ms == ms).map(|(_, one)| *one);
+        let to = at(to_ms)?;
+        let is_younger = || to.total_ms.is_some_and(|ms| ms as f64 <= to_ms - from_ms);
+        let before = match at(from_ms) {
+            Some(from) => from.recovered_bytes?,
+            None => is_younger().then_some(0)?,
+        };
+        to.recovered_bytes?.checked_sub(before)
     }
 }
 

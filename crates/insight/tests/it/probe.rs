@@ -1,10 +1,10 @@
 //! Probes on clusters that are a formula: what is found must be what the formula says, and whatever happens every
 //! change is put back.
 
-use crate::common::{MB, case, rtt, settings};
+use crate::common::{MB, case, recovery, rtt, settings};
 use insight::diagnosis::probe::{Kind, ProbeResult, Prober, Reading, Step, apply, plan};
-use insight::diagnosis::{Class, Diagnosis, Series, diagnose};
-use record::observation::{AnswerTime, Decision, Observation, WaitingCopy};
+use insight::diagnosis::{Class, Diagnosis, Finding, Series, diagnose};
+use record::observation::{AnswerTime, Decision, Observation, RoundTrip, WaitingCopy};
 use record::units::parse_size;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -306,6 +306,65 @@ fn a_probe_does_not_explain_why_a_node_stands_still() {
     let found = model.explain();
     assert_eq!(reading(&found, Kind::Chunks).reading, Reading::Follows);
     assert_eq!(found.findings[0].class, Class::Unknown, "{found:#?}");
+}
+
+/// Two nodes apart from each other, the first of which answers late: what is unknown of the second is no matter of the
+/// first.
+#[test]
+fn a_standstill_is_evidence_for_recoveries_of_its_own_node_alone() {
+    let looks: Vec<(f64, Observation)> = (0..=10)
+        .map(|s| {
+            let mut look = case(s, MB);
+            let mut other = recovery("j", s, MB);
+            (other.source, other.target) = (Some("c".into()), Some("d".into()));
+            look.recoveries.push(other);
+            let ms = if s % 3 == 0 { 500.0 } else { 1.0 };
+            look.answers = vec![AnswerTime { node: "a".into(), ms, again_ms: 1.0 }];
+            (s as f64 * 1e3, look)
+        })
+        .collect();
+    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let mut diagnosis = diagnose(&series);
+    for finding in &mut diagnosis.findings {
+        finding.class = Class::Unknown;
+        finding.evidence.clear();
+    }
+    apply(&mut diagnosis, Vec::new(), &series);
+    let lines = |subject: &str| {
+        let finding = diagnosis.findings.iter().find(|f| f.subjects[0].starts_with(subject));
+        finding.expect("both are unknown").evidence.len()
+    };
+    assert_eq!((lines("i["), lines("j[")), (1, 0), "{diagnosis:#?}");
+}
+
+/// A proposal that waits for another one is made where the other one is taken back.
+#[test]
+fn as_above_points_at_what_stands_above_after_probes_too() {
+    let looks: Vec<(f64, Observation)> = (0..=10)
+        .map(|s| {
+            let mut look = case(s, 42 * MB);
+            let mut other = recovery("j", s, 37 * MB);
+            (other.source, other.target) = (Some("c".into()), Some("d".into()));
+            look.recoveries.push(other);
+            look.recoveries.iter_mut().for_each(|one| one.target_throttle_ms = Some(s * 900));
+            look.round_trips = rtt(20.0);
+            let trip = RoundTrip { from: "c".into(), to: "d".into(), rtt_ms: 10.0 };
+            look.round_trips.push(trip);
+            (s as f64 * 1e3, look)
+        })
+        .collect();
+    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let mut diagnosis = diagnose(&series);
+    let proposed = |finding: &Finding| finding.lift.as_ref().and_then(|lift| lift.to.clone());
+    assert_eq!(proposed(&diagnosis.findings[1]), None, "{diagnosis:#?}");
+    // As a probe does that finds the first limiter not to hold.
+    let first = &mut diagnosis.findings[0];
+    (first.class, first.strength, first.lift, first.gain) = (Class::Unknown, 0.0, None, None);
+    apply(&mut diagnosis, Vec::new(), &series);
+    let first = &diagnosis.findings[0];
+    assert_eq!((first.class, first.subjects[0].as_str()), (Class::RateLimit, "j[0] to d"));
+    assert!(proposed(first).is_some() && first.gain.is_some(), "{first:#?}");
+    assert!(!first.lift.as_ref().unwrap().action.contains("above"), "{first:#?}");
 }
 
 #[test]

@@ -148,6 +148,29 @@ fn judges_compare_with_thresholds_alone_and_each_stands_in_a_rule() {
     assert_eq!(sources.len(), Class::ALL.len() + SHARED.len());
 }
 
+/// Numbers of probes that decide nothing: a half and twice, bytes of a kilobyte, and what keeps a logarithm finite.
+const PLAIN_IN_PROBES: [&str; 5] = ["2", "2.0", "1024", "1024.0", "0.01"];
+
+#[test]
+fn probes_compare_with_thresholds_alone_and_each_is_printed() {
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/diagnosis/probe");
+    let read = |name: &str| code(&fs::read_to_string(dir.join(name)).unwrap());
+    let list = read("mod.rs");
+    let printed = names(list.split_once("THRESHOLDS").expect("probes have a list").1);
+    let mut count = 0;
+    for file in ["apply.rs", "meter.rs", "plan.rs", "prober.rs", "result.rs"] {
+        let code = read(file).replace("1e3", "").replace("const SEED: u64 = 1", "");
+        let (declared, rest) = parts(&code);
+        let is_plain = |n: &String| PLAIN.contains(&&**n) || PLAIN_IN_PROBES.contains(&&**n);
+        let other: Vec<_> = numbers(&rest).into_iter().filter(|n| !is_plain(n)).collect();
+        assert!(other.is_empty(), "{file} has the numbers {other:?}: make thresholds of them");
+        let missing: Vec<_> = declared.iter().filter(|name| !printed.contains(*name)).collect();
+        assert!(missing.is_empty(), "probe/{file} compares with {missing:?}: name it in the list");
+        count += declared.len();
+    }
+    assert_eq!(count, insight::diagnosis::probe::THRESHOLDS.len());
+}
+
 #[test]
 fn numbers_in_a_judge_are_seen() {
     let found = numbers("if used.0 >= 0.9 && count(x1) > 30_000 { list[0] } else { 1..=1e3 }");

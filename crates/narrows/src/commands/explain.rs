@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use insight::Summary;
-use insight::diagnosis::{Class, Diagnosis, diagnose, recorded};
+use insight::diagnosis::{Class, Diagnosis, diagnose, probe, recorded};
 use record::RunDir;
 use record::units::{parse_duration, show_seconds};
 use serde_json::json;
@@ -171,6 +171,10 @@ fn print_rules() -> anyhow::Result<()> {
         if !rule.probe.is_empty() {
             writeln!(out, "  told apart {}", rule.probe)?;
         }
+    }
+    writeln!(out, "probes")?;
+    for threshold in probe::THRESHOLDS {
+        writeln!(out, "  threshold  {}: {}", threshold.what, threshold.value)?;
     }
     Ok(())
 }

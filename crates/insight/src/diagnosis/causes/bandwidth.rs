@@ -5,15 +5,17 @@ use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::Copying;
 use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS, RECOVERY};
 use crate::diagnosis::rule::Rule;
+use crate::diagnosis::series::Step;
 use crate::diagnosis::threshold::{
-    FAST_BYTES_PER_S, IDLE, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, Threshold, at,
+    FAST_BYTES_PER_S, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_PAUSED, LIMIT_USED,
+    LITTLE_USED, NEAR_MS, Threshold, at,
 };
 use crate::words;
 
 /// A path that is full carries a level rate: it varies by less than this.
 const LEVEL: Threshold = at("spread of the rate around its mean", 0.15);
 /// Chunks come whole: between two looks there may be so many more or fewer than the path carries.
-const LUMP: Threshold = at("chunks by which what comes between looks differs", 1.0);
+const LUMP: Threshold = at("chunks of a recovery by which what comes between looks differs", 1.0);
 /// Fewer rates than this tell no spread.
 const RATES: Threshold = at("rates between looks, at least", 3.0);
 /// A fast and near path is full only where the rate is that of a usual card: this much below or above it, at most.
@@ -46,6 +48,9 @@ pub(super) static CAUSE: Cause = Cause {
             LIMIT_PAUSED,
             NEAR_MS,
             FAST_BYTES_PER_S,
+            LATE_MS,
+            LATE_SHARE,
+            LATE_ANSWERS,
             BELOW_CARD,
             ABOVE_CARD,
             CARDS_BYTES_PER_S[0],
@@ -76,11 +81,10 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
     if is_fast && rtt_ms < NEAR_MS.value && !is_a_cards(recovery.node_bytes_per_s) {
         return None;
     }
-    let rates = &recovery.path_rates;
-    let spread = spread(rates)?;
-    let between_looks = recovery.transfer.bytes()? as f64 / rates.len() as f64;
-    let lump =
-        LUMP.value * recovery.knobs.chunk_bytes(recovery.series).unwrap_or(0.0) / between_looks;
+    let steps = &recovery.path_steps;
+    let spread = spread(steps)?;
+    let chunk_bytes = recovery.knobs.chunk_bytes(recovery.series).unwrap_or(0.0);
+    let lump = LUMP.value * chunk_bytes * lumps(steps);
     if spread > LEVEL.value + lump || recovery.rate_bytes_per_s <= 0.0 {
         return None;
     }
@@ -138,8 +142,16 @@ fn evidence(recovery: &Copying<'_, '_>, spread: f64) -> Vec<Evidence> {
     evidence
 }
 
-/// Mean distance from the mean, over the mean; none for too few rates.
-fn spread(rates: &[f64]) -> Option<f64> {
+/// Recoveries that share the path, over the bytes that come between two looks: each may bring a chunk more or less.
+fn lumps(steps: &[Step]) -> f64 {
+    let shards: usize = steps.iter().map(|step| step.shards).sum();
+    let bytes: u64 = steps.iter().map(|step| step.bytes).sum();
+    shards as f64 / bytes as f64
+}
+
+/// Mean distance of the rate from its mean, over the mean; none for too few rates.
+fn spread(steps: &[Step]) -> Option<f64> {
+    let rates: Vec<f64> = steps.iter().map(Step::bytes_per_s).collect();
     let count = rates.len() as f64;
     if count < RATES.value {
         return None;

@@ -8,7 +8,7 @@ use crate::diagnosis::copying::Copying;
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS};
 use crate::diagnosis::knobs::show_whole_mib;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::series::MS_PER_S;
+use crate::diagnosis::series::{MS_PER_S, Step};
 use crate::diagnosis::threshold::{LIMIT_PAUSED, LIMIT_USED, NEAR_MS, Threshold, VERDICT, at};
 use crate::words;
 
@@ -23,6 +23,12 @@ const ROOM: Threshold = at("ceiling of latency over the limit, to raise it up to
 /// Otherwise it is raised by what chunks pause, within these bounds.
 const RAISE_MIN: Threshold = at("times the limit to try, at least", 2.0);
 const RAISE_MAX: Threshold = at("times the limit to try, at most", 8.0);
+
+/// A limit that changed is not blamed for so long, or until what was in flight has passed, and never for longer.
+const THROUGH_MS: Threshold = at("ms after a change of the limit until it is through", 5000.0);
+const THROUGH_MS_MAX: Threshold = at("the same where more is in flight, at most", 30_000.0);
+/// The rate since a change is taken over so many steps at least.
+const LOOKS_SINCE: Threshold = at("steps between looks that tell the rate since a change", 3.0);
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
@@ -42,6 +48,9 @@ pub(super) static CAUSE: Cause = Cause {
             ROOM,
             RAISE_MIN,
             RAISE_MAX,
+            THROUGH_MS,
+            THROUGH_MS_MAX,
+            LOOKS_SINCE,
         ],
         lift: "indices.recovery.max_bytes_per_sec (ccr.indices.recovery.max_bytes_per_sec from remote)",
         default: "40mb",
@@ -128,8 +137,15 @@ fn not_yet_through(
     limit: f64,
     strength: f64,
 ) -> Option<Finding> {
-    let (ago_ms, was) = recovery.series.changed(name)?;
-    let now = *recovery.transfer.step_rates().last()?;
+    let changed = recovery.series.changed(name)?;
+    let now = rate_since(&recovery.transfer.steps(), changed.since_ms)?;
+    // What is in flight when a limit changes has to pass first.
+    let passes_s = recovery.in_flight_bytes.map_or(0.0, |bytes| bytes / recovery.rate_bytes_per_s);
+    let through_ms = (passes_s * MS_PER_S).clamp(THROUGH_MS.value, THROUGH_MS_MAX.value);
+    if changed.ago_ms_min > through_ms {
+        return None;
+    }
+    let (was, ago_ms) = (changed.was, changed.ago_ms_max);
     // Where nothing of this recovery came at all, there is no share of the node's rate to reckon with.
     let of_node = recovery.node_bytes_per_s / recovery.rate_bytes_per_s;
     let used = now * if of_node.is_finite() { of_node } else { 1.0 } / limit;
@@ -153,6 +169,16 @@ fn not_yet_through(
         lift: Some(Lift::action(action)),
         ..Finding::of(&CAUSE.rule, &recovery.node, strength, sentence)
     })
+}
+
+/// Bytes a second since a time; over so many looks at least, because chunks come in lumps.
+fn rate_since(steps: &[Step], since_ms: f64) -> Option<f64> {
+    let later = steps.iter().filter(|step| step.t_ms > since_ms).count();
+    let few = steps.len().saturating_sub(later.max(LOOKS_SINCE.value as usize));
+    let counted = &steps[few..];
+    let bytes: u64 = counted.iter().map(|step| step.bytes).sum();
+    let wall_ms: f64 = counted.iter().map(|step| step.wall_ms).sum();
+    (wall_ms > 0.0).then(|| bytes as f64 / (wall_ms / MS_PER_S))
 }
 
 /// The limit to try: up to where latency holds, or by what chunks would be faster without their pauses.

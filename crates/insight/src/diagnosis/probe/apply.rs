@@ -2,25 +2,26 @@
 
 use super::result::{Kind, ProbeResult, Reading};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::copying::standstill;
-use crate::diagnosis::diagnose::{Diagnosis, headline, sort};
+use crate::diagnosis::copying::standstills;
+use crate::diagnosis::diagnose::{Diagnosis, headline, sort, unsettle};
 use crate::diagnosis::finding::{Evidence, Finding, Lift};
 use crate::diagnosis::series::Series;
+use crate::diagnosis::threshold::{Threshold, at};
 
-/// Strength of a finding that a probe confirmed.
-const CONFIRMED: f64 = 0.98;
-/// Strength of waiting for slots if more slots would only share the same rate.
-const SHARED: f64 = 0.3;
+pub(super) const CONFIRMED: Threshold = at("strength of a finding that a probe confirmed", 0.98);
+pub(super) const SHARED: Threshold = at("strength of slots that would share the same rate", 0.3);
 
 /// Confirms, corrects or takes back findings; every result becomes evidence where it speaks of one. `series` is what
 /// the diagnosis was made of, and what was seen while probes were made.
 pub fn apply(diagnosis: &mut Diagnosis, results: Vec<ProbeResult>, series: &Series<'_>) {
+    unsettle(&mut diagnosis.findings);
     // Looks went on meanwhile, so that there may be late answers enough by now.
-    if let Some(evidence) = standstill(series) {
-        let unknown = of_class(diagnosis, &[Class::Unknown]);
-        unknown.filter(|one| !one.is_of_a_standstill()).for_each(|finding| {
-            finding.evidence.push(evidence.clone());
-        });
+    let standstills = standstills(series);
+    let unknown = of_class(diagnosis, &[Class::Unknown]);
+    for finding in unknown.filter(|one| !one.is_of_a_standstill()) {
+        finding
+            .evidence
+            .extend(finding.subjects.iter().find_map(|subject| standstills.get(subject)).cloned());
     }
     for result in &results {
         match (result.probe.kind, &result.reading) {
@@ -41,7 +42,7 @@ fn evidence(result: &ProbeResult) -> Evidence {
 }
 
 fn confirm(finding: &mut Finding, result: &ProbeResult) {
-    finding.strength = finding.strength.max(CONFIRMED);
+    finding.strength = finding.strength.max(CONFIRMED.value);
     finding.evidence.push(evidence(result));
     finding.doubt = None;
 }
@@ -58,7 +59,7 @@ fn reclassify(finding: &mut Finding, class: Class, sentence: String, result: &Pr
     finding.lift = Some(Lift::action(class.rule().lift));
     finding.class = class;
     finding.sentence = sentence;
-    finding.strength = if class == Class::Unknown { 0.0 } else { CONFIRMED };
+    finding.strength = if class == Class::Unknown { 0.0 } else { CONFIRMED.value };
     finding.gain = None;
     finding.next = None;
     finding.doubt = None;
@@ -174,7 +175,7 @@ fn slots(diagnosis: &mut Diagnosis, result: &ProbeResult, rises: bool) {
         if rises {
             confirm(finding, result);
         } else {
-            finding.strength = SHARED;
+            finding.strength = SHARED.value;
             finding.gain = None;
             finding.evidence.push(evidence(result));
             finding

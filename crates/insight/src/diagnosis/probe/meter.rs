@@ -6,9 +6,9 @@ use record::observation::{Observation, Recovery};
 
 use crate::diagnosis::knobs::Knobs;
 use crate::diagnosis::series::Series;
+use crate::diagnosis::threshold::{Threshold, at};
 
-/// The rate of a recovery that took less time than this is left out, in milliseconds.
-const RATE_MS: u64 = 300;
+pub(super) const RATE_MS: Threshold = at("ms of a recovery whose own rate counts, at least", 300.0);
 
 /// What is measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,5 +106,5 @@ fn copying<'a>(
 
 fn own_rate(recovery: &Recovery) -> Option<f64> {
     let (bytes, ms) = (recovery.recovered_bytes?, recovery.total_ms?);
-    (bytes > 0 && ms >= RATE_MS).then(|| bytes as f64 / (ms as f64 / 1e3))
+    (bytes > 0 && ms as f64 >= RATE_MS.value).then(|| bytes as f64 / (ms as f64 / 1e3))
 }

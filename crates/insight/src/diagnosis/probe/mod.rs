@@ -19,6 +19,25 @@ mod plan;
 mod prober;
 pub(super) mod result;
 
+use super::threshold::Threshold;
+
+/// Every number that probes compare with or reckon from, for operators.
+pub const THRESHOLDS: &[Threshold] = &[
+    plan::BRAKE,
+    plan::LULL,
+    meter::RATE_MS,
+    prober::SETTLE_MS,
+    prober::MEASURE_MS,
+    prober::SAMPLES,
+    prober::PROBE_MS,
+    prober::HALF,
+    prober::STAYS,
+    prober::OBEYED,
+    prober::RESOLUTION,
+    apply::CONFIRMED,
+    apply::SHARED,
+];
+
 pub use apply::apply;
 pub use plan::plan;
 pub use prober::{Prober, Step};

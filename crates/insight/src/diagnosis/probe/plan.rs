@@ -8,11 +8,10 @@ use crate::diagnosis::busiest::{Busiest, busiest};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::diagnose::Diagnosis;
 use crate::diagnosis::series::Series;
+use crate::diagnosis::threshold::{Threshold, at};
 
-/// A brake lowers the limit to this share of it.
-const BRAKE: f64 = 0.8;
-/// A lull limits the recovery to this share of its rate.
-const LULL: f64 = 0.5;
+pub(super) const BRAKE: Threshold = at("share of the limit that a brake leaves", 0.8);
+pub(super) const LULL: Threshold = at("share of the rate that a lull leaves", 0.5);
 
 /// The probes to make. A result can make later probes needless, so those that decide most come first. Empty if nothing
 /// recovers, or what recovers stands still: then there is no rate to measure.
@@ -49,7 +48,7 @@ fn brake(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
     let (name, default) = busiest.knobs.rate?;
     let found = series.setting_or_default(name, default);
     // Whole kilobytes: a limit is written as a size.
-    let kib = (busiest.limit_bytes_per_s? * BRAKE / 1024.0).ceil().max(1.0);
+    let kib = (busiest.limit_bytes_per_s? * BRAKE.value / 1024.0).ceil().max(1.0);
     let factor = kib * 1024.0 / busiest.limit_bytes_per_s?;
     Some(Probe {
         kind: Kind::Brake,
@@ -66,13 +65,13 @@ fn brake(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
 
 fn lull(series: &Series<'_>, busiest: &Busiest, place: &str, disk: bool) -> Option<Probe> {
     let (name, default) = busiest.knobs.rate?;
-    let kib = (busiest.node_bytes_per_s * LULL / 1024.0).ceil().max(1.0);
+    let kib = (busiest.node_bytes_per_s * LULL.value / 1024.0).ceil().max(1.0);
     Some(Probe {
         kind: Kind::Lull,
         setting: name.to_owned(),
         found: series.setting_or_default(name, default),
         to: show_size_setting(kib as u64 * 1024),
-        factor: LULL,
+        factor: LULL.value,
         later_only: false,
         place: place.to_owned(),
         passes_in_ms: busiest.passes_in_ms.unwrap_or(0.0),

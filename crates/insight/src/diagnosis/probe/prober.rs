@@ -7,25 +7,25 @@ use record::units::show_seconds;
 use super::meter::{Meter, Span};
 use super::result::{Elasticity, Kind, Probe, ProbeResult, Reading};
 use crate::diagnosis::series::{MS_PER_S, Series};
+use crate::diagnosis::threshold::{Threshold, at};
 use crate::stats::{MIN_LAPS, mean, mean_ratio_interval};
 
 /// Nothing is measured for so long after a change, which has to reach every node; longer where chunks in flight take
 /// longer to pass.
-const SETTLE_MS: f64 = 1500.0;
+pub(super) const SETTLE_MS: Threshold = at("ms after a change before anything is measured", 1500.0);
 /// A measurement takes at least this long, and has at least so many samples.
-const MEASURE_MS: f64 = 5000.0;
-const SAMPLES: usize = 8;
+pub(super) const MEASURE_MS: Threshold = at("ms that a measurement takes, at least", 5000.0);
+pub(super) const SAMPLES: Threshold = at("samples of a measurement, at least", 8.0);
 /// A probe takes no longer than this, whatever it waits for: one whose result is not clear is made again while there
 /// is time for another round, and one that needs longer is not made.
-const PROBE_MS: f64 = 30_000.0;
-/// Above this elasticity the measure follows the change, below it the measure stays.
-const HALF: f64 = 0.5;
-/// A measure that stays follows no more of the change than this.
-const STAYS: f64 = 0.25;
-/// A rate that fell below this share of what it was obeys a limit of half of it.
-const OBEYED: f64 = 0.8;
-/// By how much rates vary without any cause, as a difference of logarithms.
-const RESOLUTION: f64 = 0.02;
+pub(super) const PROBE_MS: Threshold = at("ms that a probe takes, at most", 30_000.0);
+pub(super) const HALF: Threshold =
+    at("elasticity above which the measure follows, below which it stays", 0.5);
+pub(super) const STAYS: Threshold = at("elasticity of a measure that stays, at most", 0.25);
+pub(super) const OBEYED: Threshold = at("share of the rate that obeys a limit of half of it", 0.8);
+/// By how much rates vary without any cause.
+pub(super) const RESOLUTION: Threshold =
+    at("difference of the logarithms of two rates that means nothing", 0.02);
 const SEED: u64 = 1;
 
 /// What to do next.
@@ -118,7 +118,7 @@ impl Prober {
                 active.enter(Phase::After, now_ms);
                 Step::Look
             }
-            Phase::Before if round_ms(&active.probe) > PROBE_MS => {
+            Phase::Before if round_ms(&active.probe) > PROBE_MS.value => {
                 let passes_in = show_seconds(active.probe.passes_in_ms / MS_PER_S);
                 let why =
                     format!("what is in flight takes {passes_in} to pass, too long for a probe");
@@ -174,7 +174,7 @@ impl Prober {
             // did not hold them.
             since_ms: if probe.later_only { self.began_ms } else { since_ms },
             entered_ms: now_ms,
-            ends_ms: now_ms + PROBE_MS,
+            ends_ms: now_ms + PROBE_MS.value,
             probe,
             base: Vec::new(),
             during: Vec::new(),
@@ -202,12 +202,12 @@ impl Prober {
 }
 
 fn settle_ms(probe: &Probe) -> f64 {
-    SETTLE_MS.max(probe.passes_in_ms)
+    SETTLE_MS.value.max(probe.passes_in_ms)
 }
 
 /// How long a change and its way back take at least.
 fn round_ms(probe: &Probe) -> f64 {
-    2.0 * (settle_ms(probe) + MEASURE_MS)
+    2.0 * (settle_ms(probe) + MEASURE_MS.value)
 }
 
 const NOTHING_GOES_ON: &str = "no recovery went on for long enough";
@@ -232,7 +232,7 @@ impl Active {
         let during = self.phase == Phase::During;
         let born = self.probe.later_only && self.phase != Phase::Before;
         let samples = self.probe.meter.samples(series, span, born);
-        let least = if self.probe.later_only { MIN_LAPS } else { SAMPLES };
+        let least = if self.probe.later_only { MIN_LAPS } else { SAMPLES.value as usize };
         // What comes after this phase needs its time, too.
         let gives_up_ms = self.ends_ms
             - match self.phase {
@@ -240,7 +240,7 @@ impl Active {
                 Phase::During | Phase::PutBack => round_ms(&self.probe) / 2.0,
                 Phase::After => 0.0,
             };
-        let is_whole = span.to_ms - span.from_ms >= MEASURE_MS && samples.len() >= least;
+        let is_whole = span.to_ms - span.from_ms >= MEASURE_MS.value && samples.len() >= least;
         if !is_whole && span.to_ms < gives_up_ms {
             return Measured::NotYet;
         }
@@ -269,15 +269,16 @@ impl Active {
                 Reading::Open("the rate did not obey the limit".to_owned())
             }
             None => Reading::Open(NOTHING_GOES_ON.to_owned()),
-            Some(found) if found.low > HALF => Reading::Follows,
+            Some(found) if found.low > HALF.value => Reading::Follows,
             // What is seen by looking is overturned only by what is clear: a rate that follows in part tells neither,
             // and one that rises where it is braked varies for another reason.
-            Some(found) if found.high < HALF && found.mid >= STAYS => {
+            Some(found) if found.high < HALF.value && found.mid >= STAYS.value => {
                 Reading::Open("it follows in part".to_owned())
             }
             Some(found)
-                if found.high < HALF
-                    && (!self.probe.slows() || (found.low > -HALF && found.mid > -STAYS)) =>
+                if found.high < HALF.value
+                    && (!self.probe.slows()
+                        || (found.low > -HALF.value && found.mid > -STAYS.value)) =>
             {
                 Reading::Stays
             }
@@ -291,7 +292,7 @@ impl Active {
             // A lull changes the rate itself. By how much is measured, because a limit may be obeyed only in part.
             Kind::Lull => {
                 let (before, during) = (mean(&self.rates.0)?, mean(&self.rates.1)?);
-                Some(during / before).filter(|ratio| *ratio > 0.0 && *ratio < OBEYED)?
+                Some(during / before).filter(|ratio| *ratio > 0.0 && *ratio < OBEYED.value)?
             }
             _ => self.probe.factor,
         };
@@ -299,7 +300,7 @@ impl Active {
         let mid = mean(&self.during)? / mean(&self.base)?;
         let of = |ratio: f64| ratio.max(0.01).ln() / change.ln();
         let (one, other) = (of(interval.low), of(interval.high));
-        let margin = RESOLUTION / change.ln().abs();
+        let margin = RESOLUTION.value / change.ln().abs();
         Some(Elasticity {
             low: one.min(other) - margin,
             mid: of(mid),

@@ -300,6 +300,37 @@ fn a_limit_that_has_just_changed_is_not_blamed_by_its_new_value() {
     assert!(!through.sentence.contains("through:"), "{}", through.sentence);
 }
 
+/// What has passed by now is through: a rate that still is not the limit's has another cause, or the limiter is not
+/// the one that holds.
+#[test]
+fn a_change_is_not_on_its_way_for_ever() {
+    let mut looks = looks(|s| {
+        let mut look = case(s, MB);
+        look.recoveries[0].source_throttle_ms = Some(s * 1900);
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "8mb")]);
+        look
+    });
+    looks[0].1.settings = settings(&[("indices.recovery.max_bytes_per_sec", "1mb")]);
+    let finding = only(&looks);
+    assert!(!finding.sentence.contains("through:"), "{}", finding.sentence);
+}
+
+/// Chunks that come in lumps: one step between looks is at the new limit by chance, the others are not yet.
+#[test]
+fn one_step_does_not_tell_that_a_change_is_through() {
+    let looks = looks(|s| {
+        let mut look = case(s, MB);
+        let lump = if s == 10 { 8 * MB } else { 0 };
+        look.recoveries[0].recovered_bytes = Some(s * MB + lump);
+        look.recoveries[0].source_throttle_ms = Some(s * 1900);
+        let limit = if s <= 6 { "1mb" } else { "8mb" };
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+        look
+    });
+    let finding = only(&looks);
+    assert!(finding.sentence.contains("not yet through: 3.67 MB/s"), "{}", finding.sentence);
+}
+
 /// Two nodes with limiters that would each be raised by as much as its own round trip allows.
 #[test]
 fn one_setting_is_proposed_one_value() {
@@ -323,6 +354,23 @@ fn one_setting_is_proposed_one_value() {
     assert_eq!((to(&findings[0]), to(&findings[1])), (Some("50mb".to_owned()), None));
     let second = findings[1].lift.as_ref().unwrap();
     assert!(second.action.contains("try 50mb first") && findings[1].gain.is_none());
+}
+
+/// The trap: a shard that hardly moves shares a path with one whose rate jumps. Measured by the bytes of the small one
+/// alone, any jump is but a chunk more or less.
+#[test]
+fn a_path_on_which_the_rate_jumps_is_not_level_to_its_small_shards() {
+    let looks = looks(|s| {
+        let mut look = case(s, MB / 10);
+        let mut large = recovery("j", s, MB);
+        // 20 MB, then 10, and so on.
+        large.recovered_bytes = Some((s / 2 * 30 + s % 2 * 20) * MB);
+        look.recoveries.push(large);
+        look.round_trips = rtt(20.0);
+        look
+    });
+    let classes: Vec<Class> = judge(&looks).findings.iter().map(|f| f.class).collect();
+    assert!(!classes.contains(&Class::Bandwidth), "{classes:?}");
 }
 
 /// The trap: looks keep an even beat with pauses of a process or of its machine, so that the rate seems level.
