@@ -8,6 +8,7 @@ mod json;
 pub mod mapping;
 mod parse;
 mod query;
+pub mod refused;
 mod request;
 mod result;
 mod source;
@@ -16,7 +17,9 @@ pub mod value;
 pub use date::{CalendarUnit, DateFormat};
 pub use error::{MappingError, Refusal, SearchError, SearchErrorKind, Spot, illegal, unfit};
 pub use mapping::{Field, FieldType, Mapping};
-pub use parse::{parse_count, parse_search, parse_sort, parse_track_total_hits};
+pub use parse::{
+    QUERIES, aggregations, parse_count, parse_search, parse_sort, parse_track_total_hits,
+};
 pub use query::{BoolQuery, FieldQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd};
 pub use request::{
     DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost, SearchLimits, SearchRequest,

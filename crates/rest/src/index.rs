@@ -139,6 +139,9 @@ pub(super) async fn get_mapping(call: Call) -> Result<Reply, Failure> {
 /// `PUT /{index}/_mapping`. Checked for every index before the first is changed.
 pub(super) async fn put_mapping(call: Call) -> Result<Reply, Failure> {
     refuse_types(&call)?;
+    if call.query.flag("write_index_only", false)? {
+        return Err(not_supported("write_index_only", "name the index that is written to"));
+    }
     let mappings = call.needed_json()?;
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;

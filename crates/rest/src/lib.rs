@@ -40,6 +40,9 @@ mod search;
 mod server;
 mod settings;
 mod spread;
+mod surface;
+#[cfg(test)]
+mod surface_test;
 mod synthetic_batch;
 mod table;
 mod time_text;

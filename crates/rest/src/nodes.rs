@@ -66,9 +66,6 @@ const INFO: [&str; 11] = [
     "transport",
 ];
 
-/// Other questions of the field that look like the name of a node.
-const ELSEWHERE: [&str; 4] = ["hot_threads", "hotthreads", "usage", "reload_secure_settings"];
-
 /// The present nodes that an expression names: `_all`, `_local`, `_master`, names with `*`.
 fn select(node: &Node, state: &ClusterState, expression: Option<&str>) -> Vec<String> {
     let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
@@ -116,12 +113,6 @@ pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
     if metric.is_none() && node.is_some_and(|node| node.split(',').all(|name| INFO.contains(&name)))
     {
         metric = node.take();
-    }
-    if let Some(other) = node.filter(|node| ELSEWHERE.contains(node)) {
-        return Err(bad_request(format!(
-            "[_nodes/{other}] is not offered: this engine keeps nothing of the kind; _nodes/stats has the counters of \
-             each node and the queues of its threads, and what a process does is shown by a profiler such as perf"
-        )));
     }
     let wanted = metrics("/_nodes", metric, &INFO)?;
     let names = select(&call.node, &state, node);

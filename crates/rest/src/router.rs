@@ -14,6 +14,7 @@ use super::document::WRITE;
 use super::error::bad_request;
 use super::names::EXPRESSION;
 use super::parameters::{Known, Query, percent_decode};
+use super::surface::{Refused, refused};
 use super::table::TABLE;
 use super::{RestRequest, RestResponse};
 use super::{
@@ -28,20 +29,23 @@ type Answer = Pin<Box<dyn Future<Output = Result<Reply, Failure>>>>;
 type Handler = fn(Call) -> Answer;
 
 /// A line of the table.
-struct Route {
-    methods: &'static [&'static str],
-    paths: &'static [&'static str],
-    known: Known,
+pub(super) struct Route {
+    /// The APIs of the field that it is, by the names that clients give them.
+    pub(super) names: &'static str,
+    pub(super) methods: &'static [&'static str],
+    pub(super) paths: &'static [&'static str],
+    pub(super) known: Known,
     run: Handler,
 }
 
 const fn route(
+    names: &'static str,
     methods: &'static [&'static str],
     paths: &'static [&'static str],
     known: Known,
     run: Handler,
 ) -> Route {
-    Route { methods, paths, known, run }
+    Route { names, methods, paths, known, run }
 }
 
 const GET: &[&str] = &["GET"];
@@ -58,49 +62,70 @@ const MANAGED: &[&str] = &["cluster_manager_timeout", "master_timeout", "timeout
 const LOCAL: &[&str] = &["cluster_manager_timeout", "local", "master_timeout"];
 const SETTINGS: &[&str] = &["flat_settings", "include_defaults"];
 
-static ROUTES: &[Route] = &[
-    route(READ, &["/"], &[], |c| Box::pin(cluster::info(c))),
+pub(super) static ROUTES: &[Route] = &[
+    route("info ping", READ, &["/"], &[], |c| Box::pin(cluster::info(c))),
     // Cluster.
     route(
+        "cluster.health",
         GET,
         &["/_cluster/health", "/_cluster/health/{index}"],
         &[health::KNOWN, MANAGED, LOCAL, EXPRESSION],
         |c| Box::pin(health::health(c)),
     ),
-    route(GET, &["/_cluster/settings"], &[SETTINGS, MANAGED, LOCAL], |c| {
+    route("cluster.get_settings", GET, &["/_cluster/settings"], &[SETTINGS, MANAGED, LOCAL], |c| {
         Box::pin(settings::get(c))
     }),
-    route(PUT, &["/_cluster/settings"], &[SETTINGS, MANAGED], |c| Box::pin(settings::put(c))),
+    route("cluster.put_settings", PUT, &["/_cluster/settings"], &[SETTINGS, MANAGED], |c| {
+        Box::pin(settings::put(c))
+    }),
     route(
+        "cluster.state",
         GET,
         &["/_cluster/state", "/_cluster/state/{metric}", "/_cluster/state/{metric}/{index}"],
         &[SETTINGS, MANAGED, LOCAL, EXPRESSION],
         |c| Box::pin(cluster::state(c)),
     ),
     route(
+        "cluster.reroute",
         POST,
         &["/_cluster/reroute"],
         &[&["dry_run", "explain", "metric", "retry_failed"], MANAGED],
         |c| Box::pin(cluster::reroute(c)),
     ),
     route(
+        "cluster.allocation_explain",
         GET_POST,
         &["/_cluster/allocation/explain"],
         &[&["include_disk_info", "include_yes_decisions"], LOCAL],
         |c| Box::pin(explain::explain(c)),
     ),
-    route(GET, &["/_dangling"], &[MANAGED], |c| Box::pin(dangling::list(c))),
-    route(POST, &["/_dangling/{uuid}"], &[dangling::KNOWN, MANAGED], |c| {
-        Box::pin(dangling::import(c))
-    }),
-    route(DELETE, &["/_dangling/{uuid}"], &[dangling::KNOWN, MANAGED], |c| {
-        Box::pin(dangling::delete(c))
-    }),
-    // Nodes.
-    route(GET, &["/_nodes", "/_nodes/{node}", "/_nodes/{node}/{metric}"], &[nodes::KNOWN], |c| {
-        Box::pin(nodes::info(c))
+    route("dangling_indices.list_dangling_indices", GET, &["/_dangling"], &[MANAGED], |c| {
+        Box::pin(dangling::list(c))
     }),
     route(
+        "dangling_indices.import_dangling_index",
+        POST,
+        &["/_dangling/{uuid}"],
+        &[dangling::KNOWN, MANAGED],
+        |c| Box::pin(dangling::import(c)),
+    ),
+    route(
+        "dangling_indices.delete_dangling_index",
+        DELETE,
+        &["/_dangling/{uuid}"],
+        &[dangling::KNOWN, MANAGED],
+        |c| Box::pin(dangling::delete(c)),
+    ),
+    // Nodes.
+    route(
+        "nodes.info",
+        GET,
+        &["/_nodes", "/_nodes/{node}", "/_nodes/{node}/{metric}"],
+        &[nodes::KNOWN],
+        |c| Box::pin(nodes::info(c)),
+    ),
+    route(
+        "nodes.stats",
         GET,
         &[
             "/_nodes/stats",
@@ -114,168 +139,250 @@ static ROUTES: &[Route] = &[
         |c| Box::pin(nodes::stats(c)),
     ),
     // Indices.
-    route(PUT, &["/{index}"], &[ACTIVE, MANAGED, &["include_type_name"]], |c| {
+    route("indices.create", PUT, &["/{index}"], &[ACTIVE, MANAGED, &["include_type_name"]], |c| {
         Box::pin(index::create(c))
     }),
-    route(READ, &["/{index}"], &[SETTINGS, LOCAL, EXPRESSION, &["include_type_name"]], |c| {
-        Box::pin(index::get(c))
-    }),
-    route(DELETE, &["/{index}"], &[MANAGED, EXPRESSION], |c| Box::pin(index::delete(c))),
     route(
+        "indices.get indices.exists",
+        READ,
+        &["/{index}"],
+        &[SETTINGS, LOCAL, EXPRESSION, &["include_type_name"]],
+        |c| Box::pin(index::get(c)),
+    ),
+    route("indices.delete", DELETE, &["/{index}"], &[MANAGED, EXPRESSION], |c| {
+        Box::pin(index::delete(c))
+    }),
+    route(
+        "indices.get_mapping",
         GET,
         &["/_mapping", "/{index}/_mapping", "/_mappings", "/{index}/_mappings"],
         &[LOCAL, EXPRESSION, &["include_type_name"]],
         |c| Box::pin(index::get_mapping(c)),
     ),
     route(
+        "indices.put_mapping",
         PUT_POST,
         &["/{index}/_mapping", "/{index}/_mappings"],
         &[MANAGED, EXPRESSION, &["include_type_name", "write_index_only"]],
         |c| Box::pin(index::put_mapping(c)),
     ),
     route(
+        "indices.get_settings",
         GET,
         &["/_settings", "/_settings/{name}", "/{index}/_settings", "/{index}/_settings/{name}"],
         &[SETTINGS, LOCAL, EXPRESSION],
         |c| Box::pin(index_settings::get(c)),
     ),
     route(
+        "indices.put_settings",
         PUT,
         &["/_settings", "/{index}/_settings"],
         &[SETTINGS, MANAGED, EXPRESSION, &["preserve_existing"]],
         |c| Box::pin(index_settings::put(c)),
     ),
-    route(POST, &["/_aliases"], &[MANAGED, EXPRESSION], |c| Box::pin(alias::change(c))),
+    route("indices.update_aliases", POST, &["/_aliases"], &[MANAGED, EXPRESSION], |c| {
+        Box::pin(alias::change(c))
+    }),
     route(
+        "indices.get_alias indices.exists_alias",
         READ,
         &["/_alias", "/_alias/{name}", "/{index}/_alias", "/{index}/_alias/{name}"],
         &[LOCAL, EXPRESSION],
         |c| Box::pin(alias::get(c)),
     ),
     route(
+        "indices.put_alias",
         PUT_POST,
         &["/{index}/_alias/{name}", "/{index}/_aliases/{name}"],
         &[MANAGED, EXPRESSION],
         |c| Box::pin(alias::put(c)),
     ),
     route(
+        "indices.delete_alias",
         DELETE,
         &["/{index}/_alias/{name}", "/{index}/_aliases/{name}"],
         &[MANAGED, EXPRESSION],
         |c| Box::pin(alias::delete(c)),
     ),
     route(
+        "indices.rollover",
         POST,
         &["/{index}/_rollover", "/{index}/_rollover/{new_index}"],
         &[ACTIVE, MANAGED, &["dry_run"]],
         |c| Box::pin(rollover::roll_over(c)),
     ),
-    route(GET_POST, &["/_refresh", "/{index}/_refresh"], &[EXPRESSION], |c| {
+    route("indices.refresh", GET_POST, &["/_refresh", "/{index}/_refresh"], &[EXPRESSION], |c| {
         Box::pin(maintenance::refresh(c))
     }),
     route(
+        "indices.flush",
         GET_POST,
         &["/_flush", "/{index}/_flush"],
         &[EXPRESSION, &["force", "wait_if_ongoing"]],
         |c| Box::pin(maintenance::flush(c)),
     ),
     route(
+        "indices.forcemerge",
         POST,
         &["/_forcemerge", "/{index}/_forcemerge"],
         &[EXPRESSION, &["flush", "max_num_segments", "only_expunge_deletes"]],
         |c| Box::pin(maintenance::force_merge(c)),
     ),
     // Documents.
-    route(PUT_POST, &["/_bulk", "/{index}/_bulk"], &[bulk::KNOWN, WRITE], |c| {
+    route("bulk", PUT_POST, &["/_bulk", "/{index}/_bulk"], &[bulk::KNOWN, WRITE], |c| {
         Box::pin(bulk::bulk(c))
     }),
-    route(POST, &["/{index}/_doc"], &[WRITE], |c| Box::pin(document::index(c))),
-    route(PUT_POST, &["/{index}/_doc/{id}"], &[WRITE], |c| Box::pin(document::index(c))),
-    route(PUT_POST, &["/{index}/_create/{id}"], &[WRITE], |c| Box::pin(document::create(c))),
-    route(POST, &["/{index}/_update/{id}"], &[WRITE, document::UPDATE], |c| {
+    route("index", POST, &["/{index}/_doc"], &[WRITE], |c| Box::pin(document::index(c))),
+    route("index", PUT_POST, &["/{index}/_doc/{id}"], &[WRITE], |c| Box::pin(document::index(c))),
+    route("create", PUT_POST, &["/{index}/_create/{id}"], &[WRITE], |c| {
+        Box::pin(document::create(c))
+    }),
+    route("update", POST, &["/{index}/_update/{id}"], &[WRITE, document::UPDATE], |c| {
         Box::pin(document::update(c))
     }),
-    route(READ, &["/{index}/_doc/{id}"], &[document::READ], |c| Box::pin(document::get(c))),
-    route(READ, &["/{index}/_source/{id}"], &[document::READ], |c| {
+    route("get exists", READ, &["/{index}/_doc/{id}"], &[document::READ], |c| {
+        Box::pin(document::get(c))
+    }),
+    route("get_source exists_source", READ, &["/{index}/_source/{id}"], &[document::READ], |c| {
         Box::pin(document::get_source(c))
     }),
-    route(DELETE, &["/{index}/_doc/{id}"], &[WRITE], |c| Box::pin(document::delete(c))),
-    route(GET_POST, &["/_count", "/{index}/_count"], &[maintenance::COUNT, EXPRESSION], |c| {
-        Box::pin(maintenance::count(c))
-    }),
-    route(GET_POST, &["/_search", "/{index}/_search"], &[search::SEARCH, EXPRESSION], |c| {
-        Box::pin(search::search_one(c))
-    }),
-    route(GET_POST, &["/_msearch", "/{index}/_msearch"], &[search::MSEARCH, EXPRESSION], |c| {
-        Box::pin(search::search_many(c))
-    }),
+    route("delete", DELETE, &["/{index}/_doc/{id}"], &[WRITE], |c| Box::pin(document::delete(c))),
+    route(
+        "count",
+        GET_POST,
+        &["/_count", "/{index}/_count"],
+        &[maintenance::COUNT, EXPRESSION],
+        |c| Box::pin(maintenance::count(c)),
+    ),
+    route(
+        "search",
+        GET_POST,
+        &["/_search", "/{index}/_search"],
+        &[search::SEARCH, EXPRESSION],
+        |c| Box::pin(search::search_one(c)),
+    ),
+    route(
+        "msearch",
+        GET_POST,
+        &["/_msearch", "/{index}/_msearch"],
+        &[search::MSEARCH, EXPRESSION],
+        |c| Box::pin(search::search_many(c)),
+    ),
     // Recovery and following.
     route(
+        "indices.recovery",
         GET,
         &["/_recovery", "/{index}/_recovery"],
         &[&["active_only", "detailed"], EXPRESSION],
         |c| Box::pin(recovery::recovery(c)),
     ),
-    route(GET, &["/_remote/info"], &[], |c| Box::pin(remote::info(c))),
-    route(PUT, &["/{index}/_ccr/follow"], &[ACTIVE, MANAGED], |c| Box::pin(ccr::follow(c))),
-    route(POST, &["/{index}/_ccr/pause_follow"], &[MANAGED], |c| Box::pin(ccr::pause(c))),
-    route(POST, &["/{index}/_ccr/resume_follow"], &[MANAGED], |c| Box::pin(ccr::resume(c))),
-    route(POST, &["/{index}/_ccr/unfollow"], &[MANAGED], |c| Box::pin(ccr::unfollow(c))),
-    route(POST, &["/{index}/_ccr/forget_follower"], &[MANAGED], |c| {
+    route("cluster.remote_info", GET, &["/_remote/info"], &[], |c| Box::pin(remote::info(c))),
+    route("ccr.follow", PUT, &["/{index}/_ccr/follow"], &[ACTIVE, MANAGED], |c| {
+        Box::pin(ccr::follow(c))
+    }),
+    route("ccr.pause_follow", POST, &["/{index}/_ccr/pause_follow"], &[MANAGED], |c| {
+        Box::pin(ccr::pause(c))
+    }),
+    route("ccr.resume_follow", POST, &["/{index}/_ccr/resume_follow"], &[MANAGED], |c| {
+        Box::pin(ccr::resume(c))
+    }),
+    route("ccr.unfollow", POST, &["/{index}/_ccr/unfollow"], &[MANAGED], |c| {
+        Box::pin(ccr::unfollow(c))
+    }),
+    route("ccr.forget_follower", POST, &["/{index}/_ccr/forget_follower"], &[MANAGED], |c| {
         Box::pin(ccr::forget_follower(c))
     }),
-    route(GET, &["/_ccr/info", "/{index}/_ccr/info"], &[MANAGED], |c| Box::pin(ccr::info(c))),
-    route(GET, &["/_ccr/stats", "/{index}/_ccr/stats"], &[MANAGED], |c| Box::pin(ccr::stats(c))),
-    route(GET, &["/_ccr/auto_follow", "/_ccr/auto_follow/{name}"], &[MANAGED], |c| {
-        Box::pin(auto_follow::get(c))
-    }),
-    route(PUT, &["/_ccr/auto_follow/{name}"], &[MANAGED], |c| Box::pin(auto_follow::put(c))),
-    route(DELETE, &["/_ccr/auto_follow/{name}"], &[MANAGED], |c| Box::pin(auto_follow::delete(c))),
-    route(POST, &["/_ccr/auto_follow/{name}/pause"], &[MANAGED], |c| {
-        Box::pin(auto_follow::pause(c))
-    }),
-    route(POST, &["/_ccr/auto_follow/{name}/resume"], &[MANAGED], |c| {
-        Box::pin(auto_follow::resume(c))
+    route("ccr.follow_info", GET, &["/_ccr/info", "/{index}/_ccr/info"], &[MANAGED], |c| {
+        Box::pin(ccr::info(c))
     }),
     route(
+        "ccr.stats ccr.follow_stats",
+        GET,
+        &["/_ccr/stats", "/{index}/_ccr/stats"],
+        &[MANAGED],
+        |c| Box::pin(ccr::stats(c)),
+    ),
+    route(
+        "ccr.get_auto_follow_pattern",
+        GET,
+        &["/_ccr/auto_follow", "/_ccr/auto_follow/{name}"],
+        &[MANAGED],
+        |c| Box::pin(auto_follow::get(c)),
+    ),
+    route("ccr.put_auto_follow_pattern", PUT, &["/_ccr/auto_follow/{name}"], &[MANAGED], |c| {
+        Box::pin(auto_follow::put(c))
+    }),
+    route(
+        "ccr.delete_auto_follow_pattern",
+        DELETE,
+        &["/_ccr/auto_follow/{name}"],
+        &[MANAGED],
+        |c| Box::pin(auto_follow::delete(c)),
+    ),
+    route(
+        "ccr.pause_auto_follow_pattern",
+        POST,
+        &["/_ccr/auto_follow/{name}/pause"],
+        &[MANAGED],
+        |c| Box::pin(auto_follow::pause(c)),
+    ),
+    route(
+        "ccr.resume_auto_follow_pattern",
+        POST,
+        &["/_ccr/auto_follow/{name}/resume"],
+        &[MANAGED],
+        |c| Box::pin(auto_follow::resume(c)),
+    ),
+    route(
+        "narrows.digest",
         GET,
         &["/_narrows/digest", "/{index}/_narrows/digest"],
         &[&["replicas"], EXPRESSION],
         |c| Box::pin(digest::digest(c)),
     ),
-    route(GET, &["/{index}/_narrows/copies"], &[EXPRESSION], |c| Box::pin(digest::copies(c))),
-    route(POST, &["/{index}/_narrows/run"], &[synthetic_batch::KNOWN], |c| {
+    route("narrows.copies", GET, &["/{index}/_narrows/copies"], &[EXPRESSION], |c| {
+        Box::pin(digest::copies(c))
+    }),
+    route("narrows.run", POST, &["/{index}/_narrows/run"], &[synthetic_batch::KNOWN], |c| {
         Box::pin(synthetic_batch::index(c))
     }),
     // For people.
-    route(GET, &["/_cat"], &[], |c| Box::pin(cat::list(c))),
+    route("cat.help", GET, &["/_cat"], &[], |c| Box::pin(cat::list(c))),
     route(
+        "cat.aliases",
         GET,
         &["/_cat/aliases", "/_cat/aliases/{name}"],
         &[TABLE, LOCAL, &["expand_wildcards"]],
         |c| Box::pin(alias::cat(c)),
     ),
-    route(GET, &["/_cat/health"], &[TABLE, LOCAL, &["ts"]], |c| Box::pin(cat::health(c))),
-    route(GET, &["/_cat/nodes"], &[TABLE, LOCAL, &["full_id"]], |c| Box::pin(cat::nodes(c))),
+    route("cat.health", GET, &["/_cat/health"], &[TABLE, LOCAL, &["ts"]], |c| {
+        Box::pin(cat::health(c))
+    }),
+    route("cat.nodes", GET, &["/_cat/nodes"], &[TABLE, LOCAL, &["full_id"]], |c| {
+        Box::pin(cat::nodes(c))
+    }),
     route(
+        "cat.recovery",
         GET,
         &["/_cat/recovery", "/_cat/recovery/{index}"],
         &[TABLE, &["active_only", "detailed"]],
         |c| Box::pin(cat::recovery(c)),
     ),
     route(
+        "cat.indices",
         GET,
         &["/_cat/indices", "/_cat/indices/{index}"],
         &[TABLE, LOCAL, EXPRESSION, &["health", "include_unloaded_segments", "pri"]],
         |c| Box::pin(cat_shards::indices(c)),
     ),
     route(
+        "cat.thread_pool",
         GET,
         &["/_cat/thread_pool", "/_cat/thread_pool/{pools}"],
         &[TABLE, LOCAL, &["size", "thread_pool_patterns"]],
         |c| Box::pin(cat_thread_pool::thread_pool(c)),
     ),
-    route(GET, &["/_cat/shards", "/_cat/shards/{index}"], &[TABLE, LOCAL], |c| {
+    route("cat.shards", GET, &["/_cat/shards", "/_cat/shards/{index}"], &[TABLE, LOCAL], |c| {
         Box::pin(cat_shards::shards(c))
     }),
 ];
@@ -290,7 +397,12 @@ fn too_long() -> Failure {
     Failure::new(400, "too_long_http_line_exception", reason)
 }
 
-type Methods = BTreeMap<&'static str, &'static Route>;
+/// What stands at a path, by method.
+#[derive(Default)]
+struct Methods {
+    served: BTreeMap<&'static str, &'static Route>,
+    refused: BTreeMap<&'static str, &'static Refused>,
+}
 
 fn router() -> &'static matchit::Router<Methods> {
     static ROUTER: OnceLock<matchit::Router<Methods>> = OnceLock::new();
@@ -300,8 +412,18 @@ fn router() -> &'static matchit::Router<Methods> {
             for path in route.paths {
                 let methods = by_path.entry(path).or_default();
                 for method in route.methods {
-                    let before = methods.insert(method, route);
+                    let before = methods.served.insert(method, route);
                     assert!(before.is_none(), "{method} {path} stands twice in the table");
+                }
+            }
+        }
+        for api in refused() {
+            for path in &api.paths {
+                let methods = by_path.entry(path).or_default();
+                for method in &api.methods {
+                    let twice = methods.served.contains_key(method)
+                        || methods.refused.insert(method, api).is_some();
+                    assert!(!twice, "{method} {path} is refused twice, or served");
                 }
             }
         }
@@ -328,7 +450,9 @@ fn find(path: &str) -> Option<matchit::Match<'static, '_, &'static Methods>> {
 
 /// The methods that a path allows; none for an unknown one.
 pub(super) fn allowed(path: &str) -> Vec<&'static str> {
-    find(split(path).0).map(|found| found.value.keys().copied().collect()).unwrap_or_default()
+    find(split(path).0)
+        .map(|found| found.value.served.keys().copied().collect())
+        .unwrap_or_default()
 }
 
 /// Answers one request. Never fails: what goes wrong is an answer, too.
@@ -378,8 +502,15 @@ fn prepare(
 ) -> Result<(Handler, Call), Failure> {
     let method = request.method.as_str();
     let found = find(path).ok_or_else(|| unknown(path, method))?;
-    let route = found.value.get(method).ok_or_else(|| {
-        let allowed = found.value.keys().copied().collect::<Vec<_>>().join(", ");
+    let methods = found.value;
+    let route = methods.served.get(method).ok_or_else(|| {
+        // `HEAD` asks what `GET` does.
+        let refused = methods.refused.get(method).or_else(|| methods.refused.values().next());
+        let nothing_else = methods.served.is_empty() || methods.refused.contains_key(method);
+        if let Some(refused) = refused.filter(|_| nothing_else) {
+            return refused.failure();
+        }
+        let allowed = methods.served.keys().copied().collect::<Vec<_>>().join(", ");
         let reason = format!(
             "Incorrect HTTP method for uri [{path}] and method [{method}], allowed: [{allowed}]"
         );
@@ -417,7 +548,7 @@ mod tests {
                 let concrete = path.replace("{index}", "logs").replace(['{', '}'], "");
                 let found = find(&concrete).unwrap_or_else(|| panic!("{concrete}"));
                 for method in route.methods {
-                    assert!(found.value[method].paths.contains(path), "{method} {concrete}");
+                    assert!(found.value.served[method].paths.contains(path), "{method} {concrete}");
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::DateFormat;
+use crate::{DateFormat, refused};
 
 /// The types that are indexed. Numbers are kept as 64 bits, whatever their name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,6 +96,17 @@ pub struct Field {
 }
 
 impl FieldType {
+    /// All types, by name.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        TYPES.iter().map(|(name, _)| *name)
+    }
+
+    /// The parameters that a field of a type may have, those among them that may say one thing only.
+    pub fn all_parameters() -> std::collections::BTreeSet<&'static str> {
+        let own = TYPES.iter().flat_map(|(_, kind)| kind.parameters().split_whitespace());
+        OF_ALL.split(' ').chain(own).collect()
+    }
+
     fn is_number(self) -> bool {
         use FieldType::{Byte, Double, Float, Integer, Long, Short};
         matches!(self, Byte | Double | Float | Integer | Long | Short)
@@ -172,7 +183,8 @@ impl Field {
         let kind = kind.ok_or_else(|| {
             let near = record::names::did_you_mean(name, names());
             let all = names().collect::<Vec<_>>().join(", ");
-            format!("unknown type \"{name}\"{near} (known: {all})")
+            let unknown = format!("unknown type \"{name}\"{near} (known: {all})");
+            refused::said(refused::TYPES, &format!("type \"{name}\""), name, unknown)
         })?;
         if is_new {
             known_keys(object, &format!("{OF_ALL} {}", kind.parameters()))?;
@@ -230,5 +242,6 @@ pub(super) fn known_keys(object: &Map<String, Value>, known: &str) -> Result<(),
     let Some(key) = object.keys().find(|key| !is_known(key)) else { return Ok(()) };
     let near = record::names::did_you_mean(key, known.split_whitespace());
     let all = known.split_whitespace().collect::<Vec<_>>().join(", ");
-    Err(format!("unknown parameter \"{key}\"{near} (known here: {all})"))
+    let unknown = format!("unknown parameter \"{key}\"{near} (known here: {all})");
+    Err(refused::said(refused::PARAMETERS, &format!("parameter \"{key}\""), key, unknown))
 }

@@ -69,8 +69,11 @@ impl Mapping {
             Value::Object(object) => object,
             _ => return Err(refuse("", "it must be an object like {\"properties\": {...}}")),
         };
-        field::known_keys(object, "properties dynamic date_detection")
+        field::known_keys(object, "properties dynamic date_detection _source _meta")
             .map_err(|why| refuse("", why))?;
+        if object.get("_source").is_some_and(|source| !keeps_source(source)) {
+            return Err(refuse("_source", "documents are always kept whole; leave it out"));
+        }
         mapping.dynamic =
             Dynamic::read(object.get("dynamic"), Dynamic::True).map_err(|why| refuse("", why))?;
         mapping.detects_dates = match object.get("date_detection") {
@@ -192,6 +195,13 @@ fn refuse(field: &str, reason: impl Into<String>) -> MappingError {
     MappingError { field: field.to_owned(), reason: reason.into() }
 }
 
+/// Whether it asks for nothing but what is done anyway.
+fn keeps_source(source: &Value) -> bool {
+    source.as_object().is_some_and(|source| {
+        source.iter().all(|(name, value)| name == "enabled" && matches!(value, Value::Bool(true)))
+    })
+}
+
 fn check_name(path: &str, name: &str, is_new: bool) -> Result<()> {
     if name.is_empty() || name.contains('.') {
         return Err(refuse(path, "a field name is not empty and has no dot"));
@@ -260,6 +270,9 @@ mod tests {
         assert!(said(json!({"propertys": {}})).contains("did you mean \"properties\""));
         assert!(said(json!({"properties": {"_id": {"type": "long"}}})).contains("metadata field"));
         assert!(said(json!({"dynamic": "maybe"})).contains("strict"));
+        assert!(said(json!({"_source": {"enabled": false}})).contains("always kept whole"));
+        assert!(said(json!({"dynamic_templates": []})).contains("is not supported"));
+        assert!(Mapping::parse(&json!({"_source": {"enabled": true}, "_meta": {"a": 1}})).is_ok());
     }
 
     #[test]
@@ -273,7 +286,7 @@ mod tests {
             (json!({"type": "text", "copy_to": "all"}), "multi_match"),
             (json!({"type": "keyword", "boost": 2}), "boost in the query"),
             (json!({"type": "keyword", "analyzer": "standard"}), "unknown parameter \"analyzer\""),
-            (json!({"type": "keyword", "null_value": "x"}), "unknown parameter \"null_value\""),
+            (json!({"type": "keyword", "null_value": "x"}), "\"null_value\" is not supported"),
             (json!({"type": "long", "ignore_above": 3}), "unknown parameter \"ignore_above\""),
             (json!({"type": "long", "index": "maybe"}), "true or false"),
             (json!({"type": "date", "format": "EEE"}), "date format [EEE]"),

@@ -9,6 +9,7 @@ use crate::aggregation::{
 use crate::date::{self, CalendarUnit, DateContext};
 use crate::error::{SearchError, illegal, parsing};
 use crate::json::{Member, Node, Options, Value};
+use crate::refused;
 
 type Result<T> = std::result::Result<T, SearchError>;
 
@@ -44,6 +45,11 @@ const KINDS: [(&str, &str); 13] = [
     ),
     ("value_count", "field missing"),
 ];
+
+/// The aggregations that there are.
+pub fn aggregations() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(name, _)| *name)
+}
 
 /// Reads `aggs`.
 pub(super) fn all(node: &Node) -> Result<Vec<Aggregation>> {
@@ -122,7 +128,9 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
     let (kind, node) = (member.name.as_ref(), &member.node);
     let Some((_, known)) = KINDS.iter().find(|(name, _)| *name == kind) else {
         let near = did_you_mean(kind, KINDS.map(|(name, _)| name));
-        return Err(parsing(member.at, format!("Unknown aggregation type [{kind}]{near}")));
+        let unknown = format!("Unknown aggregation type [{kind}]{near}");
+        let what = format!("the aggregation [{kind}]");
+        return Err(parsing(member.at, refused::said(refused::AGGREGATIONS, &what, kind, unknown)));
     };
     let options = node.options(kind, known, 0)?;
     options.one_of("show_term_doc_count_error", &["false"])?;

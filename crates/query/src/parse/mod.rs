@@ -4,6 +4,9 @@ mod aggregation;
 mod query;
 mod sort;
 
+pub use aggregation::aggregations;
+pub use query::QUERIES;
+
 use super::error::{SearchError, parsing};
 use super::json::{Node, Value, read};
 use super::request::{DeclaredCost, SearchRequest, SortKey, TrackTotalHits};
@@ -205,7 +208,10 @@ mod tests {
         for (body, part) in [
             (r#"{"query":{}}"#, "empty clause"),
             (r#"{"query":{"term":{"a":1},"match":{}}}"#, "found [match]"),
-            (r#"{"query":{"fuzzy":{"a":"b"}}}"#, "unknown query [fuzzy]"),
+            (
+                r#"{"query":{"fuzzy":{"a":"b"}}}"#,
+                "the query [fuzzy] is not supported by this engine; send [prefix]",
+            ),
             (r#"{"query":{"term":{"a":{"valeu":1}}}}"#, "did you mean \"value\""),
             (r#"{"query":{"term":{"a":{}}}}"#, "[term] requires [value]"),
             (r#"{"query":{"match":{"a":{"query":"x","fuzziness":1}}}}"#, "[fuzziness]"),

@@ -7,7 +7,7 @@ use crate::geo;
 use crate::json::{Node, Options, Value};
 use crate::query::{BoolQuery, FieldQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd};
 use crate::value::{Literal, is_point, point as point_of_text};
-use crate::{DateFormat, date};
+use crate::{DateFormat, date, refused};
 
 type Result<T> = std::result::Result<T, SearchError>;
 
@@ -17,7 +17,8 @@ const MAX_CLAUSES: usize = 1024;
 /// `index.max_terms_count` of the field.
 const MAX_TERMS: usize = 65_536;
 
-const QUERIES: &str = "bool constant_score exists geo_bounding_box geo_distance ids match match_all \
+/// The queries that there are.
+pub const QUERIES: &str = "bool constant_score exists geo_bounding_box geo_distance ids match match_all \
                        match_none match_phrase prefix range term terms";
 
 /// Reads a query.
@@ -71,7 +72,9 @@ impl Reader {
             "geo_bounding_box" => geo_bounding_box(body),
             name => {
                 let near = did_you_mean(name, QUERIES.split(' '));
-                Err(parsing(member.at, format!("unknown query [{name}]{near}")))
+                let unknown = format!("unknown query [{name}]{near}");
+                let what = format!("the query [{name}]");
+                Err(parsing(member.at, refused::said(refused::QUERIES, &what, name, unknown)))
             }
         }
     }

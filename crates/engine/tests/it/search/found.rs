@@ -96,7 +96,7 @@ async fn what_is_wrong_is_said(env: Env) {
             json!({"query": {"fuzzy": {"a": "b"}}}),
             400,
             "parsing_exception",
-            "unknown query [fuzzy]",
+            "the query [fuzzy] is not supported",
         ),
         (
             json!({"from": 9_995, "size": 10}),
@@ -287,7 +287,7 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
     }
     for what in ["hot_threads", "usage"] {
         let (status, said) = c.ask("GET", &format!("/_nodes/{what}"), Value::Null).await;
-        assert!(status == 400 && said.to_string().contains("is not offered"), "{what}: {said}");
+        assert!(status == 400 && said.to_string().contains("is not supported"), "{what}: {said}");
     }
     c.stop().await;
 }

@@ -1,0 +1,132 @@
+//! Words of the field's search language and mappings that this engine refuses, each with what to send instead.
+
+/// Words by what to send instead.
+type Words = &'static [(&'static str, &'static str)];
+
+/// Kinds of queries.
+pub const QUERIES: Words = &[
+    (
+        "send [bool] with a [should] for each field",
+        "combined_fields dis_max multi_match query_string simple_query_string",
+    ),
+    ("send [prefix], [match] or [terms]", "fuzzy regexp wildcard wrapper"),
+    (
+        "send [match] or [match_phrase]",
+        "common intervals match_bool_prefix match_phrase_prefix span_containing span_field_masking span_first span_multi \
+         span_near span_not span_or span_term span_within field_masking_span",
+    ),
+    (
+        "objects are flattened: index each as a document of its own",
+        "has_child has_parent nested parent_id",
+    ),
+    (
+        "send [boost] in the clauses of [bool], or sort by a field",
+        "boosting distance_feature function_score pinned rank_feature",
+    ),
+    ("there are no scripts; index what the script computes", "script script_score terms_set"),
+    ("send [geo_bounding_box] or [geo_distance]", "geo_polygon geo_shape shape xy_shape"),
+    (
+        "send [match] with the words that matter",
+        "agentic hybrid knn more_like_this neural neural_sparse percolate type",
+    ),
+];
+
+/// Kinds of aggregations.
+pub const AGGREGATIONS: Words = &[
+    (
+        "send a search for each part",
+        "adjacency_matrix children diversified_sampler filter filters global missing nested parent reverse_nested sampler",
+    ),
+    ("send [terms] with a large [size]", "composite multi_terms rare_terms"),
+    (
+        "send [date_histogram], [histogram] or [range]",
+        "auto_date_histogram date_range ip_range variable_width_histogram",
+    ),
+    (
+        "send a search with [geo_distance] or [geo_bounding_box]",
+        "geo_bounds geo_centroid geo_distance geohash_grid geohex_grid geotile_grid",
+    ),
+    ("send a search that sorts, with [size]", "top_hits top_metrics"),
+    (
+        "send [stats], [extended_stats] or [percentiles]",
+        "boxplot matrix_stats median_absolute_deviation percentile_ranks rate string_stats t_test weighted_avg",
+    ),
+    ("send [terms]", "significant_terms significant_text"),
+    ("there are no scripts; index what the script computes", "scripted_metric"),
+    (
+        "compute it from the buckets of the answer",
+        "avg_bucket bucket_count_ks_test bucket_script bucket_selector bucket_sort cumulative_cardinality cumulative_sum \
+         derivative extended_stats_bucket inference max_bucket min_bucket moving_avg moving_fn moving_percentiles \
+         normalize percentiles_bucket serial_diff stats_bucket sum_bucket",
+    ),
+];
+
+/// Types of fields.
+pub const TYPES: Words = &[
+    ("objects are flattened: index each as a document of its own", "join nested"),
+    (
+        "map it as long, double, float or date",
+        "aggregate_metric_double date_nanos half_float scaled_float token_count unsigned_long",
+    ),
+    ("map it as keyword", "constant_keyword version wildcard flattened flat_object murmur3"),
+    (
+        "map it as text",
+        "annotated_text completion match_only_text search_as_you_type semantic semantic_text",
+    ),
+    (
+        "map its two ends as fields of their own",
+        "date_range double_range float_range integer_range ip_range long_range",
+    ),
+    ("map it as geo_point", "geo_shape point shape xy_point xy_shape"),
+    ("name the field itself", "alias derived"),
+    (
+        "it stays in _source where the mapping says \"dynamic\": false",
+        "binary dense_vector histogram knn_vector percolator rank_feature rank_features rank_vectors sparse_vector star_tree",
+    ),
+];
+
+/// Parameters of fields.
+pub const PARAMETERS: Words = &[
+    ("send the value in each document", "null_value script"),
+    (
+        "texts are read by the standard analyzer; a keyword field keeps them whole",
+        "normalizer position_increment_gap similarity split_queries_on_whitespace",
+    ),
+    (
+        "leave it out: it would change only how fast searches are",
+        "fielddata fielddata_frequency_filter index_phrases index_prefixes term_vector",
+    ),
+    (
+        "\"dynamic\" of the object around it says whether fields are added",
+        "enabled include_in_parent include_in_root",
+    ),
+    (
+        "use geo_point with latitudes and longitudes in their bounds",
+        "ignore_z_value on_script_error",
+    ),
+    ("dates are read in English, as in the root locale", "locale"),
+    (
+        "name the fields in \"properties\"; others are mapped by their first value",
+        "dynamic_date_formats dynamic_templates numeric_detection runtime",
+    ),
+    ("put the value into a field of its own", "_routing _size"),
+    ("map it as long or double", "scaling_factor time_series_dimension time_series_metric"),
+];
+
+/// What to send instead of a word; none where it is no word of the field.
+pub fn instead_of(words: Words, word: &str) -> Option<&'static str> {
+    all(words).find(|(name, _)| *name == word).map(|(_, instead)| instead)
+}
+
+/// Each word with what to send instead.
+pub fn all(words: Words) -> impl Iterator<Item = (&'static str, &'static str)> {
+    words.iter().flat_map(|(instead, names)| names.split(' ').map(move |name| (name, *instead)))
+}
+
+/// The sentence for a word that is refused, or for one that nobody knows.
+pub(crate) fn said(words: Words, what: &str, word: &str, unknown: String) -> String {
+    match instead_of(words, word) {
+        Some(instead) => format!("{what} is not supported by this engine; {instead}"),
+        None => unknown,
+    }
+}

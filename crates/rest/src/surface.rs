@@ -1,0 +1,67 @@
+//! The APIs of the field that this engine does not offer, each with what to do instead: `surface.txt`, read.
+
+use std::sync::OnceLock;
+
+use super::error::not_supported;
+use engine::transport::Failure;
+
+/// An API of the field that is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// As the field's clients name it.
+    pub(super) name: &'static str,
+    pub(super) methods: Vec<&'static str>,
+    pub(super) paths: Vec<&'static str>,
+    /// What its callers are to do instead.
+    pub(super) instead: &'static str,
+}
+
+impl Refused {
+    /// What its callers are told.
+    pub(super) fn failure(&self) -> Failure {
+        not_supported(&format!("the API [{}]", self.name), self.instead)
+    }
+}
+
+/// Parameters that are taken and change nothing, by the reason why that is harmless.
+#[cfg(test)]
+pub(super) const IGNORED: &[(&str, &str)] = &[
+    (
+        "every node has the whole state and reads its own",
+        "cluster_manager_timeout local master_timeout",
+    ),
+    (
+        "it changes how much is asked at once, not what is found",
+        "batched_reduce_size ccs_minimize_roundtrips max_concurrent_searches max_concurrent_shard_requests \
+         pre_filter_shard_size",
+    ),
+    (
+        "it adds parts that this engine does not keep",
+        "completion_fields fielddata_fields fields groups types",
+    ),
+    ("it adds details, or explanations for people", "error_trace human include_segment_file_sizes"),
+    ("the answer has it in any case", "full_id include_disk_info include_yes_decisions"),
+    ("events of the manager do not wait for others", "wait_for_events"),
+];
+
+/// All that is refused.
+pub(super) fn refused() -> &'static [Refused] {
+    static READ: OnceLock<Vec<Refused>> = OnceLock::new();
+    READ.get_or_init(|| read(include_str!("surface.txt")))
+}
+
+fn read(text: &'static str) -> Vec<Refused> {
+    let mut instead = "";
+    let mut refused = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if let Some(heading) = line.strip_prefix('[') {
+            instead = heading.trim_end_matches(']');
+            continue;
+        }
+        let mut words = line.split(' ');
+        let name = words.next().unwrap_or_default();
+        let methods = words.next().unwrap_or_default().split(',').collect();
+        refused.push(Refused { name, methods, paths: words.collect(), instead });
+    }
+    refused
+}

@@ -1,0 +1,260 @@
+//! The surface as a page, and each API sent to a node.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use bytes::Bytes;
+use engine::{Node, NodeConfig};
+use query::refused::{AGGREGATIONS, PARAMETERS, QUERIES, TYPES, all};
+use query::{FieldType, Mapping, parse_search};
+use serde_json::{Value, json};
+use world::Env;
+
+use super::message::RestRequest;
+use super::router::{ROUTES, handle};
+use super::surface::{IGNORED, refused};
+
+/// Words of one kind: what there is, and what is refused with what to send instead.
+struct Words {
+    of: &'static str,
+    offered: BTreeSet<&'static str>,
+    refused: Vec<(&'static str, &'static str)>,
+}
+
+fn words() -> [Words; 4] {
+    let refused = |words| all(words).collect();
+    [
+        Words {
+            of: "Queries",
+            offered: query::QUERIES.split(' ').collect(),
+            refused: refused(QUERIES),
+        },
+        Words {
+            of: "Aggregations",
+            offered: query::aggregations().collect(),
+            refused: refused(AGGREGATIONS),
+        },
+        Words {
+            of: "Types of fields",
+            offered: FieldType::names().collect(),
+            refused: refused(TYPES),
+        },
+        Words {
+            of: "Parameters of fields",
+            offered: FieldType::all_parameters(),
+            refused: refused(PARAMETERS),
+        },
+    ]
+}
+
+fn served() -> BTreeSet<&'static str> {
+    ROUTES.iter().flat_map(|route| route.names.split(' ')).collect()
+}
+
+fn page() -> String {
+    let mut page = String::from(
+        "# The REST surface\n\n\
+         What Elasticsearch 7.10 and OpenSearch 2 offer works here as it does there, or is refused with status 400 by its \
+         name.\nWritten by `NARROWS_WRITE=1 cargo test --release -p rest surface` from the table of routes and from what is\n\
+         refused (`crates/rest/src/surface.txt`, `crates/query/src/refused.rs`).\n\n",
+    );
+    page.push_str("| what | works | refused |\n| --- | ---: | ---: |\n");
+    let partly: BTreeSet<&str> = refused().iter().map(|api| api.name).collect();
+    let only_refused = partly.difference(&served()).count();
+    let _ = writeln!(page, "| APIs | {} | {only_refused} |", served().len());
+    for Words { of, offered, refused } in words() {
+        let _ = writeln!(page, "| {of} | {} | {} |", offered.len(), refused.len());
+    }
+    page.push_str("\n## APIs that work\n\n| API | requests | parameters |\n| --- | --- | --- |\n");
+    for route in ROUTES {
+        let known: BTreeSet<&str> = route.known.iter().copied().flatten().copied().collect();
+        let known: Vec<&str> = known.into_iter().collect();
+        let (names, methods) = (route.names.replace(' ', ", "), route.methods.join(" "));
+        let _ = writeln!(
+            page,
+            "| {names} | {methods} `{}` | {} |",
+            route.paths.join("` `"),
+            known.join(" ")
+        );
+    }
+    page.push_str(
+        "\nEvery request may have `filter_path`, `format`, `human`, `pretty` and `error_trace`. An unknown parameter is \
+         refused,\nand one of the above whose effect would be missed, by its name.\n\n\
+         ## Parameters that are ignored, harmless\n\n| parameters | why |\n| --- | --- |\n",
+    );
+    for (why, names) in IGNORED {
+        let _ = writeln!(page, "| {names} | {why} |");
+    }
+    page.push_str(
+        "\n## APIs that are refused\n\n| API | requests | instead |\n| --- | --- | --- |\n",
+    );
+    for api in refused() {
+        let (methods, paths) = (api.methods.join(" "), api.paths.join("` `"));
+        let _ = writeln!(page, "| {} | {methods} `{paths}` | {} |", api.name, api.instead);
+    }
+    for Words { of, offered, refused } in words() {
+        let offered: Vec<&str> = offered.into_iter().collect();
+        let _ = writeln!(page, "\n## {of}\n\n| there are |\n| --- |\n| {} |\n", offered.join(" "));
+        page.push_str("| refused | instead |\n| --- | --- |\n");
+        for (name, instead) in refused {
+            let _ = writeln!(page, "| {name} | {instead} |");
+        }
+    }
+    page
+}
+
+#[test]
+fn the_page_of_the_surface_is_current() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rest.md");
+    if std::env::var_os("NARROWS_WRITE").is_some() {
+        std::fs::write(&file, page()).unwrap();
+    }
+    let found = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        found == page(),
+        "docs/rest.md is not what the tables say; write it with NARROWS_WRITE=1 cargo test --release -p rest surface"
+    );
+}
+
+/// The router itself fails where a path with a method stands in both tables.
+#[test]
+fn a_word_is_offered_or_refused_with_a_hint() {
+    for Words { of, offered, refused } in words() {
+        let twice: Vec<&str> =
+            refused.iter().map(|(name, _)| *name).filter(|n| offered.contains(n)).collect();
+        assert!(twice.is_empty(), "{of}: {twice:?} are offered");
+        let once: BTreeSet<&str> = refused.iter().map(|(name, _)| *name).collect();
+        assert_eq!(once.len(), refused.len(), "{of}: a word is refused twice");
+    }
+    for name in query::QUERIES.split(' ') {
+        let said = parse_search(format!("{{\"query\":{{\"{name}\":{{}}}}}}").as_bytes());
+        assert!(!said.is_err_and(|error| error.reason.contains("unknown query")), "{name}");
+    }
+    for (name, instead) in all(QUERIES) {
+        let said =
+            parse_search(format!("{{\"query\":{{\"{name}\":{{}}}}}}").as_bytes()).unwrap_err();
+        assert!(said.reason.contains(name) && said.reason.ends_with(instead), "{}", said.reason);
+    }
+    for (name, instead) in all(AGGREGATIONS) {
+        let body = format!("{{\"aggs\":{{\"a\":{{\"{name}\":{{}}}}}}}}");
+        let said = parse_search(body.as_bytes()).unwrap_err();
+        assert!(said.reason.contains(name) && said.reason.ends_with(instead), "{}", said.reason);
+    }
+    let mapped = |field: Value| Mapping::parse(&json!({ "properties": { "f": field } }));
+    for (name, instead) in all(TYPES) {
+        let said = mapped(json!({ "type": name })).unwrap_err().to_string();
+        assert!(said.contains(name) && said.ends_with(instead), "{said}");
+    }
+    for (name, instead) in all(PARAMETERS) {
+        let said = mapped(json!({ "type": "keyword", name: 1 })).unwrap_err().to_string();
+        assert!(said.contains(name) && said.ends_with(instead), "{said}");
+    }
+}
+
+async fn ask(node: &Node, method: &str, path: &str, body: &str) -> (u16, String) {
+    let body = Bytes::copy_from_slice(body.as_bytes());
+    let request = RestRequest { method: method.to_owned(), path: path.to_owned(), body };
+    let answer = handle(node, request).await;
+    (answer.status, String::from_utf8_lossy(&answer.body).into_owned())
+}
+
+/// A path of the table as a client writes it.
+fn concrete(path: &str) -> String {
+    let path = path.replace("{index}", "logs").replace("{id}", "1").replace("{node}", "n");
+    let path = path.replace("{index_metric}", "docs").replace("{*rest}", "x/y");
+    let metric = if path.contains("_cluster/state") { "version" } else { "_all" };
+    path.replace("{metric}", metric).replace(['{', '}'], "")
+}
+
+/// Each API that is refused is refused by its name, whatever its parameters are.
+#[test]
+fn what_is_refused_says_what_to_do() {
+    world::virtual_world::run(7, |env| async move {
+        let node = start(&env).await;
+        for api in refused() {
+            for (method, path) in
+                api.paths.iter().flat_map(|p| api.methods.iter().map(move |m| (*m, *p)))
+            {
+                let path = format!("{}?some=parameter", concrete(path));
+                let (status, said) = ask(&node, method, &path, "{}").await;
+                assert_eq!(status, 400, "{method} {path}: {said}");
+                let hint = method == "HEAD"
+                    || said.contains(&format!("the API [{}] is not supported", api.name));
+                assert!(hint, "{method} {path}: {said}");
+            }
+        }
+        node.stop().await;
+    });
+}
+
+async fn start(env: &Env) -> Node {
+    let host = env.host("n");
+    let (transport, http) = (host.any_address(), host.any_address());
+    let config = NodeConfig::new("n", "c", &["n".to_owned()], "/data/n");
+    super::start(&host, NodeConfig { transport, http, ..config }).await.unwrap()
+}
+
+/// What an API needs to be answered well: a body, or 404 where it asks for what this cluster has not.
+fn example(names: &str) -> (&'static str, u16) {
+    let name = names.split(' ').next().unwrap_or_default();
+    match name {
+        "index" | "create" => (r#"{"n":1}"#, 201),
+        "bulk" => ("{\"index\":{\"_index\":\"logs\"}}\n{\"n\":1}\n", 200),
+        "msearch" => ("{\"index\":\"logs\"}\n{}\n", 200),
+        // The virtual world keeps no documents, only their number.
+        "search" => (r#"{"size":0}"#, 200),
+        "indices.put_mapping" => (r#"{"properties":{"n":{"type":"long"}}}"#, 200),
+        "indices.put_settings" => (r#"{"refresh_interval":"5s"}"#, 200),
+        "indices.update_aliases" => {
+            (r#"{"actions":[{"add":{"index":"logs","alias":"name"}}]}"#, 200)
+        }
+        "cluster.put_settings" => {
+            (r#"{"persistent":{"indices.recovery.max_bytes_per_sec":"40mb"}}"#, 200)
+        }
+        "update" => (r#"{"doc":{"n":2}}"#, 200),
+        _ => ("", 200),
+    }
+}
+
+/// Each API that works is answered, once for each of its requests.
+#[test]
+fn what_is_offered_is_answered() {
+    world::virtual_world::run(7, |env| async move {
+        let node = start(&env).await;
+        let mut wrong = Vec::new();
+        for route in ROUTES {
+            for (method, path) in
+                route.paths.iter().flat_map(|p| route.methods.iter().map(move |m| (*m, *p)))
+            {
+                // Each begins with an index and a document, and an alias of it.
+                ask(&node, "DELETE", "/logs*", "").await;
+                let makes_it = method == "PUT" && path == "/{index}";
+                if !makes_it {
+                    ask(&node, "PUT", "/logs", r#"{"aliases":{"name":{}}}"#).await;
+                }
+                // What makes a document says 201 where there was none.
+                if !makes_it && !matches!(route.names, "index" | "create") {
+                    ask(&node, "PUT", "/logs/_doc/1", r#"{"n":1}"#).await;
+                }
+                let (body, expected) = example(route.names);
+                let (status, said) = ask(&node, method, &concrete(path), body).await;
+                let fits = status == expected || known(route.names, status);
+                if !fits {
+                    wrong.push(format!("{method} {path}: {status}, not {expected}: {said}"));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        node.stop().await;
+    });
+}
+
+/// What these ask for is not there: nothing is followed, nothing dangles, no cluster is remote.
+fn known(names: &str, status: u16) -> bool {
+    let absent =
+        names.starts_with("ccr.") || names.starts_with("dangling") || names == "indices.rollover";
+    let strange =
+        names == "update" || names == "cluster.allocation_explain" || names == "narrows.run";
+    absent && matches!(status, 400 | 404) || strange && status == 400
+}
