@@ -16,8 +16,9 @@ use super::document::{
 use super::error::not_supported;
 use super::filter::Filter;
 use super::names::{no_such_index, write_index};
+use super::unchanged::Unchanged;
+use super::update::{BulkWrite, Update, refuse_parts, write_all};
 use engine::Node;
-use engine::replication::write_documents;
 use engine::transport::unexpected;
 use engine::transport::{Failure, Written};
 
@@ -29,7 +30,7 @@ pub(super) const KNOWN: &[&str] =
 #[derive(Default)]
 struct Group {
     places: Vec<usize>,
-    requests: Vec<WriteRequest>,
+    writes: Vec<BulkWrite>,
     /// Whether there is anything but deletes: only then is a missing index made.
     makes: bool,
 }
@@ -38,10 +39,17 @@ struct Group {
 pub(super) async fn bulk(call: Call) -> Result<Reply, Failure> {
     let began = call.node.core().env.now();
     refuse_unsupported(&call.query)?;
+    if Unchanged::read(&call.query)?.is_some() {
+        let instead = "write if_seq_no and if_primary_term into the action lines";
+        return Err(not_supported("if_seq_no of a bulk request", instead));
+    }
     let refresh = Refresh::read(&call.query)?;
     let (body, index) = (call.body.clone(), call.indices().map(str::to_owned));
     let work = Work::Copy { bytes: body.len() as u64 };
     let actions = call.node.core().env.work(work, move || parse(&body, index.as_deref())).await?;
+    if actions.iter().any(|action| action.op == Op::Update) {
+        refuse_parts(&call.query)?;
+    }
     let (mut items, groups) = group_by_index(&call.node, actions);
     let names: Vec<String> = groups.keys().map(|name| name.to_string()).collect();
     let mut writes = Vec::with_capacity(groups.len());
@@ -50,10 +58,11 @@ pub(super) async fn bulk(call: Call) -> Result<Reply, Failure> {
         match prepare(&call, &index, group.makes).await {
             Err(failure) => fill_in_results(&mut items, places, Err(failure)),
             Ok(()) => {
-                let (node, requests) = (call.node.clone(), group.requests);
-                let task = call.node.core().env.spawn("writes a bulk", async move {
-                    write_documents(node.core(), &index, requests).await
-                });
+                let (node, group) = (call.node.clone(), group.writes);
+                let task =
+                    call.node.core().env.spawn("writes a bulk", async move {
+                        write_all(&node, &index, group).await
+                    });
                 writes.push((places, task));
             }
         }
@@ -113,7 +122,7 @@ fn group_by_index(node: &Node, actions: Vec<Action>) -> (Vec<Item>, BTreeMap<Arc
     // The group under way: most requests name one index.
     let mut current: Option<(Arc<str>, Group)> = None;
     let mut named: Option<Named> = None;
-    for Action { op, index: name, id, source } in actions {
+    for Action { op, index: name, id, source, unchanged, retries } in actions {
         if named.as_ref().is_none_or(|(before, _)| *before != name) {
             let index = match write_index(&state, &name) {
                 Ok(index) if *index == *name => Ok(name.clone()),
@@ -130,11 +139,7 @@ fn group_by_index(node: &Node, actions: Vec<Action>) -> (Vec<Item>, BTreeMap<Arc
         let id = id.unwrap_or_else(|| Arc::from(node.core().next_id()));
         let place = items.len();
         let mut item = Item { op, index: index.clone(), id: id.clone(), result: None };
-        let refused = match op {
-            Op::Update => Some(update_refused()),
-            _ => unwritable.or_else(|| check_id(&id).err()),
-        };
-        if let Some(failure) = refused {
+        if let Some(failure) = unwritable.or_else(|| check_id(&id).err()) {
             item.result = Some(Err(failure));
             items.push(item);
             continue;
@@ -145,21 +150,23 @@ fn group_by_index(node: &Node, actions: Vec<Action>) -> (Vec<Item>, BTreeMap<Arc
                 groups.insert(name, group);
             }
             let mut group = groups.remove(&index).unwrap_or_default();
-            group.requests.reserve(if groups.is_empty() { total - place } else { 0 });
+            group.writes.reserve(if groups.is_empty() { total - place } else { 0 });
             current = Some((index, group));
         }
         let (_, group) = current.as_mut().expect("it was set above");
         group.places.push(place);
         group.makes |= op != Op::Delete;
-        group.requests.push(match op {
-            Op::Delete => WriteRequest::Delete { id },
-            _ => WriteRequest::Index { id, source, auto_id, create: op == Op::Create },
+        group.writes.push(match (op, unchanged) {
+            (Op::Update, _) => BulkWrite::Update(Update { id, body: source, unchanged, retries }),
+            (Op::Delete, None) => BulkWrite::Plain(WriteRequest::Delete { id }),
+            (Op::Delete, Some(unchanged)) => BulkWrite::Plain(unchanged.write(id, None)),
+            (_, Some(unchanged)) => BulkWrite::Plain(unchanged.write(id, Some(source))),
+            (_, None) => {
+                let create = op == Op::Create;
+                BulkWrite::Plain(WriteRequest::Index { id, source, auto_id, create })
+            }
         });
     }
     groups.extend(current);
     (items, groups)
-}
-
-fn update_refused() -> Failure {
-    not_supported("a partial update", "send the whole document with index")
 }

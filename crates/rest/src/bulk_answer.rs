@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use serde_json::json;
+use store::WriteOutcome;
 
 use super::bulk_lines::Op;
 use super::document::{copies_written, result_of};
@@ -64,7 +65,10 @@ fn write_item(out: &mut Vec<u8>, item: &Item, shards: &mut Copies<'_>, forced_re
     match &item.result {
         Some(Ok(written)) => {
             let (result, status) = result_of(written.outcome);
-            let (total, successful) = shards.of(&item.index, &item.id);
+            let (total, successful) = match written.outcome {
+                WriteOutcome::Noop => (0, 0),
+                _ => shards.of(&item.index, &item.id),
+            };
             let Written { version, seq_no, primary_term, .. } = written;
             put(
                 out,
@@ -126,7 +130,6 @@ impl Copies<'_> {
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
-    use store::WriteOutcome;
 
     use super::*;
 

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::error::bad_request;
+use super::unchanged::Unchanged;
 use engine::transport::Failure;
 
 /// What is to be done to a document.
@@ -43,6 +44,10 @@ pub(super) struct Action {
     pub(super) id: Option<Arc<str>>,
     /// Empty with deletes.
     pub(super) source: Bytes,
+    /// How the document must be (`if_seq_no`, `if_primary_term`).
+    pub(super) unchanged: Option<Unchanged>,
+    /// How often an update is tried again.
+    pub(super) retries: u32,
 }
 
 /// Reads a whole body. `index` is that of the path. Sources are slices of the body.
@@ -91,7 +96,12 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>, Fa
         if id.is_none() && matches!(op, Op::Update | Op::Delete) {
             return Err(validation(actions.len() + 1, "an id must be provided"));
         }
-        actions.push(Action { op, index, id, source });
+        let unchanged = Unchanged::of(meta.if_seq_no, meta.if_primary_term)?;
+        if unchanged.is_some() && (op == Op::Create || id.is_none()) {
+            let what = "what is created has no if_seq_no";
+            return Err(validation(actions.len() + 1, what));
+        }
+        actions.push(Action { op, index, id, source, unchanged, retries: meta.retries });
     }
     if actions.is_empty() {
         return Err(validation(1, "no requests added"));
@@ -134,6 +144,9 @@ impl Lines<'_> {
 struct Meta {
     index: Option<String>,
     id: Option<Id>,
+    if_seq_no: Option<u64>,
+    if_primary_term: Option<u64>,
+    retries: u32,
 }
 
 /// An id is a text, or a number that is taken for one.
@@ -199,11 +212,9 @@ impl<'de> Deserialize<'de> for Meta {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
                 use serde::de::Error;
-                const KNOWN_ELSEWHERE: [&str; 9] = [
+                const KNOWN_ELSEWHERE: [&str; 7] = [
                     "_routing",
                     "dynamic_templates",
-                    "if_primary_term",
-                    "if_seq_no",
                     "pipeline",
                     "require_alias",
                     "routing",
@@ -215,8 +226,11 @@ impl<'de> Deserialize<'de> for Meta {
                     match key.as_str() {
                         "_index" => meta.index = map.next_value()?,
                         "_id" => meta.id = map.next_value()?,
-                        // Every document has this type, and an update is refused by itself.
-                        "_type" | "retry_on_conflict" => drop(map.next_value::<IgnoredAny>()?),
+                        "if_seq_no" => meta.if_seq_no = map.next_value()?,
+                        "if_primary_term" => meta.if_primary_term = map.next_value()?,
+                        "retry_on_conflict" => meta.retries = map.next_value()?,
+                        // Every document has this type.
+                        "_type" => drop(map.next_value::<IgnoredAny>()?),
                         key if KNOWN_ELSEWHERE.contains(&key) => {
                             let said =
                                 format!("[{key}] is not supported by this engine; leave it out");
@@ -275,6 +289,8 @@ mod tests {
             index: index.into(),
             id: id.map(Arc::from),
             source: Bytes::from_static(source.as_bytes()),
+            unchanged: None,
+            retries: 0,
         }
     }
 
@@ -284,14 +300,18 @@ mod tests {
                     { \"create\" : { \"_index\": \"b\", \"_id\" : 7 } }\r\n{\"a\":2}\r\n\
                     \n\
                     {\"delete\":{\"_index\":\"b\",\"_id\":\"x\\\"y\",\"_type\":\"_doc\"}}\n\
-                    {\"update\":{\"_id\":\"u\",\"retry_on_conflict\":3}}\n{\"doc\":{}}\n";
+                    {\"update\":{\"_id\":\"u\",\"retry_on_conflict\":3,\"if_seq_no\":5,\"if_primary_term\":2}}\n{\"doc\":{}}\n";
         assert_eq!(
             read(text, Some("a")).unwrap(),
             [
                 action(Op::Index, "a", None, "{\"a\":1}"),
                 action(Op::Create, "b", Some("7"), "{\"a\":2}"),
                 action(Op::Delete, "b", Some("x\"y"), ""),
-                action(Op::Update, "a", Some("u"), "{\"doc\":{}}"),
+                Action {
+                    retries: 3,
+                    unchanged: Some(Unchanged { seq_no: 5, primary_term: 2 }),
+                    ..action(Op::Update, "a", Some("u"), "{\"doc\":{}}")
+                },
             ]
         );
     }
@@ -332,6 +352,12 @@ mod tests {
             ("{\"index\":{\"_id\":{}}}\n", "an id: a text or a whole number"),
             ("{\"index\":{},\"x\":1}\n", "[x] after the action"),
             ("{\"index\":{}\n", "line [1]"),
+            ("{\"index\":{\"_id\":1,\"if_seq_no\":1}}\n{}\n", "go together"),
+            ("{\"index\":{\"_id\":1,\"if_seq_no\":-1}}\n{}\n", "line [1]"),
+            (
+                "{\"create\":{\"_id\":1,\"if_seq_no\":1,\"if_primary_term\":1}}\n{}\n",
+                "what is created",
+            ),
         ] {
             let found = read(line, Some("a")).unwrap_err();
             assert!(found.contains(said), "{found}");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use store::{WriteOutcome, WriteRequest};
 
@@ -14,6 +15,7 @@ use super::filter::Filter;
 use super::names::{no_such_index, one_index, write_index};
 use super::parameters::Query;
 use super::spread::{AskedCopy, ask, on_shards, primaries, started};
+use super::unchanged::Unchanged;
 use engine::Node;
 use engine::replication::write_documents;
 use engine::settings::Update;
@@ -49,20 +51,9 @@ pub(super) const READ: &[&str] = &[
     "version",
     "version_type",
 ];
-/// Further parameters of updates.
-pub(super) const UPDATE: &[&str] =
-    &["_source", "_source_excludes", "_source_includes", "lang", "retry_on_conflict"];
 
-const UNSUPPORTED: [&str; 8] = [
-    "if_primary_term",
-    "if_seq_no",
-    "pipeline",
-    "require_alias",
-    "routing",
-    "stored_fields",
-    "version",
-    "version_type",
-];
+const UNSUPPORTED: [&str; 6] =
+    ["pipeline", "require_alias", "routing", "stored_fields", "version", "version_type"];
 
 /// How long a write waits for copies, and a read for its shard.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -168,6 +159,7 @@ pub(super) fn result_of(outcome: WriteOutcome) -> (&'static str, u16) {
         WriteOutcome::Updated => ("updated", 200),
         WriteOutcome::Deleted => ("deleted", 200),
         WriteOutcome::NotFound => ("not_found", 404),
+        WriteOutcome::Noop => ("noop", 200),
     }
 }
 
@@ -188,11 +180,6 @@ pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
     put(call, true).await
 }
 
-/// `POST /{index}/_update/{id}`.
-pub(super) async fn update(_: Call) -> Result<Reply, Failure> {
-    Err(not_supported("a partial update", "send the whole document with PUT /{index}/_doc/{id}"))
-}
-
 async fn put(call: Call, create: bool) -> Result<Reply, Failure> {
     if call.body.is_empty() {
         return Err(bad_body("request body is required"));
@@ -204,10 +191,18 @@ async fn put(call: Call, create: bool) -> Result<Reply, Failure> {
         }
         None => (Arc::from(call.node.core().next_id()), true),
     };
+    let unchanged = Unchanged::read(&call.query)?;
+    let source = call.body.clone();
+    let request = match unchanged {
+        None => WriteRequest::Index { id, source, auto_id, create },
+        Some(_) if create || auto_id => {
+            return Err(bad_request("what is created has no if_seq_no; leave it out"));
+        }
+        Some(unchanged) => unchanged.write(id, Some(source)),
+    };
     let index = write_index(&call.state(), call.index())?.to_owned();
     ensure_index(&call.node, &index).await?;
-    let source = call.body.clone();
-    write(&call, index, WriteRequest::Index { id, source, auto_id, create }).await
+    write(&call, index, request).await
 }
 
 /// `DELETE /{index}/_doc/{id}`.
@@ -216,7 +211,11 @@ pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
     check_id(id)?;
     let index = write_index(&call.state(), call.index())?.to_owned();
     refuse_follower(&call.node, &index)?;
-    let request = WriteRequest::Delete { id: Arc::from(id) };
+    let id = Arc::from(id);
+    let request = match Unchanged::read(&call.query)? {
+        None => WriteRequest::Delete { id },
+        Some(unchanged) => unchanged.write(id, None),
+    };
     write(&call, index, request).await
 }
 
@@ -244,7 +243,8 @@ pub(super) async fn wait_for_active(call: &Call, index: &str) -> Result<(), Fail
     Err(Failure::new(503, "unavailable_shards_exception", reason))
 }
 
-fn written_reply(
+/// The answer to a write.
+pub(super) fn written_reply(
     state: &ClusterState,
     index: &str,
     id: &str,
@@ -253,7 +253,10 @@ fn written_reply(
 ) -> Reply {
     let (result, status) = result_of(written.outcome);
     let shards = state.indices.get(index).map_or(1, |meta| meta.shards);
-    let (total, successful) = copies_written(state, index, shard_of(id, shards));
+    let (total, successful) = match written.outcome {
+        WriteOutcome::Noop => (0, 0),
+        _ => copies_written(state, index, shard_of(id, shards)),
+    };
     let mut answer = json!({
         "_index": index,
         "_id": id,
@@ -270,11 +273,38 @@ fn written_reply(
 }
 
 /// A document that was read.
-struct Found {
-    version: u64,
-    seq_no: u64,
-    primary_term: u64,
-    source: Vec<u8>,
+#[derive(Clone)]
+pub(super) struct Found {
+    pub(super) version: u64,
+    pub(super) seq_no: u64,
+    pub(super) primary_term: u64,
+    /// Empty in the virtual world, once only its size is kept.
+    pub(super) source: Bytes,
+}
+
+impl From<&Found> for Unchanged {
+    fn from(found: &Found) -> Unchanged {
+        Unchanged { seq_no: found.seq_no, primary_term: found.primary_term }
+    }
+}
+
+/// The document of an id as its primary has it, searchable or not yet.
+pub(super) async fn find(node: &Node, index: &str, id: String) -> Result<Option<Found>, Failure> {
+    let state = node.core().state();
+    let meta = state.indices.get(index).ok_or_else(|| no_such_index(&state, index))?;
+    let shard = shard_of(&id, meta.shards);
+    let of_shard = |place: &AskedCopy| place.shard == shard;
+    let place = primaries(&state, &[index.to_owned()]).into_iter().find(of_shard);
+    let place = place.ok_or_else(|| no_such_index(&state, index))?;
+    match ask(node, &place, ShardAction::Get { id }, PATIENCE).await? {
+        ShardAnswer::Get(found) => Ok(found.map(|(version, seq_no, source)| Found {
+            version,
+            seq_no,
+            primary_term: state.shard(index, shard).map_or(1, |shard| shard.primary_term),
+            source,
+        })),
+        _ => Err(unexpected()),
+    }
 }
 
 /// The index that was meant, and the document if it has it.
@@ -284,35 +314,19 @@ async fn read(call: &Call) -> Result<(String, Option<Found>), Failure> {
     call.query.flag("realtime", true)?;
     let state = call.state();
     let index = one_index(&state, call.index())?;
-    let meta = &state.indices[index];
     let id = call.part("id").unwrap_or_default().to_owned();
-    let shard = shard_of(&id, meta.shards);
-    let of_shard = |place: &AskedCopy| place.shard == shard;
-    let place = primaries(&state, &[index.to_owned()]).into_iter().find(of_shard);
-    let place = place.ok_or_else(|| no_such_index(&state, index))?;
-    match ask(&call.node, &place, ShardAction::Get { id }, PATIENCE).await? {
-        ShardAnswer::Get(found) => {
-            let found = found.map(|(version, seq_no, source)| Found {
-                version,
-                seq_no,
-                primary_term: state.shard(index, shard).map_or(1, |shard| shard.primary_term),
-                source: source.to_vec(),
-            });
-            Ok((index.to_owned(), found))
-        }
-        _ => Err(unexpected()),
-    }
+    Ok((index.to_owned(), find(&call.node, index, id).await?))
 }
 
 /// What of the source is sent.
-enum Wanted {
+pub(super) enum Wanted {
     All,
     Nothing,
     Some(Filter),
 }
 
 impl Wanted {
-    fn read(query: &Query) -> Wanted {
+    pub(super) fn read(query: &Query) -> Wanted {
         let mut paths: Vec<String> = Vec::new();
         match query.get("_source") {
             Some("false") => return Wanted::Nothing,
@@ -326,11 +340,11 @@ impl Wanted {
     }
 
     /// The source as it is sent; none where it is not wanted. In the virtual world old documents are sizes alone.
-    fn of(&self, source: Vec<u8>) -> Option<Vec<u8>> {
+    fn of(&self, source: Bytes) -> Option<Vec<u8>> {
         match self {
             _ if source.is_empty() => None,
             Wanted::Nothing => None,
-            Wanted::All => Some(source),
+            Wanted::All => Some(source.to_vec()),
             Wanted::Some(filter) => {
                 let value = serde_json::from_slice(&source).unwrap_or_default();
                 serde_json::to_vec(&filter.apply(value)).ok()
@@ -343,9 +357,14 @@ impl Wanted {
 pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
     let id = call.part("id").unwrap_or_default();
     let (index, found) = read(&call).await?;
+    let status = if found.is_some() { 200 } else { 404 };
+    Ok(Reply::written(status, found_json(&index, id, found, &Wanted::read(&call.query))))
+}
+
+/// A document as it is answered, or that there is none.
+pub(super) fn found_json(index: &str, id: &str, found: Option<Found>, wanted: &Wanted) -> Vec<u8> {
     let Some(found) = found else {
-        let answer = json!({ "_index": index, "_id": id, "found": false });
-        return Ok(Reply::with(404, answer));
+        return json!({ "_index": index, "_id": id, "found": false }).to_string().into_bytes();
     };
     let head = json!({
         "_index": index,
@@ -355,13 +374,13 @@ pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
         "_primary_term": found.primary_term,
         "found": true,
     });
-    let Some(source) = Wanted::read(&call.query).of(found.source) else { return Ok(head.into()) };
     let mut text = head.to_string().into_bytes();
+    let Some(source) = wanted.of(found.source) else { return text };
     text.pop();
     text.extend_from_slice(b",\"_source\":");
     text.extend_from_slice(&source);
     text.push(b'}');
-    Ok(Reply::written(200, text))
+    text
 }
 
 /// `GET /{index}/_source/{id}`.
@@ -413,15 +432,15 @@ mod tests {
 
     #[test]
     fn sends_the_wanted_parts_of_a_source() {
-        let source = || b"{\"b\": 1.50, \"a\": {\"x\": 1, \"y\": 2}}".to_vec();
+        let source = || Bytes::from_static(b"{\"b\": 1.50, \"a\": {\"x\": 1, \"y\": 2}}");
         let sent = |text: &str| Wanted::read(&query(text)).of(source());
-        assert_eq!(sent(""), Some(source()), "as it came, to the byte");
+        assert_eq!(sent(""), Some(source().to_vec()), "as it came, to the byte");
         assert_eq!(sent("_source=false"), None);
         assert_eq!(sent("_source=a.x"), Some(b"{\"a\":{\"x\":1}}".to_vec()));
         assert_eq!(
             sent("_source_includes=a&_source_excludes=a.x"),
             Some(b"{\"a\":{\"y\":2}}".to_vec())
         );
-        assert_eq!(Wanted::All.of(Vec::new()), None);
+        assert_eq!(Wanted::All.of(Bytes::new()), None);
     }
 }

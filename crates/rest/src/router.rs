@@ -19,8 +19,8 @@ use super::table::TABLE;
 use super::{RestRequest, RestResponse};
 use super::{
     alias, auto_follow, bulk, cat, cat_shards, cat_thread_pool, ccr, cluster, dangling, digest,
-    document, explain, health, index, index_settings, maintenance, nodes, recovery, remote,
-    rollover, search, settings, synthetic_batch,
+    document, explain, health, index, index_settings, maintenance, mget, nodes, recovery, remote,
+    rollover, search, settings, synthetic_batch, update,
 };
 use engine::Node;
 use engine::transport::Failure;
@@ -238,14 +238,17 @@ pub(super) static ROUTES: &[Route] = &[
     route("create", PUT_POST, &["/{index}/_create/{id}"], &[WRITE], |c| {
         Box::pin(document::create(c))
     }),
-    route("update", POST, &["/{index}/_update/{id}"], &[WRITE, document::UPDATE], |c| {
-        Box::pin(document::update(c))
+    route("update", POST, &["/{index}/_update/{id}"], &[WRITE, update::KNOWN], |c| {
+        Box::pin(update::update(c))
     }),
     route("get exists", READ, &["/{index}/_doc/{id}"], &[document::READ], |c| {
         Box::pin(document::get(c))
     }),
     route("get_source exists_source", READ, &["/{index}/_source/{id}"], &[document::READ], |c| {
         Box::pin(document::get_source(c))
+    }),
+    route("mget", GET_POST, &["/_mget", "/{index}/_mget"], &[document::READ], |c| {
+        Box::pin(mget::mget(c))
     }),
     route("delete", DELETE, &["/{index}/_doc/{id}"], &[WRITE], |c| Box::pin(document::delete(c))),
     route(

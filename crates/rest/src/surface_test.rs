@@ -213,6 +213,7 @@ fn example(names: &str) -> (&'static str, u16) {
             (r#"{"persistent":{"indices.recovery.max_bytes_per_sec":"40mb"}}"#, 200)
         }
         "update" => (r#"{"doc":{"n":2}}"#, 200),
+        "mget" => (r#"{"docs":[{"_index":"logs","_id":"1"}]}"#, 200),
         _ => ("", 200),
     }
 }

@@ -68,6 +68,17 @@ pub enum WriteRequest {
         /// `_id`.
         id: Arc<str>,
     },
+    /// Replaces or deletes a document that no other write has touched since it was read.
+    IfUnchanged {
+        /// `_id`.
+        id: Arc<str>,
+        /// Place in the history of the operation that wrote what was read (`if_seq_no`).
+        seq_no: u64,
+        /// Term in which it was read (`if_primary_term`); the primary compares it with its own.
+        primary_term: u64,
+        /// `_source`; none deletes the document.
+        source: Option<Bytes>,
+    },
     /// Creates documents that exist only as a number. Refused but in the virtual world.
     SyntheticBatch {
         /// Names the batch; no other has the same.
@@ -83,7 +94,17 @@ impl WriteRequest {
         match self {
             WriteRequest::Index { id, .. }
             | WriteRequest::Delete { id }
+            | WriteRequest::IfUnchanged { id, .. }
             | WriteRequest::SyntheticBatch { id, .. } => id,
+        }
+    }
+
+    /// `_source` of the document that is to be; none where there is none, or only a number of documents.
+    pub fn source(&self) -> Option<&Bytes> {
+        match self {
+            WriteRequest::Index { source, .. } => Some(source),
+            WriteRequest::IfUnchanged { source, .. } => source.as_ref(),
+            WriteRequest::Delete { .. } | WriteRequest::SyntheticBatch { .. } => None,
         }
     }
 
@@ -105,6 +126,8 @@ pub enum WriteOutcome {
     Deleted,
     /// There was none to delete. The operation still takes a place in the history.
     NotFound,
+    /// An update that changes nothing: there is no operation. The store itself never says so.
+    Noop,
 }
 
 /// Why one write of a batch was refused; the others of the batch go on.
@@ -118,6 +141,16 @@ pub enum Rejection {
         /// Version of the document that exists.
         version: u64,
     },
+    /// The document is not as it was when it was read.
+    #[error("[{id}]: version conflict, required seqNo [{required}], but {}", now(.found))]
+    Changed {
+        /// `_id`.
+        id: Arc<str>,
+        /// Where it was read.
+        required: u64,
+        /// Where it was written last; none where it is gone.
+        found: Option<u64>,
+    },
     /// The document does not fit the mapping, is no JSON object, or brings fields that are refused.
     #[error("[{id}]: {refusal}")]
     Document {
@@ -126,6 +159,13 @@ pub enum Rejection {
         /// What is wrong with it.
         refusal: query::Refusal,
     },
+}
+
+fn now(found: &Option<u64>) -> String {
+    match found {
+        Some(seq_no) => format!("the document has seqNo [{seq_no}]"),
+        None => "no document was found".to_owned(),
+    }
 }
 
 /// What became of one write: its operation, to be sent to the other copies, and its outcome.

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use store::Rejection;
+use query::Refusal;
+use store::{ReadRequests, Rejection, WriteRequest};
 
 use super::apply::{not_known, report_apply_failure, report_store_failure};
 use super::dynamic_mapping::read_documents;
@@ -29,12 +30,13 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response, Fai
     let began = core.env.now();
     let shard = core.local_shard(&write.index, write.shard)?;
     let store = shard.primary_store()?;
-    let read = read_documents(core, &shard, &store, write.requests)
+    let mut read = read_documents(core, &shard, &store, write.requests)
         .await
         .map_err(|error| report_apply_failure(core, &shard, error))?;
     // The manager may have been asked meanwhile: this copy must still be the primary.
     let store = shard.primary_store()?;
     core.note_use_of(&shard);
+    refuse_other_terms(&mut read, shard.term());
     let outcomes = store.index_read(read).await;
     let outcomes = outcomes.map_err(|error| report_store_failure(core, &shard, error))?;
     let primary_term = shard.term();
@@ -63,10 +65,27 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response, Fai
     Ok(Response::Written(results))
 }
 
+/// Sequence numbers may have been given anew since the term in which a document was read.
+fn refuse_other_terms(read: &mut ReadRequests, now: u64) {
+    let other = |(at, request): (usize, &WriteRequest)| match request {
+        WriteRequest::IfUnchanged { primary_term, .. } if *primary_term != now => {
+            Some((at, *primary_term))
+        }
+        _ => None,
+    };
+    let others: Vec<(usize, u64)> = read.requests().iter().enumerate().filter_map(other).collect();
+    for (at, term) in others {
+        let reason = format!("version conflict, required primary term [{term}], but it is [{now}]");
+        read.refuse(at, Refusal { status: 409, kind: CONFLICT.to_owned(), reason });
+    }
+}
+
+const CONFLICT: &str = "version_conflict_engine_exception";
+
 fn rejected(rejection: &Rejection) -> Failure {
     match rejection {
-        Rejection::VersionConflict { .. } => {
-            Failure::new(409, "version_conflict_engine_exception", rejection.to_string())
+        Rejection::VersionConflict { .. } | Rejection::Changed { .. } => {
+            Failure::new(409, CONFLICT, rejection.to_string())
         }
         Rejection::Document { refusal, .. } => {
             Failure::new(refusal.status, &refusal.kind, rejection.to_string())

@@ -407,10 +407,9 @@ impl Response {
 
 fn request_bytes(request: &WriteRequest) -> u64 {
     let source = match request {
-        WriteRequest::Index { source, .. } => source.len() as u64,
-        WriteRequest::Delete { .. } => 0,
         // As many lines as it has documents.
         WriteRequest::SyntheticBatch { batch, .. } => batch.source_bytes() + 44 * batch.documents(),
+        request => request.source().map_or(0, |source| source.len() as u64),
     };
     24 + request.id().len() as u64 + source
 }

@@ -80,7 +80,12 @@ impl ReadRequests {
         &self.parsed.new_fields
     }
 
-    /// Refuses the document of a request.
+    /// The requests.
+    pub fn requests(&self) -> &[WriteRequest] {
+        &self.requests
+    }
+
+    /// Refuses a request.
     pub fn refuse(&mut self, at: usize, refusal: Refusal) {
         self.parsed.new_fields.retain(|(place, _)| *place != at);
         self.parsed.rejected.insert(at, refusal);
@@ -164,7 +169,8 @@ impl Inner {
             let mut seq_no = seq_nos.tracker.max_seq_no().map_or(0, |max| max + 1);
             let mut ops = Vec::with_capacity(all.len());
             let mut kept = Vec::with_capacity(all.len());
-            for (at, Draft { request, create, mut op }) in drafts.into_iter().enumerate() {
+            for (at, Draft { request, create, required, mut op }) in drafts.into_iter().enumerate()
+            {
                 let appends = matches!(
                     op.kind,
                     OpKind::Index { auto_id: true, .. } | OpKind::SyntheticBatch(_)
@@ -175,6 +181,12 @@ impl Inner {
                 {
                     let conflict = Rejection::VersionConflict { id: op.id, version };
                     results[request] = Some(Err(conflict));
+                    continue;
+                }
+                let found = current.filter(|current| current.live).map(|current| current.seq_no);
+                if let Some(required) = required.filter(|required| found != Some(*required)) {
+                    let changed = Rejection::Changed { id: op.id, required, found };
+                    results[request] = Some(Err(changed));
                     continue;
                 }
                 op.seq_no = seq_no;
@@ -208,8 +220,14 @@ impl Inner {
                 results[number] = Some(Err(rejection));
                 continue;
             }
+            let mut required = None;
             let (id, kind, create) = match request {
                 WriteRequest::Delete { id } => (id, OpKind::Delete, false),
+                WriteRequest::IfUnchanged { id, seq_no, source, .. } => {
+                    required = Some(seq_no);
+                    let index = |source| OpKind::Index { source, auto_id: false };
+                    (id, source.map_or(OpKind::Delete, index), false)
+                }
                 WriteRequest::SyntheticBatch { id, batch } => {
                     (id, OpKind::SyntheticBatch(batch), false)
                 }
@@ -219,7 +237,7 @@ impl Inner {
                 }
             };
             let op = Operation { seq_no: seq_no + number as u64, version: 0, id, kind };
-            drafts.push(Draft { request: number, create, op });
+            drafts.push(Draft { request: number, create, required, op });
         }
         let kept: Vec<usize> = drafts.iter().map(|draft| draft.request).collect();
         parsed.keep(&kept);
@@ -347,6 +365,8 @@ fn unprocessed_parts(seq_nos: &SeqNoState, ops: &[Operation]) -> Vec<Operation> 
 struct Draft {
     request: usize,
     create: bool,
+    /// Where its document must have been written.
+    required: Option<u64>,
     op: Operation,
 }
 

@@ -105,9 +105,8 @@ impl SyntheticStorage {
 
     pub(crate) async fn parse(&self, requests: &[WriteRequest], refused: Refusals) -> Parsed {
         let bytes = |request: &WriteRequest| match request {
-            WriteRequest::Index { source, .. } => source.len() as u64,
-            WriteRequest::Delete { .. } => 0,
             WriteRequest::SyntheticBatch { batch, .. } => batch.source_bytes(),
+            request => request.source().map_or(0, |source| source.len() as u64),
         };
         self.pass(Work::Parse { bytes: requests.iter().map(bytes).sum() }).await;
         let mut parsed = Parsed { rejected: refused.clone(), ..Parsed::default() };
@@ -115,8 +114,7 @@ impl SyntheticStorage {
         if mapping.may_grow() {
             let documents = requests.iter().enumerate().filter_map(|(at, request)| match request {
                 _ if refused.contains_key(&at) => None,
-                WriteRequest::Index { source, .. } => Some((at, source.as_ref())),
-                _ => None,
+                request => request.source().map(|source| (at, source.as_ref())),
             });
             parsed.note_new_fields(&mapping, documents);
         }

@@ -186,10 +186,9 @@ impl TantivyStorage {
     }
 
     pub(crate) async fn parse(&self, requests: &[WriteRequest], refused: Refusals) -> Parsed {
-        let source = |(at, request): (usize, &WriteRequest)| match request {
-            _ if refused.contains_key(&at) => None,
-            WriteRequest::Index { source, .. } => Some(source.clone()),
-            WriteRequest::Delete { .. } | WriteRequest::SyntheticBatch { .. } => None,
+        let source = |(at, request): (usize, &WriteRequest)| match refused.contains_key(&at) {
+            true => None,
+            false => request.source().cloned(),
         };
         let sources: Vec<_> = requests.iter().enumerate().map(source).collect();
         let bytes = sources.iter().flatten().map(|source| source.len() as u64).sum();

@@ -60,7 +60,6 @@ async fn errors_have_the_shape_of_the_field(env: Env) {
         ("PUT", "/a?wait_for_active_shards=3", json!(null), 400, "illegal_argument_exception"),
         ("POST", "/a/_doc", json!(null), 400, "parse_exception"),
         ("POST", "/_bulk", json!({}), 400, "illegal_argument_exception"),
-        ("POST", "/a/_update/1", json!({"doc": {}}), 400, "illegal_argument_exception"),
         ("PUT", "/_cluster/settings", json!(null), 400, "parse_exception"),
         ("GET", "/_ccr/stats/x", json!(null), 400, "illegal_argument_exception"),
         ("GET", "/a/_ccr/stats", json!(null), 404, "resource_not_found_exception"),

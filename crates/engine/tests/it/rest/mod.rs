@@ -5,6 +5,7 @@
 //! | `mod.rs` | over real sockets |
 //! | `cluster.rs` | cluster, nodes, followers |
 //! | `documents.rs` | indices and documents |
+//! | `updates.rs` | updates and conditional writes |
 //! | `aliases.rs` | aliases and rollover |
 //! | `cat.rs` | tables |
 
@@ -12,6 +13,7 @@ mod aliases;
 mod cat;
 mod cluster;
 mod documents;
+mod updates;
 
 use std::time::Duration;
 

@@ -1,0 +1,191 @@
+//! Updates, conditional writes, and reads of many documents: the same on every copy.
+
+use serde_json::{Value, json};
+use world::Env;
+
+use super::lines;
+use crate::common::{Cluster, ask, raw};
+
+crate::both_worlds!(
+    updates_documents,
+    updates_within_bulks,
+    a_write_is_refused_where_another_came_between,
+    concurrent_updates_lose_nothing,
+    reads_many_documents,
+);
+
+async fn copies_agree(c: &Cluster, documents: u64) {
+    let digests = c.digests("a").await;
+    assert_eq!(digests.len(), 2, "{digests:?}");
+    assert!(
+        digests.iter().all(|(_, count, content)| (*count, content) == (documents, &digests[0].2))
+    );
+}
+
+async fn updates_documents(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 1, 1).await;
+    let (status, said) = c.ask("POST", "/a/_update/1", json!({"doc": {"n": 1}})).await;
+    assert_eq!((status, &said["error"]["type"]), (404, &json!("document_missing_exception")));
+    let body = json!({"doc": {"n": 1, "o": {"x": 1}}, "doc_as_upsert": true});
+    let (status, made) = c.ask("POST", "/a/_update/1", body.clone()).await;
+    assert_eq!((status, &made["result"], &made["_version"]), (201, &json!("created"), &json!(1)));
+    let same = c.must("POST", "/a/_update/1", body).await;
+    assert_eq!((&same["result"], &same["_version"]), (&json!("noop"), &json!(1)));
+    assert_eq!(same["_seq_no"], made["_seq_no"]);
+    assert_eq!(same["_shards"]["total"], 0);
+    let body = json!({"doc": {"o": {"y": 2}}, "upsert": {"n": 9}});
+    let changed = c.must("POST", "/a/_update/1?retry_on_conflict=2&refresh=true", body).await;
+    assert_eq!((&changed["result"], &changed["_version"]), (&json!("updated"), &json!(2)));
+    let read = c.must("GET", "/a/_doc/1", Value::Null).await;
+    assert_eq!(read["_source"], json!({"n": 1, "o": {"x": 1, "y": 2}}));
+    for (path, body, status) in [
+        ("/a/_update/1", json!({"script": {"source": "x"}}), 400),
+        ("/a/_update/1?_source=true", json!({"doc": {}}), 400),
+        ("/a/_update/1?if_seq_no=0", json!({"doc": {"n": 2}}), 400),
+        ("/a/_update/1?if_seq_no=0&if_primary_term=1", json!({"doc": {"n": 2}, "upsert": {}}), 400),
+        ("/a/_update/1?if_seq_no=0&if_primary_term=1", json!({"doc": {"n": 2}}), 409),
+        ("/a/_update/1?if_seq_no=0&if_primary_term=1", json!({"doc": {"n": 1}}), 409),
+        ("/gone/_update/1", json!({"doc": {"n": 1}}), 404),
+    ] {
+        let (found, said) = c.ask("POST", path, body).await;
+        assert_eq!(found, status, "{path}: {said}");
+    }
+    copies_agree(&c, 1).await;
+    c.stop().await;
+}
+
+async fn updates_within_bulks(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 1, 1).await;
+    let body = lines(&[
+        json!({"index": {"_id": "x"}}),
+        json!({"n": 1}),
+        json!({"update": {"_id": "x", "retry_on_conflict": 3}}),
+        json!({"doc": {"word": "w"}}),
+        json!({"update": {"_id": "x"}}),
+        json!({"doc": {"word": "w"}}),
+        json!({"update": {"_id": "y"}}),
+        json!({"doc": {"n": 2}, "doc_as_upsert": true}),
+        json!({"update": {"_id": "z"}}),
+        json!({"doc": {"n": 3}}),
+        json!({"delete": {"_id": "y"}}),
+        json!({"update": {"_id": "y"}}),
+        json!({"doc": {"n": 4}, "upsert": {"n": 5}}),
+        json!({"update": {"_id": "x"}}),
+        json!({"script": {"source": "ctx"}}),
+    ]);
+    let (status, answer) = raw(c.any(), "POST", "/a/_bulk?refresh=true", body).await;
+    assert_eq!((status, &answer["errors"]), (200, &json!(true)), "{answer}");
+    let results: Vec<(u64, Value)> = answer["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item.as_object().unwrap().values().next().unwrap())
+        .map(|item| (item["status"].as_u64().unwrap(), item["result"].clone()))
+        .collect();
+    let expected = [
+        (201, json!("created")),
+        (200, json!("updated")),
+        (200, json!("noop")),
+        (201, json!("created")),
+        (404, Value::Null),
+        (200, json!("deleted")),
+        (201, json!("created")),
+        (400, Value::Null),
+    ];
+    assert_eq!(results, expected);
+    assert_eq!(c.must("GET", "/a/_source/x", Value::Null).await, json!({"n": 1, "word": "w"}));
+    assert_eq!(c.must("GET", "/a/_source/y", Value::Null).await, json!({"n": 5}));
+    copies_agree(&c, 2).await;
+    c.stop().await;
+}
+
+async fn a_write_is_refused_where_another_came_between(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 1, 1).await;
+    let first = c.must("PUT", "/a/_doc/1", json!({"n": 1})).await;
+    let (seq_no, term) = (&first["_seq_no"], &first["_primary_term"]);
+    let read = format!("if_seq_no={seq_no}&if_primary_term={term}");
+    let second = c.must("PUT", &format!("/a/_doc/1?{read}"), json!({"n": 2})).await;
+    assert_eq!((&second["result"], &second["_version"]), (&json!("updated"), &json!(2)));
+    for (method, path, body) in [
+        ("PUT", format!("/a/_doc/1?{read}"), json!({"n": 3})),
+        ("DELETE", format!("/a/_doc/1?{read}"), Value::Null),
+        ("PUT", format!("/a/_doc/2?{read}"), json!({"n": 3})),
+        (
+            "PUT",
+            format!("/a/_doc/1?if_seq_no={}&if_primary_term=7", second["_seq_no"]),
+            json!({"n": 3}),
+        ),
+    ] {
+        let (status, said) = c.ask(method, &path, body).await;
+        let kind = &said["error"]["type"];
+        assert_eq!((status, kind), (409, &json!("version_conflict_engine_exception")), "{path}");
+    }
+    assert_eq!(c.ask("PUT", "/a/_doc/1?if_seq_no=1", json!({})).await.0, 400);
+    assert_eq!(c.ask("PUT", &format!("/a/_create/1?{read}"), json!({})).await.0, 400);
+    let bulk = lines(&[
+        json!({"index": {"_id": "1", "if_seq_no": seq_no, "if_primary_term": term}}),
+        json!({"n": 4}),
+        json!({"delete": {"_id": "1", "if_seq_no": second["_seq_no"], "if_primary_term": term}}),
+    ]);
+    let (_, answer) = raw(c.any(), "POST", "/a/_bulk", bulk).await;
+    assert_eq!(answer["items"][0]["index"]["status"], 409, "{answer}");
+    assert_eq!(answer["items"][1]["delete"]["status"], 200, "{answer}");
+    copies_agree(&c, 0).await;
+    c.stop().await;
+}
+
+/// Each of many clients adds a field of its own to one document.
+async fn concurrent_updates_lose_nothing(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 1, 1).await;
+    c.must("PUT", "/a/_doc/1", json!({"n": 0})).await;
+    let tasks: Vec<_> = (0..12)
+        .map(|client| {
+            let node = c.node(client % 2).clone();
+            env.spawn("a client", async move {
+                let body =
+                    json!({"doc": {"place": {"lat": 1, "lon": 1}, format!("f{client}"): client}});
+                ask(&node, "POST", "/a/_update/1?retry_on_conflict=50", body).await
+            })
+        })
+        .collect();
+    for task in tasks {
+        let (status, answer) = task.await.unwrap();
+        assert_eq!((status, &answer["result"]), (200, &json!("updated")), "{answer}");
+    }
+    let read = c.must("GET", "/a/_doc/1", Value::Null).await;
+    assert_eq!((&read["_version"], read["_source"].as_object().unwrap().len()), (&json!(13), 14));
+    copies_agree(&c, 1).await;
+    c.stop().await;
+}
+
+async fn reads_many_documents(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 2, 0).await;
+    c.index("a", 0, 100).await;
+    let ids: Vec<String> = (0..101).map(|n| n.to_string()).collect();
+    let answer = c.must("POST", "/a/_mget?_source_includes=n", json!({ "ids": ids })).await;
+    let docs = answer["docs"].as_array().unwrap();
+    assert_eq!(docs.len(), 101);
+    for (n, doc) in docs.iter().enumerate() {
+        assert_eq!((&doc["_id"], &doc["found"]), (&json!(n.to_string()), &json!(n < 100)));
+    }
+    assert_eq!(docs[7]["_source"], json!({"n": 7}));
+    let body = json!({"docs": [
+        {"_index": "a", "_id": "1", "_source": false},
+        {"_index": "gone", "_id": "1"},
+        {"_index": "a", "_id": 2, "_source": {"includes": ["word"]}},
+    ]});
+    let docs = &c.must("GET", "/_mget", body).await["docs"];
+    assert_eq!((&docs[0]["found"], docs[0].get("_source")), (&json!(true), None));
+    assert_eq!(docs[1]["error"]["type"], "index_not_found_exception");
+    assert_eq!(docs[2]["_source"], json!({"word": "w2"}));
+    for body in [json!({}), json!({"ids": []}), json!({"docs": [{"_id": "1"}]}), json!({"id": "1"})]
+    {
+        assert_eq!(c.ask("POST", "/_mget", body.clone()).await.0, 400, "{body}");
+    }
+    c.stop().await;
+}

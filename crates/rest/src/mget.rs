@@ -1,0 +1,166 @@
+//! `_mget`: documents by their ids.
+
+use serde_json::Value;
+
+use super::answer::Reply;
+use super::call::Call;
+use super::document::{Found, Wanted, find, found_json, refuse_unsupported};
+use super::error::{bad_body, bad_request, error_json};
+use super::names::one_index;
+use super::parameters::Query;
+use engine::transport::{Failure, unexpected};
+
+/// Documents of one request, at most; those that are read at once; bytes of an answer.
+const MAX_DOCUMENTS: usize = 10_000;
+const AT_ONCE: usize = 64;
+const MAX_ANSWER_BYTES: usize = 100 << 20;
+
+/// A document that is asked for.
+struct Asked {
+    /// As it was written; maybe an alias.
+    name: String,
+    id: String,
+    wanted: Wanted,
+}
+
+/// `POST /_mget`, `POST /{index}/_mget`.
+pub(super) async fn mget(call: Call) -> Result<Reply, Failure> {
+    refuse_unsupported(&call.query)?;
+    call.query.flag("realtime", true)?;
+    let asked = read(&call.needed_json()?, call.indices(), &call.query)?;
+    let mut text = b"{\"docs\":[".to_vec();
+    let mut asked = asked.into_iter();
+    loop {
+        let some: Vec<_> = asked
+            .by_ref()
+            .take(AT_ONCE)
+            .map(|one| {
+                let node = call.node.clone();
+                let env = node.core().env.clone();
+                env.spawn("reads a document", async move {
+                    let state = node.core().state();
+                    let index = one_index(&state, &one.name).map(str::to_owned);
+                    let found = match &index {
+                        Ok(index) => find(&node, index, one.id.clone()).await,
+                        Err(failure) => Err(failure.clone()),
+                    };
+                    written(&index.unwrap_or(one.name), &one.id, found, &one.wanted)
+                })
+            })
+            .collect();
+        if some.is_empty() {
+            break;
+        }
+        for task in some {
+            let document = task.await.map_err(|_| unexpected())?;
+            if !text.ends_with(b"[") {
+                text.push(b',');
+            }
+            text.extend_from_slice(&document);
+            if text.len() > MAX_ANSWER_BYTES {
+                let reason = format!(
+                    "the documents have more than [{MAX_ANSWER_BYTES}] bytes; ask for fewer"
+                );
+                return Err(Failure::new(429, "circuit_breaking_exception", reason));
+            }
+        }
+    }
+    text.extend_from_slice(b"]}");
+    Ok(Reply::written(200, text))
+}
+
+fn written(
+    index: &str,
+    id: &str,
+    found: Result<Option<Found>, Failure>,
+    wanted: &Wanted,
+) -> Vec<u8> {
+    match found {
+        Ok(found) => found_json(index, id, found, wanted),
+        Err(failure) => {
+            let error = &error_json(&failure)["error"];
+            serde_json::json!({ "_index": index, "_id": id, "error": error }).to_string().into()
+        }
+    }
+}
+
+/// Reads `{"docs": [{"_index", "_id", "_source"}]}` or `{"ids": []}`.
+fn read(body: &Value, index: Option<&str>, query: &Query) -> Result<Vec<Asked>, Failure> {
+    let list = |name: &str| body.get(name).map(|list| list.as_array().ok_or_else(malformed));
+    let known = |name: &&String| ["docs", "ids"].contains(&name.as_str());
+    if body.as_object().is_none_or(|body| !body.keys().all(|name| known(&name))) {
+        return Err(malformed());
+    }
+    let mut asked = Vec::new();
+    for document in list("docs").transpose()?.into_iter().flatten() {
+        asked.push(one(document, index, query)?);
+    }
+    for id in list("ids").transpose()?.into_iter().flatten() {
+        asked.push(one(&serde_json::json!({ "_id": id }), index, query)?);
+    }
+    match asked.len() {
+        0 => Err(bad_request("no documents to get; name them in [docs] or [ids]")),
+        count if count > MAX_DOCUMENTS => Err(bad_request(format!(
+            "[{count}] documents are more than [{MAX_DOCUMENTS}]; ask several times"
+        ))),
+        _ => Ok(asked),
+    }
+}
+
+fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked, Failure> {
+    let mut query = query.clone();
+    let (mut name, mut id) = (index.map(str::to_owned), None);
+    for (key, value) in document.as_object().ok_or_else(malformed)? {
+        let text = || value.as_str().map(str::to_owned);
+        match key.as_str() {
+            "_index" => name = Some(text().ok_or_else(malformed)?),
+            "_id" => id = text().or_else(|| value.as_i64().map(|number| number.to_string())),
+            // Every document has this type.
+            "_type" => {}
+            "_source" => source(value, &mut query)?,
+            other => {
+                let reason = format!(
+                    "[{other}] of a document of _mget is not supported by this engine; leave it out"
+                );
+                return Err(bad_request(reason));
+            }
+        }
+    }
+    let name = name.ok_or_else(|| bad_request("index is missing for a document of _mget"))?;
+    let id = id.ok_or_else(|| bad_request("id is missing for a document of _mget"))?;
+    Ok(Asked { name, id, wanted: Wanted::read(&query) })
+}
+
+/// `_source` of one document stands above that of the request.
+fn source(value: &Value, query: &mut Query) -> Result<(), Failure> {
+    let list = |value: &Value| -> Option<String> {
+        match value {
+            Value::String(one) => Some(one.clone()),
+            Value::Array(all) => {
+                all.iter().map(Value::as_str).collect::<Option<Vec<_>>>().map(|all| all.join(","))
+            }
+            _ => None,
+        }
+    };
+    match value {
+        Value::Bool(wanted) => query.set("_source", if *wanted { "true" } else { "false" }),
+        Value::Object(parts) => {
+            for (name, value) in parts {
+                let parameter = match name.as_str() {
+                    "include" | "includes" => "_source_includes",
+                    "exclude" | "excludes" => "_source_excludes",
+                    _ => return Err(malformed()),
+                };
+                query.set(parameter, &list(value).ok_or_else(malformed)?);
+            }
+        }
+        other => query.set("_source", &list(other).ok_or_else(malformed)?),
+    }
+    Ok(())
+}
+
+fn malformed() -> Failure {
+    bad_body(
+        "write {\"docs\": [{\"_index\": \"a\", \"_id\": \"1\", \"_source\": true}]} or {\"ids\": [\"1\"]}",
+    )
+}

@@ -1,0 +1,265 @@
+//! Partial updates: what a body changes in a document. An update is a read of the primary and a write that is refused
+//! where another came in between, so no copy knows of it but by the document that is written.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::error::{bad_body, bad_request, not_supported};
+use engine::transport::Failure;
+
+/// The body of an update, read.
+pub(super) struct PartialUpdate<'a> {
+    doc: Option<&'a str>,
+    upsert: Option<&'a str>,
+    doc_as_upsert: bool,
+    detect_noop: bool,
+}
+
+/// What an update comes to.
+#[derive(Debug, PartialEq)]
+pub(super) enum Change {
+    /// The document is as it is to be.
+    Nothing,
+    /// It is to be replaced by this.
+    Replace(Bytes),
+    /// There is none, and this is to be created.
+    Create(Bytes),
+}
+
+/// Objects within each other that are merged, at most. A document is not nested deeper.
+const MAX_DEPTH: usize = 128;
+
+impl<'a> PartialUpdate<'a> {
+    /// Reads `{"doc", "upsert", "doc_as_upsert", "detect_noop"}`. Scripts are refused by name.
+    pub(super) fn read(body: &'a [u8]) -> Result<PartialUpdate<'a>, Failure> {
+        let parts = std::str::from_utf8(body).ok().and_then(members);
+        let parts = parts.ok_or_else(|| bad_body("the update is no JSON object"))?;
+        let mut update =
+            PartialUpdate { doc: None, upsert: None, doc_as_upsert: false, detect_noop: true };
+        for (name, part) in parts {
+            let flag = || {
+                serde_json::from_str(part)
+                    .map_err(|_| bad_body(format!("[{name}] of an update is true or false")))
+            };
+            match name.as_str() {
+                "doc" => update.doc = Some(object(&name, part)?),
+                "upsert" => update.upsert = Some(object(&name, part)?),
+                "doc_as_upsert" => update.doc_as_upsert = flag()?,
+                "detect_noop" => update.detect_noop = flag()?,
+                "script" | "scripted_upsert" | "lang" | "params" => {
+                    let instead = "send what changes as [doc]";
+                    return Err(not_supported(&format!("[{name}] of an update"), instead));
+                }
+                _ => {
+                    return Err(bad_body(format!(
+                        "unknown field [{name}] of an update; write doc, upsert, doc_as_upsert or detect_noop"
+                    )));
+                }
+            }
+        }
+        match update.doc {
+            Some(_) => Ok(update),
+            None => Err(Failure::new(
+                400,
+                "action_request_validation_exception",
+                "Validation Failed: 1: script or doc is missing;",
+            )),
+        }
+    }
+
+    /// Whether it creates a document where there is none.
+    pub(super) fn may_create(&self) -> bool {
+        self.upsert.is_some() || self.doc_as_upsert
+    }
+
+    /// What becomes of a document; none is there where `source` is none. Fails where the document is missing and nothing
+    /// is to be put in its place.
+    pub(super) fn apply(&self, id: &str, source: Option<&[u8]>) -> Result<Change, Failure> {
+        let doc = self.doc.unwrap_or("{}");
+        let Some(source) = source else {
+            let upsert = self.upsert.or(self.doc_as_upsert.then_some(doc));
+            let missing = || {
+                Failure::new(404, "document_missing_exception", format!("[{id}]: document missing"))
+            };
+            let created = upsert.ok_or_else(missing)?;
+            return Ok(Change::Create(Bytes::copy_from_slice(created.as_bytes())));
+        };
+        if source.is_empty() {
+            let why = "the virtual world keeps sizes and no documents; send whole documents";
+            return Err(bad_request(why));
+        }
+        let source = std::str::from_utf8(source).map_err(|_| unreadable(id))?;
+        let merged = merge(source, doc, 0).ok_or_else(|| unreadable(id))?;
+        Ok(match merged {
+            None if self.detect_noop => Change::Nothing,
+            None => Change::Replace(Bytes::copy_from_slice(source.as_bytes())),
+            Some(merged) => Change::Replace(Bytes::from(merged)),
+        })
+    }
+}
+
+fn unreadable(id: &str) -> Failure {
+    bad_request(format!("[{id}]: the document cannot be merged; send it whole"))
+}
+
+fn object<'a>(name: &str, part: &'a str) -> Result<&'a str, Failure> {
+    match part.starts_with('{') {
+        true => Ok(part),
+        false => Err(bad_body(format!("[{name}] of an update is an object"))),
+    }
+}
+
+/// An object with the members of another merged in: objects are merged, all else is replaced. None where that changes
+/// nothing. What is not touched stays as it was written, to the digit.
+///
+/// Outside stands none where one of them is no object, or is nested too deep.
+fn merge(into: &str, from: &str, depth: usize) -> Option<Option<String>> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    let (current, added) = (members(into)?, members(from)?);
+    let mut changed: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in added {
+        let merged = match current.get(&name).copied() {
+            Some(before) if before.starts_with('{') && value.starts_with('{') => {
+                merge(before, value, depth + 1)?
+            }
+            Some(before) if is_same(before, value) => None,
+            _ => Some(value.to_owned()),
+        };
+        if let Some(merged) = merged {
+            changed.insert(name, merged);
+        }
+    }
+    if changed.is_empty() {
+        return Some(None);
+    }
+    let mut text = String::with_capacity(into.len() + from.len());
+    let new = changed.keys().filter(|name| !current.contains_key(*name));
+    for name in current.keys().chain(new) {
+        text.push(if text.is_empty() { '{' } else { ',' });
+        text.push_str(&Value::from(name.as_str()).to_string());
+        text.push(':');
+        let kept = || current.get(name).copied().unwrap_or("null");
+        text.push_str(changed.get(name).map_or_else(kept, String::as_str));
+    }
+    text.push('}');
+    Some(Some(text))
+}
+
+/// The members of an object, each value as it is written; none where the text is no object.
+fn members(text: &str) -> Option<BTreeMap<String, &str>> {
+    serde_json::from_str::<IgnoredAny>(text).ok()?;
+    let inside = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let mut members = BTreeMap::new();
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    let (mut name, mut from) = (String::new(), 0);
+    for (at, byte) in inside.bytes().enumerate().chain([(inside.len(), b',')]) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 => {
+                name = serde_json::from_str(&inside[from..at]).ok()?;
+                from = at + 1;
+            }
+            b',' if depth == 0 && !inside[from..at].trim().is_empty() => {
+                members.insert(std::mem::take(&mut name), inside[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    Some(members)
+}
+
+/// Whether two values are the same. Numbers that a float does not hold are compared by their digits.
+fn is_same(a: &str, b: &str) -> bool {
+    let is_exact = |text: &str| {
+        let mut digits = 0;
+        text.bytes().all(|byte| {
+            digits = if byte.is_ascii_digit() || byte == b'.' { digits + 1 } else { 0 };
+            digits <= 15
+        })
+    };
+    let value = |text| serde_json::from_str::<Value>(text).ok();
+    a == b || is_exact(a) && is_exact(b) && value(a).is_some_and(|a| Some(a) == value(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(body: &str, source: Option<&str>) -> Result<Change, String> {
+        let update = PartialUpdate::read(body.as_bytes()).map_err(|failure| failure.reason)?;
+        update.apply("x", source.map(str::as_bytes)).map_err(|failure| failure.reason)
+    }
+
+    fn replaced(text: &'static str) -> Result<Change, String> {
+        Ok(Change::Replace(Bytes::from_static(text.as_bytes())))
+    }
+
+    #[test]
+    fn merges_objects_and_replaces_the_rest() {
+        let body = r#"{"doc":{"a":{"x":2,"z":[3]},"l":[1],"n":null,"q\"":0}}"#;
+        let source = r#"{"a":{"x":1,"y":1.50},"l":[1,2],"big":123456789012345678901234567890}"#;
+        assert_eq!(
+            applied(body, Some(source)),
+            replaced(
+                r#"{"a":{"x":2,"y":1.50,"z":[3]},"big":123456789012345678901234567890,"l":[1],"n":null,"q\"":0}"#
+            )
+        );
+        assert_eq!(
+            applied(r#"{"doc":{"a":{"b":1}}}"#, Some(r#"{"a":7}"#)),
+            replaced(r#"{"a":{"b":1}}"#)
+        );
+        assert_eq!(applied(r#"{"doc":{"a":7}}"#, Some(r#"{"a":{"b":1}}"#)), replaced(r#"{"a":7}"#));
+    }
+
+    #[test]
+    fn what_changes_nothing_is_found_out() {
+        let source = Some(r#"{"a":{"x":1.0},"l":[1, 2]}"#);
+        assert_eq!(applied(r#"{"doc":{"l":[1,2],"a":{"x":1.0}}}"#, source), Ok(Change::Nothing));
+        assert_eq!(applied(r#"{"doc":{}}"#, source), Ok(Change::Nothing));
+        let forced = applied(r#"{"doc":{},"detect_noop":false}"#, source);
+        assert_eq!(forced, replaced(r#"{"a":{"x":1.0},"l":[1, 2]}"#));
+        // As floats the two are one.
+        let (one, other) = ("123456789012345678901", "123456789012345678902");
+        let changed =
+            applied(&format!("{{\"doc\":{{\"n\":{one}}}}}"), Some(&format!("{{\"n\":{other}}}")));
+        assert_ne!(changed, Ok(Change::Nothing));
+    }
+
+    #[test]
+    fn a_missing_document_is_created_where_that_is_asked_for() {
+        let created = |text: &'static str| Ok(Change::Create(Bytes::from_static(text.as_bytes())));
+        assert_eq!(applied(r#"{"doc":{"a":1},"upsert":{"b":2}}"#, None), created(r#"{"b":2}"#));
+        assert_eq!(applied(r#"{"doc":{"a":1},"doc_as_upsert":true}"#, None), created(r#"{"a":1}"#));
+        assert!(applied(r#"{"doc":{"a":1}}"#, None).unwrap_err().contains("document missing"));
+    }
+
+    #[test]
+    fn refuses_what_is_no_update() {
+        for (body, why) in [
+            ("{}", "script or doc is missing"),
+            ("[]", "no JSON object"),
+            (r#"{"script":{"source":"x"}}"#, "[script] of an update is not supported"),
+            (r#"{"doc":[]}"#, "[doc] of an update is an object"),
+            (r#"{"doc":{},"docs":1}"#, "unknown field [docs]"),
+            (r#"{"doc":{},"detect_noop":"no"}"#, "true or false"),
+        ] {
+            let said = applied(body, None).unwrap_err();
+            assert!(said.contains(why), "{body}: {said}");
+        }
+        let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
+        let other = deep.replace('1', "2");
+        assert!(applied(&format!("{{\"doc\":{other}}}"), Some(&deep)).is_err());
+        assert!(applied(r#"{"doc":{"a":1}}"#, Some("")).unwrap_err().contains("virtual world"));
+    }
+}

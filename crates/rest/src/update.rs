@@ -1,0 +1,193 @@
+//! `_update`, and updates within `_bulk`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use store::{WriteOutcome, WriteRequest};
+
+use super::answer::Reply;
+use super::call::Call;
+use super::document::{
+    Refresh, check_id, ensure_index, find, refuse_follower, refuse_unsupported, wait_for_active,
+    written_reply,
+};
+use super::error::{bad_request, not_supported};
+use super::names::write_index;
+use super::parameters::Query;
+use super::partial_update::{Change, PartialUpdate};
+use super::unchanged::Unchanged;
+use engine::Node;
+use engine::replication::write_documents;
+use engine::transport::{Failure, Written, unexpected};
+
+/// Parameters beside those of every write.
+pub(super) const KNOWN: &[&str] =
+    &["_source", "_source_excludes", "_source_includes", "lang", "retry_on_conflict"];
+
+/// Documents of a request with updates that are written at once.
+const AT_ONCE: usize = 256;
+
+/// A document that is to be changed.
+pub(super) struct Update {
+    pub(super) id: Arc<str>,
+    pub(super) body: Bytes,
+    pub(super) unchanged: Option<Unchanged>,
+    /// How often it is tried again where another write comes in between.
+    pub(super) retries: u32,
+}
+
+impl Update {
+    /// Reads the document, changes it, and writes it unless it was changed meanwhile.
+    async fn carry_out(&self, node: &Node, index: &str) -> Result<Written, Failure> {
+        let update = PartialUpdate::read(&self.body)?;
+        if self.unchanged.is_some() && update.may_create() {
+            return Err(bad_request("upsert requests don't support `if_seq_no`"));
+        }
+        let mut retries = self.retries;
+        loop {
+            match self.attempt(node, index, &update).await {
+                Err(failure) if failure.status == 409 && retries > 0 => retries -= 1,
+                done => return done,
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        node: &Node,
+        index: &str,
+        update: &PartialUpdate<'_>,
+    ) -> Result<Written, Failure> {
+        let id = self.id.clone();
+        let found = find(node, index, id.to_string()).await?;
+        let change = update.apply(&id, found.as_ref().map(|found| found.source.as_ref()))?;
+        let read = found.map(|found| (Unchanged::from(&found), found.version));
+        let request = match (change, read) {
+            (Change::Nothing, Some((now, version))) if self.unchanged.is_none_or(|u| u == now) => {
+                let Unchanged { seq_no, primary_term } = now;
+                let outcome = WriteOutcome::Noop;
+                return Ok(Written { seq_no, version, primary_term, outcome });
+            }
+            // A write of what is there finds out who is right.
+            (Change::Replace(source), Some((now, _))) => {
+                self.unchanged.unwrap_or(now).write(id, Some(source))
+            }
+            (Change::Create(source), _) => {
+                WriteRequest::Index { id, source, auto_id: false, create: true }
+            }
+            (Change::Nothing | Change::Replace(_), _) => {
+                let reason = format!("[{id}]: version conflict, the document has changed");
+                return Err(Failure::new(409, "version_conflict_engine_exception", reason));
+            }
+        };
+        write_one(node, index, request).await
+    }
+}
+
+async fn write_one(node: &Node, index: &str, request: WriteRequest) -> Result<Written, Failure> {
+    let written = write_documents(node.core(), index, vec![request]).await?;
+    written.into_iter().next().ok_or_else(unexpected)?
+}
+
+/// A write of a bulk request.
+pub(super) enum BulkWrite {
+    Plain(WriteRequest),
+    Update(Update),
+}
+
+impl BulkWrite {
+    fn id(&self) -> &Arc<str> {
+        match self {
+            BulkWrite::Plain(request) => request.id(),
+            BulkWrite::Update(update) => &update.id,
+        }
+    }
+}
+
+/// Carries out the writes of a bulk request to one index: those of one document one after another.
+pub(super) async fn write_all(
+    node: &Node,
+    index: &Arc<str>,
+    writes: Vec<BulkWrite>,
+) -> Result<Vec<Result<Written, Failure>>, Failure> {
+    let has_updates = writes.iter().any(|write| matches!(write, BulkWrite::Update(_)));
+    if !has_updates {
+        let plain = writes.into_iter().filter_map(|write| match write {
+            BulkWrite::Plain(request) => Some(request),
+            BulkWrite::Update(_) => None,
+        });
+        return write_documents(node.core(), index, plain.collect()).await;
+    }
+    let mut results = Vec::with_capacity(writes.len());
+    let (mut together, mut ids) = (Vec::new(), BTreeSet::new());
+    for write in writes {
+        if ids.contains(write.id()) || together.len() == AT_ONCE {
+            results.extend(write_together(node, index, std::mem::take(&mut together)).await);
+            ids.clear();
+        }
+        ids.insert(write.id().clone());
+        together.push(write);
+    }
+    results.extend(write_together(node, index, together).await);
+    Ok(results)
+}
+
+async fn write_together(
+    node: &Node,
+    index: &Arc<str>,
+    writes: Vec<BulkWrite>,
+) -> Vec<Result<Written, Failure>> {
+    let tasks = writes.into_iter().map(|write| {
+        let (node, index) = (node.clone(), index.clone());
+        node.core().env.clone().spawn("writes a document of a bulk", async move {
+            match write {
+                BulkWrite::Plain(request) => write_one(&node, &index, request).await,
+                BulkWrite::Update(update) => update.carry_out(&node, &index).await,
+            }
+        })
+    });
+    let tasks: Vec<_> = tasks.collect();
+    let mut results = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        results.push(task.await.unwrap_or_else(|_| Err(unexpected())));
+    }
+    results
+}
+
+/// Refuses to answer with parts of the document.
+pub(super) fn refuse_parts(query: &Query) -> Result<(), Failure> {
+    let asked = |name: &&&str| **name != "retry_on_conflict" && query.get(name).is_some();
+    match KNOWN.iter().find(asked) {
+        Some(name) if query.get(name) != Some("false") => Err(not_supported(
+            &format!("parameter [{name}] of an update"),
+            "read the document after it",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// `POST /{index}/_update/{id}`.
+pub(super) async fn update(call: Call) -> Result<Reply, Failure> {
+    refuse_unsupported(&call.query)?;
+    refuse_parts(&call.query)?;
+    let refresh = Refresh::read(&call.query)?;
+    let id = call.part("id").unwrap_or_default();
+    check_id(id)?;
+    let update = Update {
+        id: Arc::from(id),
+        body: call.body.clone(),
+        unchanged: Unchanged::read(&call.query)?,
+        retries: call.query.number("retry_on_conflict")?.unwrap_or(0),
+    };
+    let creates = PartialUpdate::read(&update.body)?.may_create();
+    let index = write_index(&call.state(), call.index())?.to_owned();
+    match creates {
+        true => ensure_index(&call.node, &index).await?,
+        false => refuse_follower(&call.node, &index)?,
+    }
+    wait_for_active(&call, &index).await?;
+    let written = update.carry_out(&call.node, &index).await?;
+    refresh.carry_out(&call.node, std::slice::from_ref(&index)).await;
+    Ok(written_reply(&call.state(), &index, &update.id, written, refresh))
+}
