@@ -75,8 +75,8 @@ impl<'a> PartialUpdate<'a> {
         self.upsert.is_some() || self.doc_as_upsert
     }
 
-    /// What becomes of a document; none is there where `source` is none. Fails where the document is missing and nothing
-    /// is to be put in its place.
+    /// What becomes of a document; none is there where `source` is none. Fails where the document is missing and
+    /// nothing is to be put in its place.
     pub(super) fn apply(&self, id: &str, source: Option<&[u8]>) -> Result<Change, Failure> {
         let doc = self.doc.unwrap_or("{}");
         let Some(source) = source else {
