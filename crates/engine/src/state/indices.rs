@@ -28,9 +28,7 @@ pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex)
     let (shards, replicas) = (typed.number_of_shards(), typed.number_of_replicas());
     given.insert(SHARDS.to_owned(), shards.to_string());
     given.insert(REPLICAS.to_owned(), replicas.to_string());
-    if leader.is_none() {
-        check_fields(&mappings, Some(typed.total_fields_limit()))?;
-    }
+    check_fields(&mappings, leader.is_none().then(|| typed.total_fields_limit()))?;
     let uuid = state.ids.next_id();
     let routing = (0..shards).map(|_| new_shard(state, replicas, now_ms)).collect();
     let meta = IndexMeta {
@@ -132,7 +130,6 @@ pub(super) fn put_mapping(
     if merged == meta.mappings {
         return Ok(Vec::new());
     }
-    // A follower has what its leader has.
     let limit = meta.leader.is_none().then(|| meta.typed_settings().total_fields_limit());
     check_fields(&merged, limit)?;
     meta.mappings = merged;
@@ -140,6 +137,8 @@ pub(super) fn put_mapping(
     Ok(vec![Change::MappingsChanged { index }])
 }
 
+/// Whether an index can have these fields. A follower has as many as its leader and so no `limit`; but a hostile leader's
+/// depth would make the state unreadable here.
 fn check_fields(mappings: &Value, limit: Option<u32>) -> Result<(), StateError> {
     let mapping = query::Mapping::stored(mappings);
     let mapping = mapping.map_err(|error| StateError::Mapping(error.to_string()))?;

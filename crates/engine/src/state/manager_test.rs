@@ -432,6 +432,12 @@ fn a_follower_recovers_from_remote() {
     lab.set("cluster.remote.eu.seeds", "h:9300");
     let said = lab.apply(follow("eu", update(&[(SHARDS, "3")]))).unwrap_err();
     assert!(said.to_string().ends_with("as its leader, which has 2"), "{said}");
+    let mut deep = follow("eu", Update::new());
+    if let Event::CreateFollower { mappings, .. } = &mut deep {
+        *mappings = nested(21);
+    }
+    let said = lab.apply(deep).unwrap_err().to_string();
+    assert!(said.contains("Limit of mapping depth [20]"), "{said}");
 
     lab.apply(follow("eu", update(&[(REPLICAS, "0")]))).unwrap();
     let aliases = &lab.state.indices["copy"].aliases;
@@ -477,6 +483,11 @@ fn a_follower_recovers_from_remote() {
     check(&lab.state).unwrap();
 }
 
+/// Mappings of a field within so many objects.
+fn nested(depth: usize) -> Value {
+    (0..depth).fold(json!({"type": "long"}), |inner, _| json!({"properties": {"y": inner}}))
+}
+
 #[test]
 fn mappings_grow_and_never_conflict() {
     let mut lab = Lab::new(1);
@@ -490,11 +501,7 @@ fn mappings_grow_and_never_conflict() {
     assert_eq!(lab.apply(put("long")), Ok(Vec::new()));
     assert!(lab.apply(put("text")).is_err());
     assert_eq!(lab.state.indices["a"].mapping_version, 2);
-    let mut deep = json!({"type": "long"});
-    for _ in 0..20 {
-        deep = json!({"properties": {"x": deep}});
-    }
-    let deeper = json!({"properties": {"y": deep}});
+    let deeper = nested(21);
     let of = |uuid: Option<&str>, mappings: &serde_json::Value| Event::PutMapping {
         index: "a".to_owned(),
         uuid: uuid.map(str::to_owned),
