@@ -137,8 +137,8 @@ pub(super) fn put_mapping(
     Ok(vec![Change::MappingsChanged { index }])
 }
 
-/// Whether an index can have these fields. A follower has as many as its leader and so no `limit`; but a hostile leader's
-/// depth would make the state unreadable here.
+/// Whether an index can have these fields. A follower has as many as its leader and so no `limit`; but the depth of a
+/// hostile leader's would make the state unreadable here.
 fn check_fields(mappings: &Value, limit: Option<u32>) -> Result<(), StateError> {
     let mapping = query::Mapping::stored(mappings);
     let mapping = mapping.map_err(|error| StateError::Mapping(error.to_string()))?;
